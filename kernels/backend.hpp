@@ -1,0 +1,71 @@
+// The backend contract: what computes an op on a device. Bytes in storage formats; no opinion on accuracy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "machine/device.hpp"
+#include "op/op.hpp"
+#include "plan/case.hpp"
+
+namespace numcheck::kernels {
+
+/// yes, or no with a sentence that says why.
+struct Support {
+  bool yes = true;
+  std::string reason;
+};
+
+/// Memory of a device: plain bytes. Host memory for simulated devices. All calls are synchronous.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) = 0;  ///< 256-byte aligned; throws on exhaustion
+  virtual void release(std::byte* pointer) noexcept = 0;
+  virtual void upload(std::byte* device, std::span<const std::byte> host) = 0;
+  virtual void download(std::span<std::byte> host, const std::byte* device) = 0;
+  virtual void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;
+};
+
+/// One port in device memory. `data` is where the port's buffer starts (its offset_bytes are inside).
+struct PortMemory {
+  const op::Port* port = nullptr;
+  std::byte* data = nullptr;
+};
+
+/// One way in which the backend can compute the case.
+struct Algorithm {
+  std::string label;                                          ///< "cublasLt algo 67, tile 128x128, split-k 4"
+  std::vector<std::pair<std::string, std::string>> details;   ///< id, tile, stages, split_k, reduction, flags, ...
+  std::size_t workspace_bytes = 0;
+  /// Runs once on the given memory; returns device seconds (0 if not measured). Throws on a device error.
+  std::function<double(std::span<const PortMemory>, std::byte* workspace)> launch;
+};
+
+/// What a backend computes: the case, its ports, and the fault that a simulated device shall have.
+struct Call {
+  const plan::Case* c = nullptr;
+  std::span<const op::Port> ports;
+  std::string inject;  ///< name of a planted fault for `sim`; empty: none
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual const machine::Device& device() const = 0;
+  [[nodiscard]] virtual Support supports(const Call& call) = 0;
+  /// At least one; as many as the case's AlgorithmSpec asks for and the library has.
+  [[nodiscard]] virtual std::vector<Algorithm> algorithms(const Call& call) = 0;
+  [[nodiscard]] virtual DeviceMemory& memory() = 0;
+};
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,59 @@
+// Input distributions and the counter-based generator.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "op/op.hpp"
+#include "op/value.hpp"
+
+namespace numcheck::data {
+
+/// One row of the distribution table. Parameters are described like op parameters, so the plan decoder, the schema
+/// and `explain` treat them alike.
+struct DistributionInfo {
+  std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
+                          ///< "exact", "ties", "specials", "structured"
+  std::string_view doc;
+  const std::vector<op::Field>& (*fields)();
+};
+
+[[nodiscard]] std::span<const DistributionInfo> all_distributions() noexcept;
+[[nodiscard]] const DistributionInfo* find_distribution(std::string_view name) noexcept;
+
+/// A distribution with all its parameters.
+struct Distribution {
+  std::string name = "normal";
+  op::Params params;  ///< in the order of the distribution's fields
+
+  friend bool operator==(const Distribution&, const Distribution&) = default;
+};
+
+/// Default parameters of a distribution; throws InternalError on an unknown name.
+[[nodiscard]] Distribution make_distribution(std::string_view name);
+
+/// Fills `out` with elements [first, first + out.size()) of the stream: doubles that are FP32 values, bit-identical on
+/// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
+/// parallelise over ranges.
+void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
+              std::span<double> out);
+
+/// Geometry that the "exact" distribution needs: which coordinate of the logical element (row, col) runs along the
+/// reduction, and whether this is the sparse (first) or the dense (second) operand.
+struct ExactGeometry {
+  op::ExactPlan plan;
+  bool first_operand = true;
+  std::int64_t rows = 1;
+  std::int64_t cols = 1;
+  bool reduction_along_rows = false;  ///< true: the row index is the reduction index
+};
+
+/// The exact leg's integers for elements [first, first + out.size()).
+void generate_exact(const ExactGeometry& geometry, const core::StreamId& stream, std::uint64_t first,
+                    std::span<double> out);
+
+}  // namespace numcheck::data

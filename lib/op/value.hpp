@@ -1,0 +1,33 @@
+// Parameter values and their descriptions: one `describe` list per op gives decoder, schema, identifier and docs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace numcheck::op {
+
+/// Value of one parameter. Choices are strings.
+using Value = std::variant<bool, std::int64_t, double, std::string>;
+
+enum class FieldKind { boolean, integer, number, choice };
+
+/// Description of one parameter, as the plan, the schema, the identifier and `explain` see it.
+struct Field {
+  std::string_view name;  ///< key in the plan: "trans_b"
+  std::string_view tag;   ///< key in the identifier: "tb"
+  FieldKind kind = FieldKind::integer;
+  std::string_view doc;
+  Value fallback;         ///< value when the plan gives none (ignored if `required`)
+  bool required = false;
+  double minimum = 0;     ///< inclusive, integers and numbers
+  double maximum = 0;     ///< inclusive
+  std::vector<std::string_view> choices;
+};
+
+/// Values of all fields, in the order of the descriptor's fields.
+using Params = std::vector<Value>;
+
+}  // namespace numcheck::op

@@ -1,0 +1,84 @@
+// A case: op + parameters + mode + backend + inputs + environment, fully determined, with one canonical identifier.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/hash.hpp"
+#include "data/distribution.hpp"
+#include "op/op.hpp"
+#include "op/value.hpp"
+
+namespace numcheck::plan {
+
+/// Environment variables that a case sets (value) or unsets (nothing). Variables that are not named keep the value
+/// that they have in the coordinator's environment.
+using Environment = std::map<std::string, std::optional<std::string>>;
+
+/// Distribution of every input port; ports that are not named use `common`.
+struct InputSpec {
+  data::Distribution common;
+  std::map<std::string, data::Distribution> ports;
+
+  [[nodiscard]] const data::Distribution& of(std::string_view port) const;
+  /// True if this is the exact leg: the common distribution is "exact".
+  [[nodiscard]] bool exact_leg() const { return common.name == "exact"; }
+};
+
+/// Which algorithms of the backend run, each as one run of the case's result.
+struct AlgorithmSpec {
+  enum class Kind { heuristic, top, all } kind = Kind::heuristic;
+  std::int64_t top = 1;
+};
+
+/// Gates that the plan adds to the default ones.
+struct ToleranceSpec {
+  std::optional<double> allclose_rtol;  ///< |d - y| <= atol + rtol |y|
+  std::optional<double> allclose_atol;
+  std::optional<double> max_ulp;
+  std::optional<double> rel_l2;         ///< Frobenius-relative error
+};
+
+struct XFail {
+  std::string reason;
+  std::string expires;  ///< ISO date or empty
+};
+
+struct Case {
+  const op::Op* op = nullptr;
+  op::Params params;
+  const op::Mode* mode = nullptr;
+  std::string backend;
+  InputSpec inputs;
+  std::uint64_t seed = 0;
+  Environment environment;
+  AlgorithmSpec algorithms;
+  ToleranceSpec tolerance;
+  std::vector<std::string> tags;
+  std::optional<XFail> xfail;
+  std::optional<double> timeout_s;
+
+  std::string id;        ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/inputs][/env]"
+  core::Digest digest;   ///< of everything that determines the numbers
+};
+
+/// Computes id and digest from the other members. Defaults are omitted from the id; tags, xfail, tolerance and
+/// timeout are part of neither.
+void identify(Case& c);
+
+/// Everything that determines the numbers (and the id), as one JSON object: what `exec` reads. Round-trips through
+/// case_from_json, which throws plan::PlanError on anything illegal.
+[[nodiscard]] nlohmann::json case_to_json(const Case& c);
+
+/// Looks up an op by name; passed where JSON must be decoded, because only the catalog knows the ops.
+using OpLookup = const op::Op* (*)(std::string_view name);
+
+[[nodiscard]] Case case_from_json(const nlohmann::json& json, OpLookup lookup);
+
+}  // namespace numcheck::plan

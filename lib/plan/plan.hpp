@@ -1,0 +1,57 @@
+// From plan files to cases.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "plan/case.hpp"
+#include "plan/diagnostic.hpp"
+
+namespace numcheck::plan {
+
+/// What the decoder must know of the catalog: the ops, and which backends each has.
+struct Vocabulary {
+  std::vector<const op::Op*> ops;
+  std::vector<std::string_view> backends;
+  OpLookup lookup = nullptr;
+};
+
+struct Limits {
+  std::uint64_t max_cases = 100'000;
+  std::uint64_t max_file_bytes = 64u << 20;
+  bool sandbox = false;  ///< refuse paths outside the plan's folder
+};
+
+/// A plan after `extends`, defaults and sweeps: the cases in plan order.
+struct Plan {
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 0;
+  std::string digest;               ///< of the merged document
+  std::vector<Case> cases;
+  std::vector<Diagnostic> warnings;
+};
+
+/// Reads, merges, checks and expands a plan file; throws PlanError with every mistake at once. `default_backend` is
+/// used by cases that name none.
+[[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
+
+/// The same from text; `path` is used for messages and relative paths.
+[[nodiscard]] Plan parse_plan(std::string_view text, const std::string& path, const Vocabulary& vocabulary,
+                              const Limits& limits);
+
+/// JSON Schema (draft-07) of plans, made from the descriptors.
+[[nodiscard]] nlohmann::json plan_schema(const Vocabulary& vocabulary);
+
+/// Environment variables that a plan may set, one by one (interface.md section 6).
+struct EnvironmentVariable {
+  std::string_view name;
+  std::string_view doc;
+};
+[[nodiscard]] std::vector<EnvironmentVariable> settable_variables();
+
+}  // namespace numcheck::plan

@@ -1,0 +1,61 @@
+// The record: what a run leaves behind. Every view is a function of its JSON form.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "machine/device.hpp"
+#include "metric/compare.hpp"
+#include "plan/case.hpp"
+#include "run/execution.hpp"
+#include "tolerance/judge.hpp"
+#include "tolerance/vacuity.hpp"
+
+namespace numcheck::report {
+
+/// Statuses of interface.md section 4, spelled as in JSON.
+enum class Status { pass, warn, fail, inconclusive, unsupported, skipped, error, crashed, timeout, xfail, xpass };
+
+[[nodiscard]] const char* status_name(Status status) noexcept;
+
+/// One output of one run, compared.
+struct OutputResult {
+  std::string port;
+  core::Digest digest;
+  metric::Statistics statistics;
+  std::vector<tolerance::Criterion> criteria;
+  tolerance::Certificate certificate;
+  std::string model_source;
+  bool sampled = false;
+};
+
+/// One run (algorithm) of a case.
+struct RunResult {
+  run::RunReport run;
+  std::string expected_class;
+  std::vector<OutputResult> outputs;
+  Status status = Status::pass;
+  std::string failing;  ///< "d: G2 spread 5.8 > 3" of the first failing gate
+};
+
+struct StageTimes {
+  double inputs_s = 0, device_s = 0, reference_s = 0, comparison_s = 0, yardsticks_s = 0;
+};
+
+struct CaseResult {
+  const plan::Case* c = nullptr;
+  Status status = Status::error;
+  std::string reason;  ///< for every status but pass
+  std::vector<RunResult> runs;
+  StageTimes times;
+};
+
+/// The case's object in report.json (and its line in results.jsonl).
+[[nodiscard]] nlohmann::json to_json(const CaseResult& result);
+
+}  // namespace numcheck::report

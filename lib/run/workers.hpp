@@ -1,0 +1,88 @@
+// Worker processes: one device and one environment each, crash-isolated, with time limits, over shared memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine/device.hpp"
+#include "plan/case.hpp"
+#include "run/execution.hpp"
+
+namespace numcheck::run {
+
+/// A piece of memory that coordinator and workers both see (a memfd arena; plain memory when in-process). Blocks are
+/// pooled: releasing the handle makes the pages reusable without touching them again.
+class SharedBlock {
+ public:
+  virtual ~SharedBlock() = default;
+  [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
+};
+
+struct WorkerOptions {
+  machine::DeviceChoice device;
+  int workers_per_environment = 1;
+  double timeout_s = 120;        ///< per case, from the moment the worker has it and is ready
+  double startup_timeout_s = 120;
+  int max_respawns_in_row = 3;   ///< without a finished case between; then the rest of that environment is `error`
+  bool in_process = false;       ///< no children; refuses cases with an environment
+  ExecuteOptions execute;
+  std::vector<std::string> worker_argv;  ///< arguments for /proc/self/exe: {"exec", "--worker", ...}
+  ExecutorFactory factory;       ///< in-process only
+};
+
+/// A case on its way to a device. Ports' bytes lie inside blocks of this pool's allocate().
+struct Task {
+  const plan::Case* c = nullptr;
+  std::vector<HostPort> ports;
+  std::vector<std::shared_ptr<SharedBlock>> blocks;  ///< parallel to ports
+  RunSink on_run;                            ///< called on a pool thread, one at a time per task
+  std::function<void(const Outcome&)> on_end;  ///< called once, after the last on_run
+};
+
+/// What the first ready worker of an environment said of itself.
+struct WorkerHello {
+  machine::Device device;
+  std::vector<std::pair<std::string, std::string>> libraries;
+};
+
+/// Spawns workers as tasks need them and runs tasks on them. Tasks of one environment run in the order of submission,
+/// at most workers_per_environment at a time; environments run beside each other only if they share no device with
+/// `exclusive` needs (they may: a device takes several contexts).
+class WorkerPool {
+ public:
+  explicit WorkerPool(WorkerOptions options);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes);
+
+  /// Starts (if needed) the worker of an environment and returns what it said; throws core::EnvironmentError with the
+  /// worker's own words if it cannot start.
+  [[nodiscard]] WorkerHello hello(const plan::Environment& environment);
+
+  void submit(Task task);
+  /// Returns when every submitted task has ended.
+  void wait_idle();
+  /// First interrupt: tasks that have not started end as Outcome::error "interrupted"; running ones finish.
+  void cancel_pending();
+  /// Second interrupt: kills the workers.
+  void kill_workers();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The worker's main loop (`te-numcheck exec --worker`): reads tasks from `socket_fd`, runs them on the executor,
+/// returns when the coordinator closes the socket.
+int worker_main(int socket_fd, const machine::DeviceChoice& device, const ExecutorFactory& factory,
+                plan::OpLookup lookup);
+
+}  // namespace numcheck::run

@@ -1,0 +1,41 @@
+// Gates: from statistics to a verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metric/compare.hpp"
+#include "plan/case.hpp"
+#include "tolerance/error_model.hpp"
+
+namespace numcheck::tolerance {
+
+/// One gate: ok = measured <= limit, so that NaN fails.
+struct Criterion {
+  std::string name;      ///< "G1 bound"
+  double measured = 0;
+  double limit = 0;
+  bool ok = false;
+  std::string source;
+};
+
+/// Facts beside the numbers that gates depend on.
+struct RunFacts {
+  bool guards_intact = true;
+  bool inputs_intact = true;
+  bool deterministic = true;
+  PrecisionClass expected = PrecisionClass::native;
+  PrecisionClass observed = PrecisionClass::unknown;  ///< unknown: not classified, then not gated
+};
+
+/// All gates in their order (trust.md section 3); none is left out because an earlier one failed.
+[[nodiscard]] std::vector<Criterion> judge(const metric::Statistics& statistics, const ErrorModel& model,
+                                           const RunFacts& facts, const plan::ToleranceSpec& extra);
+
+/// Largest measured/limit over the criteria: the number that summarises a case.
+[[nodiscard]] double tightest(const std::vector<Criterion>& criteria);
+
+/// lambda(N) = sqrt(2 ln(2 N / 1e-6)).
+[[nodiscard]] double lambda_of(std::uint64_t elements);
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,37 @@
+# Packages. Only CUDA is optional for the product; MPFR, GoogleTest and Google Benchmark serve the tests.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_library(TE_NUMCHECK_XXHASH_LIBRARY NAMES xxhash libxxhash.so.0 REQUIRED)
+find_path(TE_NUMCHECK_XXHASH_INCLUDE xxhash.h REQUIRED)
+add_library(numcheck_xxhash INTERFACE)
+target_link_libraries(numcheck_xxhash INTERFACE ${TE_NUMCHECK_XXHASH_LIBRARY})
+target_include_directories(numcheck_xxhash SYSTEM INTERFACE ${TE_NUMCHECK_XXHASH_INCLUDE})
+
+# The reference's double GEMM runs on OpenBLAS where there is one, else on Eigen's own kernels.
+find_library(TE_NUMCHECK_OPENBLAS_LIBRARY NAMES openblas libopenblas.so.0)
+
+set(NUMCHECK_HAVE_CUDA OFF)
+if(NOT TE_NUMCHECK_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit 12.0 QUIET)
+  if(CUDAToolkit_FOUND)
+    if(NOT DEFINED CMAKE_CUDA_COMPILER AND EXISTS "${CUDAToolkit_BIN_DIR}/nvcc")
+      set(CMAKE_CUDA_COMPILER "${CUDAToolkit_BIN_DIR}/nvcc")
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      include(NumcheckCudaArchitectures)
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    set(NUMCHECK_HAVE_CUDA ON)
+  elseif(TE_NUMCHECK_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "TE_NUMCHECK_CUDA=ON but no CUDA toolkit (12.0 or newer) was found. "
+                        "Install it, set CUDAToolkit_ROOT, or configure with -DTE_NUMCHECK_CUDA=OFF.")
+  endif()
+endif()
+message(STATUS "te-numcheck: CUDA backends ${NUMCHECK_HAVE_CUDA}, OpenBLAS ${TE_NUMCHECK_OPENBLAS_LIBRARY}")

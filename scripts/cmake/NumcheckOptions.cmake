@@ -1,0 +1,19 @@
+# Options, build type and compile flags. Flags live on the INTERFACE target numcheck_flags; nothing is global.
+
+set(TE_NUMCHECK_CUDA AUTO CACHE STRING "CUDA backends: AUTO (if a toolkit is found), ON (required), OFF")
+set_property(CACHE TE_NUMCHECK_CUDA PROPERTY STRINGS AUTO ON OFF)
+option(TE_NUMCHECK_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TE_NUMCHECK_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(numcheck_flags INTERFACE)
+target_compile_features(numcheck_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:cxx_std_20>)
+# -ffp-contract=off keeps digests equal on every machine; without the other two our loops do not vectorise.
+target_compile_options(numcheck_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wnon-virtual-dtor>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TE_NUMCHECK_WERROR}>>:-Werror>)
