@@ -30,24 +30,41 @@ struct Range {
   double maximum = 0;
   bool required = false;
   std::string_view doc;
+  bool storage_only = false;  ///< see Field::storage_only
 };
 
 class FieldCollector {
  public:
   void integer(std::string_view name, std::string_view tag, std::int64_t& member, const Range& range) {
-    fields.push_back({name, tag, FieldKind::integer, range.doc, Value(member), range.required, range.minimum,
-                      range.maximum, {}});
+    fields.push_back({name,
+                      tag,
+                      FieldKind::integer,
+                      range.doc,
+                      Value(member),
+                      range.required,
+                      range.minimum,
+                      range.maximum,
+                      {},
+                      range.storage_only});
   }
   void number(std::string_view name, std::string_view tag, double& member, const Range& range) {
-    fields.push_back({name, tag, FieldKind::number, range.doc, Value(member), range.required, range.minimum,
-                      range.maximum, {}});
+    fields.push_back({name,
+                      tag,
+                      FieldKind::number,
+                      range.doc,
+                      Value(member),
+                      range.required,
+                      range.minimum,
+                      range.maximum,
+                      {},
+                      range.storage_only});
   }
   void boolean(std::string_view name, std::string_view tag, bool& member, std::string_view doc) {
-    fields.push_back({name, tag, FieldKind::boolean, doc, Value(member), false, 0, 0, {}});
+    fields.push_back({name, tag, FieldKind::boolean, doc, Value(member), false, 0, 0, {}, false});
   }
-  void choice(std::string_view name, std::string_view tag, std::string& member,
-              std::vector<std::string_view> choices, std::string_view doc) {
-    fields.push_back({name, tag, FieldKind::choice, doc, Value(member), false, 0, 0, std::move(choices)});
+  void choice(std::string_view name, std::string_view tag, std::string& member, std::vector<std::string_view> choices,
+              std::string_view doc, bool storage_only = false) {
+    fields.push_back({name, tag, FieldKind::choice, doc, Value(member), false, 0, 0, std::move(choices), storage_only});
   }
 
   std::vector<Field> fields;
@@ -60,7 +77,7 @@ class FieldLoader {
   void number(std::string_view, std::string_view, double& member, const Range&) { load(member); }
   void boolean(std::string_view, std::string_view, bool& member, std::string_view) { load(member); }
   void choice(std::string_view, std::string_view, std::string& member, const std::vector<std::string_view>&,
-              std::string_view) {
+              std::string_view, bool = false) {
     load(member);
   }
 
@@ -79,7 +96,7 @@ class FieldStorer {
   void number(std::string_view, std::string_view, double& member, const Range&) { params.emplace_back(member); }
   void boolean(std::string_view, std::string_view, bool& member, std::string_view) { params.emplace_back(member); }
   void choice(std::string_view, std::string_view, std::string& member, const std::vector<std::string_view>&,
-              std::string_view) {
+              std::string_view, bool = false) {
     params.emplace_back(member);
   }
 

@@ -35,7 +35,7 @@ struct GemmParams {
   std::int64_t pad_a = 0;              ///< leading dimension beyond the row, elements
   std::int64_t pad_b = 0;
   std::int64_t pad_d = 0;
-  std::int64_t misalign = 0;           ///< elements by which the operands' first element is displaced
+  std::int64_t misalign = 0;  ///< elements by which the operands' first element is displaced
 
   template <class V>
   void describe(V& v) {
@@ -51,14 +51,20 @@ struct GemmParams {
     v.boolean("bias", "bias", bias, "add a row of n numbers to every row");
     v.choice("epilogue", "epi", epilogue, {"none", "relu", "gelu"}, "function applied before the output is rounded");
     v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
-             "format of D; default is the mode's");
+             "format of D; default is the mode's", true);
     v.choice("accumulate", "acc", accumulate, {"default", "fast", "split"},
-             "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split");
-    v.integer("pad_a", "pa", pad_a, {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of A"});
-    v.integer("pad_b", "pb", pad_b, {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of B"});
-    v.integer("pad_d", "pd", pad_d, {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of C and D"});
+             "FP8 accumulation: split promotes partial sums to FP32, fast does not; default is split", true);
+    v.integer("pad_a", "pa", pad_a,
+              {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of A", .storage_only = true});
+    v.integer("pad_b", "pb", pad_b,
+              {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of B", .storage_only = true});
+    v.integer("pad_d", "pd", pad_d,
+              {.minimum = 0, .maximum = 1 << 20, .doc = "extra elements per row of C and D", .storage_only = true});
     v.integer("misalign", "mis", misalign,
-              {.minimum = 0, .maximum = 64, .doc = "elements by which A, B and D are displaced from 256-byte alignment"});
+              {.minimum = 0,
+               .maximum = 64,
+               .doc = "elements by which A, B, C and D are displaced from 256-byte alignment",
+               .storage_only = true});
   }
 };
 

@@ -33,7 +33,9 @@ constexpr std::array kModes = {
 
 }  // namespace
 
-std::span<const Mode> all_modes() noexcept { return kModes; }
+std::span<const Mode> all_modes() noexcept {
+  return kModes;
+}
 
 const Mode* find_mode(std::string_view name) noexcept {
   const auto* found = std::ranges::find(kModes, name, &Mode::name);

@@ -22,12 +22,12 @@ enum class Compute : std::uint8_t {
 
 /// One row of the mode table.
 struct Mode {
-  std::string_view name;   ///< as in plans: "fp8_hybrid"
-  core::Dtype first;       ///< storage of the first operand (and of every input of a one-operand op)
-  core::Dtype second;      ///< storage of the second operand
-  core::Dtype output;      ///< storage of the output unless the op's parameters choose another
+  std::string_view name;  ///< as in plans: "fp8_hybrid"
+  core::Dtype first;      ///< storage of the first operand (and of every input of a one-operand op)
+  core::Dtype second;     ///< storage of the second operand
+  core::Dtype output;     ///< storage of the output unless the op's parameters choose another
   Compute compute;
-  bool scaled;             ///< operands carry a per-tensor scale (value = code * scale_inv)
+  bool scaled;  ///< operands carry a per-tensor scale (value = code * scale_inv)
   std::string_view doc;
 };
 

@@ -1,4 +1,5 @@
-// The op descriptor: pure data and shape algebra. Decoder, schema, identifier, `explain` and the buffers follow from it.
+// The op descriptor: pure data and shape algebra. Decoder, schema, identifier, `explain` and the buffers follow from
+// it.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,10 @@
 namespace numcheck::op {
 
 enum class Role : std::uint8_t {
-  input,       ///< generated, rounded once to the port's format
-  scale,       ///< one FP32 number that the scaling recipe derives from other ports (scale_inv of an operand, ...)
+  input,  ///< generated, rounded once to the port's format
+  scale,  ///< one FP32 number that the scaling recipe derives from other ports (scale_inv of an operand, ...)
   output,
-  amax,        ///< an output holding max|.| of another output before scaling; zeroed, not poisoned, before the run
+  amax,  ///< an output holding max|.| of another output before scaling; zeroed, not poisoned, before the run
 };
 
 /// One named tensor of an op: where each element lies in memory. Row-major; elements of a row are contiguous.
@@ -51,8 +52,9 @@ struct ExactPlan {
   std::int64_t max_first = 1;
   std::int64_t max_second = 1;
   std::int64_t stride = 1;
-  bool positive = false;  ///< the second form for promoted FP8: positive integers 4..15
-  std::string reason;     ///< why it cannot be exact; empty when it can
+  std::int64_t max_addend = 1;  ///< other inputs (C, bias) are dense in +-1..max_addend
+  bool positive = false;        ///< the second form for promoted FP8: positive integers 4..15
+  std::string reason;           ///< why it cannot be exact; empty when it can
 };
 
 struct Op {
@@ -70,6 +72,8 @@ struct Op {
   ExactPlan (*exact_plan)(const Params&, const Mode&);
   /// Floating-point operations of one run, for ordering, budgets and sampling.
   double (*flops)(const Params&);
+  /// True if the reduction runs along the rows of this stored input (A with trans_a, B without trans_b).
+  bool (*reduces_along_rows)(const Params&, std::string_view port);
 };
 
 /// Position of a field, by name; nothing if there is none.

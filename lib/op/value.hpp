@@ -20,11 +20,14 @@ struct Field {
   std::string_view tag;   ///< key in the identifier: "tb"
   FieldKind kind = FieldKind::integer;
   std::string_view doc;
-  Value fallback;         ///< value when the plan gives none (ignored if `required`)
+  Value fallback;  ///< value when the plan gives none (ignored if `required`)
   bool required = false;
-  double minimum = 0;     ///< inclusive, integers and numbers
-  double maximum = 0;     ///< inclusive
+  double minimum = 0;  ///< inclusive, integers and numbers
+  double maximum = 0;  ///< inclusive
   std::vector<std::string_view> choices;
+  /// True if the field changes where or how results are stored or accumulated, but not the exact value: cases that
+  /// differ only in such fields share one reference.
+  bool storage_only = false;
 };
 
 /// Values of all fields, in the order of the descriptor's fields.
