@@ -20,6 +20,8 @@ struct DistributionInfo {
                           ///< "exact", "ties", "specials", "structured"
   std::string_view doc;
   const std::vector<op::Field>& (*fields)();
+  /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().
+  void (*generate)(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
 };
 
 [[nodiscard]] std::span<const DistributionInfo> all_distributions() noexcept;
@@ -38,7 +40,8 @@ struct Distribution {
 
 /// Fills `out` with elements [first, first + out.size()) of the stream: doubles that are FP32 values, bit-identical on
 /// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
-/// parallelise over ranges.
+/// parallelise over ranges. Ranges that begin at multiples of 256 are fastest. Throws InternalError on an unknown name
+/// or on parameters that are not the distribution's. Element indices stay below 2^58.
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
               std::span<double> out);
 

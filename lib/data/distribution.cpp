@@ -1,0 +1,83 @@
+#include "data/distribution.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/error.hpp"
+#include "data/distribution_params.hpp"
+#include "data/generators.hpp"
+
+namespace numcheck::data {
+namespace {
+
+template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
+void generate_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out) {
+  generate_typed(op::from_params<P>(params), stream, first, out);
+}
+
+template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
+constexpr DistributionInfo row(std::string_view name, std::string_view doc) {
+  return {name, doc, &op::fields_of<P>, &generate_with<P, generate_typed>};
+}
+
+constexpr std::array kDistributions = {
+    row<NormalParams, generate_normal>("normal", "normal with mean 0: full mantissas, signs that cancel"),
+    row<NoParams, generate_positive>("positive", "uniform in (0, 1]: for bias; hides precision"),
+    row<UniformParams, generate_uniform>("uniform", "uniform between two limits"),
+    row<ConstantParams, generate_constant>("constant", "one value everywhere"),
+    row<LargeMeanParams, generate_large_mean>("large_mean", "normal around a mean that is large against the spread"),
+    row<LogUniformParams, generate_log_uniform>("log_uniform",
+                                                "2^x with x uniform: wide exponents, every binade alike"),
+    row<OutlierParams, generate_outliers>("outliers", "standard normal with a share of scaled elements"),
+    row<ExactParams, generate_integers>("exact", "small integers that an op sums without rounding"),
+    row<TieParams, generate_ties>("ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
+    row<SpecialParams, generate_specials>(
+        "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
+    row<StructuredParams, generate_structured>(
+        "structured", "magnitudes in [1/2, 1) whose sign flips along the index, so that partial sums grow"),
+};
+
+const DistributionInfo& distribution_named(std::string_view name) {
+  const DistributionInfo* info = find_distribution(name);
+  if (info == nullptr) {
+    throw core::InternalError("there is no distribution \"" + std::string(name) + "\"");
+  }
+  return *info;
+}
+
+}  // namespace
+
+std::span<const DistributionInfo> all_distributions() noexcept {
+  return kDistributions;
+}
+
+const DistributionInfo* find_distribution(std::string_view name) noexcept {
+  const auto found = std::find_if(kDistributions.begin(), kDistributions.end(),
+                                  [&](const DistributionInfo& info) { return info.name == name; });
+  return found == kDistributions.end() ? nullptr : &*found;
+}
+
+Distribution make_distribution(std::string_view name) {
+  Distribution distribution{std::string(name), {}};
+  for (const op::Field& field : distribution_named(name).fields()) {
+    distribution.params.push_back(field.fallback);
+  }
+  return distribution;
+}
+
+void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
+              std::span<double> out) {
+  const DistributionInfo& info = distribution_named(distribution.name);
+  const std::vector<op::Field>& fields = info.fields();
+  bool fits = distribution.params.size() == fields.size();
+  for (std::size_t i = 0; fits && i < fields.size(); ++i) {
+    fits = distribution.params[i].index() == fields[i].fallback.index();
+  }
+  if (!fits) {
+    throw core::InternalError("the parameters given to distribution \"" + distribution.name + "\" are not its own");
+  }
+  info.generate(distribution.params, stream, first, out);
+}
+
+}  // namespace numcheck::data

@@ -1,0 +1,112 @@
+// Parameters of the distributions, with the ranges that a plan may give them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "op/field.hpp"
+
+namespace numcheck::data {
+
+inline constexpr double kLargest = 1e30;  ///< of means, limits and standard deviations: sums stay within FP32
+
+struct NoParams {
+  template <class V>
+  void describe(V& /*visitor*/) {}
+};
+
+struct NormalParams {
+  double sigma = 1;
+  template <class V>
+  void describe(V& v) {
+    v.number("sigma", "s", sigma, {.minimum = 1e-30, .maximum = kLargest, .doc = "standard deviation"});
+  }
+};
+
+struct UniformParams {
+  double low = -1;
+  double high = 1;
+  template <class V>
+  void describe(V& v) {
+    v.number("low", "lo", low, {.minimum = -kLargest, .maximum = kLargest, .doc = "one end of the interval"});
+    v.number("high", "hi", high, {.minimum = -kLargest, .maximum = kLargest, .doc = "the other end"});
+  }
+};
+
+struct ConstantParams {
+  double value = 1;
+  template <class V>
+  void describe(V& v) {
+    v.number("value", "v", value, {.minimum = -3.4e38, .maximum = 3.4e38, .doc = "every element, rounded to FP32"});
+  }
+};
+
+struct LargeMeanParams {
+  double mean = 100;
+  double sigma = 1;
+  template <class V>
+  void describe(V& v) {
+    v.number("mean", "mu", mean, {.minimum = -kLargest, .maximum = kLargest, .doc = "mean"});
+    v.number("sigma", "s", sigma, {.minimum = 1e-30, .maximum = kLargest, .doc = "standard deviation"});
+  }
+};
+
+struct LogUniformParams {
+  double low = -8;
+  double high = 8;
+  bool with_sign = true;
+  template <class V>
+  void describe(V& v) {
+    v.number("low", "lo", low, {.minimum = -149, .maximum = 127, .doc = "one end of the exponents' interval"});
+    v.number("high", "hi", high, {.minimum = -149, .maximum = 127, .doc = "the other end"});
+    v.boolean("signed", "sg", with_sign, "half of the elements are negative");
+  }
+};
+
+struct OutlierParams {
+  double fraction = 0.01;
+  double scale = 100;
+  template <class V>
+  void describe(V& v) {
+    v.number("fraction", "f", fraction, {.minimum = 0, .maximum = 1, .doc = "share of the elements that are scaled"});
+    v.number("scale", "x", scale, {.minimum = 0, .maximum = kLargest, .doc = "factor of those elements"});
+  }
+};
+
+struct ExactParams {
+  std::int64_t max = 4;
+  template <class V>
+  void describe(V& v) {
+    v.integer("max", "max", max,
+              {.minimum = 1,
+               .maximum = 4096,
+               .doc = "largest integer where an op has no exact leg of its own; else the op chooses"});
+  }
+};
+
+struct TieParams {
+  std::string format = "mixed";
+  template <class V>
+  void describe(V& v) {
+    v.choice("format", "fmt", format, {"mixed", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
+             "format whose neighbours the values lie halfway between");
+  }
+};
+
+struct SpecialParams {
+  double fraction = 0.01;
+  template <class V>
+  void describe(V& v) {
+    v.number("fraction", "f", fraction, {.minimum = 0, .maximum = 1, .doc = "share of the elements that are special"});
+  }
+};
+
+struct StructuredParams {
+  std::int64_t period = 64;
+  template <class V>
+  void describe(V& v) {
+    v.integer("period", "p", period, {.minimum = 1, .maximum = 1e9, .doc = "elements of one sign in a row"});
+  }
+};
+
+}  // namespace numcheck::data

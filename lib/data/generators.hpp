@@ -1,0 +1,46 @@
+// One generator for each distribution; distribution.hpp says what they share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/rng.hpp"
+#include "data/distribution_params.hpp"
+
+namespace numcheck::data {
+
+/// sigma * z.
+void generate_normal(const NormalParams& params, const core::StreamId& stream, std::uint64_t first,
+                     std::span<double> out);
+/// (word + 1) / 2^32.
+void generate_positive(const NoParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+/// low + (high - low) (word + 1/2) / 2^32.
+void generate_uniform(const UniformParams& params, const core::StreamId& stream, std::uint64_t first,
+                      std::span<double> out);
+void generate_constant(const ConstantParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+/// mean + sigma * z.
+void generate_large_mean(const LargeMeanParams& params, const core::StreamId& stream, std::uint64_t first,
+                         std::span<double> out);
+/// +-2^x, x uniform between low and high.
+void generate_log_uniform(const LogUniformParams& params, const core::StreamId& stream, std::uint64_t first,
+                          std::span<double> out);
+/// z, times `scale` where a second draw is below `fraction`.
+void generate_outliers(const OutlierParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+/// +-1..max, uniform.
+void generate_integers(const ExactParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+/// +-(1 + (f + 1/2) 2^-m) 2^e: m fraction bits of the format, f uniform, e uniform in -3..3, where all formats are
+/// normal. "mixed" draws the format too.
+void generate_ties(const TieParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
+/// z, or a special value where a second draw is below `fraction`: NaN, +-infinity, +-0, the smallest and the largest
+/// FP32 subnormal, the smallest normal, the largest number, or a random subnormal.
+void generate_specials(const SpecialParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+/// (-1)^(index / period) (1 + u) / 2.
+void generate_structured(const StructuredParams& params, const core::StreamId& stream, std::uint64_t first,
+                         std::span<double> out);
+
+}  // namespace numcheck::data

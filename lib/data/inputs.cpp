@@ -1,0 +1,130 @@
+#include "data/inputs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+
+namespace numcheck::data {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 16;  // elements per task: 512 KiB of doubles, within an L2 cache
+constexpr int kPaddingByte = 0xFF;
+
+std::size_t offset_of(const op::Port& port, std::int64_t batch, std::int64_t row) {
+  const auto bytes = static_cast<std::int64_t>(core::dtype_info(port.dtype).storage_bytes);
+  return static_cast<std::size_t>(port.offset_bytes + (batch * port.batch_stride + row * port.ld) * bytes);
+}
+
+/// Calls body(first logical element, byte offset, count) for every run of elements that is contiguous in both orders,
+/// cut into pieces of at most kChunk, in parallel.
+template <class Body>
+void for_each_run(const op::Port& port, const Body& body) {
+  const auto total = static_cast<std::size_t>(port.elements());
+  if (total == 0) {
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  if (port.is_dense()) {
+    core::parallel_chunks(total, kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+      body(begin, static_cast<std::size_t>(port.offset_bytes) + begin * bytes, end - begin);
+    });
+    return;
+  }
+  const auto cols = static_cast<std::size_t>(port.cols);
+  const std::size_t rows_per_task = std::max<std::size_t>(1, kChunk / cols);
+  const auto all_rows = static_cast<std::size_t>(port.batch * port.rows);
+  core::parallel_chunks(all_rows, rows_per_task, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      const auto signed_row = static_cast<std::int64_t>(row);
+      body(row * cols, offset_of(port, signed_row / port.rows, signed_row % port.rows), cols);
+    }
+  });
+}
+
+bool is_narrow(core::Dtype dtype) { return core::dtype_info(dtype).storage_bytes == 1; }
+
+/// code = sat(RN(RN32(x * scale))): the product is an FP32 one in every TransformerEngine cast kernel.
+void scale_values(std::span<const double> values, float scale, std::span<double> scaled) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    scaled[i] = static_cast<double>(static_cast<float>(values[i]) * scale);
+  }
+}
+
+}  // namespace
+
+core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution,
+                                   const core::StreamId& stream, const ExactRole& exact) {
+  core::Buffer<double> values(static_cast<std::size_t>(port.elements()));
+  const bool integers = distribution.name == "exact";
+  ExactGeometry geometry{.plan = exact.plan,
+                         .first_operand = exact.kind == ExactRole::Kind::first,
+                         .rows = port.batch * port.rows,
+                         .cols = port.cols,
+                         .reduction_along_rows = exact.reduction_along_rows};
+  if (exact.kind == ExactRole::Kind::addend) {
+    geometry.plan = {.max_second = exact.plan.max_addend};
+  }
+  if (geometry.reduction_along_rows) {
+    geometry.rows = port.rows;  // the reduction restarts with every matrix of the batch
+  }
+  core::parallel_chunks(values.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    const std::span<double> out = values.span().subspan(begin, end - begin);
+    if (integers) {
+      generate_exact(geometry, stream, begin, out);
+    } else {
+      generate(distribution, stream, begin, out);
+    }
+  });
+  return values;
+}
+
+double absolute_max(std::span<const double> values) {
+  const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
+  std::vector<double> partial(chunks, 0.0);
+  core::parallel_chunks(values.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    double largest = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const double magnitude = std::fabs(values[i]);
+      if (magnitude > largest && std::isfinite(magnitude)) {
+        largest = magnitude;
+      }
+    }
+    partial[chunk] = largest;
+  });
+  return partial.empty() ? 0 : *std::max_element(partial.begin(), partial.end());
+}
+
+void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes) {
+  if (!port.is_dense() || port.offset_bytes != 0) {
+    std::memset(bytes.data(), kPaddingByte, bytes.size());
+  }
+  const core::Overflow overflow = is_narrow(port.dtype) ? core::Overflow::saturate : core::Overflow::ieee;
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
+    const std::span<std::byte> target = bytes.subspan(offset, count * element);
+    const std::span<const double> source = values.subspan(first, count);
+    if (scale == 1.0F) {
+      core::encode(source, port.dtype, target, overflow);
+      return;
+    }
+    std::vector<double> scaled(count);
+    scale_values(source, scale, scaled);
+    core::encode(scaled, port.dtype, target, overflow);
+  });
+}
+
+core::Buffer<double> load_port(const op::Port& port, std::span<const std::byte> bytes) {
+  core::Buffer<double> values(static_cast<std::size_t>(port.elements()));
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  for_each_run(port, [&](std::size_t first, std::size_t offset, std::size_t count) {
+    core::decode(bytes.subspan(offset, count * element), port.dtype, values.span().subspan(first, count));
+  });
+  return values;
+}
+
+}  // namespace numcheck::data

@@ -1,0 +1,3 @@
+numcheck_test(data_test LABEL unit
+  SOURCES unit/data_distribution_test.cpp unit/data_exact_test.cpp unit/data_generator_test.cpp
+  LIBRARIES numcheck_data)

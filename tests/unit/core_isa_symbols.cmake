@@ -1,0 +1,30 @@
+# Checks object files that were compiled for one instruction set: what they share with others (any symbol that is not
+# local) must be in that set's namespace. Otherwise the linker may take an AVX-512 copy of an inline function for
+# everybody, and the program dies on processors without it.
+# Usage: cmake -DNM=nm -DISA=avx2 "-DOBJECTS=a.o;b.o" -P core_isa_symbols.cmake
+string(LENGTH "${ISA}" length)
+set(offenders "")
+set(checked 0)
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND ${NM} --extern-only --defined-only ${object}
+                  OUTPUT_VARIABLE text RESULT_VARIABLE status ERROR_VARIABLE error)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "nm failed on ${object}: ${error}")
+  endif()
+  string(REPLACE "\n" ";" lines "${text}")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^[0-9a-f]+ [A-Za-z] (.+)$")
+      math(EXPR checked "${checked} + 1")
+      if(NOT CMAKE_MATCH_1 MATCHES "8numcheck[0-9]+[a-z_]+${length}${ISA}")
+        string(APPEND offenders "  ${object}: ${line}\n")
+      endif()
+    endif()
+  endforeach()
+endforeach()
+if(checked EQUAL 0)
+  message(FATAL_ERROR "no symbols in ${OBJECTS}: nothing was checked")
+endif()
+if(offenders)
+  message(FATAL_ERROR "symbols outside namespace ${ISA}:\n${offenders}")
+endif()
+message(STATUS "${checked} symbols, all in namespace ${ISA}")
