@@ -42,7 +42,7 @@ struct ToleranceSpec {
   std::optional<double> allclose_rtol;  ///< |d - y| <= atol + rtol |y|
   std::optional<double> allclose_atol;
   std::optional<double> max_ulp;
-  std::optional<double> rel_l2;         ///< Frobenius-relative error
+  std::optional<double> rel_l2;  ///< Frobenius-relative error
 };
 
 struct XFail {
@@ -57,6 +57,7 @@ struct Case {
   std::string backend;
   InputSpec inputs;
   std::uint64_t seed = 0;
+  bool seed_in_id = false;  ///< the case object chose the seed itself (perhaps several), so the id names it
   Environment environment;
   AlgorithmSpec algorithms;
   ToleranceSpec tolerance;
@@ -64,12 +65,16 @@ struct Case {
   std::optional<XFail> xfail;
   std::optional<double> timeout_s;
 
-  std::string id;        ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/inputs][/env]"
-  core::Digest digest;   ///< of everything that determines the numbers
+  std::string id;       ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/algorithms][/inputs][/seed][/env]"
+  core::Digest digest;  ///< of everything that determines the numbers
 };
 
 /// Computes id and digest from the other members. Defaults are omitted from the id; tags, xfail, tolerance and
-/// timeout are part of neither.
+/// timeout are part of neither. Segments after the backend, each only if it says something:
+///   algorithms=all, algorithms=top:8
+///   exact, outliers(fraction=0.01), a=outliers, uniform,a=constant(value=1)
+///   seed=7
+///   NVIDIA_TF32_OVERRIDE=0,CUBLAS_WORKSPACE_CONFIG=unset
 void identify(Case& c);
 
 /// Everything that determines the numbers (and the id), as one JSON object: what `exec` reads. Round-trips through

@@ -13,27 +13,41 @@ enum class Severity { error, warning, note };
 
 struct Diagnostic {
   Severity severity = Severity::error;
-  std::string file;          ///< as the user wrote it
-  std::size_t line = 0;      ///< 1-based; 0 if there is no position
-  std::size_t column = 0;    ///< 1-based, in code points
+  std::string file;        ///< as the user wrote it
+  std::size_t line = 0;    ///< 1-based; 0 if there is no position
+  std::size_t column = 0;  ///< 1-based, in code points
   std::string text;
-  std::string source_line;   ///< the offending line, shortened around the column if it is very long
-  std::size_t caret_length = 1;
-  std::string hint;          ///< "did you mean \"bf16\"? ..."
-  std::string pointer;       ///< JSON pointer
+  std::string source_line;       ///< the offending line, shortened around the column if it is very long
+  std::size_t caret_column = 0;  ///< 1-based code point of `source_line` where the caret starts; 0: no caret
+  std::size_t caret_length = 1;  ///< in code points
+  std::string hint;              ///< "did you mean \"bf16\"? ..."
+  std::string note;              ///< a further fact: "first given at plan.json:3:5"
+  std::string pointer;           ///< JSON pointer
 };
 
 /// GNU form with source line, caret, hint and pointer, as in interface.md section 7.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic);
 
-/// A plan that cannot be used; carries every mistake that was found (at most 20).
+/// GitHub Actions' workflow command: "::error file=...,line=...,col=...::text".
+[[nodiscard]] std::string render_annotation(const Diagnostic& diagnostic);
+
+/// Mistakes that a PlanError carries at most.
+inline constexpr std::size_t kMaxDiagnostics = 20;
+
+/// A plan that cannot be used; carries every mistake that was found (at most kMaxDiagnostics). what() is all of them
+/// rendered, and the summary line.
 class PlanError : public core::Error {
  public:
-  explicit PlanError(std::vector<Diagnostic> diagnostics);
+  /// `found`: how many mistakes there were, if more than are carried.
+  explicit PlanError(std::vector<Diagnostic> diagnostics, std::size_t found = 0);
   [[nodiscard]] const std::vector<Diagnostic>& diagnostics() const noexcept { return diagnostics_; }
+  [[nodiscard]] std::size_t found() const noexcept { return found_; }
+  /// "2 errors; nothing was run".
+  [[nodiscard]] std::string summary() const;
 
  private:
   std::vector<Diagnostic> diagnostics_;
+  std::size_t found_;
 };
 
 }  // namespace numcheck::plan

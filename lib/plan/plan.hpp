@@ -31,13 +31,13 @@ struct Plan {
   std::string name;
   std::string description;
   std::uint64_t seed = 0;
-  std::string digest;               ///< of the merged document
+  std::string digest;  ///< of the merged document without comments and descriptions: 32 hex digits
   std::vector<Case> cases;
   std::vector<Diagnostic> warnings;
 };
 
-/// Reads, merges, checks and expands a plan file; throws PlanError with every mistake at once. `default_backend` is
-/// used by cases that name none.
+/// Reads, merges, checks and expands a plan file; throws PlanError with every mistake at once. A case that names no
+/// backend has "cublaslt"; "auto" stays as it is and means what the device has.
 [[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
 
 /// The same from text; `path` is used for messages and relative paths.

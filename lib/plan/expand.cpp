@@ -1,0 +1,286 @@
+#include "plan/expand.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "plan/settings.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+// Different cross-field sentences that are told of one case object.
+constexpr std::size_t kMaxSentences = 5;
+
+std::string count_text(std::uint64_t count) {
+  return count == UINT64_MAX ? std::string("2^64 or more") : fmt::format("{}", count);
+}
+
+bool same_gates(const Case& a, const Case& b) {
+  const auto key = [](const Case& c) {
+    return std::tuple(c.tolerance.allclose_rtol, c.tolerance.allclose_atol, c.tolerance.max_ulp, c.tolerance.rel_l2,
+                      c.timeout_s, c.xfail ? c.xfail->reason : std::string(),
+                      c.xfail ? c.xfail->expires : std::string());
+  };
+  return key(a) == key(b) && a.digest == b.digest;
+}
+
+/// Expands one case object after the other and remembers what was seen.
+class Expander {
+ public:
+  Expander(std::uint64_t plan_seed, Reporter& reporter) : plan_seed_(plan_seed), reporter_(reporter) {}
+
+  void add(const CaseSpec& spec) {
+    begin(spec);
+    const std::vector<std::vector<std::size_t>> groups = axis_groups(spec);
+    const std::vector<AxisInfo> axes = axes_of(spec);
+    std::vector<std::uint64_t> at(groups.size(), 0);
+    for (bool more = true; more;) {
+      Case c = base_;
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (const std::size_t axis : groups[g]) {
+          setters_[axis](c, at[g]);
+        }
+      }
+      add_case(std::move(c));
+      more = false;
+      for (std::size_t g = groups.size(); g-- > 0 && !more;) {  // odometer: the last group is the fastest
+        more = ++at[g] < axes[groups[g].front()].count;
+        at[g] = more ? at[g] : 0;
+      }
+    }
+    finish();
+  }
+
+  [[nodiscard]] std::vector<Case> take() { return std::move(cases_); }
+
+ private:
+  struct Sentence {
+    std::uint64_t count = 0;
+    std::string first;
+  };
+  struct Seen {
+    std::size_t index = 0;
+    const Node* node = nullptr;
+  };
+
+  void begin(const CaseSpec& spec) {
+    spec_ = &spec;
+    total_ = dropped_ = 0;
+    excluded_.assign(spec.exclude.size(), false);
+    expected_.assign(spec.xfail.size(), false);
+    sentences_.clear();
+    ports_seen_.clear();
+    first_dropped_.clear();
+    base_ = Case{};
+    base_.op = spec.op;
+    base_.params.resize(spec.params.size());
+    base_.algorithms = spec.algorithms;
+    base_.tolerance = spec.tolerance;
+    base_.tags = spec.tags;
+    base_.timeout_s = spec.timeout_s;
+    base_.seed = plan_seed_;
+    base_.seed_in_id = !spec.seeds.empty();
+    make_setters(spec);
+  }
+
+  /// In the order of axes_of.
+  void make_setters(const CaseSpec& spec) {
+    setters_.clear();
+    for (std::size_t i = 0; i < spec.params.size(); ++i) {
+      setters_.push_back([i, values = spec.params[i].expand()](Case& c, std::uint64_t k) { c.params[i] = values[k]; });
+    }
+    setters_.push_back([&spec](Case& c, std::uint64_t k) { c.inputs = spec.inputs[k]; });
+    setters_.push_back([&spec](Case& c, std::uint64_t k) { c.mode = spec.modes[k]; });
+    setters_.push_back([&spec](Case& c, std::uint64_t k) { c.backend = spec.backends[k]; });
+    setters_.push_back([&spec](Case& c, std::uint64_t k) { c.seed = spec.seeds.empty() ? c.seed : spec.seeds[k]; });
+    setters_.push_back([&spec](Case& c, std::uint64_t k) { c.environment = spec.environments[k]; });
+  }
+
+  void add_case(Case c) {
+    for (std::size_t i = 0; i < spec_->exclude.size(); ++i) {
+      if (matches(spec_->exclude[i], c)) {
+        excluded_[i] = true;
+        return;
+      }
+    }
+    ++total_;
+    const std::vector<std::string> mistakes = c.op->check(c.params, *c.mode);
+    if (!mistakes.empty()) {
+      for (const std::string& mistake : mistakes) {
+        if (sentences_.size() < kMaxSentences || sentences_.contains(mistake)) {
+          Sentence& sentence = sentences_[mistake];
+          if (sentence.count++ == 0) {
+            identify(c);
+            sentence.first = c.id;
+          }
+        }
+      }
+      return;
+    }
+    keep_own_ports(c);
+    for (std::size_t i = 0; i < spec_->xfail.size(); ++i) {
+      if (matches(spec_->xfail[i].match, c)) {
+        expected_[i] = true;
+        if (!c.xfail) {
+          c.xfail = spec_->xfail[i].xfail;
+        }
+      }
+    }
+    identify(c);
+    store(std::move(c));
+  }
+
+  /// Drops distributions of ports that this case has not (c without beta): the id must not depend on them.
+  void keep_own_ports(Case& c) {
+    if (c.inputs.ports.empty()) {
+      return;
+    }
+    const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+    std::set<std::string, std::less<>> names;
+    for (const op::Port& port : ports) {
+      if (port.role == op::Role::input) {
+        names.emplace(port.name);
+      }
+    }
+    ports_seen_.insert(names.begin(), names.end());
+    std::erase_if(c.inputs.ports, [&](const auto& port) { return !names.contains(port.first); });
+  }
+
+  void store(Case c) {
+    const auto [found, is_new] = ids_.try_emplace(c.id, Seen{cases_.size(), spec_->node});
+    if (is_new) {
+      cases_.push_back(std::move(c));
+      return;
+    }
+    Case& earlier = cases_[found->second.index];
+    if (!same_gates(earlier, c)) {
+      reporter_.error(*spec_->node, fmt::format("{} appears twice with different tolerance, time limit or xfail", c.id),
+                      {{}, fmt::format("first at {}", reporter_.line_of(*found->second.node))});
+      return;
+    }
+    for (std::string& tag : c.tags) {
+      if (std::ranges::find(earlier.tags, tag) == earlier.tags.end()) {
+        earlier.tags.push_back(std::move(tag));
+      }
+    }
+    first_dropped_ = dropped_++ == 0 ? c.id : first_dropped_;
+  }
+
+  void finish() {
+    report_sentences();
+    report_ports();
+    for (std::size_t i = 0; i < excluded_.size(); ++i) {
+      if (!excluded_[i] && is_own(*spec_->exclude[i].node, "exclude")) {
+        reporter_.warning(*spec_->exclude[i].node, "this \"exclude\" entry matches no case");
+      }
+    }
+    for (std::size_t i = 0; i < expected_.size(); ++i) {
+      if (!expected_[i] && is_own(*spec_->xfail[i].match.node, "xfail")) {
+        reporter_.warning(*spec_->xfail[i].match.node, "this \"xfail\" entry matches no case");
+      }
+    }
+    if (total_ == 0) {
+      reporter_.warning(*spec_->node, "\"exclude\" leaves no case of this sweep");
+    }
+    if (dropped_ != 0) {
+      reporter_.warning(*spec_->node,
+                        fmt::format("{} case{} of this sweep repeat{} earlier ones and will run once", dropped_,
+                                    dropped_ == 1 ? "" : "s", dropped_ == 1 ? "s" : ""),
+                        {{}, "the first is " + first_dropped_});
+    }
+  }
+
+  /// False for entries of "defaults", which need not match in every sweep.
+  [[nodiscard]] bool is_own(const Node& entry, std::string_view key) const {
+    const Node* list = spec_->node->find(key);
+    return list != nullptr && !list->items.empty() && &entry >= &list->items.front() && &entry <= &list->items.back();
+  }
+
+  void report_sentences() {
+    for (const auto& [text, sentence] : sentences_) {
+      std::string note;
+      if (total_ > 1) {
+        note = fmt::format("{} of {} cases of this sweep, the first is {}", sentence.count, total_, sentence.first);
+      }
+      if (spec_->inherited_params != nullptr && spec_->inherited_params != spec_->params_node) {
+        note += fmt::format("{}parameters come from here and from \"defaults\" ({})", note.empty() ? "" : "; ",
+                            reporter_.line_of(*spec_->inherited_params));
+      }
+      reporter_.error(*spec_->params_node, text, {{}, note});
+    }
+  }
+
+  void report_ports() {
+    if (ports_seen_.empty()) {
+      return;
+    }
+    const std::vector<std::string_view> names(ports_seen_.begin(), ports_seen_.end());
+    for (const Node* node : spec_->input_nodes) {
+      for (const Member* port : node == nullptr ? std::vector<const Member*>() : port_members(*node)) {
+        if (!ports_seen_.contains(port->key)) {
+          reporter_.error(*port,
+                          fmt::format("{} has no input {} with these parameters", spec_->op->name, quote(port->key)),
+                          {suggestion(port->key, names, "inputs are:"), {}});
+        }
+      }
+    }
+  }
+
+  std::uint64_t plan_seed_;
+  Reporter& reporter_;
+  std::vector<Case> cases_;
+  std::unordered_map<std::string, Seen> ids_;
+
+  // Of the case object at hand.
+  const CaseSpec* spec_ = nullptr;
+  Case base_;
+  std::vector<std::function<void(Case&, std::uint64_t)>> setters_;
+  std::vector<bool> excluded_;
+  std::vector<bool> expected_;
+  std::map<std::string, Sentence> sentences_;
+  std::set<std::string, std::less<>> ports_seen_;
+  std::string first_dropped_;
+  std::uint64_t total_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace
+
+void check_case_count(const std::vector<CaseSpec>& specs, const Limits& limits, Reporter& reporter) {
+  std::uint64_t total = 0;
+  const CaseSpec* largest = nullptr;
+  for (const CaseSpec& spec : specs) {
+    total = saturating_sum(total, spec.count());
+    largest = largest == nullptr || spec.count() > largest->count() ? &spec : largest;
+  }
+  if (total <= limits.max_cases) {
+    return;
+  }
+  std::string axes;
+  for (const AxisInfo& axis : axes_of(*largest)) {
+    if (axis.count > 1) {
+      axes += fmt::format("{}{} {}", axes.empty() ? "" : " x ", axis.name, count_text(axis.count));
+    }
+  }
+  reporter.error(
+      *largest->node,
+      fmt::format("the plan has {} cases; more than {} need --max-cases", count_text(total), limits.max_cases),
+      {{}, fmt::format("this sweep has {}: {}", count_text(largest->count()), axes)});
+}
+
+std::vector<Case> expand(const std::vector<CaseSpec>& specs, std::uint64_t plan_seed, Reporter& reporter) {
+  Expander expander(plan_seed, reporter);
+  for (const CaseSpec& spec : specs) {
+    expander.add(spec);
+  }
+  return expander.take();
+}
+
+}  // namespace numcheck::plan

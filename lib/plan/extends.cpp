@@ -1,0 +1,224 @@
+#include "plan/extends.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/strings.hpp"
+#include "plan/document.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The plan language that this program reads.
+constexpr std::string_view kVersion = "1";
+
+fs::path resolved(const fs::path& path) {
+  std::error_code error;
+  fs::path result = fs::weakly_canonical(path, error);
+  return error ? fs::absolute(path, error).lexically_normal() : result;
+}
+
+void merge(Node& into, Node from) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < into.members.size(); ++i) {
+    index.emplace(into.members[i].key, i);
+  }
+  into.where = from.where;
+  for (Member& member : from.members) {
+    const auto found = index.find(member.key);
+    if (found == index.end()) {
+      into.members.push_back(std::move(member));
+      continue;
+    }
+    Member& old = into.members[found->second];
+    if (old.value.is(Node::Kind::object) && member.value.is(Node::Kind::object)) {
+      merge(old.value, std::move(member.value));
+    } else {
+      old.value = std::move(member.value);
+    }
+    old.key_where = member.key_where;
+  }
+}
+
+class Loader {
+ public:
+  Loader(const Limits& limits, Sources& sources, Reporter& reporter)
+      : limits_(limits), sources_(sources), reporter_(reporter) {}
+
+  Node load_plan_text(std::string_view text, const std::string& path) {
+    folder_ = resolved(fs::path(path).parent_path().empty() ? fs::path(".") : fs::path(path).parent_path());
+    bytes_ = text.size();
+    return load(add_source(path, std::string(text)), path);
+  }
+
+ private:
+  std::uint32_t add_source(const std::string& path, std::string text) {
+    sources_.push_back({path, std::move(text)});
+    canonical_.push_back(resolved(path));
+    return static_cast<std::uint32_t>(sources_.size() - 1);
+  }
+
+  Node load(std::uint32_t file, const std::string& path) {
+    const std::size_t errors = reporter_.error_count();
+    Node root = parse_document(sources_, file, values_, reporter_);
+    if (reporter_.error_count() != errors) {
+      return {};
+    }
+    if (!root.is(Node::Kind::object)) {
+      wrong_kind(root, "a plan", "an object", reporter_, "{\"version\": 1, \"cases\": [...]}");
+      return {};
+    }
+    check_version(root);
+    chain_.push_back(file);
+    Node merged;
+    merged.kind = Node::Kind::object;
+    if (const Node* extends = root.find("extends")) {
+      add_bases(merged, *extends, path);
+    }
+    chain_.pop_back();
+    std::erase_if(root.members,
+                  [](const Member& m) { return m.key == "$schema" || m.key == "extends" || m.key == "$comment"; });
+    merge(merged, std::move(root));
+    return merged;
+  }
+
+  void check_version(const Node& root) {
+    const Node* version = root.find("version");
+    const bool integer = version != nullptr && version->is(Node::Kind::number) &&
+                         version->text.find_first_not_of("0123456789") == std::string::npos;
+    if (version == nullptr || (integer && version->text == kVersion)) {
+      return;
+    }
+    if (!integer) {
+      reporter_.error(*version, "\"version\" must be the integer 1");
+    } else if (version->text == "0") {
+      reporter_.error(*version, "there is no plan version 0", {"this program reads version 1", {}});
+    } else {
+      reporter_.error(*version, fmt::format("plan version {} is newer than this program", version->text.substr(0, 20)),
+                      {"this program reads version 1; use a newer te-numcheck", {}});
+    }
+  }
+
+  void add_bases(Node& merged, const Node& extends, const std::string& path) {
+    const bool list = extends.is(Node::Kind::array);
+    if (!list && !extends.is(Node::Kind::text)) {
+      wrong_kind(extends, "\"extends\"", "a file name or a list of file names", reporter_);
+      return;
+    }
+    const std::size_t count = list ? extends.items.size() : 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Node& name = list ? extends.items[i] : extends;
+      if (!name.is(Node::Kind::text)) {
+        wrong_kind(name, "\"extends\"", "a file name", reporter_);
+        continue;
+      }
+      Node base = load_base(name, path);
+      if (base.is(Node::Kind::object)) {
+        merge(merged, std::move(base));
+      }
+    }
+  }
+
+  Node load_base(const Node& name, const std::string& path) {
+    if (name.text.empty() || name.text.size() > 4096) {
+      reporter_.error(name, "\"extends\" must be the name of a file");
+      return {};
+    }
+    if (++loads_ > kMaxFiles) {
+      reporter_.error(name, fmt::format("the plan extends more than {} files", kMaxFiles));
+      return {};
+    }
+    const fs::path target = (fs::path(path).parent_path() / name.text).lexically_normal();
+    const fs::path identity = resolved(target);
+    if (limits_.sandbox && !is_inside(identity)) {
+      reporter_.error(name, fmt::format("{} is outside the plan's folder", quote(name.text)),
+                      {"--sandbox allows only files beside or below the plan", {}});
+      return {};
+    }
+    const auto known = std::ranges::find(canonical_, identity);
+    if (known != canonical_.end()) {
+      const auto file = static_cast<std::uint32_t>(known - canonical_.begin());
+      if (std::ranges::find(chain_, file) != chain_.end()) {
+        reporter_.error(name, "\"extends\" goes in a circle: " + cycle(file));
+        return {};
+      }
+      return load(file, target.string());
+    }
+    FileText content =
+        read_file(target.string(), limits_.max_file_bytes - std::min(bytes_, limits_.max_file_bytes), true);
+    if (!content.problem.empty()) {
+      reporter_.error(name, fmt::format("cannot read {}: {}", quote(target.string()), content.problem),
+                      {"paths are relative to the file that names them", {}});
+      return {};
+    }
+    bytes_ += content.text.size();
+    return load(add_source(target.string(), std::move(content.text)), target.string());
+  }
+
+  [[nodiscard]] bool is_inside(const fs::path& path) const {
+    return std::ranges::mismatch(folder_, path).in1 == folder_.end();
+  }
+
+  [[nodiscard]] std::string cycle(std::uint32_t file) const {
+    std::string text;
+    for (auto at = std::ranges::find(chain_, file); at != chain_.end(); ++at) {
+      text += sources_[*at].name + " -> ";
+    }
+    return text + sources_[file].name;
+  }
+
+  const Limits& limits_;
+  Sources& sources_;
+  Reporter& reporter_;
+  fs::path folder_;
+  std::vector<fs::path> canonical_;   ///< of sources_, by index
+  std::vector<std::uint32_t> chain_;  ///< files being loaded, outermost first
+  std::uint64_t bytes_ = 0;
+  std::size_t values_ = 0;
+  std::size_t loads_ = 0;
+};
+
+}  // namespace
+
+FileText read_file(const std::string& path, std::uint64_t max_bytes, bool regular_only) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    return {{}, "no such file"};
+  }
+  if (error || fs::is_directory(status) || (regular_only && !fs::is_regular_file(status))) {
+    return {{}, error ? error.message() : fs::is_directory(status) ? "it is a folder" : "it is not a regular file"};
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    return {{}, "it cannot be opened"};
+  }
+  FileText content;
+  std::vector<char> block(1U << 16);
+  while (stream) {
+    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+    content.text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+    if (content.text.size() > max_bytes) {
+      return {{}, fmt::format("it is larger than {}", core::human_bytes(max_bytes))};
+    }
+  }
+  if (stream.bad()) {
+    return {{}, "it cannot be read"};
+  }
+  return content;
+}
+
+Node load_merged(std::string_view text, const std::string& path, const Limits& limits, Sources& sources,
+                 Reporter& reporter) {
+  return Loader(limits, sources, reporter).load_plan_text(text, path);
+}
+
+}  // namespace numcheck::plan

@@ -1,0 +1,31 @@
+// The files behind a plan: `extends` merged into one document.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plan/node.hpp"
+#include "plan/plan.hpp"
+#include "plan/reporter.hpp"
+#include "plan/source.hpp"
+
+namespace numcheck::plan {
+
+/// Files that one plan may read, repetitions included: extends of extends of ... doubles with every level.
+inline constexpr std::size_t kMaxFiles = 64;
+
+/// Parses `text` and every file that it extends: bases in order, then the file itself; objects are merged deeply,
+/// everything else is replaced. Paths are relative to the file that names them. Cycles, missing files and (with
+/// limits.sandbox) paths outside the plan's folder are errors. "$schema", "extends" and "$comment" of the top level
+/// are not part of the result. `sources` receives every file that was read; the plan is sources[0].
+[[nodiscard]] Node load_merged(std::string_view text, const std::string& path, const Limits& limits, Sources& sources,
+                               Reporter& reporter);
+
+/// Content of a file, at most `max_bytes`.
+struct FileText {
+  std::string text;
+  std::string problem;  ///< why there is none: "no such file", or empty
+};
+[[nodiscard]] FileText read_file(const std::string& path, std::uint64_t max_bytes, bool regular_only);
+
+}  // namespace numcheck::plan

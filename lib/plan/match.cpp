@@ -1,0 +1,179 @@
+#include "plan/match.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "plan/settings.hpp"
+#include "plan/values.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+std::optional<op::Value> decode_distribution_name(const Node& node, Reporter& reporter) {
+  std::vector<std::string_view> names;
+  for (const data::DistributionInfo& info : data::all_distributions()) {
+    names.push_back(info.name);
+  }
+  if (!node.is(Node::Kind::text)) {
+    wrong_kind(node, "\"inputs\" of a match", "the name of a distribution", reporter);
+    return {};
+  }
+  if (std::ranges::find(names, node.text) == names.end()) {
+    reporter.error(node, "unknown distribution " + quote(node.text),
+                   {suggestion(node.text, names, "distributions are:"), {}});
+    return {};
+  }
+  return op::Value(node.text);
+}
+
+/// One value of a condition; false after a report.
+bool add_value(Condition& condition, const Node& node, const op::Op& op, const Vocabulary& vocabulary,
+               Reporter& reporter) {
+  std::optional<op::Value> value;
+  switch (condition.kind) {
+    case Condition::Kind::parameter:
+      value = decode_scalar(node, op.fields()[condition.field], reporter);
+      break;
+    case Condition::Kind::mode:
+      if (const op::Mode* mode = decode_mode(node, &op, reporter)) {
+        value = op::Value(std::string(mode->name));
+      }
+      break;
+    case Condition::Kind::backend:
+      if (std::optional<std::string> backend = decode_backend(node, vocabulary, reporter)) {
+        value = op::Value(std::move(*backend));
+      }
+      break;
+    case Condition::Kind::inputs:
+      value = decode_distribution_name(node, reporter);
+      break;
+    case Condition::Kind::environment: {
+      std::optional<Environment> environment = decode_environment(node, reporter);
+      if (environment) {
+        condition.environments.push_back(std::move(*environment));
+      }
+      return environment.has_value();
+    }
+  }
+  if (value) {
+    condition.values.push_back(std::move(*value));
+  }
+  return value.has_value();
+}
+
+bool is_subset(const Environment& part, const Environment& whole) {
+  return std::ranges::all_of(part, [&](const auto& variable) {
+    const auto found = whole.find(variable.first);
+    return found != whole.end() && found->second == variable.second;
+  });
+}
+
+bool holds(const Condition& condition, const Case& c) {
+  const auto is_one_of = [&](const auto& name) {
+    return std::ranges::any_of(condition.values, [&](const op::Value& v) { return std::get<std::string>(v) == name; });
+  };
+  switch (condition.kind) {
+    case Condition::Kind::parameter:
+      return std::ranges::find(condition.values, c.params[condition.field]) != condition.values.end();
+    case Condition::Kind::mode:
+      return is_one_of(c.mode->name);
+    case Condition::Kind::backend:
+      return is_one_of(c.backend);
+    case Condition::Kind::inputs:
+      return is_one_of(c.inputs.common.name);
+    case Condition::Kind::environment:
+      return std::ranges::any_of(condition.environments,
+                                 [&](const Environment& e) { return is_subset(e, c.environment); });
+  }
+  return false;
+}
+
+/// The condition that a key stands for, or nothing if it names no field.
+std::optional<Condition> condition_of(std::string_view key, const op::Op& op) {
+  Condition condition;
+  if (key == "mode") {
+    condition.kind = Condition::Kind::mode;
+  } else if (key == "backend") {
+    condition.kind = Condition::Kind::backend;
+  } else if (key == "inputs") {
+    condition.kind = Condition::Kind::inputs;
+  } else if (key == "environment") {
+    condition.kind = Condition::Kind::environment;
+  } else if (const std::optional<std::size_t> field = op::field_index(op, key)) {
+    condition.field = *field;
+  } else {
+    return {};
+  }
+  return condition;
+}
+
+}  // namespace
+
+std::vector<const Node*> elements(const Node& node, std::string_view what, Reporter& reporter) {
+  if (!node.is(Node::Kind::array)) {
+    return {&node};
+  }
+  if (node.items.empty()) {
+    reporter.error(node, fmt::format("{} is an empty list", what), {"a list is an axis; it needs values", {}});
+  }
+  std::vector<const Node*> all;
+  all.reserve(node.items.size());
+  for (const Node& item : node.items) {
+    all.push_back(&item);
+  }
+  return all;
+}
+
+std::optional<std::string> decode_backend(const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
+  std::vector<std::string_view> names = vocabulary.backends;
+  names.push_back("auto");
+  if (!node.is(Node::Kind::text)) {
+    wrong_kind(node, "\"backend\"", "a string or a list of strings", reporter, suggestion("", names, "backends are:"));
+    return {};
+  }
+  if (std::ranges::find(names, node.text) == names.end()) {
+    reporter.error(node, "unknown backend " + quote(node.text), {suggestion(node.text, names, "backends are:"), {}});
+    return {};
+  }
+  return node.text;
+}
+
+std::optional<Match> decode_match(const Node& node, const op::Op& op, const Vocabulary& vocabulary,
+                                  Reporter& reporter) {
+  if (!node.is(Node::Kind::object)) {
+    wrong_kind(node, "a match", "an object", reporter, R"({"mode": "bf16", "k": [1, 3]})");
+    return {};
+  }
+  Match match;
+  match.node = &node;
+  bool complete = true;
+  for (const Member& member : node.members) {
+    if (member.key == "$comment") {
+      continue;
+    }
+    std::optional<Condition> condition = condition_of(member.key, op);
+    if (!condition) {
+      std::vector<std::string_view> names = {"mode", "backend", "inputs", "environment"};
+      for (const op::Field& field : op.fields()) {
+        names.push_back(field.name);
+      }
+      reporter.error(member, fmt::format("{} names no field of a {} case", quote(member.key), op.name),
+                     {suggestion(member.key, names, "fields are:"), {}});
+      complete = false;
+      continue;
+    }
+    for (const Node* element : elements(member.value, quote(member.key), reporter)) {
+      complete = add_value(*condition, *element, op, vocabulary, reporter) && complete;
+    }
+    match.conditions.push_back(std::move(*condition));
+  }
+  return complete ? std::optional(std::move(match)) : std::nullopt;
+}
+
+bool matches(const Match& match, const Case& c) {
+  return std::ranges::all_of(match.conditions, [&](const Condition& condition) { return holds(condition, c); });
+}
+
+}  // namespace numcheck::plan

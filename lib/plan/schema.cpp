@@ -1,0 +1,253 @@
+// The plan language as JSON Schema (draft-07), from the same descriptors as the decoder: for editors and for CI.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "plan/plan.hpp"
+#include "plan/settings.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+using nlohmann::json;
+
+json reference(std::string_view name) {
+  return {{"$ref", "#/definitions/" + std::string(name)}};
+}
+
+json strings(const std::vector<std::string_view>& values) {
+  json list = json::array();
+  for (const std::string_view value : values) {
+    list.push_back(std::string(value));
+  }
+  return list;
+}
+
+/// An object with these properties, "$comment", and nothing else.
+json closed_object(json properties, std::string_view description = {}) {
+  properties["$comment"] = json::object();
+  json schema = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!description.empty()) {
+    schema["description"] = std::string(description);
+  }
+  return schema;
+}
+
+json non_empty_list(json items) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"minItems", 1}};
+}
+
+/// The value, or a list of them: an axis.
+json axis(const json& value) {
+  return {{"anyOf", {value, non_empty_list(value)}}};
+}
+
+json number_or_name(double minimum, double maximum) {
+  return {{"anyOf",
+           {{{"type", "number"}, {"minimum", minimum}, {"maximum", maximum}}, {{"enum", {"inf", "-inf", "nan"}}}}}};
+}
+
+/// One value of a field.
+json scalar(const op::Field& field) {
+  switch (field.kind) {
+    case op::FieldKind::boolean:
+      return {{"type", "boolean"}};
+    case op::FieldKind::integer:
+      return {{"type", "integer"},
+              {"minimum", static_cast<std::int64_t>(field.minimum)},
+              {"maximum", static_cast<std::int64_t>(field.maximum)}};
+    case op::FieldKind::number:
+      return number_or_name(field.minimum, field.maximum);
+    case op::FieldKind::choice:
+      return {{"enum", strings(field.choices)}};
+  }
+  return json::object();
+}
+
+json fallback_of(const op::Field& field) {
+  return std::visit([](const auto& value) { return json(value); }, field.fallback);
+}
+
+json described(json schema, const op::Field& field) {
+  schema["description"] = std::string(field.doc);
+  if (!field.required) {
+    schema["default"] = fallback_of(field);
+  }
+  return schema;
+}
+
+/// The values that a parameter of a case may run through.
+json parameter_axis(const op::Field& field) {
+  json value = scalar(field);
+  if (field.kind == op::FieldKind::integer) {
+    value = {{"anyOf", {std::move(value), reference("integer_range"), reference("pow2_range")}}};
+  } else if (field.kind == op::FieldKind::number) {
+    value = {{"anyOf", {std::move(value), reference("number_range"), reference("pow2_range")}}};
+  }
+  return described(axis(value), field);
+}
+
+json params_of(const op::Op& op) {
+  json properties = json::object();
+  for (const op::Field& field : op.fields()) {
+    properties[std::string(field.name)] = parameter_axis(field);
+  }
+  return closed_object(std::move(properties),
+                       std::string("Parameters of ") + std::string(op.name) + ": " + std::string(op.summary));
+}
+
+json ranges(const char* type) {
+  json schema = closed_object({{"from", {{"type", type}}}, {"to", {{"type", type}}}, {"step", {{"type", type}}}},
+                              "from, from + step, ... up to and including to; step is 1 unless given");
+  schema["required"] = {"from", "to"};
+  return schema;
+}
+
+json pow2_range() {
+  json schema =
+      closed_object({{"pow2", {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}},
+                    "2^a, 2^(a+1), ... 2^b");
+  schema["required"] = {"pow2"};
+  return schema;
+}
+
+/// One distribution with its parameters; "normal" is what a missing "distribution" means.
+json distribution_of(const data::DistributionInfo& info, bool with_ports) {
+  json properties = {{"distribution", {{"const", std::string(info.name)}}}};
+  json required = json::array();
+  if (info.name != "normal") {
+    required.push_back("distribution");
+  }
+  for (const op::Field& field : info.fields()) {
+    properties[std::string(field.name)] = described(scalar(field), field);
+    if (field.required) {
+      required.push_back(std::string(field.name));
+    }
+  }
+  json schema = closed_object(std::move(properties), info.doc);
+  if (!required.empty()) {
+    schema["required"] = std::move(required);
+  }
+  if (with_ports) {
+    schema["additionalProperties"] = reference("distribution");
+  }
+  return schema;
+}
+
+json distributions(bool with_ports) {
+  json any = json::array();
+  for (const data::DistributionInfo& info : data::all_distributions()) {
+    any.push_back(distribution_of(info, with_ports));
+  }
+  return {{"anyOf", std::move(any)}};
+}
+
+json environment() {
+  json properties = json::object();
+  for (const EnvironmentVariable& variable : settable_variables()) {
+    properties[std::string(variable.name)] = {{"type", {"string", "null"}},
+                                              {"pattern", "^[A-Za-z0-9_.:+-]{0,64}$"},
+                                              {"description", std::string(variable.doc)}};
+  }
+  return closed_object(std::move(properties), "Variables that the case sets (text) or unsets (null)");
+}
+
+json algorithms() {
+  json top = closed_object({{"top", {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxTopAlgorithms}}}});
+  top["required"] = {"top"};
+  return {{"anyOf", {{{"enum", {"heuristic", "all"}}}, std::move(top)}},
+          {"description", "Which of the backend's algorithms run, each as one run of the case"}};
+}
+
+json tolerance() {
+  const json limit = {{"type", "number"}, {"minimum", 0}};
+  json allclose = closed_object({{"rtol", limit}, {"atol", limit}}, "|got - expected| <= atol + rtol |expected|");
+  allclose["required"] = {"rtol", "atol"};
+  return {
+      {"anyOf",
+       {{{"const", "default"}}, closed_object({{"allclose", std::move(allclose)}, {"ulp", limit}, {"rel_l2", limit}})}},
+      {"description", "Gates beside those of the error model"}};
+}
+
+json xfail(const json& match) {
+  json entry = closed_object({{"match", match},
+                              {"reason", {{"type", "string"}, {"pattern", "[^ \\t\\n]"}}},
+                              {"expires", {{"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}},
+                             "A known failure");
+  entry["required"] = {"reason"};
+  return {{"type", "array"}, {"items", std::move(entry)}};
+}
+
+json case_properties(const Vocabulary& vocabulary) {
+  json ops = json::array();
+  json modes = json::array();
+  for (const op::Op* op : vocabulary.ops) {
+    ops.push_back(std::string(op->name));
+  }
+  for (const op::Mode& mode : op::all_modes()) {
+    modes.push_back(std::string(mode.name));
+  }
+  std::vector<std::string_view> backends = vocabulary.backends;
+  backends.push_back("auto");
+  const json match = {{"type", "object"}, {"description", "Fields and the value, or list of values, that they match"}};
+  return {
+      {"op", {{"enum", std::move(ops)}}},
+      {"params", {{"type", "object"}}},
+      {"mode", axis({{"enum", std::move(modes)}})},
+      {"backend", axis({{"enum", strings(backends)}})},
+      {"inputs", axis(reference("inputs"))},
+      {"environment", axis(reference("environment"))},
+      {"seed", axis(reference("seed"))},
+      {"algorithms", algorithms()},
+      {"tolerance", tolerance()},
+      {"zip", {{"type", "array"}, {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}}}},
+      {"exclude", {{"type", "array"}, {"items", match}}},
+      {"xfail", xfail(match)},
+      {"tags", {{"type", "array"}, {"items", {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.:+-]{1,64}$"}}}}},
+      {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}}};
+}
+
+json case_schema(const Vocabulary& vocabulary, json& definitions) {
+  json schema = closed_object(case_properties(vocabulary), "One sweep: lists are axes, axes multiply");
+  json rules = json::array();
+  for (const op::Op* op : vocabulary.ops) {
+    const std::string params = std::string(op->name) + "_params";
+    definitions[params] = params_of(*op);
+    json modes = axis({{"enum", strings({op->modes.begin(), op->modes.end()})}});
+    rules.push_back({{"if", {{"properties", {{"op", {{"const", std::string(op->name)}}}}}, {"required", {"op"}}}},
+                     {"then", {{"properties", {{"params", reference(params)}, {"mode", std::move(modes)}}}}}});
+  }
+  schema["allOf"] = std::move(rules);
+  return schema;
+}
+
+}  // namespace
+
+json plan_schema(const Vocabulary& vocabulary) {
+  json definitions = {{"integer_range", ranges("integer")},
+                      {"number_range", ranges("number")},
+                      {"pow2_range", pow2_range()},
+                      {"distribution", distributions(false)},
+                      {"inputs", distributions(true)},
+                      {"environment", environment()},
+                      {"seed", {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT64_MAX}}}};
+  json one_case = case_schema(vocabulary, definitions);
+  definitions["case"] = std::move(one_case);
+  const json file_name = {{"type", "string"}, {"minLength", 1}};
+  json schema = closed_object({{"$schema", {{"type", "string"}}},
+                               {"version", {{"const", 1}}},
+                               {"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 200}}},
+                               {"description", {{"type", "string"}}},
+                               {"seed", reference("seed")},
+                               {"extends", axis(file_name)},
+                               {"defaults", reference("case")},
+                               {"cases", non_empty_list(reference("case"))}},
+                              "Cases that te-numcheck runs, with their sweeps");
+  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["title"] = "te-numcheck plan, version 1";
+  schema["required"] = {"version"};
+  schema["definitions"] = std::move(definitions);
+  return schema;
+}
+
+}  // namespace numcheck::plan

@@ -1,0 +1,40 @@
+// The parts of a case that are not parameters: inputs, environment, algorithms, tolerance, tags.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/case.hpp"
+#include "plan/node.hpp"
+#include "plan/reporter.hpp"
+
+namespace numcheck::plan {
+
+/// Decodes {"distribution": "normal", <its parameters>, "<port>": {...}}. Whether the op has such ports is checked
+/// where the parameters are known. Ports whose distribution is the common one are dropped.
+[[nodiscard]] std::optional<InputSpec> decode_inputs(const Node& node, Reporter& reporter);
+
+/// Members of an inputs object that describe ports: what is neither "distribution" nor one of its parameters.
+[[nodiscard]] std::vector<const Member*> port_members(const Node& node);
+
+/// Decodes {"NVIDIA_TF32_OVERRIDE": "0", "CUBLAS_WORKSPACE_CONFIG": null}; only settable_variables().
+[[nodiscard]] std::optional<Environment> decode_environment(const Node& node, Reporter& reporter);
+
+/// Decodes "heuristic", "all" or {"top": N}.
+[[nodiscard]] std::optional<AlgorithmSpec> decode_algorithms(const Node& node, Reporter& reporter);
+
+/// Decodes "default" or {"allclose": {"rtol", "atol"}, "ulp", "rel_l2"}.
+[[nodiscard]] std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& reporter);
+
+/// Decodes a list of words of letters, digits and "._:+-".
+[[nodiscard]] std::optional<std::vector<std::string>> decode_tags(const Node& node, Reporter& reporter);
+
+/// Decodes the name of a mode, one of the op's (null: of any op); null after a report.
+[[nodiscard]] const op::Mode* decode_mode(const Node& node, const op::Op* op, Reporter& reporter);
+
+/// Largest N of {"top": N}: cuBLASLt is never asked for more.
+inline constexpr std::int64_t kMaxTopAlgorithms = 1024;
+
+}  // namespace numcheck::plan

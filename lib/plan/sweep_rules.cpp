@@ -1,0 +1,171 @@
+#include "plan/sweep_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace numcheck::plan {
+namespace {
+
+bool decode_zip_group(CaseSpec& spec, const Node& node, Reporter& reporter) {
+  if (!node.is(Node::Kind::array) || node.items.size() < 2) {
+    reporter.error(node, "a zip group must be a list of two or more axes", {R"("zip": [["m", "n"]])", {}});
+    return false;
+  }
+  const std::vector<AxisInfo> axes = axes_of(spec);
+  std::vector<std::string_view> names;
+  for (const AxisInfo& axis : axes) {
+    names.push_back(axis.name);
+  }
+  std::vector<std::string> group;
+  const AxisInfo* first = nullptr;
+  for (const Node& item : node.items) {
+    const auto axis = std::ranges::find(axes, item.text, &AxisInfo::name);
+    if (!item.is(Node::Kind::text)) {
+      wrong_kind(item, "an axis of a zip group", "a string", reporter);
+      return false;
+    }
+    if (axis == axes.end()) {
+      reporter.error(item, fmt::format("{} is no axis", quote(item.text)),
+                     {suggestion(item.text, names, "axes are:"), {}});
+      return false;
+    }
+    const auto uses = [&](const std::vector<std::string>& g) { return std::ranges::find(g, item.text) != g.end(); };
+    if (uses(group) || std::ranges::any_of(spec.zip, uses)) {
+      reporter.error(item, fmt::format("{} is zipped twice", quote(item.text)));
+      return false;
+    }
+    first = first == nullptr ? &*axis : first;
+    if (axis->count != first->count) {
+      reporter.error(item, fmt::format("zipped axes differ in length: \"{}\" has {}, \"{}\" has {}", first->name,
+                                       first->count, axis->name, axis->count));
+      return false;
+    }
+    group.push_back(item.text);
+  }
+  spec.zip.push_back(std::move(group));
+  return true;
+}
+
+bool is_match_list(const Node& node, std::string_view what, Reporter& reporter) {
+  if (!node.is(Node::Kind::array)) {
+    wrong_kind(node, what, "a list of objects", reporter);
+    return false;
+  }
+  if (count_values(node) > kMaxMatchValues) {
+    reporter.error(node, fmt::format("{} has more than {} values", what, kMaxMatchValues));
+    return false;
+  }
+  return true;
+}
+
+bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
+  static constexpr std::array<std::string_view, 3> kKeys = {"match", "reason", "expires"};
+  if (!node.is(Node::Kind::object)) {
+    wrong_kind(node, "an xfail entry", "an object", reporter, R"({"match": {"k": 1}, "reason": "..."})");
+    return false;
+  }
+  const std::size_t errors = reporter.error_count();
+  check_keys(node, kKeys, "an xfail entry", reporter);
+  XFailRule rule;
+  rule.match.node = &node;
+  if (const Node* match = node.find("match")) {
+    std::optional<Match> decoded = decode_match(*match, *spec.op, vocabulary, reporter);
+    rule.match.conditions = decoded ? std::move(decoded->conditions) : std::vector<Condition>();
+  }
+  const Node* reason = node.find("reason");
+  if (reason == nullptr) {
+    reporter.error(node, "this xfail entry has no \"reason\"",
+                   {"say why the failure is known: an issue, a version", {}});
+  } else if (!reason->is(Node::Kind::text) || reason->text.find_first_not_of(" \t\n") == std::string::npos) {
+    reporter.error(*reason, "\"reason\" must be a text that says why the failure is known");
+  } else {
+    rule.xfail.reason = reason->text;
+  }
+  if (const Node* expires = node.find("expires")) {
+    if (!expires->is(Node::Kind::text) || !is_iso_date(expires->text)) {
+      reporter.error(*expires, "\"expires\" must be a date such as \"2026-01-31\"");
+    }
+    rule.xfail.expires = expires->text;
+  }
+  spec.xfail.push_back(std::move(rule));
+  return reporter.error_count() == errors;
+}
+
+}  // namespace
+
+bool is_iso_date(std::string_view text) noexcept {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
+    return false;
+  }
+  const auto number = [&](std::size_t begin, std::size_t length) {
+    int value = -1;
+    const char* last = text.data() + begin + length;
+    const auto [end, error] = std::from_chars(text.data() + begin, last, value);
+    return error == std::errc() && end == last ? value : -1;
+  };
+  const int year = number(0, 4);
+  const int month = number(5, 2);
+  const int day = number(8, 2);
+  return year >= 0 && month >= 0 && day >= 0 &&
+         std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                     std::chrono::day(static_cast<unsigned>(day)))
+             .ok();
+}
+
+bool decode_zip(CaseSpec& spec, const Node* node, Reporter& reporter) {
+  if (node == nullptr) {
+    return true;
+  }
+  if (!node->is(Node::Kind::array)) {
+    wrong_kind(*node, "\"zip\"", "a list of groups", reporter, R"("zip": [["m", "n"]])");
+    return false;
+  }
+  bool complete = true;
+  for (const Node& group : node->items) {
+    complete = decode_zip_group(spec, group, reporter) && complete;
+  }
+  return complete;
+}
+
+bool decode_exclude(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter) {
+  if (node == nullptr) {
+    return true;
+  }
+  if (!is_match_list(*node, "\"exclude\"", reporter)) {
+    return false;
+  }
+  bool complete = true;
+  for (const Node& item : node->items) {
+    std::optional<Match> match = decode_match(item, *spec.op, vocabulary, reporter);
+    if (match && match->conditions.empty()) {
+      reporter.error(item, "this \"exclude\" entry would remove every case", {"name at least one field", {}});
+      match.reset();
+    }
+    complete = complete && match.has_value();
+    if (match) {
+      spec.exclude.push_back(std::move(*match));
+    }
+  }
+  return complete;
+}
+
+bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter) {
+  if (node == nullptr) {
+    return true;
+  }
+  if (!is_match_list(*node, "\"xfail\"", reporter)) {
+    return false;
+  }
+  bool complete = true;
+  for (const Node& item : node->items) {
+    complete = decode_xfail_entry(spec, item, vocabulary, reporter) && complete;
+  }
+  return complete;
+}
+
+}  // namespace numcheck::plan
