@@ -1,0 +1,105 @@
+#include "reference/gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "op/field.hpp"
+#include "reference/freivalds.hpp"
+#include "reference/gemm_check.hpp"
+#include "reference/gemm_operands.hpp"
+#include "reference/gemm_sampled.hpp"
+#include "reference/gemm_yardsticks.hpp"
+#include "reference/matmul.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+/// Largest |d|, NaN ignored, gathered from several threads.
+class Amax {
+ public:
+  void merge(double largest) {
+    const std::lock_guard lock(mutex_);
+    value_ = std::max(value_, largest);
+  }
+  [[nodiscard]] double value() const noexcept { return value_; }
+
+ private:
+  std::mutex mutex_;
+  double value_ = 0;
+};
+
+/// Turns the sums of products of one tile into D; returns max |D|.
+double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, double* d) {
+  const bool is_plain = g.product_scale == 1 && g.c == nullptr && g.bias == nullptr && epilogue == Epilogue::none;
+  if (is_plain && !g.has_amax) {
+    return 0;  // the pass over the tile would change nothing, and costs 2 % of a large product
+  }
+  double largest = 0;
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    const std::int64_t begin = (tile.batch * g.shape.m + tile.row + r) * g.shape.n + tile.col;
+    for (std::int64_t i = begin; i < begin + tile.cols; ++i) {
+      d[i] = apply_epilogue(epilogue, affine(g, d[i], i, tile.col + i - begin));
+      const double size = std::abs(d[i]);
+      largest = size > largest ? size : largest;
+    }
+  }
+  return largest;
+}
+
+op::Values gemm_sampled_values(const GemmOperands& g, Epilogue epilogue, const std::vector<std::int64_t>& indices) {
+  const std::vector<double> sums = sampled_products(g.shape, g.a, g.b, indices);
+  core::Buffer<double> d(indices.size());
+  for (std::size_t s = 0; s < indices.size(); ++s) {
+    d[s] = apply_epilogue(epilogue, affine(g, sums[s], indices[s], indices[s] % g.shape.n));
+  }
+  check_against_twofold(g, d.span(), indices);
+  op::Values values;
+  values.outputs.push_back({"d", std::move(d)});
+  return values;
+}
+
+op::Values gemm_values(const op::ReferenceRequest& request) {
+  const GemmOperands g = gemm_operands(request);
+  const Epilogue epilogue = parse_epilogue(g.params);
+  if (!request.sample.all()) {
+    return gemm_sampled_values(g, epilogue, request.sample.indices);
+  }
+  core::Buffer<double> d(static_cast<std::size_t>(g.outputs()));
+  Amax amax;
+  multiply(g.shape, g.a, g.b, d.data(),
+           [&](const Tile& tile) { amax.merge(finish_tile(g, epilogue, tile, d.data())); });
+  check_against_twofold(g, d.span(), {});
+  op::Values values;
+  values.outputs.push_back({"d", std::move(d)});
+  if (g.has_amax) {
+    core::Buffer<double> largest(1);
+    largest[0] = amax.value();
+    values.outputs.push_back({"d_amax", std::move(largest)});
+  }
+  return values;
+}
+
+/// Freivalds' check is linear; behind another epilogue every element is computed and compared.
+bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const double> output) {
+  if (parse_epilogue(op::from_params<op::GemmParams>(*request.params)) == Epilogue::none) {
+    return freivalds_holds(request, output);
+  }
+  const op::Values values = gemm_values({.params = request.params, .inputs = request.inputs, .sample = {}});
+  const std::span<const double> expected = values.outputs.at(0).value.span();
+  return std::ranges::equal(output, expected);
+}
+
+}  // namespace
+
+op::Reference gemm_reference() {
+  static const std::string version = "gemm/1 " + std::string(matmul_implementation());
+  return {.values = &gemm_values, .yardsticks = &gemm_yardsticks, .version = version, .exact_holds = &gemm_exact_holds};
+}
+
+}  // namespace numcheck::reference

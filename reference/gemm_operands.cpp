@@ -1,0 +1,97 @@
+#include "reference/gemm_operands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+#include "op/field.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+const op::Operand& find_operand(const op::ReferenceRequest& request, std::string_view port, std::int64_t batch,
+                                std::int64_t rows, std::int64_t cols) {
+  const auto found = std::ranges::find(request.inputs, port, &op::Operand::port);
+  if (found == request.inputs.end()) {
+    throw core::InternalError("reference of gemm: no operand \"" + std::string(port) + "\"");
+  }
+  if (found->batch != batch || found->rows != rows || found->cols != cols) {
+    const auto text = [](std::int64_t b, std::int64_t r, std::int64_t c) {
+      return "[" + std::to_string(b) + ", " + std::to_string(r) + ", " + std::to_string(c) + "]";
+    };
+    throw core::InternalError("reference of gemm: operand \"" + std::string(port) + "\" is " +
+                              text(found->batch, found->rows, found->cols) + ", the parameters say " +
+                              text(batch, rows, cols));
+  }
+  if (found->data == nullptr && batch * rows * cols > 0) {
+    throw core::InternalError("reference of gemm: operand \"" + std::string(port) + "\" has no data");
+  }
+  return *found;
+}
+
+void check_sample(const op::Sample& sample, std::int64_t outputs) {
+  for (const std::int64_t index : sample.indices) {
+    if (index < 0 || index >= outputs) {
+      throw core::InternalError("reference of gemm: sampled index " + std::to_string(index) + " is not in [0, " +
+                                std::to_string(outputs) + ")");
+    }
+  }
+}
+
+}  // namespace
+
+GemmOperands gemm_operands(const op::ReferenceRequest& request) {
+  GemmOperands g;
+  g.params = op::from_params<op::GemmParams>(*request.params);
+  const op::GemmParams& p = g.params;
+  g.shape = {.batch = p.batch, .m = p.m, .n = p.n, .k = p.k};
+  const op::Operand& a = find_operand(request, "a", p.batch, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k);
+  const op::Operand& b = find_operand(request, "b", p.batch, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n);
+  g.a = {a.data, p.trans_a};
+  g.b = {b.data, p.trans_b};
+  g.product_scale = p.alpha * a.scale * b.scale;
+  if (p.beta != 0) {
+    const op::Operand& c = find_operand(request, "c", p.batch, p.m, p.n);
+    g.c = c.data;
+    g.c_scale = p.beta * c.scale;
+  }
+  if (p.bias) {
+    const op::Operand& bias = find_operand(request, "bias", 1, 1, p.n);
+    g.bias = bias.data;
+    g.bias_scale = bias.scale;
+  }
+  g.has_amax = p.output == "fp8_e4m3" || p.output == "fp8_e5m2";
+  check_sample(request.sample, g.outputs());
+  return g;
+}
+
+Epilogue parse_epilogue(const op::GemmParams& params) {
+  if (params.epilogue == "none") {
+    return Epilogue::none;
+  }
+  if (params.epilogue == "relu") {
+    return Epilogue::relu;
+  }
+  if (params.epilogue == "gelu") {
+    return Epilogue::gelu;
+  }
+  throw core::InternalError("reference of gemm: no epilogue \"" + params.epilogue + "\"");
+}
+
+double apply_epilogue(Epilogue epilogue, double z) noexcept {
+  switch (epilogue) {
+    case Epilogue::relu:
+      return z < 0 ? 0 : z;
+    case Epilogue::gelu: {
+      constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+      const double u = kSqrtTwoOverPi * (z + 0.044715 * z * z * z);
+      return z / (1 + std::exp(-2 * u));
+    }
+    case Epilogue::none:
+      break;
+  }
+  return z;
+}
+
+}  // namespace numcheck::reference
