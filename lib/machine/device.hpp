@@ -14,7 +14,7 @@ struct Device {
   bool simulated = false;
   int index = 0;
   std::string uuid;
-  std::string driver;              ///< "580.65", empty on simulated devices
+  std::string driver;  ///< "580.65", empty on simulated devices
   std::uint64_t memory_bytes = 0;
   int multiprocessors = 0;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "run/execution.hpp"
 
 namespace numcheck::run {
+
+/// The descriptor on which a worker finds its socket to the coordinator.
+inline constexpr int kWorkerSocketFd = 3;
 
 /// A piece of memory that coordinator and workers both see (a memfd arena; plain memory when in-process). Blocks are
 /// pooled: releasing the handle makes the pages reusable without touching them again.
@@ -27,13 +31,18 @@ class SharedBlock {
 struct WorkerOptions {
   machine::DeviceChoice device;
   int workers_per_environment = 1;
-  double timeout_s = 120;        ///< per case, from the moment the worker has it and is ready
+  double timeout_s = 120;  ///< per case, from the moment the worker has it and is ready
   double startup_timeout_s = 120;
-  int max_respawns_in_row = 3;   ///< without a finished case between; then the rest of that environment is `error`
-  bool in_process = false;       ///< no children; refuses cases with an environment
+  int max_respawns_in_row = 3;  ///< without a finished case between; then the rest of that environment is `error`
+  bool in_process = false;      ///< no children; refuses cases with an environment
   ExecuteOptions execute;
   std::vector<std::string> worker_argv;  ///< arguments for /proc/self/exe: {"exec", "--worker", ...}
-  ExecutorFactory factory;       ///< in-process only
+  ExecutorFactory factory;               ///< in-process only
+  int max_workers = 8;               ///< processes alive at a time, over all environments: each holds a device context
+  std::uint64_t max_idle_bytes = 0;  ///< touched shared memory kept for reuse; 0: an eighth of the memory limit
+  /// What workers and their libraries print, as it comes; called on pool threads, one call at a time. None: dropped,
+  /// but the last lines are told when a worker dies.
+  std::function<void(std::string_view)> on_output;
 };
 
 /// A case on its way to a device. Ports' bytes lie inside blocks of this pool's allocate().
@@ -41,8 +50,8 @@ struct Task {
   const plan::Case* c = nullptr;
   std::vector<HostPort> ports;
   std::vector<std::shared_ptr<SharedBlock>> blocks;  ///< parallel to ports
-  RunSink on_run;                            ///< called on a pool thread, one at a time per task
-  std::function<void(const Outcome&)> on_end;  ///< called once, after the last on_run
+  RunSink on_run;                                    ///< called on a pool thread, one at a time per task
+  std::function<void(const Outcome&)> on_end;        ///< called once, after the last on_run
 };
 
 /// What the first ready worker of an environment said of itself.

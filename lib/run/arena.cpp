@@ -1,0 +1,126 @@
+#include "run/arena.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+
+namespace numcheck::run {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kArenaBytes = std::size_t{1} << 30;  ///< sparse
+constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 46;
+
+/// Capacities come in eight steps an octave, so that blocks of nearly equal size replace each other.
+std::size_t capacity_for(std::size_t bytes) {
+  const std::size_t step = std::max(kPage, std::bit_floor(bytes) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+[[noreturn]] void fail(std::size_t bytes, int error) {
+  throw core::EnvironmentError(fmt::format("cannot get {} of shared memory: {}", core::human_bytes(bytes),
+                                           std::generic_category().message(error)));
+}
+
+}  // namespace
+
+Mapping::Mapping(int fd, std::size_t bytes) : size_(bytes) {
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (address == MAP_FAILED) {
+    fail(bytes, errno);
+  }
+  data_ = static_cast<std::byte*>(address);
+}
+
+Mapping::~Mapping() {
+  ::munmap(data_, size_);
+}
+
+std::span<std::byte> ArenaBlock::bytes() {
+  return place_.arena == nullptr ? std::span<std::byte>()
+                                 : std::span(place_.arena->mapping->data() + place_.offset, bytes_);
+}
+
+ArenaPool::ArenaPool(std::uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
+
+std::uint64_t ArenaPool::idle_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return warm_bytes_;
+}
+
+std::shared_ptr<SharedBlock> ArenaPool::allocate(std::size_t bytes) {
+  if (bytes == 0) {
+    return std::make_shared<ArenaBlock>(shared_from_this(), BlockPlace{}, 0);
+  }
+  if (bytes > kMaxBlockBytes) {
+    fail(bytes, ENOMEM);
+  }
+  const std::size_t capacity = capacity_for(bytes);
+  const std::lock_guard lock(mutex_);
+  BlockPlace place = take_idle(warm_, capacity, 2 * capacity);
+  if (place.arena != nullptr) {
+    warm_bytes_ -= place.capacity;
+  } else {
+    place = take_idle(cold_, capacity, 2 * capacity);
+  }
+  if (place.arena == nullptr) {
+    place = cut(capacity);
+  }
+  return std::make_shared<ArenaBlock>(shared_from_this(), place, bytes);
+}
+
+BlockPlace ArenaPool::take_idle(std::multimap<std::size_t, BlockPlace>& idle, std::size_t capacity,
+                                std::size_t largest) {
+  const auto found = idle.lower_bound(capacity);
+  if (found == idle.end() || found->first > largest) {
+    return {};
+  }
+  const BlockPlace place = found->second;
+  idle.erase(found);
+  return place;
+}
+
+BlockPlace ArenaPool::cut(std::size_t capacity) {
+  if (arenas_.empty() || arenas_.back()->mapping->size() - arenas_.back()->used < capacity) {
+    const std::size_t bytes = std::max(kArenaBytes, capacity);
+    auto arena = std::make_unique<Arena>();
+    arena->id = arenas_.size() + 1;
+    arena->fd = FileDescriptor(::memfd_create("te-numcheck", MFD_CLOEXEC));
+    if (!arena->fd.valid() || ::ftruncate(arena->fd.get(), static_cast<off_t>(bytes)) != 0) {
+      fail(bytes, errno);
+    }
+    arena->mapping = std::make_unique<Mapping>(arena->fd.get(), bytes);
+    arenas_.push_back(std::move(arena));
+  }
+  Arena& arena = *arenas_.back();
+  const BlockPlace place{&arena, arena.used, capacity};
+  arena.used += capacity;
+  return place;
+}
+
+void ArenaPool::release(const BlockPlace& place) noexcept {
+  if (place.arena == nullptr) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (warm_bytes_ + place.capacity <= max_idle_bytes_) {
+    warm_.emplace(place.capacity, place);
+    warm_bytes_ += place.capacity;
+    return;
+  }
+  // Keeps what is warm and gives these pages back: the longer a size has been idle, the smaller its use, but finding
+  // out costs more than it saves where the limit is reached at all.
+  ::fallocate(place.arena->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place.offset),
+              static_cast<off_t>(place.capacity));
+  cold_.emplace(place.capacity, place);
+}
+
+}  // namespace numcheck::run

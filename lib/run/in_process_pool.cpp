@@ -1,0 +1,161 @@
+// --in-process: the same interface without children, for debuggers, sanitizers and profilers.
+#include <deque>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/buffer.hpp"
+#include "core/error.hpp"
+#include "run/pool.hpp"
+
+namespace numcheck::run {
+namespace {
+
+/// Plain memory of its own, so that a sanitizer sees every overrun.
+class PlainBlock final : public SharedBlock {
+ public:
+  explicit PlainBlock(std::size_t bytes) : buffer_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return buffer_.span(); }
+
+ private:
+  core::Buffer<std::byte> buffer_;
+};
+
+class InProcessPool final : public Pool {
+ public:
+  explicit InProcessPool(WorkerOptions options) : options_(std::move(options)) {
+    if (!options_.factory) {
+      throw core::InternalError("in-process runs need the factory of an executor");
+    }
+    thread_ = std::thread([this] { serve(); });
+  }
+
+  ~InProcessPool() override {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::shared_ptr<SharedBlock> allocate(std::size_t bytes) override { return std::make_shared<PlainBlock>(bytes); }
+
+  WorkerHello hello(const plan::Environment& environment) override {
+    refuse_environment(environment);
+    std::unique_lock lock(mutex_);
+    hello_wanted_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return hello_.has_value() || start_error_; });
+    if (start_error_) {
+      std::rethrow_exception(start_error_);
+    }
+    return *hello_;
+  }
+
+  void submit(Task task) override {
+    refuse_environment(task.c->environment);
+    ledger_.begin();
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+
+  void wait_idle() override { ledger_.wait(); }
+
+  void cancel_pending() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+
+  /// There is nothing to kill: what runs finishes.
+  void kill_workers() override { cancel_pending(); }
+
+ private:
+  static void refuse_environment(const plan::Environment& environment) {
+    if (!environment.empty()) {
+      throw core::UsageError(
+          "a case sets the environment variable " + environment.begin()->first +
+          ", which libraries read once per process: run it without --in-process, or set the variable "
+          "outside and take the environment out of the plan");
+    }
+  }
+
+  /// The executor is made, used and destroyed on this thread: a CUDA context belongs to where it is used.
+  void serve() {
+    std::unique_ptr<Executor> executor;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stop_ || !queue_.empty() || (hello_wanted_ && !hello_ && !start_error_); });
+      if (queue_.empty() && stop_) {
+        return;
+      }
+      if (!executor && !start_error_ && !(cancelled_ && !hello_wanted_)) {
+        lock.unlock();
+        std::exception_ptr error;
+        executor = make(error);
+        lock.lock();
+        start_error_ = error;
+        if (executor) {
+          hello_ = {executor->device(), executor->libraries()};
+        }
+        changed_.notify_all();
+      }
+      if (!queue_.empty()) {
+        Task task = std::move(queue_.front());
+        queue_.pop_front();
+        const bool cancelled = cancelled_;
+        lock.unlock();
+        run(executor.get(), std::move(task), cancelled);
+        lock.lock();
+      }
+    }
+  }
+
+  std::unique_ptr<Executor> make(std::exception_ptr& error) const {
+    try {
+      return options_.factory(options_.device);
+    } catch (...) {
+      error = std::current_exception();
+      return nullptr;
+    }
+  }
+
+  void run(Executor* executor, Task task, bool cancelled) {
+    Outcome outcome{Outcome::Kind::error, std::string(kInterrupted), 0};
+    if (!cancelled && executor == nullptr) {
+      outcome.reason = describe_exception(start_error_);
+    } else if (!cancelled) {
+      std::exception_ptr failure;
+      outcome = execute_guarded(*executor, *task.c, task.ports, options_.execute, guarded_sink(task, failure));
+      if (failure) {
+        outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};
+      }
+    }
+    if (!conclude_task(std::move(task), outcome, ledger_)) {
+      cancel_pending();
+    }
+    ledger_.end();
+  }
+
+  WorkerOptions options_;
+  Ledger ledger_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> queue_;
+  std::optional<WorkerHello> hello_;
+  std::exception_ptr start_error_;
+  bool hello_wanted_ = false;
+  bool cancelled_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pool> make_in_process_pool(WorkerOptions options) {
+  return std::make_unique<InProcessPool>(std::move(options));
+}
+
+}  // namespace numcheck::run

@@ -1,0 +1,339 @@
+#include "run/pipeline.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+#include "machine/memory.hpp"
+#include "report/summary.hpp"
+#include "run/evaluate.hpp"
+#include "run/group.hpp"
+
+namespace numcheck::run {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+bool counts_as_failure(report::Status status) {
+  using report::Status;
+  return status == Status::fail || status == Status::error || status == Status::crashed ||
+         status == Status::timeout || status == Status::xpass;
+}
+
+/// A case that is under way: its buffers live until its last comparison.
+struct Flight {
+  std::size_t index = 0;
+  std::shared_ptr<Group> group;
+  std::shared_ptr<ComparisonCache> cache;
+  PreparedCase prepared;
+  report::CaseResult result;
+  std::string backend;
+};
+
+class Pipeline {
+ public:
+  Pipeline(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options)
+      : cases_(cases),
+        catalog_(catalog),
+        options_(options),
+        budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
+        pool_(options.workers),
+        today_(today()) {
+    result_.cases.resize(cases.size());
+  }
+
+  PipelineResult run(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+    const auto start = Clock::now();
+    const std::vector<std::size_t> selected = take_over(done);
+    if (!selected.empty()) {
+      result_.hello = pool_.hello(cases_[selected.front()].environment);
+      if (options_.on_hello) {
+        options_.on_hello(result_.hello);
+      }
+    }
+    {
+      const std::jthread watcher([this](const std::stop_token& stop) { watch(stop); });
+      for (const GroupPlan& group : group_cases(cases_, selected)) {
+        run_group(group);
+      }
+      pool_.wait_idle();
+    }
+    finish_unstarted(selected);
+    result_.times.wall_s = seconds_since(start);
+    return std::move(result_);
+  }
+
+ private:
+  /// Copies finished records of an earlier run; returns the indices that still have to run, in plan order.
+  std::vector<std::size_t> take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+    std::map<core::Digest, const nlohmann::json*> known;
+    for (const auto& [digest, record] : done) {
+      known.emplace(digest, &record);
+    }
+    std::vector<std::size_t> selected;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      const auto found = known.find(cases_[i].digest);
+      if (found == known.end()) {
+        selected.push_back(i);
+        continue;
+      }
+      const auto status = report::parse_status(found->second->at("status").get<std::string>());
+      result_.cases[i] = {status.value_or(report::Status::error), *found->second};
+      ++finished_;
+    }
+    return selected;
+  }
+
+  /// Passes interrupts and --fail-fast on to the workers while the main thread computes or waits.
+  void watch(const std::stop_token& stop) {
+    constexpr auto kPoll = std::chrono::milliseconds(50);
+    bool cancelled = false;
+    while (!stop.stop_requested()) {
+      if (!cancelled && must_stop()) {
+        pool_.cancel_pending();
+        cancelled = true;
+      }
+      if (options_.interrupted && options_.interrupted() >= 2) {
+        pool_.kill_workers();
+        return;
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+  void run_group(const GroupPlan& whole) {
+    if (must_stop()) {
+      return;
+    }
+    GroupPlan group{.key = whole.key, .cases = {}};
+    for (const std::size_t index : whole.cases) {
+      const std::uint64_t bytes = estimate_case_bytes(cases_[index]);
+      if (bytes > budget_) {
+        skip(index, fmt::format("needs {} of host memory, --memory allows {}", core::human_bytes(bytes),
+                                core::human_bytes(budget_)));
+      } else {
+        group.cases.push_back(index);
+      }
+    }
+    for (const GroupPlan& part : fit(group)) {
+      run_part(part);
+    }
+  }
+
+  /// Halves a group until each part fits into the budget; a single case fits by now.
+  std::vector<GroupPlan> fit(const GroupPlan& group) const {
+    if (group.cases.empty()) {
+      return {};
+    }
+    if (group.cases.size() == 1 || estimate_bytes(cases_, group) <= budget_) {
+      return {group};
+    }
+    const auto middle = group.cases.begin() + static_cast<std::ptrdiff_t>(group.cases.size() / 2);
+    std::vector<GroupPlan> parts = fit({group.key, {group.cases.begin(), middle}});
+    for (GroupPlan& part : fit({group.key, {middle, group.cases.end()}})) {
+      parts.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+  void run_part(const GroupPlan& plan) {
+    const std::uint64_t bytes = estimate_bytes(cases_, plan);
+    wait_for_memory(bytes);
+    if (must_stop()) {
+      release_memory(bytes);
+      return;
+    }
+    std::shared_ptr<Group> group;
+    std::vector<PreparedCase> prepared;
+    try {
+      const auto allocate = [this](std::size_t size) { return pool_.allocate(size); };
+      group = prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate, prepared);
+    } catch (const std::exception& failure) {
+      for (const std::size_t index : plan.cases) {
+        finish_with(index, report::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
+      }
+      release_memory(bytes);
+      return;
+    }
+    // The last owner of the group gives its memory back, after its cases' comparisons.
+    const std::shared_ptr<Group> owner(group.get(), [this, group, bytes](Group*) { release_memory(bytes); });
+    auto cache = std::make_shared<ComparisonCache>();
+    for (std::size_t i = 0; i < prepared.size(); ++i) {
+      submit(plan.cases[i], owner, cache, std::move(prepared[i]));
+    }
+    compute_references(*group);
+    add_times(*group);
+  }
+
+  void submit(std::size_t index, std::shared_ptr<Group> group, std::shared_ptr<ComparisonCache> cache,
+              PreparedCase prepared) {
+    auto flight = std::make_shared<Flight>();
+    flight->index = index;
+    flight->group = std::move(group);
+    flight->cache = std::move(cache);
+    flight->prepared = std::move(prepared);
+    flight->result.c = &cases_[index];
+    flight->backend = resolve_backend(cases_[index].backend);
+    Task task;
+    task.c = &cases_[index];
+    task.ports = flight->prepared.host;
+    task.blocks = flight->prepared.blocks;
+    task.on_run = [this, flight](const RunReport& run) { on_run(*flight, run); };
+    task.on_end = [this, flight](const Outcome& outcome) { on_end(*flight, outcome); };
+    pool_.submit(std::move(task));
+  }
+
+  std::string resolve_backend(const std::string& backend) const {
+    if (backend != "auto") {
+      return backend;
+    }
+    return result_.hello.device.simulated ? "sim" : "cublaslt";
+  }
+
+  void on_run(Flight& flight, const RunReport& run) {
+    const EvaluationContext context{flight.group.get(), &flight.prepared, &result_.hello.device, flight.backend,
+                                    flight.cache.get()};
+    try {
+      flight.result.runs.push_back(evaluate_run(context, run, flight.result.times.comparison_s));
+    } catch (const std::exception& failure) {
+      report::RunResult broken;
+      broken.run = run;
+      broken.status = report::Status::error;
+      broken.failing = fmt::format("comparing: {}", failure.what());
+      flight.result.runs.push_back(std::move(broken));
+    }
+    flight.result.times.device_s += run.device_s;
+  }
+
+  void on_end(Flight& flight, const Outcome& outcome) {
+    if (outcome.kind == Outcome::Kind::error && outcome.reason == "interrupted") {
+      return;  // never started: finish_unstarted says so
+    }
+    conclude(flight.result, outcome, today_);
+    finish(flight.index, flight.result);
+    flight.prepared = {};
+    flight.group.reset();
+  }
+
+  void finish_with(std::size_t index, report::Status status, std::string reason) {
+    report::CaseResult result;
+    result.c = &cases_[index];
+    result.status = status;
+    result.reason = std::move(reason);
+    finish(index, result);
+  }
+
+  void skip(std::size_t index, std::string reason) {
+    finish_with(index, report::Status::skipped, std::move(reason));
+  }
+
+  void finish(std::size_t index, const report::CaseResult& result) {
+    nlohmann::json record = report::to_json(result);
+    record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
+    const std::lock_guard lock(mutex_);
+    result_.cases[index] = {result.status, std::move(record)};
+    result_.times.comparison_s += result.times.comparison_s;
+    result_.times.device_s += result.times.device_s;
+    ++finished_;
+    failed_ += counts_as_failure(result.status) ? 1 : 0;
+    if (options_.on_finished) {
+      options_.on_finished(cases_[index], result_.cases[index]);
+    }
+    if (options_.on_progress) {
+      options_.on_progress({finished_, cases_.size(), failed_, cases_[index].id});
+    }
+  }
+
+  void add_times(const Group& group) {
+    const std::lock_guard lock(mutex_);
+    result_.times.inputs_s += group.inputs_s;
+    result_.times.yardsticks_s += group.yardsticks_s;
+    for (const auto& [key, rounding] : group.roundings) {
+      result_.times.reference_s += rounding->reference_s;
+    }
+  }
+
+  bool must_stop() {
+    const int interrupt = options_.interrupted ? options_.interrupted() : 0;
+    const std::lock_guard lock(mutex_);
+    const bool enough = options_.stop_after_failures != 0 && failed_ >= options_.stop_after_failures;
+    if (interrupt == 0 && !enough) {
+      return false;
+    }
+    result_.interrupted = result_.interrupted || interrupt != 0;
+    return true;
+  }
+
+  /// Blocks until `bytes` are free, or nothing else is in flight.
+  void wait_for_memory(std::uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    while (in_flight_bytes_ != 0 && in_flight_bytes_ + bytes > budget_) {
+      memory_freed_.wait_for(lock, std::chrono::milliseconds(200));
+      if (options_.interrupted && options_.interrupted() != 0) {
+        break;
+      }
+    }
+    in_flight_bytes_ += bytes;
+  }
+
+  void release_memory(std::uint64_t bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      in_flight_bytes_ -= bytes;
+    }
+    memory_freed_.notify_all();
+  }
+
+  /// Cases that an interrupt or --fail-fast left out.
+  void finish_unstarted(const std::vector<std::size_t>& selected) {
+    for (const std::size_t index : selected) {
+      if (result_.cases[index].record.is_null()) {
+        skip(index, result_.interrupted ? "not started: the run was interrupted"
+                                        : "not started: the run stopped after the failures that --fail-fast allows");
+      }
+    }
+  }
+
+  const std::vector<plan::Case>& cases_;
+  Catalog catalog_;
+  const PipelineOptions& options_;
+  const std::uint64_t budget_;
+  std::mutex mutex_;
+  std::condition_variable memory_freed_;
+  std::uint64_t in_flight_bytes_ = 0;
+  std::size_t finished_ = 0;
+  std::size_t failed_ = 0;
+  PipelineResult result_;
+  WorkerPool pool_;  // after what its callbacks use
+  std::string today_;
+};
+
+}  // namespace
+
+PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options,
+                         const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+  Pipeline pipeline(cases, catalog, options);
+  return pipeline.run(done);
+}
+
+}  // namespace numcheck::run

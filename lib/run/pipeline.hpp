@@ -1,0 +1,71 @@
+// The coordinator's work: inputs -> tasks -> references -> comparison -> verdict -> record, for a whole plan.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "machine/device.hpp"
+#include "plan/plan.hpp"
+#include "report/record.hpp"
+#include "run/catalog.hpp"
+#include "run/workers.hpp"
+
+namespace numcheck::run {
+
+struct Progress {
+  std::size_t done = 0;
+  std::size_t total = 0;
+  std::size_t failed = 0;       ///< fail, error, crashed, timeout, xpass
+  std::string last_id;
+};
+
+/// One case, finished: its object in the report, and what the exit code needs of it.
+struct FinishedCase {
+  report::Status status = report::Status::skipped;
+  nlohmann::json record;
+};
+
+struct PipelineOptions {
+  WorkerOptions workers;
+  std::uint64_t memory_bytes = 0;          ///< host memory for tensors; 0: machine default
+  double reference_flops_limit = 1.5e12;   ///< above it only a sample of the outputs is referenced
+  std::size_t stop_after_failures = 0;     ///< 0: never
+  std::string reproduce_prefix;            ///< "te-numcheck run plan.json": completed with --case DIGEST
+  std::function<void(const Progress&)> on_progress;
+  /// Called once, before the first case is submitted, with what the first worker said of itself. May throw.
+  std::function<void(const WorkerHello&)> on_hello;
+  /// Called once for each finished case, in order of finishing, one at a time: the journal.
+  std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
+  /// 0: go on; 1: finish what runs, then stop; 2: stop now. Polled.
+  std::function<int()> interrupted;
+};
+
+/// Seconds summed over cases; stages overlap, so their sum may exceed wall_s.
+struct PipelineTimes {
+  double wall_s = 0;
+  double inputs_s = 0;
+  double device_s = 0;
+  double reference_s = 0;
+  double yardsticks_s = 0;
+  double comparison_s = 0;
+};
+
+struct PipelineResult {
+  std::vector<FinishedCase> cases;  ///< in plan order
+  WorkerHello hello;                ///< of the first worker
+  PipelineTimes times;
+  bool interrupted = false;
+};
+
+/// Runs the cases. `done` holds records of cases that need not run again (resume), by digest.
+/// Throws core::EnvironmentError if no worker can start at all.
+[[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog,
+                                       const PipelineOptions& options,
+                                       const std::vector<std::pair<core::Digest, nlohmann::json>>& done = {});
+
+}  // namespace numcheck::run

@@ -1,0 +1,96 @@
+#include "run/pool.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <typeinfo>
+#include <utility>
+
+namespace numcheck::run {
+namespace {
+
+/// "CudaError" of numcheck::kernels::CudaError.
+std::string short_type_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                         &std::free);
+  std::string name = status == 0 && text ? text.get() : type.name();
+  const auto colon = name.find('<') == std::string::npos ? name.rfind("::") : std::string::npos;
+  return colon == std::string::npos ? name : name.substr(colon + 2);
+}
+
+}  // namespace
+
+void Ledger::begin() {
+  const std::lock_guard lock(mutex_);
+  ++open_;
+}
+
+void Ledger::end() {
+  const std::lock_guard lock(mutex_);
+  if (--open_ == 0) {
+    even_.notify_all();
+  }
+}
+
+void Ledger::keep_exception() {
+  const std::lock_guard lock(mutex_);
+  if (!exception_) {
+    exception_ = std::current_exception();
+  }
+}
+
+void Ledger::wait() {
+  std::unique_lock lock(mutex_);
+  even_.wait(lock, [&] { return open_ == 0; });
+  if (exception_) {
+    std::rethrow_exception(std::exchange(exception_, nullptr));
+  }
+}
+
+bool conclude_task(Task task, const Outcome& outcome, Ledger& ledger) {
+  try {
+    if (task.on_end) {
+      task.on_end(outcome);
+    }
+    return true;
+  } catch (...) {
+    ledger.keep_exception();
+    return false;
+  }
+}
+
+RunSink guarded_sink(const Task& task, std::exception_ptr& failure) {
+  return [&task, &failure](const RunReport& report) {
+    if (failure || !task.on_run) {
+      return;
+    }
+    try {
+      task.on_run(report);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+}
+
+Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
+                        const ExecuteOptions& options, const RunSink& sink) {
+  try {
+    return executor.execute(c, ports, options, sink);
+  } catch (...) {
+    return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
+  }
+}
+
+std::string describe_exception(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}", short_type_name(typeid(error)), error.what());
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+}  // namespace numcheck::run

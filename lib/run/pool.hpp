@@ -1,0 +1,62 @@
+// What is behind WorkerPool: children over shared memory, or everything in this process.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "run/workers.hpp"
+
+namespace numcheck::run {
+
+/// Reason of tasks that an interrupt ended.
+inline constexpr std::string_view kInterrupted = "interrupted";
+
+class Pool {
+ public:
+  virtual ~Pool() = default;
+  [[nodiscard]] virtual std::shared_ptr<SharedBlock> allocate(std::size_t bytes) = 0;
+  [[nodiscard]] virtual WorkerHello hello(const plan::Environment& environment) = 0;
+  virtual void submit(Task task) = 0;
+  virtual void wait_idle() = 0;
+  virtual void cancel_pending() = 0;
+  virtual void kill_workers() = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Pool> make_process_pool(WorkerOptions options);
+[[nodiscard]] std::unique_ptr<Pool> make_in_process_pool(WorkerOptions options);
+
+/// Counts tasks in flight and keeps the first exception of a callback. Thread-safe.
+class Ledger {
+ public:
+  void begin();
+  void end();
+  /// Remembers the exception that is being handled.
+  void keep_exception();
+  /// Returns when begin() and end() are even; rethrows the kept exception once.
+  void wait();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable even_;
+  std::size_t open_ = 0;
+  std::exception_ptr exception_;
+};
+
+/// Ends a task: calls on_end, then lets go of its blocks. False if on_end threw; the ledger keeps the exception.
+bool conclude_task(Task task, const Outcome& outcome, Ledger& ledger);
+
+/// Wraps a task's on_run so that it never throws: its first exception is kept in `failure` and later calls are dropped.
+[[nodiscard]] RunSink guarded_sink(const Task& task, std::exception_ptr& failure);
+
+/// The case boundary: executes and turns an exception into Outcome::error with type and text.
+[[nodiscard]] Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
+                                      const ExecuteOptions& options, const RunSink& sink);
+
+/// "CudaError: out of memory (...)" of the exception.
+[[nodiscard]] std::string describe_exception(const std::exception_ptr& exception);
+
+}  // namespace numcheck::run

@@ -1,0 +1,105 @@
+// The words of coordinator and worker. One JSON object a message, with its kind under "type":
+//
+//   worker -> coordinator                             coordinator -> worker
+//   hello    protocol, device, libraries              task     task, case, options, arenas, ports
+//   failed   text (instead of hello)                  ack      task (the output blocks may be overwritten)
+//   started  task
+//   run      task, report (waits for ack)
+//   end      task, outcome
+//
+// What a worker says is not trusted: decode_from_worker checks every field and throws ProtocolError with a sentence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "machine/device.hpp"
+#include "op/op.hpp"
+#include "plan/case.hpp"
+#include "run/execution.hpp"
+#include "run/workers.hpp"
+
+namespace numcheck::run {
+
+/// Both sides are the same binary, unless somebody starts a worker by hand.
+inline constexpr int kProtocolVersion = 1;
+
+class ProtocolError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Hello {
+  WorkerHello facts;
+};
+struct StartFailed {
+  std::string text;
+};
+struct Started {
+  std::uint64_t task = 0;
+};
+struct RunDone {
+  std::uint64_t task = 0;
+  RunReport report;
+};
+struct TaskEnded {
+  std::uint64_t task = 0;
+  Outcome outcome;
+};
+using FromWorker = std::variant<Hello, StartFailed, Started, RunDone, TaskEnded>;
+
+[[nodiscard]] std::string encode(const Hello& message);
+[[nodiscard]] std::string encode(const StartFailed& message);
+[[nodiscard]] std::string encode(const Started& message);
+/// Texts are cut to what fits into a message.
+[[nodiscard]] std::string encode(const RunDone& message);
+[[nodiscard]] std::string encode(const TaskEnded& message);
+[[nodiscard]] FromWorker decode_from_worker(std::string_view text);
+
+/// Where a port's bytes lie: arena 0 means that there are none.
+struct PortPlace {
+  std::uint64_t arena = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// An arena that the worker has not seen yet; its descriptor travels with the message, in this order.
+struct ArenaFact {
+  std::uint64_t id = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct TaskOrder {
+  std::uint64_t task = 0;
+  plan::Case c;
+  ExecuteOptions options;
+  std::vector<ArenaFact> arenas;
+  std::vector<op::Port> ports;    ///< names lie in `names`; no docs
+  std::vector<PortPlace> places;  ///< parallel to ports
+  std::deque<std::string> names;
+  std::string mistake;  ///< why case, options or ports cannot be used; empty when they can. `arenas` is always there
+};
+struct Ack {
+  std::uint64_t task = 0;
+};
+using FromCoordinator = std::variant<TaskOrder, Ack>;
+
+[[nodiscard]] std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
+                                      std::span<const ArenaFact> arenas, std::span<const HostPort> ports,
+                                      std::span<const PortPlace> places);
+[[nodiscard]] std::string encode(const Ack& message);
+/// Throws ProtocolError if it is no message; what is wrong with a case or its ports is TaskOrder::mistake.
+[[nodiscard]] FromCoordinator decode_from_coordinator(std::string_view text, plan::OpLookup lookup);
+
+/// Text as it may stand in a record: valid UTF-8 without control characters, at most `max_bytes` long.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t max_bytes);
+
+}  // namespace numcheck::run

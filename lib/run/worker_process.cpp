@@ -1,0 +1,314 @@
+#include "run/worker_process.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+#include "run/arena.hpp"
+
+namespace numcheck::run {
+namespace {
+
+constexpr std::size_t kTailBytes = 8192;
+constexpr std::size_t kLastWordsBytes = 600;
+constexpr std::size_t kLastLines = 4;
+/// A worker that closed its socket is about to end; a killed one too, unless it hangs in the driver.
+constexpr double kEndPatience_s = 1;
+constexpr double kKillPatience_s = 10;
+/// Time for an idle worker to give its device back (tearing down a CUDA context takes a few tenths of a second).
+constexpr double kGoodbyePatience_s = 3;
+
+std::chrono::steady_clock::duration seconds(double value) {
+  // Ten years: a clock's range is not exceeded by an absurd limit.
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::clamp(value, 0.0, 3e8)));
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const WorkerOptions& options, const plan::Environment& environment) : options_(options) {
+  SpawnedWorker spawned = spawn_worker(options.worker_argv, environment);
+  pid_ = spawned.pid;
+  channel_ = std::move(spawned.channel);
+  output_ = std::move(spawned.output);
+  alive_ = true;
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (alive_) {
+    say_goodbye();
+  }
+}
+
+void WorkerProcess::say_goodbye() {
+  alive_ = false;
+  channel_.close();
+  const auto deadline = Clock::now() + seconds(kGoodbyePatience_s);
+  // Its output is still read, so that it cannot block on a full pipe.
+  while (Clock::now() < deadline && !wait_for_end(pid_, 0.002)) {
+    read_output();
+  }
+  bury(0);
+}
+
+void WorkerProcess::kill() {
+  const std::lock_guard lock(kill_mutex_);
+  interrupted_ = true;
+  if (pid_ > 0) {
+    ::kill(-pid_, SIGKILL);
+  }
+}
+
+std::string WorkerProcess::bury(double patience_s) {
+  alive_ = false;
+  const bool ended_by_itself = wait_for_end(pid_, patience_s);
+  const std::lock_guard lock(kill_mutex_);
+  ::kill(-pid_, SIGKILL);  // also what it may have started itself
+  const bool ended = wait_for_end(pid_, kKillPatience_s);
+  const std::optional<int> status = reap(pid_);
+  read_output();
+  pid_ = -1;
+  channel_.close();
+  if (!ended) {
+    return "does not end even when killed: it hangs in the kernel";
+  }
+  if (!ended_by_itself) {
+    return "closed its connection without ending";
+  }
+  return status ? describe_exit(*status) : "ended";
+}
+
+void WorkerProcess::read_output() {
+  std::array<char, 4096> chunk;
+  for (int rounds = 0; output_.valid() && rounds < 64; ++rounds) {
+    const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got == 0) {
+      output_.reset();
+    }
+    if (got <= 0) {
+      return;
+    }
+    const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
+    tail_.append(text);
+    if (tail_.size() > kTailBytes) {
+      tail_.erase(0, tail_.size() - kTailBytes);
+    }
+    if (options_.on_output) {
+      options_.on_output(text);
+    }
+  }
+}
+
+std::string WorkerProcess::last_words() const {
+  std::vector<std::string> lines;
+  for (const std::string& line : core::split(tail_, '\n')) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) {
+      lines.push_back(line);
+    }
+  }
+  std::string words;
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
+    words += (words.empty() ? "" : " | ") + lines[i];
+  }
+  if (words.size() > kLastWordsBytes) {
+    words.erase(0, words.size() - kLastWordsBytes);
+  }
+  return words.empty() ? "" : "; its last words: " + printable(words, kLastWordsBytes);
+}
+
+WorkerProcess::Heard WorkerProcess::listen(Message& message, Clock::time_point deadline) {
+  for (;;) {
+    std::array<pollfd, 2> items{pollfd{channel_.fd(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0}};
+    const int wait_ms = milliseconds_until(deadline);
+    const int ready = ::poll(items.data(), items.size(), wait_ms);
+    if (items[1].revents != 0 && ready > 0) {
+      read_output();
+    }
+    if (ready > 0 && items[0].revents != 0) {
+      switch (channel_.receive(message, false)) {
+        case Received::message:
+          return Heard::message;
+        case Received::closed:
+          return Heard::closed;
+        case Received::too_long:
+          return Heard::too_long;
+        case Received::nothing:
+          break;
+      }
+    }
+    if (ready >= 0 && Clock::now() >= deadline && (ready == 0 || items[0].revents == 0)) {
+      return Heard::late;
+    }
+  }
+}
+
+Outcome WorkerProcess::died() {
+  const std::string end = bury(kEndPatience_s);
+  if (interrupted_) {
+    return {Outcome::Kind::error, "interrupted", 0};
+  }
+  return {Outcome::Kind::crashed, fmt::format("the worker {}{}", end, last_words()), 0};
+}
+
+Outcome WorkerProcess::talked_nonsense(std::string_view what) {
+  bury(0);
+  if (interrupted_) {
+    return {Outcome::Kind::error, "interrupted", 0};
+  }
+  return {Outcome::Kind::crashed, fmt::format("the worker sent something that cannot be: {}{}", what, last_words()), 0};
+}
+
+std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
+  Message message;
+  const auto deadline = Clock::now() + seconds(options_.startup_timeout_s);
+  switch (listen(message, deadline)) {
+    case Heard::late:
+      bury(0);
+      return StartFailure{fmt::format("the worker was not ready within {} s{}",
+                                      core::shortest(options_.startup_timeout_s), last_words())};
+    case Heard::closed: {
+      const std::string how = died().reason;
+      return StartFailure{interrupted_ ? how : how + " while it started"};
+    }
+    case Heard::too_long:
+      return StartFailure{talked_nonsense("a message that is too long").reason};
+    case Heard::message:
+      break;
+  }
+  try {
+    FromWorker decoded = decode_from_worker(message.text);
+    if (auto* hello = std::get_if<Hello>(&decoded)) {
+      return std::move(hello->facts);
+    }
+    if (const auto* failed = std::get_if<StartFailed>(&decoded)) {
+      bury(kEndPatience_s);
+      return StartFailure{failed->text, true};
+    }
+    throw ProtocolError("it did not say hello first");
+  } catch (const ProtocolError& error) {
+    return StartFailure{talked_nonsense(error.what()).reason};
+  }
+}
+
+bool WorkerProcess::give(std::uint64_t number, const Task& task) {
+  std::vector<PortPlace> places;
+  std::vector<ArenaFact> arenas;
+  std::vector<int> descriptors;
+  for (std::size_t i = 0; i < task.ports.size(); ++i) {
+    auto& block = dynamic_cast<ArenaBlock&>(*task.blocks[i]);
+    const BlockPlace& place = block.place();
+    if (place.arena == nullptr) {
+      places.push_back({});
+      continue;
+    }
+    const auto inside = static_cast<std::size_t>(task.ports[i].bytes.data() - block.bytes().data());
+    places.push_back({place.arena->id, place.offset + inside, task.ports[i].bytes.size()});
+    const bool new_here =
+        std::none_of(arenas.begin(), arenas.end(), [&](const ArenaFact& arena) { return arena.id == place.arena->id; });
+    if (new_here && !known_arenas_.contains(place.arena->id)) {
+      arenas.push_back({place.arena->id, place.arena->mapping->size()});
+      descriptors.push_back(place.arena->fd.get());
+    }
+  }
+  const bool sent =
+      channel_.send(encode_task(number, *task.c, options_.execute, arenas, task.ports, places), descriptors);
+  for (const ArenaFact& arena : arenas) {
+    known_arenas_.insert(arena.id);
+  }
+  return sent;
+}
+
+void WorkerProcess::check_report(const RunReport& report, const Task& task) const {
+  for (const OutputDigest& output : report.outputs) {
+    const bool known = std::any_of(task.ports.begin(), task.ports.end(), [&](const HostPort& port) {
+      const op::Role role = port.port->role;
+      return port.port->name == output.port && (role == op::Role::output || role == op::Role::amax);
+    });
+    if (!known) {
+      throw ProtocolError(fmt::format("the case has no output \"{}\"", printable(output.port, 40)));
+    }
+  }
+}
+
+Outcome WorkerProcess::overran(double limit_s) {
+  bury(0);
+  if (interrupted_) {
+    return {Outcome::Kind::error, "interrupted", 0};
+  }
+  return {Outcome::Kind::timeout,
+          fmt::format("not done within {} s; the worker was killed{}", core::shortest(limit_s), last_words()), 0};
+}
+
+std::optional<Outcome> WorkerProcess::hear(Running& running, std::string_view text) {
+  FromWorker decoded = decode_from_worker(text);
+  if (const auto* started = std::get_if<Started>(&decoded)) {
+    if (started->task == running.number && !std::exchange(running.started, true)) {
+      running.deadline = Clock::now() + seconds(running.limit_s);
+      return std::nullopt;
+    }
+  } else if (const auto* done = std::get_if<RunDone>(&decoded)) {
+    if (done->task == running.number && running.started) {
+      check_report(done->report, running.task);
+      const auto paused = Clock::now();
+      running.on_run(done->report);
+      running.deadline += Clock::now() - paused;
+      return channel_.send(encode(Ack{running.number})) ? std::nullopt : std::optional(died());
+    }
+  } else if (auto* ended = std::get_if<TaskEnded>(&decoded)) {
+    if (ended->task == running.number) {
+      spent_ = ended->outcome.kind == Outcome::Kind::crashed;
+      return std::move(ended->outcome);
+    }
+  }
+  throw ProtocolError("a message that does not belong here");
+}
+
+Outcome WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink& on_run) {
+  try {
+    if (!give(number, task)) {
+      return died();
+    }
+  } catch (const std::exception& error) {  // the worker has not seen it
+    return {Outcome::Kind::error, fmt::format("the case cannot be sent to a worker: {}", error.what()), 0};
+  }
+  const double limit_s = task.c->timeout_s.value_or(options_.timeout_s);
+  Running running{number, task, on_run, limit_s, Clock::now() + seconds(limit_s)};
+  Message message;
+  for (;;) {
+    switch (listen(message, running.deadline)) {
+      case Heard::late:
+        return overran(limit_s);
+      case Heard::closed:
+        return died();
+      case Heard::too_long:
+        return talked_nonsense("a message that is too long");
+      case Heard::message:
+        break;
+    }
+    try {
+      if (auto outcome = hear(running, message.text)) {
+        return *std::move(outcome);
+      }
+    } catch (const ProtocolError& error) {
+      return talked_nonsense(error.what());
+    }
+  }
+}
+
+}  // namespace numcheck::run

@@ -1,0 +1,88 @@
+// One child process of the coordinator, from its start to its end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/protocol.hpp"
+#include "run/spawn.hpp"
+#include "run/workers.hpp"
+
+namespace numcheck::run {
+
+/// A worker that could not be started.
+struct StartFailure {
+  std::string reason;
+  bool permanent = false;  ///< the worker itself said that it cannot work here: trying again is useless
+};
+
+/// Used by one thread, but for kill(). The destructor ends the process, politely if it is idle.
+class WorkerProcess {
+ public:
+  /// Spawns; throws core::EnvironmentError.
+  WorkerProcess(const WorkerOptions& options, const plan::Environment& environment);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  /// Waits until the worker has said hello. After a failure the process is gone.
+  [[nodiscard]] std::variant<WorkerHello, StartFailure> start();
+
+  /// Runs one task to its end. If the worker dies, hangs or talks nonsense, the outcome says so and alive() is false.
+  /// `on_run` must not throw.
+  [[nodiscard]] Outcome run(std::uint64_t number, const Task& task, const RunSink& on_run);
+
+  [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// The worker reported that its device context is lost: it ends by itself and takes no more tasks.
+  [[nodiscard]] bool spent() const noexcept { return spent_; }
+  /// From any thread: SIGKILL to the worker's process group. What runs on it ends as error "interrupted".
+  void kill();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Heard { message, closed, too_long, late };
+  struct Running {
+    std::uint64_t number;
+    const Task& task;
+    const RunSink& on_run;
+    double limit_s;
+    Clock::time_point deadline;
+    bool started = false;
+  };
+
+  [[nodiscard]] Heard listen(Message& message, Clock::time_point deadline);
+  void read_output();
+  /// Ends the process at once and reaps it; says how it ended: "was killed by ...".
+  std::string bury(double patience_s);
+  [[nodiscard]] std::string last_words() const;
+  [[nodiscard]] Outcome died();
+  [[nodiscard]] Outcome talked_nonsense(std::string_view what);
+  [[nodiscard]] Outcome overran(double limit_s);
+  /// Acts on one message; the outcome if the task has ended.
+  [[nodiscard]] std::optional<Outcome> hear(Running& running, std::string_view text);
+  [[nodiscard]] bool give(std::uint64_t number, const Task& task);
+  void check_report(const RunReport& report, const Task& task) const;
+  void say_goodbye();
+
+  const WorkerOptions& options_;
+  std::mutex kill_mutex_;  ///< guards pid_ against being reused by the system while it is killed
+  pid_t pid_ = -1;
+  std::atomic<bool> interrupted_ = false;
+  bool alive_ = false;
+  bool spent_ = false;
+  Channel channel_;
+  FileDescriptor output_;
+  std::string tail_;  ///< the last bytes that the worker printed
+  std::set<std::uint64_t> known_arenas_;
+};
+
+}  // namespace numcheck::run
