@@ -23,6 +23,12 @@ struct Support {
   std::string reason;
 };
 
+/// A fault that can be planted on purpose, to see whether the checks catch it.
+struct FaultInfo {
+  std::string_view name;
+  std::string_view doc;
+};
+
 /// Memory of a device: plain bytes. Host memory for simulated devices. All calls are synchronous.
 class DeviceMemory {
  public:
@@ -43,8 +49,8 @@ struct PortMemory {
 
 /// One way in which the backend can compute the case.
 struct Algorithm {
-  std::string label;                                          ///< "cublasLt algo 67, tile 128x128, split-k 4"
-  std::vector<std::pair<std::string, std::string>> details;   ///< id, tile, stages, split_k, reduction, flags, ...
+  std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"
+  std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
   /// Runs once on the given memory; returns device seconds (0 if not measured). Throws on a device error.
   std::function<double(std::span<const PortMemory>, std::byte* workspace)> launch;

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
 
+#include "core/buffer.hpp"
 #include "kernels/backend.hpp"
+#include "kernels/classify.hpp"
 #include "run/execution.hpp"
 
 namespace numcheck::kernels {
@@ -12,9 +17,34 @@ namespace numcheck::kernels {
 /// Poison pattern of output buffers, padding and guards: a NaN in every format.
 inline constexpr std::uint8_t kPoisonByte = 0xFF;
 
-/// For every algorithm of the case: upload the inputs, poison outputs, padding, workspace and the guard bytes around
-/// every buffer, launch, check guards, hash inputs, download, hash outputs, and again (options.repeats, the second time
-/// with another workspace pattern), comparing bits. Then calls the sink with the outputs in the host buffers.
+/// Bytes of poison before and after every buffer.
+inline constexpr std::size_t kGuardBytes = 4096;
+
+/// The faults that the harness itself plants in device memory after a launch; `ExecuteOptions::inject` names one.
+/// Names that are not among them are handed to the backend (Call::inject).
+[[nodiscard]] std::span<const FaultInfo> harness_faults() noexcept;
+
+/// Runs cases one after the other; keeps host staging memory and the classes of simulated algorithms between them.
+class Harness {
+ public:
+  /// For every algorithm of the case: classify it (probe G6, where it applies), poison outputs, padding, workspace and
+  /// the guard bytes around every buffer, launch, check guards, compare the inputs with what was uploaded, download,
+  /// digest, and again (options.repeats, each time with another workspace pattern), comparing bits. Then calls the sink
+  /// with the outputs of the first launch in the host buffers. Padding of host buffers is not read; that of outputs
+  /// comes back as the device left it.
+  ///
+  /// An algorithm that throws is a report with an error. If the device answers no more after it, the outcome is
+  /// `crashed` with its words: the process must not be used for another case. Other exceptions come through: a lack of
+  /// device memory, host ports that do not fit.
+  [[nodiscard]] run::Outcome run(Backend& backend, const plan::Case& c, std::span<const run::HostPort> ports,
+                                 const run::ExecuteOptions& options, const run::RunSink& sink);
+
+ private:
+  core::Buffer<std::byte> staging_;
+  std::map<std::string, Classification, std::less<>> simulated_classes_;
+};
+
+/// Harness().run(...).
 [[nodiscard]] run::Outcome run_case(Backend& backend, const plan::Case& c, std::span<const run::HostPort> ports,
                                     const run::ExecuteOptions& options, const run::RunSink& sink);
 

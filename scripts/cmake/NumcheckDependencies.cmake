@@ -5,14 +5,35 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED)
-find_library(TE_NUMCHECK_XXHASH_LIBRARY NAMES xxhash libxxhash.so.0 REQUIRED)
-find_path(TE_NUMCHECK_XXHASH_INCLUDE xxhash.h REQUIRED)
+
+# xxHash. The static library spares the binary a dependency. A host that has the library of another package but no
+# header gets declarations of the few functions that we call; their binary interface is fixed since xxHash 0.8.0.
+find_library(TE_NUMCHECK_XXHASH_LIBRARY NAMES libxxhash.a xxhash libxxhash.so.0 REQUIRED)
+find_path(TE_NUMCHECK_XXHASH_INCLUDE xxhash.h PATHS "${CMAKE_CURRENT_LIST_DIR}/xxhash_declarations" REQUIRED)
 add_library(numcheck_xxhash INTERFACE)
 target_link_libraries(numcheck_xxhash INTERFACE ${TE_NUMCHECK_XXHASH_LIBRARY})
 target_include_directories(numcheck_xxhash SYSTEM INTERFACE ${TE_NUMCHECK_XXHASH_INCLUDE})
 
-# The reference's double GEMM runs on OpenBLAS where there is one, else on Eigen's own kernels.
-find_library(TE_NUMCHECK_OPENBLAS_LIBRARY NAMES openblas libopenblas.so.0)
+# The reference's double GEMM runs on OpenBLAS where there is one, else on Eigen's own kernels. The static library has
+# no Fortran run-time library behind it, so a copied binary needs none; where it cannot be linked, the shared one serves.
+option(TE_NUMCHECK_OPENBLAS "Use OpenBLAS for the reference, if it is found" ON)
+include(CheckCXXSourceCompiles)
+foreach(kind IN ITEMS a so)
+  find_library(NUMCHECK_OPENBLAS_${kind} NAMES libopenblas.${kind} libopenblas.${kind}.0)
+  mark_as_advanced(NUMCHECK_OPENBLAS_${kind})
+  if(TE_NUMCHECK_OPENBLAS AND NUMCHECK_OPENBLAS_${kind} AND NOT TE_NUMCHECK_OPENBLAS_LIBRARY)
+    set(CMAKE_REQUIRED_LIBRARIES ${NUMCHECK_OPENBLAS_${kind}} Threads::Threads)
+    check_cxx_source_compiles("
+      extern \"C\" { void dgemm_(); void sgemm_(); void openblas_set_num_threads(int); char* openblas_get_config(); }
+      int main() { openblas_set_num_threads(1); openblas_get_config(); dgemm_(); sgemm_(); }"
+      NUMCHECK_OPENBLAS_${kind}_LINKS)
+    unset(CMAKE_REQUIRED_LIBRARIES)
+    if(NUMCHECK_OPENBLAS_${kind}_LINKS)
+      set(TE_NUMCHECK_OPENBLAS_LIBRARY "${NUMCHECK_OPENBLAS_${kind}}" CACHE FILEPATH
+          "OpenBLAS for the reference; empty: Eigen's own kernels")
+    endif()
+  endif()
+endforeach()
 
 set(NUMCHECK_HAVE_CUDA OFF)
 if(NOT TE_NUMCHECK_CUDA STREQUAL "OFF")

@@ -11,7 +11,7 @@ endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(numcheck_flags INTERFACE)
-target_compile_features(numcheck_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:cxx_std_20>)
+target_compile_features(numcheck_flags INTERFACE cxx_std_20)
 # -ffp-contract=off keeps digests equal on every machine; without the other two our loops do not vectorise.
 target_compile_options(numcheck_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>

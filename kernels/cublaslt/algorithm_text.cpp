@@ -1,0 +1,128 @@
+#include "kernels/cublaslt/algorithm_text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace numcheck::kernels {
+namespace {
+
+struct Named {
+  int value;
+  std::string_view name;
+};
+
+// Generated from the enumerators of cublasLt.h: kTileNames, kStageNames, kClusterNames.
+#include "cublaslt_names.inc"
+
+template <class Names>
+std::string name_of(const Names& names, int value) {
+  for (const Named& entry : names) {
+    if (entry.value == value) {
+      return std::string(entry.name);
+    }
+  }
+  return fmt::format("#{}", value);
+}
+
+/// A configuration attribute; `fallback` where the library does not know it.
+template <class T>
+T config(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
+         T fallback) {
+  T value{};
+  std::size_t written = 0;
+  const cublasStatus_t status = lt.config_get(&algorithm, attribute, &value, sizeof value, &written);
+  return status == CUBLAS_STATUS_SUCCESS ? value : fallback;
+}
+
+std::string reduction_text(std::uint32_t scheme) {
+  switch (scheme) {
+    case CUBLASLT_REDUCTION_SCHEME_NONE:
+      return "none";
+    case CUBLASLT_REDUCTION_SCHEME_INPLACE:
+      return "inplace";
+    case CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE:
+      return "compute_type";
+    case CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE:
+      return "output_type";
+    default:
+      return fmt::format("#{}", scheme);
+  }
+}
+
+struct Flag {
+  std::uint64_t bit;
+  std::string_view name;
+};
+
+constexpr std::array kFlags = {
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "HMMA"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA, "IMMA"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA, "DMMA"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "acc16F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F, "acc32F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_64F, "acc64F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I, "acc32I"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "in16F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "in16BF"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "inTF32"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "in32F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_64F, "in64F"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "in8I"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3, "inE4M3"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E5M2, "inE5M2"},
+    Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_GAUSSIAN, "gaussian"},
+};
+
+std::string flags_text(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
+  std::uint64_t flags = 0;
+  std::size_t written = 0;
+  if (lt.capability_get(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written) !=
+      CUBLAS_STATUS_SUCCESS) {
+    return "unknown";
+  }
+  std::string text;
+  for (const Flag& flag : kFlags) {
+    if ((flags & flag.bit) != 0) {
+      text += std::string(flag.name) + " ";
+    }
+  }
+  return text + fmt::format("0x{:x}", flags);
+}
+
+}  // namespace
+
+AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
+  const auto id = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1);
+  const auto tile = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0);
+  const auto stages = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0);
+  // Negative: stream-K, which the header does not name.
+  const auto split_k = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1);
+  const auto scheme = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0);
+  const auto swizzle = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 0);
+  const auto custom = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0);
+  const auto cluster = config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0);
+  const std::string tile_name = name_of(kTileNames, static_cast<int>(tile));
+  AlgorithmText text;
+  text.label = fmt::format("cublasLt algo {}, tile {}", id, tile_name);
+  if (split_k < 0) {
+    text.label += ", stream-k";
+  } else if (split_k > 1) {
+    text.label += fmt::format(", split-k {} ({})", split_k, reduction_text(scheme));
+  }
+  text.details = {{"id", std::to_string(id)},
+                  {"tile", tile_name},
+                  {"stages", name_of(kStageNames, static_cast<int>(stages))},
+                  {"split_k", std::to_string(split_k)},
+                  {"reduction", reduction_text(scheme)},
+                  {"swizzle", std::to_string(swizzle)},
+                  {"custom", std::to_string(custom)},
+                  {"cluster", name_of(kClusterNames, cluster)},
+                  {"flags", flags_text(lt, algorithm)}};
+  return text;
+}
+
+}  // namespace numcheck::kernels

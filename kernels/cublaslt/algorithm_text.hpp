@@ -1,0 +1,22 @@
+// cuBLASLt's algorithm configurations in words.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cublaslt/library.hpp"
+
+namespace numcheck::kernels {
+
+/// "cublasLt algo 67, tile 128x128, split-k 4" and the configuration in pairs: id, tile, stages, split_k, reduction,
+/// swizzle, custom, cluster, flags. Names of tiles, stages and clusters come from the header that this was built with;
+/// a newer library's are numbers.
+struct AlgorithmText {
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> details;
+};
+
+[[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,59 @@
+#include "kernels/cublaslt/backend.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/cublaslt/gemm.hpp"
+#include "kernels/cublaslt/library.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+class CublasLtBackend : public Backend {
+ public:
+  CublasLtBackend(CudaDevice& device, const std::string& lib_dir) : device_(device), lt_(load(device, lib_dir)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "cublaslt"; }
+  [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
+  [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
+
+  [[nodiscard]] Support supports(const Call& call) override {
+    if (call.c->op->name != "gemm") {
+      return {false, fmt::format("cublaslt does not compute the op {}", call.c->op->name)};
+    }
+    if (!call.inject.empty()) {
+      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+    }
+    if (std::string obstacle = gemm_obstacle(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
+      return {false, std::move(obstacle)};
+    }
+    return gemm_support(*lt_, device_, call);
+  }
+
+  [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
+    return gemm_algorithms(*lt_, device_, call);
+  }
+
+  [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
+
+ private:
+  static std::unique_ptr<CublasLt> load(const CudaDevice& device, const std::string& lib_dir) {
+    device.use();  // the handle belongs to the current device
+    return std::make_unique<CublasLt>(lib_dir);
+  }
+
+  CudaDevice& device_;
+  std::unique_ptr<CublasLt> lt_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cublaslt_backend(CudaDevice& device, const std::string& lib_dir) {
+  return std::make_unique<CublasLtBackend>(device, lib_dir);
+}
+
+std::string cublaslt_version_text(const Backend& backend) {
+  const auto* lt = dynamic_cast<const CublasLtBackend*>(&backend);
+  return lt == nullptr ? std::string() : lt->version_text();
+}
+
+}  // namespace numcheck::kernels

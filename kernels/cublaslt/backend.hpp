@@ -1,0 +1,19 @@
+// The backend `cublaslt`: NVIDIA's library, loaded at run time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/backend.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+
+namespace numcheck::kernels {
+
+/// The library is loaded here; throws core::EnvironmentError if it is missing or does not start. The device must
+/// outlive the backend.
+[[nodiscard]] std::unique_ptr<Backend> make_cublaslt_backend(CudaDevice& device, const std::string& lib_dir);
+
+/// "13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)" of a backend made here.
+[[nodiscard]] std::string cublaslt_version_text(const Backend& backend);
+
+}  // namespace numcheck::kernels

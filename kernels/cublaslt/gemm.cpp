@@ -1,0 +1,122 @@
+#include "kernels/cublaslt/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cublaslt/algorithm_text.hpp"
+#include "kernels/cublaslt/problem.hpp"
+#include "kernels/guarded_buffer.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+constexpr int kMostAlgorithms = 64;
+constexpr std::size_t kScratchBytes = 256;
+
+/// Bytes that must be multiples of 16 for FP8 (cuBLAS manual, cublasLtMatmul: FP8 kernels).
+std::string fp8_obstacle(const Call& call, const op::GemmParams& p, int sm) {
+  if (sm < 89) {
+    return fmt::format("FP8 products need sm_89 or newer; this device is sm_{}", sm);
+  }
+  const bool any_layout = sm >= 100 && sm < 120;
+  if (!any_layout && (p.trans_a || !p.trans_b)) {
+    return fmt::format("on sm_{} cuBLASLt multiplies FP8 only as A B^T: set trans_a to false and trans_b to true", sm);
+  }
+  for (const op::Port& port : call.ports) {
+    const bool matrix = port.name == "a" || port.name == "b" || port.name == "c" || port.name == "d";
+    if (!matrix) {
+      continue;
+    }
+    const std::int64_t size = core::dtype_info(port.dtype).storage_bytes;
+    if (port.cols * size % 16 != 0 || port.ld * size % 16 != 0 || port.offset_bytes % 16 != 0 ||
+        (port.batch > 1 && port.batch_stride * size % 16 != 0)) {
+      return fmt::format(
+          "cuBLASLt's FP8 products need rows, leading dimensions and pointers of 16-byte multiples; {} has rows of {} "
+          "bytes, a leading dimension of {} bytes and starts at byte {}",
+          port.name, port.cols * size, port.ld * size, port.offset_bytes);
+    }
+  }
+  return {};
+}
+
+int requested_count(const plan::AlgorithmSpec& spec) {
+  switch (spec.kind) {
+    case plan::AlgorithmSpec::Kind::heuristic:
+      return 1;
+    case plan::AlgorithmSpec::Kind::top:
+      return static_cast<int>(std::clamp<std::int64_t>(spec.top, 1, kMostAlgorithms));
+    case plan::AlgorithmSpec::Kind::all:
+      break;
+  }
+  return kMostAlgorithms;
+}
+
+bool has_no_output(const Call& call) {
+  return op::port_named(call.ports, "d").elements() == 0;
+}
+
+Algorithm nothing_to_do() {
+  return {"nothing to compute", {}, 0, [](std::span<const PortMemory>, std::byte*) { return 0.0; }};
+}
+
+}  // namespace
+
+std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version) {
+  const auto p = op::from_params<op::GemmParams>(call.c->params);
+  const op::Mode& mode = *call.c->mode;
+  if (has_no_output(call)) {
+    return {};
+  }
+  if (p.k == 0) {
+    return "cuBLASLt takes no product of length k = 0";
+  }
+  constexpr std::size_t kFirstWithBf16x9 = 120900;
+  if (mode.compute == op::Compute::emulated_bf16x9 &&
+      (!knows_compute(mode.compute) || library_version < kFirstWithBf16x9)) {
+    return "the emulation by BF16 products needs cuBLAS 12.9 or newer";
+  }
+  return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
+}
+
+Support gemm_support(const CublasLt& lt, CudaDevice& device, const Call& call) {
+  if (has_no_output(call)) {
+    return {};
+  }
+  device.use();
+  const GuardedBuffer scratch(device.memory(), kScratchBytes);
+  const auto candidates = LtProblem(lt, call, scratch.data()).heuristic(1, kWorkspaceLimit);
+  if (!candidates.results.empty()) {
+    return {};
+  }
+  return {false, fmt::format("cuBLASLt {} offers no algorithm for this product on sm_{} ({})", lt.version(),
+                             device.info().sm, cublas_status_name(candidates.status))};
+}
+
+std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, const Call& call) {
+  if (has_no_output(call)) {
+    return {nothing_to_do()};
+  }
+  device.use();
+  const GuardedBuffer scratch(device.memory(), kScratchBytes);
+  const auto problem = std::make_shared<LtProblem>(lt, call, scratch.data());
+  std::vector<Algorithm> algorithms;
+  for (const auto& result : problem->heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
+    AlgorithmText text = describe_algorithm(lt, result.algo);
+    text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
+    const std::size_t workspace_bytes = result.workspaceSize;
+    algorithms.push_back({std::move(text.label), std::move(text.details), workspace_bytes,
+                          [problem, &device, algorithm = result.algo, workspace_bytes](
+                              std::span<const PortMemory> ports, std::byte* workspace) {
+                            device.use();
+                            return device.timed([&] {
+                              problem->enqueue(ports, algorithm, workspace, workspace_bytes, device.stream());
+                            });
+                          }});
+  }
+  return algorithms;
+}
+
+}  // namespace numcheck::kernels

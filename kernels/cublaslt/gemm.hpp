@@ -1,0 +1,30 @@
+// The op `gemm` as a cublasLtMatmul.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/cublaslt/library.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+
+namespace numcheck::kernels {
+
+/// Workspace that the heuristic may plan with. Fixed, because its size changes the choice and hence the bits.
+inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
+
+/// Why cuBLASLt is not asked for this product, as a sentence; empty if it may be asked. Holds what the manual states:
+/// FP8 needs sm_89, 16-byte pointers and rows, and the layout A B^T up to sm_90 and on sm_120; there is no product of
+/// length k = 0. Source: cuBLAS manual, cublasLtMatmul.
+[[nodiscard]] std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version);
+
+/// Whether the library's heuristic knows an algorithm. Precondition: no obstacle.
+[[nodiscard]] Support gemm_support(const CublasLt& lt, CudaDevice& device, const Call& call);
+
+/// The algorithms that the case asks for: the heuristic's first, its first N, or all of its results (at most 64).
+/// Launches hold the device and the library by reference.
+[[nodiscard]] std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, const Call& call);
+
+}  // namespace numcheck::kernels

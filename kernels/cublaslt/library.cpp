@@ -1,0 +1,23 @@
+#include "kernels/cublaslt/library.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/cuda_support/check.hpp"
+
+namespace numcheck::kernels {
+
+CublasLt::CublasLt(const std::string& lib_dir) : library_(cublaslt_library(), lib_dir) {
+  check(create(&handle_), "cublasLtCreate");
+}
+
+CublasLt::~CublasLt() {
+  destroy(handle_);
+}
+
+std::string CublasLt::version() const {
+  // major * 10000 + minor * 100 + patch since 11.x.
+  const std::size_t version = get_version();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace numcheck::kernels

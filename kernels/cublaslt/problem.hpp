@@ -1,0 +1,65 @@
+// One matrix product in cuBLASLt's terms: descriptors, layouts, alignments.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/cublaslt/handles.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::kernels {
+
+/// Storage format in the library's terms; throws InternalError for a format that cuBLASLt has not.
+[[nodiscard]] cudaDataType_t cuda_type(core::Dtype dtype);
+
+/// The mode's request. EMULATED_16BFX9 exists from cuBLAS 12.9 on; throws InternalError in an older build.
+[[nodiscard]] cublasComputeType_t compute_type(op::Compute compute);
+
+/// True if this build's header has the mode's compute type.
+[[nodiscard]] bool knows_compute(op::Compute compute) noexcept;
+
+/// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T, and a row-major matrix is its transpose in column
+/// major: so the library's A is our B, its B our A, its m our n, and nothing is copied. Transposition flags stay with
+/// their matrix.
+class LtProblem {
+ public:
+  /// `scratch` stands for pointers that the heuristic looks at (bias, scales); 256-byte aligned device memory.
+  LtProblem(const CublasLt& lt, const Call& call, const std::byte* scratch);
+
+  struct Candidates {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< usable ones, best first
+  };
+  [[nodiscard]] Candidates heuristic(int requested, std::size_t workspace_limit);
+
+  /// Enqueues the product on `stream`. Throws CublasError.
+  void enqueue(std::span<const PortMemory> ports, const cublasLtMatmulAlgo_t& algorithm, std::byte* workspace,
+               std::size_t workspace_bytes, cudaStream_t stream);
+
+ private:
+  void set_epilogue(const std::byte* scratch);
+  void set_scale_pointers(std::span<const PortMemory> ports);
+  /// Layout of C: D's own one where C is D, because the library wants the same descriptor for an in-place product.
+  [[nodiscard]] cublasLtMatrixLayout_t addend_layout() const noexcept {
+    return has_addend_ || quantised_ ? c_.get() : d_.get();
+  }
+
+  const CublasLt& lt_;
+  std::vector<op::Port> ports_;
+  op::GemmParams params_;
+  bool half_scalars_;
+  bool has_addend_;
+  bool quantised_;  ///< FP8 D: C is another type and there is none unless beta is set
+  MatmulDesc desc_;
+  MatrixLayout first_;   ///< of our B
+  MatrixLayout second_;  ///< of our A
+  MatrixLayout c_;
+  MatrixLayout d_;
+};
+
+}  // namespace numcheck::kernels

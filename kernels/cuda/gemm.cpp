@@ -1,0 +1,89 @@
+#include "kernels/cuda/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.hpp"
+#include "kernels/cuda/gemm_kernel.hpp"
+#include "kernels/cuda_support/check.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::kernels::cuda {
+namespace {
+
+constexpr std::array<std::string_view, 4> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16"};
+
+Storage storage_of(core::Dtype dtype) {
+  switch (dtype) {
+    case core::Dtype::fp32:
+      return Storage::fp32;
+    case core::Dtype::bf16:
+      return Storage::bf16;
+    case core::Dtype::fp16:
+      return Storage::fp16;
+    default:
+      throw core::InternalError(fmt::format("own gemm: no storage for {}", core::dtype_info(dtype).name));
+  }
+}
+
+MatrixView view_of(std::span<const PortMemory> ports, std::string_view name) {
+  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
+  if (found == ports.end()) {
+    return {};
+  }
+  const op::Port& port = *found->port;
+  return {found->data + port.offset_bytes, storage_of(port.dtype), port.ld, port.batch_stride};
+}
+
+Epilogue epilogue_of(const op::GemmParams& params) {
+  if (params.epilogue == "relu") {
+    return Epilogue::relu;
+  }
+  return params.epilogue == "gelu" ? Epilogue::gelu : Epilogue::none;
+}
+
+GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports) {
+  GemmLaunch launch;
+  launch.m = p.m;
+  launch.n = p.n;
+  launch.k = p.k;
+  launch.batch = p.batch;
+  launch.trans_a = p.trans_a;
+  launch.trans_b = p.trans_b;
+  launch.alpha = static_cast<float>(p.alpha);
+  launch.beta = static_cast<float>(p.beta);
+  launch.epilogue = epilogue_of(p);
+  launch.a = view_of(ports, "a");
+  launch.b = view_of(ports, "b");
+  launch.c = view_of(ports, "c");
+  launch.d = view_of(ports, "d");
+  launch.bias = view_of(ports, "bias");
+  return launch;
+}
+
+}  // namespace
+
+std::string gemm_obstacle(const Call& call) {
+  if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
+    return fmt::format(
+        "the own kernel computes in FP32 only: it has the modes fp32, fp32_pedantic, bf16 and fp16, not {}",
+        call.c->mode->name);
+  }
+  return {};
+}
+
+Algorithm gemm_algorithm(CudaDevice& device, const Call& call) {
+  const auto params = op::from_params<op::GemmParams>(call.c->params);
+  return {
+      "own FP32 FMA kernel, sequential k",
+      {{"tile", "64x64"}, {"order", "k ascending, one fma chain per output"}},
+      0,
+      [&device, params](std::span<const PortMemory> ports, std::byte*) {
+        device.use();
+        return device.timed([&] { check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel"); });
+      }};
+}
+
+}  // namespace numcheck::kernels::cuda

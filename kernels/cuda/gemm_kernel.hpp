@@ -1,0 +1,41 @@
+// Launcher of the own FP32 FMA product. Plain C++17: included by nvcc.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace numcheck::kernels::cuda {
+
+enum class Storage { fp32, bf16, fp16 };
+enum class Epilogue { none, relu, gelu };
+
+/// A row-major matrix (or a stack of them) in device memory.
+struct MatrixView {
+  void* data = nullptr;  ///< first element
+  Storage storage = Storage::fp32;
+  std::int64_t ld = 0;
+  std::int64_t batch_stride = 0;
+};
+
+struct GemmLaunch {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+  bool trans_a = false;
+  bool trans_b = false;
+  float alpha = 1;
+  float beta = 0;
+  Epilogue epilogue = Epilogue::none;
+  MatrixView a, b, c, d;  ///< c.data null: no addend
+  MatrixView bias;        ///< n numbers; data null: none
+};
+
+/// D = f(alpha * S + beta * C + bias) with S the chain s = fma(a[i,t], b[t,j], s) over t = 0 ... k-1, from s = 0, in
+/// FP32; operands are converted to FP32 exactly, products are exact inside the fma. The epilogue is FP32:
+/// z = alpha * S; z = fma(beta, C, z); z = z + bias; gelu by tanhf; one rounding to D's format, to nearest even.
+/// No fast math; the result does not depend on the launch grid.
+cudaError_t launch_gemm(const GemmLaunch& launch, cudaStream_t stream);
+
+}  // namespace numcheck::kernels::cuda

@@ -1,0 +1,38 @@
+// One GPU that this process works on: its identity, stream, memory and timer, shared by the backends.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda_support/cuda_memory.hpp"
+#include "kernels/cuda_support/stream.hpp"
+#include "machine/device.hpp"
+
+namespace numcheck::kernels {
+
+/// Identity of device `index`; throws CudaError.
+[[nodiscard]] machine::Device query_device(int index);
+
+/// Version numbers of the runtime and of the driver's CUDA: "13.0".
+[[nodiscard]] std::string cuda_version_text(int version);
+
+class CudaDevice {
+ public:
+  /// Initialises the device; throws CudaError if it does not come up.
+  explicit CudaDevice(int index);
+
+  [[nodiscard]] const machine::Device& info() const noexcept { return info_; }
+  [[nodiscard]] CudaMemory& memory() noexcept { return memory_; }
+  [[nodiscard]] cudaStream_t stream() const noexcept { return stream_.get(); }
+  /// Makes the device current on this thread. Launches call it, because a case may come from any thread.
+  void use() const;
+  /// Device seconds of what `enqueue` puts on stream(). Throws CudaError.
+  [[nodiscard]] double timed(const std::function<void()>& enqueue);
+
+ private:
+  machine::Device info_;
+  Stream stream_;
+  StreamTimer timer_;
+  CudaMemory memory_;
+};
+
+}  // namespace numcheck::kernels

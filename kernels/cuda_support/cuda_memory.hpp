@@ -1,0 +1,58 @@
+// Device memory of one GPU: pooled, with pinned staging for large copies.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/cuda_support/stream.hpp"
+
+namespace numcheck::kernels {
+
+/// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill may still be under way
+/// when it returns, but no later call can tell. Released blocks are kept for the next case, because small cases are
+/// dominated by allocation. For one thread at a time; any thread.
+class CudaMemory : public DeviceMemory {
+ public:
+  CudaMemory(int device, cudaStream_t stream);
+  ~CudaMemory() override;
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+
+  /// Throws core::EnvironmentError with the bytes needed and free when the device is full.
+  [[nodiscard]] std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* pointer) noexcept override;
+  void upload(std::byte* device, std::span<const std::byte> host) override;
+  void download(std::span<std::byte> host, const std::byte* device) override;
+  void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
+  void synchronize() override;
+
+ private:
+  struct FreePinned {
+    void operator()(std::byte* pointer) const noexcept { cudaFreeHost(pointer); }
+  };
+  struct Slot {
+    std::unique_ptr<std::byte, FreePinned> memory;
+    std::unique_ptr<Event> done;
+  };
+
+  void use_device() const;
+  void free_cached() noexcept;
+  Slot& slot(std::size_t index);
+
+  int device_;
+  cudaStream_t stream_;
+  std::unordered_map<std::byte*, std::size_t> sizes_;
+  std::map<std::size_t, std::vector<std::byte*>> cached_;
+  std::size_t cached_bytes_ = 0;
+  std::size_t cache_limit_ = 0;
+  std::array<Slot, 2> slots_;
+};
+
+}  // namespace numcheck::kernels

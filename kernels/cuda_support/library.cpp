@@ -1,0 +1,162 @@
+#include "kernels/cuda_support/library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kCublasLtFiles = {"libcublasLt.so.13", "libcublasLt.so.12"};
+constexpr std::array kCublasFiles = {"libcublas.so.13", "libcublas.so.12"};
+constexpr std::array kCudnnFiles = {"libcudnn.so.9"};
+
+/// Where wheels and our own tarball put the libraries, relative to a folder that holds `bin` or `site-packages`.
+constexpr std::array kWheelFolders = {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cudnn/lib"};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+void add_python_folders(const fs::path& prefix, std::vector<fs::path>& folders) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(prefix / "lib", ignored)) {
+    if (!entry.path().filename().string().starts_with("python3")) {
+      continue;
+    }
+    for (const char* folder : kWheelFolders) {
+      folders.push_back(entry.path() / "site-packages" / folder);
+    }
+  }
+}
+
+struct Attempt {
+  void* handle = nullptr;
+  std::vector<std::string> complaints;  ///< of files that exist but do not load
+};
+
+/// Loads the first of the name's files that `directory` has; an empty directory means the loader's default.
+void try_directory(const LibraryName& name, const fs::path& directory, Attempt& attempt) {
+  for (const char* file : name.files) {
+    const fs::path path = directory / file;
+    std::error_code ignored;
+    if (!directory.empty() && !fs::exists(path, ignored)) {
+      continue;
+    }
+    // NODELETE: these libraries register handlers with the driver that must not outlive their code.
+    attempt.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (attempt.handle != nullptr) {
+      return;
+    }
+    const char* complaint = dlerror();
+    attempt.complaints.emplace_back(complaint == nullptr ? "unknown error" : complaint);
+  }
+}
+
+[[noreturn]] void fail(const LibraryName& name, const std::vector<fs::path>& searched,
+                       const std::vector<std::string>& complaints) {
+  std::vector<std::string> places;
+  for (const fs::path& place : searched) {
+    places.push_back(place.empty() ? "the loader's default path" : place.string());
+  }
+  throw core::EnvironmentError(fmt::format(
+      "{} was not found: no usable {} in {}{}. Install CUDA's libraries or name their folder with --lib-dir.",
+      name.title, fmt::join(name.files, " or "), fmt::join(places, ", "),
+      complaints.empty() ? std::string() : fmt::format(" ({})", fmt::join(complaints, "; "))));
+}
+
+}  // namespace
+
+const LibraryName& cublaslt_library() noexcept {
+  static constexpr LibraryName kName{"cublaslt", kCublasLtFiles};
+  return kName;
+}
+
+const LibraryName& cublas_library() noexcept {
+  static constexpr LibraryName kName{"cublas", kCublasFiles};
+  return kName;
+}
+
+const LibraryName& cudnn_library() noexcept {
+  static constexpr LibraryName kName{"cudnn", kCudnnFiles};
+  return kName;
+}
+
+std::vector<fs::path> library_directories() {
+  std::vector<fs::path> folders;
+  for (const std::string& folder : core::split(variable("LD_LIBRARY_PATH"), ':')) {
+    if (!folder.empty()) {
+      folders.emplace_back(folder);
+    }
+  }
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  if (!executable.empty()) {
+    const fs::path prefix = executable.parent_path().parent_path();
+    folders.push_back(prefix / "lib");
+    for (const char* folder : kWheelFolders) {
+      folders.push_back(prefix / folder);
+    }
+  }
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string root = variable(name); !root.empty()) {
+      folders.push_back(fs::path(root) / "lib64");
+    }
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = variable(name); !prefix.empty()) {
+      add_python_folders(prefix, folders);
+    }
+  }
+  return folders;
+}
+
+SharedLibrary::SharedLibrary(const LibraryName& name, const std::string& lib_dir) {
+  const std::string asked = lib_dir.empty() ? variable("TE_NUMCHECK_LIB_DIR") : lib_dir;
+  std::vector<fs::path> folders;
+  if (asked.empty()) {
+    folders = library_directories();
+    folders.emplace_back();
+  } else {
+    folders.emplace_back(fs::absolute(asked));
+  }
+  Attempt attempt;
+  for (const fs::path& folder : folders) {
+    try_directory(name, folder, attempt);
+    if (attempt.handle != nullptr) {
+      break;
+    }
+  }
+  if (attempt.handle == nullptr) {
+    fail(name, folders, attempt.complaints);
+  }
+  handle_.reset(attempt.handle);
+  link_map* map = nullptr;
+  path_ = dlinfo(handle_.get(), RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "unknown";
+}
+
+void SharedLibrary::Close::operator()(void* handle) const noexcept {
+  dlclose(handle);
+}
+
+void* SharedLibrary::address(const char* name) const {
+  void* found = dlsym(handle_.get(), name);
+  if (found == nullptr) {
+    throw core::EnvironmentError(fmt::format("{} has no function {}", path_, name));
+  }
+  return found;
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,39 @@
+// A device buffer between two stretches of poison.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "kernels/backend.hpp"
+
+namespace numcheck::kernels {
+
+/// `size` bytes of device memory, 256-byte aligned, with kGuardBytes of kPoisonByte before and directly after them.
+class GuardedBuffer {
+ public:
+  GuardedBuffer(DeviceMemory& memory, std::size_t size);
+  GuardedBuffer(GuardedBuffer&& other) noexcept;
+  GuardedBuffer& operator=(GuardedBuffer&&) = delete;
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  ~GuardedBuffer();
+
+  [[nodiscard]] std::byte* data() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Fills the buffer, guards not included.
+  void fill(std::uint8_t pattern);
+  /// Fills guards with poison again.
+  void restore_guards();
+  /// Where a guard was overwritten, as a phrase ("3 bytes after the end, the first at +0, now 0x3c"); empty if intact.
+  [[nodiscard]] std::string guard_damage() const;
+
+ private:
+  DeviceMemory* memory_;
+  std::byte* base_;
+  std::size_t size_;
+};
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,97 @@
+#include "kernels/sim/fault_conditions.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace numcheck::kernels {
+namespace {
+
+using core::Dtype;
+
+bool has_fp32_operands(const SimGemm& g) {
+  return g.mode->first == Dtype::fp32;
+}
+
+bool is_fp8_output(const SimGemm& g) {
+  return g.output == Dtype::fp8_e4m3 || g.output == Dtype::fp8_e5m2;
+}
+
+std::string unless(bool condition, std::string_view sentence) {
+  return condition ? std::string() : std::string(sentence);
+}
+
+}  // namespace
+
+std::string none(const SimGemm&) {
+  return {};
+}
+
+std::string needs_fp32_class(const SimGemm& g) {
+  return unless(has_fp32_operands(g) && !g.uses_tf32(), "the operands are not multiplied in FP32");
+}
+
+std::string needs_fp32_operands(const SimGemm& g) {
+  return unless(has_fp32_operands(g), "the operands are not FP32");
+}
+
+std::string needs_more_than_bf16(const SimGemm& g) {
+  return unless(has_fp32_operands(g) || g.mode->first == Dtype::fp16, "the operands have no more bits than BF16");
+}
+
+std::string needs_fp32_output(const SimGemm& g) {
+  return unless(g.output == Dtype::fp32, "the output is not FP32");
+}
+
+std::string needs_bf16_output(const SimGemm& g) {
+  return unless(g.output == Dtype::bf16, "the output is not BF16");
+}
+
+std::string needs_narrow_output(const SimGemm& g) {
+  return unless(g.output != Dtype::fp32, "the output is FP32: the sum is stored as it is");
+}
+
+std::string needs_fp8_output(const SimGemm& g) {
+  return unless(is_fp8_output(g), "the output is not FP8");
+}
+
+std::string needs_promotion(const SimGemm& g) {
+  if (!g.arithmetic.promoted) {
+    return "partial sums are not promoted in this case";
+  }
+  return unless(g.params.k > g.arithmetic.promotion_interval,
+                fmt::format("k = {} is not longer than the promotion interval of {}", g.params.k,
+                            g.arithmetic.promotion_interval));
+}
+
+std::string needs_two_products(const SimGemm& g) {
+  return unless(g.params.k >= 2, "there is only one product to split");
+}
+
+std::string needs_dense_a(const SimGemm& g) {
+  return unless(g.a_is_dense && g.params.m > 1 && g.params.k > 1,
+                "A must be dense and have more than one row and column to be misread as its transpose");
+}
+
+std::string needs_square_output(const SimGemm& g) {
+  return unless(g.params.m == g.params.n && g.params.m > 1, "D is not square");
+}
+
+std::string needs_beta(const SimGemm& g) {
+  return unless(g.params.beta != 0, "beta is 0");
+}
+
+std::string needs_bias(const SimGemm& g) {
+  return unless(g.params.bias, "there is no bias");
+}
+
+std::string needs_gelu(const SimGemm& g) {
+  return unless(g.params.epilogue == "gelu", "the epilogue is not gelu");
+}
+
+std::string needs_wide_accumulator(const SimGemm& g) {
+  return unless(!has_fp32_operands(g) && g.arithmetic.kind != model::Arithmetic::Kind::fp16_chain,
+                has_fp32_operands(g) ? "the operands are FP32" : "the accumulator is FP16 already");
+}
+
+}  // namespace numcheck::kernels

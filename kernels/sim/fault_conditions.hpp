@@ -1,0 +1,27 @@
+// When an arithmetic fault can change a case: each condition gives the sentence that says why not, empty if it can.
+#pragma once
+
+#include <string>
+
+#include "kernels/sim/gemm.hpp"
+
+namespace numcheck::kernels {
+
+[[nodiscard]] std::string none(const SimGemm& g);
+[[nodiscard]] std::string needs_fp32_class(const SimGemm& g);
+[[nodiscard]] std::string needs_fp32_operands(const SimGemm& g);
+[[nodiscard]] std::string needs_more_than_bf16(const SimGemm& g);
+[[nodiscard]] std::string needs_fp32_output(const SimGemm& g);
+[[nodiscard]] std::string needs_bf16_output(const SimGemm& g);
+[[nodiscard]] std::string needs_narrow_output(const SimGemm& g);
+[[nodiscard]] std::string needs_fp8_output(const SimGemm& g);
+[[nodiscard]] std::string needs_promotion(const SimGemm& g);
+[[nodiscard]] std::string needs_two_products(const SimGemm& g);
+[[nodiscard]] std::string needs_dense_a(const SimGemm& g);
+[[nodiscard]] std::string needs_square_output(const SimGemm& g);
+[[nodiscard]] std::string needs_beta(const SimGemm& g);
+[[nodiscard]] std::string needs_bias(const SimGemm& g);
+[[nodiscard]] std::string needs_gelu(const SimGemm& g);
+[[nodiscard]] std::string needs_wide_accumulator(const SimGemm& g);
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+#include "kernels/sim/fault_conditions.hpp"
+#include "kernels/sim/fault_table.hpp"
+#include "kernels/sim/sim.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+using core::Dtype;
+using model::GemmTask;
+
+/// The block of products that duplicated_k_block adds twice.
+constexpr std::int64_t kDuplicatedBlock = 16;
+
+/// amax of a tensor that was three quarters as large.
+constexpr float kStaleAmax = 0.75F;
+
+/// Obstacles are sentences; empty means that the fault can be planted.
+using Obstacle = std::string (*)(const SimGemm&);
+using Plant = void (*)(const SimGemm&, GemmTask&);
+
+struct Fault {
+  FaultInfo info;
+  bool needs_product = true;  ///< it sits in the product, so there must be one
+  Obstacle obstacle = nullptr;
+  Plant plant = nullptr;
+};
+
+/// Operands in FP32 storage run as TF32 on tensor cores.
+void run_on_tensor_cores(const SimGemm& g, GemmTask& task, core::Rounding rounding) {
+  const auto k_order = task.schedule.k_order;
+  task.schedule = model::gemm_schedule(g.sm, *g.mode, false, true, task.schedule.split_k);
+  task.schedule.k_order = k_order;
+  task.conversion.dtype = Dtype::tf32;
+  task.conversion.rounding = rounding;
+}
+
+void unreduced_split(const SimGemm& g, GemmTask& task) {
+  model::Schedule& s = task.schedule;
+  s.split_k = std::max(s.split_k, 2);
+  s.reduces_slices = false;
+  if (model::slices_of(s, g.params.k).size() < 2) {
+    s.split_granularity = 1;
+  }
+}
+
+void duplicate_block(const SimGemm& g, GemmTask& task) {
+  const std::int64_t block = std::min(kDuplicatedBlock, g.params.k);
+  std::vector<std::int64_t>& order = task.schedule.k_order;
+  order.resize(static_cast<std::size_t>(g.params.k + block));
+  std::iota(order.begin(), order.begin() + block, 0);
+  std::iota(order.begin() + block, order.end(), 0);
+}
+
+void misread_a(const SimGemm& g, GemmTask& task) {
+  model::MatrixView& a = task.a;
+  const bool stored_by_rows = !g.params.trans_a;
+  a.row_stride = stored_by_rows ? 1 : g.params.k;
+  a.column_stride = stored_by_rows ? g.params.m : 1;
+}
+
+void split_operands_in_core(const SimGemm& g, GemmTask& task) {
+  run_on_tensor_cores(g, task, core::Rounding::nearest_even);
+  task.conversion.dtype = Dtype::fp32;
+  task.three_tf32 = true;
+}
+
+void accumulate_in_fp16(const SimGemm&, GemmTask& task) {
+  task.schedule.step.rho = model::Rounding::rne_fp16;
+  task.schedule.promotion_interval = 0;
+}
+
+const std::vector<Fault>& table() {
+  static const std::vector<Fault> faults = {
+      {{"tf32_silently", "FP32 operands are rounded to TF32 and multiplied on tensor cores"},
+       true,
+       &needs_fp32_class,
+       [](const SimGemm& g, GemmTask& t) { run_on_tensor_cores(g, t, core::Rounding::nearest_even); }},
+      {{"tf32_truncated_inputs", "FP32 operands are truncated to TF32 and multiplied on tensor cores"},
+       true,
+       &needs_fp32_operands,
+       [](const SimGemm& g, GemmTask& t) { run_on_tensor_cores(g, t, core::Rounding::toward_zero); }},
+      {{"bf16_inputs", "operands are rounded to BF16"},
+       true,
+       &needs_more_than_bf16,
+       [](const SimGemm&, GemmTask& t) { t.conversion.dtype = Dtype::bf16; }},
+      {{"tf32x3_in_core", "FP32 by three TF32 products whose sums stay inside the tensor core"},
+       true,
+       &needs_fp32_class,
+       &split_operands_in_core},
+      {{"fp16_accumulation", "sums are rounded to FP16 after every step"},
+       true,
+       &needs_wide_accumulator,
+       &accumulate_in_fp16},
+      {{"fast_accumulation", "FP8 sums are not promoted although splitting was asked for"},
+       true,
+       &needs_promotion,
+       [](const SimGemm&, GemmTask& t) { t.schedule.promotion_interval = 0; }},
+      {{"promotion_512", "FP8 sums are promoted every 512 products"},
+       true,
+       &needs_promotion,
+       [](const SimGemm&, GemmTask& t) { t.schedule.promotion_interval = 512; }},
+      {{"missing_k_tail", "the last product of every sum is left out"},
+       true,
+       &none,
+       [](const SimGemm&, GemmTask& t) {
+         --t.a.columns;
+         --t.b.rows;
+       }},
+      {{"duplicated_k_block", "the first 16 products of every sum are added twice"}, true, &none, &duplicate_block},
+      {{"unreduced_split_k", "only the first slice of split-K reaches the output"},
+       true,
+       &needs_two_products,
+       &unreduced_split},
+      {{"transposed_a", "A is read as if it were stored transposed"}, true, &needs_dense_a, &misread_a},
+      {{"transposed_output", "D is stored transposed"},
+       true,
+       &needs_square_output,
+       [](const SimGemm&, GemmTask& t) { t.transposes_output = true; }},
+      {{"scale_half", "the product is scaled by half of what was asked for"},
+       true,
+       &none,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.scale *= 0.5F; }},
+      {{"scale_1_01", "the product is scaled by 1.01 times what was asked for"},
+       true,
+       &none,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.scale *= 1.01F; }},
+      {{"beta_ignored", "C is not added"},
+       false,
+       &needs_beta,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.c.reset(); }},
+      {{"bias_missing", "the bias is not added"},
+       false,
+       &needs_bias,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.bias.reset(); }},
+      {{"gelu_erf", "gelu by the error function where the tanh form was asked for"},
+       false,
+       &needs_gelu,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.activation = model::Activation::gelu_erf; }},
+      {{"bf16_output_in_fp32", "an FP32 output holds numbers rounded to BF16"},
+       false,
+       &needs_fp32_output,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.detour = Dtype::bf16; }},
+      {{"double_rounded_output", "a BF16 output is rounded to FP16 first"},
+       false,
+       &needs_bf16_output,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.detour = Dtype::fp16; }},
+      {{"truncated_output", "a 16- or 8-bit output is truncated instead of rounded"},
+       false,
+       &needs_narrow_output,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.rounding = core::Rounding::toward_zero; }},
+      {{"fp16_detour_fp8_output", "an FP8 output is rounded to FP16 first"},
+       false,
+       &needs_fp8_output,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.detour = Dtype::fp16; }},
+      {{"saturate_missing", "an FP8 output beyond the largest number becomes NaN or infinity"},
+       false,
+       &needs_fp8_output,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.overflow = core::Overflow::ieee; }},
+      {{"stale_amax", "amax is that of an earlier, smaller tensor"},
+       false,
+       &needs_fp8_output,
+       [](const SimGemm&, GemmTask&) {}},
+      {{"denormals_flushed", "subnormal operands and outputs become zero"},
+       false,
+       &none,
+       [](const SimGemm&, GemmTask& t) {
+         t.conversion.flushes_subnormals = true;
+         t.epilogue.flushes_subnormals = true;
+       }},
+      {{"nan_dropped", "NaN outputs become zero"},
+       false,
+       &none,
+       [](const SimGemm&, GemmTask& t) { t.epilogue.drops_nan = true; }},
+  };
+  return faults;
+}
+
+const std::vector<FaultInfo>& infos() {
+  static const std::vector<FaultInfo> all = [] {
+    std::vector<FaultInfo> list;
+    for (const Fault& fault : table()) {
+      list.push_back(fault.info);
+    }
+    return list;
+  }();
+  return all;
+}
+
+const Fault& find_fault(std::string_view name) {
+  const auto found = std::ranges::find_if(table(), [name](const Fault& f) { return f.info.name == name; });
+  if (found != table().end()) {
+    return *found;
+  }
+  std::vector<std::string_view> names;
+  for (const FaultInfo& info : infos()) {
+    names.push_back(info.name);
+  }
+  const std::string_view nearest = core::nearest_name(name, names);
+  throw core::UsageError(fmt::format("unknown fault \"{}\"{}", name,
+                                     nearest.empty()
+                                         ? "; a simulated device has " + fmt::format("{}", fmt::join(names, " "))
+                                         : fmt::format(" (did you mean \"{}\"?)", nearest)));
+}
+
+}  // namespace
+
+std::span<const FaultInfo> sim_faults() noexcept {
+  return infos();
+}
+
+std::string fault_obstacle(std::string_view name, const SimGemm& gemm) {
+  const Fault& fault = find_fault(name);
+  std::string reason = fault.obstacle(gemm);
+  if (gemm.params.m == 0 || gemm.params.n == 0) {
+    reason = "there are no outputs";
+  } else if (reason.empty() && fault.needs_product && gemm.params.k == 0) {
+    reason = "there are no products";
+  }
+  return reason.empty() ? reason : fmt::format("the fault {} does not apply: {}", name, reason);
+}
+
+void plant_fault(std::string_view fault, const SimGemm& gemm, GemmTask& task) {
+  if (!fault.empty()) {
+    find_fault(fault).plant(gemm, task);
+  }
+}
+
+float amax_with_fault(std::string_view fault, float amax) noexcept {
+  return fault == "stale_amax" ? kStaleAmax * amax : amax;
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,151 @@
+#include "kernels/sim/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "kernels/sim/fault_table.hpp"
+#include "model/expected_class.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+using core::Dtype;
+
+const PortMemory* find_port(std::span<const PortMemory> ports, std::string_view name) {
+  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
+  return found == ports.end() ? nullptr : &*found;
+}
+
+const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
+  const PortMemory* port = find_port(ports, name);
+  if (port == nullptr) {
+    throw core::InternalError("sim gemm: no port is named " + std::string(name));
+  }
+  return *port;
+}
+
+std::byte* first_element(const PortMemory& memory, std::int64_t batch) {
+  const op::Port& port = *memory.port;
+  return memory.data + port.offset_bytes + batch * port.batch_stride * core::dtype_info(port.dtype).storage_bytes;
+}
+
+model::MatrixView view_of(const PortMemory& memory, std::int64_t batch) {
+  const op::Port& port = *memory.port;
+  return {first_element(memory, batch), port.dtype, port.rows, port.cols, port.ld, 1};
+}
+
+float read_scalar(std::span<const PortMemory> ports, std::string_view name) {
+  float value = 0;
+  std::memcpy(&value, first_element(port_of(ports, name), 0), sizeof(value));
+  return value;
+}
+
+/// alpha and beta in the scale type: FP16 for FP16 accumulation (CUBLAS_COMPUTE_16F), else FP32.
+float scalar_of(double value, const op::Mode& mode) {
+  return static_cast<float>(core::round_to(value, mode.compute == op::Compute::fp16 ? Dtype::fp16 : Dtype::fp32));
+}
+
+model::Activation activation_of(const std::string& epilogue) {
+  if (epilogue == "relu") {
+    return model::Activation::relu;
+  }
+  return epilogue == "gelu" ? model::Activation::gelu_tanh : model::Activation::none;
+}
+
+bool is_fp8(Dtype dtype) {
+  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
+}
+
+model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch) {
+  const op::GemmParams& p = gemm.params;
+  model::Epilogue e;
+  e.scale = scalar_of(p.alpha, *gemm.mode);
+  if (gemm.mode->scaled) {
+    e.scale *= read_scalar(ports, "a_scale_inv") * read_scalar(ports, "b_scale_inv");
+  }
+  if (p.beta != 0) {
+    e.beta = scalar_of(p.beta, *gemm.mode);
+    e.c = view_of(port_of(ports, "c"), batch);
+  }
+  if (p.bias) {
+    e.bias = view_of(port_of(ports, "bias"), 0);
+  }
+  e.activation = activation_of(p.epilogue);
+  e.output = gemm.output;
+  if (is_fp8(gemm.output)) {
+    e.d_scale = read_scalar(ports, "d_scale");
+    e.overflow = core::Overflow::saturate;
+  }
+  return e;
+}
+
+}  // namespace
+
+std::string sim_gemm_obstacle(const op::Mode& mode, int sm) {
+  if (mode.compute == op::Compute::emulated_bf16x9 && sm >= 100) {
+    return fmt::format("the BF16x9 emulation of sm_{} is not modelled (before sm_100 the request runs as FP32)", sm);
+  }
+  return model::gemm_obstacle(sm, mode);
+}
+
+SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override) {
+  SimGemm gemm;
+  gemm.params = op::from_params<op::GemmParams>(call.c->params);
+  gemm.mode = call.c->mode;
+  gemm.sm = sm;
+  gemm.output = op::gemm_output_dtype(gemm.params, *gemm.mode);
+  gemm.expected = model::expected_class(*gemm.mode, tf32_override);
+  gemm.arithmetic =
+      model::gemm_arithmetic(sm, *gemm.mode, op::gemm_promotes(gemm.params, *gemm.mode), gemm.uses_tf32());
+  gemm.a_is_dense = op::port_named(call.ports, "a").is_dense();
+  return gemm;
+}
+
+model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch, int split_k) {
+  const op::GemmParams& p = gemm.params;
+  model::GemmTask task;
+  const model::MatrixView a = view_of(port_of(ports, "a"), batch);
+  const model::MatrixView b = view_of(port_of(ports, "b"), batch);
+  task.a = p.trans_a ? a.transposed() : a;
+  task.b = p.trans_b ? b.transposed() : b;
+  if (gemm.uses_tf32()) {
+    task.conversion.dtype = Dtype::tf32;
+  }
+  task.schedule =
+      model::gemm_schedule(gemm.sm, *gemm.mode, op::gemm_promotes(p, *gemm.mode), gemm.uses_tf32(), split_k);
+  task.epilogue = make_epilogue(gemm, ports, batch);
+  const PortMemory& d = port_of(ports, "d");
+  task.d = {first_element(d, batch), d.port->ld};
+  return task;
+}
+
+void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int split_k, const std::string& fault) {
+  const auto batches = static_cast<std::size_t>(gemm.params.batch);
+  std::vector<float> amax(batches, 0);
+  const auto run_one = [&](std::size_t batch) {
+    model::GemmTask task = make_task(gemm, ports, static_cast<std::int64_t>(batch), split_k);
+    plant_fault(fault, gemm, task);
+    amax[batch] = model::simulate_gemm(task);
+  };
+  // Enough matrices keep all threads busy by themselves, and what runs inside a parallel loop runs in line.
+  if (batches >= 4 * static_cast<std::size_t>(core::thread_count())) {
+    core::parallel_for(batches, run_one);
+  } else {
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      run_one(batch);
+    }
+  }
+  if (const PortMemory* port = find_port(ports, "d_amax"); port != nullptr) {
+    const float value = amax_with_fault(fault, *std::ranges::max_element(amax));
+    std::memcpy(first_element(*port, 0), &value, sizeof(value));
+  }
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,41 @@
+// `gemm` on a simulated device.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "kernels/backend.hpp"
+#include "model/arithmetic.hpp"
+#include "model/simulate.hpp"
+#include "op/gemm.hpp"
+#include "tolerance/error_model.hpp"
+
+namespace numcheck::kernels {
+
+/// A case as the simulated library sees it, before a fault is planted.
+struct SimGemm {
+  op::GemmParams params;
+  const op::Mode* mode = nullptr;
+  int sm = 90;
+  core::Dtype output = core::Dtype::fp32;
+  tolerance::PrecisionClass expected = tolerance::PrecisionClass::native;  ///< which the simulated device honours
+  model::Arithmetic arithmetic;
+  bool a_is_dense = true;
+
+  [[nodiscard]] bool uses_tf32() const noexcept { return expected == tolerance::PrecisionClass::tf32_rne; }
+};
+
+/// Reads the case. Precondition: gemm_obstacle() is empty.
+[[nodiscard]] SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override);
+
+/// Why the architecture has no such product, as a sentence; empty if it has.
+[[nodiscard]] std::string sim_gemm_obstacle(const op::Mode& mode, int sm);
+
+/// The task of matrix `batch`, with split_k slices. Scales are read from memory.
+[[nodiscard]] model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch,
+                                        int split_k);
+
+/// Runs all matrices of the batch, with the fault (empty: none), and stores amax where the op has one.
+void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int split_k, const std::string& fault);
+
+}  // namespace numcheck::kernels

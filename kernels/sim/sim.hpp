@@ -1,0 +1,21 @@
+// The simulated device: ops on the modelled arithmetic of an architecture, in host memory.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/backend.hpp"
+
+namespace numcheck::kernels {
+
+/// A simulated device of that architecture (80, 86, 89, 90, 100, 120, or one that is modelled as an earlier one of
+/// them). It obeys NVIDIA_TF32_OVERRIDE as the libraries do: the variable is read here, once. Throws
+/// core::EnvironmentError for architectures before sm_80.
+[[nodiscard]] std::unique_ptr<Backend> make_sim_backend(int sm);
+
+/// The arithmetic faults that a simulated device can be given (Call::inject), in the order of documentation. A fault
+/// that cannot change anything in a case makes the case unsupported, with a sentence; faults of memory are planted by
+/// the harness.
+[[nodiscard]] std::span<const FaultInfo> sim_faults() noexcept;
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,14 @@
+numcheck_test(harness_test LABEL unit
+  SOURCES unit/harness_fake.cpp unit/harness_guards_test.cpp unit/harness_failures_test.cpp
+          unit/harness_classify_test.cpp unit/harness_port_image_test.cpp
+  LIBRARIES numcheck_harness numcheck_tolerance)
+numcheck_test(harness_devices_test LABEL unit
+  SOURCES unit/harness_devices_test.cpp unit/harness_fake.cpp
+  LIBRARIES numcheck_kernels numcheck_harness numcheck_sim numcheck_driver numcheck_cuda)
+
+if(NUMCHECK_HAVE_CUDA)
+  numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
+    SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness_fake.cpp
+    LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)
+  set_tests_properties(gpu_gemm_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
+endif()

@@ -1,0 +1,154 @@
+// Finding drivers, libraries and executors, on machines with and without a GPU.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "core/error.hpp"
+#include "harness_fake.hpp"
+#include "kernels/cuda_support/driver_files.hpp"
+#include "kernels/cuda_support/library.hpp"
+#include "kernels/cuda_support/probe.hpp"
+#include "kernels/executor.hpp"
+#include "kernels/harness.hpp"
+#include "kernels/sim/sim.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / ("numcheck-lib-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const core::EnvironmentError& error) {
+    return error.what();
+  }
+  return "no EnvironmentError";
+}
+
+TEST(Driver, StateAgreesWithItsTraces) {
+  const DriverState state = probe_driver();
+  EXPECT_FALSE(state.sentence.empty());
+  EXPECT_EQ(state.devices > 0, state.kind == DriverState::Kind::works);
+  EXPECT_EQ(state.kind == DriverState::Kind::absent, driver_trace().empty()) << state.sentence;
+  EXPECT_EQ(cuda_devices().size(), static_cast<std::size_t>(state.devices));
+}
+
+TEST(Executor, AutomaticFallsBackOnlyWithoutADriver) {
+  const DriverState state = probe_driver();
+  if (state.kind == DriverState::Kind::broken) {
+    EXPECT_NE(failure_of([] { static_cast<void>(make_executor({})); }).find(state.sentence), std::string::npos);
+    return;
+  }
+  const auto executor = make_executor({});
+  EXPECT_EQ(executor->device().simulated, state.kind == DriverState::Kind::absent);
+  EXPECT_EQ(executor->libraries().empty(), executor->device().simulated);
+}
+
+TEST(Executor, DispatchesByBackend) {
+  machine::DeviceChoice choice;
+  choice.kind = machine::DeviceChoice::Kind::sim;
+  const auto executor = make_executor(choice);
+  op::GemmParams params;
+  params.m = params.n = params.k = 16;
+  test::TestCase test(params, "tf32");
+  const auto run = [&](const char* backend) {
+    test.c.backend = backend;
+    std::vector<run::RunReport> reports;
+    test.outcome = executor->execute(test.c, test.host, {}, [&](const auto& report) { reports.push_back(report); });
+    return reports;
+  };
+  for (const char* backend : {"sim", "auto"}) {
+    const auto reports = run(backend);
+    ASSERT_EQ(test.outcome.kind, run::Outcome::Kind::done) << test.outcome.reason;
+    ASSERT_EQ(reports.size(), 1U);
+    if (std::getenv("NVIDIA_TF32_OVERRIDE") == nullptr) {
+      EXPECT_EQ(reports[0].observed_class, "tf32_rne");
+    }
+    EXPECT_TRUE(reports[0].deterministic && reports[0].guards_intact && reports[0].inputs_intact);
+  }
+  for (const char* backend : {"cublaslt", "cuda"}) {
+    EXPECT_TRUE(run(backend).empty());
+    EXPECT_EQ(test.outcome.kind, run::Outcome::Kind::unsupported);
+    EXPECT_NE(test.outcome.reason.find(backend), std::string::npos) << test.outcome.reason;
+  }
+}
+
+TEST(Executor, FaultsOfHarnessAndSimulatorHaveDifferentNames) {
+  for (const FaultInfo& memory : harness_faults()) {
+    for (const FaultInfo& arithmetic : sim_faults()) {
+      EXPECT_NE(memory.name, arithmetic.name);
+    }
+  }
+}
+
+TEST(Executor, ADeviceThatDoesNotExistIsNamed) {
+  machine::DeviceChoice choice;
+  choice.kind = machine::DeviceChoice::Kind::cuda;
+  choice.index = 977;
+  EXPECT_NE(failure_of([&] { static_cast<void>(make_executor(choice)); }).find("cuda:977"), std::string::npos);
+}
+
+TEST(Library, AFolderThatWasAskedForIsTheOnlyOneSearched) {
+  const TemporaryFolder folder;
+  const std::string text = failure_of([&] { SharedLibrary library(cublaslt_library(), folder.path().string()); });
+  EXPECT_NE(text.find(folder.path().string()), std::string::npos) << text;
+  EXPECT_NE(text.find("libcublasLt.so.13"), std::string::npos) << text;
+  EXPECT_EQ(text.find("/usr/local"), std::string::npos) << text;
+}
+
+TEST(Library, AFileThatDoesNotLoadIsExplained) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "libcublasLt.so.13") << "this is not a library";
+  const std::string text = failure_of([&] { SharedLibrary library(cublaslt_library(), folder.path().string()); });
+  EXPECT_NE(text.find("libcublasLt.so.13: "), std::string::npos) << text;
+}
+
+TEST(Library, TheVariableIsObeyed) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(setenv("TE_NUMCHECK_LIB_DIR", folder.path().c_str(), 1), 0);
+  const std::string text = failure_of([&] { SharedLibrary library(cudnn_library(), ""); });
+  unsetenv("TE_NUMCHECK_LIB_DIR");
+  EXPECT_NE(text.find(folder.path().string()), std::string::npos) << text;
+}
+
+TEST(Library, PythonEnvironmentsAreSearched) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "lib/python3.11/site-packages");
+  ASSERT_EQ(setenv("VIRTUAL_ENV", folder.path().c_str(), 1), 0);
+  const auto folders = library_directories();
+  unsetenv("VIRTUAL_ENV");
+  EXPECT_NE(std::ranges::find(folders, folder.path() / "lib/python3.11/site-packages/nvidia/cu13/lib"), folders.end());
+}
+
+TEST(Library, AMissingFunctionIsNamed) {
+  static constexpr std::array kFiles = {"libm.so.6"};
+  const SharedLibrary math(LibraryName{"math", kFiles}, "");
+  EXPECT_FALSE(math.path().empty());
+  EXPECT_EQ(math.symbol<double (*)(double)>("cos")(0.0), 1.0);
+  EXPECT_NE(failure_of([&] { static_cast<void>(math.symbol<void*>("no_such_function")); }).find("no_such_function"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace numcheck::kernels
