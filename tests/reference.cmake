@@ -1,4 +1,4 @@
-numcheck_test(numcheck_reference_test LABEL reference
+numcheck_test(reference_test LABEL reference
   SOURCES reference/freivalds_test.cpp reference/gemm_precision_test.cpp reference/gemm_test.cpp
           reference/gemm_yardsticks_test.cpp
   LIBRARIES numcheck_reference)
@@ -7,15 +7,15 @@ numcheck_test(numcheck_reference_test LABEL reference
 find_library(TE_NUMCHECK_MPFR_LIBRARY mpfr)
 find_path(TE_NUMCHECK_MPFR_INCLUDE mpfr.h)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
-  target_link_libraries(numcheck_reference_test PRIVATE ${TE_NUMCHECK_MPFR_LIBRARY})
-  target_include_directories(numcheck_reference_test SYSTEM PRIVATE ${TE_NUMCHECK_MPFR_INCLUDE})
-  target_compile_definitions(numcheck_reference_test PRIVATE NUMCHECK_HAVE_MPFR)
+  target_link_libraries(reference_test PRIVATE ${TE_NUMCHECK_MPFR_LIBRARY})
+  target_include_directories(reference_test SYSTEM PRIVATE ${TE_NUMCHECK_MPFR_INCLUDE})
+  target_compile_definitions(reference_test PRIVATE NUMCHECK_HAVE_MPFR)
 endif()
 
-# Optional: ninja numcheck_reference_bench
+# Optional: ninja reference_bench
 find_package(benchmark QUIET)
 if(benchmark_FOUND AND TE_NUMCHECK_OPENBLAS_LIBRARY)
-  add_executable(numcheck_reference_bench EXCLUDE_FROM_ALL bench/reference_gemm_bench.cpp)
-  target_link_libraries(numcheck_reference_bench PRIVATE
+  add_executable(reference_bench EXCLUDE_FROM_ALL bench/reference_gemm_bench.cpp)
+  target_link_libraries(reference_bench PRIVATE
     numcheck_reference numcheck_flags benchmark::benchmark ${TE_NUMCHECK_OPENBLAS_LIBRARY})
 endif()

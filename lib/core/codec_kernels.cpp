@@ -6,29 +6,35 @@
 namespace numcheck::core::NUMCHECK_ISA {
 namespace {
 
-// Words of a tensor may lie anywhere: offsets are part of the plans.
-using Word8 = std::uint8_t;
-typedef std::uint16_t Word16 __attribute__((aligned(1), may_alias));
-typedef std::uint32_t Word32 __attribute__((aligned(1), may_alias));
-typedef float FloatWord __attribute__((aligned(1), may_alias));
+// Words of a tensor may lie anywhere (offsets are part of the plans), hence no pointers to words.
+template <class Word>
+inline Word load(const void* words, std::size_t index) {
+  Word word;
+  __builtin_memcpy(&word, static_cast<const char*>(words) + index * sizeof(Word), sizeof(Word));
+  return word;
+}
+
+template <class Word>
+inline void store(Word word, void* words, std::size_t index) {
+  __builtin_memcpy(static_cast<char*>(words) + index * sizeof(Word), &word, sizeof(Word));
+}
 
 template <CodecRounding rounding, class Word>
 void encode_as(const double* values, std::size_t count, const CodecFormat& given, void* words) {
   const CodecFormat format = given;  // a local copy: the stores below cannot change it
-  Word* const out = static_cast<Word*>(words);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = static_cast<Word>(word_of<rounding>(values[i], format));
+    store(static_cast<Word>(word_of<rounding>(values[i], format)), words, i);
   }
 }
 
 template <CodecRounding rounding>
 void encode_width(const double* values, std::size_t count, const CodecFormat& format, int word_bytes, void* words) {
   if (word_bytes == 1) {
-    encode_as<rounding, Word8>(values, count, format, words);
+    encode_as<rounding, std::uint8_t>(values, count, format, words);
   } else if (word_bytes == 2) {
-    encode_as<rounding, Word16>(values, count, format, words);
+    encode_as<rounding, std::uint16_t>(values, count, format, words);
   } else {
-    encode_as<rounding, Word32>(values, count, format, words);
+    encode_as<rounding, std::uint32_t>(values, count, format, words);
   }
 }
 
@@ -47,28 +53,25 @@ void encode(const double* values, std::size_t count, const CodecFormat& format, 
 }
 
 void encode_fp32(const double* values, std::size_t count, void* words) {
-  auto* const out = static_cast<FloatWord*>(words);
   const float nan = __builtin_nanf("");
   for (std::size_t i = 0; i < count; ++i) {
     const double value = values[i];
-    out[i] = value == value ? static_cast<float>(value) : nan;
+    store(value == value ? static_cast<float>(value) : nan, words, i);
   }
 }
 
 void decode_fp32(const void* words, std::size_t count, double* values) {
-  const auto* const in = static_cast<const FloatWord*>(words);
   const double nan = __builtin_nan("");
   for (std::size_t i = 0; i < count; ++i) {
-    const float value = in[i];
+    const auto value = load<float>(words, i);
     values[i] = value == value ? static_cast<double>(value) : nan;
   }
 }
 
 void decode_bf16(const void* words, std::size_t count, double* values) {
-  const auto* const in = static_cast<const Word16*>(words);
   const double nan = __builtin_nan("");
   for (std::size_t i = 0; i < count; ++i) {
-    const float value = __builtin_bit_cast(float, static_cast<std::uint32_t>(in[i]) << 16);
+    const float value = __builtin_bit_cast(float, static_cast<std::uint32_t>(load<std::uint16_t>(words, i)) << 16);
     values[i] = value == value ? static_cast<double>(value) : nan;
   }
 }
@@ -77,9 +80,8 @@ void decode_fp16(const void* words, std::size_t count, double* values) {
   constexpr std::uint32_t kMinNormal = 0x0400;
   constexpr std::uint32_t kInfinity = 0x7C00;
   constexpr std::uint64_t kRebias = std::uint64_t{1023 - 15} << 52;
-  const auto* const in = static_cast<const Word16*>(words);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t word = in[i];
+    const std::uint32_t word = load<std::uint16_t>(words, i);
     const std::uint32_t magnitude = word & 0x7FFF;
     const std::uint64_t sign = static_cast<std::uint64_t>(word >> 15) << 63;
     const std::uint64_t normal = (static_cast<std::uint64_t>(magnitude) << 42) + kRebias;

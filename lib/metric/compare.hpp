@@ -15,69 +15,76 @@ namespace numcheck::metric {
 
 /// What is compared. Arrays are dense in logical order, or follow `sample`.
 struct CompareInput {
-  const op::Port* port = nullptr;          ///< layout of `got`
-  std::span<const std::byte> got;          ///< the port's buffer as downloaded (with padding)
-  std::span<const double> expected;        ///< y on the rounded inputs: the verdict is against this
-  std::span<const double> unrounded;       ///< y on the unrounded inputs; empty if equal to `expected` or not wanted
+  const op::Port* port = nullptr;      ///< layout of `got`
+  std::span<const std::byte> got;      ///< the port's buffer as downloaded (with padding)
+  std::span<const double> expected;    ///< y on the rounded inputs: the verdict is against this
+  std::span<const double> unrounded;   ///< y on the unrounded inputs; empty if equal to `expected` or not wanted
+  bool unrounded_is_expected = false;  ///< the inputs were not rounded: total errors equal the arithmetic ones
   std::span<const float> magnitude;
   std::span<const float> second_moment;
   const op::Sample* sample = nullptr;
   const tolerance::ErrorModel* model = nullptr;
-  double rtol = 0;                          ///< the plan's own, counted when have_allclose
+  double rtol = 0;  ///< the plan's own, counted when have_allclose
   double atol = 0;
   bool have_allclose = false;
+  std::span<const double> missing_tail;  ///< for tolerance::certify only, see there; may be empty
 };
 
 /// One of the worst elements.
 struct Worst {
-  std::int64_t index = 0;      ///< flat logical index
+  std::int64_t index = 0;  ///< flat logical index
   double got = 0;
   std::uint64_t got_bits = 0;
   double expected = 0;
   double ulps = 0;
-  double over_bound = 0;       ///< |e| / B
+  double over_bound = 0;  ///< |e| / B
 };
 
 /// Opinion of another tool's predicate.
 struct Opinion {
   std::uint64_t mismatches = 0;
-  double max_excess = 0;       ///< largest |e| / limit
+  double max_excess = 0;  ///< largest |e| / limit
 };
 
 /// Norms of an error e = got - y over elements finite on both sides.
 struct ErrorNorms {
   double max_abs = 0, max_rel = 0, l1 = 0, l2 = 0, linf = 0;
-  double rel_l2 = 0;           ///< Frobenius-relative: |e|_2 / |y|_2
+  double rel_l2 = 0;  ///< Frobenius-relative: |e|_2 / |y|_2
   double rms = 0, mean_signed = 0, nmse = 0, sqnr_db = 0, cosine = 0;
 };
 
 struct Statistics {
   std::uint64_t elements = 0;
-  std::uint64_t finite = 0;               ///< compared numerically
-  std::uint64_t nonfinite_mismatch = 0;   ///< NaN/Inf pattern differs beyond the declared rule
-  std::uint64_t poison = 0;               ///< elements that still hold the poison pattern
+  std::uint64_t finite = 0;              ///< compared numerically
+  std::uint64_t nonfinite_mismatch = 0;  ///< NaN/Inf pattern differs beyond the declared rule
+  std::uint64_t order_dependent = 0;     ///< non-finite where partial sums may overflow: reported, not judged
+  std::uint64_t poison = 0;              ///< elements that still hold the poison pattern
   std::uint64_t zeros_got = 0;
-  std::uint64_t exact_mismatch = 0;       ///< got != RN(y), bit for bit (zero signs aside)
+  std::uint64_t exact_mismatch = 0;  ///< got != RN(y), bit for bit (zero signs aside)
   bool expected_constant = false;
 
-  ErrorNorms arithmetic;                  ///< against `expected`
-  ErrorNorms total;                       ///< against `unrounded`
+  ErrorNorms arithmetic;  ///< against `expected`
+  ErrorNorms total;       ///< against `unrounded`
   double rms_expected = 0;
-  double effective_bits = 0;              ///< p = -log2(rel_l2 / (0.425 sqrt 2))
+  double effective_bits = 0;  ///< p = -log2(rel_l2 / (0.425 sqrt 2))
 
   double max_ulp = 0, mean_ulp = 0;
   std::array<std::uint64_t, 16> ulp_histogram{};  ///< bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps
 
-  double max_over_bound = 0;              ///< G1
+  double max_over_bound = 0;                ///< G1
   double z_rms = 0, z_q999 = 0, z_max = 0;  ///< G2
-  double slope = 0, slope_se = 0;         ///< G3; se infinite below 8 x 8
-  double intercept = 0, toward_zero = 0;
-  std::uint64_t rounding_elements = 0;    ///< |U| of G4
+  double slope = 0, slope_se = 0;           ///< G3; se infinite below 8 x 8
+  double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
+  double intercept = 0;    ///< mean of e, in units of rms(y)
+  double toward_zero = 0;  ///< fraction of the wrong elements that err toward zero
+  std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
-  double max_over_half_ulp = 0;           ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
+  double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
 
   Opinion torch_allclose, numpy_allclose, te_compare, plan_allclose;
-  std::vector<Worst> worst;               ///< at most 5, largest |e|/B first
+  double plan_limit_over_bound = 0;  ///< smallest limit / B of the plan's own tolerance
+  double plan_atol_over_ulp = 0;     ///< its atol in ulps of the output at rms(y)
+  std::vector<Worst> worst;          ///< at most 5, largest |e|/B first
 };
 
 /// Parallel; merged in a fixed order, so bit-identical for any thread count and instruction set.

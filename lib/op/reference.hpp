@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,9 @@ struct Reference {
   Values (*values)(const ReferenceRequest&);
   Yardsticks (*yardsticks)(const ReferenceRequest&);
   std::string_view version;  ///< part of every cache key: change it when numbers change
+  /// Checks the whole main output of a large exact-leg case (all elements, dense, unscaled) without a full reference;
+  /// null if the op has no such check.
+  bool (*exact_holds)(const ReferenceRequest&, std::span<const double> output) = nullptr;
 };
 
 }  // namespace numcheck::op

@@ -73,7 +73,9 @@ class CaseReader {
     }
     check_keys(node_, kKeys, "a case", reporter_);
     read_op(c);
-    if (const Node* mode = require("mode")) {
+    if (const Node* mode = require("mode"); mode != nullptr && !mode->is(Node::Kind::text)) {
+      wrong_kind(*mode, "\"mode\"", "a string", reporter_);
+    } else if (mode != nullptr) {
       c.mode = decode_mode(*mode, c.op, reporter_);
     }
     read_backend(c);

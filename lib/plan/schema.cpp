@@ -1,4 +1,5 @@
 // The plan language as JSON Schema (draft-07), from the same descriptors as the decoder: for editors and for CI.
+#include <cmath>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -42,9 +43,25 @@ json axis(const json& value) {
   return {{"anyOf", {value, non_empty_list(value)}}};
 }
 
-json number_or_name(double minimum, double maximum) {
-  return {{"anyOf",
-           {{{"type", "number"}, {"minimum", minimum}, {"maximum", maximum}}, {{"enum", {"inf", "-inf", "nan"}}}}}};
+/// Infinity is written as text, and only where the range has it.
+json number(double minimum, double maximum) {
+  json any = json::array();
+  json finite = {{"type", "number"}};
+  if (std::isfinite(minimum)) {
+    finite["minimum"] = minimum;
+  } else {
+    any.push_back({{"const", "-inf"}});
+  }
+  if (std::isfinite(maximum)) {
+    finite["maximum"] = maximum;
+  } else {
+    any.push_back({{"const", "inf"}});
+  }
+  if (any.empty()) {
+    return finite;
+  }
+  any.push_back(std::move(finite));
+  return {{"anyOf", std::move(any)}};
 }
 
 /// One value of a field.
@@ -57,7 +74,7 @@ json scalar(const op::Field& field) {
               {"minimum", static_cast<std::int64_t>(field.minimum)},
               {"maximum", static_cast<std::int64_t>(field.maximum)}};
     case op::FieldKind::number:
-      return number_or_name(field.minimum, field.maximum);
+      return number(field.minimum, field.maximum);
     case op::FieldKind::choice:
       return {{"enum", strings(field.choices)}};
   }
@@ -160,7 +177,7 @@ json algorithms() {
 }
 
 json tolerance() {
-  const json limit = {{"type", "number"}, {"minimum", 0}};
+  const json limit = number(0, kMaxToleranceLimit);
   json allclose = closed_object({{"rtol", limit}, {"atol", limit}}, "|got - expected| <= atol + rtol |expected|");
   allclose["required"] = {"rtol", "atol"};
   return {

@@ -18,8 +18,6 @@ constexpr std::size_t kMaxTag = 64;
 constexpr std::size_t kMaxTags = 64;
 constexpr std::size_t kMaxVariableValue = 64;
 
-constexpr double kMaxLimit = 1e30;  // of a tolerance; infinity would be no gate
-
 bool is_word(std::string_view text) noexcept {
   return text.find_first_not_of(kWordCharacters) == std::string_view::npos;
 }
@@ -60,8 +58,8 @@ void decode_allclose(const Node& node, ToleranceSpec& tolerance, Reporter& repor
                    {"both are needed: |got - expected| <= atol + rtol |expected|", {}});
     return;
   }
-  tolerance.allclose_rtol = decode_number(*rtol, "\"rtol\"", 0, kMaxLimit, reporter);
-  tolerance.allclose_atol = decode_number(*atol, "\"atol\"", 0, kMaxLimit, reporter);
+  tolerance.allclose_rtol = decode_number(*rtol, "\"rtol\"", 0, kMaxToleranceLimit, reporter);
+  tolerance.allclose_atol = decode_number(*atol, "\"atol\"", 0, kMaxToleranceLimit, reporter);
 }
 
 }  // namespace
@@ -163,10 +161,10 @@ std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& report
     decode_allclose(*allclose, tolerance, reporter);
   }
   if (const Node* ulp = node.find("ulp")) {
-    tolerance.max_ulp = decode_number(*ulp, "\"ulp\"", 0, kMaxLimit, reporter);
+    tolerance.max_ulp = decode_number(*ulp, "\"ulp\"", 0, kMaxToleranceLimit, reporter);
   }
   if (const Node* rel_l2 = node.find("rel_l2")) {
-    tolerance.rel_l2 = decode_number(*rel_l2, "\"rel_l2\"", 0, kMaxLimit, reporter);
+    tolerance.rel_l2 = decode_number(*rel_l2, "\"rel_l2\"", 0, kMaxToleranceLimit, reporter);
   }
   return reporter.error_count() == errors ? std::optional(tolerance) : std::nullopt;
 }

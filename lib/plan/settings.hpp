@@ -37,4 +37,7 @@ namespace numcheck::plan {
 /// Largest N of {"top": N}: cuBLASLt is never asked for more.
 inline constexpr std::int64_t kMaxTopAlgorithms = 1024;
 
+/// Largest limit of a tolerance; infinity would be no gate.
+inline constexpr double kMaxToleranceLimit = 1e30;
+
 }  // namespace numcheck::plan

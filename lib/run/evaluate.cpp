@@ -64,10 +64,12 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   if (!operands.empty()) {
     request.first_scale = operands[0].scale;
     request.first_max = largest(0);
+    request.first_pattern = tolerance::pattern_of(c.inputs.of(operands[0].port));
   }
   if (operands.size() > 1) {
     request.second_scale = operands[1].scale;
     request.second_max = largest(1);
+    request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port));
   }
   return context.group->row->error_model(request, port.name);
 }

@@ -15,6 +15,7 @@
 #include "machine/memory.hpp"
 #include "run/arena.hpp"
 #include "run/pool.hpp"
+#include "run/task_layout.hpp"
 #include "run/worker_process.hpp"
 
 namespace numcheck::run {
@@ -24,7 +25,7 @@ namespace {
 constexpr auto kIdleRelease = std::chrono::seconds(30);
 
 /// The cases of one environment and what is known of its workers. Guarded by the pool's mutex.
-struct Group {
+struct Lane {
   plan::Environment environment;
   std::deque<Task> queue;
   std::optional<WorkerHello> hello;
@@ -33,6 +34,19 @@ struct Group {
   int deaths_in_row = 0;
   std::string given_up;  ///< why no further worker is started; empty: go on
 };
+
+bool is_same(const WorkerHello& a, const WorkerHello& b) {
+  return a.device.name == b.device.name && a.device.uuid == b.device.uuid && a.device.driver == b.device.driver &&
+         a.libraries == b.libraries;
+}
+
+std::string describe(const WorkerHello& hello) {
+  std::string text = fmt::format("{} {}, driver {}", hello.device.name, hello.device.uuid, hello.device.driver);
+  for (const auto& [name, version] : hello.libraries) {
+    text += fmt::format(", {} {}", name, version);
+  }
+  return text;
+}
 
 class ProcessPool final : public Pool {
  public:
@@ -71,21 +85,21 @@ class ProcessPool final : public Pool {
 
   WorkerHello hello(const plan::Environment& environment) override {
     std::unique_lock lock(mutex_);
-    Group& group = group_of(environment);
-    group.hello_wanted = true;
+    Lane& lane = lane_of(environment);
+    lane.hello_wanted = true;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return group.hello || !group.given_up.empty() || cancelled_; });
-    if (!group.hello) {
-      throw core::EnvironmentError(group.given_up.empty() ? std::string(kInterrupted) : group.given_up);
+    changed_.wait(lock, [&] { return lane.hello || !lane.given_up.empty() || cancelled_; });
+    if (!lane.hello) {
+      throw core::EnvironmentError(lane.given_up.empty() ? std::string(kInterrupted) : lane.given_up);
     }
-    return *group.hello;
+    return *lane.hello;
   }
 
   void submit(Task task) override {
-    check(task);
+    (void)layout_of(task);  // throws if it is not a task for this pool
     const std::lock_guard lock(mutex_);
     ledger_.begin();
-    group_of(task.c->environment).queue.push_back(std::move(task));
+    lane_of(task.c->environment).queue.push_back(std::move(task));
     changed_.notify_all();
   }
 
@@ -112,41 +126,25 @@ class ProcessPool final : public Pool {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  static void check(const Task& task) {
-    if (task.c == nullptr || task.blocks.size() != task.ports.size()) {
-      throw core::InternalError("a task needs a case, and one block for each port");
-    }
-    for (std::size_t i = 0; i < task.ports.size(); ++i) {
-      const HostPort& port = task.ports[i];
-      auto* block = dynamic_cast<ArenaBlock*>(task.blocks[i].get());
-      const std::span<std::byte> whole = block == nullptr ? std::span<std::byte>() : block->bytes();
-      const bool inside = port.bytes.empty() || (port.bytes.data() >= whole.data() &&
-                                                 port.bytes.data() + port.bytes.size() <= whole.data() + whole.size());
-      if (block == nullptr || !inside || port.port == nullptr || port.bytes.size() < port.port->extent_bytes()) {
-        throw core::InternalError(fmt::format("port {} of {} does not lie in a block of this pool", i, task.c->id));
-      }
-    }
-  }
-
-  /// The group, with its slots' threads; made on first use.
-  Group& group_of(const plan::Environment& environment) {
-    auto& group = groups_[environment];
-    if (!group) {
-      group = std::make_unique<Group>();
-      group->environment = environment;
+  /// The lane, with its slots' threads; made on first use.
+  Lane& lane_of(const plan::Environment& environment) {
+    auto& lane = lanes_[environment];
+    if (!lane) {
+      lane = std::make_unique<Lane>();
+      lane->environment = environment;
       for (int i = 0; i < std::max(1, options_.workers_per_environment); ++i) {
-        slots_.emplace_back([this, &g = *group] { serve(g); });
+        slots_.emplace_back([this, &g = *lane] { serve(g); });
       }
     }
-    return *group;
+    return *lane;
   }
 
-  /// One slot of a group: at most one worker process at a time.
-  void serve(Group& group) {
+  /// One slot of a lane: at most one worker process at a time.
+  void serve(Lane& lane) {
     std::unique_ptr<WorkerProcess> worker;
     Lock lock(mutex_);
     for (;;) {
-      const auto work = [&] { return stop_ || !group.queue.empty() || hello_needed(group); };
+      const auto work = [&] { return stop_ || !lane.queue.empty() || hello_needed(lane); };
       const auto must_yield = [&] { return worker && waiting_for_seat_ > 0; };
       const bool woken = changed_.wait_for(lock, kIdleRelease, [&] { return work() || must_yield(); });
       if (!work()) {
@@ -155,32 +153,34 @@ class ProcessPool final : public Pool {
         }
         continue;
       }
-      if (!group.queue.empty()) {
-        run_next(lock, group, worker);
+      if (!lane.queue.empty()) {
+        run_next(lock, lane, worker);
       } else if (stop_) {
         break;
       } else {
-        group.starting_for_hello = true;
-        prepare(lock, group, worker);
-        group.starting_for_hello = false;
+        lane.starting_for_hello = true;
+        prepare(lock, lane, worker);
+        lane.starting_for_hello = false;
         changed_.notify_all();
       }
     }
     dismiss(lock, worker);
   }
 
-  bool hello_needed(const Group& group) const {
-    return group.hello_wanted && !group.hello && group.given_up.empty() && !group.starting_for_hello && !cancelled_;
+  bool hello_needed(const Lane& lane) const {
+    return lane.hello_wanted && !lane.hello && lane.given_up.empty() && !lane.starting_for_hello && !cancelled_;
   }
 
-  void run_next(Lock& lock, Group& group, std::unique_ptr<WorkerProcess>& worker) {
-    Task task = std::move(group.queue.front());
-    group.queue.pop_front();
+  void run_next(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+    Task task = std::move(lane.queue.front());
+    lane.queue.pop_front();
     Outcome outcome{Outcome::Kind::error, std::string(kInterrupted), 0};
-    if (prepare(lock, group, worker)) {
-      outcome = run_on(lock, group, worker, task);
-    } else if (!cancelled_) {
-      outcome.reason = group.given_up;
+    bool ended = false;
+    while (!ended && prepare(lock, lane, worker)) {
+      ended = run_on(lock, lane, worker, task, outcome);
+    }
+    if (!ended && !cancelled_) {
+      outcome.reason = lane.given_up;
     }
     lock.unlock();
     const bool accepted = conclude_task(std::move(task), outcome, ledger_);
@@ -191,7 +191,8 @@ class ProcessPool final : public Pool {
     lock.lock();
   }
 
-  Outcome run_on(Lock& lock, Group& group, std::unique_ptr<WorkerProcess>& worker, const Task& task) {
+  /// False if the worker had died before it could take the task.
+  bool run_on(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker, const Task& task, Outcome& outcome) {
     busy_.insert(worker.get());
     if (killed_ || stop_) {
       worker->kill();
@@ -199,31 +200,32 @@ class ProcessPool final : public Pool {
     const std::uint64_t number = ++last_task_;
     lock.unlock();
     std::exception_ptr failure;
-    Outcome outcome;
+    std::optional<Outcome> result;
     bool lost = false;
     try {
-      outcome = worker->run(number, task, guarded_sink(task, failure));
+      result = worker->run(number, task, guarded_sink(task, failure));
     } catch (...) {
-      outcome = {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
+      result = {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
       lost = true;  // nobody knows where the conversation stands
     }
-    if (failure) {
-      outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};
+    if (failure && result) {
+      result = {Outcome::Kind::error, describe_exception(failure), result->device_s};
     }
     lock.lock();
     busy_.erase(worker.get());
     if (lost || !worker->alive() || worker->spent()) {
-      count_death(group, outcome.reason);
+      count_death(lane, result ? result->reason : worker->death());
       dismiss(lock, worker);
     } else {
-      group.deaths_in_row = 0;
+      lane.deaths_in_row = 0;
     }
-    return outcome;
+    outcome = std::move(result).value_or(outcome);
+    return result.has_value();
   }
 
   /// Makes sure that the slot has a ready worker; false if there is to be none.
-  bool prepare(Lock& lock, Group& group, std::unique_ptr<WorkerProcess>& worker) {
-    while (!worker && !cancelled_ && group.given_up.empty()) {
+  bool prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+    while (!worker && !cancelled_ && lane.given_up.empty()) {
       ++waiting_for_seat_;
       changed_.notify_all();  // an idle worker of another environment may leave
       changed_.wait(lock, [&] { return seats_taken_ < std::max(1, options_.max_workers) || cancelled_; });
@@ -232,15 +234,15 @@ class ProcessPool final : public Pool {
         return false;
       }
       ++seats_taken_;
-      if (const auto failure = start(lock, group, worker)) {
+      if (const auto failure = start(lock, lane, worker)) {
         leave_seat();
         if (cancelled_) {
           return false;
         }
         if (failure->permanent) {
-          group.given_up = failure->reason;
+          lane.given_up = failure->reason;
         } else {
-          count_death(group, failure->reason);
+          count_death(lane, failure->reason);
         }
         changed_.notify_all();
       }
@@ -248,12 +250,12 @@ class ProcessPool final : public Pool {
     return worker != nullptr && !cancelled_;
   }
 
-  std::optional<StartFailure> start(Lock& lock, Group& group, std::unique_ptr<WorkerProcess>& worker) {
+  std::optional<StartFailure> start(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
     lock.unlock();
     std::unique_ptr<WorkerProcess> candidate;
     std::variant<WorkerHello, StartFailure> answer = StartFailure{};
     try {
-      candidate = std::make_unique<WorkerProcess>(options_, group.environment);
+      candidate = std::make_unique<WorkerProcess>(options_, lane.environment);
       lock.lock();
       starting_.insert(candidate.get());
       if (cancelled_) {
@@ -270,27 +272,25 @@ class ProcessPool final : public Pool {
       return std::move(*failure);
     }
     const auto& hello = std::get<WorkerHello>(answer);
-    if (group.hello && (group.hello->device.name != hello.device.name ||
-                        group.hello->device.uuid != hello.device.uuid || group.hello->libraries != hello.libraries)) {
+    if (lane.hello && !is_same(*lane.hello, hello)) {
       lock.unlock();
       candidate.reset();
       lock.lock();
       return StartFailure{
-          fmt::format("a new worker found the device {} ({}) with other libraries or another device than "
-                      "the first one, {} ({})",
-                      hello.device.name, hello.device.uuid, group.hello->device.name, group.hello->device.uuid),
+          fmt::format("a new worker found {}, the first one had {}: the device or the libraries changed",
+                      describe(hello), describe(*lane.hello)),
           true};
     }
-    group.hello = hello;
+    lane.hello = hello;
     worker = std::move(candidate);
     changed_.notify_all();
     return std::nullopt;
   }
 
-  void count_death(Group& group, const std::string& reason) {
-    if (++group.deaths_in_row > options_.max_respawns_in_row) {
-      group.given_up = fmt::format("no more workers: {} in a row died without finishing a case; the last: {}",
-                                   group.deaths_in_row, reason);
+  void count_death(Lane& lane, const std::string& reason) {
+    if (++lane.deaths_in_row > options_.max_respawns_in_row) {
+      lane.given_up = fmt::format("no more workers: {} in a row died without finishing a case; the last: {}",
+                                  lane.deaths_in_row, reason);
     }
   }
 
@@ -315,7 +315,7 @@ class ProcessPool final : public Pool {
   Ledger ledger_;
   std::mutex mutex_;
   std::condition_variable changed_;  ///< anything below changed
-  std::map<plan::Environment, std::unique_ptr<Group>> groups_;
+  std::map<plan::Environment, std::unique_ptr<Lane>> lanes_;
   std::set<WorkerProcess*> busy_;
   std::set<WorkerProcess*> starting_;
   int seats_taken_ = 0;

@@ -2,24 +2,19 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cmath>
 #include <csignal>
 
 #include "core/error.hpp"
 #include "core/strings.hpp"
-#include "run/arena.hpp"
+#include "run/pool.hpp"
+#include "run/task_layout.hpp"
 
 namespace numcheck::run {
 namespace {
 
-constexpr std::size_t kTailBytes = 8192;
-constexpr std::size_t kLastWordsBytes = 600;
-constexpr std::size_t kLastLines = 4;
 /// A worker that closed its socket is about to end; a killed one too, unless it hangs in the driver.
 constexpr double kEndPatience_s = 1;
 constexpr double kKillPatience_s = 10;
@@ -43,7 +38,7 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, const plan::Environme
   SpawnedWorker spawned = spawn_worker(options.worker_argv, environment);
   pid_ = spawned.pid;
   channel_ = std::move(spawned.channel);
-  output_ = std::move(spawned.output);
+  output_ = OutputTail(std::move(spawned.output));
   alive_ = true;
 }
 
@@ -59,7 +54,7 @@ void WorkerProcess::say_goodbye() {
   const auto deadline = Clock::now() + seconds(kGoodbyePatience_s);
   // Its output is still read, so that it cannot block on a full pipe.
   while (Clock::now() < deadline && !wait_for_end(pid_, 0.002)) {
-    read_output();
+    output_.drain(options_.on_output);
   }
   bury(0);
 }
@@ -79,7 +74,7 @@ std::string WorkerProcess::bury(double patience_s) {
   ::kill(-pid_, SIGKILL);  // also what it may have started itself
   const bool ended = wait_for_end(pid_, kKillPatience_s);
   const std::optional<int> status = reap(pid_);
-  read_output();
+  output_.drain(options_.on_output);
   pid_ = -1;
   channel_.close();
   if (!ended) {
@@ -91,54 +86,13 @@ std::string WorkerProcess::bury(double patience_s) {
   return status ? describe_exit(*status) : "ended";
 }
 
-void WorkerProcess::read_output() {
-  std::array<char, 4096> chunk;
-  for (int rounds = 0; output_.valid() && rounds < 64; ++rounds) {
-    const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got == 0) {
-      output_.reset();
-    }
-    if (got <= 0) {
-      return;
-    }
-    const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
-    tail_.append(text);
-    if (tail_.size() > kTailBytes) {
-      tail_.erase(0, tail_.size() - kTailBytes);
-    }
-    if (options_.on_output) {
-      options_.on_output(text);
-    }
-  }
-}
-
-std::string WorkerProcess::last_words() const {
-  std::vector<std::string> lines;
-  for (const std::string& line : core::split(tail_, '\n')) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) {
-      lines.push_back(line);
-    }
-  }
-  std::string words;
-  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
-    words += (words.empty() ? "" : " | ") + lines[i];
-  }
-  if (words.size() > kLastWordsBytes) {
-    words.erase(0, words.size() - kLastWordsBytes);
-  }
-  return words.empty() ? "" : "; its last words: " + printable(words, kLastWordsBytes);
-}
-
 WorkerProcess::Heard WorkerProcess::listen(Message& message, Clock::time_point deadline) {
   for (;;) {
-    std::array<pollfd, 2> items{pollfd{channel_.fd(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0}};
+    std::array<pollfd, 2> items{pollfd{channel_.fd(), POLLIN, 0}, pollfd{output_.fd(), POLLIN, 0}};
     const int wait_ms = milliseconds_until(deadline);
     const int ready = ::poll(items.data(), items.size(), wait_ms);
     if (items[1].revents != 0 && ready > 0) {
-      read_output();
+      output_.drain(options_.on_output);
     }
     if (ready > 0 && items[0].revents != 0) {
       switch (channel_.receive(message, false)) {
@@ -158,20 +112,25 @@ WorkerProcess::Heard WorkerProcess::listen(Message& message, Clock::time_point d
   }
 }
 
+Outcome WorkerProcess::unless_interrupted(Outcome::Kind kind, std::string reason) const {
+  return interrupted_ ? Outcome{Outcome::Kind::error, std::string(kInterrupted), 0}
+                      : Outcome{kind, std::move(reason) + output_.last_words(), 0};
+}
+
 Outcome WorkerProcess::died() {
   const std::string end = bury(kEndPatience_s);
-  if (interrupted_) {
-    return {Outcome::Kind::error, "interrupted", 0};
-  }
-  return {Outcome::Kind::crashed, fmt::format("the worker {}{}", end, last_words()), 0};
+  return unless_interrupted(Outcome::Kind::crashed, "the worker " + end);
 }
 
 Outcome WorkerProcess::talked_nonsense(std::string_view what) {
   bury(0);
-  if (interrupted_) {
-    return {Outcome::Kind::error, "interrupted", 0};
-  }
-  return {Outcome::Kind::crashed, fmt::format("the worker sent something that cannot be: {}{}", what, last_words()), 0};
+  return unless_interrupted(Outcome::Kind::crashed, fmt::format("the worker sent something that cannot be: {}", what));
+}
+
+Outcome WorkerProcess::overran(double limit_s) {
+  bury(0);
+  return unless_interrupted(Outcome::Kind::timeout,
+                            fmt::format("not done within {} s; the worker was killed", core::shortest(limit_s)));
 }
 
 std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
@@ -181,7 +140,7 @@ std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
     case Heard::late:
       bury(0);
       return StartFailure{fmt::format("the worker was not ready within {} s{}",
-                                      core::shortest(options_.startup_timeout_s), last_words())};
+                                      core::shortest(options_.startup_timeout_s), output_.last_words())};
     case Heard::closed: {
       const std::string how = died().reason;
       return StartFailure{interrupted_ ? how : how + " while it started"};
@@ -207,27 +166,17 @@ std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
 }
 
 bool WorkerProcess::give(std::uint64_t number, const Task& task) {
-  std::vector<PortPlace> places;
+  const TaskLayout layout = layout_of(task);
   std::vector<ArenaFact> arenas;
   std::vector<int> descriptors;
-  for (std::size_t i = 0; i < task.ports.size(); ++i) {
-    auto& block = dynamic_cast<ArenaBlock&>(*task.blocks[i]);
-    const BlockPlace& place = block.place();
-    if (place.arena == nullptr) {
-      places.push_back({});
-      continue;
-    }
-    const auto inside = static_cast<std::size_t>(task.ports[i].bytes.data() - block.bytes().data());
-    places.push_back({place.arena->id, place.offset + inside, task.ports[i].bytes.size()});
-    const bool new_here =
-        std::none_of(arenas.begin(), arenas.end(), [&](const ArenaFact& arena) { return arena.id == place.arena->id; });
-    if (new_here && !known_arenas_.contains(place.arena->id)) {
-      arenas.push_back({place.arena->id, place.arena->mapping->size()});
-      descriptors.push_back(place.arena->fd.get());
+  for (const Arena* arena : layout.arenas) {
+    if (!known_arenas_.contains(arena->id)) {
+      arenas.push_back({arena->id, arena->mapping->size()});
+      descriptors.push_back(arena->fd.get());
     }
   }
-  const bool sent =
-      channel_.send(encode_task(number, *task.c, options_.execute, arenas, task.ports, places), descriptors);
+  const std::string text = encode_task(number, *task.c, options_.execute, arenas, task.ports, layout.places);
+  const bool sent = channel_.send(text, descriptors);
   for (const ArenaFact& arena : arenas) {
     known_arenas_.insert(arena.id);
   }
@@ -244,15 +193,6 @@ void WorkerProcess::check_report(const RunReport& report, const Task& task) cons
       throw ProtocolError(fmt::format("the case has no output \"{}\"", printable(output.port, 40)));
     }
   }
-}
-
-Outcome WorkerProcess::overran(double limit_s) {
-  bury(0);
-  if (interrupted_) {
-    return {Outcome::Kind::error, "interrupted", 0};
-  }
-  return {Outcome::Kind::timeout,
-          fmt::format("not done within {} s; the worker was killed{}", core::shortest(limit_s), last_words()), 0};
 }
 
 std::optional<Outcome> WorkerProcess::hear(Running& running, std::string_view text) {
@@ -279,13 +219,14 @@ std::optional<Outcome> WorkerProcess::hear(Running& running, std::string_view te
   throw ProtocolError("a message that does not belong here");
 }
 
-Outcome WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink& on_run) {
+std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink& on_run) {
   try {
     if (!give(number, task)) {
-      return died();
+      death_ = died().reason;
+      return std::nullopt;
     }
   } catch (const std::exception& error) {  // the worker has not seen it
-    return {Outcome::Kind::error, fmt::format("the case cannot be sent to a worker: {}", error.what()), 0};
+    return Outcome{Outcome::Kind::error, fmt::format("the case cannot be sent to a worker: {}", error.what()), 0};
   }
   const double limit_s = task.c->timeout_s.value_or(options_.timeout_s);
   Running running{number, task, on_run, limit_s, Clock::now() + seconds(limit_s)};
@@ -303,7 +244,7 @@ Outcome WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink
     }
     try {
       if (auto outcome = hear(running, message.text)) {
-        return *std::move(outcome);
+        return outcome;
       }
     } catch (const ProtocolError& error) {
       return talked_nonsense(error.what());

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "run/output_tail.hpp"
 #include "run/protocol.hpp"
 #include "run/spawn.hpp"
 #include "run/workers.hpp"
@@ -38,9 +39,11 @@ class WorkerProcess {
   [[nodiscard]] std::variant<WorkerHello, StartFailure> start();
 
   /// Runs one task to its end. If the worker dies, hangs or talks nonsense, the outcome says so and alive() is false.
-  /// `on_run` must not throw.
-  [[nodiscard]] Outcome run(std::uint64_t number, const Task& task, const RunSink& on_run);
+  /// Nothing: the worker had died before, which is not the task's fault. `on_run` must not throw.
+  [[nodiscard]] std::optional<Outcome> run(std::uint64_t number, const Task& task, const RunSink& on_run);
 
+  /// How the worker had died before, when run() returned nothing.
+  [[nodiscard]] const std::string& death() const noexcept { return death_; }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
   /// The worker reported that its device context is lost: it ends by itself and takes no more tasks.
   [[nodiscard]] bool spent() const noexcept { return spent_; }
@@ -60,10 +63,10 @@ class WorkerProcess {
   };
 
   [[nodiscard]] Heard listen(Message& message, Clock::time_point deadline);
-  void read_output();
-  /// Ends the process at once and reaps it; says how it ended: "was killed by ...".
+  /// Ends the process, at the latest after `patience_s`, and reaps it; says how it ended: "was killed by ...".
   std::string bury(double patience_s);
-  [[nodiscard]] std::string last_words() const;
+  /// The outcome of what runs, unless it is an interrupt that ended it.
+  [[nodiscard]] Outcome unless_interrupted(Outcome::Kind kind, std::string reason) const;
   [[nodiscard]] Outcome died();
   [[nodiscard]] Outcome talked_nonsense(std::string_view what);
   [[nodiscard]] Outcome overran(double limit_s);
@@ -79,9 +82,9 @@ class WorkerProcess {
   std::atomic<bool> interrupted_ = false;
   bool alive_ = false;
   bool spent_ = false;
+  std::string death_;
   Channel channel_;
-  FileDescriptor output_;
-  std::string tail_;  ///< the last bytes that the worker printed
+  OutputTail output_;
   std::set<std::uint64_t> known_arenas_;
 };
 

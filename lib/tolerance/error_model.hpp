@@ -1,9 +1,11 @@
 // The error that correct arithmetic may make: deterministic bound B and predicted second moment V per element.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "core/dtype.hpp"
+#include "data/distribution.hpp"
 #include "op/mode.hpp"
 #include "op/value.hpp"
 
@@ -16,7 +18,7 @@ enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native,
 
 /// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
-///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_absolute
+///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_coherent (y^2 / A)^2 + var_absolute
 /// Output rounding is added by the comparison, which knows the format. All in units of the unscaled output;
 /// the comparison multiplies by output_scale where the output is quantised.
 struct ErrorModel {
@@ -27,31 +29,58 @@ struct ErrorModel {
   double var_value = 0;
   double var_magnitude = 0;
   double var_absolute = 0;
-  double slope_low = 0;   ///< most negative slope of e on y that an admissible schedule gives (<= 0)
-  double kappa = 3;       ///< limit of the rms of e / sqrt(V)
-  bool exact = false;     ///< exact leg: the output must equal RN(y) bit for bit
+  /// What truncation of products costs where they share a sign: |y| / A is 1 for same-sign products and small for
+  /// zero-mean ones.
+  double var_coherent = 0;
+  double slope_low = 0;       ///< most negative slope of e on y that an admissible schedule gives (<= 0)
+  double slope_coherent = 0;  ///< as slope_low, per unit of the weighted mean of |y| / A
+  double slope_slack = 0;     ///< slope of either sign that rounded factors and constant operands give
+  double kappa = 3;           ///< limit of the rms of e / sqrt(V)
+  bool exact = false;         ///< exact leg: the output must equal RN(y) bit for bit
   double output_scale = 1;
   core::Dtype output = core::Dtype::fp32;
-  std::string source;     ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
+  double reduction = 1;  ///< terms of one output's sum; the certificate's missing tail is a part of them
+  /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
+  /// counted; 0: in every output, because a factor overflows by itself.
+  double overflow_magnitude = std::numeric_limits<double>::infinity();
+  bool overflow_possible = false;    ///< some output may reach overflow_magnitude: infinities may meet and give NaN
+  bool nan_may_become_zero = false;  ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
+  std::string source;                ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
 };
+
+/// How the elements of an operand relate to each other: rounding errors of operands that repeat add up instead of
+/// cancelling.
+enum class Pattern {
+  random,
+  constant,    ///< every element is +-max
+  structured,  ///< anything else with an order along the reduction: partial sums may be far larger than the sum
+};
+
+/// Pattern of a distribution.
+[[nodiscard]] Pattern pattern_of(const data::Distribution& distribution);
 
 /// What a model is made for.
 struct ModelRequest {
   const op::Params* params = nullptr;
   const op::Mode* mode = nullptr;
   PrecisionClass expected = PrecisionClass::native;
-  int sm = 90;                ///< 10 * major + minor of the device that ran
-  std::string backend;        ///< "cuda" means the own sequential FP32 kernel
+  int sm = 90;          ///< 10 * major + minor of the device that ran
+  std::string backend;  ///< "cuda" means the own sequential FP32 kernel
   bool exact_leg = false;
   double output_scale = 1;
-  double first_scale = 1;     ///< scale_inv of the operands
+  double first_scale = 1;  ///< scale_inv of the operands
   double second_scale = 1;
+  double first_max = 0;  ///< largest finite |code| of the operands
+  double second_max = 0;
+  Pattern first_pattern = Pattern::random;
+  Pattern second_pattern = Pattern::random;
 };
 
 /// Function of an op that makes its model of one output port.
 using ErrorModelFn = ErrorModel (*)(const ModelRequest&, std::string_view port);
 
-/// GEMM: closed forms of tensor_core_numerics.md sections 5.1 to 5.3, over the admissible schedules.
+/// GEMM, ports "d" and "d_amax": closed forms over the admissible schedules, see accumulation.hpp and gemm_model.cpp.
+/// Throws core::InternalError on another port.
 [[nodiscard]] ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port);
 
 }  // namespace numcheck::tolerance

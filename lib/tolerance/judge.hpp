@@ -12,7 +12,7 @@ namespace numcheck::tolerance {
 
 /// One gate: ok = measured <= limit, so that NaN fails.
 struct Criterion {
-  std::string name;      ///< "G1 bound"
+  std::string name;  ///< "G1 bound"
   double measured = 0;
   double limit = 0;
   bool ok = false;

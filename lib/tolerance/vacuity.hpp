@@ -9,10 +9,10 @@
 namespace numcheck::tolerance {
 
 struct Fake {
-  std::string name;      ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                         ///< "coarser_format"
+  std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
+                     ///< "coarser_format"
   enum class Outcome { rejected, accepted, dropped } outcome = Outcome::rejected;
-  std::string detail;    ///< failing gate, or why it was dropped
+  std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), or why it was dropped
 };
 
 struct Certificate {
@@ -21,8 +21,24 @@ struct Certificate {
   [[nodiscard]] std::string vacuous_with() const;
 };
 
-/// Judges fakes of the output with the same gates, on a stratified sample of at most 65 536 outputs.
-/// `missing_tail` holds the values without the last k block on that same sample, if the op has one (else empty).
+/// Indices of the outputs that the certificate looks at: all of them, or a grid of evenly spaced rows and columns, or
+/// evenly spaced elements of the comparison's own sample; at most 65 536. `missing_tail` of the input belongs to them.
+[[nodiscard]] op::Sample certificate_sample(const op::Port& port, const op::Sample* sample);
+
+/// Judges fakes of the output with the same gates:
+///
+///   zeros, mean, sign_flipped   of the expected values
+///   transposed                  as if rows had been stored as columns; all elements must be referenced
+///   tile_zeroed                 the 64 x 64 tile around the middle
+///   last_k_block                the values without the last min(64, ceil(k/2)) products: input.missing_tail, else
+///                               y - f y - sqrt(f (1-f) S2) xi with f the block's share of k and xi normal
+///   noise                       rms(y) xi
+///   coarser_format              the expected values rounded to the first of tf32, bf16, fp8_e4m3, fp8_e5m2 whose rms
+///                               of e / sqrt(V) exceeds 2 kappa; not in the exact leg
+///
+/// Elements that are not finite in the reference are the same in every fake. Dropped are fakes that equal the rounded
+/// reference, that lie within its predicted error (rms of e / sqrt(V) at most 1), and, where fewer than 32 outputs
+/// allow no statistics, those of noise, tail and format that stay below the limit of a single element.
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance

@@ -44,8 +44,8 @@ TEST(Diagnostic, WithoutPositionIsOneLine) {
 TEST(Diagnostic, CountsCodePointsAndPadsWideCharacters) {
   const std::string text = "{\"\xC3\xA9\xE6\xBC\xA2\xE5\xAD\x97\": 12}";  // e acute, two CJK characters
   const Diagnostic diagnostic = at(text, text.find("12"), 2);
-  EXPECT_EQ(diagnostic.column, 8U);
-  EXPECT_EQ(render(diagnostic), "f.json:1:8: error: here\n    1 | " + text + "\n      |          ^~\n");
+  EXPECT_EQ(diagnostic.column, 9U);
+  EXPECT_EQ(render(diagnostic), "f.json:1:9: error: here\n    1 | " + text + "\n      |           ^~\n");
 }
 
 TEST(Diagnostic, UnderlinesWideCharactersInFull) {

@@ -1,0 +1,47 @@
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+
+namespace numcheck::app {
+
+std::uint64_t parse_count(std::string_view text, std::string_view option, std::uint64_t minimum,
+                          std::uint64_t maximum) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < minimum || value > maximum) {
+    throw core::UsageError(
+        fmt::format("{}: \"{}\" is not a whole number from {} to {}", option, text, minimum, maximum));
+  }
+  return value;
+}
+
+std::vector<std::string> split_lists(const std::vector<std::string>& values) {
+  std::vector<std::string> list;
+  for (const std::string& value : values) {
+    for (std::string& part : core::split(value, ',')) {
+      if (!part.empty()) {
+        list.push_back(std::move(part));
+      }
+    }
+  }
+  return list;
+}
+
+void require_known(std::string_view word, std::string_view what, const std::vector<std::string_view>& legal) {
+  if (std::ranges::find(legal, word) != legal.end()) {
+    return;
+  }
+  const std::string_view nearest = core::nearest_name(word, legal);
+  throw core::UsageError(fmt::format("unknown {} \"{}\"{}; there are: {}", what, word,
+                                     nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
+                                     fmt::join(legal, ", ")));
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,34 @@
+// THE table: which ops there are, with their references, error models and backends. The only place an op is wired up.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "plan/plan.hpp"
+#include "run/catalog.hpp"
+#include "run/execution.hpp"
+
+namespace numcheck::app {
+
+/// One row of the backend table.
+struct BackendInfo {
+  std::string_view name;
+  std::string_view doc;
+};
+
+[[nodiscard]] run::Catalog catalog();
+[[nodiscard]] const op::Op* find_op(std::string_view name);
+[[nodiscard]] std::vector<BackendInfo> backends();
+
+/// What the plan decoder knows of the catalog.
+[[nodiscard]] plan::Vocabulary vocabulary();
+
+/// Faults that --inject can plant.
+[[nodiscard]] std::vector<kernels::FaultInfo> faults();
+
+/// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty.
+[[nodiscard]] run::ExecutorFactory executor_factory(const std::string& lib_dir);
+
+}  // namespace numcheck::app

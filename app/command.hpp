@@ -1,0 +1,69 @@
+// One verb of the command line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "terminal.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+/// What help and completion say of a command beside its options.
+struct CommandInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view usage;  ///< after the name: "[OPTIONS] PLAN..."
+  std::vector<std::string_view> examples;
+  std::vector<int> exit_codes;
+  std::vector<std::string_view> words = {};  ///< legal first arguments, if they are fixed
+  bool takes_files = false;
+};
+
+/// Options that every command has.
+struct CommonOptions {
+  bool help = false;
+  bool version = false;
+  bool quiet = false;
+  int verbose = 0;
+  std::string colour = "auto";
+  std::string progress = "auto";
+
+  /// -1 with -q, else the number of -v.
+  [[nodiscard]] int verbosity() const noexcept { return quiet ? -1 : verbose; }
+};
+
+struct Context {
+  Terminal& terminal;
+  const CommonOptions& common;
+  const std::vector<std::string>& argv;  ///< without the program's name
+  const CLI::App& cli;                   ///< the whole command line, for completion
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  [[nodiscard]] virtual const CommandInfo& info() const = 0;
+  virtual void add_options(CLI::App& cli) = 0;
+  [[nodiscard]] virtual core::ExitCode run(Context& context) = 0;
+};
+
+/// All commands in the order of help.
+[[nodiscard]] std::vector<std::unique_ptr<Command>> make_commands();
+
+[[nodiscard]] std::unique_ptr<Command> make_run_command();
+[[nodiscard]] std::unique_ptr<Command> make_list_command();
+[[nodiscard]] std::unique_ptr<Command> make_validate_command();
+[[nodiscard]] std::unique_ptr<Command> make_explain_command();
+[[nodiscard]] std::unique_ptr<Command> make_exec_command();
+[[nodiscard]] std::unique_ptr<Command> make_doctor_command();
+[[nodiscard]] std::unique_ptr<Command> make_schema_command();
+[[nodiscard]] std::unique_ptr<Command> make_completion_command();
+
+}  // namespace numcheck::app

@@ -1,0 +1,132 @@
+#include "command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/strings.hpp"
+#include "help.hpp"
+
+namespace numcheck::app {
+namespace {
+
+void add_common(CLI::App& cli, CommonOptions& common) {
+  const char* group = "Common";
+  cli.add_flag("-h,--help", common.help, "print this help")->group(group);
+  cli.add_flag("--version", common.version, "print the version, the source revision and the CUDA toolkit built against")
+      ->group(group);
+  cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
+  cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")->group(group);
+  cli.add_option("--color", common.colour,
+                 "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal")
+      ->type_name("auto|always|never")
+      ->envname("TE_NUMCHECK_COLOR")
+      ->group(group);
+  cli.add_option("--progress", common.progress, "status on stderr: auto redraws on a terminal, else a line every 30 s")
+      ->type_name("auto|plain|never")
+      ->group(group);
+}
+
+/// Long option names ("--color") and command names that are legal at this place.
+std::vector<std::string> legal_words(const CLI::App& cli) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : cli.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      words.push_back("--" + name);
+    }
+  }
+  for (const CLI::App* command : cli.get_subcommands([](const CLI::App*) { return true; })) {
+    words.push_back(command->get_name());
+  }
+  return words;
+}
+
+[[noreturn]] void reject_word(const CLI::App& cli, const std::string& argument, std::string_view kind) {
+  const std::string word = argument.substr(0, argument.find('='));
+  const std::vector<std::string> words = legal_words(cli);
+  const bool is_option = word.starts_with("-");
+  std::vector<std::string_view> candidates;
+  for (const std::string& legal : words) {
+    if (legal.starts_with("-") == is_option) {
+      candidates.push_back(legal);
+    }
+  }
+  const std::string_view nearest = core::nearest_name(word, candidates);
+  throw core::UsageError(
+      fmt::format("unknown {} {}{}", kind, word, nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+}
+
+/// CLI11's words differ between its versions; the name of the option is in all of them.
+std::string missing_value_text(const std::string& text) {
+  const std::string name = text.substr(0, text.find_first_of(": "));
+  return fmt::format("option {} needs a value", name);
+}
+
+}  // namespace
+
+CommandLine::CommandLine() : commands_(make_commands()), cli_(std::make_unique<CLI::App>()) {
+  cli_->name("te-numcheck");
+  cli_->set_help_flag("");
+  cli_->allow_extras();
+  cli_->require_subcommand(0, 1);
+  add_common(*cli_, common_);
+  for (const std::unique_ptr<Command>& command : commands_) {
+    CLI::App* sub = cli_->add_subcommand(std::string(command->info().name), std::string(command->info().summary));
+    sub->set_help_flag("");
+    sub->allow_extras();
+    command->add_options(*sub);
+    add_common(*sub, common_);
+  }
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::parse(const std::vector<std::string>& argv) {
+  std::vector<std::string> reversed(argv.rbegin(), argv.rend());
+  try {
+    cli_->parse(reversed);
+  } catch (const CLI::ArgumentMismatch& mistake) {
+    throw core::UsageError(missing_value_text(mistake.what()));
+  } catch (const CLI::ParseError& mistake) {
+    throw core::UsageError(mistake.what());
+  }
+  for (const std::unique_ptr<Command>& command : commands_) {
+    if (cli_->got_subcommand(std::string(command->info().name))) {
+      command_ = command.get();
+    }
+  }
+  if (!common_.help && !common_.version) {
+    reject_leftovers();
+  }
+}
+
+void CommandLine::reject_leftovers() const {
+  if (command_ == nullptr) {
+    for (const std::string& word : cli_->remaining()) {
+      reject_word(*cli_, word, word.starts_with("-") ? "option" : "command");
+    }
+    return;
+  }
+  for (const std::string& word : cli_->remaining()) {
+    reject_word(*cli_, word, "option");
+  }
+  const CLI::App* sub = cli_->get_subcommand(std::string(command_->info().name));
+  const std::vector<std::string> left = sub->remaining();
+  const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with("-"); });
+  if (option != left.end()) {
+    reject_word(*sub, *option, "option");
+  }
+  if (!left.empty()) {
+    throw core::UsageError(fmt::format("{}: unexpected argument \"{}\"", command_->info().name, left.front()));
+  }
+}
+
+std::string CommandLine::help() const {
+  if (command_ == nullptr) {
+    return program_help(*cli_, commands_);
+  }
+  return command_help(*cli_->get_subcommand(std::string(command_->info().name)), command_->info());
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,39 @@
+// The command line: CLI11 parses, we name the mistakes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace numcheck::app {
+
+class CommandLine {
+ public:
+  CommandLine();
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// Throws core::UsageError with a suggestion for unknown commands and options. Whatever CLI11's version, its own
+  /// texts and exit codes are not shown.
+  void parse(const std::vector<std::string>& argv);
+
+  [[nodiscard]] const CommonOptions& common() const noexcept { return common_; }
+  /// The chosen command, or null.
+  [[nodiscard]] Command* command() const noexcept { return command_; }
+  /// Help of the chosen command, or of the program.
+  [[nodiscard]] std::string help() const;
+  [[nodiscard]] const CLI::App& cli() const noexcept { return *cli_; }
+
+ private:
+  void reject_leftovers() const;
+
+  CommonOptions common_;
+  std::vector<std::unique_ptr<Command>> commands_;
+  std::unique_ptr<CLI::App> cli_;
+  Command* command_ = nullptr;
+};
+
+}  // namespace numcheck::app

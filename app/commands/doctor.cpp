@@ -1,0 +1,155 @@
+// te-numcheck doctor: what this machine offers, what is missing and how to get it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "catalog.hpp"
+#include "command.hpp"
+#include "core/isa.hpp"
+#include "core/parallel.hpp"
+#include "core/strings.hpp"
+#include "execution_options.hpp"
+#include "kernels/cuda_support/probe.hpp"
+#include "machine/build_info.hpp"
+#include "machine/environment.hpp"
+#include "machine/memory.hpp"
+#include "reference/matmul.hpp"
+#include "report/text_table.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using report::Colour;
+
+const CommandInfo kInfo{
+    .name = "doctor",
+    .summary = "check device, driver, libraries and every variable that changes numbers",
+    .usage = "[OPTIONS]",
+    .examples = {"doctor", "doctor --device cuda:0"},
+    .exit_codes = {0, 2, 3},
+};
+
+/// One finding: a word, what it is about, a sentence.
+struct Finding {
+  enum class Kind { good, note, bad } kind = Kind::good;
+  std::string subject;
+  std::string sentence;
+};
+
+Finding driver_finding(const kernels::DriverState& driver) {
+  using Kind = kernels::DriverState::Kind;
+  switch (driver.kind) {
+    case Kind::works:
+      return {Finding::Kind::good, "driver", driver.sentence};
+    case Kind::absent:
+      return {Finding::Kind::note, "driver",
+              driver.sentence +
+                  "; --device auto simulates (sim:sm_90). For a GPU: install NVIDIA's driver, or give the "
+                  "container its devices (docker run --gpus all)"};
+    case Kind::broken:
+      break;
+  }
+  return {Finding::Kind::bad, "driver", driver.sentence};
+}
+
+Finding build_finding() {
+  const machine::BuildInfo& build = machine::build_info();
+  if (!kernels::built_with_cuda()) {
+    return {Finding::Kind::note, "CUDA backends",
+            "not in this build: cublaslt and cuda are unsupported. Install a CUDA toolkit (12.0 or newer), set "
+            "CUDAToolkit_ROOT if it is in an unusual place, and build again"};
+  }
+  return {Finding::Kind::good, "CUDA backends", "built with toolkit " + build.cuda_toolkit};
+}
+
+std::string device_sentence(const machine::Device& device) {
+  if (device.simulated) {
+    return fmt::format("{}: modelled on the host, no hardware evidence", device.name);
+  }
+  return fmt::format("{}, sm_{}, {} multiprocessors, {}, driver {}, {}", device.name, device.sm, device.multiprocessors,
+                     core::human_bytes(device.memory_bytes), device.driver, device.uuid);
+}
+
+/// The device that a run with these options would use, and its libraries.
+std::vector<Finding> device_findings(const ExecutionOptions& options) {
+  std::vector<Finding> findings;
+  const run::PipelineOptions pipeline = pipeline_options(options);
+  const machine::DeviceChoice& choice = pipeline.workers.device;
+  try {
+    const std::unique_ptr<run::Executor> executor = pipeline.workers.factory(choice);
+    findings.push_back({Finding::Kind::good, "device " + choice.text(), device_sentence(executor->device())});
+    for (const auto& [name, version] : executor->libraries()) {
+      findings.push_back({Finding::Kind::good, name, version});
+    }
+  } catch (const core::EnvironmentError& error) {
+    findings.push_back({Finding::Kind::bad, "device " + choice.text(), error.what()});
+  }
+  return findings;
+}
+
+std::vector<Finding> host_findings() {
+  return {{Finding::Kind::good, "processor",
+           fmt::format("{} threads, instruction set {}", core::thread_count(), core::isa_name(core::active_isa()))},
+          {Finding::Kind::good, "reference", std::string(reference::matmul_implementation())},
+          {Finding::Kind::good, "memory",
+           fmt::format("{} may be used, --memory defaults to {}", core::human_bytes(machine::memory_limit_bytes()),
+                       core::human_bytes(machine::default_memory_bytes()))}};
+}
+
+std::string finding_line(const Finding& finding, bool colour) {
+  const auto [word, paint] = finding.kind == Finding::Kind::good   ? std::pair("ok  ", Colour::green)
+                             : finding.kind == Finding::Kind::note ? std::pair("note", Colour::yellow)
+                                                                   : std::pair("BAD ", Colour::red);
+  return fmt::format("{}  {:<16} {}\n", report::paint(word, paint, colour), finding.subject, finding.sentence);
+}
+
+std::string variables_text(bool colour) {
+  std::string text = "\nvariables that change numbers\n";
+  for (const machine::VariableState& variable : machine::numeric_environment()) {
+    const std::string value =
+        variable.value.has_value() ? report::paint(*variable.value, Colour::yellow, colour) : "unset";
+    text += fmt::format("  {:<48} {}{}\n", variable.name, value,
+                        variable.listed ? "" : "   (not known to te-numcheck; of a family that may change numbers)");
+  }
+  return text;
+}
+
+class DoctorCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override { add_device_options(cli, options_); }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    std::vector<Finding> findings = {build_finding(), driver_finding(kernels::probe_driver())};
+    for (const auto& more : {device_findings(options_), host_findings()}) {
+      findings.insert(findings.end(), more.begin(), more.end());
+    }
+    const bool colour = context.terminal.colour_on_stdout();
+    std::string text = "te-numcheck " + machine::version_text() + "\n";
+    bool bad = false;
+    for (const Finding& finding : findings) {
+      bad = bad || finding.kind == Finding::Kind::bad;
+      if (!context.common.quiet || finding.kind == Finding::Kind::bad) {
+        text += finding_line(finding, colour);
+      }
+    }
+    if (!context.common.quiet) {
+      text += variables_text(colour);
+    }
+    context.terminal.out(text);
+    return bad ? core::ExitCode::environment : core::ExitCode::success;
+  }
+
+ private:
+  ExecutionOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor_command() {
+  return std::make_unique<DoctorCommand>();
+}
+
+}  // namespace numcheck::app

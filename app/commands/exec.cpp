@@ -1,0 +1,111 @@
+// te-numcheck exec: cases as JSON lines in, results as JSON lines out. With --worker it is the coordinator's child.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "catalog.hpp"
+#include "command.hpp"
+#include "execution_options.hpp"
+#include "plan/case.hpp"
+#include "plans.hpp"
+#include "report/summary.hpp"
+#include "run/pipeline.hpp"
+#include "run/workers.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using nlohmann::json;
+
+const CommandInfo kInfo{
+    .name = "exec",
+    .summary = "run cases given as JSON lines on stdin; results are JSON lines on stdout",
+    .usage = "[OPTIONS] < CASES.jsonl",
+    .examples = {"exec --device sim:sm_90 < case.jsonl", "exec --in-process < case.jsonl"},
+    .exit_codes = {0, 1, 2, 3, 4},
+};
+
+class ExecCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override {
+    add_device_options(cli, options_);
+    add_execution_options(cli, options_);
+    cli.add_flag("--worker", worker_, "")->group("");
+  }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    run::PipelineOptions pipeline = pipeline_options(options_);
+    if (worker_) {
+      return static_cast<core::ExitCode>(
+          run::worker_main(run::kWorkerSocketFd, pipeline.workers.device, pipeline.workers.factory, &find_op));
+    }
+    pipeline.reproduce_prefix = "te-numcheck run PLAN";
+    return run_lines(context, pipeline);
+  }
+
+ private:
+  /// Every line is answered before the next one is read, so that a program can hold a conversation.
+  static core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) {
+    std::vector<json> records;
+    bool malformed = false;
+    std::string line;
+    for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+      if (line.find_first_not_of(" \t\r") == std::string::npos) {
+        continue;
+      }
+      const std::optional<plan::Case> c = parse_line(context, line, number);
+      if (!c.has_value()) {
+        malformed = true;
+        continue;
+      }
+      run::PipelineResult result = run::run_cases({*c}, catalog(), pipeline);
+      json record = std::move(result.cases.front().record);
+      record.erase("reproduce");
+      context.terminal.out(record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+      records.push_back(std::move(record));
+    }
+    if (malformed) {
+      return core::ExitCode::usage;
+    }
+    return report::exit_code_of(report::summarise(records), {});
+  }
+
+  /// The case of a line; a record of a report serves too: what was measured is left out.
+  static std::optional<plan::Case> parse_line(Context& context, const std::string& line, std::size_t number) {
+    const std::string place = fmt::format("stdin:{}: ", number);
+    json object = json::parse(line, nullptr, false);
+    if (object.is_discarded()) {
+      context.terminal.error(place + "this line is no JSON");
+      return std::nullopt;
+    }
+    if (object.is_object()) {
+      for (const char* measured : {"id", "digest", "status", "reason", "runs", "error_over_limit", "time_s",
+                                   "reproduce", "xfail", "tags", "tolerance"}) {
+        object.erase(measured);
+      }
+    }
+    try {
+      return plan::case_from_json(object, &find_op);
+    } catch (const plan::PlanError& error) {
+      context.terminal.error(place + "this is no case");
+      print_diagnostics(context.terminal, error.diagnostics());
+      return std::nullopt;
+    }
+  }
+
+  ExecutionOptions options_;
+  bool worker_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_exec_command() {
+  return std::make_unique<ExecCommand>();
+}
+
+}  // namespace numcheck::app

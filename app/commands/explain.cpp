@@ -1,0 +1,139 @@
+// te-numcheck explain: an op, or one case of a plan.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "command.hpp"
+#include "core/strings.hpp"
+#include "explain_op.hpp"
+#include "model/expected_class.hpp"
+#include "plans.hpp"
+#include "report/override_words.hpp"
+#include "report/text_table.hpp"
+#include "run/group.hpp"
+#include "selection.hpp"
+
+namespace numcheck::app {
+namespace {
+
+const CommandInfo kInfo{
+    .name = "explain",
+    .summary = "what an op computes and how it is judged; or everything about one case of a plan",
+    .usage = "[OPTIONS] OP, or: ID|DIGEST PLAN...",
+    .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json"},
+    .exit_codes = {0, 2},
+    .takes_files = true,
+};
+
+std::string ports_text(const plan::Case& c, bool colour) {
+  std::vector<std::vector<report::Cell>> rows;
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    rows.push_back({{std::string(port.name)},
+                    {std::string(core::dtype_info(port.dtype).name)},
+                    {port.batch == 1 ? fmt::format("{} x {}", port.rows, port.cols)
+                                     : fmt::format("{} x {} x {}", port.batch, port.rows, port.cols)},
+                    {std::to_string(port.ld)},
+                    {std::to_string(port.offset_bytes)},
+                    {core::human_bytes(port.extent_bytes())},
+                    {std::string(port.doc)}});
+  }
+  return report::render_table(
+      {{"port"}, {"format"}, {"shape"}, {"row stride", true}, {"offset", true}, {"bytes", true}, {"meaning"}}, rows, 0,
+      colour);
+}
+
+/// The integers of the exact leg, or why there is none.
+std::string exact_text(const plan::Case& c) {
+  const op::ExactPlan plan = c.op->exact_plan(c.params, *c.mode);
+  if (!plan.reason.empty()) {
+    return "none: " + plan.reason;
+  }
+  if (plan.positive) {
+    return "positive integers 4 to 15: exact only if partial sums are promoted";
+  }
+  return fmt::format("+-1..{} times +-1..{}, one non-zero in {}", plan.max_first, plan.max_second, plan.stride);
+}
+
+std::string model_text(const run::CatalogRow& row, const plan::Case& c) {
+  tolerance::ModelRequest request{.params = &c.params, .mode = c.mode, .backend = c.backend};
+  request.exact_leg = c.inputs.exact_leg();
+  const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
+  const bool is_set = variable != c.environment.end() && variable->second.has_value();
+  request.expected = model::expected_class(*c.mode, is_set ? *variable->second : std::string());
+  std::string text =
+      fmt::format("  expected class: {}\n", report::class_words(tolerance::class_name(request.expected)));
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    if (port.role == op::Role::output) {
+      const tolerance::ErrorModel model = row.error_model(request, port.name);
+      text += fmt::format("  {}: {}\n", port.name, model.source);
+      text += model.exact ? "     equal to the rounded reference, bit for bit\n"
+                          : fmt::format("     bound {} A + {} |y| + {}, kappa {}\n",
+                                        core::shortest(model.bound_magnitude), core::shortest(model.bound_value),
+                                        core::shortest(model.bound_absolute), core::shortest(model.kappa));
+    }
+  }
+  return text;
+}
+
+std::string explain_case(const plan::Case& c, bool colour) {
+  const run::CatalogRow& row = *run::find_row(catalog(), c.op->name);
+  return fmt::format(
+      "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
+      "memory\n\n"
+      "{}\nlimits on sm_90, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}\n",
+      c.id, c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc, exact_text(c),
+      c.op->flops(c.params), core::human_bytes(run::estimate_case_bytes(c)), ports_text(c, colour), model_text(row, c),
+      plan::case_to_json(c).dump());
+}
+
+class ExplainCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override {
+    cli.add_option("what", what_, "op, identifier or digest")->type_name("WHAT");
+    add_plan_options(cli, plans_);
+  }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    std::vector<std::string_view> ops;
+    for (const run::CatalogRow& row : catalog()) {
+      ops.push_back(row.op->name);
+    }
+    if (what_.empty()) {
+      throw core::UsageError("explain: what? an op, or a case and its plan");
+    }
+    const bool colour = context.terminal.colour_on_stdout();
+    if (const run::CatalogRow* row = run::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
+      context.terminal.out(explain_op(*row, colour));
+      return core::ExitCode::success;
+    }
+    if (plans_.paths.empty()) {
+      if (what_.find('/') != std::string::npos) {
+        throw core::UsageError(fmt::format("explain: a case needs its plan: te-numcheck explain {} PLAN", what_));
+      }
+      require_known(what_, "op", ops);
+    }
+    plan::Plan plan = load_plans(context, plans_, "explain");
+    SelectionOptions only;
+    only.cases = {what_};
+    context.terminal.out(explain_case(select(std::move(plan.cases), only).cases.front(), colour));
+    return core::ExitCode::success;
+  }
+
+ private:
+  std::string what_;
+  PlanOptions plans_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_explain_command() {
+  return std::make_unique<ExplainCommand>();
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,238 @@
+// te-numcheck list: what there is, without running anything.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "command.hpp"
+#include "data/distribution.hpp"
+#include "execution_options.hpp"
+#include "kernels/cuda_support/probe.hpp"
+#include "machine/environment.hpp"
+#include "op/mode.hpp"
+#include "plans.hpp"
+#include "report/report.hpp"
+#include "report/text_table.hpp"
+#include "run_output.hpp"
+#include "selection.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using nlohmann::json;
+using report::Column;
+
+const CommandInfo kInfo{
+    .name = "list",
+    .summary = "show what there is, without running anything",
+    .usage = "[OPTIONS] ops|modes|backends|devices|distributions|faults|variables, or: cases PLAN...",
+    .examples = {"list cases configs/plans/quick.json --mode bf16", "list modes --json"},
+    .exit_codes = {0, 2, 4},
+    .words = {"ops", "modes", "backends", "devices", "cases", "distributions", "faults", "variables"},
+    .takes_files = true,
+};
+
+json ops_list() {
+  json list = json::array();
+  for (const run::CatalogRow& row : catalog()) {
+    list.push_back(
+        {{"name", row.op->name}, {"summary", row.op->summary}, {"modes", row.op->modes}, {"backends", row.backends}});
+  }
+  return list;
+}
+
+json modes_list() {
+  json list = json::array();
+  for (const op::Mode& mode : op::all_modes()) {
+    list.push_back({{"name", mode.name},
+                    {"first", core::dtype_info(mode.first).name},
+                    {"second", core::dtype_info(mode.second).name},
+                    {"output", core::dtype_info(mode.output).name},
+                    {"summary", mode.doc}});
+  }
+  return list;
+}
+
+json backends_list() {
+  json list = json::array();
+  for (const BackendInfo& backend : backends()) {
+    list.push_back({{"name", backend.name}, {"summary", backend.doc}});
+  }
+  return list;
+}
+
+json devices_list() {
+  json list = json::array();
+  for (const machine::Device& device : kernels::cuda_devices()) {
+    list.push_back({{"name", fmt::format("cuda:{}", device.index)},
+                    {"summary", fmt::format("{}, sm_{}, driver {}", device.name, device.sm, device.driver)}});
+  }
+  for (const int sm : {80, 89, 90, 100}) {
+    list.push_back(
+        {{"name", fmt::format("sim:sm_{}", sm)}, {"summary", "simulated on the host: no hardware evidence"}});
+  }
+  return list;
+}
+
+json distributions_list() {
+  json list = json::array();
+  for (const data::DistributionInfo& info : data::all_distributions()) {
+    json parameters = json::array();
+    for (const op::Field& field : info.fields()) {
+      parameters.push_back(field.name);
+    }
+    list.push_back({{"name", info.name}, {"parameters", std::move(parameters)}, {"summary", info.doc}});
+  }
+  return list;
+}
+
+json faults_list() {
+  json list = json::array();
+  for (const kernels::FaultInfo& fault : faults()) {
+    list.push_back({{"name", fault.name}, {"summary", fault.doc}});
+  }
+  return list;
+}
+
+json variables_list() {
+  json list = json::array();
+  const std::vector<plan::EnvironmentVariable> settable = plan::settable_variables();
+  for (const machine::NumericVariable& variable : machine::numeric_variables()) {
+    const bool in_plans =
+        std::ranges::find(settable, variable.name, &plan::EnvironmentVariable::name) != settable.end();
+    list.push_back({{"name", variable.name}, {"settable", in_plans ? "yes" : "no"}, {"summary", variable.doc}});
+  }
+  for (const plan::EnvironmentVariable& variable : settable) {
+    const auto names = machine::numeric_variables();
+    if (std::ranges::find(names, variable.name, &machine::NumericVariable::name) == names.end()) {
+      list.push_back({{"name", variable.name}, {"settable", "yes"}, {"summary", variable.doc}});
+    }
+  }
+  return list;
+}
+
+json cases_list(const std::vector<plan::Case>& cases) {
+  json list = json::array();
+  std::vector<std::string> digests;
+  for (const plan::Case& c : cases) {
+    digests.push_back(c.digest.hex());
+  }
+  const std::vector<std::string> prefixes = report::short_digests(digests);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    list.push_back({{"digest", prefixes[i]}, {"id", cases[i].id}});
+  }
+  return list;
+}
+
+std::string cell_text(const json& value) {
+  if (!value.is_array()) {
+    return value.get<std::string>();
+  }
+  return fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "));
+}
+
+/// Columns in the given order; the last one is the widest.
+std::string table_text(const json& list, const std::vector<std::string>& keys, bool colour) {
+  std::vector<Column> columns;
+  for (const std::string& key : keys) {
+    columns.push_back({key});
+  }
+  std::vector<std::vector<report::Cell>> rows;
+  for (const json& item : list) {
+    std::vector<report::Cell> row;
+    for (const std::string& key : keys) {
+      row.push_back({cell_text(item.at(key))});
+    }
+    rows.push_back(std::move(row));
+  }
+  return report::render_table(columns, rows, 0, colour);
+}
+
+struct Topic {
+  json (*list)();
+  std::vector<std::string> keys;
+};
+
+Topic topic_of(const std::string& what) {
+  if (what == "ops") {
+    return {&ops_list, {"name", "summary", "backends", "modes"}};
+  }
+  if (what == "modes") {
+    return {&modes_list, {"name", "first", "second", "output", "summary"}};
+  }
+  if (what == "backends") {
+    return {&backends_list, {"name", "summary"}};
+  }
+  if (what == "devices") {
+    return {&devices_list, {"name", "summary"}};
+  }
+  if (what == "distributions") {
+    return {&distributions_list, {"name", "summary", "parameters"}};
+  }
+  if (what == "faults") {
+    return {&faults_list, {"name", "summary"}};
+  }
+  return {&variables_list, {"name", "settable", "summary"}};
+}
+
+class ListCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override {
+    cli.add_option("what", what_, "what to list")->type_name("WHAT");
+    add_plan_options(cli, plans_);
+    add_selection_options(cli, selection_);
+    cli.add_flag("--json", json_, "as JSON")->group("Output");
+  }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    if (what_.empty()) {
+      throw core::UsageError(fmt::format("list: what? one of {}", fmt::join(kInfo.words, ", ")));
+    }
+    require_known(what_, "list", kInfo.words);
+    if (what_ == "cases") {
+      return list_cases(context);
+    }
+    if (!plans_.paths.empty()) {
+      throw core::UsageError(fmt::format("list {}: unexpected argument \"{}\"", what_, plans_.paths.front()));
+    }
+    const Topic topic = topic_of(what_);
+    print(context, topic.list(), topic.keys);
+    return core::ExitCode::success;
+  }
+
+ private:
+  core::ExitCode list_cases(Context& context) {
+    plan::Plan plan = load_plans(context, plans_, "list cases");
+    const std::size_t expanded = plan.cases.size();
+    const Selection selection = select(std::move(plan.cases), selection_);
+    print(context, cases_list(selection.cases), {"digest", "id"});
+    if (!json_) {
+      context.terminal.err(selection.cases.size() == expanded
+                               ? fmt::format("{} cases\n", expanded)
+                               : fmt::format("{} of {} cases\n", selection.cases.size(), expanded));
+    }
+    return selection.cases.empty() ? core::ExitCode::nothing_verified : core::ExitCode::success;
+  }
+
+  void print(Context& context, const json& list, const std::vector<std::string>& keys) const {
+    context.terminal.out(json_ ? report_text(list) : table_text(list, keys, context.terminal.colour_on_stdout()));
+  }
+
+  std::string what_;
+  PlanOptions plans_;
+  SelectionOptions selection_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_list_command() {
+  return std::make_unique<ListCommand>();
+}
+
+}  // namespace numcheck::app

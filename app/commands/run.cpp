@@ -1,0 +1,285 @@
+// te-numcheck run: expand, execute, report.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "command.hpp"
+#include "execution_options.hpp"
+#include "facts.hpp"
+#include "files.hpp"
+#include "machine/environment.hpp"
+#include "plans.hpp"
+#include "report/console.hpp"
+#include "report/summary.hpp"
+#include "run/interrupt.hpp"
+#include "run_output.hpp"
+#include "selection.hpp"
+
+namespace numcheck::app {
+namespace {
+
+const CommandInfo kInfo{
+    .name = "run",
+    .summary = "expand plans, run their cases, compare with the reference, report",
+    .usage = "[OPTIONS] PLAN...",
+    .examples = {"run configs/plans/quick.json", "run configs/plans/quick.json --device sim:sm_90 --mode bf16,fp16"},
+    .exit_codes = {0, 1, 2, 3, 4, 130},
+    .takes_files = true,
+};
+
+struct Options {
+  PlanOptions plans;
+  SelectionOptions selection;
+  ExecutionOptions execution;
+  OutputOptions output;
+  std::string fail_fast;
+  report::GatePolicy gates;
+  bool wide = false;
+};
+
+/// A word as a shell reads it back.
+std::string quoted(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./:=,+@%") == std::string::npos;
+  if (plain) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char letter : word) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
+
+/// A path for the record, which names no folder by an absolute path: relative to the working folder where it is below
+/// it, else the file name.
+std::string recorded_path(const std::string& path) {
+  if (!path.starts_with('/')) {
+    return path;
+  }
+  const std::filesystem::path relative =
+      std::filesystem::path(path).lexically_relative(std::filesystem::current_path());
+  return relative.empty() || *relative.begin() == ".." ? std::filesystem::path(path).filename().string()
+                                                       : relative.string();
+}
+
+/// The command that runs a case of these plans again; --case is added to it.
+std::string reproduce_prefix(const Options& options) {
+  std::string text = "te-numcheck run";
+  for (const std::string& path : options.plans.paths) {
+    text += " " + quoted(recorded_path(path));
+  }
+  const auto add = [&text](const char* option, const std::string& value, const char* fallback) {
+    if (value != fallback) {
+      text += std::string(" ") + option + " " + quoted(value);
+    }
+  };
+  add("--device", options.execution.device, "auto");
+  add("--repeat", options.execution.repeat, "");
+  add("--inject", options.execution.inject, "");
+  return text;
+}
+
+/// Test runners of the GoogleTest protocol want a sign that sharding was understood.
+void acknowledge_shard(const SelectionOptions& selection) {
+  const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
+  if (path != nullptr && selection.shard.starts_with("auto")) {
+    std::ofstream touched(path, std::ios::app);
+  }
+}
+
+class Run {
+ public:
+  Run(Context& context, const Options& options)
+      : context_(context), options_(options), folder_(options.output), facts_(own_facts(context.argv)) {}
+
+  core::ExitCode run() {
+    pipeline_ = pipeline_options(options_.execution);
+    if (!options_.fail_fast.empty()) {
+      pipeline_.stop_after_failures =
+          static_cast<std::size_t>(parse_count(options_.fail_fast, "--fail-fast", 1, UINT32_MAX));
+    }
+    pipeline_.reproduce_prefix = reproduce_prefix(options_);
+    choose_cases();
+    const run::Interrupt interrupt;
+    connect(interrupt);
+    const auto done = take_over();
+    start_ = std::chrono::steady_clock::now();
+    run::PipelineResult result = run::run_cases(selection_.cases, catalog(), pipeline_, done);
+    context_.terminal.clear_status();
+    return conclude(std::move(result), interrupt);
+  }
+
+ private:
+  void choose_cases() {
+    plan::Plan plan = load_plans(context_, options_.plans, "run");
+    facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
+    selection_ = select(std::move(plan.cases), options_.selection);
+    facts_.plan.selected = selection_.cases.size();
+    facts_.plan.shard_index = selection_.shard.index;
+    facts_.plan.shard_count = selection_.shard.count;
+    acknowledge_shard(options_.selection);
+    if (selection_.cases.empty()) {
+      context_.terminal.err(
+          fmt::format("nothing to run: the selection leaves none of the plan's {} cases\n", facts_.plan.expanded));
+    }
+  }
+
+  void connect(const run::Interrupt& interrupt) {
+    pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
+    pipeline_.on_hello = [this](const run::WorkerHello& hello) {
+      if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
+        context_.terminal.err(
+            fmt::format("no NVIDIA driver here: running on {}, which is no hardware evidence\n", hello.device.name));
+      }
+      folder_.start(journal_header(hello));
+    };
+    pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
+      folder_.keep(c.digest, c.id, finished.record);
+    };
+    pipeline_.on_progress = [this](const run::Progress& progress) {
+      if (!context_.common.quiet) {
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+        context_.terminal.status(progress_line(progress.done, progress.total, progress.failed, progress.last_id,
+                                               elapsed.count(), context_.terminal.width()));
+      }
+    };
+  }
+
+  run::JournalHeader journal_header(const run::WorkerHello& hello) const {
+    return {.plan_digest = facts_.plan.digest,
+            .tool_version = fmt::format("{} ({}{})", facts_.tool.version, facts_.tool.revision,
+                                        facts_.tool.dirty ? ", changed" : ""),
+            .device = hello.device,
+            .libraries = hello.libraries,
+            .shard = fmt::format("{}/{}", selection_.shard.index, selection_.shard.count),
+            .environment = machine::numeric_environment(),
+            .settings = {{"repeat", std::to_string(pipeline_.workers.execute.repeats)},
+                         {"inject", pipeline_.workers.execute.inject}}};
+  }
+
+  /// Records of the run that is resumed. What runs now is known before: a worker is asked.
+  std::vector<std::pair<core::Digest, nlohmann::json>> take_over() {
+    if (!folder_.resumes() || selection_.cases.empty()) {
+      return {};
+    }
+    run::WorkerPool probe(pipeline_.workers);
+    hello_ = probe.hello(selection_.cases.front().environment);
+    std::vector<std::string> notes;
+    auto done = folder_.resume(journal_header(*hello_), notes);
+    for (const std::string& note : notes) {
+      context_.terminal.err("note: " + note + "\n");
+    }
+    return done;
+  }
+
+  core::ExitCode conclude(run::PipelineResult result, const run::Interrupt& interrupt) {
+    if (!result.hello.device.name.empty()) {
+      hello_ = result.hello;
+    }
+    if (hello_.has_value()) {
+      facts_.device = hello_->device;
+      facts_.libraries = hello_->libraries;
+    }
+    const run::PipelineTimes& times = result.times;
+    facts_.times = {times.wall_s,      times.inputs_s,     times.device_s,
+                    times.reference_s, times.yardsticks_s, times.comparison_s};
+    facts_.interrupted = result.interrupted;
+    std::vector<nlohmann::json> records;
+    records.reserve(result.cases.size());
+    for (run::FinishedCase& finished : result.cases) {
+      records.push_back(std::move(finished.record));
+    }
+    const nlohmann::json report = report::make_report(facts_, records);
+    write(report);
+    if (result.interrupted) {
+      return interrupt.exit_code();
+    }
+    return report::exit_code_of(report.at("summary"), options_.gates);
+  }
+
+  void write(const nlohmann::json& report) {
+    const std::string text = report_text(report);
+    for (const std::string& path : options_.output.json) {
+      if (path == "-") {
+        context_.terminal.out(text);
+      } else {
+        write_file(path, text);
+      }
+    }
+    std::optional<std::filesystem::path> saved;
+    std::optional<core::IoError> failure;
+    try {
+      saved = folder_.finish(text);
+    } catch (const core::IoError& error) {
+      failure = error;  // the results are shown before the disk is blamed
+    }
+    report::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
+                                .width = options_.wide ? 0 : context_.terminal.width(),
+                                .verbosity = context_.common.verbosity()};
+    view.report_path = saved.has_value() ? saved->string() : "";
+    if (options_.output.json_on_stdout()) {
+      view.colour = false;
+      context_.terminal.err(report::render_summary(report, view));
+    } else {
+      context_.terminal.out(report::render_console(report, view));
+    }
+    if (failure.has_value()) {
+      throw core::IoError(*failure);
+    }
+  }
+
+  Context& context_;
+  const Options& options_;
+  RunFolder folder_;
+  report::RunFacts facts_;
+  run::PipelineOptions pipeline_;
+  Selection selection_;
+  std::optional<run::WorkerHello> hello_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+class RunCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override {
+    add_plan_options(cli, options_.plans);
+    add_selection_options(cli, options_.selection);
+    add_device_options(cli, options_.execution);
+    add_execution_options(cli, options_.execution);
+    cli.add_flag("-x,--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
+        ->group("Execution");
+    add_output_options(cli, options_.output);
+    cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");
+    const char* group = "Gates";
+    cli.add_flag("--strict", options_.gates.strict, "a case that proves little (inconclusive) fails the run")
+        ->group(group);
+    cli.add_flag("--require-supported", options_.gates.require_supported, "an unsupported case fails the run")
+        ->group(group);
+    cli.add_flag("--allow-empty", options_.gates.allow_empty, "exit 0 although nothing was verified")->group(group);
+  }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    check_output_options(options_.output);
+    return Run(context, options_).run();
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,45 @@
+// te-numcheck schema: the JSON Schemas that editors and CI use; made from the same descriptors as the decoder.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "command.hpp"
+#include "report/report.hpp"
+
+namespace numcheck::app {
+namespace {
+
+const CommandInfo kInfo{
+    .name = "schema",
+    .summary = "print the JSON Schema (draft-07) of plans or of reports",
+    .usage = "[plan|report]",
+    .examples = {"schema plan", "schema report > report-1.schema.json"},
+    .exit_codes = {0, 2},
+    .words = {"plan", "report"},
+};
+
+class SchemaCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override { cli.add_option("which", which_, "plan or report")->type_name("WHICH"); }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    require_known(which_, "schema", kInfo.words);
+    const nlohmann::json schema = which_ == "plan" ? plan::plan_schema(vocabulary()) : report::report_schema();
+    context.terminal.out(schema.dump(2) + "\n");
+    return core::ExitCode::success;
+  }
+
+ private:
+  std::string which_ = "plan";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_schema_command() {
+  return std::make_unique<SchemaCommand>();
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,70 @@
+// te-numcheck validate: parse, check and count; no device is needed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "command.hpp"
+#include "core/strings.hpp"
+#include "plans.hpp"
+#include "run/group.hpp"
+
+namespace numcheck::app {
+namespace {
+
+const CommandInfo kInfo{
+    .name = "validate",
+    .summary = "parse and check plans, count their cases; needs no device",
+    .usage = "[OPTIONS] PLAN...",
+    .examples = {"validate configs/plans/quick.json", "validate my-plan.json --max-cases 1000"},
+    .exit_codes = {0, 2},
+    .takes_files = true,
+};
+
+class ValidateCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override { add_plan_options(cli, options_); }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    const plan::Plan plan = load_plans(context, options_, "validate");
+    std::map<std::string, std::size_t> by_kind;
+    std::uint64_t largest = 0;
+    double flops = 0;
+    std::vector<std::size_t> all;
+    for (const plan::Case& c : plan.cases) {
+      ++by_kind[fmt::format("{} {} {}", c.op->name, c.mode->name, c.backend)];
+      largest = std::max(largest, run::estimate_case_bytes(c));
+      flops += c.op->flops(c.params);
+      all.push_back(all.size());
+    }
+    const std::size_t groups = run::group_cases(plan.cases, all).size();
+    std::string text;
+    if (!context.common.quiet) {
+      for (const auto& [kind, count] : by_kind) {
+        text += fmt::format("{:>6}  {}\n", count, kind);
+      }
+      text +=
+          fmt::format("largest case needs {} of host memory; all cases together are {:.3g} floating-point operations\n",
+                      core::human_bytes(largest), flops);
+    }
+    text += fmt::format("{}: {} cases in {} groups that share inputs and references; the plan is valid\n", plan.name,
+                        plan.cases.size(), groups);
+    context.terminal.out(text);
+    return core::ExitCode::success;
+  }
+
+ private:
+  PlanOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_command() {
+  return std::make_unique<ValidateCommand>();
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,35 @@
+// Completion scripts for shells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+struct CompletedOption {
+  std::vector<std::string> names;    ///< "-k", "--filter"
+  std::vector<std::string> choices;  ///< legal values, if they are fixed
+  bool takes_value = false;
+  bool takes_path = false;
+  std::string description;
+};
+
+struct CompletedCommand {
+  std::string name;  ///< empty: options before the command
+  std::string summary;
+  std::vector<CompletedOption> options;
+  std::vector<std::string> words;  ///< legal first arguments
+};
+
+/// The commands and options that the command line really has.
+[[nodiscard]] std::vector<CompletedCommand> completed_commands(const CLI::App& cli);
+
+[[nodiscard]] std::string bash_completion(const std::vector<CompletedCommand>& commands);
+[[nodiscard]] std::string zsh_completion(const std::vector<CompletedCommand>& commands);
+[[nodiscard]] std::string fish_completion(const std::vector<CompletedCommand>& commands);
+
+}  // namespace numcheck::app

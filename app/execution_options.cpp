@@ -1,0 +1,89 @@
+#include "execution_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "core/error.hpp"
+#include "core/strings.hpp"
+
+namespace numcheck::app {
+
+void add_device_options(CLI::App& cli, ExecutionOptions& options) {
+  const char* group = "Device";
+  cli.add_option(
+         "--device", options.device,
+         "auto, cuda:N or sim:sm_80|sm_89|sm_90|sm_100; auto takes sim:sm_90 only where there is no NVIDIA driver")
+      ->type_name("DEVICE")
+      ->envname("TE_NUMCHECK_DEVICE")
+      ->group(group);
+  cli.add_option("--lib-dir", options.lib_dir, "look for cuBLASLt in this folder first")
+      ->type_name("DIR")
+      ->group(group);
+}
+
+void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
+  const char* group = "Execution";
+  cli.add_option("--jobs", options.jobs, "workers per device and environment [1]")
+      ->type_name("N")
+      ->envname("TE_NUMCHECK_JOBS")
+      ->group(group);
+  cli.add_option("--timeout", options.timeout, "time limit of one case, as 500ms, 60s, 2m [120s]")
+      ->type_name("TIME")
+      ->group(group);
+  cli.add_option("--memory", options.memory, "host memory for tensors, as 8GiB [60 % of what this process may use]")
+      ->type_name("BYTES")
+      ->group(group);
+  cli.add_option("--repeat", options.repeat, "runs per algorithm; their outputs must be bit-identical [2]")
+      ->type_name("N")
+      ->group(group);
+  cli.add_flag("--in-process", options.in_process,
+               "no worker processes: for debuggers and sanitizers; refuses cases that set environment variables")
+      ->group(group);
+  cli.add_option("--inject", options.inject, "plant a fault into a simulated device; te-numcheck list faults")
+      ->type_name("FAULT")
+      ->group(group);
+}
+
+run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
+  constexpr std::uint64_t kMaxJobs = 64;
+  constexpr std::uint64_t kMaxRepeats = 10'000;
+  run::PipelineOptions pipeline;
+  run::WorkerOptions& workers = pipeline.workers;
+  workers.device = machine::parse_device(options.device);
+  workers.in_process = options.in_process;
+  workers.worker_argv = {"exec", "--worker", "--device", workers.device.text()};
+  if (!options.lib_dir.empty()) {
+    if (!std::filesystem::is_directory(options.lib_dir)) {
+      throw core::UsageError(fmt::format("--lib-dir: {} is no folder", options.lib_dir));
+    }
+    workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
+  }
+  if (!options.jobs.empty()) {
+    workers.workers_per_environment = static_cast<int>(parse_count(options.jobs, "--jobs", 1, kMaxJobs));
+  }
+  if (!options.timeout.empty()) {
+    workers.timeout_s = core::parse_duration_s(options.timeout, "--timeout");
+  }
+  if (!options.memory.empty()) {
+    pipeline.memory_bytes = core::parse_bytes(options.memory, "--memory");
+  }
+  if (!options.repeat.empty()) {
+    workers.execute.repeats = static_cast<int>(parse_count(options.repeat, "--repeat", 1, kMaxRepeats));
+  }
+  if (!options.inject.empty()) {
+    std::vector<std::string_view> names;
+    for (const kernels::FaultInfo& fault : faults()) {
+      names.push_back(fault.name);
+    }
+    require_known(options.inject, "fault", names);
+    workers.execute.inject = options.inject;
+  }
+  workers.factory = executor_factory(options.lib_dir);
+  return pipeline;
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,31 @@
+// Options of commands that run cases: run and exec.
+#pragma once
+
+#include <string>
+
+#include "run/pipeline.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+struct ExecutionOptions {
+  std::string device = "auto";
+  std::string lib_dir;
+  std::string jobs;
+  std::string timeout;
+  std::string memory;
+  std::string repeat;
+  std::string inject;
+  bool in_process = false;
+};
+
+void add_device_options(CLI::App& cli, ExecutionOptions& options);
+void add_execution_options(CLI::App& cli, ExecutionOptions& options);
+
+/// Workers, memory and injection from the options; throws core::UsageError.
+[[nodiscard]] run::PipelineOptions pipeline_options(const ExecutionOptions& options);
+
+}  // namespace numcheck::app

@@ -1,0 +1,186 @@
+#include "explain_op.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/strings.hpp"
+#include "data/distribution.hpp"
+#include "report/text_table.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using report::Cell;
+
+std::string value_text(const op::Value& value) {
+  struct Words {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return core::shortest(number); }
+    std::string operator()(const std::string& text) const { return text; }
+  };
+  return std::visit(Words{}, value);
+}
+
+std::string legal_values(const op::Field& field) {
+  switch (field.kind) {
+    case op::FieldKind::boolean:
+      return "true, false";
+    case op::FieldKind::choice:
+      return fmt::format("{}", fmt::join(field.choices, ", "));
+    case op::FieldKind::integer:
+    case op::FieldKind::number:
+      break;
+  }
+  return fmt::format("{} to {}", core::shortest(field.minimum), core::shortest(field.maximum));
+}
+
+std::string params_table(const op::Op& op, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const op::Field& field : op.fields()) {
+    rows.push_back({{std::string(field.name)},
+                    {std::string(field.tag)},
+                    {field.required ? "required" : value_text(field.fallback)},
+                    {legal_values(field)},
+                    {std::string(field.doc)}});
+  }
+  return report::render_table({{"parameter"}, {"in ids"}, {"default"}, {"values"}, {"meaning"}}, rows, 0, colour);
+}
+
+/// A port, and the setting that makes it appear.
+struct SeenPort {
+  op::Port port;
+  std::string when;
+};
+
+/// Parameters with small dimensions and all other defaults.
+op::Params small_params(const op::Op& op) {
+  constexpr std::int64_t kDim = 4;
+  op::Params params;
+  for (const op::Field& field : op.fields()) {
+    params.push_back(field.required && field.kind == op::FieldKind::integer ? op::Value(kDim) : field.fallback);
+  }
+  return params;
+}
+
+/// Every value that differs from the default and can make a port appear.
+std::vector<op::Value> other_values(const op::Field& field) {
+  std::vector<op::Value> values;
+  if (field.kind == op::FieldKind::boolean) {
+    values.emplace_back(!std::get<bool>(field.fallback));
+  } else if (field.kind == op::FieldKind::number) {
+    values.emplace_back(std::get<double>(field.fallback) == 1 ? 2.0 : 1.0);
+  } else if (field.kind == op::FieldKind::choice) {
+    for (const std::string_view choice : field.choices) {
+      values.emplace_back(std::string(choice));
+    }
+  }
+  return values;
+}
+
+void note_ports(const op::Op& op, const op::Params& params, const op::Mode& mode, const std::string& when,
+                std::vector<SeenPort>& seen) {
+  if (!op.check(params, mode).empty()) {
+    return;
+  }
+  for (const op::Port& port : op.ports(params, mode)) {
+    const auto same_name = [&port](const SeenPort& other) { return other.port.name == port.name; };
+    if (std::ranges::none_of(seen, same_name)) {
+      seen.push_back({port, when});
+    }
+  }
+}
+
+/// All ports that some setting gives, found by trying: the default, then modes, then one parameter at a time.
+std::vector<SeenPort> all_ports(const op::Op& op) {
+  const op::Params base = small_params(op);
+  const std::vector<op::Field>& fields = op.fields();
+  std::vector<SeenPort> seen;
+  bool first = true;
+  for (const std::string_view name : op.modes) {
+    note_ports(op, base, *op::find_mode(name), first ? "always" : fmt::format("mode {}", name), seen);
+    first = false;
+  }
+  for (const std::string_view name : op.modes) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      for (const op::Value& value : other_values(fields[i])) {
+        op::Params params = base;
+        params[i] = value;
+        note_ports(op, params, *op::find_mode(name), fmt::format("{} = {}", fields[i].name, value_text(value)), seen);
+      }
+    }
+  }
+  return seen;
+}
+
+const char* role_name(op::Role role) {
+  switch (role) {
+    case op::Role::input:
+      return "input";
+    case op::Role::scale:
+      return "scale";
+    case op::Role::output:
+      return "output";
+    case op::Role::amax:
+      return "amax";
+  }
+  return "";
+}
+
+std::string ports_table(const op::Op& op, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const SeenPort& seen : all_ports(op)) {
+    rows.push_back(
+        {{std::string(seen.port.name)}, {role_name(seen.port.role)}, {seen.when}, {std::string(seen.port.doc)}});
+  }
+  return report::render_table({{"port"}, {"role"}, {"for example with"}, {"meaning"}}, rows, 0, colour);
+}
+
+std::string modes_table(const op::Op& op, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const std::string_view name : op.modes) {
+    const op::Mode& mode = *op::find_mode(name);
+    rows.push_back({{std::string(name)},
+                    {std::string(core::dtype_info(mode.first).name)},
+                    {std::string(core::dtype_info(mode.second).name)},
+                    {std::string(core::dtype_info(mode.output).name)},
+                    {std::string(mode.doc)}});
+  }
+  return report::render_table({{"mode"}, {"first"}, {"second"}, {"output"}, {"meaning"}}, rows, 0, colour);
+}
+
+std::string distributions_table(bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const data::DistributionInfo& info : data::all_distributions()) {
+    std::string parameters;
+    for (const op::Field& field : info.fields()) {
+      parameters += (parameters.empty() ? "" : ", ") + std::string(field.name) + "=" + value_text(field.fallback);
+    }
+    rows.push_back({{std::string(info.name)}, {parameters}, {std::string(info.doc)}});
+  }
+  return report::render_table({{"inputs"}, {"parameters"}, {"meaning"}}, rows, 0, colour);
+}
+
+constexpr std::string_view kGates =
+    "gates, in order; measured <= limit passes, so NaN fails; error/limit is that of the tightest gate\n"
+    "G0 pattern   NaN and infinities where the reference has them; no unwritten element; guards and inputs intact\n"
+    "G1 bound     max |e| / B <= 1: B is the deterministic bound of the declared arithmetic and output rounding\n"
+    "G2 spread    rms, 99.9 % quantile and maximum of e / sqrt(V): V is the predicted second moment\n"
+    "G3 bias      slope of e on the value: between the predicted truncation slope and zero\n"
+    "G4 rounding  rounding noise of 16- and 8-bit outputs against that of a perfect rounding\n"
+    "exact leg    inputs \"exact\": integers for which every summation order gives the same bits; threshold 0\n"
+    "class        the precision class that ran, found by bits, must be the expected one\n";
+
+}  // namespace
+
+std::string explain_op(const run::CatalogRow& row, bool colour) {
+  const op::Op& op = *row.op;
+  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}", op.name,
+                     op.summary, op.formula, op.source, row.reference.version, fmt::join(row.backends, ", "),
+                     ports_table(op, colour), params_table(op, colour), modes_table(op, colour),
+                     distributions_table(colour), kGates);
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,14 @@
+// What `explain` says of an op.
+#pragma once
+
+#include <string>
+
+#include "op/op.hpp"
+#include "run/catalog.hpp"
+
+namespace numcheck::app {
+
+/// Formula, ports, parameters, modes, backends, distributions and gates, as text.
+[[nodiscard]] std::string explain_op(const run::CatalogRow& row, bool colour);
+
+}  // namespace numcheck::app

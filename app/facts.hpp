@@ -1,0 +1,20 @@
+// Facts about this program and this machine, as the report has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/report.hpp"
+
+namespace numcheck::app {
+
+/// Tool, host and environment; plan, device, libraries and times are the run's to fill in.
+[[nodiscard]] report::RunFacts own_facts(const std::vector<std::string>& argv);
+
+/// Now, as "2025-01-31T12:00:00Z".
+[[nodiscard]] std::string utc_now();
+
+/// Now, as "20250131-120000", for names of folders.
+[[nodiscard]] std::string utc_stamp();
+
+}  // namespace numcheck::app

@@ -1,0 +1,77 @@
+#include "plans.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "annotations.hpp"
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "command.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+
+namespace numcheck::app {
+namespace {
+
+void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
+  whole.name += (whole.name.empty() ? "" : "+") + part.name;
+  if (whole.digest.empty()) {
+    whole.digest = part.digest;
+    whole.description = part.description;
+    whole.seed = part.seed;
+  } else {
+    whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + part.digest).hex();
+  }
+  for (plan::Case& c : part.cases) {
+    if (known.insert(c.digest).second) {
+      whole.cases.push_back(std::move(c));
+    }
+  }
+  std::ranges::move(part.warnings, std::back_inserter(whole.warnings));
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& cli, PlanOptions& options) {
+  cli.add_option("plans", options.paths, "plan files")->type_name("PLAN");
+  cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more cases than N [100000]")
+      ->type_name("N")
+      ->group("Selection");
+  cli.add_flag("--sandbox", options.sandbox, "refuse paths outside the plan's folder")->group("Selection");
+}
+
+plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_view command) {
+  if (options.paths.empty()) {
+    throw core::UsageError(fmt::format("{0}: a plan is needed: te-numcheck {0} PLAN...", command));
+  }
+  plan::Limits limits;
+  limits.sandbox = options.sandbox;
+  if (!options.max_cases.empty()) {
+    limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, UINT32_MAX);
+  }
+  plan::Plan whole;
+  std::set<core::Digest> known;
+  for (const std::string& path : options.paths) {
+    append(whole, plan::load_plan(path, vocabulary(), limits), known);
+  }
+  print_diagnostics(context.terminal, whole.warnings);
+  return whole;
+}
+
+void print_diagnostics(Terminal& terminal, const std::vector<plan::Diagnostic>& diagnostics) {
+  for (const plan::Diagnostic& diagnostic : diagnostics) {
+    std::string text = plan::render(diagnostic);
+    if (!text.ends_with('\n')) {
+      text += '\n';
+    }
+    terminal.err(text);
+    if (terminal.facts().github_actions) {
+      terminal.err(annotation(diagnostic));
+    }
+  }
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,34 @@
+// Plans as commands load them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+struct Context;
+class Terminal;
+
+struct PlanOptions {
+  std::vector<std::string> paths;
+  std::string max_cases;
+  bool sandbox = false;
+};
+
+void add_plan_options(CLI::App& cli, PlanOptions& options);
+
+/// All plans as one, in the order of the command line: names are joined with "+", a case that several plans have is
+/// kept once. Warnings are printed. Throws core::UsageError if no path was given, plan::PlanError with all mistakes of
+/// the first plan that has some.
+[[nodiscard]] plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_view command);
+
+/// Prints diagnostics as people read them, and under GitHub Actions also as annotations.
+void print_diagnostics(Terminal& terminal, const std::vector<plan::Diagnostic>& diagnostics);
+
+}  // namespace numcheck::app

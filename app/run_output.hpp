@@ -1,0 +1,64 @@
+// What a run writes: the folder with journal and report, and --json files.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/hash.hpp"
+#include "report/report.hpp"
+#include "run/journal.hpp"
+#include "run/workers.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+struct OutputOptions {
+  std::vector<std::string> json;
+  std::string out;
+  std::string resume;
+  bool no_save = false;
+
+  /// --json -: nothing but JSON may appear on stdout.
+  [[nodiscard]] bool json_on_stdout() const;
+};
+
+void add_output_options(CLI::App& cli, OutputOptions& options);
+
+/// Throws core::UsageError for contradictory options and for paths that cannot be written to, before anything runs.
+void check_output_options(const OutputOptions& options);
+
+/// Where a run keeps its journal and its report; without a folder it keeps nothing.
+class RunFolder {
+ public:
+  /// The folder that the options ask for; by default te-numcheck-TIME in the working folder.
+  explicit RunFolder(const OutputOptions& options);
+
+  [[nodiscard]] bool resumes() const noexcept { return resumes_; }
+  /// Continues the journal; returns the finished records. Throws as run::Journal::open_for_resume.
+  [[nodiscard]] std::vector<std::pair<core::Digest, nlohmann::json>> resume(const run::JournalHeader& header,
+                                                                            std::vector<std::string>& notes);
+  /// Creates folder and journal, unless the run is resumed or keeps nothing.
+  void start(const run::JournalHeader& header);
+  /// Appends to the journal. A failure does not stop the run: it is told at the end.
+  void keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record);
+  /// Writes report.json; returns its path, or nothing. Throws core::IoError, also for an earlier failure of keep().
+  [[nodiscard]] std::optional<std::filesystem::path> finish(const std::string& report);
+
+ private:
+  std::filesystem::path folder_;  ///< empty: keep nothing
+  bool resumes_ = false;
+  bool is_default_ = false;
+  std::optional<run::Journal> journal_;
+  std::string failure_;
+};
+
+/// JSON text of a report; bytes that are no UTF-8 are replaced.
+[[nodiscard]] std::string report_text(const nlohmann::json& report);
+
+}  // namespace numcheck::app

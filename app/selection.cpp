@@ -1,0 +1,240 @@
+#include "selection.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "core/error.hpp"
+#include "core/strings.hpp"
+#include "files.hpp"
+#include "run/group.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using plan::Case;
+
+std::vector<std::regex> compile(const std::vector<std::string>& expressions, std::string_view option) {
+  std::vector<std::regex> compiled;
+  for (const std::string& expression : expressions) {
+    try {
+      compiled.emplace_back(expression, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& mistake) {
+      throw core::UsageError(
+          fmt::format("{}: \"{}\" is no regular expression: {}", option, expression, mistake.what()));
+    }
+  }
+  return compiled;
+}
+
+void filter_by_name(std::vector<Case>& cases, const SelectionOptions& options) {
+  const std::vector<std::regex> wanted = compile(options.filters, "--filter");
+  const std::vector<std::regex> unwanted = compile(options.excludes, "--exclude");
+  std::erase_if(cases, [&](const Case& c) {
+    const auto matches = [&c](const std::regex& expression) { return std::regex_search(c.id, expression); };
+    return !std::ranges::all_of(wanted, matches) || std::ranges::any_of(unwanted, matches);
+  });
+}
+
+template <class Name>
+void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& values, std::string_view what,
+                     const std::vector<std::string_view>& legal, const Name& name_of) {
+  const std::vector<std::string> wanted = split_lists(values);
+  if (wanted.empty()) {
+    return;
+  }
+  for (const std::string& word : wanted) {
+    require_known(word, what, legal);
+  }
+  std::erase_if(cases, [&](const Case& c) { return std::ranges::find(wanted, name_of(c)) == wanted.end(); });
+}
+
+void filter_by_fields(std::vector<Case>& cases, const SelectionOptions& options) {
+  const plan::Vocabulary words = vocabulary();
+  std::vector<std::string_view> ops;
+  for (const op::Op* op : words.ops) {
+    ops.push_back(op->name);
+  }
+  std::vector<std::string_view> modes;
+  for (const op::Mode& mode : op::all_modes()) {
+    modes.push_back(mode.name);
+  }
+  filter_by_field(cases, options.ops, "op", ops, [](const Case& c) { return std::string(c.op->name); });
+  filter_by_field(cases, options.modes, "mode", modes, [](const Case& c) { return std::string(c.mode->name); });
+  filter_by_field(cases, options.backends, "backend", words.backends, [](const Case& c) { return c.backend; });
+}
+
+void filter_by_tags(std::vector<Case>& cases, const SelectionOptions& options) {
+  const std::vector<std::string> wanted = split_lists(options.tags);
+  if (wanted.empty()) {
+    return;
+  }
+  std::set<std::string_view> known;
+  for (const Case& c : cases) {
+    known.insert(c.tags.begin(), c.tags.end());
+  }
+  for (const std::string& word : wanted) {
+    if (known.empty()) {
+      throw core::UsageError(fmt::format("--tag {}: no case of the plan has a tag", word));
+    }
+    require_known(word, "tag", {known.begin(), known.end()});
+  }
+  std::erase_if(cases, [&wanted](const Case& c) {
+    return std::ranges::none_of(
+        c.tags, [&wanted](const std::string& tag) { return std::ranges::find(wanted, tag) != wanted.end(); });
+  });
+}
+
+bool is_digest_prefix(std::string_view text) {
+  return text.size() >= 4 && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// The case that an identifier, or a prefix of at least 4 digits of a digest, names.
+core::Digest named_case(const std::vector<Case>& cases, const std::string& name) {
+  std::vector<const Case*> found;
+  std::vector<std::string_view> ids;
+  for (const Case& c : cases) {
+    ids.push_back(c.id);
+    if (c.id == name || (is_digest_prefix(name) && c.digest.hex().starts_with(name))) {
+      found.push_back(&c);
+    }
+  }
+  if (found.empty()) {
+    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers than this take too long
+    const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
+    throw core::UsageError(fmt::format("--case: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", name,
+                                       nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+  }
+  if (found.size() > 1 && found.front()->id != name) {
+    std::string candidates;
+    for (const Case* c : found) {
+      candidates += "\n  " + c->digest.hex() + "  " + c->id;
+    }
+    throw core::UsageError(fmt::format("--case: {} is the start of several digests:{}", name, candidates));
+  }
+  return found.front()->digest;
+}
+
+void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
+  if (options.cases.empty()) {
+    return;
+  }
+  std::set<core::Digest> wanted;
+  for (const std::string& name : options.cases) {
+    wanted.insert(named_case(cases, name));
+  }
+  std::erase_if(cases, [&wanted](const Case& c) { return !wanted.contains(c.digest); });
+}
+
+/// Digests of the cases that gate in a report.
+std::set<std::string> failures_in(const std::string& path) {
+  const nlohmann::json report = read_report(path);
+  std::set<std::string> failed;
+  for (const nlohmann::json& record : report.at("cases")) {
+    const std::string status = record.at("status").get<std::string>();
+    if (status == "fail" || status == "xpass" || status == "error" || status == "crashed" || status == "timeout") {
+      failed.insert(record.at("digest").get<std::string>());
+    }
+  }
+  return failed;
+}
+
+/// Keeps the cases whose hash comes first: the same sample on every machine, and mostly the same when a plan grows.
+void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
+  if (cases.size() <= count) {
+    return;
+  }
+  std::vector<core::Digest> keys;
+  for (const Case& c : cases) {
+    keys.push_back(core::digest_of("sample " + c.digest.hex()));
+  }
+  std::vector<core::Digest> sorted = keys;
+  std::ranges::sort(sorted);
+  const core::Digest limit = sorted[static_cast<std::size_t>(count) - 1];
+  std::vector<Case> kept;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (keys[i] <= limit) {
+      kept.push_back(std::move(cases[i]));
+    }
+  }
+  cases = std::move(kept);
+}
+
+void keep_shard(std::vector<Case>& cases, const Shard& shard) {
+  std::vector<std::size_t> all(cases.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = i;
+  }
+  std::vector<bool> keep(cases.size());
+  for (const run::GroupPlan& group : run::group_cases(cases, all)) {
+    for (const std::size_t index : group.cases) {
+      keep[index] = shard_of(group.key, shard.count) == shard.index;
+    }
+  }
+  std::vector<Case> kept;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (keep[i]) {
+      kept.push_back(std::move(cases[i]));
+    }
+  }
+  cases = std::move(kept);
+}
+
+}  // namespace
+
+void add_selection_options(CLI::App& cli, SelectionOptions& options) {
+  const char* group = "Selection";
+  const auto many = [&cli, group](const char* name, std::vector<std::string>& values, const char* type,
+                                  const char* text) {
+    cli.add_option(name, values, text)->type_name(type)->allow_extra_args(false)->group(group);
+  };
+  many("-k,--filter", options.filters, "REGEX", "cases whose identifier matches; repeated: all must match");
+  many("--exclude", options.excludes, "REGEX", "drop cases whose identifier matches");
+  many("--op", options.ops, "LIST", "these ops, comma-separated");
+  many("--mode", options.modes, "LIST", "these modes");
+  many("--backend", options.backends, "LIST", "these backends");
+  many("--tag", options.tags, "LIST", "cases with one of these tags");
+  many("--case", options.cases, "ID|DIGEST", "one case, by identifier or the start of its digest");
+  cli.add_option("--failed-in", options.failed_in, "cases that failed or broke in that report.json")
+      ->type_name("PATH")
+      ->group(group);
+  cli.add_option("--sample", options.sample, "N cases chosen by hash, the same everywhere")
+      ->type_name("N")
+      ->group(group);
+  cli.add_option("--shard", options.shard, "I/N: this part of N; auto: from the scheduler's variables; auto/N")
+      ->type_name("I/N")
+      ->group(group);
+}
+
+Selection select(std::vector<plan::Case> cases, const SelectionOptions& options) {
+  Selection selection;
+  filter_by_case(cases, options);
+  filter_by_name(cases, options);
+  filter_by_tags(cases, options);
+  filter_by_fields(cases, options);
+  if (!options.failed_in.empty()) {
+    const std::set<std::string> failed = failures_in(options.failed_in);
+    std::erase_if(cases, [&failed](const Case& c) { return !failed.contains(c.digest.hex()); });
+  }
+  if (!options.sample.empty()) {
+    keep_sample(cases, parse_count(options.sample, "--sample", 1, UINT64_MAX));
+  }
+  if (!options.shard.empty()) {
+    selection.shard = parse_shard(options.shard, [](const char* name) -> std::optional<std::string> {
+      const char* value = std::getenv(name);
+      return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    });
+    keep_shard(cases, selection.shard);
+  }
+  selection.cases = std::move(cases);
+  return selection;
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,43 @@
+// Which cases of a plan run.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plan/case.hpp"
+#include "shard.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace numcheck::app {
+
+/// The selection options, as text.
+struct SelectionOptions {
+  std::vector<std::string> filters;   ///< regular expressions on the identifier; all must match
+  std::vector<std::string> excludes;  ///< none may match
+  std::vector<std::string> ops;
+  std::vector<std::string> modes;
+  std::vector<std::string> backends;
+  std::vector<std::string> tags;
+  std::vector<std::string> cases;  ///< identifiers or prefixes of digests
+  std::string failed_in;           ///< path of a report
+  std::string sample;
+  std::string shard;
+};
+
+void add_selection_options(CLI::App& cli, SelectionOptions& options);
+
+struct Selection {
+  std::vector<plan::Case> cases;  ///< in plan order
+  Shard shard;
+};
+
+/// Applies the options in the order in which they are documented. An empty result is no error here. Throws
+/// core::UsageError on a bad expression, an unknown op, mode, backend or tag, an ambiguous digest, or a --case that
+/// names nothing; core::IoError if the report of --failed-in cannot be read.
+[[nodiscard]] Selection select(std::vector<plan::Case> cases, const SelectionOptions& options);
+
+}  // namespace numcheck::app

@@ -1,0 +1,148 @@
+#include "terminal.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "annotations.hpp"
+#include "core/error.hpp"
+#include "report/text_table.hpp"
+
+namespace numcheck::app {
+namespace {
+
+constexpr std::size_t kDefaultColumns = 100;
+constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+constexpr auto kPlainInterval = std::chrono::seconds(30);
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+ColourChoice parse_colour(std::string_view text) {
+  if (text == "auto") {
+    return ColourChoice::automatic;
+  }
+  if (text == "always") {
+    return ColourChoice::always;
+  }
+  if (text == "never") {
+    return ColourChoice::never;
+  }
+  throw core::UsageError(fmt::format("--color: \"{}\" is none of auto, always, never", text));
+}
+
+ProgressChoice parse_progress(std::string_view text) {
+  if (text == "auto") {
+    return ProgressChoice::automatic;
+  }
+  if (text == "plain") {
+    return ProgressChoice::plain;
+  }
+  if (text == "never") {
+    return ProgressChoice::never;
+  }
+  throw core::UsageError(fmt::format("--progress: \"{}\" is none of auto, plain, never", text));
+}
+
+TerminalFacts read_terminal() {
+  return {.stdout_is_tty = ::isatty(STDOUT_FILENO) == 1,
+          .stderr_is_tty = ::isatty(STDERR_FILENO) == 1,
+          .no_color = !environment("NO_COLOR").empty(),
+          .force_color = !environment("CLICOLOR_FORCE").empty() && environment("CLICOLOR_FORCE") != "0",
+          .dumb = environment("TERM") == "dumb",
+          .github_actions = environment("GITHUB_ACTIONS") == "true",
+          .columns = terminal_columns()};
+}
+
+bool use_colour(ColourChoice choice, const TerminalFacts& facts, bool is_tty) noexcept {
+  if (choice != ColourChoice::automatic) {
+    return choice == ColourChoice::always;
+  }
+  if (facts.no_color) {
+    return false;
+  }
+  return facts.force_color || (is_tty && !facts.dumb);
+}
+
+Terminal::Terminal(const TerminalFacts& facts, ColourChoice colour, ProgressChoice progress)
+    : facts_(facts),
+      colour_out_(use_colour(colour, facts, facts.stdout_is_tty)),
+      colour_err_(use_colour(colour, facts, facts.stderr_is_tty)),
+      redraw_(progress == ProgressChoice::automatic && facts.stderr_is_tty && !facts.dumb),
+      plain_(progress == ProgressChoice::plain || (progress == ProgressChoice::automatic && !redraw_)),
+      last_(Clock::now()) {}
+
+std::size_t Terminal::width() const noexcept {
+  return facts_.columns == 0 ? kDefaultColumns : facts_.columns;
+}
+
+void Terminal::out(std::string_view text) const {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    throw core::IoError("cannot write to standard output");
+  }
+}
+
+void Terminal::err(std::string_view text) {
+  clear_status();
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void Terminal::error(std::string_view text) {
+  err(report::paint("error:", report::Colour::red, colour_err_) + " " + std::string(text) + "\n");
+  if (facts_.github_actions) {
+    err(annotation(text));
+  }
+}
+
+void Terminal::status(std::string_view text) {
+  const auto now = Clock::now();
+  if (redraw_ && (!line_shown_ || now - last_ >= kRedrawInterval)) {
+    const std::string line = "\r\x1b[K" + std::string(text);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    line_shown_ = true;
+    last_ = now;
+  } else if (plain_ && now - last_ >= kPlainInterval) {
+    const std::string line = std::string(text) + "\n";
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    last_ = now;
+  }
+}
+
+void Terminal::clear_status() {
+  if (line_shown_) {
+    std::fputs("\r\x1b[K", stderr);
+    line_shown_ = false;
+  }
+}
+
+std::string progress_line(std::size_t done, std::size_t total, std::size_t failed, std::string_view id,
+                          double elapsed_s, std::size_t width) {
+  const int digits = static_cast<int>(std::to_string(total).size());
+  const std::string head = fmt::format("[{:>{}}/{}] ", done, digits, total);
+  std::string tail = fmt::format("   {} failed", failed);
+  if (done > 0 && done < total) {
+    const double left = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
+    const auto whole = static_cast<long long>(std::ceil(std::min(left, 359999.0)));
+    tail += fmt::format("   {:02}:{:02} left", whole / 60, whole % 60);
+  }
+  const std::size_t used = head.size() + tail.size();
+  const std::size_t room = width > used + 8 ? width - used - 1 : 8;
+  return head + report::cut_middle(id, room) + tail;
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,71 @@
+// Where output goes and how it may look. Data goes to stdout, talk to stderr.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace numcheck::app {
+
+enum class ColourChoice { automatic, always, never };
+enum class ProgressChoice { automatic, plain, never };
+
+/// "auto", "always" or "never"; throws core::UsageError.
+[[nodiscard]] ColourChoice parse_colour(std::string_view text);
+/// "auto", "plain" or "never"; throws core::UsageError.
+[[nodiscard]] ProgressChoice parse_progress(std::string_view text);
+
+/// What the environment and the streams allow, as read at start.
+struct TerminalFacts {
+  bool stdout_is_tty = false;
+  bool stderr_is_tty = false;
+  bool no_color = false;        ///< NO_COLOR is set and not empty (no-color.org)
+  bool force_color = false;     ///< CLICOLOR_FORCE is set and not "0"
+  bool dumb = false;            ///< TERM is "dumb"
+  bool github_actions = false;  ///< GITHUB_ACTIONS is "true"
+  std::size_t columns = 0;      ///< of the terminal; 0 if stdout is none
+};
+
+[[nodiscard]] TerminalFacts read_terminal();
+
+/// --color decides if it is not auto; then NO_COLOR, CLICOLOR_FORCE, TERM=dumb, and whether the stream is a tty.
+[[nodiscard]] bool use_colour(ColourChoice choice, const TerminalFacts& facts, bool is_tty) noexcept;
+
+class Terminal {
+ public:
+  Terminal(const TerminalFacts& facts, ColourChoice colour, ProgressChoice progress);
+
+  [[nodiscard]] bool colour_on_stdout() const noexcept { return colour_out_; }
+  [[nodiscard]] const TerminalFacts& facts() const noexcept { return facts_; }
+  /// Columns for the console view: the terminal's, or 100 where stdout is none.
+  [[nodiscard]] std::size_t width() const noexcept;
+
+  /// Writes to stdout; throws core::IoError if it cannot (a full disk must not look like success).
+  void out(std::string_view text) const;
+  /// Writes to stderr after removing the status line.
+  void err(std::string_view text);
+  /// "error: ...", and under GitHub Actions the same as an annotation.
+  void error(std::string_view text);
+
+  /// One redrawn line on a tty (at most 10 a second), one plain line every 30 s elsewhere, or nothing.
+  void status(std::string_view text);
+  void clear_status();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  TerminalFacts facts_;
+  bool colour_out_ = false;
+  bool colour_err_ = false;
+  bool redraw_ = false;
+  bool plain_ = false;
+  bool line_shown_ = false;
+  Clock::time_point last_;
+};
+
+/// "[ 37/84] gemm/…/bf16   2 failed   00:14 left"; the identifier is cut so that the line fits `width`.
+[[nodiscard]] std::string progress_line(std::size_t done, std::size_t total, std::size_t failed, std::string_view id,
+                                        double elapsed_s, std::size_t width);
+
+}  // namespace numcheck::app

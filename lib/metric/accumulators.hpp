@@ -1,0 +1,112 @@
+// Running sums of the comparison, in a form that the instruction-set kernels share: plain data, no std types.
+// Element i of a segment always goes to lane i % kLanes, so every instruction set gives the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace numcheck::metric {
+
+inline constexpr int kLanes = 8;
+inline constexpr int kSegment = 512;  ///< most elements of one kernel call; a multiple of kLanes
+inline constexpr int kUlpBins = 16;
+inline constexpr int kSpreadBins = 4096;  ///< of z^2: 64 to the octave from 2^-16 to 2^48
+inline constexpr int kWorst = 5;
+
+/// Sums of e = got - y against one reference.
+struct ErrorSums {
+  double e[kLanes], abs_e[kLanes], e2[kLanes], y2[kLanes], ey[kLanes];
+  double max_abs[kLanes];
+  std::int64_t nonzero[kLanes];      ///< e != 0
+  std::int64_t toward_zero[kLanes];  ///< e y < 0
+  double max_rel;                    ///< |e| / |y| over y != 0
+};
+
+/// In units of the output's ulp at y.
+struct UlpSums {
+  double sum[kLanes], max[kLanes];
+  std::int64_t inexact[kLanes];  ///< got != RN(y)
+  std::int64_t zeros[kLanes];    ///< got == 0
+};
+
+/// One foreign predicate: |e| <= limit.
+struct PredicateSums {
+  std::int64_t mismatches[kLanes];
+  double max_excess;  ///< |e| / limit
+};
+
+/// Gates G1 and G2, and the sums of G3.
+struct GateSums {
+  double z2[kLanes], z2_max[kLanes];
+  double aa[kLanes], ab[kLanes], bb[kLanes];  ///< of a = w y e' and b = w y^2
+  double coherence[kLanes];                   ///< sum of b |y| / A
+};
+
+/// Gate G4.
+struct RoundingSums {
+  std::int64_t count[kLanes];
+  double ratio[kLanes], perfect[kLanes], perfect2[kLanes], arith[kLanes];
+  double max_over_half_ulp;
+};
+
+/// The worst elements so far, sorted by descending |e| / B; ties keep the earlier element.
+struct WorstList {
+  double over_bound[kWorst];
+  std::int64_t position[kWorst];  ///< flat index of the element
+  double got[kWorst];
+  double expected[kWorst];
+  int count;
+};
+
+struct Accumulators {
+  ErrorSums arithmetic;
+  ErrorSums total;
+  UlpSums ulps;
+  PredicateSums torch, numpy, te, plan;
+  GateSums gates;
+  RoundingSums rounding;
+  WorstList worst;
+  double plan_over_bound;  ///< smallest limit / B of the plan's own predicate
+};
+
+/// Integer counts; merged by addition in any order.
+struct Histograms {
+  std::uint32_t spread[kSpreadBins];
+  std::uint32_t ulps[kUlpBins];
+};
+
+/// What the kernels need of the output format.
+struct FormatConstants {
+  double fraction_scale;      ///< 2^-m
+  double min_normal;          ///< 2^emin
+  double overflow_threshold;  ///< |y| from here on rounds to infinity; infinity for formats that are clamped
+  double clamped_overflow;    ///< A from which a saturating format hides an overflow; infinity for other formats
+  bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
+};
+
+/// The error model with the output scale multiplied in, and the foreign predicates' constants.
+struct ModelConstants {
+  double scale, scale2;  ///< of A and S2: |output scale| and its square
+  double bound_magnitude, bound_value, bound_absolute;
+  double var_second, var_magnitude, var_value, var_coherent, var_absolute;
+  double lambda_kappa;
+  bool coherent;  ///< |y| / A is needed
+  double torch_rtol, torch_atol, te_rtol, te_atol, plan_rtol, plan_atol;
+  bool have_plan;
+};
+
+/// A run of elements, finite on both sides, padded with zeros to a multiple of kLanes.
+struct SegmentView {
+  const double* got;
+  const double* expected;
+  const double* unrounded;  ///< may be null
+  const float* magnitude;
+  const float* second_moment;
+  double* column_a;  ///< += a of each element; may be null
+  double* column_b;
+  std::int64_t position;          ///< flat index of the first element
+  const std::int64_t* positions;  ///< of each element where they do not follow each other; may be null
+  std::size_t size;
+};
+
+}  // namespace numcheck::metric

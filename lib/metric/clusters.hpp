@@ -1,0 +1,47 @@
+// Sums per row and per column of the weighted slope, for its clustered standard error.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "metric/compare.hpp"
+
+namespace numcheck::metric {
+
+/// Per element a = w y e' and b = w y^2; the slope is s = sum a / sum b, its residuals q = a - s b. Outputs of one row
+/// or column share operands, so their residuals are correlated:
+///
+///   SE^2 = max( R + C - Q, R, C, Q ) / (sum b)^2,   R = sum_rows (sum q)^2, C = sum_columns (sum q)^2, Q = sum q^2
+///
+/// Source: tensor_core_numerics, section 5.4 (two-way clustered variance, Cameron, Gelbach & Miller 2011).
+struct SlopeTotals {
+  double a = 0, b = 0;
+  double aa = 0, ab = 0, bb = 0;
+};
+
+/// Sums of one cluster, as partial sums that are added in their order.
+struct PartialSums {
+  std::vector<double> a, b;  ///< [part][cluster]
+  std::size_t clusters = 0;
+  std::size_t parts = 0;
+
+  void resize(std::size_t part_count, std::size_t cluster_count);
+  /// Sum over clusters of (A - slope B)^2.
+  [[nodiscard]] double squared_residuals(double slope) const;
+};
+
+/// Fewest rows and columns for which a standard error is meaningful.
+inline constexpr std::int64_t kFewestClusters = 8;
+
+/// SE of the slope; infinite if sum b is 0.
+[[nodiscard]] double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope);
+
+/// R and C of a sample: a and b per element, in the sample's order; false in `enough` below 8 rows or columns.
+struct SampleClusters {
+  double rows = 0, columns = 0;
+  bool enough = false;
+};
+[[nodiscard]] SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, const double* a,
+                                            const double* b, double slope);
+
+}  // namespace numcheck::metric

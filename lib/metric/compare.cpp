@@ -1,0 +1,157 @@
+#include "metric/compare.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "metric/merge.hpp"
+#include "metric/pass.hpp"
+#include "metric/setup.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// 0 / 0 is 0: no error against nothing.
+double ratio(double numerator, double denominator) {
+  return numerator == 0 ? 0 : numerator / denominator;
+}
+
+ErrorNorms norms_of(const ErrorSums& sums, std::uint64_t count) {
+  ErrorNorms norms;
+  const auto n = static_cast<double>(count);
+  const double e2 = total_of(sums.e2);
+  const double y2 = total_of(sums.y2);
+  const double ey = total_of(sums.ey);
+  const double got2 = std::max(0.0, y2 + 2 * ey + e2);
+  norms.max_abs = norms.linf = largest_of(sums.max_abs);
+  norms.max_rel = sums.max_rel;
+  norms.l1 = total_of(sums.abs_e);
+  norms.l2 = std::sqrt(e2);
+  norms.nmse = ratio(e2, y2);
+  norms.rel_l2 = std::sqrt(norms.nmse);
+  norms.rms = std::sqrt(ratio(e2, n));
+  norms.mean_signed = ratio(total_of(sums.e), n);
+  norms.sqnr_db = norms.nmse == 0 ? kInfinity : -10 * std::log10(norms.nmse);
+  norms.cosine = y2 == 0 && got2 == 0 ? 1 : ratio(y2 + ey, std::sqrt(y2) * std::sqrt(got2));
+  return norms;
+}
+
+/// Upper edge of the bin that holds the element of rank ceil(0.999 n), as z.
+double quantile999(const PassResult& pass, std::uint64_t count, double z_max) {
+  const auto rank = static_cast<std::uint64_t>(std::ceil(0.999 * static_cast<double>(count)));
+  // Bin 0 also holds the zeros that stand for padding and removed elements.
+  std::uint64_t below = 0;
+  const std::uint64_t neutral = pass.specials.padding + pass.specials.removed;
+  for (int bin = 0; bin < kSpreadBins; ++bin) {
+    below += pass.spread[static_cast<std::size_t>(bin)] - (bin == 0 ? neutral : 0);
+    if (below >= rank) {
+      const auto edge = static_cast<std::uint64_t>(bin + 1 + ((1023 - 16) << 6)) << 46;
+      return bin == kSpreadBins - 1 ? z_max : std::min(z_max, std::sqrt(std::bit_cast<double>(edge)));
+    }
+  }
+  return z_max;
+}
+
+void add_rounding(const RoundingSums& sums, Statistics& out) {
+  out.rounding_elements = total_of(sums.count);
+  out.max_over_half_ulp = sums.max_over_half_ulp;
+  if (out.rounding_elements == 0) {
+    return;
+  }
+  const auto n = static_cast<double>(out.rounding_elements);
+  const double mean = total_of(sums.perfect) / n;
+  out.rounding_ratio = 12 * total_of(sums.ratio) / n;
+  out.rounding_ratio_perfect = 12 * mean;
+  out.rounding_sd = 12 * std::sqrt(std::max(0.0, total_of(sums.perfect2) / n - mean * mean));
+  out.rounding_arith = total_of(sums.arith) / n;
+}
+
+Opinion opinion_of(const PredicateSums& sums, std::uint64_t specials) {
+  return {total_of(sums.mismatches) + specials, specials != 0 ? kInfinity : sums.max_excess};
+}
+
+void add_opinions(const PassResult& pass, Statistics& out) {
+  const SpecialCounts& specials = pass.specials;
+  out.torch_allclose = opinion_of(pass.sums.torch, specials.torch);
+  out.numpy_allclose = opinion_of(pass.sums.numpy, specials.numpy);
+  out.te_compare = opinion_of(pass.sums.te, specials.te);
+}
+
+void add_worst(const WorstList& list, const CompareInput& input, Statistics& out) {
+  for (int i = 0; i < list.count && out.worst.size() < kWorst; ++i) {
+    Worst worst{.index = list.position[i], .got = list.got[i], .expected = list.expected[i]};
+    worst.over_bound = list.over_bound[i];
+    worst.got_bits = bits_at(input, worst.index);
+    worst.ulps = std::abs(worst.got - worst.expected) / core::ulp(worst.expected, input.port->dtype);
+    out.worst.push_back(worst);
+  }
+}
+
+bool is_constant(std::span<const double> values) {
+  return values.size() > 1 &&
+         std::all_of(values.begin(), values.end(), [first = values.front()](double y) { return y == first; });
+}
+
+void add_ulps(const PassResult& pass, Statistics& out) {
+  const UlpSums& sums = pass.sums.ulps;
+  const std::uint64_t neutral = pass.specials.padding + pass.specials.removed;
+  out.ulp_histogram = pass.ulps;
+  out.ulp_histogram[0] -= neutral;
+  out.zeros_got = total_of(sums.zeros) - neutral;
+  out.exact_mismatch = total_of(sums.inexact) + pass.specials.inexact;
+  out.max_ulp = largest_of(sums.max);
+  out.mean_ulp = ratio(total_of(sums.sum), static_cast<double>(out.finite));
+}
+
+void add_gates(const PassResult& pass, Statistics& out) {
+  const GateSums& sums = pass.sums.gates;
+  out.max_over_bound = pass.sums.worst.count == 0 ? 0 : pass.sums.worst.over_bound[0];
+  out.z_rms = std::sqrt(ratio(total_of(sums.z2), static_cast<double>(out.finite)));
+  out.z_max = std::sqrt(largest_of(sums.z2_max));
+  out.z_q999 = quantile999(pass, out.finite, out.z_max);
+  out.slope = pass.slope;
+  out.slope_se = pass.slope_error;
+  out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
+}
+
+}  // namespace
+
+Statistics compare(const CompareInput& input) {
+  validate(input);
+  const Setup setup = make_setup(input);
+  const PassResult pass = run_pass(input, setup);
+  Statistics out;
+  out.elements = compared_elements(input);
+  out.finite = out.elements - pass.specials.removed;
+  out.nonfinite_mismatch = pass.specials.mismatches;
+  out.order_dependent = pass.specials.order_dependent;
+  out.poison = pass.specials.poison;
+  out.expected_constant = is_constant(input.expected);
+  const ErrorSums& errors = pass.sums.arithmetic;
+  out.arithmetic = norms_of(errors, out.finite);
+  out.total = input.unrounded_is_expected ? out.arithmetic
+              : input.unrounded.empty()   ? ErrorNorms{}
+                                          : norms_of(pass.sums.total, out.finite);
+  out.rms_expected = std::sqrt(ratio(total_of(errors.y2), static_cast<double>(out.finite)));
+  out.effective_bits = -std::log2(out.arithmetic.rel_l2 / (0.425 * std::sqrt(2.0)));
+  out.intercept = ratio(out.arithmetic.mean_signed, out.rms_expected);
+  out.toward_zero =
+      ratio(static_cast<double>(total_of(errors.toward_zero)), static_cast<double>(total_of(errors.nonzero)));
+  add_ulps(pass, out);
+  add_gates(pass, out);
+  add_rounding(pass.sums.rounding, out);
+  add_opinions(pass, out);
+  if (input.have_allclose) {
+    out.plan_allclose = opinion_of(pass.sums.plan, pass.specials.plan);
+    out.plan_limit_over_bound = pass.sums.plan_over_bound;
+    out.plan_atol_over_ulp = input.atol / core::ulp(out.rms_expected, input.port->dtype);
+  }
+  add_worst(pass.specials.worst, input, out);
+  add_worst(pass.sums.worst, input, out);
+  return out;
+}
+
+}  // namespace numcheck::metric

@@ -1,0 +1,118 @@
+#include "metric/merge.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "metric/worst_list.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+template <class T>
+void add(T (&into)[kLanes], const T (&from)[kLanes]) {
+  for (int i = 0; i < kLanes; ++i) {
+    into[i] += from[i];
+  }
+}
+
+void raise(double (&into)[kLanes], const double (&from)[kLanes]) {
+  for (int i = 0; i < kLanes; ++i) {
+    into[i] = std::max(into[i], from[i]);
+  }
+}
+
+void merge(ErrorSums& into, const ErrorSums& from) {
+  add(into.e, from.e);
+  add(into.abs_e, from.abs_e);
+  add(into.e2, from.e2);
+  add(into.y2, from.y2);
+  add(into.ey, from.ey);
+  raise(into.max_abs, from.max_abs);
+  add(into.nonzero, from.nonzero);
+  add(into.toward_zero, from.toward_zero);
+  into.max_rel = std::max(into.max_rel, from.max_rel);
+}
+
+void merge(UlpSums& into, const UlpSums& from) {
+  add(into.sum, from.sum);
+  raise(into.max, from.max);
+  add(into.inexact, from.inexact);
+  add(into.zeros, from.zeros);
+}
+
+void merge(PredicateSums& into, const PredicateSums& from) {
+  add(into.mismatches, from.mismatches);
+  into.max_excess = std::max(into.max_excess, from.max_excess);
+}
+
+void merge(GateSums& into, const GateSums& from) {
+  add(into.z2, from.z2);
+  raise(into.z2_max, from.z2_max);
+  add(into.aa, from.aa);
+  add(into.ab, from.ab);
+  add(into.bb, from.bb);
+  add(into.coherence, from.coherence);
+}
+
+void merge(RoundingSums& into, const RoundingSums& from) {
+  add(into.count, from.count);
+  add(into.ratio, from.ratio);
+  add(into.perfect, from.perfect);
+  add(into.perfect2, from.perfect2);
+  add(into.arith, from.arith);
+  into.max_over_half_ulp = std::max(into.max_over_half_ulp, from.max_over_half_ulp);
+}
+
+void merge(WorstList& into, const WorstList& from) {
+  for (int i = 0; i < from.count; ++i) {
+    insert_worst(into, from.over_bound[i], from.position[i], from.got[i], from.expected[i]);
+  }
+}
+
+}  // namespace
+
+void merge(Accumulators& into, const Accumulators& from) {
+  merge(into.arithmetic, from.arithmetic);
+  merge(into.total, from.total);
+  merge(into.ulps, from.ulps);
+  merge(into.torch, from.torch);
+  merge(into.numpy, from.numpy);
+  merge(into.te, from.te);
+  merge(into.plan, from.plan);
+  merge(into.gates, from.gates);
+  merge(into.rounding, from.rounding);
+  merge(into.worst, from.worst);
+  into.plan_over_bound = std::min(into.plan_over_bound, from.plan_over_bound);
+}
+
+void merge(SpecialCounts& into, const SpecialCounts& from) {
+  into.padding += from.padding;
+  into.removed += from.removed;
+  into.mismatches += from.mismatches;
+  into.order_dependent += from.order_dependent;
+  into.poison += from.poison;
+  into.inexact += from.inexact;
+  into.torch += from.torch;
+  into.numpy += from.numpy;
+  into.te += from.te;
+  into.plan += from.plan;
+  merge(into.worst, from.worst);
+}
+
+double total_of(const double (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+std::uint64_t total_of(const std::int64_t (&lanes)[kLanes]) {
+  std::uint64_t total = 0;
+  for (const std::int64_t lane : lanes) {
+    total += static_cast<std::uint64_t>(lane);
+  }
+  return total;
+}
+
+double largest_of(const double (&lanes)[kLanes]) {
+  return *std::max_element(std::begin(lanes), std::end(lanes));
+}
+
+}  // namespace numcheck::metric

@@ -1,0 +1,188 @@
+#include "metric/pass.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "metric/grid.hpp"
+#include "metric/kernels.hpp"
+#include "metric/merge.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+constexpr std::size_t kFlatChunk = std::size_t{1} << 16;
+
+/// Sums of one task of the grid.
+struct TaskSums {
+  Accumulators sums{};
+  SpecialCounts specials;
+  double a = 0, b = 0;
+
+  TaskSums() { sums.plan_over_bound = std::numeric_limits<double>::infinity(); }
+};
+
+/// What a task works with.
+struct Worker {
+  const CompareInput& input;
+  const Setup& setup;
+  const Kernels& kernels;
+  TaskSums& task;
+  SegmentReader reader{input, setup, kernels};
+  Histograms histograms{};
+
+  /// One segment through all kernels; `column_a` and `column_b` have room for a padded segment, or are null.
+  RowSums add(std::int64_t first, std::size_t count, double* column_a, double* column_b) {
+    SegmentView view = reader.read(first, count);
+    view.column_a = column_a;
+    view.column_b = column_b;
+    Accumulators& sums = task.sums;
+    kernels.norms(view.got, view.expected, view.size, sums.arithmetic);
+    if (view.unrounded != nullptr) {
+      kernels.norms(view.got, view.unrounded, view.size, sums.total);
+    }
+    kernels.ulps(view, setup.format, sums.ulps, histograms);
+    kernels.opinions(view, setup.format, setup.model, sums);
+    const RowSums row = kernels.gates(view, setup.format, setup.model, sums, histograms);
+    task.a += row.a;
+    task.b += row.b;
+    return row;
+  }
+};
+
+/// The pass over one output, in one of three layouts.
+class Pass {
+ public:
+  Pass(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup), kernels_(kernels()) {}
+
+  PassResult run() {
+    const bool sampled = input_.sample != nullptr && !input_.sample->all();
+    const op::Port& port = *input_.port;
+    if (sampled) {
+      run_sampled();
+    } else if (port.rows >= kFewestClusters && port.cols >= kFewestClusters) {
+      run_tiles();
+    } else {
+      run_flat(static_cast<std::size_t>(port.elements()), nullptr, nullptr);
+      finish(0, 0, false);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void collect(Worker& worker) {
+    worker.task.specials = worker.reader.specials();
+    const std::scoped_lock lock(mutex_);
+    for (int i = 0; i < kSpreadBins; ++i) {
+      result_.spread[i] += worker.histograms.spread[i];
+    }
+    for (int i = 0; i < kUlpBins; ++i) {
+      result_.ulps[i] += worker.histograms.ulps[i];
+    }
+  }
+
+  void merge_tasks() {
+    result_.sums.plan_over_bound = std::numeric_limits<double>::infinity();
+    for (const TaskSums& task : tasks_) {
+      merge(result_.sums, task.sums);
+      merge(result_.specials, task.specials);
+      result_.slope_totals.a += task.a;
+      result_.slope_totals.b += task.b;
+    }
+    const GateSums& gates = result_.sums.gates;
+    result_.slope_totals.aa = total_of(gates.aa);
+    result_.slope_totals.ab = total_of(gates.ab);
+    result_.slope_totals.bb = total_of(gates.bb);
+    result_.slope = result_.slope_totals.b > 0 ? result_.slope_totals.a / result_.slope_totals.b : 0;
+  }
+
+  void finish(double rows, double columns, bool enough) {
+    result_.slope_error = enough ? clustered_error(result_.slope_totals, rows, columns, result_.slope)
+                                 : std::numeric_limits<double>::infinity();
+  }
+
+  /// Elements in their order, without regard to rows; a and b per element go to the arrays unless they are null.
+  void run_flat(std::size_t count, double* a, double* b) {
+    tasks_.resize((count + kFlatChunk - 1) / kFlatChunk);
+    core::parallel_chunks(count, kFlatChunk, [&](std::size_t index, std::size_t begin, std::size_t end) {
+      const auto worker = std::make_unique<Worker>(Worker{input_, setup_, kernels_, tasks_[index]});
+      for (std::size_t at = begin; at < end; at += kSegment) {
+        worker->add(static_cast<std::int64_t>(at), std::min<std::size_t>(kSegment, end - at),
+                    a == nullptr ? nullptr : a + at, b == nullptr ? nullptr : b + at);
+      }
+      collect(*worker);
+    });
+    merge_tasks();
+  }
+
+  void run_sampled() {
+    const std::size_t count = input_.sample->indices.size();
+    std::vector<double> a(count + kLanes);
+    std::vector<double> b(count + kLanes);
+    run_flat(count, a.data(), b.data());
+    const SampleClusters clusters = cluster_sample(*input_.sample, *input_.port, a.data(), b.data(), result_.slope);
+    finish(clusters.rows, clusters.columns, clusters.enough);
+  }
+
+  void run_tile(Worker& worker, const Tile& tile) {
+    const op::Port& port = *input_.port;
+    std::vector<double> column_a(Grid::kTileColumns + kLanes, 0.0);
+    std::vector<double> column_b(Grid::kTileColumns + kLanes, 0.0);
+    for (std::int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+      const std::int64_t row = tile.batch * port.rows + r;
+      RowSums sums{};
+      for (std::int64_t c = tile.column_begin; c < tile.column_end; c += kSegment) {
+        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kSegment, tile.column_end - c));
+        const std::int64_t offset = c - tile.column_begin;
+        const RowSums part = worker.add(row * port.cols + c, count, column_a.data() + offset, column_b.data() + offset);
+        sums.a += part.a;
+        sums.b += part.b;
+      }
+      const std::size_t at =
+          static_cast<std::size_t>(tile.column_block) * rows_.clusters + static_cast<std::size_t>(row);
+      rows_.a[at] = sums.a;
+      rows_.b[at] = sums.b;
+    }
+    const auto width = tile.column_end - tile.column_begin;
+    const std::size_t at = static_cast<std::size_t>(tile.row_block) * columns_.clusters +
+                           static_cast<std::size_t>(tile.batch * port.cols + tile.column_begin);
+    std::copy_n(column_a.begin(), width, columns_.a.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy_n(column_b.begin(), width, columns_.b.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  void run_tiles() {
+    const op::Port& port = *input_.port;
+    const Grid grid(port);
+    rows_.resize(static_cast<std::size_t>(grid.column_blocks()), static_cast<std::size_t>(port.batch * port.rows));
+    columns_.resize(static_cast<std::size_t>(grid.row_blocks()), static_cast<std::size_t>(port.batch * port.cols));
+    tasks_.resize(grid.tasks());
+    core::parallel_for(grid.tasks(), [&](std::size_t index) {
+      const auto worker = std::make_unique<Worker>(Worker{input_, setup_, kernels_, tasks_[index]});
+      for (std::int64_t t = grid.first_tile(index); t < grid.last_tile(index); ++t) {
+        run_tile(*worker, grid.tile(t));
+      }
+      collect(*worker);
+    });
+    merge_tasks();
+    finish(rows_.squared_residuals(result_.slope), columns_.squared_residuals(result_.slope), true);
+  }
+
+  const CompareInput& input_;
+  const Setup& setup_;
+  const Kernels& kernels_;
+  std::vector<TaskSums> tasks_;
+  PartialSums rows_, columns_;
+  std::mutex mutex_;
+  PassResult result_;
+};
+
+}  // namespace
+
+PassResult run_pass(const CompareInput& input, const Setup& setup) {
+  return Pass(input, setup).run();
+}
+
+}  // namespace numcheck::metric

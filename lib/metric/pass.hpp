@@ -1,0 +1,28 @@
+// The parallel pass: a fixed grid of tiles, each with sums of its own, merged in grid order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "metric/accumulators.hpp"
+#include "metric/clusters.hpp"
+#include "metric/compare.hpp"
+#include "metric/reader.hpp"
+#include "metric/setup.hpp"
+
+namespace numcheck::metric {
+
+/// Everything that one pass over the elements leaves behind.
+struct PassResult {
+  Accumulators sums{};
+  SpecialCounts specials;
+  std::array<std::uint64_t, kSpreadBins> spread{};
+  std::array<std::uint64_t, kUlpBins> ulps{};
+  SlopeTotals slope_totals;
+  double slope = 0;
+  double slope_error = 0;  ///< infinite below 8 x 8 outputs
+};
+
+[[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup);
+
+}  // namespace numcheck::metric

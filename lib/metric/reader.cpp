@@ -1,0 +1,208 @@
+#include "metric/reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/codec.hpp"
+#include "metric/worst_list.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+/// Byte offset of an element, by flat logical index.
+std::size_t byte_offset(const op::Port& port, std::int64_t index) {
+  const std::int64_t row = index / port.cols;
+  const std::int64_t element =
+      (row / port.rows) * port.batch_stride + (row % port.rows) * port.ld + (index - row * port.cols);
+  return static_cast<std::size_t>(port.offset_bytes + element * core::dtype_info(port.dtype).storage_bytes);
+}
+
+double infinite(double sign) {
+  return std::copysign(std::numeric_limits<double>::infinity(), sign);
+}
+
+}  // namespace
+
+std::uint64_t bits_at(const CompareInput& input, std::int64_t flat_index) {
+  const auto bytes = static_cast<std::size_t>(core::dtype_info(input.port->dtype).storage_bytes);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, input.got.data() + byte_offset(*input.port, flat_index), bytes);
+  return bits;
+}
+
+std::int64_t SegmentReader::flat_index(std::int64_t element) const {
+  return input_.sample != nullptr && !input_.sample->all() ? input_.sample->indices[static_cast<std::size_t>(element)]
+                                                           : element;
+}
+
+void SegmentReader::decode(std::int64_t first, std::size_t count) {
+  const op::Port& port = *input_.port;
+  const auto bytes = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const std::span<double> out(got_.data(), count);
+  if (input_.sample != nullptr && !input_.sample->all()) {
+    std::array<std::byte, kSegment * sizeof(float)> gathered;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t index = flat_index(first + static_cast<std::int64_t>(i));
+      std::memcpy(gathered.data() + i * bytes, input_.got.data() + byte_offset(port, index), bytes);
+    }
+    core::decode(std::span<const std::byte>(gathered).first(count * bytes), port.dtype, out);
+    return;
+  }
+  const bool dense = port.is_dense();
+  for (std::size_t done = 0; done < count;) {
+    const std::int64_t index = first + static_cast<std::int64_t>(done);
+    const auto left_in_row = static_cast<std::size_t>(port.cols - index % port.cols);
+    const std::size_t run = dense ? count : std::min(count - done, left_in_row);
+    core::decode(input_.got.subspan(byte_offset(port, index), run * bytes), port.dtype, out.subspan(done, run));
+    done += run;
+  }
+}
+
+void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padded) {
+  const auto begin = static_cast<std::size_t>(first);
+  const auto scaled = [this](double y) { return std::clamp(y * setup_.output_scale, -setup_.clamp, setup_.clamp); };
+  for (std::size_t i = 0; i < count; ++i) {
+    expected_[i] = scaled(input_.expected[begin + i]);
+    magnitude_[i] = input_.magnitude.empty() ? 0 : input_.magnitude[begin + i];
+    second_moment_[i] = input_.magnitude.empty() ? 0 : input_.second_moment[begin + i];
+  }
+  if (!input_.unrounded.empty()) {
+    std::transform(input_.unrounded.begin() + first,
+                   input_.unrounded.begin() + first + static_cast<std::int64_t>(count), unrounded_.begin(), scaled);
+  }
+  std::fill(got_.begin() + count, got_.begin() + padded, 0.0);
+  std::fill(expected_.begin() + count, expected_.begin() + padded, 0.0);
+  std::fill(unrounded_.begin() + count, unrounded_.begin() + padded, 0.0);
+  std::fill(magnitude_.begin() + count, magnitude_.begin() + padded, 0.0F);
+  std::fill(second_moment_.begin() + count, second_moment_.begin() + padded, 0.0F);
+}
+
+SegmentView SegmentReader::read(std::int64_t first, std::size_t count) {
+  const std::size_t padded = (count + kLanes - 1) / kLanes * kLanes;
+  decode(first, count);
+  const bool total = !input_.unrounded.empty();
+  SegmentView view{};
+  view.got = got_.data();
+  view.size = padded;
+  view.position = first;
+  if (input_.sample != nullptr && !input_.sample->all()) {
+    view.positions = input_.sample->indices.data() + first;
+  }
+  const auto use_copies = [&] {
+    view.expected = expected_.data();
+    view.magnitude = magnitude_.data();
+    view.second_moment = second_moment_.data();
+    view.unrounded = total ? unrounded_.data() : nullptr;
+  };
+  const bool as_is =
+      padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !input_.magnitude.empty();
+  if (as_is) {
+    view.expected = input_.expected.data() + first;
+    view.magnitude = input_.magnitude.data() + first;
+    view.second_moment = input_.second_moment.data() + first;
+    view.unrounded = total ? input_.unrounded.data() + first : nullptr;
+  } else {
+    copy(first, count, padded);
+    use_copies();
+    specials_.padding += padded - count;
+  }
+  if (kernels_.is_special(view, setup_.format)) {
+    if (as_is) {
+      copy(first, count, padded);
+      use_copies();
+    }
+    remove_specials(first, count);
+  }
+  return view;
+}
+
+SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {
+  const bool dropped = setup_.nan_may_become_zero && got == 0;
+  return std::isnan(got) || dropped ? Finding::agrees : Finding::mismatch;
+}
+
+/// y is infinite by itself: an operand was.
+SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) const {
+  if (std::isnan(got)) {
+    return setup_.overflow_possible ? Finding::order_dependent : Finding::mismatch;
+  }
+  const double expected = std::isinf(setup_.clamp) ? y : std::copysign(setup_.clamp, y);
+  return got == expected ? Finding::agrees : Finding::mismatch;
+}
+
+SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
+  const double got = got_[i];
+  const double y = expected_[i];
+  const double a = static_cast<double>(magnitude_[i]);
+  if (std::isnan(y)) {
+    return classify_nan_expected(got);
+  }
+  const bool may_overflow = a >= setup_.overflow_magnitude &&
+                            (std::isfinite(a) || setup_.overflow_possible || setup_.overflow_magnitude == 0);
+  const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
+  if (std::isinf(y)) {
+    return classify_infinite(got, y);
+  }
+  const ModelConstants& model = setup_.model;
+  const double threshold = setup_.format.overflow_threshold;
+  double bound = model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
+  bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
+  if (std::abs(y) >= threshold) {
+    const bool near = std::abs(y) - bound < threshold && std::isfinite(got);
+    return got == infinite(y) || near ? Finding::agrees : otherwise;
+  }
+  if (std::isfinite(got)) {
+    // Where the format saturates, an overflow comes out as the largest number.
+    if (may_overflow && std::isfinite(setup_.clamp)) {
+      return Finding::order_dependent;
+    }
+    // A NaN yardstick with a finite y: an infinite pre-activation that the epilogue turned into a number.
+    return std::isnan(a) || std::isnan(second_moment_[i]) ? Finding::agrees : Finding::regular;
+  }
+  if (std::isnan(got)) {
+    return std::isnan(a) && setup_.nan_may_become_zero ? Finding::agrees : otherwise;
+  }
+  const bool near = std::isfinite(threshold) && std::abs(y) + bound >= threshold;
+  return near && std::signbit(got) == std::signbit(y) ? Finding::agrees : otherwise;
+}
+
+void SegmentReader::count_opinions(double got, double y, bool agrees) {
+  const double rounded = std::abs(y) >= setup_.format.overflow_threshold ? infinite(y) : y;
+  const bool both_nan = std::isnan(got) && std::isnan(rounded);
+  const bool equal = got == rounded;
+  specials_.torch += equal ? 0 : 1;
+  specials_.plan += equal ? 0 : 1;
+  specials_.numpy += equal || both_nan ? 0 : 1;
+  // compareResults: comparisons with NaN are false, so only an infinite result against a finite reference mismatches.
+  specials_.te += std::isinf(got) && std::isfinite(rounded) ? 1 : 0;
+  specials_.inexact += equal || both_nan || agrees ? 0 : 1;
+}
+
+void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Finding finding = classify(i);
+    if (finding == Finding::regular) {
+      if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
+        unrounded_[i] = got_[i];  // no total error where the unrounded inputs overflow
+      }
+      continue;
+    }
+    const std::int64_t index = flat_index(first + static_cast<std::int64_t>(i));
+    ++specials_.removed;
+    specials_.order_dependent += finding == Finding::order_dependent ? 1 : 0;
+    if (std::isnan(got_[i]) && !std::isnan(expected_[i]) && bits_at(input_, index) == setup_.poison_bits) {
+      ++specials_.poison;
+    }
+    count_opinions(got_[i], expected_[i], finding == Finding::agrees);
+    if (finding == Finding::mismatch) {
+      ++specials_.mismatches;
+      insert_worst(specials_.worst, std::numeric_limits<double>::infinity(), index, got_[i], expected_[i]);
+    }
+    got_[i] = expected_[i] = unrounded_[i] = 0;
+    magnitude_[i] = second_moment_[i] = 0;
+  }
+}
+
+}  // namespace numcheck::metric

@@ -1,0 +1,62 @@
+// From the caller's arrays to segments that the kernels can take: decoded, scaled, padded, finite on both sides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "metric/accumulators.hpp"
+#include "metric/compare.hpp"
+#include "metric/kernels.hpp"
+#include "metric/setup.hpp"
+
+namespace numcheck::metric {
+
+/// Elements that are not compared numerically, and padding.
+struct SpecialCounts {
+  std::uint64_t padding = 0;  ///< zeros appended to segments
+  std::uint64_t removed = 0;  ///< elements replaced by zeros because one side is not finite
+  std::uint64_t mismatches = 0;
+  std::uint64_t order_dependent = 0;
+  std::uint64_t poison = 0;
+  std::uint64_t inexact = 0;  ///< removed elements that differ from RN(y)
+  std::uint64_t torch = 0, numpy = 0, te = 0, plan = 0;
+  WorstList worst{};
+};
+
+class SegmentReader {
+ public:
+  SegmentReader(const CompareInput& input, const Setup& setup, const Kernels& kernels)
+      : input_(input), setup_(setup), kernels_(kernels) {}
+
+  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view lives until the next read.
+  [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count);
+
+  [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }
+
+ private:
+  enum class Finding { regular, agrees, order_dependent, mismatch };
+
+  void decode(std::int64_t first, std::size_t count);
+  void copy(std::int64_t first, std::size_t count, std::size_t padded);
+  void remove_specials(std::int64_t first, std::size_t count);
+  [[nodiscard]] Finding classify(std::size_t i) const;
+  [[nodiscard]] Finding classify_nan_expected(double got) const;
+  [[nodiscard]] Finding classify_infinite(double got, double y) const;
+  void count_opinions(double got, double y, bool agrees);
+  [[nodiscard]] std::int64_t flat_index(std::int64_t element) const;
+
+  const CompareInput& input_;
+  const Setup& setup_;
+  const Kernels& kernels_;
+  SpecialCounts specials_;
+  alignas(64) std::array<double, kSegment> got_;
+  alignas(64) std::array<double, kSegment> expected_;
+  alignas(64) std::array<double, kSegment> unrounded_;
+  alignas(64) std::array<float, kSegment> magnitude_;
+  alignas(64) std::array<float, kSegment> second_moment_;
+};
+
+/// Bit pattern of an element of the output, by flat logical index.
+[[nodiscard]] std::uint64_t bits_at(const CompareInput& input, std::int64_t flat_index);
+
+}  // namespace numcheck::metric

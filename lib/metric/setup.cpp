@@ -1,0 +1,122 @@
+#include "metric/setup.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+using core::Dtype;
+
+/// rtol and atol of two tools for one format.
+struct ForeignTolerance {
+  double torch_rtol, torch_atol, te_rtol, te_atol;
+};
+
+/// PyTorch: torch/testing/_comparison.py, default_tolerances (a format without a row is compared exactly).
+/// TransformerEngine: tests/cpp/test_common.cu, getTolerances.
+ForeignTolerance foreign_tolerance(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::fp16:
+      return {1e-3, 1e-5, 1e-3, 1e-5};
+    case Dtype::bf16:
+      return {1.6e-2, 1e-5, 1e-2, 1e-5};
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+      return {0, 0, 1e-2, 1e-2};
+    case Dtype::fp64:
+      return {1e-7, 1e-7, 5e-6, 1e-6};
+    default:
+      return {1.3e-6, 1e-5, 5e-6, 1e-6};
+  }
+}
+
+FormatConstants format_constants(const core::DtypeInfo& info) {
+  FormatConstants format{};
+  format.fraction_scale = std::ldexp(1.0, -info.fraction_bits);
+  format.min_normal = std::ldexp(1.0, info.emin);
+  format.narrow = info.storage_bytes < 4;
+  format.overflow_threshold = info.storage_bytes == 1 ? std::numeric_limits<double>::infinity()
+                                                      : info.max_finite + core::ulp(info.max_finite, info.dtype) / 2;
+  return format;
+}
+
+void check(bool ok, const char* what) {
+  if (!ok) {
+    throw core::InternalError(std::string("compare: ") + what);
+  }
+}
+
+}  // namespace
+
+double lambda_of(std::uint64_t elements) {
+  constexpr double kFalseAlarms = 1e-6;
+  return std::sqrt(2 * std::log(2 * static_cast<double>(elements == 0 ? 1 : elements) / kFalseAlarms));
+}
+
+std::uint64_t compared_elements(const CompareInput& input) {
+  return input.sample != nullptr && !input.sample->all() ? input.sample->indices.size()
+                                                         : static_cast<std::uint64_t>(input.port->elements());
+}
+
+void validate(const CompareInput& input) {
+  check(input.port != nullptr && input.model != nullptr, "port and model are required");
+  const Dtype dtype = input.port->dtype;
+  check(dtype == Dtype::fp32 || dtype == Dtype::bf16 || dtype == Dtype::fp16 || dtype == Dtype::fp8_e4m3 ||
+            dtype == Dtype::fp8_e5m2,
+        "outputs are fp32, bf16, fp16, fp8_e4m3 or fp8_e5m2");
+  const std::uint64_t count = compared_elements(input);
+  check(input.got.size() >= input.port->extent_bytes(), "the output buffer is shorter than the port");
+  check(input.expected.size() == count, "expected values do not fit the output");
+  check(input.unrounded.empty() || input.unrounded.size() == count, "unrounded values do not fit the output");
+  check(input.magnitude.size() == input.second_moment.size() &&
+            (input.magnitude.empty() || input.magnitude.size() == count),
+        "yardsticks do not fit the output");
+  if (count != 0 && input.sample != nullptr && !input.sample->all()) {
+    const auto& indices = input.sample->indices;
+    check(indices.front() >= 0 && indices.back() < input.port->elements(), "the sample lies outside the output");
+  }
+}
+
+Setup make_setup(const CompareInput& input) {
+  const core::DtypeInfo& info = core::dtype_info(input.port->dtype);
+  const tolerance::ErrorModel& given = *input.model;
+  const ForeignTolerance foreign = foreign_tolerance(info.dtype);
+  const double scale = std::abs(given.output_scale);
+  Setup setup;
+  setup.format = format_constants(info);
+  setup.output_scale = given.output_scale;
+  setup.clamp = info.storage_bytes == 1 ? info.max_finite : std::numeric_limits<double>::infinity();
+  setup.poison_bits = (std::uint64_t{1} << (8 * info.storage_bytes)) - 1;
+  setup.overflow_magnitude = given.overflow_magnitude;
+  setup.overflow_possible = given.overflow_possible;
+  setup.nan_may_become_zero = given.nan_may_become_zero;
+  setup.format.clamped_overflow =
+      std::isfinite(setup.clamp) ? setup.overflow_magnitude : std::numeric_limits<double>::infinity();
+  ModelConstants& model = setup.model;
+  model.scale = scale;
+  model.scale2 = scale * scale;
+  model.bound_magnitude = given.bound_magnitude;
+  model.bound_value = given.bound_value;
+  model.bound_absolute = given.bound_absolute * scale;
+  model.var_second = given.var_second;
+  model.var_magnitude = given.var_magnitude;
+  model.var_value = given.var_value;
+  model.var_coherent = given.var_coherent;
+  model.var_absolute = given.var_absolute * scale * scale;
+  model.coherent = given.var_coherent != 0 || given.slope_coherent != 0;
+  model.lambda_kappa = lambda_of(compared_elements(input)) * given.kappa;
+  model.torch_rtol = foreign.torch_rtol;
+  model.torch_atol = foreign.torch_atol;
+  model.te_rtol = foreign.te_rtol;
+  model.te_atol = foreign.te_atol;
+  model.plan_rtol = input.rtol;
+  model.plan_atol = input.atol;
+  model.have_plan = input.have_allclose;
+  return setup;
+}
+
+}  // namespace numcheck::metric

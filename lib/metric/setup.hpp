@@ -1,0 +1,34 @@
+// Constants of one comparison: output format, error model and foreign tolerances as the kernels take them.
+#pragma once
+
+#include <cstdint>
+
+#include "metric/accumulators.hpp"
+#include "metric/compare.hpp"
+
+namespace numcheck::metric {
+
+struct Setup {
+  FormatConstants format{};
+  ModelConstants model{};
+  double output_scale = 1;  ///< y and unrounded y are multiplied by it
+  double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
+  std::uint64_t poison_bits = 0;
+  double overflow_magnitude = 0;  ///< of A, unscaled; see tolerance::ErrorModel
+  bool overflow_possible = false;
+  bool nan_may_become_zero = false;
+};
+
+/// lambda(N) = sqrt(2 ln(2 N / 1e-6)): a normal variable exceeds it once in 10^6 comparisons of N elements.
+/// Source: tensor_core_numerics, section 5.2.
+[[nodiscard]] double lambda_of(std::uint64_t elements);
+
+/// Throws core::InternalError where the spans do not fit the port or the sample.
+void validate(const CompareInput& input);
+
+[[nodiscard]] Setup make_setup(const CompareInput& input);
+
+/// Number of elements that are compared: the port's, or the sample's.
+[[nodiscard]] std::uint64_t compared_elements(const CompareInput& input);
+
+}  // namespace numcheck::metric

@@ -1,0 +1,21 @@
+// Which precision class a request is expected to get under NVIDIA_TF32_OVERRIDE; source: configs/tf32_classes.json.
+#pragma once
+
+#include <string_view>
+
+#include "op/mode.hpp"
+#include "tolerance/error_model.hpp"
+
+namespace numcheck::model {
+
+/// Class of the operands expected for a mode. `override_value` is the value of NVIDIA_TF32_OVERRIDE, empty if unset.
+/// Exactly "0" forbids and exactly "1" forces TF32; every other value behaves as unset (measured for cuBLASLt 13.1 and
+/// cuDNN 9.19). Modes whose operands are not FP32 are `native`.
+[[nodiscard]] tolerance::PrecisionClass expected_class(const op::Mode& mode, std::string_view override_value);
+
+/// True if a run whose operands were observed in class `observed` honours a request for which `expected` is expected:
+/// the same class, or one that the table lists as acceptable in its place: FP32 where TF32 was expected, because every
+/// such request only permits TF32 (one of eight cuBLASLt algorithms for FAST_TF32 at 512^3 is plain FP32).
+[[nodiscard]] bool acceptable_class(tolerance::PrecisionClass expected, tolerance::PrecisionClass observed);
+
+}  // namespace numcheck::model

@@ -1,0 +1,216 @@
+#include "model/product.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/dtype.hpp"
+#include "core/error.hpp"
+#include "core/isa.hpp"
+#include "core/parallel.hpp"
+#include "model/product_kernels.hpp"
+
+namespace numcheck::model {
+namespace {
+
+constexpr std::int64_t kTileRows = 32;
+constexpr std::int64_t kTileColumns = kFmaColumns;
+constexpr std::int64_t kPiece = 256;  ///< products packed at a time: panels of a tile stay in the second-level cache
+static_assert(kTileColumns % kFusedColumns == 0);
+
+const ProductKernels& kernels() noexcept {
+#if defined(__x86_64__)
+  switch (core::active_isa()) {
+    case core::Isa::avx512:
+      return avx512::product_kernels();
+    case core::Isa::avx2:
+      return avx2::product_kernels();
+    case core::Isa::baseline:
+      break;
+  }
+#endif
+  return baseline::product_kernels();
+}
+
+KernelRounding kernel_rounding(Rounding rho) {
+  switch (rho) {
+    case Rounding::rz_fp32:
+      return KernelRounding::rz_fp32;
+    case Rounding::rz_e8m13:
+      return KernelRounding::rz_e8m13;
+    case Rounding::rne_fp16:
+      return KernelRounding::rne_fp16;
+  }
+  throw core::InternalError("unknown rounding of a step");
+}
+
+bool all_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
+}
+
+StepParameters step_parameters(const Schedule& schedule, const ProductOperands& operands) {
+  StepParameters p;
+  p.L = schedule.step.L;
+  p.F = schedule.step.F;
+  p.rounding = kernel_rounding(schedule.step.rho);
+  p.e_zero = schedule.step.e_zero;
+  p.accumulator_emin = core::dtype_info(accumulator_dtype(schedule.step.rho)).emin;
+  p.specials = !all_finite(operands.a) || !all_finite(operands.b);
+  return p;
+}
+
+/// Sums of a tile, one row after the other.
+using TileSums = std::array<float, kTileRows * kTileColumns>;
+
+/// One tile of the result.
+class Tile {
+ public:
+  Tile(const Schedule& schedule, const StepParameters& step, const ProductOperands& operands, std::int64_t row,
+       std::int64_t column)
+      : schedule_(schedule),
+        step_(step),
+        operands_(operands),
+        row_(row),
+        column_(column),
+        rows_(std::min(kTileRows, operands.m - row)),
+        columns_(std::min(kTileColumns, operands.n - column)) {
+    panel_f_ = core::Buffer<float>(kPiece * kTileColumns);
+    if (schedule.chain == Schedule::Chain::fused) {
+      a_value_ = core::Buffer<double>(kTileRows * kPiece);
+      a_exponent_ = core::Buffer<std::int32_t>(kTileRows * kPiece);
+      b_value_ = core::Buffer<double>(kPiece * kFusedColumns);
+      b_exponent_ = core::Buffer<std::int32_t>(kPiece * kFusedColumns);
+    }
+  }
+
+  void run(std::span<float> acc) {
+    TileSums total{};
+    bool first = true;
+    for (const KRange& slice : slices_of(schedule_, operands_.k)) {
+      const TileSums& partial = slice_sums(slice);
+      accumulate(total, partial, first);
+      first = false;
+      if (!schedule_.reduces_slices) {
+        break;
+      }
+    }
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const float* from = total.data() + r * kTileColumns;
+      std::copy(from, from + columns_, acc.data() + (row_ + r) * operands_.n + column_);
+    }
+  }
+
+ private:
+  static void accumulate(TileSums& sum, const TileSums& part, bool first) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = first ? part[i] : sum[i] + part[i];
+    }
+  }
+
+  const TileSums& slice_sums(const KRange& slice) {
+    const std::int64_t interval = schedule_.promotion_interval;
+    const std::int64_t length = interval == 0 ? slice.end - slice.begin : interval;
+    for (std::int64_t begin = slice.begin; begin < slice.end; begin += length) {
+      segment_sums({begin, std::min(begin + length, slice.end)});
+      accumulate(slice_, chain_, begin == slice.begin);
+    }
+    return slice_;
+  }
+
+  void segment_sums(const KRange& segment) {
+    chain_.fill(0);
+    const std::int64_t step = schedule_.chain == Schedule::Chain::fused ? step_.L : 1;
+    const std::int64_t piece = kPiece / step * step;
+    for (std::int64_t begin = segment.begin; begin < segment.end; begin += piece) {
+      const std::int64_t count = std::min(piece, segment.end - begin);
+      schedule_.chain == Schedule::Chain::fma ? multiply_add(begin, count) : fuse(begin, count);
+    }
+  }
+
+  /// Copies `width` columns of B from `column` on into a panel, zeros beyond the edge of the matrix.
+  void copy_panel(std::int64_t begin, std::int64_t count, std::int64_t column, std::int64_t width) {
+    const std::int64_t present = std::clamp<std::int64_t>(operands_.n - column, 0, width);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const float* from = operands_.b.data() + (begin + t) * operands_.n + column;
+      float* to = panel_f_.data() + t * width;
+      std::copy(from, from + present, to);
+      std::fill(to + present, to + width, 0.0F);
+    }
+  }
+
+  void multiply_add(std::int64_t begin, std::int64_t count) {
+    copy_panel(begin, count, column_, kFmaColumns);
+    FmaRun run;
+    run.a = operands_.a.data() + row_ * operands_.k + begin;
+    run.a_stride = operands_.k;
+    run.b = panel_f_.data();
+    run.c = chain_.data();
+    run.c_stride = kTileColumns;
+    run.rows = rows_;
+    run.count = count;
+    kernels().fma(run);
+  }
+
+  void fuse(std::int64_t begin, std::int64_t count) {
+    const ProductKernels& k = kernels();
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      k.pack({operands_.a.data() + (row_ + r) * operands_.k + begin, a_value_.data() + r * kPiece,
+              a_exponent_.data() + r * kPiece, count, operands_.a_emin});
+    }
+    for (std::int64_t offset = 0; offset < columns_; offset += kFusedColumns) {
+      copy_panel(begin, count, column_ + offset, kFusedColumns);
+      k.pack({panel_f_.data(), b_value_.data(), b_exponent_.data(), count * kFusedColumns, operands_.b_emin});
+      for (std::int64_t r = 0; r < rows_; ++r) {
+        k.fused(step_, {a_value_.data() + r * kPiece, a_exponent_.data() + r * kPiece, b_value_.data(),
+                        b_exponent_.data(), chain_.data() + r * kTileColumns + offset, count});
+      }
+    }
+  }
+
+  const Schedule& schedule_;
+  const StepParameters& step_;
+  const ProductOperands& operands_;
+  std::int64_t row_;
+  std::int64_t column_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  TileSums chain_{};
+  TileSums slice_{};
+  core::Buffer<float> panel_f_;
+  core::Buffer<double> a_value_;
+  core::Buffer<std::int32_t> a_exponent_;
+  core::Buffer<double> b_value_;
+  core::Buffer<std::int32_t> b_exponent_;
+};
+
+void check(const Schedule& schedule, const ProductOperands& o, std::size_t results) {
+  const auto count = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
+  if (o.a.size() != count(o.m, o.k) || o.b.size() != count(o.k, o.n) || results != count(o.m, o.n) ||
+      !schedule.k_order.empty() || schedule.split_k < 1 || schedule.split_granularity < 1 ||
+      schedule.promotion_interval < 0 || schedule.step.L < 1 || schedule.step.L > kPiece) {
+    throw core::InternalError("simulate_product: sizes or schedule do not fit");
+  }
+}
+
+}  // namespace
+
+void simulate_product(const Schedule& schedule, const ProductOperands& operands, std::span<float> acc) {
+  check(schedule, operands, acc.size());
+  if (acc.empty()) {
+    return;
+  }
+  StepParameters step;
+  if (schedule.chain == Schedule::Chain::fused) {
+    step = step_parameters(schedule, operands);
+  }
+  const std::int64_t across = (operands.n + kTileColumns - 1) / kTileColumns;
+  const std::int64_t down = (operands.m + kTileRows - 1) / kTileRows;
+  core::parallel_for(static_cast<std::size_t>(across * down), [&](std::size_t index) {
+    const auto i = static_cast<std::int64_t>(index);
+    Tile(schedule, step, operands, i / across * kTileRows, i % across * kTileColumns).run(acc);
+  });
+}
+
+}  // namespace numcheck::model

@@ -1,0 +1,133 @@
+#include "report/report.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/number.hpp"
+#include "report/override_table.hpp"
+#include "report/summary.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+/// "/home/me/plan.json" -> "plan.json", "--out=/tmp/x" -> "--out=x": a report names no folder of its machine.
+std::string without_folder(const std::string& word) {
+  const std::size_t start = word.starts_with("--") && word.find('=') != std::string::npos ? word.find('=') + 1 : 0;
+  if (start >= word.size() || word[start] != '/') {
+    return word;
+  }
+  return word.substr(0, start) + word.substr(word.find_last_of('/') + 1);
+}
+
+/// "13.1.0 (/usr/lib/libcublasLt.so.13)" -> "13.1.0 (libcublasLt.so.13)".
+std::string library_text(const std::string& text) {
+  const std::size_t open = text.find("(/");
+  const std::size_t slash = text.find_last_of('/');
+  if (open == std::string::npos) {
+    return text;
+  }
+  return text.substr(0, open + 1) + text.substr(slash + 1);
+}
+
+json machine_json(const RunFacts& facts) {
+  json libraries = json::object();
+  for (const auto& [name, version] : facts.libraries) {
+    libraries[name] = library_text(version);
+  }
+  json machine = {{"device", nullptr},
+                  {"driver", nullptr},
+                  {"libraries", std::move(libraries)},
+                  {"host", {{"cpus", facts.host.cpus}, {"isa", facts.host.isa}, {"blas", facts.host.blas}}}};
+  if (facts.device.has_value()) {
+    const machine::Device& device = *facts.device;
+    machine["device"] = {{"name", device.name},
+                         {"sm", device.sm},
+                         {"index", device.index},
+                         {"simulated", device.simulated},
+                         {"uuid", device.uuid},
+                         {"memory_bytes", device.memory_bytes},
+                         {"multiprocessors", device.multiprocessors}};
+    machine["driver"] = device.driver.empty() ? json() : json(device.driver);
+  }
+  return machine;
+}
+
+json environment_json(const RunFacts& facts) {
+  json environment = json::object();
+  for (const auto& [name, value] : facts.environment) {
+    environment[name] = value.has_value() ? json(*value) : json();
+  }
+  return environment;
+}
+
+json times_json(const RunTimes& times) {
+  return {{"wall", number(times.wall_s)},
+          {"inputs", number(times.inputs_s)},
+          {"device", number(times.device_s)},
+          {"reference", number(times.reference_s)},
+          {"yardsticks", number(times.yardsticks_s)},
+          {"comparison", number(times.comparison_s)}};
+}
+
+}  // namespace
+
+nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases) {
+  json argv = json::array();
+  for (const std::string& word : facts.tool.argv) {
+    argv.push_back(without_folder(word));
+  }
+  json report = {{"schema", kReportSchemaName},
+                 {"schema_version", kReportSchemaVersion},
+                 {"tool",
+                  {{"version", facts.tool.version},
+                   {"revision", facts.tool.revision},
+                   {"dirty", facts.tool.dirty},
+                   {"argv", std::move(argv)}}},
+                 {"plan",
+                  {{"name", facts.plan.name},
+                   {"digest", facts.plan.digest},
+                   {"seed", facts.plan.seed},
+                   {"expanded", facts.plan.expanded},
+                   {"selected", facts.plan.selected},
+                   {"shard", {{"index", facts.plan.shard_index}, {"count", facts.plan.shard_count}}}}},
+                 {"machine", machine_json(facts)},
+                 {"environment", environment_json(facts)},
+                 {"started", facts.started},
+                 {"interrupted", facts.interrupted},
+                 {"time_s", times_json(facts.times)},
+                 {"summary", summarise(cases)},
+                 {"cases", cases}};
+  json effect = override_effect(cases, report["environment"]);
+  if (!effect["rows"].empty()) {
+    report["override_effect"] = std::move(effect);
+  }
+  return report;
+}
+
+std::vector<std::string> short_digests(const std::vector<std::string>& digests) {
+  constexpr std::size_t kDigits = 8;
+  std::vector<std::string> sorted = digests;
+  std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  const auto common = [](const std::string& left, const std::string& right) {
+    return static_cast<std::size_t>(std::ranges::mismatch(left, right).in1 - left.begin());
+  };
+  std::vector<std::string> prefixes;
+  prefixes.reserve(digests.size());
+  for (const std::string& digest : digests) {
+    const auto at = std::ranges::lower_bound(sorted, digest);
+    std::size_t digits = kDigits;
+    if (at != sorted.begin()) {
+      digits = std::max(digits, common(digest, *std::prev(at)) + 1);
+    }
+    if (std::next(at) != sorted.end()) {
+      digits = std::max(digits, common(digest, *std::next(at)) + 1);
+    }
+    prefixes.push_back(digest.substr(0, digits));
+  }
+  return prefixes;
+}
+
+}  // namespace numcheck::report

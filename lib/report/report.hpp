@@ -1,0 +1,78 @@
+// The whole record of a run: report.json. Every view is a function of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "machine/device.hpp"
+
+namespace numcheck::report {
+
+/// Version of the format: major breaks readers, minor adds fields, patch corrects. Readers ignore unknown fields.
+inline constexpr std::string_view kReportSchemaName = "te-numcheck/report";
+inline constexpr std::string_view kReportSchemaVersion = "1.0.0";
+
+struct ToolFacts {
+  std::string version;
+  std::string revision;
+  bool dirty = false;
+  std::vector<std::string> argv;  ///< without the program's name
+};
+
+struct PlanFacts {
+  std::string name;
+  std::string digest;
+  std::uint64_t seed = 0;
+  std::size_t shard_index = 0;
+  std::size_t shard_count = 1;
+  std::size_t selected = 0;  ///< cases that filters and shard left, of `expanded`
+  std::size_t expanded = 0;
+};
+
+struct HostFacts {
+  int cpus = 0;
+  std::string isa;
+  std::string blas;
+};
+
+/// Seconds per stage, summed over cases (stages overlap), and wall-clock time.
+struct RunTimes {
+  double wall_s = 0;
+  double inputs_s = 0;
+  double device_s = 0;
+  double reference_s = 0;
+  double yardsticks_s = 0;
+  double comparison_s = 0;
+};
+
+/// Everything of a report but its cases.
+struct RunFacts {
+  ToolFacts tool;
+  PlanFacts plan;
+  std::optional<machine::Device> device;  ///< nothing if no worker was needed
+  std::vector<std::pair<std::string, std::string>> libraries;
+  HostFacts host;
+  /// Every variable that can change numbers, as the run found it; nothing means unset.
+  std::vector<std::pair<std::string, std::optional<std::string>>> environment;
+  RunTimes times;
+  std::string started;  ///< ISO 8601, UTC
+  bool interrupted = false;
+};
+
+/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE where cases ask for it, and the cases'
+/// records in plan order. Absolute paths are cut down to file names.
+[[nodiscard]] nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases);
+
+/// JSON Schema (draft-07) of reports.
+[[nodiscard]] nlohmann::json report_schema();
+
+/// Shortest prefix (at least 8 digits) of each case's digest that names only that case, in the order of the cases.
+[[nodiscard]] std::vector<std::string> short_digests(const std::vector<std::string>& digests);
+
+}  // namespace numcheck::report

@@ -1,0 +1,29 @@
+// The outputs that a certificate looks at, as a small dense matrix of their own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "metric/compare.hpp"
+
+namespace numcheck::tolerance {
+
+/// Evenly spaced rows and columns of an output.
+struct SubGrid {
+  std::vector<std::int64_t> rows;  ///< of all matrices of the batch, counted through
+  std::vector<std::int64_t> columns;
+};
+[[nodiscard]] SubGrid sub_grid(const op::Port& port);
+
+struct CertificateData {
+  op::Port port;                      ///< dense; one row if the comparison follows a sample
+  std::vector<std::int64_t> indices;  ///< of the outputs, in the full output
+  std::vector<double> expected;
+  std::vector<float> magnitude;
+  std::vector<float> second_moment;
+  std::vector<std::int64_t> transposed;  ///< where the transposed fake takes each element from; empty if unknown
+};
+
+[[nodiscard]] CertificateData gather(const metric::CompareInput& input);
+
+}  // namespace numcheck::tolerance

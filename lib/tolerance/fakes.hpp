@@ -1,0 +1,26 @@
+// Values that a useless kernel might deliver instead of the right ones.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tolerance/certificate_data.hpp"
+
+namespace numcheck::tolerance {
+
+using FakeValues = std::vector<double>;
+
+[[nodiscard]] FakeValues fake_zeros(const CertificateData& data);
+[[nodiscard]] FakeValues fake_mean(const CertificateData& data);
+[[nodiscard]] FakeValues fake_sign_flipped(const CertificateData& data);
+[[nodiscard]] FakeValues fake_noise(const CertificateData& data);
+/// `expected` holds every element of the output.
+[[nodiscard]] FakeValues fake_transposed(const CertificateData& data, std::span<const double> expected);
+/// The tile of 64 x 64 outputs of `port` around the middle of the data.
+[[nodiscard]] FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port);
+/// `share` is the part of the products that is missing.
+[[nodiscard]] FakeValues fake_missing_tail(const CertificateData& data, double share);
+/// Rounded to nearest with that many fraction bits, whatever the exponent.
+[[nodiscard]] FakeValues fake_coarser(const CertificateData& data, int fraction_bits);
+
+}  // namespace numcheck::tolerance

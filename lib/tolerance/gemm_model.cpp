@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "model/arithmetic.hpp"
+#include "op/gemm.hpp"
+#include "tolerance/accumulation.hpp"
+#include "tolerance/error_model.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+using core::Dtype;
+
+constexpr double kRoundingVariance = 0.1803;  // of a log-uniform value rounded to nearest, in units of u^2
+
+double unit_of(Dtype dtype) {
+  return core::dtype_info(dtype).unit_roundoff;
+}
+
+/// A request with everything that is derived from it once.
+struct Gemm {
+  const ModelRequest& request;
+  op::GemmParams p;
+  double product_scale = 1;  ///< |alpha sA sB|
+  bool is_fp32_storage = false;
+  PrecisionClass operands = PrecisionClass::native;
+  Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
+  Dtype second = Dtype::fp32;
+  bool own_kernel = false;  ///< backend "cuda": a sequential FP32 chain whatever the mode
+
+  explicit Gemm(const ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
+    product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
+    is_fp32_storage = r.mode->first == Dtype::fp32;
+    own_kernel = r.backend == "cuda";
+    operands = !is_fp32_storage ? PrecisionClass::native : own_kernel ? PrecisionClass::fp32 : r.expected;
+    first = is_fp32_storage ? converted() : r.mode->first;
+    second = is_fp32_storage ? converted() : r.mode->second;
+  }
+
+  [[nodiscard]] Dtype converted() const {
+    switch (operands) {
+      case PrecisionClass::fp32:
+        return Dtype::fp32;
+      case PrecisionClass::bf16_inputs:
+        return Dtype::bf16;
+      default:
+        return Dtype::tf32;
+    }
+  }
+  [[nodiscard]] bool plain_fp32() const { return own_kernel || first == Dtype::fp32; }
+  [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !own_kernel; }
+  /// Unit roundoff of scaling, addend and bias.
+  [[nodiscard]] double epilogue_unit() const {
+    return accumulates_fp16() ? unit_of(Dtype::fp16) : unit_of(Dtype::fp32);
+  }
+};
+
+model::Arithmetic arithmetic_of(const Gemm& g) {
+  const op::Mode& mode = *g.request.mode;
+  if (g.operands == PrecisionClass::bf16_inputs) {
+    return model::gemm_arithmetic(g.request.sm, *op::find_mode("bf16"), false, false);
+  }
+  return model::gemm_arithmetic(g.request.sm, mode, op::gemm_promotes(g.p, mode), !g.plain_fp32());
+}
+
+Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
+  // Where no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
+  const Accumulation chain = fma_accumulation(g.p.k);
+  if (g.plain_fp32()) {
+    return chain;
+  }
+  if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain) {
+    return fp16_accumulation(arithmetic, g.p.k);
+  }
+  const int fraction_bits = core::dtype_info(g.first).fraction_bits + core::dtype_info(g.second).fraction_bits;
+  return either_of(fused_accumulation(arithmetic, g.p.k, fraction_bits), chain);
+}
+
+void add_accumulation(const Gemm& g, const Accumulation& sum, ErrorModel& model) {
+  // The yardsticks are those of the unrounded inputs: rounding them to the storage format may enlarge them.
+  const Dtype a = g.request.mode->first;
+  const Dtype b = g.request.mode->second;
+  const double enlarged = g.is_fp32_storage ? 1 : (1 + unit_of(a)) * (1 + unit_of(b)) * (1 + 0x1p-22);
+  model.bound_magnitude = sum.magnitude * enlarged;
+  model.var_second = sum.second * enlarged * enlarged;
+  model.var_value = sum.value;
+  model.var_coherent = sum.coherent;
+  model.slope_low = -sum.slope;
+  model.slope_coherent = -sum.slope_coherent;
+  model.slope_slack = sum.slope_slack;
+
+  // A* exceeds A by at most this: products with a subnormal operand are aligned by the format's smallest exponent.
+  const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
+  const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
+  const double largest = std::max(smallest_a * g.request.second_max, smallest_b * g.request.first_max);
+  const double star = smallest_a * g.request.second_max + smallest_b * g.request.first_max + smallest_a * smallest_b;
+  const auto k = static_cast<double>(g.p.k);
+  const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
+  const double scale = std::max(1.0, g.product_scale);
+  model.bound_absolute = sum.star * k * star * g.product_scale + (k + 4) * spacing * scale;
+  model.var_absolute =
+      sum.absolute * std::pow(largest * g.product_scale, 2) + (k + 4) / 12 * std::pow(spacing * scale, 2);
+}
+
+/// Relative error of a constant operand when it is rounded to the format in which it is multiplied.
+double constant_error(Pattern pattern, double value, Dtype to) {
+  return pattern == Pattern::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
+}
+
+/// Operands stored as FP32 that are rounded before they are multiplied; y is that of the unrounded ones.
+///   nearest   V_in = 0.36 v^2 S2
+///   toward 0  slope -1.4427 v, rest 0.63 v per rms(y), with v = 2^-11
+/// A constant operand has one known rounding error, which all its products share.
+/// Source: tensor_core_numerics, section 5.3.
+void add_conversion(const Gemm& g, ErrorModel& model) {
+  if (!g.is_fp32_storage || g.first == Dtype::fp32) {
+    return;
+  }
+  const double v = unit_of(g.first);
+  if (g.operands == PrecisionClass::tf32_truncated) {
+    model.bound_magnitude += 4 * v + 4 * v * v;
+    model.var_second += std::pow(0.63 * v, 2);
+    model.var_value += std::pow(1.4427 * v, 2);
+    model.slope_low -= 1.4427 * v;
+  } else {
+    model.bound_magnitude = model.bound_magnitude * (1 + v) * (1 + v) + 2 * v + v * v;
+    model.var_second += 2 * kRoundingVariance * v * v;
+  }
+  const double shared = std::abs(constant_error(g.request.first_pattern, g.request.first_max, g.first)) +
+                        std::abs(constant_error(g.request.second_pattern, g.request.second_max, g.first));
+  model.var_value += shared * shared;
+  model.slope_slack += shared;
+  // FP32 subnormals round in steps of 2^-136.
+  model.bound_absolute +=
+      static_cast<double>(g.p.k) * 0x1p-137 * (g.request.first_max + g.request.second_max) * g.product_scale;
+}
+
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::abs(std::frexp(x, &exponent)) == 0.5;
+}
+
+/// Scale, addend, bias and activation, each operation rounded; z = fma(beta, c, scale acc) + bias or in more steps.
+/// Factors (alpha, products of scales) are rounded once for all elements: they show as a slope.
+void add_epilogue(const Gemm& g, ErrorModel& model) {
+  const double u = g.epilogue_unit();
+  const double u32 = unit_of(Dtype::fp32);
+  const bool scaled = g.product_scale != 1;
+  const double factors = (is_power_of_two(g.p.alpha) || g.p.alpha == 0 ? 0 : 1) + (g.request.mode->scaled ? 2 : 0) +
+                         (is_power_of_two(g.p.beta) || g.p.beta == 0 ? 0 : 1);
+  const double roundings = (scaled ? 1 : 0) + (g.p.beta != 0 ? 2 : 0) + (g.p.bias ? 1 : 0) + factors;
+  // Products of tiny scales lose bits to FP32's subnormal range.
+  const double scales = g.request.first_scale * g.request.second_scale * std::min(1.0, std::abs(g.p.alpha));
+  const double lost = g.request.mode->scaled && scales > 0 ? std::min(1.0, 0x1p-149 / scales) : 0;
+  const double variance = roundings * u * u / 3 + factors * u * u + lost * lost;
+  const bool gelu = g.p.epilogue == "gelu";
+  if (g.p.beta != 0 || g.p.bias || gelu) {
+    // Terms may cancel, and gelu flattens: only A bounds what the intermediate results were.
+    model.bound_magnitude += roundings * u + lost;
+    model.var_magnitude += variance;
+  } else {
+    model.bound_value += roundings * u + lost;
+    model.var_value += variance;
+  }
+  model.slope_slack += factors * u + lost;
+  if (gelu) {
+    // |x| (2.5 (1 - t^2) |z| + 1 + 2 sigma(2z)) + |y| <= 5 |x| <= 5 A: section 5.5; 1 + t cancels in the negative tail.
+    model.bound_magnitude += 5 * u32;
+    model.var_magnitude += std::pow(5 * u32, 2) / 3;
+  }
+  if (g.request.output_scale != 1) {
+    model.bound_value += u32;
+    model.var_value += u32 * u32 / 3;
+  }
+}
+
+/// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so that only
+/// the bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
+void widen_for_patterns(const Gemm& g, ErrorModel& model) {
+  const Pattern a = g.request.first_pattern;
+  const Pattern b = g.request.second_pattern;
+  const bool patterned =
+      a == Pattern::structured || b == Pattern::structured || (a == Pattern::constant && b == Pattern::constant);
+  if (!patterned) {
+    return;
+  }
+  model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));
+  model.var_absolute = std::max(model.var_absolute, std::pow(model.bound_absolute / model.kappa, 2));
+  model.slope_slack = std::numeric_limits<double>::infinity();
+}
+
+/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand rounded to a shorter
+/// format.
+bool factor_overflows(const Gemm& g) {
+  const double scales = g.request.first_scale * g.request.second_scale;
+  const double largest = std::max(g.request.first_max, g.request.second_max);
+  const bool operand = g.is_fp32_storage && std::isinf(core::round_to(largest, g.first));
+  return operand || std::isinf(core::round_to(scales, Dtype::fp32)) ||
+         std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
+}
+
+/// From where partial sums may overflow, with a margin for their own rounding.
+void add_overflow(const Gemm& g, ErrorModel& model) {
+  const double largest = g.accumulates_fp16() ? 65520.0 : 0x1p128;
+  constexpr double kMargin = 0.99;
+  if (factor_overflows(g)) {
+    model.overflow_magnitude = 0;
+    model.overflow_possible = true;
+    return;
+  }
+  model.overflow_magnitude = kMargin * largest * std::min(1.0, g.product_scale);
+  const double reach = static_cast<double>(g.p.k) * g.request.first_max * g.request.second_max;
+  model.overflow_possible = reach * std::max(1.0, g.product_scale) >= kMargin * largest;
+}
+
+}  // namespace
+
+ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port) {
+  if (port != "d" && port != "d_amax") {
+    throw core::InternalError("gemm has no error model of port " + std::string(port));
+  }
+  const Gemm g(request);
+  const model::Arithmetic arithmetic = arithmetic_of(g);
+  ErrorModel model;
+  model.kappa = g.plain_fp32() ? 4 : 3;
+  model.exact = request.exact_leg;
+  model.output = port == "d" ? op::gemm_output_dtype(g.p, *request.mode) : Dtype::fp32;
+  model.output_scale = request.output_scale;
+  model.reduction = static_cast<double>(g.p.k);
+  model.nan_may_become_zero = g.p.epilogue == "relu";
+  add_accumulation(g, accumulation_of(g, arithmetic), model);
+  add_conversion(g, model);
+  add_epilogue(g, model);
+  widen_for_patterns(g, model);
+  add_overflow(g, model);
+  model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,
+                             g.own_kernel ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,
+                             g.is_fp32_storage ? fmt::format(", operands {}", class_name(g.operands)) : "");
+  return model;
+}
+
+}  // namespace numcheck::tolerance

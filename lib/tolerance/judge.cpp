@@ -1,0 +1,153 @@
+#include "tolerance/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "metric/setup.hpp"
+#include "model/expected_class.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Collects criteria; ok = measured <= limit, so that NaN fails.
+class Gates {
+ public:
+  explicit Gates(std::string model_source) : model_source_(std::move(model_source)) {}
+
+  void add(std::string name, double measured, double limit, std::string source) {
+    criteria_.push_back({std::move(name), measured, limit, measured <= limit, std::move(source)});
+  }
+  void add_model(std::string name, double measured, double limit) {
+    add(std::move(name), measured, limit, model_source_);
+  }
+  [[nodiscard]] std::vector<Criterion> take() { return std::move(criteria_); }
+
+ private:
+  std::string model_source_;
+  std::vector<Criterion> criteria_;
+};
+
+double count(std::uint64_t n) {
+  return static_cast<double>(n);
+}
+
+void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& facts) {
+  gates.add("G0 pattern", count(s.nonfinite_mismatch), 0, "NaN and infinities where the reference has them");
+  gates.add("G0 unwritten", count(s.poison), 0, "elements that still hold the poison pattern");
+  gates.add("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1, 0,
+            facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
+                                : "memory outside an output was written");
+  gates.add("G0 determinism", facts.deterministic ? 0 : 1, 0, "repeated runs give the same bits");
+}
+
+void add_class(Gates& gates, const RunFacts& facts) {
+  if (facts.observed == PrecisionClass::unknown || facts.expected == PrecisionClass::native) {
+    return;
+  }
+  const bool honoured = model::acceptable_class(facts.expected, facts.observed);
+  gates.add("class", honoured ? 0 : 1, 0,
+            fmt::format("expected {}, observed {}", class_name(facts.expected), class_name(facts.observed)));
+}
+
+void add_spread(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+  constexpr std::uint64_t kFewestForRms = 32;
+  constexpr std::uint64_t kFewestForQuantile = 1000;
+  constexpr double kQuantileFactor = 3.3;  // 99.9 % of a normal variable lies within 3.29 standard deviations
+  if (s.finite >= kFewestForRms) {
+    gates.add_model("G2 rms", s.z_rms, model.kappa);
+  }
+  if (s.finite >= kFewestForQuantile) {
+    gates.add_model("G2 q999", s.z_q999, kQuantileFactor * model.kappa);
+  }
+  gates.add_model("G2 max", s.z_max, lambda_of(s.elements) * model.kappa);
+}
+
+/// One-sided: split-K only shrinks the bias of truncation, so anything between 1.5 predictions and zero is fine.
+void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+  const double tolerance = std::max(5 * s.slope_se, 0x1p-26) + model.slope_slack;
+  if (tolerance == kInfinity) {
+    return;
+  }
+  const double predicted = model.slope_low + model.slope_coherent * s.coherence;
+  const double below = -1.5 * std::min(predicted, 0.0);
+  gates.add_model("G3 slope", std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
+}
+
+void add_rounding(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+  if (core::dtype_info(model.output).storage_bytes >= 4) {
+    return;
+  }
+  constexpr std::uint64_t kFewest = 256;
+  constexpr double kUniformSd = 0.894;  // of 12 x^2 for x uniform in [-1/2, 1/2]
+  if (s.rounding_elements >= kFewest) {
+    const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(count(s.rounding_elements));
+    gates.add("G4 ratio", std::abs(s.rounding_ratio - s.rounding_ratio_perfect), error + 24 * s.rounding_arith,
+              "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));
+  }
+  gates.add_model("G4 element", s.max_over_half_ulp, 1);
+}
+
+void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSpec& extra) {
+  if (extra.allclose_rtol || extra.allclose_atol) {
+    std::string source =
+        fmt::format("plan: |d - y| <= {} + {} |y|", extra.allclose_atol.value_or(0), extra.allclose_rtol.value_or(0));
+    if (s.plan_limit_over_bound > 10) {
+      source += fmt::format("; at least {:.3g} times the error bound: accepts what no correct kernel does",
+                            s.plan_limit_over_bound);
+    }
+    if (extra.allclose_rtol.value_or(0) == 0 && extra.allclose_atol.value_or(0) > 0 && s.plan_atol_over_ulp < 1) {
+      source +=
+          fmt::format("; atol is {:.3g} ulp of a typical output: correct rounding may miss it", s.plan_atol_over_ulp);
+    }
+    gates.add("allclose", count(s.plan_allclose.mismatches), 0, source);
+  }
+  if (extra.max_ulp) {
+    gates.add("max_ulp", s.nonfinite_mismatch == 0 ? s.max_ulp : kInfinity, *extra.max_ulp, "plan");
+  }
+  if (extra.rel_l2) {
+    gates.add("rel_l2", s.nonfinite_mismatch == 0 ? s.arithmetic.rel_l2 : kInfinity, *extra.rel_l2, "plan");
+  }
+}
+
+}  // namespace
+
+std::vector<Criterion> judge(const metric::Statistics& statistics, const ErrorModel& model, const RunFacts& facts,
+                             const plan::ToleranceSpec& extra) {
+  Gates gates(model.source);
+  add_pattern(gates, statistics, facts);
+  add_class(gates, facts);
+  if (model.exact) {
+    gates.add("exact", count(statistics.exact_mismatch), 0,
+              "every partial sum is exact, so any order gives these bits");
+  } else {
+    gates.add_model("G1 bound", statistics.max_over_bound, 1);
+    add_spread(gates, statistics, model);
+    add_slope(gates, statistics, model);
+    add_rounding(gates, statistics, model);
+  }
+  add_plan(gates, statistics, extra);
+  return gates.take();
+}
+
+double tightest(const std::vector<Criterion>& criteria) {
+  double worst = 0;
+  for (const Criterion& c : criteria) {
+    if (c.limit > 0 && !std::isnan(c.measured)) {
+      worst = std::max(worst, c.measured == kInfinity ? kInfinity : c.measured / c.limit);
+    } else if (!c.ok) {
+      return kInfinity;
+    }
+  }
+  return worst;
+}
+
+double lambda_of(std::uint64_t elements) {
+  return metric::lambda_of(elements);
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,155 @@
+#include "tolerance/vacuity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "tolerance/fakes.hpp"
+#include "tolerance/judge.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr std::uint64_t kFewestForStatistics = 32;
+
+/// What the gates say of a fake.
+struct Opinion {
+  metric::Statistics statistics;
+  std::string failing;  ///< name of the first failing gate; empty if none fails
+};
+
+class Certifier {
+ public:
+  explicit Certifier(const metric::CompareInput& input) : input_(input), data_(gather(input)) {}
+
+  Certificate run() {
+    if (data_.expected.empty()) {
+      return {};
+    }
+    add("zeros", fake_zeros(data_));
+    add("mean", fake_mean(data_));
+    add("sign_flipped", fake_sign_flipped(data_));
+    if (data_.transposed.empty()) {
+      drop("transposed", "only a sample of the output is referenced");
+    } else {
+      add("transposed", fake_transposed(data_, input_.expected));
+    }
+    add("tile_zeroed", fake_tile_zeroed(data_, *input_.port));
+    add_missing_tail();
+    add_random("noise", fake_noise(data_));
+    if (!input_.model->exact) {
+      add_coarser();
+    }
+    return std::move(certificate_);
+  }
+
+ private:
+  [[nodiscard]] Opinion judge_values(FakeValues values) const {
+    const core::Dtype dtype = data_.port.dtype;
+    for (double& value : values) {
+      value *= input_.model->output_scale;
+    }
+    std::vector<std::byte> bytes(data_.port.extent_bytes());
+    const bool clamps = core::dtype_info(dtype).storage_bytes == 1;
+    core::encode(values, dtype, bytes, clamps ? core::Overflow::saturate : core::Overflow::ieee);
+    metric::CompareInput fake;
+    fake.port = &data_.port;
+    fake.got = bytes;
+    fake.expected = data_.expected;
+    fake.magnitude = data_.magnitude;
+    fake.second_moment = data_.second_moment;
+    fake.model = input_.model;
+    Opinion opinion{metric::compare(fake), {}};
+    for (const Criterion& criterion : judge(opinion.statistics, *input_.model, {}, {})) {
+      if (!criterion.ok) {
+        opinion.failing = criterion.name;
+        break;
+      }
+    }
+    return opinion;
+  }
+
+  void drop(std::string name, std::string why) {
+    certificate_.fakes.push_back({std::move(name), Fake::Outcome::dropped, std::move(why)});
+  }
+
+  void conclude(std::string name, const Opinion& opinion, const std::string& prefix) {
+    const metric::Statistics& s = opinion.statistics;
+    if (!opinion.failing.empty()) {
+      certificate_.fakes.push_back({std::move(name), Fake::Outcome::rejected, prefix + opinion.failing});
+    } else if (s.exact_mismatch == 0) {
+      drop(std::move(name), "equals the reference");
+    } else if (s.z_rms <= 1) {
+      drop(std::move(name), "within the predicted error");
+    } else {
+      certificate_.fakes.push_back({std::move(name), Fake::Outcome::accepted, prefix + "no gate fails"});
+    }
+  }
+
+  void add(std::string name, FakeValues values) { conclude(std::move(name), judge_values(std::move(values)), {}); }
+
+  /// Fakes whose distance from the reference is a matter of chance in a single element.
+  void add_random(std::string name, FakeValues values) {
+    const Opinion opinion = judge_values(std::move(values));
+    if (opinion.failing.empty() && opinion.statistics.finite < kFewestForStatistics) {
+      drop(std::move(name), "too few outputs to tell");
+    } else {
+      conclude(std::move(name), opinion, {});
+    }
+  }
+
+  void add_missing_tail() {
+    const double k = input_.model->reduction;
+    if (k < 2) {
+      return drop("last_k_block", "the sum has one term");
+    }
+    if (input_.missing_tail.empty()) {
+      constexpr double kBlock = 64;
+      return add_random("last_k_block", fake_missing_tail(data_, std::min(kBlock, std::ceil(k / 2)) / k));
+    }
+    if (input_.missing_tail.size() != data_.expected.size()) {
+      throw core::InternalError("certify: missing_tail does not belong to certificate_sample()");
+    }
+    add_random("last_k_block", FakeValues(input_.missing_tail.begin(), input_.missing_tail.end()));
+  }
+
+  void add_coarser() {
+    constexpr std::array kCandidates = {core::Dtype::tf32, core::Dtype::bf16, core::Dtype::fp8_e4m3,
+                                        core::Dtype::fp8_e5m2};
+    for (const core::Dtype candidate : kCandidates) {
+      const core::DtypeInfo& info = core::dtype_info(candidate);
+      if (info.fraction_bits >= core::dtype_info(data_.port.dtype).fraction_bits) {
+        continue;
+      }
+      const Opinion opinion = judge_values(fake_coarser(data_, info.fraction_bits));
+      if (opinion.statistics.finite >= kFewestForStatistics && opinion.statistics.z_rms > 2 * input_.model->kappa) {
+        return conclude("coarser_format", opinion, fmt::format("{}: ", info.name));
+      }
+    }
+    drop("coarser_format",
+         data_.expected.size() < kFewestForStatistics ? "too few outputs to tell" : "no format is coarse enough");
+  }
+
+  const metric::CompareInput& input_;
+  CertificateData data_;
+  Certificate certificate_;
+};
+
+}  // namespace
+
+std::string Certificate::vacuous_with() const {
+  const auto accepted = std::ranges::find(fakes, Fake::Outcome::accepted, &Fake::outcome);
+  return accepted == fakes.end() ? std::string() : accepted->name;
+}
+
+Certificate certify(const metric::CompareInput& input) {
+  return Certifier(input).run();
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Brings a Debian or Ubuntu machine to the point where te-numcheck builds: says what is there, installs what is missing
+# if it may (root with apt-get), else prints the one command to run. A machine that lacks nothing is left alone.
+#
+#   scripts/setup.sh            what the program needs
+#   scripts/setup.sh --tests    also what its tests need
+#   scripts/setup.sh --checks   also what scripts/check.sh needs
+#   scripts/setup.sh --quiet    says only what is missing
+#
+# TE_NUMCHECK_SETUP=skip turns it off: for machines whose libraries CMake finds in places unknown here.
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+[ "${TE_NUMCHECK_SETUP:-}" != skip ] || exit 0
+
+tests=no
+checks=no
+quiet=no
+for argument in "$@"; do
+  case $argument in
+    --tests) tests=yes ;;
+    --checks) checks=yes ;;
+    --quiet) quiet=yes ;;
+    *) die "setup.sh knows --tests, --checks and --quiet, not \"$argument\"" ;;
+  esac
+done
+
+required=() # packages without which the build fails
+wanted=()   # packages without which something is slower or left out
+note() { [ "$quiet" = yes ] || say "$(printf '%-12s %s' "$1" "$2")"; }
+
+# require NAME PACKAGE PATH-OR-EMPTY: notes what was found, or remembers the package.
+require() {
+  [ -z "$3" ] || { note "$1" "$3"; return 0; }
+  note "$1" "missing"
+  required+=("$2")
+}
+
+# want NAME PACKAGE PATH-OR-EMPTY CONSEQUENCE: the same for what can be done without.
+want() {
+  [ -z "$3" ] || { note "$1" "$3"; return 0; }
+  note "$1" "missing: $4"
+  wanted+=("$2")
+}
+
+# The last word that looks like a version in the first line of a program's answer.
+version_of() { "$@" 2>/dev/null | head -n 1 | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)?' | tail -n 1 || true; }
+
+# command_at_least NAME MINIMUM: "NAME VERSION (PATH)" if it is new enough.
+command_at_least() {
+  local path version
+  path=$(command -v "$1") || return 0
+  version=$(version_of "$path" --version)
+  if [ -n "$version" ] && at_least "$2" "$version"; then
+    printf '%s (%s)\n' "$version" "$path"
+  fi
+}
+
+# Prefixes under which libraries are installed.
+prefixes() {
+  local prefix_path=${CMAKE_PREFIX_PATH:-}
+  printf '%s\n' /usr /usr/local "${CONDA_PREFIX:-}" "${prefix_path//[:;]/$'\n'}" | grep .
+}
+
+header() {
+  local prefix
+  while IFS= read -r prefix; do
+    first_existing "$prefix"/include/{,eigen3/,x86_64-linux-gnu/,aarch64-linux-gnu/}"$1" && return 0
+  done < <(prefixes)
+  return 0
+}
+
+library() {
+  local prefix
+  while IFS= read -r prefix; do
+    first_existing "$prefix"/{lib/,lib64/,lib/x86_64-linux-gnu/,lib/aarch64-linux-gnu/}"lib$1".{so,so.0,a} && return 0
+  done < <(prefixes)
+  return 0
+}
+
+needs_of_the_program() {
+  require g++ g++ "$(command_at_least "${CXX:-g++}" 12)"
+  require cmake cmake "$(command_at_least cmake 3.25)"
+  require build ninja-build "$(command -v ninja || command -v make || true)"
+  require fmt libfmt-dev "$(header fmt/core.h)"
+  require json nlohmann-json3-dev "$(header nlohmann/json.hpp)"
+  require CLI11 libcli11-dev "$(header CLI/CLI.hpp)"
+  require Eigen libeigen3-dev "$(header Eigen/Core)"
+  require xxHash libxxhash-dev "$(library xxhash)"
+  want OpenBLAS libopenblas-dev "$(library openblas)" "references are computed by Eigen alone, two to three times slower"
+}
+
+needs_of_the_tests() {
+  require GoogleTest libgtest-dev "$(header gtest/gtest.h)"
+  require python3 python3 "$(command -v python3 || true)"
+  want MPFR libmpfr-dev "$(header mpfr.h)" "the reference is not compared with 400-bit arithmetic"
+  want jsonschema python3-jsonschema "$(python3 -c 'import jsonschema; print(jsonschema.__version__)' 2>/dev/null || true)" \
+    "schemas are not validated independently"
+}
+
+needs_of_the_checks() {
+  local tool
+  for tool in clang-format-19 clang-tidy-19 codespell shellcheck git; do
+    require "$tool" "$tool" "$(command -v "$tool" || true)"
+  done
+}
+
+# CUDA and cuDNN are not Debian packages; they are reported, never installed.
+report_cuda() {
+  local cuda cudnn
+  if cuda=$(find_cuda); then
+    note CUDA "$(cuda_version "$cuda") ($cuda)"
+  else
+    note CUDA "no toolkit found: built without the CUDA backends (set CUDA_HOME if it is somewhere unusual)"
+  fi
+  if cudnn=$(find_cudnn); then
+    note cuDNN "$cudnn"
+  else
+    note cuDNN "not found (set CUDNN_PATH if it is somewhere unusual)"
+  fi
+  if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then
+    note GPU "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sort | uniq -c | sed 's/^ *//' | paste -sd ';' -)"
+  else
+    note GPU "none: runs are simulated"
+  fi
+}
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
+
+install_packages() {
+  say "installing: $*"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq >&2 || say "warning: apt-get update failed; trying with the lists at hand"
+  apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+needs_of_the_program
+[ "$tests" = no ] || needs_of_the_tests
+[ "$checks" = no ] || needs_of_the_checks
+report_cuda
+
+if [ "${#required[@]}" -eq 0 ]; then
+  # Nothing is installed for convenience alone: the machine may have no network.
+  [ "${#wanted[@]}" -eq 0 ] || note optional "sudo apt-get install -y ${wanted[*]}"
+elif can_install; then
+  install_packages "${required[@]}" "${wanted[@]}" || install_packages "${required[@]}" ||
+    die "apt-get could not install: ${required[*]}"
+else
+  die "missing packages. Run this once, then try again:
+  sudo apt-get update && sudo apt-get install -y ${required[*]} ${wanted[*]}"
+fi

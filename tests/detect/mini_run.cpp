@@ -1,0 +1,95 @@
+#include "mini_run.hpp"
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "core/buffer.hpp"
+#include "kernels/sim/sim.hpp"
+#include "op/gemm.hpp"
+#include "reference/gemm.hpp"
+#include "run/evaluate.hpp"
+#include "run/group.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+class PlainBlock final : public run::SharedBlock {
+ public:
+  explicit PlainBlock(std::size_t bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return bytes_.span(); }
+
+ private:
+  core::Buffer<std::byte> bytes_;
+};
+
+run::Catalog catalog() {
+  static const std::vector<run::CatalogRow> rows = {
+      {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {"sim"}}};
+  return rows;
+}
+
+}  // namespace
+
+MiniResult MiniRunner::run(const plan::Case& c, int sm, const std::string& inject, int repeats) {
+  std::unique_ptr<kernels::Backend>& backend = backends_[sm];
+  if (backend == nullptr) {
+    backend = kernels::make_sim_backend(sm);
+  }
+  constexpr double kNoLimit = 1e18;
+  const std::vector<plan::Case> cases = {c};
+  std::vector<run::PreparedCase> prepared;
+  const auto allocate = [](std::size_t bytes) { return std::make_shared<PlainBlock>(bytes); };
+  const auto group = run::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate, prepared);
+  run::compute_references(*group);
+  run::ComparisonCache cache;
+  run::EvaluationContext context;
+  context.group = group.get();
+  context.prepared = &prepared.front();
+  context.device = &backend->device();
+  context.backend = "sim";
+  context.cache = &cache;
+  MiniResult result;
+  double seconds = 0;
+  const run::ExecuteOptions options{.repeats = repeats, .inject = inject, .classify = true};
+  result.outcome = harness_.run(
+      *backend, cases.front(), prepared.front().host, options,
+      [&](const run::RunReport& report) { result.runs.push_back(run::evaluate_run(context, report, seconds)); });
+  return result;
+}
+
+const tolerance::Criterion* first_failing(const report::RunResult& run) {
+  for (const report::OutputResult& output : run.outputs) {
+    for (const tolerance::Criterion& criterion : output.criteria) {
+      if (!criterion.ok) {
+        return &criterion;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string describe_failure(const plan::Case& c, const report::RunResult& run) {
+  std::string text = fmt::format("{} seed {}: {}", c.id, c.seed, run.run.label);
+  for (const report::OutputResult& output : run.outputs) {
+    for (const tolerance::Criterion& criterion : output.criteria) {
+      if (!criterion.ok) {
+        text += fmt::format("\n    {}: {} {:.6g} > {:.6g}", output.port, criterion.name, criterion.measured,
+                            criterion.limit);
+      }
+    }
+    const metric::Statistics& s = output.statistics;
+    text += fmt::format(
+        "\n    {}: N {} e/B {:.3g} z rms {:.3g} max {:.3g} slope {:.3g} se {:.3g} coherence {:.3g} R "
+        "{:.4g} R0 {:.4g} element {:.3g}; {}",
+        output.port, s.elements, s.max_over_bound, s.z_rms, s.z_max, s.slope, s.slope_se, s.coherence, s.rounding_ratio,
+        s.rounding_ratio_perfect, s.max_over_half_ulp, output.model_source);
+    for (const metric::Worst& worst : s.worst) {
+      text += fmt::format("\n      [{}] got {:.9g} (0x{:x}) expected {:.17g} e/B {:.3g}", worst.index, worst.got,
+                          worst.got_bits, worst.expected, worst.over_bound);
+    }
+  }
+  return text;
+}
+
+}  // namespace numcheck::detect

@@ -1,0 +1,38 @@
+// A case through generation, a simulated device, reference, comparison and verdict, in this process: the code that the
+// coordinator and its workers run, without processes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/harness.hpp"
+#include "report/record.hpp"
+
+namespace numcheck::detect {
+
+struct MiniResult {
+  run::Outcome outcome;
+  std::vector<report::RunResult> runs;  ///< one per algorithm
+};
+
+/// Not thread-safe: one per thread.
+class MiniRunner {
+ public:
+  /// Runs the case on a simulated device of that architecture with a planted fault (empty: none). `repeats` as in
+  /// run::ExecuteOptions.
+  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const std::string& inject = {}, int repeats = 2);
+
+ private:
+  kernels::Harness harness_;
+  std::map<int, std::unique_ptr<kernels::Backend>> backends_;
+};
+
+/// The first criterion that fails, in the order of the gates; null if none does.
+[[nodiscard]] const tolerance::Criterion* first_failing(const report::RunResult& run);
+
+/// First line of a case that is worth reading: id, gate, measured, limit, statistics.
+[[nodiscard]] std::string describe_failure(const plan::Case& c, const report::RunResult& run);
+
+}  // namespace numcheck::detect

@@ -1,0 +1,162 @@
+#include "random_case.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+
+#include "data/distribution.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+using op::GemmParams;
+
+/// Draws without std distributions, whose results differ between libraries.
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::uint64_t index) : engine_(seed * 0x9e3779b97f4a7c15ULL + index) { engine_.discard(4); }
+
+  [[nodiscard]] std::int64_t between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  [[nodiscard]] bool one_in(std::int64_t n) { return between(1, n) == 1; }
+  template <class T, std::size_t N>
+  [[nodiscard]] const T& of(const std::array<T, N>& values) {
+    return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(N) - 1))];
+  }
+  [[nodiscard]] std::uint64_t word() { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+void draw_shape(Dice& dice, GemmParams& p) {
+  switch (dice.between(0, 9)) {
+    case 0:
+      p.m = p.n = p.k = 1;
+      break;
+    case 1:
+    case 2:
+      p.m = dice.between(1, 9);
+      p.n = dice.between(1, 9);
+      p.k = dice.between(1, 40);
+      break;
+    case 3:
+    case 4:
+      p.m = dice.between(4, 12) * 8;
+      p.n = dice.between(4, 12) * 8;
+      p.k = dice.between(1, 4) * 16;
+      break;
+    case 5:
+      p.m = dice.between(8, 16);
+      p.n = dice.between(8, 16);
+      p.k = dice.between(500, 3000);
+      break;
+    case 6:
+      p.m = 1;
+      p.n = dice.between(1, 200);
+      p.k = dice.between(1, 600);
+      break;
+    case 7:
+      p.m = dice.between(16, 40);
+      p.n = dice.between(16, 40);
+      p.k = 1 << dice.between(0, 8);
+      break;
+    default:
+      p.m = dice.between(1, 48);
+      p.n = dice.between(1, 48);
+      p.k = dice.between(1, 160);
+      break;
+  }
+}
+
+void draw_options(Dice& dice, const op::Mode& mode, GemmParams& p) {
+  p.batch = dice.one_in(5) ? dice.between(2, 4) : 1;
+  p.trans_a = dice.one_in(2);
+  p.trans_b = dice.one_in(2);
+  constexpr std::array kFactors = {1.0, 1.0, 1.0, 1.0, 0.5, -1.25, 0.1, 3.7};
+  p.alpha = dice.of(kFactors);
+  p.beta = dice.one_in(3) ? dice.of(kFactors) : 0;
+  p.bias = dice.one_in(4);
+  constexpr std::array kEpilogues = {"none", "none", "none", "relu", "gelu"};
+  p.epilogue = dice.of(kEpilogues);
+  if (mode.scaled) {
+    constexpr std::array kOutputs = {"default", "fp32", "fp16", "fp8_e4m3", "fp8_e5m2"};
+    constexpr std::array kAccumulate = {"default", "fast", "split"};
+    p.output = dice.of(kOutputs);
+    p.accumulate = dice.of(kAccumulate);
+    if (p.output == "fp8_e5m2" && mode.first == mode.second) {
+      p.output = "fp8_e4m3";
+    }
+  } else if (dice.one_in(2) && mode.compute == op::Compute::fp32) {
+    p.output = "fp32";
+  }
+  p.pad_a = dice.one_in(4) ? dice.between(1, 9) : 0;
+  p.pad_b = dice.one_in(4) ? dice.between(1, 9) : 0;
+  p.pad_d = dice.one_in(4) ? dice.between(1, 9) : 0;
+  p.misalign = dice.one_in(4) ? dice.between(1, 9) : 0;
+}
+
+data::Distribution draw_distribution(Dice& dice) {
+  constexpr std::array kNames = {"normal",      "normal",     "positive",   "uniform", "outliers",
+                                 "log_uniform", "large_mean", "structured", "ties",    "constant"};
+  data::Distribution d = data::make_distribution(dice.of(kNames));
+  if (d.name == "constant") {
+    constexpr std::array kConstants = {1.0, 0.1, -3.0};
+    d.params.at(0) = dice.of(kConstants);
+  } else if (d.name == "normal" && dice.one_in(4)) {
+    constexpr std::array kSigmas = {1e-3, 1e3, 30.0};
+    d.params.at(0) = dice.of(kSigmas);
+  }
+  return d;
+}
+
+plan::InputSpec draw_inputs(Dice& dice) {
+  plan::InputSpec inputs;
+  if (dice.one_in(6)) {
+    inputs.common = data::make_distribution("exact");
+    return inputs;
+  }
+  if (dice.one_in(12)) {
+    inputs.common = data::make_distribution("specials");
+    return inputs;
+  }
+  inputs.common = draw_distribution(dice);
+  if (dice.one_in(4)) {
+    inputs.ports["a"] = draw_distribution(dice);
+  } else if (dice.one_in(5)) {
+    inputs.ports["a"] = data::make_distribution("constant");  // dY = 1, value 1
+  }
+  return inputs;
+}
+
+}  // namespace
+
+RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
+  Dice dice(seed, index);
+  RandomCase out;
+  plan::Case& c = out.c;
+  c.op = &op::gemm();
+  c.mode = op::find_mode(
+      c.op->modes[static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(c.op->modes.size()) - 1))]);
+  constexpr std::array kPlain = {80, 89, 90, 90, 100};
+  constexpr std::array kWithFp8 = {89, 90, 90, 100};
+  out.sm = c.mode->scaled ? dice.of(kWithFp8) : dice.of(kPlain);
+  if (c.mode->compute == op::Compute::emulated_bf16x9 && out.sm >= 100) {
+    out.sm = 90;  // from sm_100 on the request is emulated, which is not modelled
+  }
+  GemmParams p;
+  draw_shape(dice, p);
+  draw_options(dice, *c.mode, p);
+  c.params = op::to_params(p);
+  c.backend = "sim";
+  c.inputs = draw_inputs(dice);
+  c.algorithms.kind = dice.one_in(3) ? plan::AlgorithmSpec::Kind::all : plan::AlgorithmSpec::Kind::heuristic;
+  c.seed = dice.word() % 1'000'000'000;
+  plan::identify(c);
+  return out;
+}
+
+}  // namespace numcheck::detect

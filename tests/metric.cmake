@@ -1,0 +1,10 @@
+# Comparison, gates and the certificate; then the checks of the checker: planted faults and clean sweeps.
+add_library(numcheck_detect STATIC detect/mini_run.cpp detect/random_case.cpp)
+target_include_directories(numcheck_detect PUBLIC detect)
+target_link_libraries(numcheck_detect
+  PUBLIC numcheck_run numcheck_harness numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
+         numcheck_core nlohmann_json::nlohmann_json
+  PRIVATE numcheck_sim numcheck_reference fmt::fmt numcheck_flags)
+
+add_executable(clean_sweep detect/clean_sweep.cpp)
+target_link_libraries(clean_sweep PRIVATE numcheck_detect numcheck_flags)

@@ -1,0 +1,72 @@
+"""Validates the shipped plans against the published schema with an independent validator (python3-jsonschema).
+
+Usage: plan_schema_validate.py SCHEMA PLANS_FOLDER MISTAKES_FOLDER
+Exit codes: 0 valid, 1 not, 77 there is no jsonschema.
+"""
+
+import json
+import pathlib
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: this Python has no jsonschema (Debian: python3-jsonschema)")
+    sys.exit(77)
+
+# Mistakes that a schema cannot see: they need values compared with each other or with the op's rules.
+BEYOND_A_SCHEMA = {
+    "name of two lines", "integer as a float", "version as a float",
+    "number no double can hold", "range out of bounds", "range with step 0", "range that goes the wrong way",
+    "range whose step leads away", "pow2 downwards", "pow2 beyond any integer", "pow2 beyond the range",
+    "pow2 below the range", "illegal combination", "illegal combination with inherited parameters",
+    "port that these parameters lack", "unknown port", "port in the exact leg", "one exact port",
+    "zip of an unknown axis", "zip of unequal lengths", "zip of a list and one value", "axis zipped twice",
+    "axis zipped with itself", "exclude of everything", "exclude names no field", "exclude with an unknown mode",
+    "exclude with an unknown backend", "exclude with a wrong value", "exclude with an empty list",
+    "exclude with an unknown distribution", "exclude with inputs as an object", "exclude with an unknown variable",
+    "exclude in defaults names no field", "xfail with a bad match", "too many cases",
+    "more cases than can be counted", "same case with other gates", "no op", "no mode", "missing parameter",
+    "no params at all",
+}
+
+
+def sections(folder):
+    for path in sorted(folder.glob("*.txt")):
+        if path.name in ("syntax.txt", "warnings.txt"):
+            continue
+        for section in path.read_text(encoding="utf-8").split("=== ")[1:]:
+            name, rest = section.split("\n", 1)
+            yield name, rest.split("\n---\n", 1)[0]
+
+
+def main():
+    schema_path, plans, mistakes = (pathlib.Path(argument) for argument in sys.argv[1:4])
+    schema = json.loads(schema_path.read_text(encoding="utf-8"))
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    failures = 0
+    valid = 0
+    for path in sorted(plans.rglob("*.json")):
+        for error in validator.iter_errors(json.loads(path.read_text(encoding="utf-8"))):
+            print(f"{path}: {list(error.absolute_path)}: {error.message[:200]}")
+            failures += 1
+        valid += 1
+    refused = 0
+    for name, text in sections(mistakes):
+        if text.startswith('"'):
+            text = ('{"version": 1, "defaults": {"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "bf16"},'
+                    ' "cases": [{"op": "gemm",' + text + "}]}")
+        accepted = validator.is_valid(json.loads(text, object_pairs_hook=dict))
+        if accepted and name not in BEYOND_A_SCHEMA:
+            print(f"the schema accepts the mistake {name!r}")
+            failures += 1
+        if not accepted and name in BEYOND_A_SCHEMA:
+            print(f"the schema refuses {name!r}, which is listed as beyond it")
+            failures += 1
+        refused += not accepted
+    print(f"{valid} plans are valid, {refused} mistakes refused")
+    return 1 if failures or not valid or not refused else 0
+
+
+sys.exit(main())
