@@ -128,10 +128,16 @@ report_cuda() {
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 install_packages() {
+  local log
+  log=$(mktemp)
   say "installing: $*"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >&2 || say "warning: apt-get update failed; trying with the lists at hand"
-  apt-get install -y -qq --no-install-recommends "$@" >&2
+  apt-get update -qq >"$log" 2>&1 || say "warning: apt-get update failed; trying with the lists at hand"
+  if ! apt-get install -y -qq --no-install-recommends "$@" >>"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    return 1
+  fi
+  rm -f "$log"
 }
 
 needs_of_the_program

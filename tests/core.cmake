@@ -1,5 +1,5 @@
 numcheck_test(core_test LABEL unit
-  SOURCES unit/core_codec_test.cpp unit/core_cpu_limit_test.cpp unit/core_dtype_test.cpp unit/core_parallel_test.cpp
+  SOURCES unit/core_buffer_test.cpp unit/core_codec_test.cpp unit/core_cpu_limit_test.cpp unit/core_dtype_test.cpp unit/core_parallel_test.cpp
           unit/core_text_test.cpp
   LIBRARIES numcheck_core)
 numcheck_test(core_codec_sweep_test LABEL unit SOURCES unit/core_codec_sweep_test.cpp LIBRARIES numcheck_core)

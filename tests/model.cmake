@@ -11,6 +11,10 @@ numcheck_test(model_probes_test LABEL conformance
           conformance/probe_path.cpp
   LIBRARIES numcheck_model numcheck_core)
 
+numcheck_test(model_statistics_test LABEL conformance
+  SOURCES conformance/published_statistics_test.cpp
+  LIBRARIES numcheck_model numcheck_op numcheck_core)
+
 numcheck_test(model_unit_test LABEL unit
   SOURCES unit/model_epilogue_test.cpp unit/model_gemm_test.cpp unit/model_product_test.cpp unit/model_tables_test.cpp unit/model_steps.cpp
   LIBRARIES numcheck_model numcheck_op numcheck_core)

@@ -1,10 +1,11 @@
 # The test executable is its own worker: started with "exec --worker" it serves tasks on a fake device (run_fake.cpp).
 numcheck_test(run_test LABEL unit TIMEOUT 300
-  SOURCES unit/run_main.cpp unit/run_fake.cpp unit/run_transport.cpp unit/run_protocol.cpp unit/run_workers.cpp
-          unit/run_failures.cpp unit/run_interrupts.cpp unit/run_journal.cpp unit/run_in_process.cpp
+  SOURCES unit/run_main.cpp unit/run_fake.cpp unit/run_support.cpp
+          unit/run_transport_test.cpp unit/run_protocol_test.cpp unit/run_workers_test.cpp unit/run_failures_test.cpp
+          unit/run_interrupts_test.cpp unit/run_journal_test.cpp unit/run_in_process_test.cpp
   LIBRARIES numcheck_workers numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 
 numcheck_test(machine_test LABEL unit
-  SOURCES unit/machine_device.cpp unit/machine_environment.cpp unit/machine_memory.cpp
+  SOURCES unit/machine_device_test.cpp unit/machine_environment_test.cpp unit/machine_memory_test.cpp
   LIBRARIES numcheck_machine numcheck_core)

@@ -15,7 +15,7 @@ inline constexpr int kWorst = 5;
 
 /// Sums of e = got - y against one reference.
 struct ErrorSums {
-  double e[kLanes], abs_e[kLanes], e2[kLanes], y2[kLanes], ey[kLanes];
+  double e[kLanes], abs_e[kLanes], e2[kLanes], y[kLanes], y2[kLanes], ey[kLanes];
   double max_abs[kLanes];
   std::int64_t nonzero[kLanes];      ///< e != 0
   std::int64_t toward_zero[kLanes];  ///< e y < 0
@@ -80,7 +80,7 @@ struct FormatConstants {
   double fraction_scale;      ///< 2^-m
   double min_normal;          ///< 2^emin
   double overflow_threshold;  ///< |y| from here on rounds to infinity; infinity for formats that are clamped
-  double clamped_overflow;    ///< A from which a saturating format hides an overflow; infinity for other formats
+  double hidden_overflow;     ///< A from which a finite output may come from an overflow; infinity: never
   bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
 };
 

@@ -75,7 +75,9 @@ SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, co
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t left, std::size_t right) { return column_of(left) < column_of(right); });
   const auto [column_squares, columns] = squared_runs(order, column_of, a, b, slope);
-  return {row_squares, column_squares, rows >= kFewestClusters && columns >= kFewestClusters};
+  const std::int64_t fewest = std::min(rows, columns);
+  const double cluster = static_cast<double>(order.size()) / static_cast<double>(std::max<std::int64_t>(1, fewest));
+  return {row_squares, column_squares, fewest >= kFewestClusters ? cluster : 0};
 }
 
 }  // namespace numcheck::metric

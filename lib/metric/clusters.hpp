@@ -36,10 +36,11 @@ inline constexpr std::int64_t kFewestClusters = 8;
 /// SE of the slope; infinite if sum b is 0.
 [[nodiscard]] double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope);
 
-/// R and C of a sample: a and b per element, in the sample's order; false in `enough` below 8 rows or columns.
+/// R and C of a sample: a and b per element, in the sample's order. `cluster` is the mean number of elements of a row
+/// or column, whichever is larger; 0 below 8 rows or columns.
 struct SampleClusters {
   double rows = 0, columns = 0;
-  bool enough = false;
+  double cluster = 0;
 };
 [[nodiscard]] SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, const double* a,
                                             const double* b, double slope);

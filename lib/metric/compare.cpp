@@ -114,6 +114,7 @@ void add_gates(const PassResult& pass, Statistics& out) {
   out.z_q999 = quantile999(pass, out.finite, out.z_max);
   out.slope = pass.slope;
   out.slope_se = pass.slope_error;
+  out.slope_predicted_se = pass.slope_predicted;
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
 }
 
@@ -136,6 +137,9 @@ Statistics compare(const CompareInput& input) {
               : input.unrounded.empty()   ? ErrorNorms{}
                                           : norms_of(pass.sums.total, out.finite);
   out.rms_expected = std::sqrt(ratio(total_of(errors.y2), static_cast<double>(out.finite)));
+  const double mean = ratio(total_of(errors.y), static_cast<double>(out.finite));
+  out.spread_ulps = std::sqrt(std::max(0.0, out.rms_expected * out.rms_expected - mean * mean)) /
+                    core::ulp(out.rms_expected, input.port->dtype);
   out.effective_bits = -std::log2(out.arithmetic.rel_l2 / (0.425 * std::sqrt(2.0)));
   out.intercept = ratio(out.arithmetic.mean_signed, out.rms_expected);
   out.toward_zero =

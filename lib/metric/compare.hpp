@@ -74,6 +74,10 @@ struct Statistics {
   double max_over_bound = 0;                ///< G1
   double z_rms = 0, z_q999 = 0, z_max = 0;  ///< G2
   double slope = 0, slope_se = 0;           ///< G3; se infinite below 8 x 8
+  /// Standard error that V predicts if all errors of a row, or of a column, were the same: what a clustered one, known
+  /// from few rows or columns only, must not fall below.
+  double slope_predicted_se = 0;
+  double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms
   double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
   double intercept = 0;    ///< mean of e, in units of rms(y)
   double toward_zero = 0;  ///< fraction of the wrong elements that err toward zero

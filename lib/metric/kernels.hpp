@@ -12,7 +12,8 @@ struct RowSums {
 };
 
 struct Kernels {
-  /// True if any got is not finite, any |y| reaches the overflow threshold, or a yardstick is NaN.
+  /// True if any got is not finite, any |y| reaches the overflow threshold, a yardstick is NaN, or A is
+  /// so large that an overflow may hide in a finite output.
   bool (*is_special)(const SegmentView& segment, const FormatConstants& format);
   /// Norms of got - y.
   void (*norms)(const double* got, const double* y, std::size_t size, ErrorSums& sums);

@@ -29,7 +29,7 @@ void raise_max_rel(const double* got, const double* y, std::size_t begin, std::s
 bool is_special(const SegmentView& segment, const FormatConstants& format) {
   const Vd infinity = splat(__builtin_inf());
   const Vd threshold = splat(format.overflow_threshold);
-  const Vd overflow = splat(format.clamped_overflow);
+  const Vd overflow = splat(format.hidden_overflow);
   Vi regular = ~Vi{};
   for (std::size_t i = 0; i < segment.size; i += kWidth) {
     const Vd y = load(segment.expected + i);
@@ -49,7 +49,7 @@ bool is_special(const SegmentView& segment, const FormatConstants& format) {
 
 void norms(const double* got, const double* expected, std::size_t size, ErrorSums& sums) {
   Sum e_sum = fetch(sums.e), abs_sum = fetch(sums.abs_e), e2 = fetch(sums.e2), y2 = fetch(sums.y2);
-  Sum ey = fetch(sums.ey), max_abs = fetch(sums.max_abs);
+  Sum y_sum = fetch(sums.y), ey = fetch(sums.ey), max_abs = fetch(sums.max_abs);
   Count nonzero = fetch(sums.nonzero), toward = fetch(sums.toward_zero);
   for (std::size_t block = 0; block < size; block += kBlock) {
     const std::size_t end = block + kBlock < size ? block + kBlock : size;
@@ -64,6 +64,7 @@ void norms(const double* got, const double* expected, std::size_t size, ErrorSum
         e_sum.part[s] += e;
         abs_sum.part[s] += abs_e;
         e2.part[s] += e * e;
+        y_sum.part[s] += y;
         y2.part[s] += y * y;
         ey.part[s] += product;
         max_abs.part[s] = larger(abs_e, max_abs.part[s]);
@@ -76,7 +77,8 @@ void norms(const double* got, const double* expected, std::size_t size, ErrorSum
       raise_max_rel(got, expected, block, end, sums.max_rel);
     }
   }
-  put(sums.e, e_sum), put(sums.abs_e, abs_sum), put(sums.e2, e2), put(sums.y2, y2), put(sums.ey, ey);
+  put(sums.e, e_sum), put(sums.abs_e, abs_sum), put(sums.e2, e2), put(sums.y, y_sum), put(sums.y2, y2),
+      put(sums.ey, ey);
   put(sums.max_abs, max_abs), put(sums.nonzero, nonzero), put(sums.toward_zero, toward);
 }
 

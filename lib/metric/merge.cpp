@@ -25,6 +25,7 @@ void merge(ErrorSums& into, const ErrorSums& from) {
   add(into.e, from.e);
   add(into.abs_e, from.abs_e);
   add(into.e2, from.e2);
+  add(into.y, from.y);
   add(into.y2, from.y2);
   add(into.ey, from.ey);
   raise(into.max_abs, from.max_abs);

@@ -1,6 +1,7 @@
 #include "metric/pass.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -67,7 +68,7 @@ class Pass {
       run_tiles();
     } else {
       run_flat(static_cast<std::size_t>(port.elements()), nullptr, nullptr);
-      finish(0, 0, false);
+      finish(0, 0, 0);
     }
     return std::move(result_);
   }
@@ -99,9 +100,12 @@ class Pass {
     result_.slope = result_.slope_totals.b > 0 ? result_.slope_totals.a / result_.slope_totals.b : 0;
   }
 
-  void finish(double rows, double columns, bool enough) {
-    result_.slope_error = enough ? clustered_error(result_.slope_totals, rows, columns, result_.slope)
-                                 : std::numeric_limits<double>::infinity();
+  /// `cluster` is the number of elements of a row or column, whichever is larger; 0 if there are too few of them.
+  void finish(double rows, double columns, double cluster) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const SlopeTotals& totals = result_.slope_totals;
+    result_.slope_error = cluster > 0 ? clustered_error(totals, rows, columns, result_.slope) : infinity;
+    result_.slope_predicted = cluster > 0 && totals.b > 0 ? std::sqrt(cluster / totals.b) : infinity;
   }
 
   /// Elements in their order, without regard to rows; a and b per element go to the arrays unless they are null.
@@ -124,7 +128,7 @@ class Pass {
     std::vector<double> b(count + kLanes);
     run_flat(count, a.data(), b.data());
     const SampleClusters clusters = cluster_sample(*input_.sample, *input_.port, a.data(), b.data(), result_.slope);
-    finish(clusters.rows, clusters.columns, clusters.enough);
+    finish(clusters.rows, clusters.columns, clusters.cluster);
   }
 
   void run_tile(Worker& worker, const Tile& tile) {
@@ -167,7 +171,8 @@ class Pass {
       collect(*worker);
     });
     merge_tasks();
-    finish(rows_.squared_residuals(result_.slope), columns_.squared_residuals(result_.slope), true);
+    finish(rows_.squared_residuals(result_.slope), columns_.squared_residuals(result_.slope),
+           static_cast<double>(std::max(port.rows, port.cols)));
   }
 
   const CompareInput& input_;

@@ -20,7 +20,8 @@ struct PassResult {
   std::array<std::uint64_t, kUlpBins> ulps{};
   SlopeTotals slope_totals;
   double slope = 0;
-  double slope_error = 0;  ///< infinite below 8 x 8 outputs
+  double slope_error = 0;      ///< infinite below 8 x 8 outputs
+  double slope_predicted = 0;  ///< as Statistics::slope_predicted_se
 };
 
 [[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup);

@@ -135,13 +135,21 @@ SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) co
 SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   const double got = got_[i];
   const double y = expected_[i];
-  const double a = static_cast<double>(magnitude_[i]);
   if (std::isnan(y)) {
     return classify_nan_expected(got);
   }
+  // A NaN yardstick: an infinite input that became finite when it was stored, or met a zero.
+  const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
+  const double a = unknown ? infinite(1) : static_cast<double>(magnitude_[i]);
   const bool may_overflow = a >= setup_.overflow_magnitude &&
                             (std::isfinite(a) || setup_.overflow_possible || setup_.overflow_magnitude == 0);
   const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
+  // Where the format saturates or the epilogue cuts off, an overflow comes out as the largest number or as zero; an
+  // amax may have missed any element.
+  const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
+  if (may_overflow && setup_.overflow_may_be_finite && hidden) {
+    return Finding::order_dependent;
+  }
   if (std::isinf(y)) {
     return classify_infinite(got, y);
   }
@@ -154,15 +162,10 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
     return got == infinite(y) || near ? Finding::agrees : otherwise;
   }
   if (std::isfinite(got)) {
-    // Where the format saturates, an overflow comes out as the largest number.
-    if (may_overflow && std::isfinite(setup_.clamp)) {
-      return Finding::order_dependent;
-    }
-    // A NaN yardstick with a finite y: an infinite pre-activation that the epilogue turned into a number.
-    return std::isnan(a) || std::isnan(second_moment_[i]) ? Finding::agrees : Finding::regular;
+    return unknown ? Finding::agrees : Finding::regular;
   }
   if (std::isnan(got)) {
-    return std::isnan(a) && setup_.nan_may_become_zero ? Finding::agrees : otherwise;
+    return unknown && setup_.nan_may_become_zero ? Finding::agrees : otherwise;
   }
   const bool near = std::isfinite(threshold) && std::abs(y) + bound >= threshold;
   return near && std::signbit(got) == std::signbit(y) ? Finding::agrees : otherwise;

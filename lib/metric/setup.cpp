@@ -94,8 +94,9 @@ Setup make_setup(const CompareInput& input) {
   setup.overflow_magnitude = given.overflow_magnitude;
   setup.overflow_possible = given.overflow_possible;
   setup.nan_may_become_zero = given.nan_may_become_zero;
-  setup.format.clamped_overflow =
-      std::isfinite(setup.clamp) ? setup.overflow_magnitude : std::numeric_limits<double>::infinity();
+  setup.overflow_may_be_finite = given.overflow_may_be_finite || std::isfinite(setup.clamp);
+  setup.format.hidden_overflow =
+      setup.overflow_may_be_finite ? setup.overflow_magnitude : std::numeric_limits<double>::infinity();
   ModelConstants& model = setup.model;
   model.scale = scale;
   model.scale2 = scale * scale;

@@ -16,6 +16,7 @@ struct Setup {
   std::uint64_t poison_bits = 0;
   double overflow_magnitude = 0;  ///< of A, unscaled; see tolerance::ErrorModel
   bool overflow_possible = false;
+  bool overflow_may_be_finite = false;
   bool nan_may_become_zero = false;
 };
 

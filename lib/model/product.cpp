@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -46,18 +45,13 @@ KernelRounding kernel_rounding(Rounding rho) {
   throw core::InternalError("unknown rounding of a step");
 }
 
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
-}
-
-StepParameters step_parameters(const Schedule& schedule, const ProductOperands& operands) {
+StepParameters step_parameters(const Schedule& schedule) {
   StepParameters p;
   p.L = schedule.step.L;
   p.F = schedule.step.F;
   p.rounding = kernel_rounding(schedule.step.rho);
   p.e_zero = schedule.step.e_zero;
   p.accumulator_emin = core::dtype_info(accumulator_dtype(schedule.step.rho)).emin;
-  p.specials = !all_finite(operands.a) || !all_finite(operands.b);
   return p;
 }
 
@@ -203,7 +197,7 @@ void simulate_product(const Schedule& schedule, const ProductOperands& operands,
   }
   StepParameters step;
   if (schedule.chain == Schedule::Chain::fused) {
-    step = step_parameters(schedule, operands);
+    step = step_parameters(schedule);
   }
   const std::int64_t across = (operands.n + kTileColumns - 1) / kTileColumns;
   const std::int64_t down = (operands.m + kTileRows - 1) / kTileRows;

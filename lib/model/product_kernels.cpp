@@ -5,6 +5,7 @@
 // truncated term is below 2^(F + 2), so the sum of 33 of them is an exact double too. Conversion is done on the bits.
 // Exponents of products are kept apart as integers, because those of subnormal operands are not that of their value.
 // Zero products need no floor of their own: e_zero matters only where the accumulator is zero, and then it brings it.
+// Infinities and NaN need no care: they have no exponent here, and IEEE's rules for sums are those of the hardware.
 #include "model/product_kernels.hpp"
 
 #include <cstdint>
@@ -153,39 +154,28 @@ inline Vd power_of_two(const Exponents& e, int part, int sign, int shift) {
   return Vd(((sign < 0 ? -field : field) + (1023 + shift)) << 52);
 }
 
-template <bool kSpecials>
-inline void fused_step(const StepParameters& step, const FusedRun& run, std::int64_t begin, std::int64_t end,
-                       State& c) {
+void fused_step(const StepParameters& step, const FusedRun& run, std::int64_t begin, std::int64_t end, State& c) {
   Exponents e;
   accumulator_exponents(c, step, e);
   largest_exponents(run, begin, end, e);
   Vd scale[kParts];
   Vd sum[kParts];
-  Vd ieee[kParts];
   for (int p = 0; p < kParts; ++p) {
     scale[p] = power_of_two(e, p, -1, step.F);
     sum[p] = truncated(c.part[p] * scale[p]);
-    ieee[p] = c.part[p];
   }
   for (std::int64_t t = begin; t < end; ++t) {
     const Vd a = splat(run.a[t]);
     for (int p = 0; p < kParts; ++p) {
-      const Vd product = a * load(run.b + t * kFusedColumns + p * kDoubles);
-      sum[p] += truncated(product * scale[p]);
-      if constexpr (kSpecials) {
-        ieee[p] += product;
-      }
+      sum[p] += truncated(a * load(run.b + t * kFusedColumns + p * kDoubles) * scale[p]);
     }
   }
   for (int p = 0; p < kParts; ++p) {
-    const Vd result = rounded(sum[p] * power_of_two(e, p, 1, -step.F), step.rounding);
-    // Sums of doubles in this range cannot overflow, so IEEE's rules for infinities and NaN are the hardware's.
-    c.part[p] = magnitude_of(ieee[p]) < __builtin_inf() ? result : ieee[p];
+    c.part[p] = rounded(sum[p] * power_of_two(e, p, 1, -step.F), step.rounding);
   }
 }
 
-template <bool kSpecials>
-void fused_chain(const StepParameters& step, const FusedRun& run) {
+void fused(const StepParameters& step, const FusedRun& run) {
   State c;
   for (int p = 0; p < kParts; ++p) {
     for (int i = 0; i < kDoubles; ++i) {
@@ -194,17 +184,13 @@ void fused_chain(const StepParameters& step, const FusedRun& run) {
   }
   for (std::int64_t begin = 0; begin < run.count; begin += step.L) {
     const std::int64_t end = begin + step.L < run.count ? begin + step.L : run.count;
-    fused_step<kSpecials>(step, run, begin, end, c);
+    fused_step(step, run, begin, end, c);
   }
   for (int p = 0; p < kParts; ++p) {
     for (int i = 0; i < kDoubles; ++i) {
       run.c[p * kDoubles + i] = static_cast<float>(c.part[p][i]);
     }
   }
-}
-
-void fused(const StepParameters& step, const FusedRun& run) {
-  step.specials ? fused_chain<true>(step, run) : fused_chain<false>(step, run);
 }
 
 template <int kRows>

@@ -24,7 +24,6 @@ struct StepParameters {
   KernelRounding rounding = KernelRounding::rz_fp32;
   std::int32_t e_zero = 0;
   std::int32_t accumulator_emin = 0;
-  bool specials = false;  ///< operands may be infinite or NaN
 };
 
 /// `count` products of one row of A with kFusedColumns columns of B, in steps of L from the first on.

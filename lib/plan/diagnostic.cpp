@@ -70,16 +70,6 @@ std::size_t cells(std::string_view line, std::size_t first, std::size_t count) {
   return total + (first + count - index);  // beyond the line: blank cells
 }
 
-void append_escaped(std::string& out, std::string_view text, bool property) {
-  for (const char c : text) {
-    if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','))) {
-      out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    } else {
-      out += c;
-    }
-  }
-}
-
 std::string render_all(const std::vector<Diagnostic>& diagnostics) {
   std::string all;
   for (const Diagnostic& diagnostic : diagnostics) {
@@ -125,21 +115,6 @@ std::string render(const Diagnostic& diagnostic) {
     out += fmt::format("   at {}\n", diagnostic.pointer);
   }
   return out;
-}
-
-std::string render_annotation(const Diagnostic& diagnostic) {
-  std::string out =
-      fmt::format("::{} file=", diagnostic.severity == Severity::note ? "notice" : severity_name(diagnostic.severity));
-  append_escaped(out, diagnostic.file, true);
-  if (diagnostic.line != 0) {
-    out += fmt::format(",line={},col={}", diagnostic.line, diagnostic.column);
-  }
-  out += "::";
-  append_escaped(out, diagnostic.text, false);
-  if (!diagnostic.hint.empty()) {
-    append_escaped(out, "\nhint: " + diagnostic.hint, false);
-  }
-  return out + '\n';
 }
 
 PlanError::PlanError(std::vector<Diagnostic> diagnostics, std::size_t found)

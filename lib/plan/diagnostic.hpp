@@ -28,9 +28,6 @@ struct Diagnostic {
 /// GNU form with source line, caret, hint and pointer, as in interface.md section 7.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic);
 
-/// GitHub Actions' workflow command: "::error file=...,line=...,col=...::text".
-[[nodiscard]] std::string render_annotation(const Diagnostic& diagnostic);
-
 /// Mistakes that a PlanError carries at most.
 inline constexpr std::size_t kMaxDiagnostics = 20;
 

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 // The plan language that this program reads.
 constexpr std::string_view kVersion = "1";
 
+constexpr std::size_t kMaxPath = 4096;
+
 fs::path resolved(const fs::path& path) {
   std::error_code error;
   fs::path result = fs::weakly_canonical(path, error);
@@ -128,7 +130,7 @@ class Loader {
   }
 
   Node load_base(const Node& name, const std::string& path) {
-    if (name.text.empty() || name.text.size() > 4096) {
+    if (name.text.empty() || name.text.size() > kMaxPath || name.text.find('\0') != std::string::npos) {
       reporter_.error(name, "\"extends\" must be the name of a file");
       return {};
     }

@@ -1,4 +1,5 @@
 // The plan language as JSON Schema (draft-07), from the same descriptors as the decoder: for editors and for CI.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -206,6 +207,7 @@ json case_properties(const Vocabulary& vocabulary) {
   }
   std::vector<std::string_view> backends = vocabulary.backends;
   backends.push_back("auto");
+  std::ranges::sort(backends);  // the published copy must not depend on the order of the catalog
   const json match = {{"type", "object"}, {"description", "Fields and the value, or list of values, that they match"}};
   return {
       {"op", {{"enum", std::move(ops)}}},

@@ -32,6 +32,7 @@ struct OutputResult {
   tolerance::Certificate certificate;
   std::string model_source;
   bool sampled = false;
+  std::string warning;  ///< why a passing output is less precise than its mode promises; empty: it is not
 };
 
 /// One run (algorithm) of a case.

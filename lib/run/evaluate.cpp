@@ -9,10 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "data/inputs.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
-#include "tolerance/vacuity.hpp"
+#include "tolerance/output_reduction.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -74,119 +73,58 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   return context.group->row->error_model(request, port.name);
 }
 
-/// Expectation of one port: spans into the group's references, or one number for an amax port.
-struct Expectation {
-  std::span<const double> value;
-  std::span<const float> magnitude;
-  std::span<const float> second_moment;
-  std::array<double, 1> own_value{};
-  std::array<float, 1> own_magnitude{};
-  std::array<float, 1> own_second_moment{};
-};
-
-template <class Outputs>
-const auto& output_named(const Outputs& outputs, std::string_view port) {
-  for (const auto& output : outputs) {
-    if (output.port == port) {
-      return output;
-    }
-  }
-  throw core::InternalError("the reference gives no output " + std::string(port));
-}
-
-float largest_of(std::span<const float> values) {
-  return values.empty() ? 0.0F : *std::ranges::max_element(values);
-}
-
-/// max |y|: every element's bound holds for the maximum too, so the largest yardsticks are the maximum's.
-void expect_amax(Expectation& e) {
-  for (const double y : e.value) {
-    e.own_value[0] = std::fmax(e.own_value[0], std::fabs(y));
-  }
-  e.own_magnitude[0] = largest_of(e.magnitude);
-  e.own_second_moment[0] = largest_of(e.second_moment);
-  e.value = e.own_value;
-  e.magnitude = e.own_magnitude;
-  e.second_moment = e.own_second_moment;
-}
-
-void expect(Expectation& e, const EvaluationContext& context, const op::Port& port) {
-  const std::string_view source = port.role == op::Role::amax ? port.of : port.name;
-  const auto& values = output_named(context.prepared->rounding->values.get()->outputs, source);
-  const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, source);
-  e.value = values.value.span();
-  e.magnitude = yardsticks.magnitude.span();
-  e.second_moment = yardsticks.second_moment.span();
-  if (port.role == op::Role::amax) {
-    expect_amax(e);
-  }
-}
-
-/// Total error where no full reference on the unrounded inputs exists: on a sample of its own.
-metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
-                                   std::string_view port) {
-  const auto& values = output_named(context.group->total.get()->outputs, port);
-  const std::vector<float> ones(values.value.size(), 1.0F);
-  metric::CompareInput sampled = input;
-  sampled.expected = values.value.span();
-  sampled.unrounded = {};
-  sampled.magnitude = ones;
-  sampled.second_moment = ones;
-  sampled.sample = &context.group->total_sample;
-  sampled.have_allclose = false;
-  return metric::compare(sampled).arithmetic;
-}
-
-std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context, const op::Port& port,
-                                                           std::span<const std::byte> bytes,
-                                                           const tolerance::ErrorModel& model) {
-  Expectation expectation;
-  expect(expectation, context, port);
-  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
-  metric::CompareInput input;
-  const op::Sample whole;
-  input.port = &port;
-  input.got = bytes;
-  input.expected = expectation.value;
-  input.magnitude = expectation.magnitude;
-  input.second_moment = expectation.second_moment;
-  input.sample = port.role == op::Role::amax ? &whole : &context.group->sample;
-  input.model = &model;
-  input.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();
-  input.rtol = wanted.allclose_rtol.value_or(0);
-  input.atol = wanted.allclose_atol.value_or(0);
-  const bool main = port.role == op::Role::output;
-  const bool shared_total = context.group->total_sample.indices == context.group->sample.indices;
-  if (main && shared_total) {
-    input.unrounded = output_named(context.group->total.get()->outputs, port.name).value.span();
-  }
-  auto entry = std::make_shared<ComparisonCache::Entry>();
-  entry->statistics = metric::compare(input);
-  if (main && !shared_total) {
-    entry->statistics.total = total_on_sample(context, input, port.name);
-  }
-  if (main) {
-    entry->certificate = tolerance::certify(input);
-  }
-  return entry;
-}
-
-/// The sample says nothing of the other elements; in the exact leg a linear check covers them all.
-tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
-                                        std::span<const std::byte> bytes) {
-  const core::Buffer<double> whole = data::load_port(port, bytes);
-  const op::ReferenceRequest request{&context.group->params, context.prepared->rounding->operands, {}};
-  const bool holds = context.group->row->reference.exact_holds(request, whole.span());
-  return {.name = "exact whole output",
-          .measured = holds ? 0.0 : 1.0,
-          .limit = 0.0,
-          .ok = holds,
-          .source = "Freivalds' check modulo 2^61 - 1"};
-}
-
 const core::Digest* digest_named(const RunReport& run, std::string_view port) {
   const auto found = std::ranges::find(run.outputs, port, &OutputDigest::port);
   return found == run.outputs.end() ? nullptr : &found->digest;
+}
+
+/// The run's own word on how it adds the slices of a split-K product; 1 slice if it says nothing.
+struct SliceReduction {
+  int slices = 1;
+  bool in_output_format = false;
+};
+
+SliceReduction slice_reduction_of(const RunReport& run) {
+  SliceReduction found;
+  for (const auto& [key, value] : run.details) {
+    if (key == "split_k") {
+      found.slices = std::atoi(value.c_str());
+    } else if (key == "reduction") {
+      found.in_output_format = value == "output_type" || value == "inplace";
+    }
+  }
+  return found;
+}
+
+bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
+  return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
+}
+
+/// Judges once more under the reduction that the run declares, if partial sums in the output's format explain what
+/// failed. Then the result is right as declared, but less precise than the mode's accumulation promises: a warning.
+void judge_declared_reduction(const EvaluationContext& context, const RunReport& run, const op::Port& port,
+                              std::span<const std::byte> bytes, const tolerance::RunFacts& facts,
+                              const tolerance::ErrorModel& strict, report::OutputResult& output) {
+  const SliceReduction reduction = slice_reduction_of(run);
+  const bool narrow = core::dtype_info(port.dtype).storage_bytes < 4;
+  if (!reduction.in_output_format || reduction.slices < 2 || !narrow || strict.exact) {
+    return;
+  }
+  const plan::Case& c = *context.prepared->c;
+  const tolerance::ErrorModel model = tolerance::with_output_reduction(strict, reduction.slices);
+  const auto entry = compare_output(context, port, bytes, output.digest, model);
+  std::vector<tolerance::Criterion> criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
+  if (!all_ok(criteria)) {
+    return;
+  }
+  const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
+  output.warning = fmt::format(
+      "{}: {} slices of k are added in {}, as the library declares; with FP32 sums {} would be {:.4g} > {:.4g}",
+      output.port, reduction.slices, core::dtype_info(port.dtype).name, broken->name, broken->measured, broken->limit);
+  output.model_source = model.source;
+  output.statistics = entry->statistics;
+  output.certificate = entry->certificate;
+  output.criteria = std::move(criteria);
 }
 
 report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, const op::Port& port,
@@ -202,20 +140,15 @@ report::OutputResult evaluate_port(const EvaluationContext& context, const RunRe
     throw core::InternalError("the worker gave no digest of output " + output.port);
   }
   output.digest = *digest;
-  const std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()), port.name,
-                  digest->hex(), model.source, model.output_scale, c.tolerance.allclose_rtol.value_or(-1),
-                  c.tolerance.allclose_atol.value_or(-1));
-  std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
-  if (entry == nullptr) {
-    entry = compare_port(context, port, bytes, model);
-    context.cache->store(key, entry);
-  }
+  const auto entry = compare_output(context, port, bytes, output.digest, model);
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
     output.criteria.push_back(check_whole_output(context, port, bytes));
+  }
+  if (!all_ok(output.criteria)) {
+    judge_declared_reduction(context, run, port, bytes, facts, model, output);
   }
   return output;
 }
@@ -232,27 +165,20 @@ void settle(report::RunResult& result) {
     }
   }
   for (const report::OutputResult& output : result.outputs) {
+    if (result.status == report::Status::pass && !output.warning.empty()) {
+      result.status = report::Status::warn;
+      result.failing = output.warning;
+    }
     const std::string fake = output.certificate.vacuous_with();
     if (result.status == report::Status::pass && !fake.empty()) {
       result.status = report::Status::inconclusive;
-      result.failing = fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port,
-                                   fake);
+      result.failing =
+          fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
     }
   }
 }
 
 }  // namespace
-
-std::shared_ptr<const ComparisonCache::Entry> ComparisonCache::find(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(key);
-  return found == entries_.end() ? nullptr : found->second;
-}
-
-void ComparisonCache::store(const std::string& key, std::shared_ptr<const Entry> entry) {
-  const std::lock_guard lock(mutex_);
-  entries_.insert_or_assign(key, std::move(entry));
-}
 
 report::RunResult evaluate_run(const EvaluationContext& context, const RunReport& run, double& comparison_s) {
   report::RunResult result;
@@ -286,17 +212,30 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
 void conclude(report::CaseResult& result, const Outcome& outcome, const std::string& today) {
   using report::Status;
   switch (outcome.kind) {
-    case Outcome::Kind::unsupported: result.status = Status::unsupported; break;
-    case Outcome::Kind::error: result.status = Status::error; break;
-    case Outcome::Kind::crashed: result.status = Status::crashed; break;
-    case Outcome::Kind::timeout: result.status = Status::timeout; break;
-    case Outcome::Kind::done: result.status = result.runs.empty() ? Status::error : Status::pass; break;
+    case Outcome::Kind::unsupported:
+      result.status = Status::unsupported;
+      break;
+    case Outcome::Kind::error:
+      result.status = Status::error;
+      break;
+    case Outcome::Kind::crashed:
+      result.status = Status::crashed;
+      break;
+    case Outcome::Kind::timeout:
+      result.status = Status::timeout;
+      break;
+    case Outcome::Kind::done:
+      result.status = result.runs.empty() ? Status::error : Status::pass;
+      break;
   }
-  result.reason = outcome.kind == Outcome::Kind::done && result.runs.empty() ? "the worker reported no run"
-                                                                              : outcome.reason;
-  for (const Status worse : {Status::inconclusive, Status::error, Status::fail}) {
+  result.reason =
+      outcome.kind == Outcome::Kind::done && result.runs.empty() ? "the worker reported no run" : outcome.reason;
+  const auto settled = [&result] {
+    return result.status != Status::pass && result.status != Status::warn && result.status != Status::inconclusive;
+  };
+  for (const Status worse : {Status::warn, Status::inconclusive, Status::error, Status::fail}) {
     const auto found = std::ranges::find(result.runs, worse, &report::RunResult::status);
-    const bool outranks = worse == Status::fail || result.status == Status::pass || result.status == Status::inconclusive;
+    const bool outranks = worse == Status::fail || !settled();
     if (found != result.runs.end() && outranks) {
       result.status = worse;
       result.reason = found->failing;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +13,7 @@
 #include "core/error.hpp"
 #include "machine/memory.hpp"
 #include "run/arena.hpp"
+#include "run/lane.hpp"
 #include "run/pool.hpp"
 #include "run/task_layout.hpp"
 #include "run/worker_process.hpp"
@@ -23,30 +23,6 @@ namespace {
 
 /// An idle worker gives its device context back after this time; starting another costs about 0.5 s.
 constexpr auto kIdleRelease = std::chrono::seconds(30);
-
-/// The cases of one environment and what is known of its workers. Guarded by the pool's mutex.
-struct Lane {
-  plan::Environment environment;
-  std::deque<Task> queue;
-  std::optional<WorkerHello> hello;
-  bool hello_wanted = false;
-  bool starting_for_hello = false;
-  int deaths_in_row = 0;
-  std::string given_up;  ///< why no further worker is started; empty: go on
-};
-
-bool is_same(const WorkerHello& a, const WorkerHello& b) {
-  return a.device.name == b.device.name && a.device.uuid == b.device.uuid && a.device.driver == b.device.driver &&
-         a.libraries == b.libraries;
-}
-
-std::string describe(const WorkerHello& hello) {
-  std::string text = fmt::format("{} {}, driver {}", hello.device.name, hello.device.uuid, hello.device.driver);
-  for (const auto& [name, version] : hello.libraries) {
-    text += fmt::format(", {} {}", name, version);
-  }
-  return text;
-}
 
 class ProcessPool final : public Pool {
  public:
@@ -144,7 +120,7 @@ class ProcessPool final : public Pool {
     std::unique_ptr<WorkerProcess> worker;
     Lock lock(mutex_);
     for (;;) {
-      const auto work = [&] { return stop_ || !lane.queue.empty() || hello_needed(lane); };
+      const auto work = [&] { return stop_ || !lane.queue.empty() || (lane.needs_hello() && !cancelled_); };
       const auto must_yield = [&] { return worker && waiting_for_seat_ > 0; };
       const bool woken = changed_.wait_for(lock, kIdleRelease, [&] { return work() || must_yield(); });
       if (!work()) {
@@ -165,10 +141,6 @@ class ProcessPool final : public Pool {
       }
     }
     dismiss(lock, worker);
-  }
-
-  bool hello_needed(const Lane& lane) const {
-    return lane.hello_wanted && !lane.hello && lane.given_up.empty() && !lane.starting_for_hello && !cancelled_;
   }
 
   void run_next(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
@@ -214,7 +186,7 @@ class ProcessPool final : public Pool {
     lock.lock();
     busy_.erase(worker.get());
     if (lost || !worker->alive() || worker->spent()) {
-      count_death(lane, result ? result->reason : worker->death());
+      lane.count_death(result ? result->reason : worker->death(), options_.max_respawns_in_row);
       dismiss(lock, worker);
     } else {
       lane.deaths_in_row = 0;
@@ -242,7 +214,7 @@ class ProcessPool final : public Pool {
         if (failure->permanent) {
           lane.given_up = failure->reason;
         } else {
-          count_death(lane, failure->reason);
+          lane.count_death(failure->reason, options_.max_respawns_in_row);
         }
         changed_.notify_all();
       }
@@ -272,26 +244,18 @@ class ProcessPool final : public Pool {
       return std::move(*failure);
     }
     const auto& hello = std::get<WorkerHello>(answer);
-    if (lane.hello && !is_same(*lane.hello, hello)) {
+    if (lane.hello && identity_text(*lane.hello) != identity_text(hello)) {
       lock.unlock();
       candidate.reset();
       lock.lock();
-      return StartFailure{
-          fmt::format("a new worker found {}, the first one had {}: the device or the libraries changed",
-                      describe(hello), describe(*lane.hello)),
-          true};
+      return StartFailure{fmt::format("a new worker found {}, the first one {}: the device or the libraries changed",
+                                      identity_text(hello), identity_text(*lane.hello)),
+                          true};
     }
     lane.hello = hello;
     worker = std::move(candidate);
     changed_.notify_all();
     return std::nullopt;
-  }
-
-  void count_death(Lane& lane, const std::string& reason) {
-    if (++lane.deaths_in_row > options_.max_respawns_in_row) {
-      lane.given_up = fmt::format("no more workers: {} in a row died without finishing a case; the last: {}",
-                                  lane.deaths_in_row, reason);
-    }
   }
 
   /// Ends the slot's worker, if it has one.

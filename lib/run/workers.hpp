@@ -60,28 +60,41 @@ struct WorkerHello {
   std::vector<std::pair<std::string, std::string>> libraries;
 };
 
-/// Spawns workers as tasks need them and runs tasks on them. Tasks of one environment run in the order of submission,
-/// at most workers_per_environment at a time; environments run beside each other only if they share no device with
-/// `exclusive` needs (they may: a device takes several contexts).
+/// Spawns workers as tasks need them and runs tasks on them. Tasks of one environment start in the order of submission,
+/// at most workers_per_environment at a time; environments run beside each other (a device takes several contexts), as
+/// far as max_workers allows.
+///
+/// How a task can end: `done`, `unsupported` and `error` as its executor says (an exception is an error with type and
+/// text); `crashed` if its worker died (signal or exit status, last words), said that its device context is lost, or
+/// sent something that cannot be; `timeout`. A worker that is gone is replaced. One that dies without having a case
+/// costs none. `error` "interrupted": cancelled or killed before its end.
+///
+/// Callbacks run on pool threads. What on_run throws makes its task an error; what on_end throws cancels the tasks that
+/// wait and is thrown again by wait_idle.
 class WorkerPool {
  public:
   explicit WorkerPool(WorkerOptions options);
+  /// Kills what still runs; every task that was submitted has had its on_end before this returns.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  /// Contents are arbitrary. Throws core::EnvironmentError if there is no memory. The block may outlive the pool.
   [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes);
 
   /// Starts (if needed) the worker of an environment and returns what it said; throws core::EnvironmentError with the
-  /// worker's own words if it cannot start.
+  /// worker's own words if it cannot start. In-process: throws what the factory threw.
   [[nodiscard]] WorkerHello hello(const plan::Environment& environment);
 
+  /// Throws core::InternalError if a port lies outside its block; in-process: core::UsageError if the case has an
+  /// environment. `task.c` and the ports must live until on_end has returned.
   void submit(Task task);
-  /// Returns when every submitted task has ended.
+  /// Returns when every submitted task has ended. Not to be called from a callback.
   void wait_idle();
-  /// First interrupt: tasks that have not started end as Outcome::error "interrupted"; running ones finish.
+  /// First interrupt: tasks that have not started, and those still to be submitted, end as Outcome::error
+  /// "interrupted"; running ones finish. Workers that are starting are killed.
   void cancel_pending();
-  /// Second interrupt: kills the workers.
+  /// Second interrupt: kills the workers. In-process: as cancel_pending.
   void kill_workers();
 
  private:
@@ -90,7 +103,9 @@ class WorkerPool {
 };
 
 /// The worker's main loop (`te-numcheck exec --worker`): reads tasks from `socket_fd`, runs them on the executor,
-/// returns when the coordinator closes the socket.
+/// returns the exit status when the coordinator closes the socket. If the coordinator dies in the middle of a case, or
+/// after a case that lost the device context (Outcome::crashed), it ends the process. Throws core::UsageError if
+/// `socket_fd` is no socket of a coordinator.
 int worker_main(int socket_fd, const machine::DeviceChoice& device, const ExecutorFactory& factory,
                 plan::OpLookup lookup);
 

@@ -173,6 +173,7 @@ void add_epilogue(const Gemm& g, ErrorModel& model) {
     // |x| (2.5 (1 - t^2) |z| + 1 + 2 sigma(2z)) + |y| <= 5 |x| <= 5 A: section 5.5; 1 + t cancels in the negative tail.
     model.bound_magnitude += 5 * u32;
     model.var_magnitude += std::pow(5 * u32, 2) / 3;
+    model.slope_slack += 4 * u32;  // its constants are rounded once for all elements
   }
   if (g.request.output_scale != 1) {
     model.bound_value += u32;
@@ -234,6 +235,7 @@ ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port) 
   model.output_scale = request.output_scale;
   model.reduction = static_cast<double>(g.p.k);
   model.nan_may_become_zero = g.p.epilogue == "relu";
+  model.overflow_may_be_finite = g.p.epilogue == "relu" || port == "d_amax";
   add_accumulation(g, accumulation_of(g, arithmetic), model);
   add_conversion(g, model);
   add_epilogue(g, model);

@@ -67,10 +67,15 @@ void add_spread(Gates& gates, const metric::Statistics& s, const ErrorModel& mod
   gates.add_model("G2 max", s.z_max, lambda_of(s.elements) * model.kappa);
 }
 
-/// One-sided: split-K only shrinks the bias of truncation, so anything between 1.5 predictions and zero is fine.
+/// One-sided: split-K only shrinks the bias of truncation, so anything between 1.5 predictions and zero is fine. Where
+/// outputs are rounded to few bits and y spreads over less than one of their ulps, the rounding errors do not average
+/// out, so a slope says nothing.
 void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
-  const double tolerance = std::max(5 * s.slope_se, 0x1p-26) + model.slope_slack;
-  if (tolerance == kInfinity) {
+  constexpr double kFewestUlps = 0.6;  // a normal y of that width leaves 0.2 % of an ulp
+  const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
+  const double error = std::max({5 * s.slope_se, 5 * s.slope_predicted_se, 0x1p-26});
+  const double tolerance = error + model.slope_slack;
+  if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {
     return;
   }
   const double predicted = model.slope_low + model.slope_coherent * s.coherence;

@@ -23,7 +23,7 @@ constexpr std::uint32_t kInfinity = 0x7F800000;
 
 std::uint32_t sweep_step() {
   const char* given = std::getenv("TE_NUMCHECK_SWEEP_STEP");
-  return given == nullptr ? 41 : static_cast<std::uint32_t>(std::max(1, std::atoi(given)));
+  return given == nullptr ? 101 : static_cast<std::uint32_t>(std::max(1, std::atoi(given)));
 }
 
 /// The nearest-even code of magnitudes that come in ascending order.

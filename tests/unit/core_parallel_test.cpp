@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
-#include <numeric>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -53,13 +54,16 @@ TEST_P(Parallel, NestedCallsRunInline) {
   std::vector<std::atomic<int>> calls(40);
   core::parallel_for(8, [&](std::size_t i) {
     const auto outer = std::this_thread::get_id();
-    core::parallel_for(5, [&](std::size_t j) {
-      EXPECT_EQ(std::this_thread::get_id(), outer);
-      core::parallel_for(1, [&](std::size_t) { ++calls[i * 5 + j]; });
-    });
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      core::parallel_for(5, [&](std::size_t j) {
+        EXPECT_EQ(std::this_thread::get_id(), outer);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));  // time for other threads to join, if they could
+        core::parallel_for(1, [&](std::size_t) { ++calls[i * 5 + j]; });
+      });
+    }
   });
   for (const auto& each : calls) {
-    EXPECT_EQ(each, 1);
+    EXPECT_EQ(each, 3);
   }
 }
 

@@ -116,6 +116,16 @@ TEST(SparsePositions, AreUniform) {
   }
 }
 
+TEST(SparsePositions, DifferFromMatrixToMatrix) {
+  const data::ExactGeometry geometry{.plan = {.stride = 8}, .rows = 64, .cols = 32, .reduction_along_rows = true};
+  const std::vector<double> values = values_of(geometry, 0, 4096);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < 2048; ++i) {
+    same += values[i] != 0 && values[2048 + i] != 0;
+  }
+  EXPECT_NEAR(static_cast<double>(same), 32, 30);  // 256 blocks, one in eight by chance
+}
+
 TEST(DenseOperand, FillsItsRange) {
   data::ExactGeometry geometry{.plan = {.max_first = 2, .max_second = 4, .stride = 9}, .rows = 10, .cols = 1000};
   geometry.first_operand = false;

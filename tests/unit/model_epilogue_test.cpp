@@ -39,6 +39,15 @@ TEST(Epilogue, ScaleAddendAndBiasRoundOnceEach) {
   e.c = MatrixView{reinterpret_cast<const std::byte*>(c.data()), Dtype::fp32, 1, 1, 1, 1};
   // The product is rounded to 1 + 2^-22 before C is added.
   EXPECT_EQ(epilogue_of(e, {acc}, Dtype::fp32)[0], 0x1p-22F);
+  // beta C is exact inside the addition: (1 + 2^-23)^2 - (1 + 2^-22) keeps its 2^-46.
+  const std::vector<float> odd = {1 + 0x1p-23F};
+  e.c = MatrixView{reinterpret_cast<const std::byte*>(odd.data()), Dtype::fp32, 1, 1, 1, 1};
+  e.beta = 1 + 0x1p-23F;
+  e.scale = 1;
+  EXPECT_EQ(epilogue_of(e, {-(1 + 0x1p-22F)}, Dtype::fp32)[0], 0x1p-46F);
+  e.beta = -1;
+  e.scale = 1 + 0x1p-23F;
+  e.c = MatrixView{reinterpret_cast<const std::byte*>(c.data()), Dtype::fp32, 1, 1, 1, 1};
   const std::vector<float> bias = {0.5F};
   e.bias = MatrixView{reinterpret_cast<const std::byte*>(bias.data()), Dtype::fp32, 1, 1, 1, 1};
   EXPECT_EQ(epilogue_of(e, {acc}, Dtype::fp32)[0], 0.5F + 0x1p-22F);

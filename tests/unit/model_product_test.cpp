@@ -21,13 +21,15 @@ using namespace numcheck;
 using core::Dtype;
 using model::Schedule;
 
-enum class Data { normal, spread, extreme, tiny, special };
+enum class Data { normal, spread, extreme, tiny, small_sums, large_sums, special };
 
-constexpr Data kAllData[] = {Data::normal, Data::spread, Data::extreme, Data::tiny, Data::special};
+constexpr Data kAllData[] = {Data::normal,     Data::spread,     Data::extreme, Data::tiny,
+                             Data::small_sums, Data::large_sums, Data::special};
 
 /// Values of the format: N(0,1); exponents over 30 binades with cancelling pairs; any bit pattern of the format that is
-/// finite; subnormals and numbers near them; any bit pattern at all.
-std::vector<float> make_values(std::mt19937& random, std::size_t count, Dtype dtype, Data data) {
+/// finite; subnormals and numbers near them; numbers whose products are subnormal in the accumulator, or near its
+/// overflow; infinities and NaN among others. `accumulate` is the accumulator's format.
+std::vector<float> make_values(std::mt19937& random, std::size_t count, Dtype dtype, Dtype accumulate, Data data) {
   const core::DtypeInfo& info = core::dtype_info(dtype);
   const int bits = 1 + info.exponent_bits + info.fraction_bits;
   const auto pattern = [&] {
@@ -53,6 +55,13 @@ std::vector<float> make_values(std::mt19937& random, std::size_t count, Dtype dt
       case Data::tiny:
         x = std::ldexp(normal(random), info.emin - static_cast<int>(random() % 4));
         break;
+      case Data::small_sums:
+        x = std::ldexp(normal(random), core::dtype_info(accumulate).emin / 2 - static_cast<int>(random() % 8));
+        break;
+      case Data::large_sums:
+        x = std::ldexp(random() % 2 == 0 ? 1.0 : -1.5,
+                       accumulate == Dtype::fp16 ? 6 : 62 + static_cast<int>(random() % 2));
+        break;
       case Data::special:
         x = random() % 50 == 0 ? pattern() : normal(random);
         x = random() % 200 == 0 ? std::copysign(HUGE_VAL, normal(random)) : x;
@@ -60,7 +69,7 @@ std::vector<float> make_values(std::mt19937& random, std::size_t count, Dtype dt
     }
     x = random() % 10 == 0 ? 0.0 : x;
     value = static_cast<float>(core::round_to(x, dtype, core::Overflow::ieee));
-    if (data == Data::extreme && !std::isfinite(value)) {
+    if (data != Data::special && !std::isfinite(value)) {
       value = 1.0F;
     }
   }
@@ -98,14 +107,15 @@ TEST_P(Products, EqualTheScalarStepsForEveryInstructionSet) {
   const auto operand_dtype = [&](Dtype stored) { return problem.tf32 ? Dtype::tf32 : stored; };
   const Dtype da = operand_dtype(mode.first);
   const Dtype db = operand_dtype(mode.second);
+  const Dtype accumulate = model::accumulator_dtype(schedule.step.rho);
   std::mt19937 random(20250101);
   std::size_t nonzero = 0;
   for (const Data data : kAllData) {
     for (const std::int64_t k : {1, 3, 37, 300}) {
       const std::int64_t m = 5;
       const std::int64_t n = 67;  // a whole tile of columns and a little more
-      const auto a = make_values(random, static_cast<std::size_t>(m * k), da, data);
-      const auto b = make_values(random, static_cast<std::size_t>(k * n), db, data);
+      const auto a = make_values(random, static_cast<std::size_t>(m * k), da, accumulate, data);
+      const auto b = make_values(random, static_cast<std::size_t>(k * n), db, accumulate, data);
       model::ProductOperands operands{a, b, m, n, k};
       operands.a_emin = core::dtype_info(mode.first).emin;
       operands.b_emin = core::dtype_info(mode.second).emin;
@@ -153,8 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Products, DoNotDependOnThreads) {
   std::mt19937 random(7);
-  const auto a = make_values(random, 100 * 200, Dtype::bf16, Data::normal);
-  const auto b = make_values(random, 200 * 150, Dtype::bf16, Data::normal);
+  const auto a = make_values(random, 100 * 200, Dtype::bf16, Dtype::fp32, Data::normal);
+  const auto b = make_values(random, 200 * 150, Dtype::bf16, Dtype::fp32, Data::normal);
   const Schedule schedule = model::gemm_schedule(90, *op::find_mode("bf16"), false, false, 2);
   const int threads = core::thread_count();
   std::vector<float> one(100 * 150);

@@ -53,6 +53,15 @@ TEST(Diagnostic, UnderlinesWideCharactersInFull) {
   EXPECT_EQ(render(at(text, 1, 8)), "f.json:1:2: error: here\n    1 | " + text + "\n      |  ^~~~~~\n");
 }
 
+TEST(Diagnostic, KnowsCharactersBeyondTheBasicPlaneAndCombiningOnes) {
+  const std::string text =
+      "[\"\xF0\x9F\x98\x80"
+      "e\xCC\x81\", x]";  // an emoji (two cells), e with a combining acute
+  const Diagnostic diagnostic = at(text, text.find('x'), 1);
+  EXPECT_EQ(diagnostic.column, 9U);
+  EXPECT_EQ(render(diagnostic), "f.json:1:9: error: here\n    1 | " + text + "\n      |         ^\n");
+}
+
 TEST(Diagnostic, TabsAreOneColumn) {
   const std::string text = "\t\t\"m\":\t1.5";
   const Diagnostic diagnostic = at(text, text.find("1.5"), 3);
@@ -110,21 +119,6 @@ TEST(Diagnostic, NothingReachesTheTerminalThatItWouldActOn) {
   for (const char c : rendered) {
     EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
   }
-}
-
-TEST(Diagnostic, AnnotationsAreEscaped) {
-  Diagnostic diagnostic = at("[1]", 1, 1);
-  diagnostic.file = "a,b:c.json";
-  diagnostic.text = "100% wrong\nreally";
-  diagnostic.hint = "do: better, please";
-  EXPECT_EQ(render_annotation(diagnostic),
-            "::error file=a%2Cb%3Ac.json,line=1,col=2::100%25 wrong%0Areally%0Ahint: do: better, please\n");
-  Diagnostic bare;
-  bare.severity = Severity::note;
-  bare.text = "x";
-  EXPECT_EQ(render_annotation(bare), "::notice file=::x\n");
-  bare.severity = Severity::warning;
-  EXPECT_EQ(render_annotation(bare), "::warning file=::x\n");
 }
 
 TEST(Diagnostic, PointersAreEscapedAsRfc6901Says) {

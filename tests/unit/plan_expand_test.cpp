@@ -216,7 +216,7 @@ TEST(Expand, PortsThatACaseLacksAreLeftOutOfIt) {
 
 TEST(Expand, CommentsAreAllowedEverywhere) {
   const Plan plan = testing::load(R"(// a plan
-    {"version": 1, "$comment": [1], "$schema": "x", "defaults": {"$comment": 1, "op": "gemm"}, /* all
+    {"version": 1, "$comment": [1], "$schema": "x", "defaults": {"$comment": 1, "op": "gemm", "params": {"$comment": 2}}, /* all
       of it */ "cases": [{"$comment": {"a": null}, "params": {"$comment": "p", "m": 1, "n": 1,
       "k": {"$comment": "r", "from": 1, "to": 2}}, "mode": "bf16",
       "inputs": {"$comment": "i", "a": {"$comment": "port", "distribution": "uniform"}},

@@ -116,13 +116,16 @@ TEST(Extends, WrongTypes) {
     1 | {"version": 1, "extends": 1}
       |                           ^
 )");
-  folder.write("plan.json", plan_of("\"extends\": [null, \"\"]"));
+  folder.write("plan.json", plan_of("\"extends\": [null, \"\", \"a\\u0000b\"]"));
   EXPECT_EQ(folder.diagnose_file("plan.json"), R"(plan.json:1:28: error: "extends" must be a file name, not null
-    1 | {"version": 1, "extends": [null, ""]}
+    1 | {"version": 1, "extends": [null, "", "a\u0000b"]}
       |                            ^~~~
 plan.json:1:34: error: "extends" must be the name of a file
-    1 | {"version": 1, "extends": [null, ""]}
+    1 | {"version": 1, "extends": [null, "", "a\u0000b"]}
       |                                  ^~
+plan.json:1:38: error: "extends" must be the name of a file
+    1 | {"version": 1, "extends": [null, "", "a\u0000b"]}
+      |                                      ^~~~~~~~~~
 )");
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <string>
 
 #include "core/error.hpp"
@@ -53,6 +54,31 @@ TEST(Failures, killed_in_mid_case) {
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
   EXPECT_TRUE(contains(done.outcome.reason, "was killed by SIGKILL")) << done.outcome.reason;
   EXPECT_LT(seconds_since(start), 5) << "seen at once, not after the time limit";
+}
+
+TEST(Failures, killed_while_idle_costs_no_case) {
+  WorkerPool pool(worker_options());
+  Collector collector(pool);
+  const Done& before = collector.submit(make_case("add"));
+  pool.wait_idle();
+  const int pid = std::stoi(detail(before.runs.at(0), "pid"));
+  ::kill(pid, SIGKILL);
+  ASSERT_TRUE(is_gone(pid, 5));
+  const Done& after = collector.submit(make_case("add"));
+  pool.wait_idle();
+  EXPECT_EQ(after.outcome.kind, Kind::done) << after.outcome.reason;
+  EXPECT_EQ(after.ends, 1);
+}
+
+TEST(Failures, the_worker_volunteers_when_memory_runs_out) {
+  WorkerPool pool(worker_options());
+  Collector collector(pool);
+  const Done& done = collector.submit(make_case("add"));
+  pool.wait_idle();
+  std::ifstream file("/proc/" + detail(done.runs.at(0), "pid") + "/oom_score_adj");
+  int adjustment = 0;
+  file >> adjustment;
+  EXPECT_EQ(adjustment, 1000);
 }
 
 TEST(Failures, segmentation_fault) {

@@ -1,0 +1,154 @@
+#include "run/comparison.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+
+namespace numcheck::run {
+namespace {
+
+/// Expectation of one port: spans into the group's references, or one number for an amax port.
+struct Expectation {
+  std::span<const double> value;
+  std::span<const float> magnitude;
+  std::span<const float> second_moment;
+  std::array<double, 1> own_value{};
+  std::array<float, 1> own_magnitude{};
+  std::array<float, 1> own_second_moment{};
+};
+
+template <class Outputs>
+const auto& output_named(const Outputs& outputs, std::string_view port) {
+  for (const auto& output : outputs) {
+    if (output.port == port) {
+      return output;
+    }
+  }
+  throw core::InternalError("the reference gives no output " + std::string(port));
+}
+
+float largest_of(std::span<const float> values) {
+  return values.empty() ? 0.0F : *std::ranges::max_element(values);
+}
+
+/// max |y|: every element's bound holds for the maximum too, so the largest yardsticks are the maximum's.
+void expect_amax(Expectation& e) {
+  for (const double y : e.value) {
+    e.own_value[0] = std::fmax(e.own_value[0], std::fabs(y));
+  }
+  e.own_magnitude[0] = largest_of(e.magnitude);
+  e.own_second_moment[0] = largest_of(e.second_moment);
+  e.value = e.own_value;
+  e.magnitude = e.own_magnitude;
+  e.second_moment = e.own_second_moment;
+}
+
+void expect(Expectation& e, const EvaluationContext& context, const op::Port& port) {
+  const std::string_view source = port.role == op::Role::amax ? port.of : port.name;
+  const auto& values = output_named(context.prepared->rounding->values.get()->outputs, source);
+  const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, source);
+  e.value = values.value.span();
+  e.magnitude = yardsticks.magnitude.span();
+  e.second_moment = yardsticks.second_moment.span();
+  if (port.role == op::Role::amax) {
+    expect_amax(e);
+  }
+}
+
+/// Total error where no full reference on the unrounded inputs exists: on a sample of its own.
+metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
+                                   std::string_view port) {
+  const auto& values = output_named(context.group->total.get()->outputs, port);
+  const std::vector<float> ones(values.value.size(), 1.0F);
+  metric::CompareInput sampled = input;
+  sampled.expected = values.value.span();
+  sampled.unrounded = {};
+  sampled.magnitude = ones;
+  sampled.second_moment = ones;
+  sampled.sample = &context.group->total_sample;
+  sampled.have_allclose = false;
+  return metric::compare(sampled).arithmetic;
+}
+
+std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context, const op::Port& port,
+                                                           std::span<const std::byte> bytes,
+                                                           const tolerance::ErrorModel& model) {
+  Expectation expectation;
+  expect(expectation, context, port);
+  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
+  metric::CompareInput input;
+  const op::Sample whole;
+  input.port = &port;
+  input.got = bytes;
+  input.expected = expectation.value;
+  input.magnitude = expectation.magnitude;
+  input.second_moment = expectation.second_moment;
+  input.sample = port.role == op::Role::amax ? &whole : &context.group->sample;
+  input.model = &model;
+  input.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();
+  input.rtol = wanted.allclose_rtol.value_or(0);
+  input.atol = wanted.allclose_atol.value_or(0);
+  const bool main = port.role == op::Role::output;
+  const bool shared_total = context.group->total_sample.indices == context.group->sample.indices;
+  if (main && shared_total) {
+    input.unrounded = output_named(context.group->total.get()->outputs, port.name).value.span();
+  }
+  auto entry = std::make_shared<ComparisonCache::Entry>();
+  entry->statistics = metric::compare(input);
+  if (main && !shared_total) {
+    entry->statistics.total = total_on_sample(context, input, port.name);
+  }
+  if (main) {
+    entry->certificate = tolerance::certify(input);
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::shared_ptr<const ComparisonCache::Entry> ComparisonCache::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+void ComparisonCache::store(const std::string& key, std::shared_ptr<const Entry> entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(key, std::move(entry));
+}
+
+std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context, const op::Port& port,
+                                                             std::span<const std::byte> bytes,
+                                                             const core::Digest& digest,
+                                                             const tolerance::ErrorModel& model) {
+  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
+  const std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()), port.name, digest.hex(),
+      model.source, model.output_scale, wanted.allclose_rtol.value_or(-1), wanted.allclose_atol.value_or(-1));
+  std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
+  if (entry == nullptr) {
+    entry = compare_port(context, port, bytes, model);
+    context.cache->store(key, entry);
+  }
+  return entry;
+}
+
+tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
+                                        std::span<const std::byte> bytes) {
+  const core::Buffer<double> whole = data::load_port(port, bytes);
+  const op::ReferenceRequest request{&context.group->params, context.prepared->rounding->operands, {}};
+  const bool holds = context.group->row->reference.exact_holds(request, whole.span());
+  return {.name = "exact whole output",
+          .measured = holds ? 0.0 : 1.0,
+          .limit = 0.0,
+          .ok = holds,
+          .source = "Freivalds' check modulo 2^61 - 1"};
+}
+
+}  // namespace numcheck::run

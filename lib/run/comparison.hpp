@@ -1,0 +1,55 @@
+// Comparing one output with the group's references, and the cache of what was compared.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "machine/device.hpp"
+#include "metric/compare.hpp"
+#include "run/group.hpp"
+#include "tolerance/error_model.hpp"
+#include "tolerance/judge.hpp"
+#include "tolerance/vacuity.hpp"
+
+namespace numcheck::run {
+
+/// Statistics and certificates of outputs that were already compared, keyed by everything they depend on: algorithms
+/// and environments that give the same bits are compared once.
+class ComparisonCache {
+ public:
+  struct Entry {
+    metric::Statistics statistics;
+    tolerance::Certificate certificate;
+  };
+  [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
+  void store(const std::string& key, std::shared_ptr<const Entry> entry);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Entry>> entries_;
+};
+
+/// What a run is judged against, beside the case itself.
+struct EvaluationContext {
+  Group* group = nullptr;
+  const PreparedCase* prepared = nullptr;
+  const machine::Device* device = nullptr;
+  std::string backend;  ///< the one that ran, never "auto"
+  ComparisonCache* cache = nullptr;
+};
+
+/// Statistics and certificate of one output under a model, from the cache if these bits were compared before.
+[[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
+                                                                           const op::Port& port,
+                                                                           std::span<const std::byte> bytes,
+                                                                           const core::Digest& digest,
+                                                                           const tolerance::ErrorModel& model);
+
+/// The exact leg of a case whose reference is only a sample: a linear check that covers every element.
+[[nodiscard]] tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
+                                                      std::span<const std::byte> bytes);
+
+}  // namespace numcheck::run

@@ -1,0 +1,23 @@
+#include "tolerance/output_reduction.hpp"
+
+#include <string>
+
+#include "core/dtype.hpp"
+
+namespace numcheck::tolerance {
+
+ErrorModel with_output_reduction(ErrorModel model, int slices) {
+  constexpr double kRoundingVariance = 0.18;
+  const core::DtypeInfo& format = core::dtype_info(model.output);
+  const double u = format.unit_roundoff;
+  const double variance = kRoundingVariance * u * u;
+  const double count = slices;
+  model.bound_magnitude += u * (count + 1);
+  model.bound_absolute += (count + 1) * format.min_subnormal / 2;
+  model.var_second += variance * (1 + count / 6);
+  model.var_value += variance * (1 + count / 3);
+  model.source += ", " + std::to_string(slices) + " slices added in " + std::string(format.name);
+  return model;
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,18 @@
+// Error model of a split-K product whose slices are added in the output's own format.
+#pragma once
+
+#include "tolerance/error_model.hpp"
+
+namespace numcheck::tolerance {
+
+/// The model of the same product when each of `slices` partial sums is rounded to the output's format, and their
+/// running sum again after each addition (cuBLASLt reduction schemes OUTPUT_TYPE and INPLACE, in any order). With u the
+/// unit roundoff of the output's format and s_t the running sums:
+///
+///   B + u (slices + 1) A,    V + 0.18 u^2 [ (S2 + y^2) + slices (S2/6 + y^2/3) ]
+///
+/// the first bracket being the slices' own rounding, the second sum_t s_t^2 of slices that are like random ones (the
+/// bridge formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest.
+[[nodiscard]] ErrorModel with_output_reduction(ErrorModel model, int slices);
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,334 @@
+"""te-numcheck run: exit codes, output, selection, shards, resume, interrupts. Everything on simulated devices."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+import unittest
+
+from support import CLEAN, PROGRAM, CliTest, has_nvidia_driver
+
+SIM = ["--device", "sim:sm_90"]
+SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
+
+
+class ExitCodes(CliTest):
+    def test_0_all_passed(self):
+        self.run_cli("run", self.plan(), *SIM, code=0)
+
+    def test_1_a_case_failed(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--inject", "missing_k_tail", code=1)
+        self.assertIn("FAIL  gemm/m=16,n=16,k=32/fp32/sim", done.stdout)
+        self.assertIn("run again: te-numcheck run plan.json --device sim:sm_90 --inject missing_k_tail --case ", done.stdout)
+
+    def test_1_a_known_failure_passed(self):
+        plan = self.plan(case={"xfail": [{"match": {"k": 32}, "reason": "tracked as 12"}]})
+        self.assertIn("XPASS", self.run_cli("run", plan, *SIM, code=1).stdout)
+
+    def test_0_a_known_failure_failed(self):
+        plan = self.plan(case={"xfail": [{"match": {"k": 32}, "reason": "tracked as 12"}]})
+        self.assertIn("1 xfail", self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", code=0).stdout)
+
+    def test_1_wins_over_3(self):
+        slow = self.plan("slow.json", case={"params": {"m": 2048, "n": 2048, "k": 2048}})
+        done = self.run_cli("run", self.plan(), slow, *SIM, "--timeout", "50ms", "--inject", "missing_k_tail", code=1)
+        self.assertIn("1 fail, 1 timeout", done.stdout)
+
+    def test_3_a_case_ran_out_of_time(self):
+        slow = self.plan("slow.json", case={"params": {"m": 2048, "n": 2048, "k": 2048}})
+        self.assertIn("TIMEOUT", self.run_cli("run", slow, *SIM, "--timeout", "50ms", code=3).stdout)
+
+    @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
+    def test_3_the_device_is_not_there(self):
+        done = self.run_cli("run", self.plan(), "--device", "cuda:0", code=3)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"error: .*cuda:0 cannot be used: \w+")
+
+    @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
+    def test_auto_simulates_only_without_driver_and_says_so(self):
+        done = self.run_cli("run", self.plan(case={"backend": "auto"}), code=0)
+        self.assertIn("no NVIDIA driver here", done.stderr)
+        self.assertIn("SIMULATED sm_90: no hardware evidence", done.stdout)
+
+    def test_4_nothing_selected(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", code=4)
+        self.assertIn("nothing to run: the selection leaves none of the plan's 1 cases", done.stderr)
+        self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", "--allow-empty", code=0)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"], "no folder for nothing")
+
+    def test_4_nothing_supported(self):
+        plan = self.plan(case={"backend": "cublaslt"})
+        done = self.run_cli("run", plan, *SIM, code=4)
+        self.assertIn("unsupported: the backend cublaslt needs a CUDA device", done.stdout)
+        self.run_cli("run", plan, *SIM, "--allow-empty", code=0)
+        self.run_cli("run", plan, *SIM, "--require-supported", code=1)
+
+    def test_4_nothing_fits_into_memory(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
+        self.assertIn("of host memory, --memory allows 1.0 KiB", done.stdout)
+
+    def test_strict_gates_what_proves_little(self):
+        plan = self.plan(case={"inputs": {"distribution": "constant", "value": 0}})
+        self.run_cli("run", plan, self.plan("good.json", case={"mode": "bf16"}), *SIM, code=0)
+        self.run_cli("run", plan, self.plan("good.json", case={"mode": "bf16"}), *SIM, "--strict", code=1)
+
+
+class Output(CliTest):
+    def test_console_view(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16"], "params": {"m": 16, "n": 16, "k": [32, 33]}})
+        self.expect_golden("run.txt", self.run_cli("run", plan, *SIM, "--out", "out", code=0).stdout)
+
+    def test_failing_view(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--inject", "nan_written", "--no-save", code=1)
+        self.expect_golden("run-fail.txt", done.stdout)
+
+    def test_progress_and_talk_stay_out_of_stdout(self):
+        done = self.run_cli("run", self.plan(), *SIM, code=0)
+        self.assertEqual(done.stderr, "")
+
+    def test_quiet_is_one_line(self):
+        done = self.run_cli("run", self.plan(), *SIM, "-q", "--no-save", code=0)
+        self.assertRegex(done.stdout, r"^1 case: 1 pass    [^\n]*SIMULATED sm_90: no hardware evidence\n$")
+
+    def test_verbose_lists_cases(self):
+        plan = self.plan(case=SWEEP)
+        done = self.run_cli("run", plan, *SIM, "-v", "--no-save", code=0)
+        self.assertEqual(done.stdout.count("\nPASS "), 12)
+        order = [line.split(",k=")[1].split("/")[0] for line in done.stdout.splitlines() if line.startswith("PASS ")]
+        self.assertEqual(order, [str(k) for k in range(1, 13)], "plan order")
+        self.assertIn("eff. bits", self.run_cli("run", plan, *SIM, "-vv", "--no-save", code=0).stdout)
+
+    def test_json_on_stdout_is_only_json(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--json", "-", code=0)
+        self.assertEqual(json.loads(done.stdout)["summary"]["pass"], 1)
+        self.assertIn("1 case: 1 pass", done.stderr)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"])
+
+    def test_json_on_stdout_without_cases(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--json", "-", "--filter", "nothing", code=4)
+        self.assertEqual(json.loads(done.stdout)["summary"]["cases"], 0)
+
+    def test_json_to_several_places(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--json", "a.json", "--json", "-", "--out", "out", code=0)
+        self.assertEqual(json.loads(done.stdout), self.report("a.json"))
+        self.assertEqual(self.report("a.json"), self.report())
+
+    def test_a_run_leaves_a_folder_unless_told_not_to(self):
+        self.run_cli("run", self.plan(), *SIM, "--no-save", code=0)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"])
+        self.run_cli("run", self.plan(), *SIM, code=0)
+        self.run_cli("run", self.plan(), *SIM, code=0)
+        folders = list(self.folder.glob("te-numcheck-*"))
+        self.assertEqual(len(folders), 2)
+        self.assertEqual(sorted(p.name for p in folders[0].iterdir()), ["report.json", "results.jsonl"])
+
+    def test_a_report_is_never_overwritten(self):
+        self.run_cli("run", self.plan(), *SIM, "--out", "out", code=0)
+        self.assertIn("it has a report.json already", self.run_cli("run", self.plan(), *SIM, "--out", "out", code=2).stderr)
+
+    def test_colour(self):
+        plan = self.plan()
+        arguments = ["run", plan, *SIM, "--no-save"]
+        for env, option, coloured in [({}, [], False), ({"CLICOLOR_FORCE": "1"}, [], True), ({"CLICOLOR_FORCE": "0"}, [], False),
+                                      ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, [], False),
+                                      ({"CLICOLOR_FORCE": "1", "NO_COLOR": ""}, [], True),
+                                      ({"NO_COLOR": "1"}, ["--color", "always"], True),
+                                      ({"CLICOLOR_FORCE": "1"}, ["--color=never"], False),
+                                      ({"TE_NUMCHECK_COLOR": "always"}, [], True),
+                                      ({"TE_NUMCHECK_COLOR": "always"}, ["--color", "never"], False)]:
+            with self.subTest(env=env, option=option):
+                self.assertEqual("\x1b[" in self.run_cli(*arguments, *option, env=env, code=0).stdout, coloured)
+
+    def test_the_device_can_come_from_the_environment(self):
+        done = self.run_cli("run", self.plan(), "--no-save", env={"TE_NUMCHECK_DEVICE": "sim:sm_80"}, code=0)
+        self.assertIn("SIMULATED sm_80", done.stdout)
+
+    def test_set_variables_are_shown(self):
+        done = self.run_cli("run", self.plan(), *SIM, "--no-save", env={"NVIDIA_TF32_OVERRIDE": "0"}, code=0)
+        self.assertIn("NVIDIA_TF32_OVERRIDE=0", done.stdout)
+
+    def test_a_full_disk_is_no_success(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full here")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PROGRAM, "list", "modes"], env=CLEAN, stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"cannot write to standard output", done.stderr)
+
+
+class OnATerminal(CliTest):
+    def run_on_tty(self, *arguments, env=None):
+        """Everything that the program writes to a terminal, and its exit code."""
+        main, side = pty.openpty()
+        child = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, env={**CLEAN, "TERM": "xterm", **(env or {})},
+                                 stdin=subprocess.DEVNULL, stdout=side, stderr=side)
+        os.close(side)
+        text = b""
+        while True:
+            try:
+                piece = os.read(main, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            text += piece
+        os.close(main)
+        return child.wait(), text.decode()
+
+    def test_status_line_and_colour(self):
+        code, text = self.run_on_tty("run", self.plan(case=SWEEP), *SIM, "--no-save")
+        self.assertEqual(code, 0)
+        self.assertIn("\r\x1b[K[", text)
+        self.assertIn("/12] ", text)
+        self.assertIn("\x1b[32m", text)
+
+    def test_never_means_never(self):
+        _, text = self.run_on_tty("run", self.plan(case=SWEEP), *SIM, "--no-save", "--progress", "never", "--color", "never")
+        self.assertNotIn("\x1b", text)
+
+    def test_a_dumb_terminal_gets_plain_text(self):
+        _, text = self.run_on_tty("run", self.plan(case=SWEEP), *SIM, "--no-save", env={"TERM": "dumb"})
+        self.assertNotIn("\x1b", text)
+
+
+class Selection(CliTest):
+    def ids(self, plan, *arguments, code=0):
+        done = self.run_cli("list", "cases", plan, "--json", *arguments, code=code)
+        return [case["id"] for case in json.loads(done.stdout)]
+
+    def test_by_name(self):
+        plan = self.plan(case=SWEEP)
+        self.assertEqual(len(self.ids(plan)), 12)
+        self.assertEqual(self.ids(plan, "-k", "k=1/"), ["gemm/m=8,n=8,k=1/fp32/sim"])
+        self.assertEqual(len(self.ids(plan, "-k", "k=1", "-k", "2/")), 1, "all must match")
+        self.assertEqual(len(self.ids(plan, "--exclude", "k=1")), 8)
+
+    def test_by_field(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16", "fp16"], "tags": ["smoke"]})
+        self.assertEqual(len(self.ids(plan, "--mode", "bf16,fp16")), 2)
+        self.assertEqual(len(self.ids(plan, "--mode", "bf16", "--mode", "fp16")), 2)
+        self.assertEqual(self.ids(plan, "--backend", "cuda", code=4), [])
+        self.assertEqual(len(self.ids(plan, "--tag", "smoke")), 3)
+
+    def test_one_case_by_identifier_and_digest(self):
+        plan = self.plan(case=SWEEP)
+        listed = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)
+        wanted = listed[5]
+        self.assertEqual(self.ids(plan, "--case", wanted["id"]), [wanted["id"]])
+        self.assertEqual(self.ids(plan, "--case", wanted["digest"]), [wanted["id"]])
+
+    def test_failed_in_a_report(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16"]})
+        self.run_cli("run", plan, *SIM, "--out", "out", "--inject", "tf32_silently", code=1)
+        failed = [case["id"] for case in self.report()["cases"] if case["status"] == "fail"]
+        self.assertEqual(failed, ["gemm/m=16,n=16,k=32/fp32/sim"])
+        self.assertEqual(self.ids(plan, "--failed-in", "out/report.json"), failed)
+        self.assertIn("no report", self.run_cli("run", plan, "--failed-in", plan, code=2).stderr)
+        self.assertIn("nothere", self.run_cli("run", plan, "--failed-in", "nothere.json", code=2).stderr)
+
+    def test_a_sample_is_the_same_everywhere(self):
+        plan = self.plan(case=SWEEP)
+        sample = self.ids(plan, "--sample", "5")
+        self.assertEqual(len(sample), 5)
+        self.assertEqual(sample, self.ids(plan, "--sample", "5"))
+        self.assertLess(set(self.ids(plan, "--sample", "3")), set(sample))
+
+    def test_shards_are_a_partition(self):
+        plan = self.plan(case=SWEEP)
+        parts = [self.ids(plan, "--shard", f"{i}/3", code=None) for i in (1, 2, 3)]
+        self.assertEqual(sorted(sum(parts, [])), sorted(self.ids(plan)))
+        self.assertEqual(sum(map(len, parts)), 12)
+
+    def test_shard_from_the_scheduler_only_when_asked(self):
+        plan = self.plan(case=SWEEP)
+        env = {"GTEST_SHARD_INDEX": "1", "GTEST_TOTAL_SHARDS": "3"}
+        done = self.run_cli("list", "cases", plan, "--json", "--shard", "auto", env=env)
+        self.assertEqual([c["id"] for c in json.loads(done.stdout)], self.ids(plan, "--shard", "2/3", code=None))
+        self.assertEqual(len(json.loads(self.run_cli("list", "cases", plan, "--json", env=env, code=0).stdout)), 12)
+        self.assertIn("no scheduler's variables", self.run_cli("run", plan, "--shard", "auto", code=2).stderr)
+        for text in ["0/3", "4/3", "3", "a/b", "1/0", ""]:
+            if text:
+                self.assertIn("--shard", self.run_cli("run", plan, "--shard", text, code=2).stderr)
+
+    def test_the_report_names_the_shard(self):
+        self.run_cli("run", self.plan(case=SWEEP), *SIM, "--shard", "1/2", "--out", "out", code=0)
+        self.assertEqual(self.report()["plan"]["shard"], {"index": 0, "count": 2})
+
+    def test_fail_fast(self):
+        plan = self.plan(case={"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 200, "step": 1}}})
+        self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "-x", "--out", "out", code=1)
+        summary = self.report()["summary"]
+        self.assertGreaterEqual(summary["fail"], 1)
+        self.assertGreater(summary["skipped"], 0)
+        self.assertEqual(summary["cases"], 199)
+
+
+class Resume(CliTest):
+    def test_finished_cases_are_taken_over_and_the_record_is_the_same(self):
+        plan = self.plan(case=SWEEP)
+        self.run_cli("run", plan, *SIM, "--out", "whole", code=0)
+        self.run_cli("run", plan, *SIM, "--out", "part", code=0)
+        journal = self.folder / "part" / "results.jsonl"
+        lines = journal.read_text().splitlines(keepends=True)
+        journal.write_text("".join(lines[:6]) + lines[6][:40])
+        (self.folder / "part" / "report.json").unlink()
+        self.run_cli("run", plan, *SIM, "--resume", "part", code=0)
+
+        def without_times(report):
+            for case in report["cases"]:
+                del case["time_s"]
+                for run in case["runs"]:
+                    del run["device_s"]
+            for key in ("time_s", "started"):
+                del report[key]
+            del report["tool"]["argv"]
+            return report
+
+        self.assertEqual(without_times(self.report("part/report.json")), without_times(self.report("whole/report.json")))
+
+    def test_broken_cases_run_again(self):
+        plan = self.plan(case=SWEEP)
+        self.run_cli("run", plan, *SIM, "--out", "out", "--fail-fast", "--inject", "bit_flip", code=1)
+        self.assertGreater(self.report()["summary"]["skipped"], 0)
+        self.run_cli("run", plan, *SIM, "--resume", "out", "--inject", "bit_flip", code=1)
+        self.assertEqual(self.report()["summary"]["skipped"], 0)
+
+    def test_refuses_another_plan_device_or_setting(self):
+        self.run_cli("run", self.plan(case=SWEEP), *SIM, "--out", "out", code=0)
+        self.run_cli("run", "plan.json", "--device", "sim:sm_80", "--resume", "out", code=2)
+        self.run_cli("run", "plan.json", *SIM, "--repeat", "3", "--resume", "out", code=2)
+        self.run_cli("run", self.plan(case={"mode": "bf16"}), *SIM, "--resume", "out", code=2)
+        self.run_cli("run", "plan.json", *SIM, "--resume", "nothere", code=2)
+
+
+class Interrupted(CliTest):
+    def interrupt(self, number):
+        plan = self.plan(case={"params": {"m": 64, "n": 64, "k": {"from": 1, "to": 20000, "step": 1}}})
+        child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        journal = self.folder / "out" / "results.jsonl"
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.read_bytes().count(b"\n") > 5) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        child.send_signal(number)
+        output, _ = child.communicate(timeout=60)
+        return child.returncode, output.decode()
+
+    def test_ctrl_c_leaves_a_valid_partial_report(self):
+        code, output = self.interrupt(signal.SIGINT)
+        self.assertEqual(code, 130)
+        self.assertIn("INTERRUPTED", output)
+        report = self.report()
+        self.assertTrue(report["interrupted"])
+        self.assertEqual(len(report["cases"]), 20000)
+        self.assertGreater(report["summary"]["pass"], 0)
+        self.assertGreater(report["summary"]["skipped"], 0)
+
+    def test_sigterm_has_its_own_code(self):
+        self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
+
+
+if __name__ == "__main__":
+    unittest.main()
