@@ -18,11 +18,15 @@ void add_common(CLI::App& cli, CommonOptions& common) {
       ->group(group);
   cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
   cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")->group(group);
-  cli.add_option("--color", common.colour,
-                 "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal")
-      ->type_name("auto|always|never")
-      ->envname("TE_NUMCHECK_COLOR")
-      ->group(group);
+  CLI::Option* colour =
+      cli.add_option("--color", common.colour,
+                     "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal")
+          ->type_name("auto|always|never")
+          ->group(group);
+  if (cli.get_parent() != nullptr) {
+    // The program's own options come after the command's: read there too, the variable would win over the command line.
+    colour->envname("TE_NUMCHECK_COLOR");
+  }
   cli.add_option("--progress", common.progress, "status on stderr: auto redraws on a terminal, else a line every 30 s")
       ->type_name("auto|plain|never")
       ->group(group);

@@ -22,6 +22,7 @@ void add_device_options(CLI::App& cli, ExecutionOptions& options) {
       ->group(group);
   cli.add_option("--lib-dir", options.lib_dir, "look for cuBLASLt in this folder first")
       ->type_name("DIR")
+      ->envname("TE_NUMCHECK_LIB_DIR")
       ->group(group);
 }
 

@@ -135,7 +135,12 @@ void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
 
 /// Digests of the cases that gate in a report.
 std::set<std::string> failures_in(const std::string& path) {
-  const nlohmann::json report = read_report(path);
+  nlohmann::json report;
+  try {
+    report = read_report(path);
+  } catch (const core::IoError& error) {
+    throw core::UsageError(fmt::format("--failed-in: {}", error.what()));
+  }
   std::set<std::string> failed;
   for (const nlohmann::json& record : report.at("cases")) {
     const std::string status = record.at("status").get<std::string>();

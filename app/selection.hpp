@@ -36,8 +36,8 @@ struct Selection {
 };
 
 /// Applies the options in the order in which they are documented. An empty result is no error here. Throws
-/// core::UsageError on a bad expression, an unknown op, mode, backend or tag, an ambiguous digest, or a --case that
-/// names nothing; core::IoError if the report of --failed-in cannot be read.
+/// core::UsageError on a bad expression, an unknown op, mode, backend or tag, an ambiguous digest, a --case that names
+/// nothing, or a --failed-in that is no report.
 [[nodiscard]] Selection select(std::vector<plan::Case> cases, const SelectionOptions& options);
 
 }  // namespace numcheck::app

@@ -53,7 +53,7 @@ check_layers() {
 check_spelling() {
   local files
   mapfile -t files < <(sources '*.cpp' '*.hpp' '*.cu' '*.md' '*.sh' '*.cmake' '*CMakeLists.txt' '*.json' '*.py')
-  codespell --ignore-words-list=ue,fo,te,ans,nd,inout "${files[@]}"
+  codespell --ignore-words-list=te,nd,kinf,arithmetics "${files[@]}"
 }
 
 check_shell() {

@@ -8,3 +8,8 @@ target_link_libraries(numcheck_detect
 
 add_executable(clean_sweep detect/clean_sweep.cpp)
 target_link_libraries(clean_sweep PRIVATE numcheck_detect numcheck_flags)
+
+numcheck_test(metric_test LABEL unit
+  SOURCES unit/metric_problem.cpp unit/metric_statistics_test.cpp unit/metric_special_test.cpp
+          unit/metric_opinion_test.cpp unit/metric_invariance_test.cpp
+  LIBRARIES numcheck_metric numcheck_op numcheck_core)

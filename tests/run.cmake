@@ -9,3 +9,8 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
 numcheck_test(machine_test LABEL unit
   SOURCES unit/machine_device_test.cpp unit/machine_environment_test.cpp unit/machine_memory_test.cpp
   LIBRARIES numcheck_machine numcheck_core)
+
+numcheck_test(run_pipeline_test LABEL unit
+  SOURCES unit/run_pipeline_test.cpp
+  LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
+            numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)

@@ -255,7 +255,7 @@ class RunCommand : public Command {
     add_selection_options(cli, options_.selection);
     add_device_options(cli, options_.execution);
     add_execution_options(cli, options_.execution);
-    cli.add_flag("-x,--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
+    cli.add_flag("-x{1},--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
         ->group("Execution");
     add_output_options(cli, options_.output);
     cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");

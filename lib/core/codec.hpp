@@ -16,11 +16,14 @@ enum class Rounding : std::uint8_t { nearest_even, nearest_away, toward_zero, to
 /// ieee:     infinity, or NaN where the format has no infinity (CUDA __NV_NOSAT).
 enum class Overflow : std::uint8_t { ieee, saturate };
 
-/// Bit pattern of `value` in `dtype`, right-aligned. NaN becomes the format's canonical positive NaN (E2M1: +6).
+/// Bit pattern of `value` in `dtype`, right-aligned; for tf32 the fp32 word that holds it (its low 13 bits are zero).
+/// NaN becomes the format's canonical positive NaN (E2M1: +6). E8M0 takes the magnitude; what is below 2^-127 becomes
+/// 2^-127. E2M1 saturates always.
 [[nodiscard]] std::uint64_t encode(double value, Dtype dtype, Overflow overflow = Overflow::ieee,
                                    Rounding rounding = Rounding::nearest_even) noexcept;
 
-/// Value of a bit pattern; every format's values are exact in double.
+/// Value of a bit pattern; every format's values are exact in double. A tf32 word is read as the fp32 word that it is.
+/// NaNs become the positive quiet one (fp64: stay as they are).
 [[nodiscard]] double decode(std::uint64_t bits, Dtype dtype) noexcept;
 
 /// decode(encode(value)).
@@ -29,8 +32,8 @@ enum class Overflow : std::uint8_t { ieee, saturate };
 
 /// Bulk forms, vectorised by instruction set, sequential (callers parallelise). `bytes` holds
 /// values.size() * storage_bytes. tf32 is stored as fp32 words (its low 13 bits are zero after encode).
-void encode(std::span<const double> values, Dtype dtype, std::span<std::byte> bytes,
-            Overflow overflow = Overflow::ieee, Rounding rounding = Rounding::nearest_even);
+void encode(std::span<const double> values, Dtype dtype, std::span<std::byte> bytes, Overflow overflow = Overflow::ieee,
+            Rounding rounding = Rounding::nearest_even);
 void decode(std::span<const std::byte> bytes, Dtype dtype, std::span<double> values);
 
 }  // namespace numcheck::core

@@ -17,10 +17,10 @@ enum class Dtype : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5
 struct DtypeInfo {
   Dtype dtype;
   std::string_view name;
-  int storage_bytes;     ///< bytes of one stored element (tf32 is stored as fp32; fp4_e2m1: one element a byte here)
+  int storage_bytes;  ///< bytes of one stored element (tf32 is stored as fp32; fp4_e2m1: one element a byte here)
   int exponent_bits;
-  int fraction_bits;     ///< stored fraction bits m; the significand has m + 1 bits
-  int emin;              ///< exponent of the smallest normal
+  int fraction_bits;  ///< stored fraction bits m; the significand has m + 1 bits
+  int emin;           ///< exponent of the smallest normal
   double max_finite;
   double min_subnormal;  ///< spacing in the subnormal range: 2^(emin - fraction_bits)
   double unit_roundoff;  ///< u = 2^-(fraction_bits + 1)

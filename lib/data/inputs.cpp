@@ -46,7 +46,9 @@ void for_each_run(const op::Port& port, const Body& body) {
   });
 }
 
-bool is_narrow(core::Dtype dtype) { return core::dtype_info(dtype).storage_bytes == 1; }
+bool is_narrow(core::Dtype dtype) {
+  return core::dtype_info(dtype).storage_bytes == 1;
+}
 
 /// code = sat(RN(RN32(x * scale))): the product is an FP32 one in every TransformerEngine cast kernel.
 void scale_values(std::span<const double> values, float scale, std::span<double> scaled) {
@@ -57,8 +59,8 @@ void scale_values(std::span<const double> values, float scale, std::span<double>
 
 }  // namespace
 
-core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution,
-                                   const core::StreamId& stream, const ExactRole& exact) {
+core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution, const core::StreamId& stream,
+                                   const ExactRole& exact) {
   core::Buffer<double> values(static_cast<std::size_t>(port.elements()));
   const bool integers = distribution.name == "exact";
   ExactGeometry geometry{.plan = exact.plan,

@@ -11,8 +11,8 @@
 namespace numcheck::data {
 
 /// Values of an input port, dense in logical order (batch, row, column). Parallel.
-/// `reduction_along_rows` and `plan` matter for the "exact" distribution only: port "a" (or the op's first input) is the
-/// sparse operand, the next one the dense one, all others are addends.
+/// `reduction_along_rows` and `plan` matter for the "exact" distribution only: port "a" (or the op's first input) is
+/// the sparse operand, the next one the dense one, all others are addends.
 struct ExactRole {
   op::ExactPlan plan;
   enum class Kind { first, second, addend } kind = Kind::first;

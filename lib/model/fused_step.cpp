@@ -48,6 +48,9 @@ std::uint32_t special_word(const Specials& s, bool fp16) {
 
 /// |significand| 2^(exponent - fraction) in units of 2^unit, truncated; the sign is restored.
 std::int64_t truncated(std::int64_t significand, int exponent, int fraction, int unit) {
+  if (significand == 0) {
+    return 0;  // its exponent means nothing here
+  }
   const std::int64_t magnitude = significand < 0 ? -significand : significand;
   const int shift = unit - (exponent - fraction);
   const std::int64_t kept = shift <= 0 ? magnitude << -shift : (shift < 63 ? magnitude >> shift : 0);

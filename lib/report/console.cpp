@@ -55,10 +55,14 @@ std::string set_variables(const json& environment) {
   return text;
 }
 
+std::string plural_cases(std::size_t cases) {
+  return fmt::format("{} case{}", cases, cases == 1 ? "" : "s");
+}
+
 std::string plan_line(const json& plan) {
   const auto selected = plan.at("selected").get<std::size_t>();
   const auto expanded = plan.at("expanded").get<std::size_t>();
-  std::string line = fmt::format("{}    {} cases", plan.at("name").get<std::string>(), selected);
+  std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), plural_cases(selected));
   if (selected != expanded) {
     line += fmt::format(" of {}", expanded);
   }
@@ -97,10 +101,6 @@ void count(Tally& tally, const json& record) {
 
 Cell counted(std::size_t number, Colour colour) {
   return {std::to_string(number), number == 0 ? Colour::dim : colour};
-}
-
-std::string plural_cases(std::size_t cases) {
-  return fmt::format("{} case{}", cases, cases == 1 ? "" : "s");
 }
 
 std::vector<Cell> state_cells(const json& row, const std::string& state, bool first) {

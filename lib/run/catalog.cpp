@@ -5,7 +5,8 @@
 namespace numcheck::run {
 
 const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
-  const auto found = std::ranges::find_if(catalog, [op_name](const CatalogRow& row) { return row.op->name == op_name; });
+  const auto found =
+      std::ranges::find_if(catalog, [op_name](const CatalogRow& row) { return row.op->name == op_name; });
   return found == catalog.end() ? nullptr : &*found;
 }
 

@@ -41,8 +41,7 @@ const op::Port* main_output(const std::vector<op::Port>& ports) {
 }
 
 bool is_scaled(const std::vector<op::Port>& ports, std::string_view port) {
-  return std::ranges::any_of(ports,
-                             [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
+  return std::ranges::any_of(ports, [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
 }
 
 /// Builds a group case by case, keeping what cases share.
@@ -94,8 +93,8 @@ class GroupBuilder {
       role.reduction_along_rows = c.op->reduces_along_rows(c.params, port.name);
     }
     const core::StreamId stream{c.seed, core::stream_word(c.op->name), core::stream_word(port.name)};
-    auto values = std::make_shared<const core::Buffer<double>>(
-        data::generate_port(port, c.inputs.of(port.name), stream, role));
+    auto values =
+        std::make_shared<const core::Buffer<double>>(data::generate_port(port, c.inputs.of(port.name), stream, role));
     group_.unrounded.push_back({port.name, values->data(), port.batch, port.rows, port.cols, 1.0});
     group_.unrounded_owners.push_back(values);
     return *values_.emplace(port.name, std::move(values)).first->second;
@@ -167,8 +166,8 @@ class GroupBuilder {
     if (!c.inputs.exact_leg() && output.elements() > 0) {
       op::ReferenceRequest request{&group_.params, prepared.rounding->operands, choose_sample(output, kScaleSample)};
       const op::Values values = group_.row->reference.values(request);
-      scale = data::scale_from_amax(kScaleHeadroom * data::absolute_max(values.outputs.at(0).value.span()),
-                                    output.dtype);
+      scale =
+          data::scale_from_amax(kScaleHeadroom * data::absolute_max(values.outputs.at(0).value.span()), output.dtype);
     }
     prepared.scale[std::string(port.of)] = scale;
     return scale;

@@ -19,8 +19,8 @@
 
 namespace numcheck::run {
 
-/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (and, in the exact leg, the
-/// integers), in plan order.
+/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (and, in the exact leg,
+/// the integers), in plan order.
 struct GroupPlan {
   std::string key;
   std::vector<std::size_t> cases;
@@ -32,6 +32,11 @@ struct GroupPlan {
 /// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors.
 [[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group);
 
+/// The group, halved until each part fits into the budget; nothing for an empty group, and a single case whatever it
+/// needs.
+[[nodiscard]] std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
+                                                  std::uint64_t budget_bytes);
+
 /// Host bytes of one case alone.
 [[nodiscard]] std::uint64_t estimate_case_bytes(const plan::Case& c);
 
@@ -40,7 +45,7 @@ using SharedDoubles = std::shared_ptr<const core::Buffer<double>>;
 /// One stored form of an input port: the bytes that the device gets.
 struct StoredPort {
   std::shared_ptr<SharedBlock> block;
-  float scale = 1;      ///< code = sat(RN(value * scale))
+  float scale = 1;  ///< code = sat(RN(value * scale))
   float scale_inv = 1;
 };
 
@@ -49,7 +54,7 @@ struct Rounding {
   std::vector<op::Operand> operands;
   std::vector<SharedDoubles> owners;
   std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
-  bool identity = true;                       ///< every port is FP32: equal to the unrounded inputs
+  bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
   op::Params params;
@@ -59,7 +64,7 @@ struct Rounding {
 /// What is common to the cases of a group. Built by prepare_group, completed by compute_references.
 struct Group {
   const CatalogRow* row = nullptr;
-  op::Sample sample;                          ///< all() unless the reference is too large
+  op::Sample sample;  ///< all() unless the reference is too large
   op::Params params;
   std::vector<op::Operand> unrounded;
   std::vector<SharedDoubles> unrounded_owners;
@@ -79,7 +84,7 @@ struct Group {
 struct PreparedCase {
   const plan::Case* c = nullptr;
   std::vector<op::Port> ports;
-  std::vector<HostPort> host;                 ///< parallel to ports
+  std::vector<HostPort> host;  ///< parallel to ports
   std::vector<std::shared_ptr<SharedBlock>> blocks;
   std::shared_ptr<Rounding> rounding;
   std::map<std::string, float, std::less<>> scale;  ///< per described port ("a", "b", "d"): quantising scale
@@ -87,10 +92,9 @@ struct PreparedCase {
 
 /// Generates the inputs of a group and stores them for each case.
 /// `allocate` gives memory that workers see.
-[[nodiscard]] std::shared_ptr<Group> prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan,
-                                                   Catalog catalog, double flops_limit,
-                                                   const std::function<std::shared_ptr<SharedBlock>(std::size_t)>& allocate,
-                                                   std::vector<PreparedCase>& prepared);
+[[nodiscard]] std::shared_ptr<Group> prepare_group(
+    const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog, double flops_limit,
+    const std::function<std::shared_ptr<SharedBlock>(std::size_t)>& allocate, std::vector<PreparedCase>& prepared);
 
 /// Computes values of every rounding, yardsticks and total values, fulfilling the promises (with the exception if one
 /// is thrown).

@@ -116,4 +116,20 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
   return bytes;
 }
 
+std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
+                                    std::uint64_t budget_bytes) {
+  if (group.cases.empty()) {
+    return {};
+  }
+  if (group.cases.size() == 1 || estimate_bytes(cases, group) <= budget_bytes) {
+    return {group};
+  }
+  const auto middle = group.cases.begin() + static_cast<std::ptrdiff_t>(group.cases.size() / 2);
+  std::vector<GroupPlan> parts = split_to_fit(cases, {group.key, {group.cases.begin(), middle}}, budget_bytes);
+  for (GroupPlan& part : split_to_fit(cases, {group.key, {middle, group.cases.end()}}, budget_bytes)) {
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 }  // namespace numcheck::run

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <ctime>
 #include <exception>
 #include <map>
@@ -19,13 +18,16 @@
 #include "report/summary.hpp"
 #include "run/evaluate.hpp"
 #include "run/group.hpp"
+#include "run/memory_gate.hpp"
 
 namespace numcheck::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -36,8 +38,8 @@ std::string today() {
 
 bool counts_as_failure(report::Status status) {
   using report::Status;
-  return status == Status::fail || status == Status::error || status == Status::crashed ||
-         status == Status::timeout || status == Status::xpass;
+  return status == Status::fail || status == Status::error || status == Status::crashed || status == Status::timeout ||
+         status == Status::xpass;
 }
 
 /// A case that is under way: its buffers live until its last comparison.
@@ -57,6 +59,7 @@ class Pipeline {
         catalog_(catalog),
         options_(options),
         budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
+        memory_(budget_),
         pool_(options.workers),
         today_(today()) {
     result_.cases.resize(cases.size());
@@ -79,7 +82,7 @@ class Pipeline {
       pool_.wait_idle();
     }
     finish_unstarted(selected);
-    result_.times.wall_s = seconds_since(start);
+    result_.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
     return std::move(result_);
   }
 
@@ -135,32 +138,16 @@ class Pipeline {
         group.cases.push_back(index);
       }
     }
-    for (const GroupPlan& part : fit(group)) {
+    for (const GroupPlan& part : split_to_fit(cases_, group, budget_)) {
       run_part(part);
     }
   }
 
-  /// Halves a group until each part fits into the budget; a single case fits by now.
-  std::vector<GroupPlan> fit(const GroupPlan& group) const {
-    if (group.cases.empty()) {
-      return {};
-    }
-    if (group.cases.size() == 1 || estimate_bytes(cases_, group) <= budget_) {
-      return {group};
-    }
-    const auto middle = group.cases.begin() + static_cast<std::ptrdiff_t>(group.cases.size() / 2);
-    std::vector<GroupPlan> parts = fit({group.key, {group.cases.begin(), middle}});
-    for (GroupPlan& part : fit({group.key, {middle, group.cases.end()}})) {
-      parts.push_back(std::move(part));
-    }
-    return parts;
-  }
-
   void run_part(const GroupPlan& plan) {
     const std::uint64_t bytes = estimate_bytes(cases_, plan);
-    wait_for_memory(bytes);
+    memory_.acquire(bytes, [this] { return options_.interrupted && options_.interrupted() != 0; });
     if (must_stop()) {
-      release_memory(bytes);
+      memory_.release(bytes);
       return;
     }
     std::shared_ptr<Group> group;
@@ -172,11 +159,11 @@ class Pipeline {
       for (const std::size_t index : plan.cases) {
         finish_with(index, report::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
       }
-      release_memory(bytes);
+      memory_.release(bytes);
       return;
     }
     // The last owner of the group gives its memory back, after its cases' comparisons.
-    const std::shared_ptr<Group> owner(group.get(), [this, group, bytes](Group*) { release_memory(bytes); });
+    const std::shared_ptr<Group> owner(group.get(), [this, group, bytes](Group*) { memory_.release(bytes); });
     auto cache = std::make_shared<ComparisonCache>();
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       submit(plan.cases[i], owner, cache, std::move(prepared[i]));
@@ -243,9 +230,7 @@ class Pipeline {
     finish(index, result);
   }
 
-  void skip(std::size_t index, std::string reason) {
-    finish_with(index, report::Status::skipped, std::move(reason));
-  }
+  void skip(std::size_t index, std::string reason) { finish_with(index, report::Status::skipped, std::move(reason)); }
 
   void finish(std::size_t index, const report::CaseResult& result) {
     nlohmann::json record = report::to_json(result);
@@ -284,26 +269,6 @@ class Pipeline {
     return true;
   }
 
-  /// Blocks until `bytes` are free, or nothing else is in flight.
-  void wait_for_memory(std::uint64_t bytes) {
-    std::unique_lock lock(mutex_);
-    while (in_flight_bytes_ != 0 && in_flight_bytes_ + bytes > budget_) {
-      memory_freed_.wait_for(lock, std::chrono::milliseconds(200));
-      if (options_.interrupted && options_.interrupted() != 0) {
-        break;
-      }
-    }
-    in_flight_bytes_ += bytes;
-  }
-
-  void release_memory(std::uint64_t bytes) {
-    {
-      const std::lock_guard lock(mutex_);
-      in_flight_bytes_ -= bytes;
-    }
-    memory_freed_.notify_all();
-  }
-
   /// Cases that an interrupt or --fail-fast left out.
   void finish_unstarted(const std::vector<std::size_t>& selected) {
     for (const std::size_t index : selected) {
@@ -318,9 +283,8 @@ class Pipeline {
   Catalog catalog_;
   const PipelineOptions& options_;
   const std::uint64_t budget_;
+  MemoryGate memory_;
   std::mutex mutex_;
-  std::condition_variable memory_freed_;
-  std::uint64_t in_flight_bytes_ = 0;
   std::size_t finished_ = 0;
   std::size_t failed_ = 0;
   PipelineResult result_;

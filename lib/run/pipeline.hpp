@@ -20,7 +20,7 @@ namespace numcheck::run {
 struct Progress {
   std::size_t done = 0;
   std::size_t total = 0;
-  std::size_t failed = 0;       ///< fail, error, crashed, timeout, xpass
+  std::size_t failed = 0;  ///< fail, error, crashed, timeout, xpass
   std::string last_id;
 };
 
@@ -32,10 +32,10 @@ struct FinishedCase {
 
 struct PipelineOptions {
   WorkerOptions workers;
-  std::uint64_t memory_bytes = 0;          ///< host memory for tensors; 0: machine default
-  double reference_flops_limit = 1.5e12;   ///< above it only a sample of the outputs is referenced
-  std::size_t stop_after_failures = 0;     ///< 0: never
-  std::string reproduce_prefix;            ///< "te-numcheck run plan.json": completed with --case DIGEST
+  std::uint64_t memory_bytes = 0;         ///< host memory for tensors; 0: machine default
+  double reference_flops_limit = 1.5e12;  ///< above it only a sample of the outputs is referenced
+  std::size_t stop_after_failures = 0;    ///< 0: never
+  std::string reproduce_prefix;           ///< "te-numcheck run plan.json": completed with --case DIGEST
   std::function<void(const Progress&)> on_progress;
   /// Called once, before the first case is submitted, with what the first worker said of itself. May throw.
   std::function<void(const WorkerHello&)> on_hello;

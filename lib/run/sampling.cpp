@@ -9,8 +9,8 @@
 namespace numcheck::run {
 namespace {
 
-constexpr std::int64_t kTile = 128;        // CTA tiles of the libraries are multiples or divisors of 128
-constexpr std::int64_t kBorderTiles = 8;   // borders looked at in each direction
+constexpr std::int64_t kTile = 128;       // CTA tiles of the libraries are multiples or divisors of 128
+constexpr std::int64_t kBorderTiles = 8;  // borders looked at in each direction
 
 /// Coordinates where indexing faults show: ends, and both sides of the first and last tile borders.
 std::vector<std::int64_t> landmark_coordinates(std::int64_t size) {

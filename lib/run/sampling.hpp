@@ -9,8 +9,8 @@
 
 namespace numcheck::run {
 
-/// About `count` elements of an output, sorted and distinct: the corners, both sides of tile borders (multiples of 128),
-/// the last rows and columns, and uniformly random ones (seeded by the shape, so every run picks the same).
+/// About `count` elements of an output, sorted and distinct: the corners, both sides of tile borders (multiples of
+/// 128), the last rows and columns, and uniformly random ones (seeded by the shape, so every run picks the same).
 [[nodiscard]] op::Sample choose_sample(const op::Port& output, std::size_t count);
 
 }  // namespace numcheck::run

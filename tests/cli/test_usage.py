@@ -76,7 +76,7 @@ class Mistakes(CliTest):
         self.expect(["run", plan, "--progress", "maybe"], '--progress: "maybe" is none of auto, plain, never')
         self.expect(["run", plan, "--mode", "bf61"], 'unknown mode "bf61" (did you mean bf16?)')
         self.expect(["run", plan, "--op", "gem"], 'unknown op "gem" (did you mean gemm?)')
-        self.expect(["run", plan, "--backend", "cubla"], 'unknown backend "cubla" (did you mean cublaslt?)')
+        self.expect(["run", plan, "--backend", "cublast"], 'unknown backend "cublast" (did you mean cublaslt?)')
         self.expect(["run", plan, "--inject", "bit_flop"], 'unknown fault "bit_flop" (did you mean bit_flip?)')
         self.expect(["run", plan, "--tag", "x"], "--tag x: no case of the plan has a tag")
         self.expect(["run", plan, "--filter", "("], '--filter: "(" is no regular expression')

@@ -88,9 +88,9 @@ TEST(Special, PoisonIsCounted) {
     const Statistics s = compare(p.input());
     EXPECT_EQ(s.poison, 2U);
     EXPECT_EQ(s.nonfinite_mismatch, 2U);
-    EXPECT_EQ(s.worst[0].got_bits, dtype == Dtype::fp32                                     ? 0xffffffffU
+    EXPECT_EQ(s.worst[0].got_bits, dtype == Dtype::fp32                         ? 0xffffffffU
                                    : core::dtype_info(dtype).storage_bytes == 2 ? 0xffffU
-                                                                                            : 0xffU);
+                                                                                : 0xffU);
   }
 }
 

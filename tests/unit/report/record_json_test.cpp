@@ -62,11 +62,12 @@ TEST(Record, HasRunsWithOutputsGatesAndWorstElements) {
   EXPECT_TRUE(output["certificate"]["vacuous_with"].is_null());
 }
 
-TEST(Record, ANotANumberIsTheTightestGate) {
+TEST(Record, ANotANumberIsBeyondEveryLimit) {
   const plan::Case c = sample_case("fp32", 64);
   const json record = to_json(sample_result(c, {{.measured = std::nan("")}, {.measured = 0.5}}));
   EXPECT_EQ(record["status"], "fail");
-  EXPECT_EQ(record["error_over_limit"], "NaN");
+  EXPECT_EQ(record["error_over_limit"], "Infinity");
+  EXPECT_EQ(record["runs"][0]["outputs"]["d"]["criteria"][0]["measured"], "NaN");
 }
 
 TEST(Record, WithoutRunsHasNoRatio) {

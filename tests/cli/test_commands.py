@@ -1,0 +1,176 @@
+"""list, validate, explain, doctor, schema, completion and exec."""
+
+import json
+import shutil
+import subprocess
+import unittest
+
+from support import SOURCE, CliTest, has_nvidia_driver
+
+TOPICS = ["ops", "modes", "backends", "devices", "distributions", "faults", "variables"]
+
+
+class Lists(CliTest):
+    def test_text_and_json_agree(self):
+        for topic in TOPICS:
+            with self.subTest(topic):
+                entries = json.loads(self.run_cli("list", topic, "--json", code=0).stdout)
+                lines = self.run_cli("list", topic, code=0).stdout.splitlines()
+                self.assertEqual([line.split()[0] for line in lines[1:]], [entry["name"] for entry in entries])
+                self.assertTrue(all(entry["name"] for entry in entries))
+
+    def test_contents(self):
+        names = {topic: [e["name"] for e in json.loads(self.run_cli("list", topic, "--json", code=0).stdout)] for topic in TOPICS}
+        self.assertEqual(names["ops"], ["gemm"])
+        self.assertEqual(names["backends"], ["auto", "cublaslt", "cuda", "sim"])
+        self.assertIn("fp8_hybrid", names["modes"])
+        self.assertIn("normal", names["distributions"])
+        self.assertIn("missing_k_tail", names["faults"])
+        self.assertIn("NVIDIA_TF32_OVERRIDE", names["variables"])
+        self.assertIn("sim:sm_90", names["devices"])
+
+    def test_every_listed_fault_can_be_named(self):
+        for fault in json.loads(self.run_cli("list", "faults", "--json", code=0).stdout):
+            done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", "--inject", fault["name"])
+            self.assertIn(done.returncode, (0, 1, 4), fault["name"] + done.stdout + done.stderr)
+
+    def test_cases(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16"]})
+        done = self.run_cli("list", "cases", plan, code=0)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+        self.assertEqual(done.stderr, "2 cases\n")
+        done = self.run_cli("list", "cases", plan, "--mode", "bf16", code=0)
+        self.assertEqual(done.stderr, "1 of 2 cases\n")
+
+
+class Validate(CliTest):
+    def test_counts(self):
+        done = self.run_cli("validate", self.plan(case={"mode": ["fp32", "bf16"]}), code=0)
+        self.assertIn("plan: 2 cases in 1 groups", done.stdout)
+
+    def test_every_shipped_plan(self):
+        plans = sorted((SOURCE / "configs" / "plans").rglob("*.json"))
+        self.assertGreater(len(plans), 0)
+        for plan in plans:
+            self.run_cli("validate", plan, code=0)
+
+
+class Explain(CliTest):
+    def test_op(self):
+        text = self.run_cli("explain", "gemm", code=0).stdout
+        for part in ["D = f(alpha * op(A) * op(B) + beta * C + bias)", "a_scale_inv", "d_amax", "accumulate", "fp8_hybrid",
+                     "log_uniform", "G2 spread", "reference:"]:
+            self.assertIn(part, text)
+        self.assertRegex(text, r"\nbias +input +bias = true")
+        self.assertRegex(text, r"\nd_scale +scale +output = fp8_e4m3")
+
+    def test_case(self):
+        plan = self.plan(case={"mode": "tf32", "environment": {"NVIDIA_TF32_OVERRIDE": "0"}})
+        case = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)[0]
+        text = self.run_cli("explain", case["digest"], plan, code=0).stdout
+        self.assertIn(case["id"], text)
+        self.assertIn("expected class: FP32", text, "TF32 is switched off by the case's environment")
+        self.assertIn("16 x 32", text)
+        self.run_cli("explain", case["id"], plan, code=0)
+
+    def test_a_case_needs_its_plan(self):
+        self.assertIn("a case needs its plan", self.run_cli("explain", "gemm/m=1/fp32/sim", code=2).stderr)
+        self.assertIn("no case is named", self.run_cli("explain", "nothing", self.plan(), code=2).stderr)
+
+
+class Doctor(CliTest):
+    def test_simulated(self):
+        text = self.run_cli("doctor", "--device", "sim:sm_100", code=0).stdout
+        self.assertIn("simulated sm_100", text)
+        for part in ["driver", "reference", "memory", "instruction set", "NVIDIA_TF32_OVERRIDE"]:
+            self.assertIn(part, text)
+
+    def test_variables_that_are_set(self):
+        done = self.run_cli("doctor", "--device", "sim:sm_90", env={"NVIDIA_TF32_OVERRIDE": "1"}, code=0)
+        self.assertRegex(done.stdout, r"NVIDIA_TF32_OVERRIDE +1\n")
+
+    @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
+    def test_without_driver(self):
+        self.assertIn("no NVIDIA driver", self.run_cli("doctor", code=0).stdout)
+        done = self.run_cli("doctor", "--device", "cuda:0", code=3)
+        self.assertRegex(done.stdout, r"BAD +device cuda:0 +cuda:0 cannot be used")
+        self.assertRegex(self.run_cli("doctor", "-q", "--device", "cuda:0", code=3).stdout, r"^te-numcheck .*\nBAD ")
+
+
+class Schema(CliTest):
+    def test_committed_copies_are_the_emitted_ones(self):
+        for name in ["plan", "report"]:
+            emitted = self.run_cli("schema", name, code=0).stdout
+            committed = (SOURCE / "configs" / "schema" / f"{name}-1.schema.json").read_text()
+            self.assertEqual(emitted, committed, f"te-numcheck schema {name} > configs/schema/{name}-1.schema.json")
+
+    def test_plan_is_the_default(self):
+        self.assertEqual(self.run_cli("schema", code=0).stdout, self.run_cli("schema", "plan", code=0).stdout)
+
+
+class Completion(CliTest):
+    def test_bash_parses_and_completes(self):
+        script = self.run_cli("completion", "bash", code=0).stdout
+        (self.folder / "completion.bash").write_text(script)
+        subprocess.run(["bash", "-n", "completion.bash"], cwd=self.folder, check=True)
+
+        def complete(*words):
+            code = ("source ./completion.bash; COMP_WORDS=(%s); COMP_CWORD=%d; _te_numcheck; printf '%%s\\n' \"${COMPREPLY[@]}\""
+                    % (" ".join(f"'{word}'" for word in words), len(words) - 1))
+            done = subprocess.run(["bash", "-c", code], cwd=self.folder, check=True, capture_output=True, text=True)
+            return done.stdout.split()
+
+        self.assertEqual(complete("te-numcheck", "val"), ["validate"])
+        self.assertIn("--require-supported", complete("te-numcheck", "run", "--re"))
+        self.assertEqual(complete("te-numcheck", "run", "--color", "al"), ["always"])
+        self.assertEqual(complete("te-numcheck", "list", "mod"), ["modes"])
+        (self.folder / "plan.json").write_text("{}")
+        self.assertEqual(complete("te-numcheck", "run", "pl"), ["plan.json"])
+        self.assertNotIn("--worker", complete("te-numcheck", "exec", "--"))
+
+    def test_zsh_and_fish_name_every_option(self):
+        options = [word for word in self.run_cli("run", "--help", code=0).stdout.replace("[=N]", "").split() if word.startswith("--")]
+        for shell in ["zsh", "fish"]:
+            script = self.run_cli("completion", shell, code=0).stdout
+            for option in options:
+                self.assertIn(option if shell == "zsh" else f"-l {option[2:]}", script)
+            if shutil.which(shell):
+                (self.folder / "script").write_text(script)
+                subprocess.run([shell, "-n", "script"], cwd=self.folder, check=True)
+
+
+class Exec(CliTest):
+    CASE = {"op": "gemm", "mode": "fp32", "backend": "sim", "params": {"m": 8, "n": 8, "k": 16}, "seed": 3}
+
+    def exec_lines(self, *lines, options=(), code=0):
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        done = self.run_cli("exec", "--device", "sim:sm_90", *options, stdin=text.encode(), code=code)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+    def test_cases_in_results_out(self):
+        for options in [(), ("--in-process",)]:
+            results, _ = self.exec_lines(self.CASE, "", {**self.CASE, "mode": "bf16"}, options=options)
+            self.assertEqual([result["status"] for result in results], ["pass", "pass"])
+            self.assertEqual(results[0]["id"], "gemm/m=8,n=8,k=16/fp32/sim")
+
+    def test_a_record_is_a_reproducer(self):
+        self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--out", "out", code=0)
+        record = self.report()["cases"][0]
+        results, _ = self.exec_lines(record)
+        self.assertEqual(results[0]["digest"], record["digest"])
+        self.assertEqual(results[0]["runs"][0]["outputs"]["d"]["xxh128"], record["runs"][0]["outputs"]["d"]["xxh128"])
+
+    def test_exit_codes(self):
+        self.exec_lines(self.CASE, options=("--inject", "missing_k_tail"), code=1)
+        self.exec_lines({**self.CASE, "backend": "cublaslt"}, code=4)
+        self.exec_lines(code=4)
+
+    def test_bad_lines_are_named_and_the_others_run(self):
+        results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}', code=2)
+        self.assertEqual(len(results), 1)
+        for place in ["stdin:1: this line is no JSON", "stdin:3: this is no case", "stdin:4:", "stdin:5:"]:
+            self.assertIn(place, errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

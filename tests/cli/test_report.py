@@ -1,0 +1,110 @@
+"""Every report that the program writes is valid under the published schema."""
+
+import json
+import unittest
+
+from support import SOURCE, CliTest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+SIM = ["--device", "sim:sm_90"]
+
+
+@unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+class Valid(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        schema = json.loads((SOURCE / "configs" / "schema" / "report-1.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        cls.validator = jsonschema.Draft7Validator(schema)
+
+    def expect_valid(self, report):
+        mistakes = [f"{list(error.path)}: {error.message[:300]}" for error in self.validator.iter_errors(report)]
+        self.assertEqual(mistakes, [])
+
+    def run_and_validate(self, *arguments, code=None):
+        done = self.run_cli("run", *arguments, "--json", "-", code=code)
+        report = json.loads(done.stdout)
+        self.expect_valid(report)
+        return report
+
+    def test_a_quick_run(self):
+        report = self.run_and_validate(SOURCE / "configs" / "plans" / "quick.json", *SIM, code=0)
+        self.assertGreaterEqual(report["summary"]["pass"], 40)
+
+    def test_every_status(self):
+        slow = self.plan("slow.json", case={"params": {"m": 2048, "n": 2048, "k": 2048}})
+        fails = self.plan("fail.json", case={"xfail": [{"match": {"m": 16}, "reason": "known", "expires": "2999-01-01"}]})
+        unsupported = self.plan("unsupported.json", case={"backend": "cublaslt"})
+        vacuous = self.plan("vacuous.json", case={"mode": "fp8_e4m3", "params": {"m": 4, "n": 4, "k": 64}, "inputs": {"distribution": "large_mean"}})
+        seen = set()
+        for arguments in [[self.plan(), slow, fails, unsupported, vacuous, "--timeout", "100ms"],
+                          [fails, "--inject", "nan_written"], [self.plan(), "--inject", "nan_written"],
+                          [self.plan(), "--memory", "1KiB"], [self.plan(), "--filter", "nothing"]]:
+            report = self.run_and_validate(*arguments, *SIM)
+            seen |= {case["status"] for case in report["cases"]}
+        self.assertLessEqual({"pass", "fail", "inconclusive", "unsupported", "skipped", "timeout", "xfail", "xpass"}, seen)
+
+    def test_numbers_that_json_does_not_have(self):
+        report = self.run_and_validate(self.plan(), *SIM, "--inject", "nan_written", code=1)
+        text = json.dumps(report)
+        self.assertIn('"NaN"', text)
+        self.assertNotIn(": NaN", text)
+
+    def test_the_schema_rejects_what_is_wrong(self):
+        report = self.run_and_validate(self.plan(), *SIM, code=0)
+        for change in [lambda r: r.pop("summary"), lambda r: r["cases"][0].update(status="good"),
+                       lambda r: r["cases"][0]["runs"][0]["outputs"]["d"]["metrics"].update(rel_l2=None),
+                       lambda r: r.update(schema="other")]:
+            broken = json.loads(json.dumps(report))
+            change(broken)
+            self.assertFalse(self.validator.is_valid(broken))
+
+
+class Content(CliTest):
+    def test_no_absolute_path_and_no_user_name(self):
+        plan = self.folder / self.plan()
+        text = self.run_cli("run", plan, *SIM, "--json", "-", code=0).stdout
+        self.assertNotIn(str(self.folder), text)
+        self.assertIn('"te-numcheck run plan.json --device sim:sm_90 --case ', text)
+
+    def test_environment_names_unset_variables(self):
+        report = json.loads(self.run_cli("run", self.plan(), *SIM, "--json", "-", env={"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, code=0).stdout)
+        self.assertIsNone(report["environment"]["NVIDIA_TF32_OVERRIDE"])
+        self.assertEqual(report["environment"]["CUBLAS_WORKSPACE_CONFIG"], ":16:8")
+
+    def test_a_simulated_device_is_marked(self):
+        report = json.loads(self.run_cli("run", self.plan(), *SIM, "--json", "-", code=0).stdout)
+        self.assertIs(report["machine"]["device"]["simulated"], True)
+        self.assertIsNone(report["machine"]["driver"])
+
+    def test_reproducers_reproduce(self):
+        done = self.run_cli("run", self.plan(case={"mode": ["fp32", "bf16"]}), *SIM, "--inject", "bit_flip", "--json", "-", code=1)
+        for case in json.loads(done.stdout)["cases"]:
+            words = case["reproduce"].split()
+            self.assertEqual(words[0], "te-numcheck")
+            again = json.loads(self.run_cli(*words[1:], "--json", "-", code=1).stdout)
+            self.assertEqual([c["id"] for c in again["cases"]], [case["id"]])
+            self.assertEqual(again["cases"][0]["runs"][0]["outputs"], case["runs"][0]["outputs"])
+
+    def test_override_effect(self):
+        axis = [{"NVIDIA_TF32_OVERRIDE": value} for value in (None, "0", "1")]
+        plan = self.plan(case={"mode": ["fp32", "tf32", "bf16", "fp32_pedantic"], "environment": axis, "params": {"m": 64, "n": 64, "k": 256}})
+        done = self.run_cli("run", plan, *SIM, "--out", "out", code=0)
+        effect = self.report()["override_effect"]
+        bits = {row["mode"]: [row["states"][state]["bits"] for state in ("unset", "0", "1")] for row in effect["rows"]}
+        self.assertEqual(bits, {"fp32": [None, "identical", "differ"], "tf32": [None, "differ", "identical"],
+                                "bf16": [None, "identical", "identical"], "fp32_pedantic": [None, "identical", "identical"]})
+        sentences = "\n".join(effect["sentences"])
+        self.assertIn("gemm fp32 (sim): override 1 turns FP32 into TF32: error ", sentences)
+        self.assertIn("gemm tf32 (sim): override 0 turns TF32 into FP32: error ", sentences)
+        self.assertIn("gemm bf16 (sim): no effect: 0 and 1 give the bits of unset", sentences)
+        for sentence in effect["sentences"]:
+            self.assertIn(sentence, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

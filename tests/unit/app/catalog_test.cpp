@@ -1,0 +1,85 @@
+// Walks the catalog: what every op must have.
+#include "catalog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "explain_op.hpp"
+
+namespace numcheck::app {
+namespace {
+
+TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
+  ASSERT_FALSE(catalog().empty());
+  for (const run::CatalogRow& row : catalog()) {
+    ASSERT_NE(row.op, nullptr);
+    EXPECT_FALSE(row.op->summary.empty()) << row.op->name;
+    EXPECT_FALSE(row.op->formula.empty()) << row.op->name;
+    EXPECT_FALSE(row.op->source.empty()) << row.op->name;
+    EXPECT_NE(row.reference.values, nullptr) << row.op->name;
+    EXPECT_NE(row.reference.yardsticks, nullptr) << row.op->name;
+    EXPECT_FALSE(row.reference.version.empty()) << row.op->name;
+    EXPECT_NE(row.error_model, nullptr) << row.op->name;
+    EXPECT_TRUE(std::ranges::find(row.backends, "sim") != row.backends.end()) << "CI has no other device";
+    for (const op::Field& field : row.op->fields()) {
+      EXPECT_FALSE(field.doc.empty()) << row.op->name << " " << field.name;
+    }
+  }
+}
+
+TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
+  for (const run::CatalogRow& row : catalog()) {
+    op::Params params;
+    for (const op::Field& field : row.op->fields()) {
+      params.push_back(field.required ? op::Value(std::int64_t{4}) : field.fallback);
+    }
+    for (const std::string_view name : row.op->modes) {
+      const op::Mode* mode = op::find_mode(name);
+      ASSERT_NE(mode, nullptr) << name;
+      ASSERT_TRUE(row.op->check(params, *mode).empty()) << name;
+      for (const op::Port& port : row.op->ports(params, *mode)) {
+        EXPECT_FALSE(port.doc.empty()) << port.name;
+        if (port.role == op::Role::output) {
+          const tolerance::ErrorModel model = row.error_model({.params = &params, .mode = mode}, port.name);
+          EXPECT_FALSE(model.source.empty()) << name;
+          EXPECT_GT(model.bound_magnitude + model.bound_value, 0) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Catalog, NamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const kernels::FaultInfo& fault : faults()) {
+    EXPECT_TRUE(names.insert(fault.name).second) << fault.name;
+    EXPECT_FALSE(fault.doc.empty()) << fault.name;
+  }
+  for (const BackendInfo& backend : backends()) {
+    EXPECT_TRUE(names.insert(backend.name).second) << backend.name;
+  }
+}
+
+TEST(Catalog, TheBackendTableNamesEveryBackendThatPlansMayName) {
+  const std::vector<BackendInfo> table = backends();
+  for (const std::string_view name : vocabulary().backends) {
+    EXPECT_TRUE(std::ranges::find(table, name, &BackendInfo::name) != table.end()) << name;
+  }
+}
+
+TEST(ExplainOp, ShowsEveryParameterAndMode) {
+  for (const run::CatalogRow& row : catalog()) {
+    const std::string text = explain_op(row, false);
+    for (const op::Field& field : row.op->fields()) {
+      EXPECT_NE(text.find("\n" + std::string(field.name) + " "), std::string::npos) << field.name;
+    }
+    for (const std::string_view mode : row.op->modes) {
+      EXPECT_NE(text.find("\n" + std::string(mode) + " "), std::string::npos) << mode;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::app

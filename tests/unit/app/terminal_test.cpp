@@ -1,0 +1,93 @@
+#include "terminal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "annotations.hpp"
+#include "arguments.hpp"
+#include "core/error.hpp"
+#include "report/text_table.hpp"
+
+namespace numcheck::app {
+namespace {
+
+TEST(UseColour, TheOptionDecidesIfItIsNotAuto) {
+  const TerminalFacts forbidding{.no_color = true, .dumb = true};
+  EXPECT_TRUE(use_colour(ColourChoice::always, forbidding, false));
+  const TerminalFacts forcing{.force_color = true};
+  EXPECT_FALSE(use_colour(ColourChoice::never, forcing, true));
+}
+
+TEST(UseColour, AutoFollowsTheConventions) {
+  const auto automatic = [](const TerminalFacts& facts, bool tty) {
+    return use_colour(ColourChoice::automatic, facts, tty);
+  };
+  EXPECT_TRUE(automatic({}, true));
+  EXPECT_FALSE(automatic({}, false));
+  EXPECT_FALSE(automatic({.no_color = true}, true));
+  EXPECT_FALSE(automatic({.dumb = true}, true));
+  EXPECT_TRUE(automatic({.force_color = true}, false));
+  EXPECT_TRUE(automatic({.force_color = true, .dumb = true}, false));
+  EXPECT_FALSE(automatic({.no_color = true, .force_color = true}, true));
+}
+
+TEST(ProgressLine, SaysHowFarAndHowLong) {
+  EXPECT_EQ(progress_line(37, 84, 2, "gemm/m=1/bf16/sim", 37.0, 100),
+            "[37/84] gemm/m=1/bf16/sim   2 failed   00:47 left");
+  EXPECT_EQ(progress_line(5, 100, 0, "x", 5.0, 100), "[  5/100] x   0 failed   01:35 left");
+  EXPECT_EQ(progress_line(84, 84, 0, "x", 1.0, 100), "[84/84] x   0 failed");
+}
+
+TEST(ProgressLine, CutsTheIdentifierAndNeverTheNumbers) {
+  const std::string line = progress_line(1, 2, 0, std::string(200, 'x'), 1.0, 60);
+  EXPECT_LT(report::display_width(line), 60u);
+  EXPECT_NE(line.find("00:01 left"), std::string::npos);
+  EXPECT_NE(progress_line(1, 2, 0, "abcdefghijklmnop", 1.0, 5).find("0 failed"), std::string::npos);
+}
+
+TEST(ProgressLine, SurvivesAbsurdEstimates) {
+  EXPECT_NE(progress_line(1, 100000000, 0, "x", 1e9, 100).find("left"), std::string::npos);
+}
+
+TEST(Annotation, EscapesWhatWorkflowCommandsCannotHold) {
+  EXPECT_EQ(annotation("50 % of\ntwo lines"), "::error::50 %25 of%0Atwo lines\n");
+}
+
+TEST(Annotation, NamesThePlace) {
+  plan::Diagnostic diagnostic;
+  diagnostic.file = "a,b:c.json";
+  diagnostic.line = 3;
+  diagnostic.column = 7;
+  diagnostic.text = "unknown mode";
+  diagnostic.hint = "did you mean \"bf16\"?";
+  EXPECT_EQ(annotation(diagnostic),
+            "::error file=a%2Cb%3Ac.json,line=3,col=7::unknown mode (did you mean \"bf16\"?)\n");
+  diagnostic.severity = plan::Severity::warning;
+  diagnostic.line = 0;
+  diagnostic.hint.clear();
+  EXPECT_EQ(annotation(diagnostic), "::warning file=a%2Cb%3Ac.json::unknown mode\n");
+}
+
+TEST(ParseCount, TakesPlainDecimalNumbersWithinBounds) {
+  EXPECT_EQ(parse_count("12", "--jobs", 1, 64), 12u);
+  for (const char* text :
+       {"", "0", "65", "+1", "-1", "1.0", "1'000", "0x10", "0b11", "1e1", " 1", "1 ", "99999999999999999999"}) {
+    EXPECT_THROW((void)parse_count(text, "--jobs", 1, 64), core::UsageError) << text;
+  }
+}
+
+TEST(SplitLists, JoinsRepetitionsAndCommas) {
+  EXPECT_EQ(split_lists({"a,b", "c", "", "d,,e"}), (std::vector<std::string>{"a", "b", "c", "d", "e"}));
+}
+
+TEST(RequireKnown, SuggestsAndLists) {
+  try {
+    require_known("bf61", "mode", {"bf16", "fp16"});
+    FAIL();
+  } catch (const core::UsageError& error) {
+    EXPECT_STREQ(error.what(), "unknown mode \"bf61\" (did you mean bf16?); there are: bf16, fp16");
+  }
+  EXPECT_NO_THROW(require_known("bf16", "mode", {"bf16"}));
+}
+
+}  // namespace
+}  // namespace numcheck::app
