@@ -32,7 +32,7 @@ struct CommonOptions {
   bool version = false;
   bool quiet = false;
   int verbose = 0;
-  std::string colour = "auto";
+  std::string colour;  ///< as given; after parsing never empty
   std::string progress = "auto";
 
   /// -1 with -q, else the number of -v.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/strings.hpp"
 #include "help.hpp"
@@ -18,15 +19,13 @@ void add_common(CLI::App& cli, CommonOptions& common) {
       ->group(group);
   cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
   cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")->group(group);
-  CLI::Option* colour =
-      cli.add_option("--color", common.colour,
-                     "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal")
-          ->type_name("auto|always|never")
-          ->group(group);
-  if (cli.get_parent() != nullptr) {
-    // The program's own options come after the command's: read there too, the variable would win over the command line.
-    colour->envname("TE_NUMCHECK_COLOR");
-  }
+  // Not CLI11's envname: it also reads the variable for the commands that were not chosen, and all of them share the
+  // value, so the variable would win over the command line.
+  cli.add_option("--color", common.colour,
+                 "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal (env "
+                 "TE_NUMCHECK_COLOR)")
+      ->type_name("auto|always|never")
+      ->group(group);
   cli.add_option("--progress", common.progress, "status on stderr: auto redraws on a terminal, else a line every 30 s")
       ->type_name("auto|plain|never")
       ->group(group);
@@ -99,6 +98,10 @@ void CommandLine::parse(const std::vector<std::string>& argv) {
     if (cli_->got_subcommand(std::string(command->info().name))) {
       command_ = command.get();
     }
+  }
+  if (common_.colour.empty()) {
+    const char* variable = std::getenv("TE_NUMCHECK_COLOR");
+    common_.colour = variable != nullptr && *variable != '\0' ? variable : "auto";
   }
   if (!common_.help && !common_.version) {
     reject_leftovers();

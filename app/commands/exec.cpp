@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
 #include "execution_options.hpp"
@@ -90,12 +91,20 @@ class ExecCommand : public Command {
       }
     }
     try {
-      return plan::case_from_json(object, &find_op);
+      plan::Case c = plan::case_from_json(object, &find_op);
+      std::vector<std::string_view> legal;
+      for (const BackendInfo& backend : backends()) {
+        legal.push_back(backend.name);
+      }
+      require_known(c.backend, "backend", legal);
+      return c;
     } catch (const plan::PlanError& error) {
       context.terminal.error(place + "this is no case");
       print_diagnostics(context.terminal, error.diagnostics());
-      return std::nullopt;
+    } catch (const core::UsageError& error) {
+      context.terminal.error(place + error.what());
     }
+    return std::nullopt;
   }
 
   ExecutionOptions options_;

@@ -205,34 +205,38 @@ class Run {
     return report::exit_code_of(report.at("summary"), options_.gates);
   }
 
+  /// Files first, then stdout, which may be a closed pipe. A folder that cannot be written is told after the results.
   void write(const nlohmann::json& report) {
     const std::string text = report_text(report);
-    for (const std::string& path : options_.output.json) {
-      if (path == "-") {
-        context_.terminal.out(text);
-      } else {
-        write_file(path, text);
-      }
-    }
     std::optional<std::filesystem::path> saved;
     std::optional<core::IoError> failure;
     try {
       saved = folder_.finish(text);
     } catch (const core::IoError& error) {
-      failure = error;  // the results are shown before the disk is blamed
+      failure = error;
     }
+    for (const std::string& path : options_.output.json) {
+      if (path != "-") {
+        write_file(path, text);
+      }
+    }
+    show(report, text, saved.has_value() ? saved->string() : "");
+    if (failure.has_value()) {
+      throw core::IoError(*failure);
+    }
+  }
+
+  void show(const nlohmann::json& report, const std::string& text, const std::string& path) {
     report::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
                                 .width = options_.wide ? 0 : context_.terminal.width(),
-                                .verbosity = context_.common.verbosity()};
-    view.report_path = saved.has_value() ? saved->string() : "";
+                                .verbosity = context_.common.verbosity(),
+                                .report_path = path};
     if (options_.output.json_on_stdout()) {
+      context_.terminal.out(text);
       view.colour = false;
       context_.terminal.err(report::render_summary(report, view));
     } else {
       context_.terminal.out(report::render_console(report, view));
-    }
-    if (failure.has_value()) {
-      throw core::IoError(*failure);
     }
   }
 

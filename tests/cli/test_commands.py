@@ -166,9 +166,11 @@ class Exec(CliTest):
         self.exec_lines(code=4)
 
     def test_bad_lines_are_named_and_the_others_run(self):
-        results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}', code=2)
+        results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}',
+                                          {**self.CASE, "backend": "smi"}, "[" * 100000, code=2)
         self.assertEqual(len(results), 1)
-        for place in ["stdin:1: this line is no JSON", "stdin:3: this is no case", "stdin:4:", "stdin:5:"]:
+        for place in ["stdin:1: this line is no JSON", "stdin:3: this is no case", "stdin:4:", "stdin:5:",
+                      'stdin:6: unknown backend "smi" (did you mean sim?)', "stdin:7:"]:
             self.assertIn(place, errors)
 
 

@@ -11,6 +11,7 @@ import unittest
 from support import CLEAN, PROGRAM, CliTest, has_nvidia_driver
 
 SIM = ["--device", "sim:sm_90"]
+LONG_SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 1000, "step": 1}}}
 SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
 
 # Numbers so close to their mean that E4M3 rounds them all to it: the mean would also pass.
@@ -262,12 +263,12 @@ class Selection(CliTest):
         self.assertEqual(self.report()["plan"]["shard"], {"index": 0, "count": 2})
 
     def test_fail_fast(self):
-        plan = self.plan(case={"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 200, "step": 1}}})
+        plan = self.plan(case=LONG_SWEEP)
         self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "-x", "--out", "out", code=1)
         summary = self.report()["summary"]
         self.assertGreaterEqual(summary["fail"], 1)
         self.assertGreater(summary["skipped"], 0)
-        self.assertEqual(summary["cases"], 199)
+        self.assertEqual(summary["cases"], 999)
 
 
 class Resume(CliTest):
@@ -294,7 +295,7 @@ class Resume(CliTest):
         self.assertEqual(without_times(self.report("part/report.json")), without_times(self.report("whole/report.json")))
 
     def test_broken_cases_run_again(self):
-        plan = self.plan(case=SWEEP)
+        plan = self.plan(case=LONG_SWEEP)
         self.run_cli("run", plan, *SIM, "--out", "out", "--fail-fast", "--inject", "bit_flip", code=1)
         self.assertGreater(self.report()["summary"]["skipped"], 0)
         self.run_cli("run", plan, *SIM, "--resume", "out", "--inject", "bit_flip", code=1)

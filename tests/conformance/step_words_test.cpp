@@ -27,18 +27,18 @@ struct WordProbe {
   std::array<std::uint32_t, kColumns> expected;
 };
 
-constexpr double p22 = 0x1p-22;
-constexpr double p23 = 0x1p-23;
-constexpr double p24 = 0x1p-24;
-constexpr double p25 = 0x1p-25;
+constexpr double kTwoToMinus22 = 0x1p-22;
+constexpr double kTwoToMinus23 = 0x1p-23;
+constexpr double kTwoToMinus24 = 0x1p-24;
+constexpr double kTwoToMinus25 = 0x1p-25;
 const std::vector<WordProbe> kWordProbes = {
     {"C1",
-     1 + p22 + p23,
+     1 + kTwoToMinus22 + kTwoToMinus23,
      {1, 1, 1},
      {0x40800000, 0x40800000, 0x40800000, 0x40800000, 0x40800000, 0x40800000, 0x40800000, 0x40800000, 0x40800001,
       0x40800000}},
     {"C2",
-     1 + p23,
+     1 + kTwoToMinus23,
      {},
      {0x3F800001, 0x3F800001, 0x3F800001, 0x3F800001, 0x3F800000, 0x3F800001, 0x3F800001, 0x3F800000, 0x3F800001,
       0x3F800001}},
@@ -53,18 +53,18 @@ const std::vector<WordProbe> kWordProbes = {
      {0x3F800A00, 0x3F800A00, 0x3F800A00, 0x3F800A00, 0x3F800800, 0x3F800A00, 0x3F800A00, 0x3F800800, 0x3F800A00,
       0x3F800A00}},
     {"H1",
-     1 + p23,
-     {p24},
+     1 + kTwoToMinus23,
+     {kTwoToMinus24},
      {0x3F800001, 0x3F800001, 0x3F800001, 0x3F800001, 0x3F800000, 0x3F800001, 0x3F800001, 0x3F800000, 0x3F800002,
       0x3F800001}},
     {"H2",
      1,
-     {p24, 0x1p-26},
+     {kTwoToMinus24, 0x1p-26},
      {0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800001,
       0x3F800000}},
     {"C5",
-     1 + p22 + p23,
-     {1, 1, 1, p23},
+     1 + kTwoToMinus22 + kTwoToMinus23,
+     {1, 1, 1, kTwoToMinus23},
      {0x40800001, 0x40800001, 0x40800001, 0x40800001, 0x40800000, 0x40800001, 0x40800001, 0x40800000, 0x40800001,
       0x40800001}},
     {"C6",
@@ -74,30 +74,30 @@ const std::vector<WordProbe> kWordProbes = {
       0x41000000}},
     {"F1",
      1,
-     {-p24},
+     {-kTwoToMinus24},
      {0x3F800000, 0x3F7FFFFF, 0x3F7FFFFF, 0x3F7FFFFF, 0x3F800000, 0x3F7FFFFF, 0x3F7FFFFF, 0x3F800000, 0x3F7FFFFF,
       0x3F7FFFFF}},
     {"F2",
      1.25,
-     {-0x1p-3, -p25},
+     {-0x1p-3, -kTwoToMinus25},
      {0x3F900000, 0x3F900000, 0x3F900000, 0x3F900000, 0x3F900000, 0x3F8FFFFF, 0x3F8FFFFF, 0x3F900000, 0x3F900000,
       0x3F8FFFFF}},
     {"F3",
      1,
-     {p24, p24, p24, p24},
+     {kTwoToMinus24, kTwoToMinus24, kTwoToMinus24, kTwoToMinus24},
      {0x3F800000, 0x3F800002, 0x3F800002, 0x3F800002, 0x3F800000, 0x3F800002, 0x3F800002, 0x3F800000, 0x3F800002,
       0x3F800002}},
     {"F4",
      1,
-     {p25, p25, p25, p25},
+     {kTwoToMinus25, kTwoToMinus25, kTwoToMinus25, kTwoToMinus25},
      {0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800000, 0x3F800001, 0x3F800001, 0x3F800000, 0x3F800001,
       0x3F800001}},
     {"F5",
-     1 - p24,
-     {p24, p24, p24, p24},
+     1 - kTwoToMinus24,
+     {kTwoToMinus24, kTwoToMinus24, kTwoToMinus24, kTwoToMinus24},
      {0x3F800001, 0x3F800001, 0x3F800001, 0x3F800001, 0x3F7FFC00, 0x3F800001, 0x3F800001, 0x3F7FFC00, 0x3F800002,
       0x3F800001}},
-    {"F6", -1 + p24, {1, -p24}, {0x34000000, 0, 0, 0, 0x39000000, 0, 0, 0x39000000, 0, 0}},
+    {"F6", -1 + kTwoToMinus24, {1, -kTwoToMinus24}, {0x34000000, 0, 0, 0, 0x39000000, 0, 0, 0x39000000, 0, 0}},
 };
 
 TEST(StepProbes, WordsOfEveryColumn) {
