@@ -2,7 +2,7 @@
 # Everything that a reviewer would look for and a machine can find. Prints one line per check; fails if any does.
 #
 #   scripts/check.sh                all checks
-#   scripts/check.sh format tidy    some of them: format, length, layers, spelling, shell, schema, tidy
+#   scripts/check.sh format tidy    some of them: format, length, layers, headers, spelling, shell, schema, tidy
 #
 # clang-tidy looks at the files that differ from TE_NUMCHECK_BASE (default: all), newest first, for at most
 # TE_NUMCHECK_TIDY_SECONDS (default 900); it says how many files it did not reach.
@@ -48,6 +48,14 @@ check_layers() {
     status=1
   ! grep -nE '\b(std::cout|std::cerr|printf|std::exit|std::abort)\b *[(<]' -r lib reference --include='*.cpp' || status=1
   return "$status"
+}
+
+# Every header compiles alone.
+check_headers() {
+  # shellcheck disable=SC2016  # $1 is for the inner shell
+  sources 'lib/*.hpp' 'reference/*.hpp' 'kernels/*.hpp' 'app/*.hpp' | xargs -P "$(jobs)" -I{} bash -c '
+    "${CXX:-g++}" -std=c++20 -fsyntax-only -I lib -I . -I app -x c++ -include "$1" /dev/null ||
+      { echo "$1 does not compile alone" >&2; exit 1; }' header {}
 }
 
 check_spelling() {
@@ -111,9 +119,9 @@ check_tidy() {
 }
 
 checks=("$@")
-[ "${#checks[@]}" -gt 0 ] || checks=(format length layers spelling shell schema tidy)
+[ "${#checks[@]}" -gt 0 ] || checks=(format length layers headers spelling shell schema tidy)
 for check in "${checks[@]}"; do
-  declare -F "check_$check" >/dev/null || die "no check \"$check\"; there are format, length, layers, spelling, shell, schema, tidy"
+  declare -F "check_$check" >/dev/null || die "no check \"$check\"; there are format, length, layers, headers, spelling, shell, schema, tidy"
   if "check_$check"; then
     say "ok      $check"
   else

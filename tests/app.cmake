@@ -6,12 +6,13 @@ numcheck_test(report_test LABEL unit
 numcheck_test(app_test LABEL unit
   SOURCES unit/app/catalog_test.cpp unit/app/shard_test.cpp unit/app/terminal_test.cpp
   LIBRARIES numcheck_app)
+target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 # The system's Python first: it has python3-jsonschema, which a virtual environment may lack.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
 if(TE_NUMCHECK_PYTHON)
-  foreach(area IN ITEMS usage commands run report readme)
+  foreach(area IN ITEMS usage commands run workers report readme)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")

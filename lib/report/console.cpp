@@ -159,16 +159,15 @@ std::string render_groups(const json& report, const ConsoleOptions& options) {
     const auto& [op, mode, backend] = key;
     const Tally& tally = tallies[key];
     const bool over = tally.compared && !(tally.worst <= 1);
-    rows.push_back(
-        {{op},
-         {mode},
-         {backend},
-         counted(tally.pass, Colour::green),
-         counted(tally.warn, Colour::yellow),
-         counted(tally.fail, Colour::red),
-         counted(tally.other, Colour::yellow),
-         {tally.compared ? short_number(number(tally.worst), ".2f") : "-", over ? Colour::red : Colour::none},
-         {tally.at}});
+    rows.push_back({{op},
+                    {mode},
+                    {backend},
+                    counted(tally.pass, Colour::green),
+                    counted(tally.warn, Colour::yellow),
+                    counted(tally.fail, Colour::red),
+                    counted(tally.other, Colour::yellow),
+                    {tally.compared ? ratio_text(number(tally.worst)) : "-", over ? Colour::red : Colour::none},
+                    {tally.at}});
   }
   if (rows.empty()) {
     return "";

@@ -177,16 +177,16 @@ std::string render_cases(const json& report, const ConsoleOptions& options) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string status = cases[i].at("status").get<std::string>();
     const json& ratio = cases[i].at("error_over_limit");
-    const std::string tail = fmt::format("{:>8}   #{}", ratio.is_null() ? "-" : short_number(ratio, ".2f"), names[i]);
+    const std::string tail = fmt::format("{:>8}   #{}", ratio.is_null() ? "-" : ratio_text(ratio), names[i]);
     const std::string id = cases[i].at("id").get<std::string>();
     const std::size_t room =
         options.width == 0
             ? display_width(id)
             : std::max<std::size_t>(24, options.width - std::min(options.width, kStatusWidth + tail.size()));
     const std::string shown = cut_middle(id, room);
-    text += paint(upper(status), status_colour(status), options.colour) +
-            std::string(kStatusWidth - status.size(), ' ') + shown +
-            std::string(room - std::min(room, display_width(shown)), ' ') + tail + "\n";
+    text += fmt::format("{}{:<{}}{}{}{}\n", paint(upper(status), status_colour(status), options.colour), "",
+                        kStatusWidth - status.size(), shown,
+                        std::string(room - std::min(room, display_width(shown)), ' '), tail);
     if (options.verbosity > 1) {
       text += metric_lines(cases[i]);
     }

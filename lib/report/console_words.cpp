@@ -19,6 +19,11 @@ std::string short_number(const nlohmann::json& json, std::string_view specificat
   return fmt::format(fmt::runtime("{:" + std::string(specification) + "}"), value);
 }
 
+std::string ratio_text(const nlohmann::json& json) {
+  constexpr double kLarge = 1000;  // beyond it digits after the point say nothing
+  return short_number(json, number_value(json) < kLarge ? ".2f" : ".2e");
+}
+
 std::string human_time(double seconds) {
   if (!(seconds > 0) || std::isinf(seconds)) {
     return "-";

@@ -28,6 +28,7 @@ struct Effect {
 
 std::string classes_words(const std::set<std::string>& classes) {
   std::vector<std::string> words;
+  words.reserve(classes.size());
   for (const std::string& name : classes) {
     words.push_back(class_words(name));
   }
@@ -82,7 +83,7 @@ std::string clause(const std::string& state, const Effect& effect) {
 std::string sentence(const std::string& subject, const std::vector<const json*>& rows) {
   std::vector<std::string> loud;
   std::vector<std::string> quiet;
-  std::string quiet_states;
+  std::vector<std::string> quiet_states;
   for (const std::string state : {"1", "0"}) {
     const Effect effect = effect_of(rows, state);
     if (effect.rows == 0) {
@@ -92,12 +93,12 @@ std::string sentence(const std::string& subject, const std::vector<const json*>&
       loud.push_back(clause(state, effect));
     } else {
       quiet.push_back(clause(state, effect));
-      quiet_states = state + (quiet_states.empty() ? "" : " and ") + quiet_states;
+      quiet_states.insert(quiet_states.begin(), state);
     }
   }
   if (loud.empty()) {
-    return fmt::format("{}: no effect: {} give the bits of {}", subject, quiet_states,
-                       rows.front()->at("base").get<std::string>());
+    return fmt::format("{}: no effect: {} {} the bits of {}", subject, fmt::join(quiet_states, " and "),
+                       quiet.size() == 1 ? "gives" : "give", rows.front()->at("base").get<std::string>());
   }
   loud.insert(loud.end(), quiet.begin(), quiet.end());
   return fmt::format("{}: {}", subject, fmt::join(loud, "; "));

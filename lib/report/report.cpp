@@ -12,8 +12,28 @@ namespace {
 
 using nlohmann::json;
 
-/// "/home/me/plan.json" -> "plan.json", "--out=/tmp/x" -> "--out=x": a report names no folder of its machine.
-std::string without_folder(const std::string& word) {
+/// "cannot load /usr/lib/libfoo.so (/etc/x)" -> "cannot load libfoo.so (x)": a report names no folder of its machine. A
+/// path starts with a slash after the beginning of a word and ends where the word ends.
+std::string without_folders(std::string_view text) {
+  constexpr std::string_view kBefore = " \t\n\"'`(=:,;[<";
+  constexpr std::string_view kAfter = " \t\n\"'`),;]>";
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool starts_word = i == 0 || kBefore.find(text[i - 1]) != std::string_view::npos;
+    if (text[i] != '/' || !starts_word) {
+      result += text[i];
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(kAfter, i), text.size());
+    const std::string_view path = text.substr(i, end - i);
+    result += path.substr(path.find_last_of('/') + 1);
+    i = end - 1;
+  }
+  return result;
+}
+
+/// A word of the command line: all of it, or what follows an equals sign, may be a path with spaces.
+std::string argument_without_folder(const std::string& word) {
   const std::size_t start = word.starts_with("--") && word.find('=') != std::string::npos ? word.find('=') + 1 : 0;
   if (start >= word.size() || word[start] != '/') {
     return word;
@@ -21,20 +41,10 @@ std::string without_folder(const std::string& word) {
   return word.substr(0, start) + word.substr(word.find_last_of('/') + 1);
 }
 
-/// "13.1.0 (/usr/lib/libcublasLt.so.13)" -> "13.1.0 (libcublasLt.so.13)".
-std::string library_text(const std::string& text) {
-  const std::size_t open = text.find("(/");
-  const std::size_t slash = text.find_last_of('/');
-  if (open == std::string::npos) {
-    return text;
-  }
-  return text.substr(0, open + 1) + text.substr(slash + 1);
-}
-
 json machine_json(const RunFacts& facts) {
   json libraries = json::object();
   for (const auto& [name, version] : facts.libraries) {
-    libraries[name] = library_text(version);
+    libraries[name] = without_folders(version);
   }
   json machine = {{"device", nullptr},
                   {"driver", nullptr},
@@ -62,6 +72,17 @@ json environment_json(const RunFacts& facts) {
   return environment;
 }
 
+/// What a device or a library said may name files.
+json without_folders(std::vector<json> cases) {
+  for (json& record : cases) {
+    record["reason"] = without_folders(record.at("reason").get<std::string>());
+    for (json& run : record.at("runs")) {
+      run["error"] = without_folders(run.at("error").get<std::string>());
+    }
+  }
+  return cases;
+}
+
 json times_json(const RunTimes& times) {
   return {{"wall", number(times.wall_s)},
           {"inputs", number(times.inputs_s)},
@@ -76,7 +97,7 @@ json times_json(const RunTimes& times) {
 nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases) {
   json argv = json::array();
   for (const std::string& word : facts.tool.argv) {
-    argv.push_back(without_folder(word));
+    argv.push_back(argument_without_folder(word));
   }
   json report = {{"schema", kReportSchemaName},
                  {"schema_version", kReportSchemaVersion},
@@ -98,7 +119,7 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
                  {"interrupted", facts.interrupted},
                  {"time_s", times_json(facts.times)},
                  {"summary", summarise(cases)},
-                 {"cases", cases}};
+                 {"cases", without_folders(cases)}};
   json effect = override_effect(cases, report["environment"]);
   if (!effect["rows"].empty()) {
     report["override_effect"] = std::move(effect);

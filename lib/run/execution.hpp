@@ -32,26 +32,26 @@ struct RunReport {
   std::string label;                                         ///< "cublasLt algo 67, split-k 4, workspace 33554432 B"
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
-  std::string observed_class;    ///< tolerance::class_name of what ran; empty if not classified
+  std::string observed_class;  ///< tolerance::class_name of what ran; empty if not classified
   bool deterministic = true;
   bool guards_intact = true;
   bool inputs_intact = true;
-  std::string guard_detail;      ///< which guard was hit, and where
+  std::string guard_detail;  ///< which guard was hit, and where
   double device_s = 0;
   std::vector<OutputDigest> outputs;
-  std::string error;             ///< this algorithm failed with this text; then there are no outputs
+  std::string error;  ///< this algorithm failed with this text; then there are no outputs
 };
 
 struct ExecuteOptions {
-  int repeats = 2;               ///< runs per algorithm, compared bit for bit
-  std::string inject;            ///< planted fault; empty: none
-  bool classify = true;          ///< run the classification product (probe G6) per algorithm
+  int repeats = 2;       ///< runs per algorithm, compared bit for bit
+  std::string inject;    ///< planted fault; empty: none
+  bool classify = true;  ///< run the classification product (probe G6) per algorithm
 };
 
 /// How a case ended on its device.
 struct Outcome {
   enum class Kind { done, unsupported, error, crashed, timeout } kind = Kind::done;
-  std::string reason;            ///< a sentence; empty when done
+  std::string reason;  ///< a sentence; empty when done
   double device_s = 0;
 };
 

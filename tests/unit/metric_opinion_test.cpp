@@ -46,7 +46,7 @@ TEST(Opinion, LargestExcessIsExact) {
   EXPECT_DOUBLE_EQ(s.torch_allclose.max_excess, 0x1p-5 / (1e-5 + 1.3e-6 * 100));
   EXPECT_TRUE(std::isinf(s.numpy_allclose.max_excess)) << "relative to zero";
   EXPECT_EQ(s.numpy_allclose.mismatches, 3U);
-  EXPECT_DOUBLE_EQ(s.te_compare.max_excess, 0x1p-10 / 5e-6);
+  EXPECT_DOUBLE_EQ(s.te_compare.max_excess, 0x1p-12 / 1e-6);
 }
 
 TEST(Opinion, NumpyIsRelativeOnly) {

@@ -75,7 +75,7 @@ ErrorNorms naive_norms(const std::vector<Real>& e, const std::vector<Real>& y) {
   norms.rms = static_cast<double>(std::sqrt(e2 / n));
   norms.mean_signed = static_cast<double>(sum / n);
   norms.sqnr_db = static_cast<double>(-10 * std::log10(e2 / y2));
-  norms.cosine = static_cast<double>(dot / std::sqrt(y2 * got2));
+  norms.cosine = got2 == 0 ? 0 : static_cast<double>(dot / std::sqrt(y2 * got2));
   return norms;
 }
 

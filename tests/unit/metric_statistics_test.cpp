@@ -165,7 +165,7 @@ TEST(Compare, EqualOutputsHaveNoErrorAtAll) {
   EXPECT_EQ(s.exact_mismatch, 0U);
   EXPECT_TRUE(std::isinf(s.effective_bits));
   EXPECT_TRUE(std::isinf(s.arithmetic.sqnr_db));
-  EXPECT_EQ(s.arithmetic.cosine, 1);
+  EXPECT_DOUBLE_EQ(s.arithmetic.cosine, 1);
   EXPECT_TRUE(s.worst.empty());
   EXPECT_EQ(s.ulp_histogram[0], 256U);
 }

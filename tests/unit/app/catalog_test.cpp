@@ -69,6 +69,23 @@ TEST(Catalog, TheBackendTableNamesEveryBackendThatPlansMayName) {
   }
 }
 
+TEST(Catalog, QuickPlanHasEveryModeOfEveryOpOnBothLegs) {
+  const plan::Plan plan = plan::load_plan(TE_NUMCHECK_SOURCE_DIR "/configs/plans/quick.json", vocabulary(), {});
+  std::set<std::string> covered;
+  for (const plan::Case& c : plan.cases) {
+    covered.insert(std::string(c.op->name) + " " + std::string(c.mode->name) +
+                   (c.inputs.exact_leg() ? " exact" : " random"));
+  }
+  for (const run::CatalogRow& row : catalog()) {
+    for (const std::string_view mode : row.op->modes) {
+      for (const char* leg : {" exact", " random"}) {
+        const std::string wanted = std::string(row.op->name) + " " + std::string(mode) + leg;
+        EXPECT_TRUE(covered.contains(wanted)) << wanted;
+      }
+    }
+  }
+}
+
 TEST(ExplainOp, ShowsEveryParameterAndMode) {
   for (const run::CatalogRow& row : catalog()) {
     const std::string text = explain_op(row, false);

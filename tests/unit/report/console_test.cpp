@@ -164,6 +164,12 @@ TEST(HumanTime, PicksTheUnit) {
   EXPECT_EQ(human_time(std::nan("")), "-");
 }
 
+TEST(RatioText, DropsDigitsThatSayNothing) {
+  EXPECT_EQ(ratio_text(0.314), "0.31");
+  EXPECT_EQ(ratio_text(59163.0), "5.92e+04");
+  EXPECT_EQ(ratio_text("Infinity"), "Infinity");
+}
+
 TEST(ParametersOf, LeavesOutOpModeAndBackend) {
   EXPECT_EQ(parameters_of("gemm/m=1,n=2/fp32/sim"), "m=1,n=2");
   EXPECT_EQ(parameters_of("gemm/m=1,n=2/fp32/sim/exact/seed=7"), "m=1,n=2/exact/seed=7");

@@ -146,7 +146,8 @@ TEST(ShortDigests, AreAsLongAsNeededToTellCasesApart) {
 
 RunFacts sample_facts() {
   RunFacts facts;
-  facts.tool = {"0.1.0", "a1b2c3d", false, {"run", "/home/somebody/plan.json", "--out=/tmp/x", "--mode", "bf16"}};
+  facts.tool = {
+      "0.1.0", "a1b2c3d", false, {"run", "/home/somebody/my plans/plan.json", "--out=/tmp/x", "--mode", "bf16"}};
   facts.plan = {.name = "sample", .digest = "xxh128:0", .seed = 7, .selected = 1, .expanded = 2};
   facts.device = machine::Device{.name = "NVIDIA H200", .sm = 90, .driver = "580.65"};
   facts.libraries = {{"cublaslt", "13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)"}};
@@ -157,10 +158,21 @@ RunFacts sample_facts() {
 TEST(Report, NamesNoFolderOfTheMachine) {
   const std::string text = make_report(sample_facts(), {}).dump();
   EXPECT_EQ(text.find("somebody"), std::string::npos);
+  EXPECT_EQ(text.find("my plans"), std::string::npos);
   EXPECT_EQ(text.find("/tmp"), std::string::npos);
   EXPECT_EQ(text.find("/usr/local"), std::string::npos);
   EXPECT_NE(text.find("plan.json"), std::string::npos);
   EXPECT_NE(text.find("13.1.0 (libcublasLt.so.13)"), std::string::npos);
+}
+
+TEST(Report, PathsInMessagesAreCutDownToFileNames) {
+  const plan::Case c = sample_case("fp32", 64);
+  CaseResult result = sample_result(c, {{}});
+  result.reason = "cannot load \"/opt/secret/libx.so\": no such file (see /opt/secret/log), 3/4 done, a/b";
+  result.runs[0].run.error = "/opt/secret/libx.so";
+  const json record = make_report(sample_facts(), {to_json(result)})["cases"][0];
+  EXPECT_EQ(record["reason"], "cannot load \"libx.so\": no such file (see log), 3/4 done, a/b");
+  EXPECT_EQ(record["runs"][0]["error"], "libx.so");
 }
 
 TEST(Report, RecordsVariablesThatAreUnset) {
