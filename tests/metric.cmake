@@ -13,3 +13,7 @@ numcheck_test(metric_test LABEL unit
   SOURCES unit/metric_problem.cpp unit/metric_statistics_test.cpp unit/metric_special_test.cpp
           unit/metric_opinion_test.cpp unit/metric_invariance_test.cpp
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
+
+numcheck_test(detect_test LABEL detect TIMEOUT 300
+  SOURCES detect/detect_test.cpp detect/fault_cases.cpp
+  LIBRARIES numcheck_detect numcheck_sim)

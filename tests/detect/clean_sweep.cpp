@@ -93,7 +93,7 @@ void work(const Options& options, std::atomic<std::uint64_t>& next, Tally& tally
     const detect::RandomCase random = detect::random_case(options.seed, i);
     std::string error;
     try {
-      const detect::MiniResult result = runner.run(random.c, random.sm, {}, i % 8 == 0 ? 2 : 1);
+      const detect::MiniResult result = runner.run(random.c, random.sm, {.repeats = i % 8 == 0 ? 2 : 1});
       const std::scoped_lock lock(tally.mutex);
       if (result.outcome.kind != run::Outcome::Kind::done || result.runs.empty()) {
         error = "not run: " + result.outcome.reason;

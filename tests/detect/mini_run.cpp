@@ -31,7 +31,7 @@ run::Catalog catalog() {
 
 }  // namespace
 
-MiniResult MiniRunner::run(const plan::Case& c, int sm, const std::string& inject, int repeats) {
+MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOptions& options) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
     backend = kernels::make_sim_backend(sm);
@@ -51,7 +51,6 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const std::string& injec
   context.cache = &cache;
   MiniResult result;
   double seconds = 0;
-  const run::ExecuteOptions options{.repeats = repeats, .inject = inject, .classify = true};
   result.outcome = harness_.run(
       *backend, cases.front(), prepared.front().host, options,
       [&](const run::RunReport& report) { result.runs.push_back(run::evaluate_run(context, report, seconds)); });

@@ -20,9 +20,8 @@ struct MiniResult {
 /// Not thread-safe: one per thread.
 class MiniRunner {
  public:
-  /// Runs the case on a simulated device of that architecture with a planted fault (empty: none). `repeats` as in
-  /// run::ExecuteOptions.
-  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const std::string& inject = {}, int repeats = 2);
+  /// Runs the case on a simulated device of that architecture.
+  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const run::ExecuteOptions& options);
 
  private:
   kernels::Harness harness_;
