@@ -6,12 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cli_forward.hpp"
 #include "core/error.hpp"
 #include "terminal.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace numcheck::app {
 

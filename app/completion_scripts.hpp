@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli_forward.hpp"
 
 namespace numcheck::app {
 

@@ -3,11 +3,8 @@
 
 #include <string>
 
+#include "cli_forward.hpp"
 #include "run/pipeline.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace numcheck::app {
 

@@ -4,11 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli_forward.hpp"
 #include "plan/plan.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace numcheck::app {
 

@@ -103,6 +103,7 @@ std::vector<std::pair<core::Digest, nlohmann::json>> RunFolder::resume(const run
   journal_.emplace(std::move(resumed.journal));
   std::ranges::copy(resumed.notes, std::back_inserter(notes));
   std::vector<std::pair<core::Digest, nlohmann::json>> done;
+  done.reserve(resumed.finished.size());
   for (const run::JournalEntry& entry : resumed.finished) {
     done.emplace_back(entry.digest, nlohmann::json::parse(entry.record));
   }
@@ -138,7 +139,7 @@ std::optional<fs::path> RunFolder::finish(const std::string& report) {
   }
   std::error_code ignored;
   fs::create_directories(folder_, ignored);
-  const fs::path path = folder_ / "report.json";
+  fs::path path = folder_ / "report.json";
   write_file(path, report);
   if (!failure_.empty()) {
     throw core::IoError(failure_);

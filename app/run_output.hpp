@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "cli_forward.hpp"
 #include "core/hash.hpp"
 #include "report/report.hpp"
 #include "run/journal.hpp"
 #include "run/workers.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace numcheck::app {
 

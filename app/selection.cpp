@@ -59,6 +59,7 @@ void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& v
 void filter_by_fields(std::vector<Case>& cases, const SelectionOptions& options) {
   const plan::Vocabulary words = vocabulary();
   std::vector<std::string_view> ops;
+  ops.reserve(words.ops.size());
   for (const op::Op* op : words.ops) {
     ops.push_back(op->name);
   }
@@ -157,6 +158,7 @@ void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
     return;
   }
   std::vector<core::Digest> keys;
+  keys.reserve(cases.size());
   for (const Case& c : cases) {
     keys.push_back(core::digest_of("sample " + c.digest.hex()));
   }

@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli_forward.hpp"
 #include "plan/case.hpp"
 #include "shard.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace numcheck::app {
 

@@ -17,3 +17,17 @@ numcheck_test(metric_test LABEL unit
 numcheck_test(detect_test LABEL detect TIMEOUT 300
   SOURCES detect/detect_test.cpp detect/fault_cases.cpp
   LIBRARIES numcheck_detect numcheck_sim)
+
+numcheck_test(tolerance_test LABEL unit
+  SOURCES unit/metric_problem.cpp unit/tolerance_judge_test.cpp unit/tolerance_model_test.cpp
+          unit/tolerance_vacuity_test.cpp
+  LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
+            nlohmann_json::nlohmann_json)
+
+# A tenth of the sweep in every run; all of it by name.
+add_test(NAME clean_sweep COMMAND clean_sweep --cases 10000 --seed 1)
+set_tests_properties(clean_sweep PROPERTIES LABELS detect TIMEOUT 900)
+add_custom_target(clean_sweep_full
+  COMMAND clean_sweep --cases 100000 --seed 2
+  COMMENT "100 000 clean simulated cases: no gate may fail"
+  USES_TERMINAL)

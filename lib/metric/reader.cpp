@@ -141,13 +141,13 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   // A NaN yardstick: an infinite input that became finite when it was stored, or met a zero.
   const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
   const double a = unknown ? infinite(1) : static_cast<double>(magnitude_[i]);
-  const bool may_overflow = a >= setup_.overflow_magnitude &&
-                            (std::isfinite(a) || setup_.overflow_possible || setup_.overflow_magnitude == 0);
+  // An infinite A may only mean that it exceeds FP32: with a finite y no operand was infinite.
+  const bool may_overflow = a >= setup_.overflow_magnitude;
   const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
   // Where the format saturates or the epilogue cuts off, an overflow comes out as the largest number or as zero; an
   // amax may have missed any element.
   const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
-  if (may_overflow && setup_.overflow_may_be_finite && hidden) {
+  if (may_overflow && setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible)) {
     return Finding::order_dependent;
   }
   if (std::isinf(y)) {

@@ -95,13 +95,16 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   input.rtol = wanted.allclose_rtol.value_or(0);
   input.atol = wanted.allclose_atol.value_or(0);
   const bool main = port.role == op::Role::output;
-  const bool shared_total = context.group->total_sample.indices == context.group->sample.indices;
-  if (main && shared_total) {
+  const bool identity = context.prepared->rounding->identity;
+  const bool whole_total = context.group->total_sample.indices == context.group->sample.indices;
+  if (main && identity) {
+    input.unrounded = input.expected;
+  } else if (main && whole_total) {
     input.unrounded = output_named(context.group->total.get()->outputs, port.name).value.span();
   }
   auto entry = std::make_shared<ComparisonCache::Entry>();
   entry->statistics = metric::compare(input);
-  if (main && !shared_total) {
+  if (main && !identity && !whole_total) {
     entry->statistics.total = total_on_sample(context, input, port.name);
   }
   if (main) {

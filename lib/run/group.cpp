@@ -16,7 +16,8 @@ namespace numcheck::run {
 namespace {
 
 constexpr std::size_t kReferenceSample = 65'536;   // outputs referenced when a full reference is too large
-constexpr std::size_t kTotalErrorSample = 16'384;  // outputs for the total error when nothing shares a full reference
+constexpr double kTotalErrorFlops = 4e9;           // above it the total error is taken on a sample
+constexpr std::size_t kTotalErrorSample = 16'384;  // outputs of that sample
 constexpr std::size_t kScaleSample = 256;          // outputs looked at to choose an output's quantising scale
 constexpr double kScaleHeadroom = 1.25;            // the sample's largest output is not the largest of all
 
@@ -214,11 +215,11 @@ std::shared_ptr<Group> prepare_group(const std::vector<plan::Case>& cases, const
   for (const std::size_t index : plan.cases) {
     prepared.push_back(builder.prepare(cases[index]));
   }
-  const bool shares_identity =
-      std::ranges::any_of(group->roundings, [](const auto& entry) { return entry.second->identity; });
-  if (shares_identity) {
-    group->total_sample = group->sample;
-  } else if (output != nullptr && static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
+  // What is sampled must not depend on which other cases of the group run: a resumed run or a shard gives the same
+  // record.
+  group->total_sample = group->sample;
+  if (output != nullptr && first.op->flops(first.params) > kTotalErrorFlops &&
+      static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
     group->total_sample = choose_sample(*output, kTotalErrorSample);
   }
   group->inputs_s = seconds_since(start);
@@ -243,7 +244,9 @@ void compute_references(Group& group) {
     identity = rounding->identity ? rounding : identity;
   }
   fulfil(group.total_promise, [&group, &identity] {
-    if (identity != nullptr) {
+    const bool all_identity =
+        std::ranges::all_of(group.roundings, [](const auto& entry) { return entry.second->identity; });
+    if (identity != nullptr && (all_identity || group.total_sample.indices == group.sample.indices)) {
       return identity->values.get();
     }
     const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample};

@@ -71,7 +71,7 @@ struct Group {
   std::map<std::string, std::shared_ptr<Rounding>> roundings;
   std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
   std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
-  /// Values on the unrounded inputs on `total_sample` (the whole output if a rounding is the identity).
+  /// Values on the unrounded inputs on `total_sample`, for the total error of roundings that are not the identity.
   op::Sample total_sample;
   std::promise<std::shared_ptr<const op::Values>> total_promise;
   std::shared_future<std::shared_ptr<const op::Values>> total;

@@ -48,7 +48,7 @@ class InProcessPool final : public Pool {
     hello_wanted_ = true;
     changed_.notify_all();
     changed_.wait(lock, [&] { return hello_.has_value() || start_error_; });
-    if (start_error_) {
+    if (!hello_) {
       std::rethrow_exception(start_error_);
     }
     return *hello_;

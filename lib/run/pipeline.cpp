@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -17,6 +18,7 @@
 #include "machine/memory.hpp"
 #include "report/summary.hpp"
 #include "run/evaluate.hpp"
+#include "run/greeting.hpp"
 #include "run/group.hpp"
 #include "run/memory_gate.hpp"
 
@@ -45,7 +47,6 @@ struct Flight {
   std::shared_ptr<ComparisonCache> cache;
   PreparedCase prepared;
   report::CaseResult result;
-  std::string backend;
 };
 
 class Pipeline {
@@ -65,17 +66,16 @@ class Pipeline {
     const auto start = Clock::now();
     const std::vector<std::size_t> selected = take_over(done);
     if (!selected.empty()) {
-      result_.hello = pool_.hello(cases_[selected.front()].environment);
-      if (options_.on_hello) {
-        options_.on_hello(result_.hello);
-      }
-    }
-    {
+      // Starting a device takes a second; inputs and references need none.
+      greeting_.emplace(pool_, cases_[selected.front()].environment, options_.on_hello);
       const std::jthread watcher([this](const std::stop_token& stop) { watch(stop); });
       for (const GroupPlan& group : group_cases(cases_, selected)) {
         run_group(group);
       }
       pool_.wait_idle();
+      if (!greeting_->fails() || !must_stop()) {
+        result_.hello = greeting_->hello();
+      }
     }
     finish_unstarted(selected);
     result_.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
@@ -121,7 +121,7 @@ class Pipeline {
   }
 
   void run_group(const GroupPlan& whole) {
-    if (must_stop()) {
+    if (must_stop() || greeting_->has_failed()) {
       return;
     }
     GroupPlan group{.key = whole.key, .cases = {}};
@@ -176,7 +176,6 @@ class Pipeline {
     flight->cache = std::move(cache);
     flight->prepared = std::move(prepared);
     flight->result.c = &cases_[index];
-    flight->backend = resolve_backend(cases_[index].backend);
     Task task;
     task.c = &cases_[index];
     task.ports = flight->prepared.host;
@@ -186,17 +185,18 @@ class Pipeline {
     pool_.submit(std::move(task));
   }
 
-  std::string resolve_backend(const std::string& backend) const {
+  static std::string resolve_backend(const std::string& backend, const machine::Device& device) {
     if (backend != "auto") {
       return backend;
     }
-    return result_.hello.device.simulated ? "sim" : "cublaslt";
+    return device.simulated ? "sim" : "cublaslt";
   }
 
   void on_run(Flight& flight, const RunReport& run) {
-    const EvaluationContext context{flight.group.get(), &flight.prepared, &result_.hello.device, flight.backend,
-                                    flight.cache.get()};
     try {
+      const machine::Device& device = greeting_->hello().device;
+      const EvaluationContext context{flight.group.get(), &flight.prepared, &device,
+                                      resolve_backend(flight.result.c->backend, device), flight.cache.get()};
       flight.result.runs.push_back(evaluate_run(context, run, flight.result.times.comparison_s));
     } catch (const std::exception& failure) {
       report::RunResult broken;
@@ -231,13 +231,14 @@ class Pipeline {
   void finish(std::size_t index, const report::CaseResult& result) {
     nlohmann::json record = report::to_json(result);
     record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
+    const bool has_worker = !greeting_->fails();
     const std::lock_guard lock(mutex_);
     result_.cases[index] = {result.status, std::move(record)};
     result_.times.comparison_s += result.times.comparison_s;
     result_.times.device_s += result.times.device_s;
     ++finished_;
     failed_ += counts_as_failure(result.status) ? 1 : 0;
-    if (options_.on_finished) {
+    if (options_.on_finished && has_worker) {
       options_.on_finished(cases_[index], result_.cases[index]);
     }
     if (options_.on_progress) {
@@ -285,6 +286,7 @@ class Pipeline {
   std::size_t failed_ = 0;
   PipelineResult result_;
   WorkerPool pool_;  // after what its callbacks use
+  std::optional<Greeting> greeting_;
   std::string today_;
 };
 

@@ -49,7 +49,8 @@ void Ledger::wait() {
   }
 }
 
-bool conclude_task(Task task, const Outcome& outcome, Ledger& ledger) {
+bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger) {
+  const Task task = std::move(finished);
   try {
     if (task.on_end) {
       task.on_end(outcome);

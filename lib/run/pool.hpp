@@ -47,7 +47,7 @@ class Ledger {
 };
 
 /// Ends a task: calls on_end, then lets go of its blocks. False if on_end threw; the ledger keeps the exception.
-bool conclude_task(Task task, const Outcome& outcome, Ledger& ledger);
+bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger);
 
 /// Wraps a task's on_run so that it never throws: its first exception is kept in `failure` and later calls are dropped.
 [[nodiscard]] RunSink guarded_sink(const Task& task, std::exception_ptr& failure);

@@ -191,8 +191,11 @@ class ProcessPool final : public Pool {
     } else {
       lane.deaths_in_row = 0;
     }
-    outcome = std::move(result).value_or(outcome);
-    return result.has_value();
+    if (!result) {
+      return false;
+    }
+    outcome = *std::move(result);
+    return true;
   }
 
   /// Makes sure that the slot has a ready worker; false if there is to be none.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -198,6 +199,7 @@ int worker_main(int socket_fd, const machine::DeviceChoice& device, const Execut
                 plan::OpLookup lookup) {
   check_socket(socket_fd);
   volunteer_for_oom();
+  ::prctl(PR_SET_NAME, "numcheck-worker");   // else ps and top call it "exe"
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what libraries print before a crash must not be lost in a buffer
   Channel channel{FileDescriptor(socket_fd)};
   Watchdog watchdog(channel.fd());

@@ -43,7 +43,7 @@ struct ErrorModel {
   /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
-  bool overflow_possible = false;       ///< some output may reach overflow_magnitude: infinities may meet and give NaN
+  bool overflow_possible = false;       ///< infinities of an operand and of an overflow may meet and give NaN
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"

@@ -55,6 +55,11 @@ struct Gemm {
   }
   [[nodiscard]] bool plain_fp32() const { return own_kernel || first == Dtype::fp32; }
   [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !own_kernel; }
+  /// What rounding to the storage format may multiply |a b| by.
+  [[nodiscard]] double enlargement() const {
+    const op::Mode& mode = *request.mode;
+    return is_fp32_storage ? 1 : (1 + unit_of(mode.first)) * (1 + unit_of(mode.second)) * (1 + 0x1p-22);
+  }
   /// Unit roundoff of scaling, addend and bias.
   [[nodiscard]] double epilogue_unit() const {
     return accumulates_fp16() ? unit_of(Dtype::fp16) : unit_of(Dtype::fp32);
@@ -84,9 +89,7 @@ Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic)
 
 void add_accumulation(const Gemm& g, const Accumulation& sum, ErrorModel& model) {
   // The yardsticks are those of the unrounded inputs: rounding them to the storage format may enlarge them.
-  const Dtype a = g.request.mode->first;
-  const Dtype b = g.request.mode->second;
-  const double enlarged = g.is_fp32_storage ? 1 : (1 + unit_of(a)) * (1 + unit_of(b)) * (1 + 0x1p-22);
+  const double enlarged = g.enlargement();
   model.bound_magnitude = sum.magnitude * enlarged;
   model.var_second = sum.second * enlarged * enlarged;
   model.var_value = sum.value;
@@ -215,9 +218,12 @@ void add_overflow(const Gemm& g, ErrorModel& model) {
     model.overflow_possible = true;
     return;
   }
-  model.overflow_magnitude = kMargin * largest * std::min(1.0, g.product_scale);
+  model.overflow_magnitude = kMargin * largest * std::min(1.0, g.product_scale) / g.enlargement();
   const double reach = static_cast<double>(g.p.k) * g.request.first_max * g.request.second_max;
-  model.overflow_possible = reach * std::max(1.0, g.product_scale) >= kMargin * largest;
+  // C and bias are as large as they like, and an FP32 subnormal may become zero when it is shortened (inf * 0).
+  const bool shortened = g.is_fp32_storage && g.first != Dtype::fp32;
+  model.overflow_possible =
+      shortened || g.p.beta != 0 || g.p.bias || reach * std::max(1.0, g.product_scale) >= kMargin * largest;
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ struct Certificate {
 ///                               of e / sqrt(V) exceeds 2 kappa; not in the exact leg
 ///
 /// Elements that are not finite in the reference are the same in every fake. Dropped are fakes that equal the rounded
-/// reference, that lie within its predicted error (rms of e / sqrt(V) at most 1), and, where fewer than 32 outputs
-/// allow no statistics, those of noise, tail and format that stay below the limit of a single element.
+/// reference; all but zeros, sign_flipped and noise where they lie within its predicted error (rms of e / sqrt(V) at
+/// most 1); and, where fewer than 32 outputs allow no statistics, those of noise, tail and format that stay below the
+/// limit of a single element.
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance

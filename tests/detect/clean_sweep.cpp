@@ -36,6 +36,7 @@ struct Tally {
   std::uint64_t exact = 0;
   std::map<std::string, std::uint64_t> failures;
   std::map<std::string, std::uint64_t> inconclusive;
+  bool verbose = false;
   std::map<std::string, double> closest;  ///< per gate, largest measured / limit
 };
 
@@ -75,6 +76,9 @@ void note_run(const plan::Case& c, std::uint64_t index, const report::RunResult&
     }
     if (const std::string fake = output.certificate.vacuous_with(); !fake.empty()) {
       ++tally.inconclusive[fake];
+      if (tally.verbose) {
+        std::printf("inconclusive with %s: %s\n", fake.c_str(), detect::describe_failure(c, run).c_str());
+      }
     }
   }
   const tolerance::Criterion* failing = detect::first_failing(run);
@@ -121,6 +125,7 @@ int main(int argc, char** argv) {
   core::set_thread_count(1);  // cases are small: threads take whole cases
   std::atomic<std::uint64_t> next{options.first};
   Tally tally;
+  tally.verbose = options.verbose;
   std::vector<std::thread> threads;
   for (int t = 0; t < options.threads; ++t) {
     threads.emplace_back([&] { work(options, next, tally); });

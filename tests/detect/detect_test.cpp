@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <set>
 #include <string>
 
@@ -11,11 +12,24 @@
 #include "mini_run.hpp"
 
 namespace numcheck::detect {
+
+void PrintTo(const FaultCase& f, std::ostream* out) {
+  *out << f.fault << " in " << f.c.id;
+}
+
 namespace {
 
 MiniResult run_case(const FaultCase& f, const std::string& inject) {
   static MiniRunner runner;
   return runner.run(f.c, f.sm, {.inject = inject, .classify = f.classify});
+}
+
+bool fails(const report::RunResult& run, const std::string& gate) {
+  return std::ranges::any_of(run.outputs, [&gate](const report::OutputResult& output) {
+    return std::ranges::any_of(output.criteria, [&gate](const tolerance::Criterion& criterion) {
+      return criterion.name == gate && !criterion.ok;
+    });
+  });
 }
 
 class Fault : public testing::TestWithParam<FaultCase> {};
@@ -30,6 +44,7 @@ TEST_P(Fault, IsCaughtByItsGate) {
   const tolerance::Criterion* failing = first_failing(run);
   ASSERT_NE(failing, nullptr) << "the fault passes: " << describe_failure(f.c, run);
   EXPECT_EQ(failing->name, f.gate) << describe_failure(f.c, run);
+  EXPECT_TRUE(f.also.empty() || fails(run, f.also)) << f.also << " holds: " << describe_failure(f.c, run);
 }
 
 TEST_P(Fault, CleanCasePasses) {

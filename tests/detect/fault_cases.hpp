@@ -14,6 +14,7 @@ struct FaultCase {
   plan::Case c;
   int sm = 90;
   std::string gate;      ///< first failing criterion
+  std::string also;      ///< another that must fail; may be empty
   bool classify = true;  ///< with the classification product; without it statistics alone must do
 };
 

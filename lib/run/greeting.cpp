@@ -1,0 +1,36 @@
+#include "run/greeting.hpp"
+
+#include <chrono>
+#include <exception>
+
+namespace numcheck::run {
+
+Greeting::Greeting(WorkerPool& pool, const plan::Environment& environment,
+                   const std::function<void(const WorkerHello&)>& on_hello) {
+  thread_ = std::jthread([this, &pool, environment, on_hello] {
+    try {
+      WorkerHello hello = pool.hello(environment);
+      if (on_hello) {
+        on_hello(hello);
+      }
+      promise_.set_value(std::move(hello));
+    } catch (...) {
+      promise_.set_exception(std::current_exception());
+    }
+  });
+}
+
+bool Greeting::fails() const {
+  try {
+    (void)answer_.get();
+    return false;
+  } catch (...) {
+    return true;
+  }
+}
+
+bool Greeting::has_failed() const {
+  return answer_.wait_for(std::chrono::seconds(0)) == std::future_status::ready && fails();
+}
+
+}  // namespace numcheck::run
