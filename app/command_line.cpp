@@ -18,7 +18,9 @@ void add_common(CLI::App& cli, CommonOptions& common) {
   cli.add_flag("--version", common.version, "print the version, the source revision and the CUDA toolkit built against")
       ->group(group);
   cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
-  cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")->group(group);
+  cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")
+      ->group(group)
+      ->default_str("");  // newer CLI11 would show [0]
   // Not CLI11's envname: it also reads the variable for the commands that were not chosen, and all of them share the
   // value, so the variable would win over the command line.
   cli.add_option("--color", common.colour,

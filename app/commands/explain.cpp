@@ -62,8 +62,8 @@ std::string model_text(const run::CatalogRow& row, const plan::Case& c) {
   tolerance::ModelRequest request{.params = &c.params, .mode = c.mode, .backend = c.backend};
   request.exact_leg = c.inputs.exact_leg();
   const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
-  const bool is_set = variable != c.environment.end() && variable->second.has_value();
-  request.expected = model::expected_class(*c.mode, is_set ? *variable->second : std::string());
+  request.expected = model::expected_class(
+      *c.mode, variable == c.environment.end() ? std::string() : variable->second.value_or(std::string()));
   std::string text =
       fmt::format("  expected class: {}\n", report::class_words(tolerance::class_name(request.expected)));
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {

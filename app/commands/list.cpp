@@ -117,6 +117,7 @@ json variables_list() {
 json cases_list(const std::vector<plan::Case>& cases) {
   json list = json::array();
   std::vector<std::string> digests;
+  digests.reserve(cases.size());
   for (const plan::Case& c : cases) {
     digests.push_back(c.digest.hex());
   }
@@ -137,12 +138,14 @@ std::string cell_text(const json& value) {
 /// Columns in the given order; the last one is the widest.
 std::string table_text(const json& list, const std::vector<std::string>& keys, bool colour) {
   std::vector<Column> columns;
+  columns.reserve(keys.size());
   for (const std::string& key : keys) {
     columns.push_back({key});
   }
   std::vector<std::vector<report::Cell>> rows;
   for (const json& item : list) {
     std::vector<report::Cell> row;
+    row.reserve(keys.size());
     for (const std::string& key : keys) {
       row.push_back({cell_text(item.at(key))});
     }

@@ -84,7 +84,7 @@ void norms(const double* got, const double* expected, std::size_t size, ErrorSum
 
 void ulps(const SegmentView& segment, const FormatConstants& given, UlpSums& sums, Histograms& histograms) {
   const FormatConstants format = given;
-  alignas(64) std::int64_t bins[kSegment];
+  alignas(64) std::int64_t bins[kSegmentRoom];
   Sum total = fetch(sums.sum), largest = fetch(sums.max);
   Count inexact = fetch(sums.inexact), zeros = fetch(sums.zeros);
   for (std::size_t i = 0; i < segment.size; i += kLanes) {
@@ -105,7 +105,7 @@ void ulps(const SegmentView& segment, const FormatConstants& given, UlpSums& sum
     }
   }
   for (std::size_t i = 0; i < segment.size; ++i) {
-    ++histograms.ulps[bins[i]];
+    ++histograms.ulps[i % kCopies][bins[i]];
   }
   put(sums.sum, total), put(sums.max, largest), put(sums.inexact, inexact), put(sums.zeros, zeros);
 }

@@ -12,11 +12,10 @@ constexpr double kLostMoment = 0x1p-118;
 
 /// Per element of a segment, between the passes.
 struct Scratch {
-  alignas(64) double bound[kSegment];      ///< B
-  alignas(64) double deviation[kSegment];  ///< first V_arith, then sqrt(V_arith)
-  alignas(64) double weight[kSegment];     ///< 1 / V
-  alignas(64) double coherence[kSegment];  ///< |y| / A
-  alignas(64) double error[kSegment];      ///< |e|
+  alignas(64) double bound[kSegmentRoom];      ///< B
+  alignas(64) double deviation[kSegmentRoom];  ///< first V_arith, then sqrt(V_arith)
+  alignas(64) double coherence[kSegmentRoom];  ///< |y| / A
+  alignas(64) double error[kSegmentRoom];      ///< |e|
 };
 
 /// B and V_arith of every element.
@@ -69,63 +68,78 @@ void bound(const SegmentView& segment, const Scratch& scratch, WorstList& list) 
   }
 }
 
-/// G2: z^2 = e^2 / V, its sum, maximum and logarithmic histogram.
-void spread(const SegmentView& segment, const FormatConstants& given, Scratch& scratch, GateSums& sums,
-            Histograms& histograms) {
-  const FormatConstants format = given;
-  alignas(64) std::int64_t bins[kSegment];
-  Sum z2_sum = fetch(sums.z2), z2_max = fetch(sums.z2_max);
-  for (std::size_t i = 0; i < segment.size; i += kLanes) {
-    for (int s = 0; s < kParts; ++s) {
-      const std::size_t at = i + s * kWidth;
-      const Vd deviation = load(scratch.deviation + at);
-      const Vd ulp = ulp_at(magnitude_of(load(segment.expected + at)) + 3.0 * deviation, format);
-      const Vd weight = 1.0 / (deviation * deviation + ulp * ulp * (1.0 / 12));
-      const Vd error = load(scratch.error + at);
-      const Vd z2 = error * error * weight;
-      store(scratch.weight + at, weight);
-      z2_sum.part[s] += z2;
-      z2_max.part[s] = larger(z2, z2_max.part[s]);
-      const Vd seen = smaller(larger(z2, splat(0x1p-16)), splat(0x1.ffp47));
-      store(bins + at, Vi(Vu(seen) >> 46) - ((1023 - 16) << 6));
-    }
+/// Accumulators of a segment, in registers as far as they go.
+struct Running {
+  explicit Running(const GateSums& sums)
+      : z2(fetch(sums.z2)),
+        z2_max(fetch(sums.z2_max)),
+        aa(fetch(sums.aa)),
+        ab(fetch(sums.ab)),
+        bb(fetch(sums.bb)),
+        coherence(fetch(sums.coherence)) {}
+  void put_back(GateSums& sums) const {
+    put(sums.z2, z2);
+    put(sums.z2_max, z2_max);
+    put(sums.aa, aa);
+    put(sums.ab, ab);
+    put(sums.bb, bb);
+    put(sums.coherence, coherence);
   }
-  for (std::size_t i = 0; i < segment.size; ++i) {
-    ++histograms.spread[bins[i]];
-  }
-  put(sums.z2, z2_sum), put(sums.z2_max, z2_max);
-}
+  Sum z2, z2_max, a{}, b{}, aa, ab, bb, coherence;
+};
 
-/// G3: a = w y e', b = w y^2 per element, per column, and over the segment.
-RowSums slope(const SegmentView& segment, const FormatConstants& given, const Scratch& scratch, bool coherent,
-              GateSums& sums) {
+/// G2: z^2 = e^2 / V, its sum, maximum and logarithmic bin. G3: a = w y e' and b = w y^2 with w = 1 / V, per element,
+/// per column, and over the segment.
+template <bool narrow, bool coherent>
+RowSums spread_and_slope(const SegmentView& segment, const FormatConstants& given, const Scratch& scratch,
+                         std::int64_t* bins, GateSums& sums) {
   const FormatConstants format = given;
-  Sum a_sum{}, b_sum{}, aa = fetch(sums.aa), ab = fetch(sums.ab), bb = fetch(sums.bb);
-  Sum coherence = fetch(sums.coherence);
+  Running r(sums);
   for (std::size_t i = 0; i < segment.size; i += kLanes) {
     for (int s = 0; s < kParts; ++s) {
       const std::size_t at = i + s * kWidth;
       const Vd y = load(segment.expected + at);
-      const Vd wy = load(scratch.weight + at) * y;
-      const Vd target = format.narrow ? round_to_multiple(y, ulp_at(magnitude_of(y), format)) : y;
-      const Vd a = wy * (load(segment.got + at) - target);
+      const Vd got = load(segment.got + at);
+      const Vd abs_y = magnitude_of(y);
+      const Vd deviation = load(scratch.deviation + at);
+      const Vd ulp = ulp_at(abs_y + 3.0 * deviation, format);
+      const Vd weight = 1.0 / (deviation * deviation + ulp * ulp * (1.0 / 12));
+      const Vd error = got - y;
+      const Vd z2 = error * error * weight;
+      r.z2.part[s] += z2;
+      r.z2_max.part[s] = larger(z2, r.z2_max.part[s]);
+      const Vd seen = smaller(larger(z2, splat(0x1p-16)), splat(0x1.ffp47));
+      store(bins + at, Vi(Vu(seen) >> 47) - ((1023 - 16) << 5));
+      const Vd wy = weight * y;
+      const Vd a = wy * (narrow ? got - round_to_multiple(y, ulp_at(abs_y, format)) : error);
       const Vd b = wy * y;
-      a_sum.part[s] += a;
-      b_sum.part[s] += b;
-      aa.part[s] += a * a;
-      ab.part[s] += a * b;
-      bb.part[s] += b * b;
+      r.a.part[s] += a;
+      r.b.part[s] += b;
+      r.aa.part[s] += a * a;
+      r.ab.part[s] += a * b;
+      r.bb.part[s] += b * b;
       if (coherent) {
-        coherence.part[s] += b * load(scratch.coherence + at);
+        r.coherence.part[s] += b * load(scratch.coherence + at);
       }
-      if (segment.column_a != nullptr) {
-        store(segment.column_a + at, load(segment.column_a + at) + a);
-        store(segment.column_b + at, load(segment.column_b + at) + b);
-      }
+      store(segment.column_a + at, load(segment.column_a + at) + a);
+      store(segment.column_b + at, load(segment.column_b + at) + b);
     }
   }
-  put(sums.aa, aa), put(sums.ab, ab), put(sums.bb, bb), put(sums.coherence, coherence);
-  return {total_of(a_sum), total_of(b_sum)};
+  r.put_back(sums);
+  return {total_of(r.a), total_of(r.b)};
+}
+
+/// G2 and G3 of a segment.
+RowSums spread_and_slope(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
+                         const Scratch& scratch, Accumulators& sums, Histograms& histograms) {
+  alignas(64) std::int64_t bins[kSegmentRoom];
+  const auto pass = format.narrow ? (model.coherent ? &spread_and_slope<true, true> : &spread_and_slope<true, false>)
+                                  : (model.coherent ? &spread_and_slope<false, true> : &spread_and_slope<false, false>);
+  const RowSums row = pass(segment, format, scratch, bins, sums.gates);
+  for (std::size_t i = 0; i < segment.size; ++i) {
+    ++histograms.spread[i % kCopies][bins[i]];
+  }
+  return row;
 }
 
 /// G4's ratio, on U = {y != 0, sqrt(V_arith) <= ulp / 16}.
@@ -153,7 +167,10 @@ void rounding_ratio(const SegmentView& segment, const FormatConstants& given, co
       arith.part[s] += in ? deviation * deviation : Vd{};
     }
   }
-  put(sums.count, count), put(sums.ratio, ratio), put(sums.perfect, perfect), put(sums.perfect2, perfect2);
+  put(sums.count, count);
+  put(sums.ratio, ratio);
+  put(sums.perfect, perfect);
+  put(sums.perfect2, perfect2);
   put(sums.arith, arith);
 }
 
@@ -204,7 +221,6 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   Scratch scratch;
   fill_model(segment, format, model, scratch);
   bound(segment, scratch, sums.worst);
-  spread(segment, format, scratch, sums.gates, histograms);
   if (format.narrow) {
     rounding_ratio(segment, format, scratch, sums.rounding);
     rounding_element(segment, format, scratch, model.lambda_kappa, sums.rounding);
@@ -212,7 +228,7 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   if (model.have_plan) {
     sums.plan_over_bound = plan_limit_over_bound(segment, model, scratch, sums.plan_over_bound);
   }
-  return slope(segment, format, scratch, model.coherent, sums.gates);
+  return spread_and_slope(segment, format, model, scratch, sums, histograms);
 }
 
 const Kernels kKernels = {&is_special, &norms, &ulps, &opinions, &gates};

@@ -34,12 +34,14 @@ struct Worker {
   TaskSums& task;
   SegmentReader reader{input, setup, kernels};
   Histograms histograms{};
+  std::array<double, kSegmentRoom> unused_a{};  ///< column sums that nobody asks for
+  std::array<double, kSegmentRoom> unused_b{};
 
   /// One segment through all kernels; `column_a` and `column_b` have room for a padded segment, or are null.
   RowSums add(std::int64_t first, std::size_t count, double* column_a, double* column_b) {
     SegmentView view = reader.read(first, count);
-    view.column_a = column_a;
-    view.column_b = column_b;
+    view.column_a = column_a == nullptr ? unused_a.data() : column_a;
+    view.column_b = column_b == nullptr ? unused_b.data() : column_b;
     Accumulators& sums = task.sums;
     kernels.norms(view.got, view.expected, view.size, sums.arithmetic);
     if (view.unrounded != nullptr) {
@@ -77,11 +79,13 @@ class Pass {
   void collect(Worker& worker) {
     worker.task.specials = worker.reader.specials();
     const std::scoped_lock lock(mutex_);
-    for (int i = 0; i < kSpreadBins; ++i) {
-      result_.spread[i] += worker.histograms.spread[i];
-    }
-    for (int i = 0; i < kUlpBins; ++i) {
-      result_.ulps[i] += worker.histograms.ulps[i];
+    for (int copy = 0; copy < kCopies; ++copy) {
+      for (std::size_t i = 0; i < kSpreadBins; ++i) {
+        result_.spread[i] += worker.histograms.spread[copy][i];
+      }
+      for (std::size_t i = 0; i < kUlpBins; ++i) {
+        result_.ulps[i] += worker.histograms.ulps[copy][i];
+      }
     }
   }
 

@@ -132,6 +132,7 @@ class GroupBuilder {
       return rounding;
     }
     rounding = std::make_shared<Rounding>();
+    group_.in_order.push_back(rounding);
     rounding->params = group_.params;
     rounding->values = rounding->promise.get_future().share();
     for (const op::Port& port : prepared.ports) {
@@ -190,6 +191,15 @@ void fulfil(Promise& promise, const Compute& compute) {
   }
 }
 
+void compute_rounding(const Group& group, Rounding& rounding) {
+  const auto start = std::chrono::steady_clock::now();
+  fulfil(rounding.promise, [&group, &rounding] {
+    const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
+    return std::make_shared<const op::Values>(group.row->reference.values(request));
+  });
+  rounding.reference_s = seconds_since(start);
+}
+
 }  // namespace
 
 std::shared_ptr<Group> prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
@@ -233,25 +243,25 @@ void compute_references(Group& group) {
     return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
   });
   group.yardsticks_s = seconds_since(start);
-  std::shared_ptr<Rounding> identity;
-  for (auto& [key, rounding] : group.roundings) {
-    const auto begin = std::chrono::steady_clock::now();
-    fulfil(rounding->promise, [&group, &rounding = *rounding] {
-      const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
+  // Cases are compared in their order, each as soon as its rounding is there: so the total error's values, which all of
+  // them want, come first, unless a rounding gives them for nothing.
+  const auto identity = std::ranges::find_if(group.in_order, [](const auto& rounding) { return rounding->identity; });
+  const bool only_identity =
+      std::ranges::all_of(group.in_order, [](const auto& rounding) { return rounding->identity; });
+  const bool shared =
+      identity != group.in_order.end() && (only_identity || group.total_sample.indices == group.sample.indices);
+  if (!shared) {
+    fulfil(group.total_promise, [&group] {
+      const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample};
       return std::make_shared<const op::Values>(group.row->reference.values(request));
     });
-    rounding->reference_s = seconds_since(begin);
-    identity = rounding->identity ? rounding : identity;
   }
-  fulfil(group.total_promise, [&group, &identity] {
-    const bool all_identity =
-        std::ranges::all_of(group.roundings, [](const auto& entry) { return entry.second->identity; });
-    if (identity != nullptr && (all_identity || group.total_sample.indices == group.sample.indices)) {
-      return identity->values.get();
+  for (const auto& rounding : group.in_order) {
+    compute_rounding(group, *rounding);
+    if (shared && rounding == *identity) {
+      fulfil(group.total_promise, [&rounding] { return rounding->values.get(); });
     }
-    const op::ReferenceRequest request{&group.params, group.unrounded, group.total_sample};
-    return std::make_shared<const op::Values>(group.row->reference.values(request));
-  });
+  }
 }
 
 }  // namespace numcheck::run

@@ -69,6 +69,7 @@ struct Group {
   std::vector<op::Operand> unrounded;
   std::vector<SharedDoubles> unrounded_owners;
   std::map<std::string, std::shared_ptr<Rounding>> roundings;
+  std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each
   std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
   std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
   /// Values on the unrounded inputs on `total_sample`, for the total error of roundings that are not the identity.

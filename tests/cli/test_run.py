@@ -1,11 +1,9 @@
-"""te-numcheck run: exit codes, output, selection, shards, resume, interrupts. Everything on simulated devices."""
+"""te-numcheck run: exit codes, output, selection, shards, fail-fast. Everything on simulated devices."""
 
 import json
 import os
 import pty
-import signal
 import subprocess
-import time
 import unittest
 
 from support import CLEAN, PROGRAM, CliTest, has_nvidia_driver
@@ -269,71 +267,6 @@ class Selection(CliTest):
         self.assertGreaterEqual(summary["fail"], 1)
         self.assertGreater(summary["skipped"], 0)
         self.assertEqual(summary["cases"], 999)
-
-
-class Resume(CliTest):
-    def test_finished_cases_are_taken_over_and_the_record_is_the_same(self):
-        plan = self.plan(case=SWEEP)
-        self.run_cli("run", plan, *SIM, "--out", "whole", code=0)
-        self.run_cli("run", plan, *SIM, "--out", "part", code=0)
-        journal = self.folder / "part" / "results.jsonl"
-        lines = journal.read_text().splitlines(keepends=True)
-        journal.write_text("".join(lines[:6]) + lines[6][:40])
-        (self.folder / "part" / "report.json").unlink()
-        self.run_cli("run", plan, *SIM, "--resume", "part", code=0)
-
-        def without_times(report):
-            for case in report["cases"]:
-                del case["time_s"]
-                for run in case["runs"]:
-                    del run["device_s"]
-            for key in ("time_s", "started"):
-                del report[key]
-            del report["tool"]["argv"]
-            return report
-
-        self.assertEqual(without_times(self.report("part/report.json")), without_times(self.report("whole/report.json")))
-
-    def test_broken_cases_run_again(self):
-        plan = self.plan(case=LONG_SWEEP)
-        self.run_cli("run", plan, *SIM, "--out", "out", "--fail-fast", "--inject", "bit_flip", code=1)
-        self.assertGreater(self.report()["summary"]["skipped"], 0)
-        self.run_cli("run", plan, *SIM, "--resume", "out", "--inject", "bit_flip", code=1)
-        self.assertEqual(self.report()["summary"]["skipped"], 0)
-
-    def test_refuses_another_plan_device_or_setting(self):
-        self.run_cli("run", self.plan(case=SWEEP), *SIM, "--out", "out", code=0)
-        self.run_cli("run", "plan.json", "--device", "sim:sm_80", "--resume", "out", code=2)
-        self.run_cli("run", "plan.json", *SIM, "--repeat", "3", "--resume", "out", code=2)
-        self.run_cli("run", self.plan(case={"mode": "bf16"}), *SIM, "--resume", "out", code=2)
-        self.run_cli("run", "plan.json", *SIM, "--resume", "nothere", code=2)
-
-
-class Interrupted(CliTest):
-    def interrupt(self, number):
-        plan = self.plan(case={"params": {"m": 64, "n": 64, "k": {"from": 1, "to": 20000, "step": 1}}})
-        child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        journal = self.folder / "out" / "results.jsonl"
-        deadline = time.monotonic() + 60
-        while not (journal.exists() and journal.read_bytes().count(b"\n") > 5) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        child.send_signal(number)
-        output, _ = child.communicate(timeout=60)
-        return child.returncode, output.decode()
-
-    def test_ctrl_c_leaves_a_valid_partial_report(self):
-        code, output = self.interrupt(signal.SIGINT)
-        self.assertEqual(code, 130)
-        self.assertIn("INTERRUPTED", output)
-        report = self.report()
-        self.assertTrue(report["interrupted"])
-        self.assertEqual(len(report["cases"]), 20000)
-        self.assertGreater(report["summary"]["pass"], 0)
-        self.assertGreater(report["summary"]["skipped"], 0)
-
-    def test_sigterm_has_its_own_code(self):
-        self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
 
 
 if __name__ == "__main__":
