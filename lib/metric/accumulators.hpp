@@ -77,7 +77,7 @@ struct Accumulators {
 inline constexpr int kCopies = 4;
 struct Histograms {
   std::uint32_t spread[kCopies][kSpreadBins];
-  std::uint32_t ulps[kCopies][kUlpBins];
+  std::uint32_t ulps[kLanes][kUlpBins];
 };
 
 /// What the kernels need of the output format.

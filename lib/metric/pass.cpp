@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -47,7 +49,6 @@ struct Worker {
     if (view.unrounded != nullptr) {
       kernels.norms(view.got, view.unrounded, view.size, sums.total);
     }
-    kernels.ulps(view, setup.format, sums.ulps, histograms);
     kernels.opinions(view, setup.format, setup.model, sums);
     const RowSums row = kernels.gates(view, setup.format, setup.model, sums, histograms);
     task.a += row.a;
@@ -79,13 +80,11 @@ class Pass {
   void collect(Worker& worker) {
     worker.task.specials = worker.reader.specials();
     const std::scoped_lock lock(mutex_);
-    for (int copy = 0; copy < kCopies; ++copy) {
-      for (std::size_t i = 0; i < kSpreadBins; ++i) {
-        result_.spread[i] += worker.histograms.spread[copy][i];
-      }
-      for (std::size_t i = 0; i < kUlpBins; ++i) {
-        result_.ulps[i] += worker.histograms.ulps[copy][i];
-      }
+    for (const auto& copy : worker.histograms.spread) {
+      std::transform(std::begin(copy), std::end(copy), result_.spread.begin(), result_.spread.begin(), std::plus<>());
+    }
+    for (const auto& copy : worker.histograms.ulps) {
+      std::transform(std::begin(copy), std::end(copy), result_.ulps.begin(), result_.ulps.begin(), std::plus<>());
     }
   }
 
