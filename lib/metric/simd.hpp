@@ -3,9 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 #include "metric/accumulators.hpp"
 
@@ -35,24 +32,6 @@ inline Vd load(const double* p) {
 }
 inline Vd load(const float* p) {
   return __builtin_convertvector(Vf(*reinterpret_cast<const LooseVf*>(p)), Vd);
-}
-inline Vf narrowed(Vd v) {
-  return __builtin_convertvector(v, Vf);
-}
-inline Vd widened(Vf v) {
-  return __builtin_convertvector(v, Vd);
-}
-inline Vf root_of(Vf v) {
-#if defined(__AVX512F__)
-  return Vf(_mm256_sqrt_ps(__m256(v)));
-#elif defined(__AVX2__)
-  return Vf(_mm_sqrt_ps(__m128(v)));
-#else
-  for (int i = 0; i < kWidth; ++i) {
-    v[i] = __builtin_sqrtf(v[i]);
-  }
-  return v;
-#endif
 }
 inline Vi load(const std::int64_t* p) {
   return *reinterpret_cast<const LooseVi*>(p);

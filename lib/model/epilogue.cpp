@@ -10,8 +10,6 @@
 namespace numcheck::model {
 namespace {
 
-using core::Dtype;
-
 constexpr std::int64_t kElementsPerTask = 1 << 15;
 
 constexpr float kSqrt2OverPi = 0.7978845608028654F;

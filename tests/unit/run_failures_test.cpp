@@ -11,6 +11,7 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "core/error.hpp"
 #include "run_fake.hpp"
@@ -64,6 +65,8 @@ TEST(Failures, killed_while_idle_costs_no_case) {
   const int pid = std::stoi(detail(before.runs.at(0), "pid"));
   ::kill(pid, SIGKILL);
   ASSERT_TRUE(is_gone(pid, 5));
+  // A zombie's other threads may still be closing its socket; until then the worker looks alive to everybody.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const Done& after = collector.submit(make_case("add"));
   pool.wait_idle();
   EXPECT_EQ(after.outcome.kind, Kind::done) << after.outcome.reason;
