@@ -31,3 +31,6 @@ add_custom_target(clean_sweep_full
   COMMAND clean_sweep --cases 100000 --seed 2
   COMMENT "100 000 clean simulated cases: no gate may fail"
   USES_TERMINAL)
+
+add_executable(compare_bench EXCLUDE_FROM_ALL bench/compare_bench.cpp)
+target_link_libraries(compare_bench PRIVATE numcheck_metric numcheck_op numcheck_core numcheck_flags)

@@ -9,8 +9,11 @@ namespace numcheck::metric {
 
 inline constexpr int kLanes = 8;
 inline constexpr int kSegment = 512;  ///< most elements of one kernel call; a multiple of kLanes
+/// Length of arrays that hold a segment: not a multiple of 4 KiB, or all of them would compete for the same sets of the
+/// first-level cache.
+inline constexpr int kSegmentRoom = kSegment + 3 * kLanes;
 inline constexpr int kUlpBins = 16;
-inline constexpr int kSpreadBins = 4096;  ///< of z^2: 64 to the octave from 2^-16 to 2^48
+inline constexpr int kSpreadBins = 2048;  ///< of z^2: 32 to the octave from 2^-16 to 2^48
 inline constexpr int kWorst = 5;
 
 /// Sums of e = got - y against one reference.
@@ -69,10 +72,12 @@ struct Accumulators {
   double plan_over_bound;  ///< smallest limit / B of the plan's own predicate
 };
 
-/// Integer counts; merged by addition in any order.
+/// Integer counts; merged by addition in any order. Neighbouring elements count in different copies: they often share a
+/// bin, and an increment has to wait for the one before it.
+inline constexpr int kCopies = 4;
 struct Histograms {
-  std::uint32_t spread[kSpreadBins];
-  std::uint32_t ulps[kUlpBins];
+  std::uint32_t spread[kCopies][kSpreadBins];
+  std::uint32_t ulps[kLanes][kUlpBins];
 };
 
 /// What the kernels need of the output format.
@@ -102,7 +107,7 @@ struct SegmentView {
   const double* unrounded;  ///< may be null
   const float* magnitude;
   const float* second_moment;
-  double* column_a;  ///< += a of each element; may be null
+  double* column_a;  ///< += a of each element
   double* column_b;
   std::int64_t position;          ///< flat index of the first element
   const std::int64_t* positions;  ///< of each element where they do not follow each other; may be null

@@ -48,7 +48,7 @@ double quantile999(const PassResult& pass, std::uint64_t count, double z_max) {
   for (int bin = 0; bin < kSpreadBins; ++bin) {
     below += pass.spread[static_cast<std::size_t>(bin)] - (bin == 0 ? neutral : 0);
     if (below >= rank) {
-      const auto edge = static_cast<std::uint64_t>(bin + 1 + ((1023 - 16) << 6)) << 46;
+      const auto edge = static_cast<std::uint64_t>(bin + 1 + ((1023 - 16) << 5)) << 47;
       return bin == kSpreadBins - 1 ? z_max : std::min(z_max, std::sqrt(std::bit_cast<double>(edge)));
     }
   }

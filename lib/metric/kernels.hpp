@@ -17,12 +17,10 @@ struct Kernels {
   bool (*is_special)(const SegmentView& segment, const FormatConstants& format);
   /// Norms of got - y.
   void (*norms)(const double* got, const double* y, std::size_t size, ErrorSums& sums);
-  /// ULP statistics and exact mismatches.
-  void (*ulps)(const SegmentView& segment, const FormatConstants& format, UlpSums& sums, Histograms& histograms);
   /// torch, numpy, TransformerEngine and the plan's own predicate.
   void (*opinions)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
                    Accumulators& sums);
-  /// Gates G1 to G4; returns the sums of a = w y e' and b = w y^2 over the segment.
+  /// ULP statistics and gates G1 to G4; returns the sums of a = w y e' and b = w y^2 over the segment.
   RowSums (*gates)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
                    Accumulators& sums, Histograms& histograms);
 };

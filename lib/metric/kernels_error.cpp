@@ -1,4 +1,4 @@
-// Norms, ULP statistics and foreign predicates. Compiled once per instruction set: NUMCHECK_ISA is the namespace.
+// Norms and special values. Compiled once per instruction set: NUMCHECK_ISA is the namespace.
 #include "metric/kernels_isa.hpp"
 
 #include "metric/simd.hpp"
@@ -56,6 +56,7 @@ void norms(const double* got, const double* expected, std::size_t size, ErrorSum
     const Vd floor = lowered(sums.max_rel);
     Vi raise{};
     for (std::size_t i = block; i < end; i += kLanes) {
+#pragma GCC unroll 4
       for (int s = 0; s < kParts; ++s) {
         const Vd y = load(expected + i + s * kWidth);
         const Vd e = load(got + i + s * kWidth) - y;
@@ -80,34 +81,6 @@ void norms(const double* got, const double* expected, std::size_t size, ErrorSum
   put(sums.e, e_sum), put(sums.abs_e, abs_sum), put(sums.e2, e2), put(sums.y, y_sum), put(sums.y2, y2),
       put(sums.ey, ey);
   put(sums.max_abs, max_abs), put(sums.nonzero, nonzero), put(sums.toward_zero, toward);
-}
-
-void ulps(const SegmentView& segment, const FormatConstants& given, UlpSums& sums, Histograms& histograms) {
-  const FormatConstants format = given;
-  alignas(64) std::int64_t bins[kSegment];
-  Sum total = fetch(sums.sum), largest = fetch(sums.max);
-  Count inexact = fetch(sums.inexact), zeros = fetch(sums.zeros);
-  for (std::size_t i = 0; i < segment.size; i += kLanes) {
-    for (int s = 0; s < kParts; ++s) {
-      const std::size_t at = i + s * kWidth;
-      const Vd y = load(segment.expected + at);
-      const Vd got = load(segment.got + at);
-      const Vd ulp = ulp_at(magnitude_of(y), format);
-      const Vd error = magnitude_of(got - y) * reciprocal_of_power(ulp);
-      inexact.part[s] -= got != round_to_multiple(y, ulp);
-      zeros.part[s] -= got == 0.0;
-      total.part[s] += error;
-      largest.part[s] = larger(error, largest.part[s]);
-      // Bin b > 0 holds (2^(b-3), 2^(b-2)], so the exponent of the double just below decides; 0.3 stands for all of
-      // (0, 1/2], 0.25 for zero.
-      const Vd seen = error > 0.0 ? smaller(larger(error, splat(0.3)), splat(0x1p13)) : splat(0.25);
-      store(bins + at, Vi((Vu(seen) - 1) >> 52) - (1023 - 3));
-    }
-  }
-  for (std::size_t i = 0; i < segment.size; ++i) {
-    ++histograms.ulps[bins[i]];
-  }
-  put(sums.sum, total), put(sums.max, largest), put(sums.inexact, inexact), put(sums.zeros, zeros);
 }
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

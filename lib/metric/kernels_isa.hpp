@@ -7,7 +7,6 @@ namespace numcheck::metric::NUMCHECK_ISA {
 
 bool is_special(const SegmentView& segment, const FormatConstants& format);
 void norms(const double* got, const double* expected, std::size_t size, ErrorSums& sums);
-void ulps(const SegmentView& segment, const FormatConstants& format, UlpSums& sums, Histograms& histograms);
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 RowSums gates(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,

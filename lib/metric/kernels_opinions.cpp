@@ -22,33 +22,58 @@ double scalar_round(double x, const FormatConstants& format) {
   return (x + shifter) - shifter;
 }
 
-/// |got - y| <= atol + rtol |y|: torch.testing.assert_close, numpy.testing.assert_allclose, the plan's own.
-void allclose(const SegmentView& segment, double rtol, double atol, PredicateSums& sums) {
-  Count mismatches = fetch(sums.mismatches);
+/// A predicate |got - y| <= atol + rtol |y|.
+struct Allclose {
+  double rtol, atol;
+  PredicateSums* sums;
+};
+
+void raise_excess(const SegmentView& segment, std::size_t begin, std::size_t end, const Allclose& predicate) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const double y = segment.expected[i];
+    const double error = magnitude_of(segment.got[i] - y);
+    const double excess = error > 0 ? error / (predicate.atol + predicate.rtol * magnitude_of(y)) : 0;
+    predicate.sums->max_excess = excess > predicate.sums->max_excess ? excess : predicate.sums->max_excess;
+  }
+}
+
+/// `count` such predicates in one pass: torch.testing.assert_close, numpy.testing.assert_allclose, the plan's own.
+template <int count>
+void allclose(const SegmentView& segment, const Allclose (&predicates)[count]) {
+  Count mismatches[count];
+  for (int p = 0; p < count; ++p) {
+    mismatches[p] = fetch(predicates[p].sums->mismatches);
+  }
   for (std::size_t block = 0; block < segment.size; block += kBlock) {
     const std::size_t end = block + kBlock < segment.size ? block + kBlock : segment.size;
-    const Vd floor = lowered(sums.max_excess);
-    Vi raise{};
+    Vd floor[count];
+    Vi raise[count];
+    for (int p = 0; p < count; ++p) {
+      floor[p] = lowered(predicates[p].sums->max_excess);
+      raise[p] = Vi{};
+    }
     for (std::size_t i = block; i < end; i += kLanes) {
+#pragma GCC unroll 4
       for (int s = 0; s < kParts; ++s) {
         const Vd y = load(segment.expected + i + s * kWidth);
         const Vd error = magnitude_of(load(segment.got + i + s * kWidth) - y);
-        const Vd limit = atol + rtol * magnitude_of(y);
-        mismatches.part[s] -= error > limit;
-        raise |= error > floor * limit;
+#pragma GCC unroll 3
+        for (int p = 0; p < count; ++p) {
+          const Vd limit = predicates[p].atol + predicates[p].rtol * magnitude_of(y);
+          mismatches[p].part[s] -= error > limit;
+          raise[p] |= error > floor[p] * limit;
+        }
       }
     }
-    if (!any(raise)) {
-      continue;
-    }
-    for (std::size_t i = block; i < end; ++i) {
-      const double y = segment.expected[i];
-      const double error = magnitude_of(segment.got[i] - y);
-      const double excess = error > 0 ? error / (atol + rtol * magnitude_of(y)) : 0;
-      sums.max_excess = excess > sums.max_excess ? excess : sums.max_excess;
+    for (int p = 0; p < count; ++p) {
+      if (any(raise[p])) {
+        raise_excess(segment, block, end, predicates[p]);
+      }
     }
   }
-  put(sums.mismatches, mismatches);
+  for (int p = 0; p < count; ++p) {
+    put(predicates[p].sums->mismatches, mismatches[p]);
+  }
 }
 
 /// TransformerEngine's forgiveness for formats other than FP32: got and reference are neighbours in the format, found
@@ -105,10 +130,12 @@ void compare_results(const SegmentView& segment, const FormatConstants& format, 
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums) {
   constexpr double kNumpyRtol = 1e-7;  // numpy.testing.assert_allclose defaults: rtol 1e-7, atol 0
-  allclose(segment, model.torch_rtol, model.torch_atol, sums.torch);
-  allclose(segment, kNumpyRtol, 0, sums.numpy);
+  const Allclose torch{model.torch_rtol, model.torch_atol, &sums.torch};
+  const Allclose numpy{kNumpyRtol, 0, &sums.numpy};
   if (model.have_plan) {
-    allclose(segment, model.plan_rtol, model.plan_atol, sums.plan);
+    allclose(segment, {torch, numpy, {model.plan_rtol, model.plan_atol, &sums.plan}});
+  } else {
+    allclose(segment, {torch, numpy});
   }
   compare_results(segment, format, model, sums.te);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -34,18 +36,19 @@ struct Worker {
   TaskSums& task;
   SegmentReader reader{input, setup, kernels};
   Histograms histograms{};
+  std::array<double, kSegmentRoom> unused_a{};  ///< column sums that nobody asks for
+  std::array<double, kSegmentRoom> unused_b{};
 
   /// One segment through all kernels; `column_a` and `column_b` have room for a padded segment, or are null.
   RowSums add(std::int64_t first, std::size_t count, double* column_a, double* column_b) {
     SegmentView view = reader.read(first, count);
-    view.column_a = column_a;
-    view.column_b = column_b;
+    view.column_a = column_a == nullptr ? unused_a.data() : column_a;
+    view.column_b = column_b == nullptr ? unused_b.data() : column_b;
     Accumulators& sums = task.sums;
     kernels.norms(view.got, view.expected, view.size, sums.arithmetic);
     if (view.unrounded != nullptr) {
       kernels.norms(view.got, view.unrounded, view.size, sums.total);
     }
-    kernels.ulps(view, setup.format, sums.ulps, histograms);
     kernels.opinions(view, setup.format, setup.model, sums);
     const RowSums row = kernels.gates(view, setup.format, setup.model, sums, histograms);
     task.a += row.a;
@@ -77,11 +80,11 @@ class Pass {
   void collect(Worker& worker) {
     worker.task.specials = worker.reader.specials();
     const std::scoped_lock lock(mutex_);
-    for (int i = 0; i < kSpreadBins; ++i) {
-      result_.spread[i] += worker.histograms.spread[i];
+    for (const auto& copy : worker.histograms.spread) {
+      std::transform(std::begin(copy), std::end(copy), result_.spread.begin(), result_.spread.begin(), std::plus<>());
     }
-    for (int i = 0; i < kUlpBins; ++i) {
-      result_.ulps[i] += worker.histograms.ulps[i];
+    for (const auto& copy : worker.histograms.ulps) {
+      std::transform(std::begin(copy), std::end(copy), result_.ulps.begin(), result_.ulps.begin(), std::plus<>());
     }
   }
 

@@ -159,7 +159,9 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
   if (std::abs(y) >= threshold) {
     const bool near = std::abs(y) - bound < threshold && std::isfinite(got);
-    return got == infinite(y) || near ? Finding::agrees : otherwise;
+    // Whatever the order, an overflow does not become finite again.
+    const Finding wrong = std::isfinite(got) ? Finding::mismatch : otherwise;
+    return got == infinite(y) || near ? Finding::agrees : wrong;
   }
   if (std::isfinite(got)) {
     return unknown ? Finding::agrees : Finding::regular;

@@ -49,11 +49,11 @@ class SegmentReader {
   const Setup& setup_;
   const Kernels& kernels_;
   SpecialCounts specials_;
-  alignas(64) std::array<double, kSegment> got_;
-  alignas(64) std::array<double, kSegment> expected_;
-  alignas(64) std::array<double, kSegment> unrounded_;
-  alignas(64) std::array<float, kSegment> magnitude_;
-  alignas(64) std::array<float, kSegment> second_moment_;
+  alignas(64) std::array<double, kSegmentRoom> got_;
+  alignas(64) std::array<double, kSegmentRoom> expected_;
+  alignas(64) std::array<double, kSegmentRoom> unrounded_;
+  alignas(64) std::array<float, kSegmentRoom> magnitude_;
+  alignas(64) std::array<float, kSegmentRoom> second_moment_;
 };
 
 /// Bit pattern of an element of the output, by flat logical index.

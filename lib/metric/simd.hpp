@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "metric/accumulators.hpp"
 
@@ -27,11 +30,79 @@ typedef double LooseVd __attribute__((vector_size(kWidth * 8), aligned(8), may_a
 typedef std::int64_t LooseVi __attribute__((vector_size(kWidth * 8), aligned(8), may_alias));
 typedef float LooseVf __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
+// What the compiler does not find in generic vectors: conversions of whole vectors, roots, and a > b ? a : b as one
+// instruction (the second operand if one is NaN or both are equal).
+#if defined(__AVX512F__)
+constexpr __mmask8 kAll = 0xff;  // the unmasked forms make GCC 12 warn of its own header
+inline Vf narrowed(Vd v) {
+  return Vf(_mm512_maskz_cvtpd_ps(kAll, __m512d(v)));
+}
+inline Vd widened(Vf v) {
+  return Vd(_mm512_maskz_cvtps_pd(kAll, __m256(v)));
+}
+inline Vf root_of(Vf v) {
+  return Vf(_mm256_sqrt_ps(__m256(v)));
+}
+inline Vd root_of(Vd v) {
+  return Vd(_mm512_maskz_sqrt_pd(kAll, __m512d(v)));
+}
+inline Vd larger(Vd a, Vd b) {
+  return Vd(_mm512_maskz_max_pd(kAll, __m512d(a), __m512d(b)));
+}
+inline Vd smaller(Vd a, Vd b) {
+  return Vd(_mm512_maskz_min_pd(kAll, __m512d(a), __m512d(b)));
+}
+#elif defined(__AVX2__)
+inline Vf narrowed(Vd v) {
+  return Vf(_mm256_cvtpd_ps(__m256d(v)));
+}
+inline Vd widened(Vf v) {
+  return Vd(_mm256_cvtps_pd(__m128(v)));
+}
+inline Vf root_of(Vf v) {
+  return Vf(_mm_sqrt_ps(__m128(v)));
+}
+inline Vd root_of(Vd v) {
+  return Vd(_mm256_sqrt_pd(__m256d(v)));
+}
+inline Vd larger(Vd a, Vd b) {
+  return Vd(_mm256_max_pd(__m256d(a), __m256d(b)));
+}
+inline Vd smaller(Vd a, Vd b) {
+  return Vd(_mm256_min_pd(__m256d(a), __m256d(b)));
+}
+#else
+inline Vf narrowed(Vd v) {
+  return __builtin_convertvector(v, Vf);
+}
+inline Vd widened(Vf v) {
+  return __builtin_convertvector(v, Vd);
+}
+inline Vf root_of(Vf v) {
+  for (int i = 0; i < kWidth; ++i) {
+    v[i] = __builtin_sqrtf(v[i]);
+  }
+  return v;
+}
+inline Vd root_of(Vd v) {
+  for (int i = 0; i < kWidth; ++i) {
+    v[i] = __builtin_sqrt(v[i]);
+  }
+  return v;
+}
+inline Vd larger(Vd a, Vd b) {
+  return a > b ? a : b;
+}
+inline Vd smaller(Vd a, Vd b) {
+  return a < b ? a : b;
+}
+#endif
+
 inline Vd load(const double* p) {
   return *reinterpret_cast<const LooseVd*>(p);
 }
 inline Vd load(const float* p) {
-  return __builtin_convertvector(Vf(*reinterpret_cast<const LooseVf*>(p)), Vd);
+  return widened(*reinterpret_cast<const LooseVf*>(p));
 }
 inline Vi load(const std::int64_t* p) {
   return *reinterpret_cast<const LooseVi*>(p);
@@ -48,11 +119,9 @@ inline Vd splat(double x) {
 inline Vd magnitude_of(Vd x) {
   return Vd(Vu(x) & (Vu{} + 0x7fff'ffff'ffff'ffffULL));
 }
-inline Vd larger(Vd a, Vd b) {
-  return a > b ? a : b;
-}
-inline Vd smaller(Vd a, Vd b) {
-  return a < b ? a : b;
+/// x where the mask is set, else 0.
+inline Vd kept(Vd x, Vi mask) {
+  return Vd(Vi(x) & mask);
 }
 inline bool any(Vi mask) {
   std::int64_t bits = 0;

@@ -235,6 +235,7 @@ ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port) 
   const Gemm g(request);
   const model::Arithmetic arithmetic = arithmetic_of(g);
   ErrorModel model;
+  // Section 5.4: 4 admits every order of an FP32 sum and rejects TF32 (255 at k = 4096).
   model.kappa = g.plain_fp32() ? 4 : 3;
   model.exact = request.exact_leg;
   model.output = port == "d" ? op::gemm_output_dtype(g.p, *request.mode) : Dtype::fp32;

@@ -71,7 +71,7 @@ void add_spread(Gates& gates, const metric::Statistics& s, const ErrorModel& mod
 /// outputs are rounded to few bits and y spreads over less than one of their ulps, the rounding errors do not average
 /// out, so a slope says nothing.
 void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
-  constexpr double kFewestUlps = 0.6;  // a normal y of that width leaves 0.2 % of an ulp
+  constexpr double kFewestUlps = 0.6;  // a normal y of that width leaves less than 0.1 % of an ulp
   const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
   const double error = std::max({5 * s.slope_se, 5 * s.slope_predicted_se, 0x1p-26});
   const double tolerance = error + model.slope_slack;

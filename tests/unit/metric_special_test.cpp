@@ -121,6 +121,7 @@ TEST(Special, PartialSumsThatMayOverflowAreOnlyReported) {
     EXPECT_EQ(s.order_dependent, 1U);
   }
   EXPECT_EQ(with(p, 5, 6).finite, 65U) << "a finite output is compared";
+  EXPECT_EQ(with(p, 1e39, 7).nonfinite_mismatch, 1U) << "an overflow does not become finite again";
   p.magnitude[20] = 9e29F;
   EXPECT_EQ(with(p, 5, kInf).nonfinite_mismatch, 1U);
 }

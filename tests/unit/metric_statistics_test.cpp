@@ -29,6 +29,9 @@ void expect_norms(const ErrorNorms& got, const ErrorNorms& expected) {
   EXPECT_NEAR(got.cosine, expected.cosine, 1e-13) << "cosine";
 }
 
+/// Square roots and quotients of the gates are taken in FP32: relative error 2^-24 each.
+constexpr double kSingle = 3e-7;
+
 void expect_statistics(const Statistics& got, const Statistics& expected) {
   EXPECT_EQ(got.elements, expected.elements);
   EXPECT_EQ(got.finite, expected.finite);
@@ -42,17 +45,17 @@ void expect_statistics(const Statistics& got, const Statistics& expected) {
   expect_close(got.max_ulp, expected.max_ulp, 1e-14, "max_ulp");
   expect_close(got.mean_ulp, expected.mean_ulp, 1e-12, "mean_ulp");
   expect_close(got.max_over_bound, expected.max_over_bound, 1e-13, "max_over_bound");
-  expect_close(got.z_rms, expected.z_rms, 1e-12, "z_rms");
-  expect_close(got.z_max, expected.z_max, 1e-12, "z_max");
+  expect_close(got.z_rms, expected.z_rms, kSingle, "z_rms");
+  expect_close(got.z_max, expected.z_max, kSingle, "z_max");
   expect_close(got.rounding_ratio, expected.rounding_ratio, 1e-12, "rounding_ratio");
   expect_close(got.rounding_ratio_perfect, expected.rounding_ratio_perfect, 1e-12, "rounding_ratio_perfect");
   expect_close(got.rounding_sd, expected.rounding_sd, 1e-9, "rounding_sd");
-  expect_close(got.rounding_arith, expected.rounding_arith, 1e-12, "rounding_arith");
-  expect_close(got.max_over_half_ulp, expected.max_over_half_ulp, 1e-12, "max_over_half_ulp");
-  expect_close(got.coherence, expected.coherence, 1e-12, "coherence");
-  // The quantile is the upper edge of its bin: at most 1/64 octave of z^2 above.
-  EXPECT_GE(got.z_q999, expected.z_q999 * (1 - 1e-12));
-  EXPECT_LE(got.z_q999, expected.z_q999 * 1.0079);
+  expect_close(got.rounding_arith, expected.rounding_arith, kSingle, "rounding_arith");
+  expect_close(got.max_over_half_ulp, expected.max_over_half_ulp, kSingle, "max_over_half_ulp");
+  expect_close(got.coherence, expected.coherence, kSingle, "coherence");
+  // The quantile is the upper edge of its bin: at most 1/32 of z^2 above.
+  EXPECT_GE(got.z_q999, expected.z_q999 * (1 - kSingle));
+  EXPECT_LE(got.z_q999, expected.z_q999 * 1.0158);
 }
 
 struct Layout {
@@ -76,8 +79,8 @@ TEST_P(AgainstDefinition, Agrees) {
   expect_statistics(got, expected);
   expect_norms(got.total, expected.total);
   if (layout.shape.rows >= 8 && layout.shape.cols >= 8) {
-    EXPECT_NEAR(got.slope, expected.slope, 1e-10 * std::abs(expected.slope) + 1e-15);
-    expect_close(got.slope_se, expected.slope_se, 1e-7, "slope_se");
+    EXPECT_NEAR(got.slope, expected.slope, kSingle * (std::abs(expected.slope) + expected.slope_se) + 1e-15);
+    expect_close(got.slope_se, expected.slope_se, 1e-6, "slope_se");
   } else {
     EXPECT_TRUE(std::isinf(got.slope_se));
     EXPECT_TRUE(std::isinf(got.slope_predicted_se));
@@ -113,8 +116,8 @@ TEST(Compare, SampleFollowsTheDefinition) {
   const Statistics got = compare(sampled.input());
   const Statistics expected = naive_statistics(sampled);
   expect_statistics(got, expected);
-  EXPECT_NEAR(got.slope, expected.slope, 1e-10 * std::abs(expected.slope));
-  expect_close(got.slope_se, expected.slope_se, 1e-7, "slope_se");
+  EXPECT_NEAR(got.slope, expected.slope, kSingle * (std::abs(expected.slope) + expected.slope_se));
+  expect_close(got.slope_se, expected.slope_se, 1e-6, "slope_se");
   ASSERT_FALSE(got.worst.empty());
   EXPECT_TRUE(std::binary_search(sampled.sample.indices.begin(), sampled.sample.indices.end(), got.worst[0].index));
 }
@@ -126,10 +129,10 @@ TEST(Compare, AFullSampleEqualsTheDenseComparison) {
     p.sample.indices.push_back(i);
   }
   const Statistics sampled = compare(p.input());
-  expect_close(sampled.slope, dense.slope, 1e-9, "slope");
-  expect_close(sampled.slope_se, dense.slope_se, 1e-9, "slope_se");
-  expect_close(sampled.slope_predicted_se, dense.slope_predicted_se, 1e-9, "slope_predicted_se");
-  EXPECT_EQ(sampled.z_max, dense.z_max);
+  EXPECT_NEAR(sampled.slope, dense.slope, kSingle * dense.slope_se);
+  expect_close(sampled.slope_se, dense.slope_se, kSingle, "slope_se");
+  expect_close(sampled.slope_predicted_se, dense.slope_predicted_se, kSingle, "slope_predicted_se");
+  expect_close(sampled.z_max, dense.z_max, kSingle, "z_max");
   EXPECT_EQ(sampled.exact_mismatch, dense.exact_mismatch);
 }
 
@@ -217,10 +220,10 @@ TEST(Compare, OutputScaleAppliesToEverything) {
   p.model.var_absolute /= kScale * kScale;
   p.model.output_scale = kScale;
   const Statistics scaled = compare(p.input());
-  expect_close(scaled.z_rms, plain.z_rms, 1e-13, "z_rms");
+  expect_close(scaled.z_rms, plain.z_rms, kSingle, "z_rms");
   expect_close(scaled.max_over_bound, plain.max_over_bound, 1e-13, "max_over_bound");
   expect_close(scaled.rounding_ratio, plain.rounding_ratio, 1e-13, "rounding_ratio");
-  expect_close(scaled.coherence, plain.coherence, 1e-13, "coherence");
+  expect_close(scaled.coherence, plain.coherence, kSingle, "coherence");
   EXPECT_EQ(scaled.exact_mismatch, plain.exact_mismatch);
 }
 
@@ -236,6 +239,24 @@ TEST(Compare, LostSecondMomentsAreBoundedByTheMagnitude) {
   }
   const Statistics s = compare(p.input());
   EXPECT_NEAR(s.z_rms, 1, 0.1);
+}
+
+TEST(Compare, ZerosAreJudgedByTheirOwnVariance) {
+  // Zeros as relu makes them: the error is 10^40 ulps and still half a standard deviation.
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+    Problem p = make_problem(dtype, {1, 16, 24}, 1e-6, 37);
+    p.model.var_second = 1e-6;
+    p.model.bound_absolute = 1;
+    for (std::size_t i = 0; i < p.expected.size(); i += 2) {
+      p.expected[i] = 0;
+      p.set_got(static_cast<std::int64_t>(i), i % 4 == 0 ? 0 : 0.00390625);
+    }
+    const Statistics got = compare(p.input());
+    const Statistics expected = naive_statistics(p);
+    expect_statistics(got, expected);
+    EXPECT_LT(got.z_max, 5);
+    EXPECT_GT(got.z_rms, 0.1);
+  }
 }
 
 TEST(Compare, TotalErrorsOfUnroundedInputs) {
