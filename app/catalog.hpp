@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
+#include "kernels/binding.hpp"
 #include "plan/plan.hpp"
 #include "run/catalog.hpp"
 #include "run/execution.hpp"
@@ -19,6 +20,8 @@ struct BackendInfo {
 };
 
 [[nodiscard]] run::Catalog catalog();
+/// What each backend has, in the order of the table.
+[[nodiscard]] kernels::Bindings bindings();
 [[nodiscard]] const op::Op* find_op(std::string_view name);
 [[nodiscard]] std::vector<BackendInfo> backends();
 
@@ -28,7 +31,9 @@ struct BackendInfo {
 /// Faults that --inject can plant.
 [[nodiscard]] std::vector<kernels::FaultInfo> faults();
 
-/// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty.
-[[nodiscard]] run::ExecutorFactory executor_factory(const std::string& lib_dir);
+/// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty; TransformerEngine's is
+/// the first of `te_libs`, or the installed one.
+[[nodiscard]] run::ExecutorFactory executor_factory(const std::string& lib_dir,
+                                                    const std::vector<std::string>& te_libs);
 
 }  // namespace numcheck::app

@@ -24,6 +24,10 @@ void add_device_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("DIR")
       ->envname("TE_NUMCHECK_LIB_DIR")
       ->group(group);
+  cli.add_option("--te-lib", options.te_libs, "use this libtransformer_engine.so [the Python environment's]")
+      ->type_name("PATH")
+      ->envname("TE_NUMCHECK_TE_LIB")
+      ->group(group);
 }
 
 void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
@@ -63,6 +67,15 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     }
     workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
   }
+  if (options.te_libs.size() > 1) {
+    throw core::UsageError("--te-lib: one library at a time: two of them do not fit into one process");
+  }
+  for (const std::string& path : options.te_libs) {
+    if (!std::filesystem::exists(path)) {
+      throw core::UsageError(fmt::format("--te-lib: there is no {}", path));
+    }
+    workers.worker_argv.insert(workers.worker_argv.end(), {"--te-lib", path});
+  }
   if (!options.jobs.empty()) {
     workers.workers_per_environment = static_cast<int>(parse_count(options.jobs, "--jobs", 1, kMaxJobs));
   }
@@ -83,7 +96,7 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     require_known(options.inject, "fault", names);
     workers.execute.inject = options.inject;
   }
-  workers.factory = executor_factory(options.lib_dir);
+  workers.factory = executor_factory(options.lib_dir, options.te_libs);
   return pipeline;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli_forward.hpp"
 #include "run/pipeline.hpp"
@@ -11,6 +12,7 @@ namespace numcheck::app {
 struct ExecutionOptions {
   std::string device = "auto";
   std::string lib_dir;
+  std::vector<std::string> te_libs;
   std::string jobs;
   std::string timeout;
   std::string memory;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "annotations.hpp"
@@ -33,6 +34,18 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   std::ranges::move(part.warnings, std::back_inserter(whole.warnings));
 }
 
+/// The file that the installation has under a relative path that does not exist here ("configs/plans/quick.json"), so
+/// that documented commands work from any folder; else the path as it is.
+std::filesystem::path here_or_installed(const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.is_absolute() || std::filesystem::exists(path, error)) {
+    return path;
+  }
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::filesystem::path installed = (program.parent_path() / "../share/te-numcheck" / path).lexically_normal();
+  return std::filesystem::is_regular_file(installed, error) ? installed : path;
+}
+
 }  // namespace
 
 void add_plan_options(CLI::App& cli, PlanOptions& options) {
@@ -55,7 +68,11 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   plan::Plan whole;
   std::set<core::Digest> known;
   for (const std::string& path : options.paths) {
-    append(whole, plan::load_plan(path, vocabulary(), limits), known);
+    const std::string found = here_or_installed(path).string();
+    if (found != path) {
+      context.terminal.err(fmt::format("{} is not here; reading {}\n", path, found));
+    }
+    append(whole, plan::load_plan(found, vocabulary(), limits), known);
   }
   print_diagnostics(context.terminal, whole.warnings);
   return whole;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,13 @@ namespace numcheck::kernels {
 struct Support {
   bool yes = true;
   std::string reason;
+};
+
+/// Thrown by a launch (or by Backend::algorithms) whose library says that it does not compute the case: the case is then
+/// `unsupported`, with these words. For libraries that tell it no earlier.
+class NotSupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 /// A fault that can be planted on purpose, to see whether the checks catch it.

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -14,12 +15,12 @@
 namespace numcheck::kernels {
 namespace {
 
-constexpr std::array<std::string_view, 3> kBackendNames = {"cublaslt", "cuda", "sim"};
-
 class DeviceExecutor : public run::Executor {
  public:
-  explicit DeviceExecutor(std::unique_ptr<CudaBackends> cuda) : device_(cuda->device()), cuda_(std::move(cuda)) {}
-  explicit DeviceExecutor(std::unique_ptr<Backend> sim) : device_(sim->device()), sim_(std::move(sim)) {}
+  DeviceExecutor(std::unique_ptr<CudaBackends> cuda, Bindings bindings)
+      : device_(cuda->device()), bindings_(bindings), cuda_(std::move(cuda)) {}
+  DeviceExecutor(std::unique_ptr<Backend> sim, Bindings bindings)
+      : device_(sim->device()), bindings_(bindings), sim_(std::move(sim)) {}
 
   [[nodiscard]] const machine::Device& device() const override { return device_; }
 
@@ -29,7 +30,7 @@ class DeviceExecutor : public run::Executor {
 
   [[nodiscard]] run::Outcome execute(const plan::Case& c, std::span<const run::HostPort> ports,
                                      const run::ExecuteOptions& options, const run::RunSink& sink) override {
-    Backend* backend = find(c.backend);
+    Backend* backend = find(c.backend == "auto" ? preferred(c.op->name) : std::string_view(c.backend));
     if (backend == nullptr) {
       return {run::Outcome::Kind::unsupported,
               fmt::format("the backend {} needs a CUDA device; this is {}", c.backend, device_.name), 0};
@@ -38,23 +39,29 @@ class DeviceExecutor : public run::Executor {
   }
 
  private:
-  Backend* find(const std::string& name) {
-    if (name == "sim" || (name == "auto" && !cuda_)) {
+  [[nodiscard]] std::string_view preferred(std::string_view op) const {
+    const auto first = std::ranges::find(bindings_, op, [](const Binding* binding) { return binding->op; });
+    return !cuda_ || first == bindings_.end() ? "sim" : (*first)->backend;
+  }
+
+  Backend* find(std::string_view name) {
+    if (name == "sim") {
       if (!sim_) {
-        sim_ = make_sim_backend(device_.sm);
+        sim_ = make_sim_backend(device_.sm, bindings_);
       }
       return sim_.get();
     }
-    return cuda_ ? cuda_->find(name == "auto" ? "cublaslt" : name) : nullptr;
+    return cuda_ ? cuda_->find(name) : nullptr;
   }
 
   machine::Device device_;
+  Bindings bindings_;
   std::unique_ptr<CudaBackends> cuda_;
   std::unique_ptr<Backend> sim_;
   Harness harness_;
 };
 
-std::unique_ptr<run::Executor> cuda_executor(int index, const DriverState& driver, const std::string& lib_dir) {
+std::unique_ptr<run::Executor> cuda_executor(int index, const DriverState& driver, const ExecutorOptions& options) {
   if (driver.kind != DriverState::Kind::works) {
     throw core::EnvironmentError(fmt::format("cuda:{} cannot be used: {}", index, driver.sentence));
   }
@@ -63,7 +70,7 @@ std::unique_ptr<run::Executor> cuda_executor(int index, const DriverState& drive
         "there is no cuda:{}; this machine shows {} CUDA device{} (cuda:0{})", index, driver.devices,
         driver.devices == 1 ? "" : "s", driver.devices == 1 ? "" : fmt::format(" to cuda:{}", driver.devices - 1)));
   }
-  return std::make_unique<DeviceExecutor>(open_cuda_device(index, lib_dir));
+  return std::make_unique<DeviceExecutor>(open_cuda_device(index, options), options.bindings);
 }
 
 }  // namespace
@@ -71,25 +78,22 @@ std::unique_ptr<run::Executor> cuda_executor(int index, const DriverState& drive
 std::unique_ptr<run::Executor> make_executor(const machine::DeviceChoice& choice, const ExecutorOptions& options) {
   using Kind = machine::DeviceChoice::Kind;
   if (choice.kind == Kind::sim) {
-    return std::make_unique<DeviceExecutor>(make_sim_backend(choice.sm));
+    return std::make_unique<DeviceExecutor>(make_sim_backend(choice.sm, options.bindings), options.bindings);
   }
   const DriverState driver = probe_driver();
   if (choice.kind == Kind::cuda) {
-    return cuda_executor(choice.index, driver, options.lib_dir);
+    return cuda_executor(choice.index, driver, options);
   }
   switch (driver.kind) {
     case DriverState::Kind::works:
-      return cuda_executor(0, driver, options.lib_dir);
+      return cuda_executor(0, driver, options);
     case DriverState::Kind::absent:
-      return std::make_unique<DeviceExecutor>(make_sim_backend(machine::DeviceChoice{}.sm));
+      return std::make_unique<DeviceExecutor>(make_sim_backend(machine::DeviceChoice{}.sm, options.bindings),
+                                              options.bindings);
     case DriverState::Kind::broken:
       break;
   }
   throw core::EnvironmentError(driver.sentence);
-}
-
-std::span<const std::string_view> backend_names() noexcept {
-  return kBackendNames;
 }
 
 }  // namespace numcheck::kernels

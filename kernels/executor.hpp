@@ -2,22 +2,17 @@
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "kernels/backend.hpp"
+#include "kernels/executor_options.hpp"
 #include "machine/device.hpp"
 #include "run/execution.hpp"
 
 namespace numcheck::kernels {
 
-struct ExecutorOptions {
-  std::string lib_dir;  ///< where NVIDIA's libraries are searched; empty: TE_NUMCHECK_LIB_DIR, then the usual places
-};
-
-/// An executor that dispatches by the case's backend: `cublaslt` and `cuda` on a CUDA device, `sim` on every device
-/// (modelling the same architecture), `auto` meaning cublaslt on a CUDA device and sim on a simulated one.
+/// An executor that dispatches by the case's backend: `sim` on every device (modelling the same architecture), all
+/// others on a CUDA device; `auto` means the first backend that the bindings list for the op, and sim on a simulated
+/// device.
 /// A backend that the device does not have makes the case `unsupported`; a library that is missing throws
 /// core::EnvironmentError when the first case needs it.
 ///
@@ -25,8 +20,5 @@ struct ExecutorOptions {
 /// Throws core::EnvironmentError if the device does not exist or its driver does not work.
 [[nodiscard]] std::unique_ptr<run::Executor> make_executor(const machine::DeviceChoice& choice,
                                                            const ExecutorOptions& options = {});
-
-/// Names of all backends that an executor may have, also those that this build lacks.
-[[nodiscard]] std::span<const std::string_view> backend_names() noexcept;
 
 }  // namespace numcheck::kernels

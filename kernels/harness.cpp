@@ -104,6 +104,8 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
       if (backend.device().simulated) {
         known.emplace(key, found);
       }
+    } catch (const NotSupported&) {
+      throw;
     } catch (const std::exception& error) {
       reports[i].error = fmt::format("classification: {}", error.what());
     }
@@ -114,7 +116,7 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
 }  // namespace
 
 run::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const run::HostPort> host,
-                          const run::ExecuteOptions& options, const run::RunSink& sink) {
+                          const run::ExecuteOptions& options, const run::RunSink& sink) try {
   using Kind = run::Outcome::Kind;
   const std::vector<op::Port> ports = ports_of(host);
   const std::string fault = is_memory_fault(options.inject) ? options.inject : std::string();
@@ -143,6 +145,8 @@ run::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const
     if (reports[i].error.empty()) {
       try {
         measure(session, algorithms[i], std::max(options.repeats, 1), fault, reports[i], outcome.device_s);
+      } catch (const NotSupported&) {
+        throw;
       } catch (const std::exception& error) {
         reports[i].error = error.what();
         reports[i].outputs.clear();
@@ -159,6 +163,8 @@ run::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const
     session.upload_inputs();
   }
   return outcome;
+} catch (const NotSupported& refusal) {
+  return {run::Outcome::Kind::unsupported, refusal.what(), 0};
 }
 
 run::Outcome run_case(Backend& backend, const plan::Case& c, std::span<const run::HostPort> ports,

@@ -2,16 +2,17 @@
 # Everything that a reviewer would look for and a machine can find. Prints one line per check; fails if any does.
 #
 #   scripts/check.sh                all checks
-#   scripts/check.sh format tidy    some of them: format, length, layers, headers, spelling, shell, schema, tidy
+#   scripts/check.sh format tidy    some of them, by the names in kChecks below
 #
-# clang-tidy looks at the files that differ from TE_NUMCHECK_BASE (default: all), newest first, for at most
-# TE_NUMCHECK_TIDY_SECONDS (default 900); it says how many files it did not reach.
+# clang-tidy looks at the files that differ from the commit TE_NUMCHECK_BASE (default: all of them), for at most
+# TE_NUMCHECK_TIDY_SECONDS (default 2100). Files that it has not done by then are named, and the check has failed.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 cd "$root"
 scripts/setup.sh --quiet --checks
 
+readonly kChecks=(format length layers headers spelling shell schema tidy)
 readonly kSoftLength=300 kHardLength=500
 failed=()
 
@@ -86,42 +87,69 @@ check_schema() {
   return "$status"
 }
 
-# Host files that clang-tidy reads in seconds: those with the JSON or command-line headers take half a minute each.
+# What this build compiles, the files changed last first: theirs are the findings that are waited for.
 tidy_files() {
   local base=${TE_NUMCHECK_BASE:-} file
-  { if [ -n "$base" ]; then git diff --name-only "$base" -- '*.cpp'; else sources '*.cpp'; fi; } |
+  {
+    if [ -n "$base" ]; then
+      git diff --name-only "$base" -- '*.cpp'
+      git ls-files --others --exclude-standard -- '*.cpp'
+    else
+      sources '*.cpp'
+    fi
+  } |
     grep -E '^(lib|reference|kernels|app)/' | while read -r file; do
-    [ -f "$file" ] && ! grep -qE 'nlohmann/json.hpp|CLI/CLI.hpp|Eigen/' "$file" &&
-      grep -qF "\"$root/$file\"" "$build/compile_commands.json" && echo "$file"
+    [ -f "$file" ] && grep -qF "\"$root/$file\"" "$build/compile_commands.json" && echo "$file"
   done | xargs -r ls -t
 }
 
+# tidy_one FILE: prints and fails by its findings; a file that is not done at TIDY_DEADLINE goes into TIDY_LEFT instead.
 tidy_one() {
-  [ "$(date +%s)" -lt "$TIDY_DEADLINE" ] || { echo "$1" >>"$TIDY_UNREACHED"; return 0; }
-  clang-tidy-19 -p "$build" --quiet --warnings-as-errors='*' "$1" 2>&1 |
-    { grep -vE '^[0-9]+ warnings? generated|^Suppressed|^Use -' || true; } && [ "${PIPESTATUS[0]}" -eq 0 ]
+  local left=$((TIDY_DEADLINE - $(date +%s))) findings status=0
+  if [ "$left" -gt 0 ]; then
+    findings=$(timeout "$left" clang-tidy-19 -p "$build" --quiet --warnings-as-errors='*' "$1" 2>&1) || status=$?
+  fi
+  if [ "$left" -le 0 ] || [ "$status" -eq 124 ]; then
+    echo "$1" >>"$TIDY_LEFT"
+    return 0
+  fi
+  [ "$status" -eq 0 ] || grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -' <<<"$findings" >&2
+  return "$status"
 }
 
 check_tidy() {
-  local files status=0
+  local files seconds=${TE_NUMCHECK_TIDY_SECONDS:-2100} start status=0
+  lock_build
   configure -DTE_NUMCHECK_TESTS=ON
+  # A generated file that a source includes.
+  cmake --build "$build" --target numcheck_revision >/dev/null || return 1
+  exec 9>&-
   mapfile -t files < <(tidy_files)
-  [ "${#files[@]}" -gt 0 ] || return 0
-  TIDY_DEADLINE=$(($(date +%s) + ${TE_NUMCHECK_TIDY_SECONDS:-900}))
-  TIDY_UNREACHED=$(mktemp)
+  [ "${#files[@]}" -gt 0 ] || { say "clang-tidy: no file to look at"; return 0; }
+  say "clang-tidy: ${#files[@]} files, for at most $seconds s"
+  start=$(date +%s)
+  TIDY_DEADLINE=$((start + seconds))
+  TIDY_LEFT=$(mktemp)
   export -f tidy_one
-  export TIDY_DEADLINE TIDY_UNREACHED build
+  export TIDY_DEADLINE TIDY_LEFT build
   # shellcheck disable=SC2016  # $1 is for the inner shell
   printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(jobs)" bash -c 'tidy_one "$1"' tidy || status=1
-  say "clang-tidy: ${#files[@]} files, $(wc -l <"$TIDY_UNREACHED") not reached in time"
-  rm -f "$TIDY_UNREACHED"
+  if [ -s "$TIDY_LEFT" ]; then
+    status=1
+    say "clang-tidy ran out of time: $(wc -l <"$TIDY_LEFT") of ${#files[@]} files were not done in $seconds s:"
+    sed 's/^/  /' "$TIDY_LEFT" >&2
+    say "TE_NUMCHECK_TIDY_SECONDS allows more, TE_NUMCHECK_BASE=COMMIT asks about fewer files"
+  else
+    say "clang-tidy: done in $(($(date +%s) - start)) s"
+  fi
+  rm -f "$TIDY_LEFT"
   return "$status"
 }
 
 checks=("$@")
-[ "${#checks[@]}" -gt 0 ] || checks=(format length layers headers spelling shell schema tidy)
+[ "${#checks[@]}" -gt 0 ] || checks=("${kChecks[@]}")
 for check in "${checks[@]}"; do
-  declare -F "check_$check" >/dev/null || die "no check \"$check\"; there are format, length, layers, headers, spelling, shell, schema, tidy"
+  declare -F "check_$check" >/dev/null || die "no check \"$check\"; there are ${kChecks[*]}"
   if "check_$check"; then
     say "ok      $check"
   else

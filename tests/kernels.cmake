@@ -12,3 +12,9 @@ if(NUMCHECK_HAVE_CUDA)
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)
   set_tests_properties(gpu_gemm_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
 endif()
+
+# ninja memory_bench: bandwidth of the own kernels beside TransformerEngine's and a copy, on a GPU.
+if(NUMCHECK_HAVE_CUDA)
+  add_executable(memory_bench EXCLUDE_FROM_ALL bench/memory_bench.cpp)
+  target_link_libraries(memory_bench PRIVATE numcheck_app numcheck_flags CUDA::cudart_static)
+endif()

@@ -15,12 +15,12 @@ numcheck_test(metric_test LABEL unit
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(detect_test LABEL detect TIMEOUT 300
-  SOURCES detect/detect_test.cpp detect/fault_cases.cpp
+  SOURCES detect/detect_test.cpp detect/false_alarms_test.cpp detect/fault_cases.cpp
   LIBRARIES numcheck_detect numcheck_sim)
 
 numcheck_test(tolerance_test LABEL unit
   SOURCES unit/metric_problem.cpp unit/tolerance_judge_test.cpp unit/tolerance_model_test.cpp
-          unit/tolerance_vacuity_test.cpp
+          unit/tolerance_vacuity_test.cpp unit/tolerance_dependence_test.cpp
   LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
             nlohmann_json::nlohmann_json)
 

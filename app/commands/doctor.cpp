@@ -11,6 +11,7 @@
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "kernels/cuda_support/probe.hpp"
+#include "kernels/transformer_engine/inspect.hpp"
 #include "machine/build_info.hpp"
 #include "machine/environment.hpp"
 #include "machine/memory.hpp"
@@ -80,12 +81,25 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
     const std::unique_ptr<run::Executor> executor = pipeline.workers.factory(choice);
     findings.push_back({Finding::Kind::good, "device " + choice.text(), device_sentence(executor->device())});
     for (const auto& [name, version] : executor->libraries()) {
+      if (name == "transformer_engine") {
+        continue;  // it is loaded and looked at more closely
+      }
       findings.push_back({Finding::Kind::good, name, version});
     }
   } catch (const core::EnvironmentError& error) {
     findings.push_back({Finding::Kind::bad, "device " + choice.text(), error.what()});
   }
   return findings;
+}
+
+/// Nobody needs TransformerEngine to check other backends: that it is missing is bad only where it was asked for.
+std::vector<Finding> transformer_engine_findings(const ExecutionOptions& options) {
+  if (!kernels::built_with_cuda()) {
+    return {};
+  }
+  const auto [usable, sentence] = kernels::te::inspect_library(options.te_libs, options.lib_dir);
+  const Finding::Kind otherwise = options.te_libs.empty() ? Finding::Kind::note : Finding::Kind::bad;
+  return {{usable ? Finding::Kind::good : otherwise, "transformer_engine", sentence}};
 }
 
 std::vector<Finding> host_findings() {
@@ -101,7 +115,7 @@ std::string finding_line(const Finding& finding, bool colour) {
   const auto [word, paint] = finding.kind == Finding::Kind::good   ? std::pair("ok  ", Colour::green)
                              : finding.kind == Finding::Kind::note ? std::pair("note", Colour::yellow)
                                                                    : std::pair("BAD ", Colour::red);
-  return fmt::format("{}  {:<16} {}\n", report::paint(word, paint, colour), finding.subject, finding.sentence);
+  return fmt::format("{}  {:<18} {}\n", report::paint(word, paint, colour), finding.subject, finding.sentence);
 }
 
 std::string variables_text(bool colour) {
@@ -123,7 +137,7 @@ class DoctorCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     std::vector<Finding> findings = {build_finding(), driver_finding(kernels::probe_driver())};
-    for (const auto& more : {device_findings(options_), host_findings()}) {
+    for (const auto& more : {device_findings(options_), transformer_engine_findings(options_), host_findings()}) {
       findings.insert(findings.end(), more.begin(), more.end());
     }
     const bool colour = context.terminal.colour_on_stdout();

@@ -77,6 +77,8 @@ cudaDataType_t cuda_type(core::Dtype dtype) {
       return CUDA_R_8F_E5M2;
     case core::Dtype::e8m0:
     case core::Dtype::fp4_e2m1:
+    case core::Dtype::uint8:
+    case core::Dtype::int32:
       break;
   }
   throw core::InternalError(fmt::format("cuBLASLt binding: no matrix type for {}", core::dtype_info(dtype).name));

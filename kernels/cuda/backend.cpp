@@ -2,42 +2,48 @@
 
 #include <fmt/format.h>
 
-#include "kernels/cuda/gemm.hpp"
+#include "kernels/cuda/binding.hpp"
 
 namespace numcheck::kernels {
 namespace {
 
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(CudaDevice& device) : device_(device) {}
+  CudaBackend(CudaDevice& device, Bindings bindings) : device_(device), bindings_(bindings) {}
 
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
   [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
 
   [[nodiscard]] Support supports(const Call& call) override {
-    if (call.c->op->name != "gemm") {
+    const CudaBinding* binding = find(call);
+    if (binding == nullptr) {
       return {false, fmt::format("cuda has no kernel for the op {}", call.c->op->name)};
     }
     if (!call.inject.empty()) {
       return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
     }
-    std::string obstacle = cuda::gemm_obstacle(call);
+    std::string obstacle = binding->obstacle(call);
     return {obstacle.empty(), std::move(obstacle)};
   }
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
-    return {cuda::gemm_algorithm(device_, call)};
+    return {find(call)->algorithm(device_, call)};
   }
 
  private:
+  [[nodiscard]] const CudaBinding* find(const Call& call) const {
+    return static_cast<const CudaBinding*>(find_binding(bindings_, "cuda", call.c->op->name));
+  }
+
   CudaDevice& device_;
+  Bindings bindings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(CudaDevice& device) {
-  return std::make_unique<CudaBackend>(device);
+std::unique_ptr<Backend> make_cuda_backend(CudaDevice& device, Bindings bindings) {
+  return std::make_unique<CudaBackend>(device, bindings);
 }
 
 }  // namespace numcheck::kernels

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/error.hpp"
+#include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/gemm_kernel.hpp"
+#include "kernels/cuda/storage.hpp"
 #include "kernels/cuda_support/check.hpp"
 #include "op/gemm.hpp"
 
@@ -14,19 +15,6 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 4> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16"};
-
-Storage storage_of(core::Dtype dtype) {
-  switch (dtype) {
-    case core::Dtype::fp32:
-      return Storage::fp32;
-    case core::Dtype::bf16:
-      return Storage::bf16;
-    case core::Dtype::fp16:
-      return Storage::fp16;
-    default:
-      throw core::InternalError(fmt::format("own gemm: no storage for {}", core::dtype_info(dtype).name));
-  }
-}
 
 MatrixView view_of(std::span<const PortMemory> ports, std::string_view name) {
   const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
@@ -63,8 +51,6 @@ GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports)
   return launch;
 }
 
-}  // namespace
-
 std::string gemm_obstacle(const Call& call) {
   if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
     return fmt::format(
@@ -84,6 +70,13 @@ Algorithm gemm_algorithm(CudaDevice& device, const Call& call) {
         device.use();
         return device.timed([&] { check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel"); });
       }};
+}
+
+}  // namespace
+
+const Binding& gemm() {
+  static const CudaBinding binding{{"cuda", "gemm"}, &gemm_obstacle, &gemm_algorithm};
+  return binding;
 }
 
 }  // namespace numcheck::kernels::cuda

@@ -5,9 +5,10 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/storage.hpp"
+
 namespace numcheck::kernels::cuda {
 
-enum class Storage { fp32, bf16, fp16 };
 enum class Epilogue { none, relu, gelu };
 
 /// A row-major matrix (or a stack of them) in device memory.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
+#include "kernels/executor_options.hpp"
 #include "machine/device.hpp"
 
 namespace numcheck::kernels {
@@ -16,13 +17,14 @@ class CudaBackends {
  public:
   virtual ~CudaBackends() = default;
   [[nodiscard]] virtual const machine::Device& device() const = 0;
-  /// `cublaslt` or `cuda`; null for other names. Throws core::EnvironmentError if its library is missing.
+  /// The backend of that name, made when first asked for; null for names that are none of a CUDA device. Throws
+  /// core::EnvironmentError if its library is missing.
   [[nodiscard]] virtual Backend* find(std::string_view name) = 0;
   /// Versions and paths of what is in use. cuBLASLt is loaded for it; if that fails, the failure is its version.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> libraries() = 0;
 };
 
 /// Opens device `index`; throws core::EnvironmentError. In a build without CUDA it always throws.
-[[nodiscard]] std::unique_ptr<CudaBackends> open_cuda_device(int index, const std::string& lib_dir);
+[[nodiscard]] std::unique_ptr<CudaBackends> open_cuda_device(int index, const ExecutorOptions& options);
 
 }  // namespace numcheck::kernels

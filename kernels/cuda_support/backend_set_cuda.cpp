@@ -1,26 +1,48 @@
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <utility>
+
 #include "core/error.hpp"
 #include "kernels/cublaslt/backend.hpp"
 #include "kernels/cuda/backend.hpp"
 #include "kernels/cuda_support/backend_set.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/transformer_engine/backend.hpp"
 
 namespace numcheck::kernels {
 namespace {
 
+/// The loader: every backend of a CUDA device.
+struct Loader {
+  std::string_view name;
+  std::unique_ptr<Backend> (*make)(CudaDevice&, const ExecutorOptions&);
+};
+
+constexpr std::array kLoaders = {
+    Loader{"cublaslt", [](CudaDevice& device,
+                          const ExecutorOptions& options) { return make_cublaslt_backend(device, options.lib_dir); }},
+    Loader{"cuda", [](CudaDevice& device,
+                      const ExecutorOptions& options) { return make_cuda_backend(device, options.bindings); }},
+    Loader{"transformer_engine", &make_transformer_engine_backend},
+};
+
 class OpenDevice : public CudaBackends {
  public:
-  OpenDevice(int index, std::string lib_dir)
-      : device_(index), own_(make_cuda_backend(device_)), lib_dir_(std::move(lib_dir)) {}
+  OpenDevice(int index, ExecutorOptions options) : device_(index), options_(std::move(options)) {}
 
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
 
   [[nodiscard]] Backend* find(std::string_view name) override {
-    if (name == "cuda") {
-      return own_.get();
+    for (std::size_t i = 0; i < kLoaders.size(); ++i) {
+      if (kLoaders[i].name == name) {
+        if (!backends_[i]) {
+          backends_[i] = kLoaders[i].make(device_, options_);
+        }
+        return backends_[i].get();
+      }
     }
-    return name == "cublaslt" ? &cublaslt() : nullptr;
+    return nullptr;
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> libraries() override {
@@ -29,31 +51,28 @@ class OpenDevice : public CudaBackends {
     cudaRuntimeGetVersion(&runtime);
     std::string lt;
     try {
-      lt = cublaslt_version_text(cublaslt());
+      lt = cublaslt_version_text(*find("cublaslt"));
     } catch (const core::Error& error) {
       lt = error.what();
     }
-    return {{"cuda_driver", cuda_version_text(driver)}, {"cuda_runtime", cuda_version_text(runtime)}, {"cublaslt", lt}};
+    std::vector<std::pair<std::string, std::string>> list = {
+        {"cuda_driver", cuda_version_text(driver)}, {"cuda_runtime", cuda_version_text(runtime)}, {"cublaslt", lt}};
+    if (std::string text = transformer_engine_version_text(options_); !text.empty()) {
+      list.emplace_back("transformer_engine", std::move(text));
+    }
+    return list;
   }
 
  private:
-  Backend& cublaslt() {
-    if (!lt_) {
-      lt_ = make_cublaslt_backend(device_, lib_dir_);
-    }
-    return *lt_;
-  }
-
   CudaDevice device_;
-  std::unique_ptr<Backend> own_;
-  std::unique_ptr<Backend> lt_;
-  std::string lib_dir_;
+  ExecutorOptions options_;
+  std::array<std::unique_ptr<Backend>, kLoaders.size()> backends_;
 };
 
 }  // namespace
 
-std::unique_ptr<CudaBackends> open_cuda_device(int index, const std::string& lib_dir) {
-  return std::make_unique<OpenDevice>(index, lib_dir);
+std::unique_ptr<CudaBackends> open_cuda_device(int index, const ExecutorOptions& options) {
+  return std::make_unique<OpenDevice>(index, options);
 }
 
 }  // namespace numcheck::kernels

@@ -2,40 +2,45 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
-#include "kernels/sim/fault_table.hpp"
-#include "kernels/sim/gemm.hpp"
+#include "core/strings.hpp"
+#include "kernels/sim/binding.hpp"
+#include "kernels/sim/gemm_binding.hpp"
 #include "kernels/sim/host_memory.hpp"
 #include "machine/memory.hpp"
 #include "model/instruction_table.hpp"
-#include "model/schedule.hpp"
 
 namespace numcheck::kernels {
 namespace {
 
-/// Slices of the algorithms on offer; the first one is the heuristic's choice.
-constexpr std::array kSplits = {1, 2, 4};
-
-std::optional<std::string> read_variable(const char* name) {
+std::string read_variable(const char* name) {
   const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  return value == nullptr ? std::string() : value;
+}
+
+bool has_fault(std::span<const FaultInfo> faults, std::string_view name) {
+  return std::ranges::find(faults, name, &FaultInfo::name) != faults.end();
+}
+
+Bindings gemm_alone() {
+  static const Binding* const only = &sim::gemm();
+  return {&only, 1};
 }
 
 class SimBackend final : public Backend {
  public:
-  explicit SimBackend(int sm) : tf32_override_(read_variable("NVIDIA_TF32_OVERRIDE")) {
+  SimBackend(int sm, Bindings bindings) : bindings_(bindings.empty() ? gemm_alone() : bindings) {
     const model::Architecture* architecture = model::find_architecture(sm);
     if (architecture == nullptr) {
       throw core::EnvironmentError(fmt::format("sm_{} cannot be simulated: the earliest modelled architecture is sm_{}",
                                                sm, model::architectures().front().sm));
     }
-    evidence_ = architecture->gemm_evidence;
+    context_ = {sm, read_variable("NVIDIA_TF32_OVERRIDE"), architecture->gemm_evidence};
     device_.name = fmt::format("simulated sm_{}", sm);
     device_.sm = sm;
     device_.simulated = true;
@@ -47,16 +52,14 @@ class SimBackend final : public Backend {
   [[nodiscard]] DeviceMemory& memory() override { return memory_; }
 
   [[nodiscard]] Support supports(const Call& call) override {
-    if (call.c->op->name != "gemm") {
+    const SimBinding* binding = find(call);
+    if (binding == nullptr) {
       return {false, fmt::format("the simulated device has no {}", call.c->op->name)};
     }
-    if (std::string obstacle = sim_gemm_obstacle(*call.c->mode, device_.sm); !obstacle.empty()) {
-      return {false, std::move(obstacle)};
+    std::string obstacle = binding->obstacle(call, context_);
+    if (obstacle.empty() && !call.inject.empty()) {
+      obstacle = fault_obstacle(*binding, call);
     }
-    if (call.inject.empty()) {
-      return {};
-    }
-    std::string obstacle = fault_obstacle(call.inject, describe(call));
     return {obstacle.empty(), std::move(obstacle)};
   }
 
@@ -65,54 +68,56 @@ class SimBackend final : public Backend {
     if (!support.yes) {
       throw core::InternalError("sim: " + support.reason);
     }
-    using Kind = plan::AlgorithmSpec::Kind;
-    const plan::AlgorithmSpec& spec = call.c->algorithms;
-    const std::int64_t wanted = spec.kind == Kind::heuristic ? 1 : spec.kind == Kind::top ? spec.top : kSplits.size();
-    std::vector<Algorithm> algorithms;
-    for (const int split_k : kSplits) {
-      if (static_cast<std::int64_t>(algorithms.size()) < wanted) {
-        algorithms.push_back(algorithm(call, split_k));
-      }
-    }
-    return algorithms;
+    return find(call)->algorithms(call, context_);
   }
 
  private:
-  [[nodiscard]] SimGemm describe(const Call& call) const {
-    return make_sim_gemm(call, device_.sm, tf32_override_.value_or(""));
+  [[nodiscard]] const SimBinding* find(const Call& call) const {
+    return static_cast<const SimBinding*>(find_binding(bindings_, "sim", call.c->op->name));
   }
 
-  [[nodiscard]] Algorithm algorithm(const Call& call, int split_k) const {
-    const SimGemm gemm = describe(call);
-    const model::Schedule schedule = model::gemm_schedule(
-        gemm.sm, *gemm.mode, op::gemm_promotes(gemm.params, *gemm.mode), gemm.uses_tf32(), split_k);
-    Algorithm a;
-    a.label =
-        fmt::format("simulated sm_{}, {}", gemm.sm, split_k == 1 ? "unsplit" : fmt::format("split-K {}", split_k));
-    a.details = {{"schedule", schedule.text},
-                 {"split_k", std::to_string(split_k)},
-                 {"evidence", evidence_},
-                 {"NVIDIA_TF32_OVERRIDE", tf32_override_.value_or("unset")}};
-    if (!call.inject.empty()) {
-      a.details.emplace_back("fault", call.inject);
+  [[nodiscard]] std::string fault_obstacle(const SimBinding& binding, const Call& call) const {
+    if (has_fault(binding.faults(), call.inject)) {
+      return binding.fault_obstacle(call, context_);
     }
-    a.launch = [gemm, split_k, fault = call.inject](std::span<const PortMemory> ports, std::byte*) {
-      run_sim_gemm(gemm, ports, split_k, fault);
-      return 0.0;
-    };
-    return a;
+    const std::vector<FaultInfo> all = sim_faults_of(bindings_);
+    if (has_fault(all, call.inject)) {
+      return fmt::format("the fault {} does not apply: {} has no such fault", call.inject, call.c->op->name);
+    }
+    std::vector<std::string_view> names;
+    std::ranges::transform(all, std::back_inserter(names), &FaultInfo::name);
+    const std::string_view nearest = core::nearest_name(call.inject, names);
+    throw core::UsageError(fmt::format("unknown fault \"{}\"{}", call.inject,
+                                       nearest.empty()
+                                           ? fmt::format("; a simulated device has {}", fmt::join(names, " "))
+                                           : fmt::format(" (did you mean \"{}\"?)", nearest)));
   }
 
-  std::optional<std::string> tf32_override_;
-  std::string evidence_;
+  Bindings bindings_;
+  SimContext context_;
   machine::Device device_;
   HostMemory memory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_sim_backend(int sm) {
-  return std::make_unique<SimBackend>(sm);
+std::unique_ptr<Backend> make_sim_backend(int sm, Bindings bindings) {
+  return std::make_unique<SimBackend>(sm, bindings);
+}
+
+std::vector<FaultInfo> sim_faults_of(Bindings bindings) {
+  std::vector<FaultInfo> all;
+  for (const Binding* binding : bindings) {
+    if (binding->backend != "sim") {
+      continue;
+    }
+    for (const FaultInfo& fault : static_cast<const SimBinding*>(binding)->faults()) {
+      if (!has_fault(all, fault.name)) {
+        all.push_back(fault);
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace numcheck::kernels

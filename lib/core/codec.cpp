@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/codec_code.hpp"
+#include "core/codec_integer.hpp"
 #include "core/codec_kernels.hpp"
 #include "core/error.hpp"
 #include "core/isa.hpp"
@@ -15,7 +16,7 @@
 namespace numcheck::core {
 namespace {
 
-constexpr std::size_t kDtypes = static_cast<std::size_t>(Dtype::fp4_e2m1) + 1;
+constexpr std::size_t kDtypes = static_cast<std::size_t>(Dtype::int32) + 1;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Code of the canonical NaN. 16- and 8-bit formats: what the cvt instruction gives (PTX ISA 9.0, section on cvt);
@@ -37,6 +38,9 @@ std::int64_t canonical_nan(Dtype dtype) {
       return 0xFF;
     case Dtype::fp4_e2m1:
       return 0x7;  // it has none: +6
+    case Dtype::uint8:
+    case Dtype::int32:
+      return 0;  // see codec_integer.hpp
   }
   return 0;
 }
@@ -103,7 +107,7 @@ const std::array<double, 256>& byte_values(Dtype dtype) noexcept {
   static const auto kTables = [] {
     std::array<std::array<double, 256>, kDtypes> tables{};
     for (const DtypeInfo& info : all_dtypes()) {
-      for (std::size_t byte = 0; info.storage_bytes == 1 && byte < 256; ++byte) {
+      for (std::size_t byte = 0; info.storage_bytes == 1 && !is_integer(info.dtype) && byte < 256; ++byte) {
         tables[static_cast<std::size_t>(info.dtype)][byte] = decode_code(byte, info);
       }
     }
@@ -139,6 +143,9 @@ std::uint64_t encode(double value, Dtype dtype, Overflow overflow, Rounding roun
   if (dtype == Dtype::fp64) {
     return std::bit_cast<std::uint64_t>(encode_fp64(value, overflow));
   }
+  if (is_integer(dtype)) {
+    return encode_integer(value, dtype, rounding);
+  }
   const CodecFormat& format = format_of(dtype, overflow);
   const auto word = [&] {
     switch (rounding) {
@@ -160,6 +167,9 @@ double decode(std::uint64_t bits, Dtype dtype) noexcept {
   if (dtype == Dtype::fp64) {
     return std::bit_cast<double>(bits);
   }
+  if (is_integer(dtype)) {
+    return decode_integer(bits, dtype);
+  }
   return decode_code(bits, dtype_info(dtype == Dtype::tf32 ? Dtype::fp32 : dtype));
 }
 
@@ -177,6 +187,9 @@ void encode(std::span<const double> values, Dtype dtype, std::span<std::byte> by
       std::memcpy(bytes.data() + i * sizeof(double), &value, sizeof(double));
     }
     return;
+  }
+  if (is_integer(dtype)) {
+    return encode_integers(values, dtype, bytes, rounding);
   }
   if (dtype == Dtype::fp32 && overflow == Overflow::ieee && rounding == Rounding::nearest_even) {
     kernels().encode_fp32(values.data(), values.size(), bytes.data());
@@ -207,6 +220,9 @@ void decode(std::span<const std::byte> bytes, Dtype dtype, std::span<double> val
     case Dtype::e8m0:
     case Dtype::fp4_e2m1:
       break;
+    case Dtype::uint8:
+    case Dtype::int32:
+      return decode_integers(bytes, dtype, values);
   }
   const std::array<double, 256>& table = byte_values(dtype);
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -18,7 +18,7 @@ enum class Overflow : std::uint8_t { ieee, saturate };
 
 /// Bit pattern of `value` in `dtype`, right-aligned; for tf32 the fp32 word that holds it (its low 13 bits are zero).
 /// NaN becomes the format's canonical positive NaN (E2M1: +6). E8M0 takes the magnitude; what is below 2^-127 becomes
-/// 2^-127. E2M1 saturates always.
+/// 2^-127. E2M1 saturates always. Integers saturate always, too, and NaN becomes 0.
 [[nodiscard]] std::uint64_t encode(double value, Dtype dtype, Overflow overflow = Overflow::ieee,
                                    Rounding rounding = Rounding::nearest_even) noexcept;
 

@@ -34,7 +34,7 @@ constexpr DtypeInfo describe(Dtype dtype, std::string_view name, int storage_byt
           has_nan};
 }
 
-constexpr std::array<DtypeInfo, 9> kDtypes = {
+constexpr std::array<DtypeInfo, 11> kDtypes = {
     describe(Dtype::fp64, "fp64", 8, 11, 52, -1022, std::numeric_limits<double>::max(), true, true),
     describe(Dtype::fp32, "fp32", 4, 8, 23, -126, std::numeric_limits<float>::max(), true, true),
     describe(Dtype::tf32, "tf32", 4, 8, 10, -126, (2 - power_of_two(-10)) * power_of_two(127), true, true),
@@ -44,6 +44,8 @@ constexpr std::array<DtypeInfo, 9> kDtypes = {
     describe(Dtype::fp8_e5m2, "fp8_e5m2", 1, 5, 2, -14, 57344, true, true),
     describe(Dtype::e8m0, "e8m0", 1, 8, 0, -127, power_of_two(127), false, true),
     describe(Dtype::fp4_e2m1, "fp4_e2m1", 1, 2, 1, 0, 6, false, false),
+    describe(Dtype::uint8, "uint8", 1, 0, 7, 7, 255, false, false),
+    describe(Dtype::int32, "int32", 4, 0, 30, 30, 2147483647.0, false, false),
 };
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace numcheck::core {
 
 /// Number formats. Enumerators are spelled as in plans and reports.
-enum class Dtype : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5m2, e8m0, fp4_e2m1 };
+/// The integer formats are fixed-point ones whose spacing is 1 everywhere: masks, maps and indices.
+enum class Dtype : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5m2, e8m0, fp4_e2m1, uint8, int32 };
 
 /// Constants of one format. A finite value is s * 2^(e - fraction_bits) with |s| < 2^(fraction_bits + 1), e >= emin.
 /// Sources: IEEE 754-2019; OCP OFP8 1.0 (E4M3, E5M2); OCP MX 1.0 (E8M0, E2M1); CUDA PTX ISA (TF32).
@@ -33,6 +34,11 @@ struct DtypeInfo {
 
 /// All formats in enumeration order.
 [[nodiscard]] std::span<const DtypeInfo> all_dtypes() noexcept;
+
+/// True for uint8 and int32.
+[[nodiscard]] constexpr bool is_integer(Dtype dtype) noexcept {
+  return dtype == Dtype::uint8 || dtype == Dtype::int32;
+}
 
 /// The format of that name, or nothing.
 [[nodiscard]] std::optional<Dtype> parse_dtype(std::string_view name) noexcept;

@@ -12,13 +12,19 @@ namespace numcheck::data {
 namespace {
 
 template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
-void generate_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out) {
+void generate_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
+                   std::uint64_t /*cols*/) {
   generate_typed(op::from_params<P>(params), stream, first, out);
 }
 
 template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
 constexpr DistributionInfo row(std::string_view name, std::string_view doc) {
   return {name, doc, &op::fields_of<P>, &generate_with<P, generate_typed>};
+}
+
+void generate_rows_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first,
+                        std::span<double> out, std::uint64_t cols) {
+  generate_rows(op::from_params<RowsParams>(params), stream, first, out, cols);
 }
 
 constexpr std::array kDistributions = {
@@ -36,6 +42,9 @@ constexpr std::array kDistributions = {
         "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
     row<StructuredParams, generate_structured>(
         "structured", "magnitudes in [1/2, 1) whose sign flips along the index, so that partial sums grow"),
+    DistributionInfo{"rows",
+                     "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
+                     &op::fields_of<RowsParams>, &generate_rows_with},
 };
 
 const DistributionInfo& distribution_named(std::string_view name) {
@@ -67,7 +76,7 @@ Distribution make_distribution(std::string_view name) {
 }
 
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
-              std::span<double> out) {
+              std::span<double> out, std::uint64_t cols) {
   const DistributionInfo& info = distribution_named(distribution.name);
   const std::vector<op::Field>& fields = info.fields();
   bool fits = distribution.params.size() == fields.size();
@@ -77,7 +86,7 @@ void generate(const Distribution& distribution, const core::StreamId& stream, st
   if (!fits) {
     throw core::InternalError("the parameters given to distribution \"" + distribution.name + "\" are not its own");
   }
-  info.generate(distribution.params, stream, first, out);
+  info.generate(distribution.params, stream, first, out, cols);
 }
 
 }  // namespace numcheck::data

@@ -17,11 +17,12 @@ namespace numcheck::data {
 /// and `explain` treat them alike.
 struct DistributionInfo {
   std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
-                          ///< "exact", "ties", "specials", "structured"
+                          ///< "exact", "ties", "specials", "structured", "rows"
   std::string_view doc;
   const std::vector<op::Field>& (*fields)();
   /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().
-  void (*generate)(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
+  void (*generate)(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
+                   std::uint64_t cols);
 };
 
 [[nodiscard]] std::span<const DistributionInfo> all_distributions() noexcept;
@@ -38,12 +39,16 @@ struct Distribution {
 /// Default parameters of a distribution; throws InternalError on an unknown name.
 [[nodiscard]] Distribution make_distribution(std::string_view name);
 
+/// Columns of a tensor that is all one row.
+inline constexpr std::uint64_t kOneRow = std::uint64_t{1} << 58;
+
 /// Fills `out` with elements [first, first + out.size()) of the stream: doubles that are FP32 values, bit-identical on
 /// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
 /// parallelise over ranges. Ranges that begin at multiples of 256 are fastest. Throws InternalError on an unknown name
-/// or on parameters that are not the distribution's. Element indices stay below 2^58.
+/// or on parameters that are not the distribution's. Element indices stay below 2^58. `cols`, at least 1, matters for
+/// the distribution "rows" only.
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
-              std::span<double> out);
+              std::span<double> out, std::uint64_t cols = kOneRow);
 
 /// Geometry that the "exact" distribution needs: which coordinate of the logical element (row, col) runs along the
 /// reduction, and whether this is the sparse (first) or the dense (second) operand.

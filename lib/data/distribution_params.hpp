@@ -109,4 +109,15 @@ struct StructuredParams {
   }
 };
 
+struct RowsParams {
+  double low = -12;
+  double high = 4;
+  template <class V>
+  void describe(V& v) {
+    // 2^10 times 2^100 still is far from FP32's limit.
+    v.number("low", "lo", low, {.minimum = -100, .maximum = 100, .doc = "log2 of a row's least spread"});
+    v.number("high", "hi", high, {.minimum = -100, .maximum = 100, .doc = "log2 of a row's largest spread"});
+  }
+};
+
 }  // namespace numcheck::data

@@ -79,7 +79,7 @@ core::Buffer<double> generate_port(const op::Port& port, const Distribution& dis
     if (integers) {
       generate_exact(geometry, stream, begin, out);
     } else {
-      generate(distribution, stream, begin, out);
+      generate(distribution, stream, begin, out, static_cast<std::uint64_t>(port.cols));
     }
   });
   return values;

@@ -26,6 +26,21 @@ std::pair<double, std::int64_t> squared_runs(const std::vector<std::size_t>& ord
   return {squares, runs};
 }
 
+/// Number of different values.
+std::size_t distinct(std::vector<std::int64_t> keys) {
+  std::sort(keys.begin(), keys.end());
+  return static_cast<std::size_t>(std::unique(keys.begin(), keys.end()) - keys.begin());
+}
+
+std::int64_t row_of(std::int64_t index, const op::Port& port) {
+  return index / port.cols;
+}
+
+/// Columns of different matrices of the batch are different.
+std::int64_t column_of(std::int64_t index, const op::Port& port) {
+  return index / (port.rows * port.cols) * port.cols + index % port.cols;
+}
+
 }  // namespace
 
 void PartialSums::resize(std::size_t part_count, std::size_t cluster_count) {
@@ -65,19 +80,34 @@ SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, co
   for (std::size_t i = 0; i < order.size(); ++i) {
     order[i] = i;
   }
-  const std::int64_t matrix = port.rows * port.cols;
-  const auto row_of = [&](std::size_t i) { return sample.indices[i] / port.cols; };
-  const auto column_of = [&](std::size_t i) {
-    const std::int64_t index = sample.indices[i];
-    return index / matrix * port.cols + index % port.cols;
-  };
-  const auto [row_squares, rows] = squared_runs(order, row_of, a, b, slope);
+  const auto row = [&](std::size_t i) { return row_of(sample.indices[i], port); };
+  const auto column = [&](std::size_t i) { return column_of(sample.indices[i], port); };
+  const auto [row_squares, rows] = squared_runs(order, row, a, b, slope);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t left, std::size_t right) { return column_of(left) < column_of(right); });
-  const auto [column_squares, columns] = squared_runs(order, column_of, a, b, slope);
+                   [&](std::size_t left, std::size_t right) { return column(left) < column(right); });
+  const auto [column_squares, columns] = squared_runs(order, column, a, b, slope);
   const std::int64_t fewest = std::min(rows, columns);
   const double cluster = static_cast<double>(order.size()) / static_cast<double>(std::max<std::int64_t>(1, fewest));
   return {row_squares, column_squares, fewest >= kFewestClusters ? cluster : 0};
+}
+
+double copies_of(const CompareInput& input) {
+  const op::Port& port = *input.port;
+  const bool rows = input.model->rows_agree;
+  const bool columns = input.model->columns_agree;
+  if (input.sample == nullptr || input.sample->all()) {
+    return static_cast<double>(std::max({rows ? port.rows : 1, columns ? port.cols : 1, std::int64_t{1}}));
+  }
+  const std::vector<std::int64_t>& indices = input.sample->indices;
+  const auto copies = [&](bool wanted, std::int64_t (*key_of)(std::int64_t, const op::Port&)) {
+    if (!wanted) {
+      return 1.0;
+    }
+    std::vector<std::int64_t> keys(indices.size());
+    std::transform(indices.begin(), indices.end(), keys.begin(), [&](std::int64_t i) { return key_of(i, port); });
+    return static_cast<double>(indices.size()) / static_cast<double>(distinct(std::move(keys)));
+  };
+  return std::max(copies(rows, column_of), copies(columns, row_of));
 }
 
 }  // namespace numcheck::metric

@@ -45,4 +45,8 @@ struct SampleClusters {
 [[nodiscard]] SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, const double* a,
                                             const double* b, double slope);
 
+/// Mean number of outputs that share one error: those of a column where the model's rows agree, those of a row where
+/// its columns do, the larger where both (then an error has a part of each); 1 where neither.
+[[nodiscard]] double copies_of(const CompareInput& input);
+
 }  // namespace numcheck::metric

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "metric/clusters.hpp"
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
 #include "metric/setup.hpp"
@@ -115,6 +116,7 @@ void add_gates(const PassResult& pass, Statistics& out) {
   out.slope = pass.slope;
   out.slope_se = pass.slope_error;
   out.slope_predicted_se = pass.slope_predicted;
+  out.signal = ratio(pass.slope_totals.b, static_cast<double>(out.finite));
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
 }
 
@@ -131,6 +133,7 @@ Statistics compare(const CompareInput& input) {
   out.order_dependent = pass.specials.order_dependent;
   out.poison = pass.specials.poison;
   out.expected_constant = is_constant(input.expected);
+  out.copies = copies_of(input);
   const ErrorSums& errors = pass.sums.arithmetic;
   out.arithmetic = norms_of(errors, out.finite);
   out.total = input.unrounded_is_expected ? out.arithmetic

@@ -77,6 +77,8 @@ struct Statistics {
   /// Standard error that V predicts if all errors of a row, or of a column, were the same: what a clustered one, known
   /// from few rows or columns only, must not fall below.
   double slope_predicted_se = 0;
+  double signal = 0;       ///< mean of y^2 / V
+  double copies = 1;       ///< outputs to one independent error, where the model says that rows or columns agree
   double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms
   double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
   double intercept = 0;    ///< mean of e, in units of rms(y)

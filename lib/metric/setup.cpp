@@ -27,6 +27,9 @@ ForeignTolerance foreign_tolerance(Dtype dtype) {
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
       return {0, 0, 1e-2, 1e-2};
+    case Dtype::uint8:
+    case Dtype::int32:
+      return {0, 0, 0, 0};
     case Dtype::fp64:
       return {1e-7, 1e-7, 5e-6, 1e-6};
     default:
@@ -66,8 +69,8 @@ void validate(const CompareInput& input) {
   check(input.port != nullptr && input.model != nullptr, "port and model are required");
   const Dtype dtype = input.port->dtype;
   check(dtype == Dtype::fp32 || dtype == Dtype::bf16 || dtype == Dtype::fp16 || dtype == Dtype::fp8_e4m3 ||
-            dtype == Dtype::fp8_e5m2,
-        "outputs are fp32, bf16, fp16, fp8_e4m3 or fp8_e5m2");
+            dtype == Dtype::fp8_e5m2 || core::is_integer(dtype),
+        "outputs are fp32, bf16, fp16, fp8_e4m3, fp8_e5m2, uint8 or int32");
   const std::uint64_t count = compared_elements(input);
   check(input.got.size() >= input.port->extent_bytes(), "the output buffer is shorter than the port");
   check(input.expected.size() == count, "expected values do not fit the output");

@@ -141,6 +141,8 @@ const Op& gemm() {
       .exact_plan = &gemm_exact_plan,
       .flops = &gemm_flops,
       .reduces_along_rows = &gemm_reduces_along_rows,
+      .multiplies_matrices = true,
+      .default_backend = "cublaslt",
   };
   return op;
 }

@@ -1,6 +1,7 @@
 #include "op/op.hpp"
 
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -23,6 +24,27 @@ std::optional<std::size_t> field_index(const Op& op, std::string_view name) {
     }
   }
   return std::nullopt;
+}
+
+ExactPlan small_integers(const Params&, const Mode&) {
+  constexpr std::int64_t kMost = 15;  // 4 significant bits: what E4M3 stores
+  return {.max_first = kMost, .max_second = kMost, .stride = 1, .max_addend = kMost};
+}
+
+ExactPlan no_exact_leg(std::string reason) {
+  return {.reason = std::move(reason)};
+}
+
+Port dense_port(std::string_view name, Role role, core::Dtype dtype, std::int64_t rows, std::int64_t cols,
+                std::string_view doc) {
+  Port port{.name = name, .role = role, .dtype = dtype, .rows = rows, .cols = cols, .doc = doc};
+  port.ld = cols;
+  port.batch_stride = rows * cols;
+  return port;
+}
+
+Port scalar_port(std::string_view name, Role role, std::string_view of, std::string_view doc) {
+  return {.name = name, .role = role, .dtype = core::Dtype::fp32, .of = of, .doc = doc};
 }
 
 const Port& port_named(std::span<const Port> ports, std::string_view name) {

@@ -20,7 +20,13 @@ enum class Role : std::uint8_t {
   input,  ///< generated, rounded once to the port's format
   scale,  ///< one FP32 number that the scaling recipe derives from other ports (scale_inv of an operand, ...)
   output,
-  amax,  ///< an output holding max|.| of another output before scaling; zeroed, not poisoned, before the run
+  amax,  ///< an output holding max|.| of another port, of an output before scaling; zeroed, not poisoned, before the run
+};
+
+/// Where an input's values come from.
+enum class Fill : std::uint8_t {
+  generated,  ///< drawn from the case's distribution
+  derived,    ///< made from the inputs that are not derived, and from draws of its own, by op::Reference::derive
 };
 
 /// One named tensor of an op: where each element lies in memory. Row-major; elements of a row are contiguous.
@@ -36,6 +42,7 @@ struct Port {
   std::int64_t batch_stride = 1;  ///< elements between matrices, >= rows * ld
   std::int64_t offset_bytes = 0;  ///< deliberate misalignment of the first element
   std::string_view of;            ///< roles scale and amax: the port that they describe
+  Fill fill = Fill::generated;    ///< role input
   std::string_view doc;
 
   /// Logical elements: batch * rows * cols.
@@ -68,16 +75,35 @@ struct Op {
   std::vector<Port> (*ports)(const Params&, const Mode&);
   /// Cross-field mistakes of a plan ("ld_a is smaller than a row"), as sentences; empty if the combination is legal.
   std::vector<std::string> (*check)(const Params&, const Mode&);
-  /// Integers for the exact leg in this mode.
-  ExactPlan (*exact_plan)(const Params&, const Mode&);
+  /// Integers for the exact leg in this mode; its reason says why there is none.
+  ExactPlan (*exact_plan)(const Params&, const Mode&) = nullptr;
   /// Floating-point operations of one run, for ordering, budgets and sampling.
-  double (*flops)(const Params&);
-  /// True if the reduction runs along the rows of this stored input (A with trans_a, B without trans_b).
-  bool (*reduces_along_rows)(const Params&, std::string_view port);
+  double (*flops)(const Params&) = nullptr;
+  /// True if the reduction runs along the rows of this stored input (A with trans_a, B without trans_b); null: never.
+  bool (*reduces_along_rows)(const Params&, std::string_view port) = nullptr;
+  /// True if the op multiplies matrices, so that its precision class (FP32, TF32, ...) is a question. Other ops compute
+  /// in FP32 whatever NVIDIA_TF32_OVERRIDE says.
+  bool multiplies_matrices = false;
+  /// Backend of a case that names none.
+  std::string_view default_backend = "auto";
 };
 
 /// Position of a field, by name; nothing if there is none.
 [[nodiscard]] std::optional<std::size_t> field_index(const Op& op, std::string_view name);
+
+/// exact_plan of ops without products: small integers, of which nothing is asked but that they are stored exactly.
+/// Ops whose every output is exact for them use it; others say with no_exact_leg() why they have no exact leg.
+[[nodiscard]] ExactPlan small_integers(const Params&, const Mode&);
+
+/// A plan that says why the op has no exact leg.
+[[nodiscard]] ExactPlan no_exact_leg(std::string reason);
+
+/// A dense matrix port: rows x cols in the format, without padding.
+[[nodiscard]] Port dense_port(std::string_view name, Role role, core::Dtype dtype, std::int64_t rows, std::int64_t cols,
+                              std::string_view doc);
+
+/// One FP32 number that describes port `of`: roles scale and amax.
+[[nodiscard]] Port scalar_port(std::string_view name, Role role, std::string_view of, std::string_view doc);
 
 /// The port of that name; throws InternalError if there is none.
 [[nodiscard]] const Port& port_named(std::span<const Port> ports, std::string_view name);

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/dtype.hpp"
+#include "op/op.hpp"
 #include "op/value.hpp"
 
 namespace numcheck::op {
@@ -22,9 +26,14 @@ struct Operand {
   std::int64_t rows = 1;
   std::int64_t cols = 1;
   double scale = 1;  ///< value = data * scale
+  /// Format that holds the values: only for ops that define a rounding point in the tensor's own format.
+  core::Dtype dtype = core::Dtype::fp32;
+
+  [[nodiscard]] std::size_t elements() const noexcept { return static_cast<std::size_t>(batch * rows * cols); }
 };
 
-/// Which outputs are referenced: all, or a sorted list of flat element indices of the main output.
+/// Which outputs are referenced: all, or a sorted list of flat element indices of the main output. Only references with
+/// yardsticks of their own are asked for a sample.
 struct Sample {
   std::vector<std::int64_t> indices;
   [[nodiscard]] bool all() const noexcept { return indices.empty(); }
@@ -34,12 +43,34 @@ struct ReferenceRequest {
   const Params* params = nullptr;
   std::vector<Operand> inputs;
   Sample sample;
+  bool values_only = false;  ///< yardsticks are not wanted: magnitude, second_moment and ideal may stay empty
 };
+
+/// The operand of that name, or null.
+[[nodiscard]] const Operand* find_operand(std::span<const Operand> operands, std::string_view name) noexcept;
+
+/// The operand of that name; throws core::InternalError if there is none.
+[[nodiscard]] const Operand& operand_named(std::span<const Operand> operands, std::string_view name);
 
 /// Values of one output port. With a sample, element i belongs to sample.indices[i]. Dense otherwise.
 struct OutputValues {
   std::string_view port;
   core::Buffer<double> value;
+  /// Of tracked references (Reference::yardsticks is null), per element, before the output is rounded or scaled:
+  /// magnitude = B, the deterministic bound of |error|; second_moment = V, the predicted square of the error. An
+  /// infinite B says that the element is not determined (an expert at the boundary of a tie). Empty for bit_exact
+  /// ports.
+  core::Buffer<float> magnitude;
+  core::Buffer<float> second_moment;
+  /// True if the op defines this output bit for bit: every correct device stores RN(value). (Moves, masks, codes.)
+  bool bit_exact = false;
+  /// True if the device chooses the values itself (random bits): only Reference::findings judge them.
+  bool unpredictable = false;
+  /// What exact real arithmetic would give, where the op as implemented rounds in between (a scale rounded to the
+  /// tensor's format); empty if that is `value`. Reported beside the verdict, never judged.
+  core::Buffer<double> ideal;
+  std::string ideal_note;  ///< "the scale 0.13 is rounded to bf16: 0.129883"
+  double reduction = 1;    ///< terms of the sum behind one element; see tolerance::ErrorModel::reduction
 };
 
 struct Values {
@@ -60,15 +91,54 @@ struct Yardsticks {
   std::vector<OutputYardsticks> outputs;
 };
 
-/// The two entry points of an op's reference. `values` is called once per distinct rounding of the inputs,
-/// `yardsticks` once per shape and distribution. Both run on core::parallel_for.
+/// What a derived input is made of.
+struct DeriveRequest {
+  const Params* params = nullptr;
+  std::span<const Operand> inputs;  ///< the generated inputs, then the derived ones before this one
+  const Port* port = nullptr;       ///< which one to derive
+};
+
+/// One output as a device delivered it, decoded and divided by its quantising scale.
+struct Delivered {
+  std::string_view port;
+  std::span<const double> value;
+  core::Dtype dtype = core::Dtype::fp32;  ///< format that it was stored in
+  double scale = 1;                       ///< its quantising scale: value = stored number / scale
+};
+
+/// A statistic that explains, or a gate of its own: a row-pooled scale error, a count per row.
+struct Finding {
+  std::string name;  ///< "row scale error"
+  std::string port;  ///< the output that it is about
+  double measured = 0;
+  double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
+  std::string text;                                        ///< what it means, one sentence; may be empty
+};
+
+struct FindingRequest {
+  const Params* params = nullptr;
+  std::span<const Operand> inputs;
+  const Values* expected = nullptr;
+  std::span<const Delivered> outputs;
+};
+
+/// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`
+/// once per shape and distribution. All run on core::parallel_for.
 struct Reference {
-  Values (*values)(const ReferenceRequest&);
-  Yardsticks (*yardsticks)(const ReferenceRequest&);
+  Values (*values)(const ReferenceRequest&) = nullptr;
+  /// Null for tracked references: there `values` gives value, bound and variance in one pass, on the rounded inputs.
+  Yardsticks (*yardsticks)(const ReferenceRequest&) = nullptr;
   std::string_view version;  ///< part of every cache key: change it when numbers change
   /// Checks the whole main output of a large exact-leg case (all elements, dense, unscaled) without a full reference;
   /// null if the op has no such check.
   bool (*exact_holds)(const ReferenceRequest&, std::span<const double> output) = nullptr;
+  /// Fills a derived input. On entry `values` holds draws from the port's distribution. Called for the unrounded inputs
+  /// and for every rounding; the result is rounded to the port's format like any input. Null: no derived inputs.
+  void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
+  /// Further statistics of a run; null: none.
+  std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+
+  [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }
 };
 
 }  // namespace numcheck::op

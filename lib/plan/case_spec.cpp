@@ -164,7 +164,7 @@ class CaseDecoder {
   void decode_backends() {
     const Node* node = get("backend");
     if (node == nullptr) {
-      spec_.backends.push_back("cublaslt");
+      spec_.backends.emplace_back(spec_.op == nullptr ? "" : spec_.op->default_backend);
       return;
     }
     for (const Node* element : elements_of(*node, "\"backend\"")) {

@@ -37,7 +37,7 @@ struct Plan {
 };
 
 /// Reads, merges, checks and expands a plan file; throws PlanError with every mistake at once. A case that names no
-/// backend has "cublaslt"; "auto" stays as it is and means what the device has.
+/// backend has Op::default_backend; "auto" stays as it is and means what the device has.
 [[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
 
 /// The same from text; `path` is used for messages and relative paths.

@@ -97,8 +97,11 @@ std::string sentence(const std::string& subject, const std::vector<const json*>&
     }
   }
   if (loud.empty()) {
-    return fmt::format("{}: no effect: {} {} the bits of {}", subject, fmt::join(quiet_states, " and "),
-                       quiet.size() == 1 ? "gives" : "give", rows.front()->at("base").get<std::string>());
+    quiet_states.insert(quiet_states.begin(), rows.front()->at("base").get<std::string>());
+    const std::string last = quiet_states.back();
+    quiet_states.pop_back();
+    return fmt::format("{}: no effect: bitwise identical under {} and {}", subject, fmt::join(quiet_states, ", "),
+                       last);
   }
   loud.insert(loud.end(), quiet.begin(), quiet.end());
   return fmt::format("{}: {}", subject, fmt::join(loud, "; "));

@@ -32,6 +32,9 @@ struct OutputResult {
   tolerance::Certificate certificate;
   std::string model_source;
   bool sampled = false;
+  std::vector<op::Finding> findings;        ///< the op's own statistics that gate nothing
+  std::optional<metric::ErrorNorms> ideal;  ///< against real arithmetic, where the op as implemented rounds in between
+  std::string ideal_note;                   ///< which rounding that is
   std::string warning;  ///< why a passing output is less precise than its mode promises; empty: it is not
 };
 

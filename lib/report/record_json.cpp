@@ -126,6 +126,18 @@ json worst_json(const std::vector<metric::Worst>& worst, const op::Port& port) {
   return list;
 }
 
+json findings_json(const std::vector<op::Finding>& findings) {
+  json list = json::array();
+  for (const op::Finding& finding : findings) {
+    list.push_back({{"name", finding.name}, {"measured", number(finding.measured)}, {"text", finding.text}});
+  }
+  return list;
+}
+
+json ideal_json(const OutputResult& output) {
+  return output.ideal.has_value() ? json{{"note", output.ideal_note}, {"error", norms_json(*output.ideal)}} : json();
+}
+
 json output_json(const OutputResult& output, const op::Port& port, bool plan_allclose) {
   const metric::Statistics& s = output.statistics;
   return {{"xxh128", output.digest.hex()},
@@ -136,7 +148,9 @@ json output_json(const OutputResult& output, const op::Port& port, bool plan_all
           {"model", output.model_source},
           {"metrics", metrics_json(s)},
           {"total_error", norms_json(s.total)},
+          {"ideal", ideal_json(output)},
           {"criteria", criteria_json(output.criteria)},
+          {"findings", findings_json(output.findings)},
           {"error_over_limit", number(tolerance::tightest(output.criteria))},
           {"certificate", certificate_json(output.certificate)},
           {"opinions", opinions_json(s, plan_allclose)},

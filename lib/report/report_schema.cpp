@@ -111,6 +111,13 @@ json output_definition() {
                              {"ulps", ref("number")},
                              {"over_bound", ref("number")}});
   const json opinion = object({{"mismatches", count("elements beyond the limit")}, {"max_excess", ref("number")}});
+  const json finding =
+      object({{"name", text("the op's own statistic")}, {"measured", ref("number")}, {"text", text("what it means")}});
+  const json ideal = {
+      {"description", "error against exact real arithmetic, where the op as implemented rounds in between; else null"},
+      {"anyOf",
+       json::array({{{"type", "null"}},
+                    object({{"note", text("which rounding that is")}, {"error", object(norms_properties())}})})}};
   return object({{"xxh128", {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}}},
                  {"dtype", text("storage format")},
                  {"shape", list_of(count("elements"))},
@@ -118,7 +125,9 @@ json output_definition() {
                  {"model", text("error model that the limits come from")},
                  {"metrics", ref("metrics")},
                  {"total_error", object(norms_properties())},
+                 {"ideal", ideal},
                  {"criteria", list_of(criterion)},
+                 {"findings", list_of(finding)},
                  {"error_over_limit", real("measured / limit of the tightest gate")},
                  {"certificate", object({{"vacuous_with", text_or_null("fake that would also have passed")},
                                          {"fakes", list_of(fake)}})},

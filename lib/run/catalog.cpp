@@ -10,4 +10,11 @@ const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
   return found == catalog.end() ? nullptr : &*found;
 }
 
+std::string resolve_backend(const CatalogRow& row, const std::string& backend, const machine::Device& device) {
+  if (backend != "auto") {
+    return backend;
+  }
+  return device.simulated || row.backends.empty() ? "sim" : std::string(row.backends.front());
+}
+
 }  // namespace numcheck::run

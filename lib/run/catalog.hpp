@@ -2,9 +2,11 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "machine/device.hpp"
 #include "op/op.hpp"
 #include "op/reference.hpp"
 #include "tolerance/error_model.hpp"
@@ -14,11 +16,15 @@ namespace numcheck::run {
 struct CatalogRow {
   const op::Op* op = nullptr;
   op::Reference reference;
-  tolerance::ErrorModelFn error_model = nullptr;
-  std::vector<std::string_view> backends;  ///< that have a binding for this op
+  tolerance::ErrorModelFn error_model = nullptr;  ///< tolerance::tracked_error_model for tracked references
+  std::vector<std::string_view> backends;         ///< that have a binding for this op; the first is what `auto` means
 };
 
 using Catalog = std::span<const CatalogRow>;
+
+/// The backend that computes the case: what `auto` means on that device, else the name itself.
+[[nodiscard]] std::string resolve_backend(const CatalogRow& row, const std::string& backend,
+                                          const machine::Device& device);
 
 [[nodiscard]] const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept;
 

@@ -18,6 +18,7 @@ struct Expectation {
   std::span<const double> value;
   std::span<const float> magnitude;
   std::span<const float> second_moment;
+  std::span<const double> ideal;
   std::array<double, 1> own_value{};
   std::array<float, 1> own_magnitude{};
   std::array<float, 1> own_second_moment{};
@@ -50,30 +51,39 @@ void expect_amax(Expectation& e) {
 }
 
 void expect(Expectation& e, const EvaluationContext& context, const op::Port& port) {
-  const std::string_view source = port.role == op::Role::amax ? port.of : port.name;
-  const auto& values = output_named(context.prepared->rounding->values.get()->outputs, source);
-  const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, source);
+  const op::OutputValues& values = expected_values(context, port);
   e.value = values.value.span();
-  e.magnitude = yardsticks.magnitude.span();
-  e.second_moment = yardsticks.second_moment.span();
-  if (port.role == op::Role::amax) {
+  if (context.group->row->reference.tracked()) {
+    e.magnitude = values.magnitude.span();
+    e.second_moment = values.second_moment.span();
+    e.ideal = port.role == op::Role::output ? values.ideal.span() : std::span<const double>();
+  } else {
+    const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, values.port);
+    e.magnitude = yardsticks.magnitude.span();
+    e.second_moment = yardsticks.second_moment.span();
+  }
+  if (port.role == op::Role::amax && values.port != port.name) {
     expect_amax(e);
   }
+}
+
+/// Errors against other values than the verdict's: only the norms of a comparison without yardsticks.
+metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const double> values, const op::Sample* sample) {
+  const std::vector<float> ones(values.size(), 1.0F);
+  input.expected = values;
+  input.unrounded = {};
+  input.magnitude = ones;
+  input.second_moment = ones;
+  input.sample = sample;
+  input.have_allclose = false;
+  return metric::compare(input).arithmetic;
 }
 
 /// Total error where no full reference on the unrounded inputs exists: on a sample of its own.
 metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
                                    std::string_view port) {
   const auto& values = output_named(context.group->total.get()->outputs, port);
-  const std::vector<float> ones(values.value.size(), 1.0F);
-  metric::CompareInput sampled = input;
-  sampled.expected = values.value.span();
-  sampled.unrounded = {};
-  sampled.magnitude = ones;
-  sampled.second_moment = ones;
-  sampled.sample = &context.group->total_sample;
-  sampled.have_allclose = false;
-  return metric::compare(sampled).arithmetic;
+  return norms_against(input, values.value.span(), &context.group->total_sample);
 }
 
 std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context, const op::Port& port,
@@ -104,16 +114,27 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   }
   auto entry = std::make_shared<ComparisonCache::Entry>();
   entry->statistics = metric::compare(input);
+  if (!expectation.ideal.empty()) {
+    entry->ideal = norms_against(input, expectation.ideal, &whole);
+  }
   if (main && !identity && !whole_total) {
     entry->statistics.total = total_on_sample(context, input, port.name);
   }
-  if (main) {
+  if (expected_values(context, port).unpredictable) {
+    entry->statistics.expected_constant = false;
+  } else if (main) {
     entry->certificate = tolerance::certify(input);
   }
   return entry;
 }
 
 }  // namespace
+
+const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port) {
+  const std::vector<op::OutputValues>& outputs = context.prepared->rounding->values.get()->outputs;
+  const bool own = std::ranges::find(outputs, port.name, &op::OutputValues::port) != outputs.end();
+  return output_named(outputs, port.role == op::Role::amax && !own ? port.of : port.name);
+}
 
 std::shared_ptr<const ComparisonCache::Entry> ComparisonCache::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);

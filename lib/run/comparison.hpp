@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,6 +24,7 @@ class ComparisonCache {
   struct Entry {
     metric::Statistics statistics;
     tolerance::Certificate certificate;
+    std::optional<metric::ErrorNorms> ideal;  ///< against op::OutputValues::ideal
   };
   [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
   void store(const std::string& key, std::shared_ptr<const Entry> entry);
@@ -47,6 +49,10 @@ struct EvaluationContext {
                                                                            std::span<const std::byte> bytes,
                                                                            const core::Digest& digest,
                                                                            const tolerance::ErrorModel& model);
+
+/// What the reference says of a port: its own values, or, if it gives none for an amax port, those of the output whose
+/// maximum the port holds.
+[[nodiscard]] const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port);
 
 /// The exact leg of a case whose reference is only a sample: a linear check that covers every element.
 [[nodiscard]] tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,

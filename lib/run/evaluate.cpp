@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "data/inputs.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "tolerance/output_reduction.hpp"
@@ -33,6 +34,9 @@ std::string override_of(const plan::Case& c) {
 /// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table.
 PrecisionClass expected_of(const EvaluationContext& context) {
   const plan::Case& c = *context.prepared->c;
+  if (!c.op->multiplies_matrices) {
+    return PrecisionClass::native;
+  }
   const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
   return context.backend == "cuda" && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
 }
@@ -56,6 +60,7 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   request.expected = expected;
   request.sm = context.device->sm;
   request.backend = context.backend;
+  request.output = port.dtype;
   request.exact_leg = c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
@@ -71,7 +76,17 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
     request.second_max = largest(1);
     request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port));
   }
-  return context.group->row->error_model(request, port.name);
+  tolerance::ErrorModel model = context.group->row->error_model(request, port.name);
+  if (context.group->row->reference.tracked()) {
+    const op::OutputValues& values = expected_values(context, port);
+    model.reduction = values.reduction;
+    if (values.bit_exact && !model.exact) {
+      model.exact = true;
+      model.exact_because = "the op defines this output bit for bit";
+      model.source = fmt::format("{}: {}", port.name, model.exact_because);
+    }
+  }
+  return model;
 }
 
 const core::Digest* digest_named(const RunReport& run, std::string_view port) {
@@ -144,6 +159,10 @@ report::OutputResult evaluate_port(const EvaluationContext& context, const RunRe
   const auto entry = compare_output(context, port, bytes, output.digest, model);
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
+  output.ideal = entry->ideal;
+  if (entry->ideal.has_value()) {
+    output.ideal_note = expected_values(context, port).ideal_note;
+  }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
     output.criteria.push_back(check_whole_output(context, port, bytes));
@@ -152,6 +171,44 @@ report::OutputResult evaluate_port(const EvaluationContext& context, const RunRe
     judge_declared_reduction(context, run, port, bytes, facts, model, output);
   }
   return output;
+}
+
+/// What the op's own statistics say; those with a limit are gates of their output.
+void add_findings(const EvaluationContext& context, report::RunResult& result) {
+  const op::Reference& reference = context.group->row->reference;
+  if (reference.findings == nullptr) {
+    return;
+  }
+  const PreparedCase& prepared = *context.prepared;
+  std::vector<core::Buffer<double>> decoded;
+  std::vector<op::Delivered> delivered;
+  for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+    const op::Port& port = prepared.ports[i];
+    if (port.role != op::Role::output) {
+      continue;
+    }
+    core::Buffer<double>& values = decoded.emplace_back(data::load_port(port, prepared.host[i].bytes));
+    const auto scale = prepared.scale.find(port.name);
+    if (scale != prepared.scale.end() && scale->second != 1.0F) {
+      std::ranges::for_each(values.span(), [&](double& value) { value /= static_cast<double>(scale->second); });
+    }
+    const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
+    delivered.push_back({port.name, values.span(), port.dtype, factor});
+  }
+  const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
+  for (op::Finding& finding :
+       reference.findings({&context.group->params, prepared.rounding->operands, expected.get(), delivered})) {
+    const auto output = std::ranges::find(result.outputs, finding.port, &report::OutputResult::port);
+    if (output == result.outputs.end()) {
+      throw core::InternalError("a finding is about no output: " + finding.port);
+    }
+    if (std::isfinite(finding.limit)) {
+      output->criteria.push_back(
+          {finding.name, finding.measured, finding.limit, finding.measured <= finding.limit, finding.text});
+    } else {
+      output->findings.push_back(std::move(finding));
+    }
+  }
 }
 
 void settle(report::RunResult& result) {
@@ -167,7 +224,9 @@ void settle(report::RunResult& result) {
   }
   for (const report::OutputResult& output : result.outputs) {
     constexpr std::uint64_t kFewest = 2;  // a single number is constant by itself
-    const bool constant = output.statistics.expected_constant && output.statistics.elements >= kFewest;
+    // The first output alone: statistics beside it (a map of experts that are all chosen) may well be constant.
+    const bool main = &output == &result.outputs.front();
+    const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kFewest;
     if (result.status == report::Status::pass && constant) {
       result.status = report::Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
@@ -216,6 +275,7 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
       result.outputs.push_back(evaluate_port(context, run, port, prepared.host[i].bytes, facts));
     }
   }
+  add_findings(context, result);
   settle(result);
   comparison_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

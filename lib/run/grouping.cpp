@@ -110,7 +110,9 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
       bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kYardsticks;
     }
     if (roundings.insert(rounding_text(ports)).second) {
-      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kDouble;
+      // Ops without products have yardsticks and perhaps ideal values of their own for every rounding.
+      const std::uint64_t output = kDouble + (c.op->multiplies_matrices ? 0 : kYardsticks + kDouble);
+      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * output;
     }
   }
   return bytes;

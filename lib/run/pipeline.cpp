@@ -185,18 +185,12 @@ class Pipeline {
     pool_.submit(std::move(task));
   }
 
-  static std::string resolve_backend(const std::string& backend, const machine::Device& device) {
-    if (backend != "auto") {
-      return backend;
-    }
-    return device.simulated ? "sim" : "cublaslt";
-  }
-
   void on_run(Flight& flight, const RunReport& run) {
     try {
       const machine::Device& device = greeting_->hello().device;
       const EvaluationContext context{flight.group.get(), &flight.prepared, &device,
-                                      resolve_backend(flight.result.c->backend, device), flight.cache.get()};
+                                      resolve_backend(*flight.group->row, flight.result.c->backend, device),
+                                      flight.cache.get()};
       flight.result.runs.push_back(evaluate_run(context, run, flight.result.times.comparison_s));
     } catch (const std::exception& failure) {
       report::RunResult broken;

@@ -35,11 +35,18 @@ struct ErrorModel {
   double slope_low = 0;       ///< most negative slope of e on y that an admissible schedule gives (<= 0)
   double slope_coherent = 0;  ///< as slope_low, per unit of the weighted mean of |y| / A
   double slope_slack = 0;     ///< slope of either sign that rounded factors and constant operands give
-  double kappa = 3;           ///< limit of the rms of e / sqrt(V)
-  bool exact = false;         ///< exact leg: the output must equal RN(y) bit for bit
+  /// Slope of either sign, per unit of sqrt(sum w A^2 / sum w y^2): errors that belong to a part of y which other parts
+  /// cancel are no smaller where y is.
+  double slope_magnitude = 0;
+  double cancelled = 0;  ///< what A must be multiplied by to be the mean of a sum that other terms of y may cancel
+  double kappa = 3;      ///< limit of the rms of e / sqrt(V)
+  bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
+  std::string exact_because = "every partial sum is exact, so any order gives these bits";
   double output_scale = 1;
   core::Dtype output = core::Dtype::fp32;
-  double reduction = 1;  ///< terms of one output's sum; the certificate's missing tail is a part of them
+  double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
+  bool rows_agree = false;     ///< the errors of one column are mostly one error, see Statistics::copies
+  bool columns_agree = false;  ///< those of one row are
   /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
@@ -51,10 +58,15 @@ struct ErrorModel {
 
 /// How the elements of an operand relate to each other: rounding errors of operands that repeat add up instead of
 /// cancelling.
-enum class Pattern {
+enum class Order {
   random,
   constant,    ///< every element is +-max
   structured,  ///< anything else with an order along the reduction: partial sums may be far larger than the sum
+};
+
+struct Pattern {
+  Order order = Order::random;
+  double coherence = 0;  ///< |mean| / mean of |x|: 1 where all elements share a sign, 0 where the signs cancel
 };
 
 /// Pattern of a distribution.
@@ -65,16 +77,17 @@ struct ModelRequest {
   const op::Params* params = nullptr;
   const op::Mode* mode = nullptr;
   PrecisionClass expected = PrecisionClass::native;
-  int sm = 90;          ///< 10 * major + minor of the device that ran
-  std::string backend;  ///< "cuda" means the own sequential FP32 kernel
+  int sm = 90;                             ///< 10 * major + minor of the device that ran
+  std::string backend;                     ///< "cuda" means the own sequential FP32 kernel
+  core::Dtype output = core::Dtype::fp32;  ///< format of the port that is asked about
   bool exact_leg = false;
   double output_scale = 1;
   double first_scale = 1;  ///< scale_inv of the operands
   double second_scale = 1;
   double first_max = 0;  ///< largest finite |code| of the operands
   double second_max = 0;
-  Pattern first_pattern = Pattern::random;
-  Pattern second_pattern = Pattern::random;
+  Pattern first_pattern;
+  Pattern second_pattern;
 };
 
 /// Function of an op that makes its model of one output port.

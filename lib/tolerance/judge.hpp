@@ -32,6 +32,9 @@ struct RunFacts {
 [[nodiscard]] std::vector<Criterion> judge(const metric::Statistics& statistics, const ErrorModel& model,
                                            const RunFacts& facts, const plan::ToleranceSpec& extra);
 
+/// True if there are enough outputs, and enough independent errors among them, for G2 to judge an rms.
+[[nodiscard]] bool has_rms(const metric::Statistics& statistics);
+
 /// Largest measured/limit over the criteria: the number that summarises a case.
 [[nodiscard]] double tightest(const std::vector<Criterion>& criteria);
 

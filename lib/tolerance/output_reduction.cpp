@@ -16,6 +16,7 @@ ErrorModel with_output_reduction(ErrorModel model, int slices) {
   model.bound_absolute += (count + 1) * format.min_subnormal / 2;
   model.var_second += variance * (1 + count / 6);
   model.var_value += variance * (1 + count / 3);
+  model.var_magnitude += model.cancelled * model.cancelled * variance * (1 + count / 3);
   model.source += ", " + std::to_string(slices) + " slices added in " + std::string(format.name);
   return model;
 }

@@ -12,7 +12,8 @@ namespace numcheck::tolerance {
 ///   B + u (slices + 1) A,    V + 0.18 u^2 [ (S2 + y^2) + slices (S2/6 + y^2/3) ]
 ///
 /// the first bracket being the slices' own rounding, the second sum_t s_t^2 of slices that are like random ones (the
-/// bridge formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest.
+/// bridge formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest. Where
+/// other terms of y may cancel the sum, y^2 is y^2 + (cancelled A)^2.
 [[nodiscard]] ErrorModel with_output_reduction(ErrorModel model, int slices);
 
 }  // namespace numcheck::tolerance

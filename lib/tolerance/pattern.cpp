@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numbers>
 #include <string_view>
 #include <variant>
 
@@ -9,9 +10,21 @@ namespace numcheck::tolerance {
 namespace {
 
 /// Values in an interval that is short against its distance from zero round alike in every binade of the format.
-bool is_narrow(double center, double half_width) {
+Order order_around(double center, double half_width) {
   constexpr double kFewest = 0x1p-8;
-  return std::abs(center) * kFewest > half_width;
+  return std::abs(center) * kFewest > half_width ? Order::structured : Order::random;
+}
+
+/// |low + high| / 2 over the mean of |x|, which for limits of different signs is (low^2 + high^2) / (2 (high - low)).
+double uniform_coherence(double low, double high) {
+  return low * high >= 0 ? 1 : std::abs(high * high - low * low) / (high * high + low * low);
+}
+
+/// |mean| over the mean of a folded normal variable, sigma sqrt(2 / pi) exp(-x^2) + mean erf(x), x = mean / (sigma
+/// sqrt 2).
+double normal_coherence(double mean, double sigma) {
+  const double x = std::abs(mean) / (sigma * std::numbers::sqrt2);
+  return x == 0 ? 0 : 1 / (std::exp(-x * x) * std::numbers::inv_sqrtpi / x + std::erf(x));
 }
 
 }  // namespace
@@ -19,24 +32,30 @@ bool is_narrow(double center, double half_width) {
 Pattern pattern_of(const data::Distribution& distribution) {
   const std::string_view name = distribution.name;
   if (name == "constant") {
-    return Pattern::constant;
+    return {Order::constant, 1};
   }
   if (name == "structured") {
-    return Pattern::structured;
+    return {Order::structured, 0};
+  }
+  if (name == "rows") {
+    return {Order::structured, 1};  // two rows in three have means far from zero
+  }
+  if (name == "positive") {
+    return {Order::random, 1};
   }
   if (name == "uniform") {
     const auto p = op::from_params<data::UniformParams>(distribution.params);
-    return is_narrow((p.low + p.high) / 2, std::abs(p.high - p.low) / 2) ? Pattern::structured : Pattern::random;
+    return {order_around((p.low + p.high) / 2, std::abs(p.high - p.low) / 2), uniform_coherence(p.low, p.high)};
   }
   if (name == "large_mean") {
     const auto p = op::from_params<data::LargeMeanParams>(distribution.params);
-    return is_narrow(p.mean, p.sigma) ? Pattern::structured : Pattern::random;
+    return {order_around(p.mean, p.sigma), normal_coherence(p.mean, p.sigma)};
   }
   if (name == "log_uniform") {
     const auto p = op::from_params<data::LogUniformParams>(distribution.params);
-    return std::abs(p.high - p.low) < 0x1p-8 ? Pattern::structured : Pattern::random;
+    return {std::abs(p.high - p.low) < 0x1p-8 ? Order::structured : Order::random, p.with_sign ? 0.0 : 1.0};
   }
-  return Pattern::random;
+  return {};
 }
 
 }  // namespace numcheck::tolerance

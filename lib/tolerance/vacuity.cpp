@@ -16,7 +16,7 @@
 namespace numcheck::tolerance {
 namespace {
 
-constexpr std::uint64_t kFewestForStatistics = 32;
+constexpr std::uint64_t kFewestForChance = 32;
 
 /// What the gates say of a fake.
 struct Opinion {
@@ -102,7 +102,7 @@ class Certifier {
   /// Fakes whose distance from the reference is a matter of chance in a single element.
   void add_random(std::string name, FakeValues values) {
     const Opinion opinion = judge_values(std::move(values));
-    if (opinion.failing.empty() && opinion.statistics.finite < kFewestForStatistics) {
+    if (opinion.failing.empty() && opinion.statistics.finite < kFewestForChance) {
       drop(std::move(name), "too few outputs to tell");
     } else {
       conclude(std::move(name), opinion, {});
@@ -127,18 +127,19 @@ class Certifier {
   void add_coarser() {
     constexpr std::array kCandidates = {core::Dtype::tf32, core::Dtype::bf16, core::Dtype::fp8_e4m3,
                                         core::Dtype::fp8_e5m2};
+    bool enough = true;
     for (const core::Dtype candidate : kCandidates) {
       const core::DtypeInfo& info = core::dtype_info(candidate);
       if (info.fraction_bits >= core::dtype_info(data_.port.dtype).fraction_bits) {
         continue;
       }
       const Opinion opinion = judge_values(fake_coarser(data_, info.fraction_bits));
-      if (opinion.statistics.finite >= kFewestForStatistics && opinion.statistics.z_rms > 2 * input_.model->kappa) {
+      enough = has_rms(opinion.statistics);
+      if (enough && opinion.statistics.z_rms > 2 * input_.model->kappa) {
         return conclude("coarser_format", opinion, fmt::format("{}: ", info.name));
       }
     }
-    drop("coarser_format",
-         data_.expected.size() < kFewestForStatistics ? "too few outputs to tell" : "no format is coarse enough");
+    drop("coarser_format", enough ? "no format is coarse enough" : "too few outputs to tell");
   }
 
   const metric::CompareInput& input_;

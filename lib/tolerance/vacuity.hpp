@@ -38,8 +38,8 @@ struct Certificate {
 ///
 /// Elements that are not finite in the reference are the same in every fake. Dropped are fakes that equal the rounded
 /// reference; all but zeros, sign_flipped and noise where they lie within its predicted error (rms of e / sqrt(V) at
-/// most 1); and, where fewer than 32 outputs allow no statistics, those of noise, tail and format that stay below the
-/// limit of a single element.
+/// most 1); those of noise and tail that stay below the limit of a single element where fewer than 32 outputs allow no
+/// statistics; and those of a format where G2 judges no rms (has_rms).
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance

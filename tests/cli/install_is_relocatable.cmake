@@ -1,14 +1,7 @@
 # cmake -DBUILD=dir -DREADELF=tool -DVERSION=x.y.z -DWORK=dir -P install_is_relocatable.cmake
 # Installs, moves the tree, and runs the binary from there: with its own libraries, and with its plans.
 
-function(run_or_fail)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE error RESULT_VARIABLE status)
-  if(NOT status EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\nended with ${status}\n${output}${error}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake")
 
 file(REMOVE_RECURSE "${WORK}")
 run_or_fail(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/installed")
@@ -19,7 +12,9 @@ run_or_fail("${program}" --version)
 if(NOT output MATCHES "${VERSION}")
   message(FATAL_ERROR "--version says: ${output}")
 endif()
-run_or_fail("${program}" validate "${WORK}/moved/share/te-numcheck/configs/plans/quick.json")
+# The path that the documentation uses is found in the installation where the working folder has no such file.
+file(MAKE_DIRECTORY "${WORK}/elsewhere")
+run_or_fail("${program}" validate configs/plans/quick.json WORKING_DIRECTORY "${WORK}/elsewhere")
 
 run_or_fail("${READELF}" -d "${program}")
 if(NOT output MATCHES "RUNPATH[^\n]*\\[\\$ORIGIN/\\.\\./lib:\\$ORIGIN/\\.\\./nvidia/cu13/lib:\\$ORIGIN/\\.\\./nvidia/cudnn/lib\\]")

@@ -74,6 +74,18 @@ class CliTest(unittest.TestCase):
     def report(self, path="out/report.json"):
         return json.loads((self.folder / path).read_text())
 
+    @staticmethod
+    def without_times(report):
+        """Takes out what differs between two runs of the same plan."""
+        for case in report["cases"]:
+            del case["time_s"]
+            for run in case["runs"]:
+                del run["device_s"]
+        for key in ("time_s", "started"):
+            del report[key]
+        del report["tool"]["argv"]
+        return report
+
     def expect_golden(self, name, text):
         path = GOLDEN / name
         if os.environ.get("TE_NUMCHECK_UPDATE_GOLDEN") == "1":

@@ -101,7 +101,7 @@ class Content(CliTest):
         sentences = "\n".join(effect["sentences"])
         self.assertIn("gemm fp32 (sim): override 1 turns FP32 into TF32: error ", sentences)
         self.assertIn("gemm tf32 (sim): override 0 turns TF32 into FP32: error ", sentences)
-        self.assertIn("gemm bf16 (sim): no effect: 0 and 1 give the bits of unset", sentences)
+        self.assertIn("gemm bf16 (sim): no effect: bitwise identical under unset, 0 and 1", sentences)
         for sentence in effect["sentences"]:
             self.assertIn(sentence, done.stdout)
 

@@ -90,17 +90,6 @@ class Workers(CliTest):
         report = self.run_and_hit(signal.SIGTERM)
         self.expect_only_the_large_case_lost(report, "crashed")
 
-    @staticmethod
-    def without_times(report):
-        for case in report["cases"]:
-            del case["time_s"]
-            for run in case["runs"]:
-                del run["device_s"]
-        for key in ("time_s", "started"):
-            del report[key]
-        del report["tool"]["argv"]
-        return report
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "data/distribution.hpp"
 #include "op/gemm.hpp"
@@ -132,6 +134,61 @@ plan::InputSpec draw_inputs(Dice& dice) {
   return inputs;
 }
 
+/// Any significand of FP32; often few bits, or one unit beside them.
+double draw_constant(Dice& dice) {
+  const std::int64_t bits = dice.between(1, 23);
+  const double significand =
+      1 + std::ldexp(static_cast<double>(dice.between(0, (std::int64_t{1} << bits) - 1)), -static_cast<int>(bits));
+  return std::ldexp(significand + (dice.one_in(3) ? 0x1p-23 : 0), static_cast<int>(dice.between(-3, 3)));
+}
+
+/// A distribution whose values share a sign, and their mean.
+std::pair<data::Distribution, double> draw_one_signed(Dice& dice) {
+  constexpr std::array kNames = {"constant", "large_mean", "positive", "uniform", "log_uniform"};
+  data::Distribution d = data::make_distribution(dice.of(kNames));
+  const double value = draw_constant(dice);
+  const double width = value * std::ldexp(1.0, -static_cast<int>(dice.between(1, 8)));
+  if (d.name == "constant") {
+    d.params.at(0) = value;
+    return {d, value};
+  }
+  if (d.name == "positive") {
+    return {d, 0.5};
+  }
+  if (d.name == "log_uniform") {
+    d.params = {0.0, 1.0, false};
+    return {d, 1 / std::log(2.0)};
+  }
+  d.params = d.name == "uniform" ? op::Params{value - width, value + width} : op::Params{value, width};
+  return {d, value};
+}
+
+/// Products that share a sign; C and bias, where the case has them, cancel little of their sum, most of it, or all.
+void draw_cancellation(Dice& dice, GemmParams& p, plan::InputSpec& inputs) {
+  const auto [a, mean_a] = draw_one_signed(dice);
+  const auto [b, mean_b] = draw_one_signed(dice);
+  inputs.common = data::make_distribution("normal");
+  inputs.ports = {{"a", a}, {"b", b}};
+  double rest = -p.alpha * static_cast<double>(p.k) * mean_a * mean_b;
+  const auto share = [&] { return static_cast<double>(dice.between(-8, 24)) / 16 + 0x1p-7; };
+  const auto part = [&](double value) {
+    data::Distribution d = data::make_distribution(dice.one_in(2) ? "constant" : "large_mean");
+    d.params.at(0) = value;
+    if (d.name == "large_mean") {
+      d.params.at(1) = std::abs(value) * std::ldexp(1.0, -static_cast<int>(dice.between(2, 8)));
+    }
+    return d;
+  };
+  if (p.beta != 0) {
+    const double value = rest * share();
+    inputs.ports["c"] = part(value / p.beta);
+    rest -= value;
+  }
+  if (p.bias) {
+    inputs.ports["bias"] = part(rest * share());
+  }
+}
+
 }  // namespace
 
 RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
@@ -150,11 +207,14 @@ RandomCase random_case(std::uint64_t seed, std::uint64_t index) {
   GemmParams p;
   draw_shape(dice, p);
   draw_options(dice, *c.mode, p);
-  c.params = op::to_params(p);
   c.backend = "sim";
   c.inputs = draw_inputs(dice);
   c.algorithms.kind = dice.one_in(3) ? plan::AlgorithmSpec::Kind::all : plan::AlgorithmSpec::Kind::heuristic;
   c.seed = dice.word() % 1'000'000'000;
+  if (!c.inputs.exact_leg() && dice.one_in(8)) {
+    draw_cancellation(dice, p, c.inputs);
+  }
+  c.params = op::to_params(p);
   plan::identify(c);
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "gemm_cases.hpp"
+#include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda_support/backend_set.hpp"
 #include "kernels/cuda_support/probe.hpp"
 
@@ -24,7 +25,10 @@ class GpuGemm : public ::testing::Test {
       GTEST_SKIP() << "no usable GPU: " << driver.sentence;
     }
     if (!device_) {
-      device_ = open_cuda_device(0, "");
+      static const Binding* const own_gemm = &cuda::gemm();
+      ExecutorOptions options;
+      options.bindings = Bindings(&own_gemm, 1);
+      device_ = open_cuda_device(0, options);
     }
   }
 
@@ -34,14 +38,6 @@ class GpuGemm : public ::testing::Test {
 
   static inline std::unique_ptr<CudaBackends> device_;
 };
-
-GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmParams params;
-  params.m = m;
-  params.n = n;
-  params.k = k;
-  return params;
-}
 
 /// Products of integers up to 5 along at most 48 steps are exact in every accumulator, FP16's included.
 const std::vector<GemmParams>& plain_shapes() {

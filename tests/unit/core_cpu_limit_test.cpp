@@ -4,32 +4,24 @@
 #include <sched.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "temporary_folder.hpp"
 
 namespace numcheck::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class CgroupTree : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / ("numcheck_cgroup_" + std::to_string(getpid()));
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void write(const std::string& folder, const std::string& file, const std::string& text) {
-    fs::create_directories(root_ / folder);
-    std::ofstream(root_ / folder / file) << text;
+  void write(const std::filesystem::path& folder, const std::string& file, const std::string& text) const {
+    (void)root_.write(folder / file, text);
   }
   [[nodiscard]] double quota(const std::string& cgroup_file) const {
-    return core::cgroup_cpu_quota(root_.string(), cgroup_file);
+    return core::cgroup_cpu_quota(root_.path().string(), cgroup_file);
   }
 
  private:
-  fs::path root_;
+  TemporaryFolder root_;
 };
 
 TEST_F(CgroupTree, NoLimitIsZero) {

@@ -51,14 +51,6 @@ void expect_class(const GemmParams& params, const Expectation& wanted, std::stri
   EXPECT_TRUE(report.deterministic && report.guards_intact && report.inputs_intact) << report.guard_detail;
 }
 
-GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmParams params;
-  params.m = m;
-  params.n = n;
-  params.k = k;
-  return params;
-}
-
 TEST(Classify, EveryRoundingAtEverySize) {
   for (const GemmParams& params :
        {shape(64, 32, 16), shape(1, 1, 1), shape(1, 70, 2), shape(3, 2, 5), shape(6, 1, 1)}) {

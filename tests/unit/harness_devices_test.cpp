@@ -1,12 +1,10 @@
 // Finding drivers, libraries and executors, on machines with and without a GPU.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "core/error.hpp"
@@ -17,25 +15,12 @@
 #include "kernels/executor.hpp"
 #include "kernels/harness.hpp"
 #include "kernels/sim/sim.hpp"
+#include "temporary_folder.hpp"
 
 namespace numcheck::kernels {
 namespace {
 
-namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / ("numcheck-lib-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using numcheck::test::TemporaryFolder;
 
 std::string failure_of(const std::function<void()>& action) {
   try {
@@ -119,7 +104,7 @@ TEST(Library, AFolderThatWasAskedForIsTheOnlyOneSearched) {
 
 TEST(Library, AFileThatDoesNotLoadIsExplained) {
   const TemporaryFolder folder;
-  std::ofstream(folder.path() / "libcublasLt.so.13") << "this is not a library";
+  (void)folder.write("libcublasLt.so.13", "this is not a library");
   const std::string text = failure_of([&] { SharedLibrary library(cublaslt_library(), folder.path().string()); });
   EXPECT_NE(text.find("libcublasLt.so.13: "), std::string::npos) << text;
 }
@@ -134,7 +119,7 @@ TEST(Library, TheVariableIsObeyed) {
 
 TEST(Library, PythonEnvironmentsAreSearched) {
   const TemporaryFolder folder;
-  fs::create_directories(folder.path() / "lib/python3.11/site-packages");
+  std::filesystem::create_directories(folder.path() / "lib/python3.11/site-packages");
   ASSERT_EQ(setenv("VIRTUAL_ENV", folder.path().c_str(), 1), 0);
   const auto folders = library_directories();
   unsetenv("VIRTUAL_ENV");

@@ -13,14 +13,6 @@ namespace {
 using op::GemmParams;
 using Kind = run::Outcome::Kind;
 
-GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmParams params;
-  params.m = m;
-  params.n = n;
-  params.k = k;
-  return params;
-}
-
 TEST(HarnessFailures, ARefusalIsUnsupportedWithItsSentence) {
   FakeBackend backend;
   backend.refusal = "no such product";

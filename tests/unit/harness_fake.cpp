@@ -159,6 +159,14 @@ TestCase::TestCase(const op::GemmParams& params, std::string_view mode) {
   }
 }
 
+op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
+  op::GemmParams params;
+  params.m = m;
+  params.n = n;
+  params.k = k;
+  return params;
+}
+
 const op::Port& TestCase::port(std::string_view name) const {
   return op::port_named(ports, name);
 }

@@ -60,6 +60,9 @@ class FakeBackend : public Backend {
   int launches = 0;
 };
 
+/// GEMM parameters with these sizes and defaults otherwise.
+[[nodiscard]] op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k);
+
 /// A gemm case with its host buffers; inputs are small integers that depend on the element.
 struct TestCase {
   TestCase(const op::GemmParams& params, std::string_view mode);

@@ -14,14 +14,6 @@ namespace {
 
 using op::GemmParams;
 
-GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmParams params;
-  params.m = m;
-  params.n = n;
-  params.k = k;
-  return params;
-}
-
 GemmParams padded(std::int64_t m, std::int64_t n, std::int64_t k) {
   GemmParams params = shape(m, n, k);
   params.pad_a = 3;

@@ -1,33 +1,23 @@
 // Memory limits of control groups, on made-up file trees.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "machine/memory.hpp"
+#include "temporary_folder.hpp"
 
 namespace numcheck::machine {
 namespace {
 
-namespace fs = std::filesystem;
-
 class CgroupTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "numcheck-cgroup-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) const { (void)root_.write(path, text); }
+  [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const { return cgroup_limit_bytes(root_.path()); }
 
-  void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-
-  fs::path root_;
+ private:
+  test::TemporaryFolder root_;
 };
 
 TEST_F(CgroupTest, version_2_takes_the_smallest_of_the_ancestors) {
@@ -36,7 +26,7 @@ TEST_F(CgroupTest, version_2_takes_the_smallest_of_the_ancestors) {
   write("sys/fs/cgroup/slurm/memory.max", "max\n");
   write("sys/fs/cgroup/slurm/job/memory.max", "8000000000\n");
   write("sys/fs/cgroup/slurm/job/step/memory.max", "9000000000\n");
-  EXPECT_EQ(cgroup_limit_bytes(root_), 8'000'000'000U);
+  EXPECT_EQ(limit_bytes(), 8'000'000'000U);
 }
 
 TEST_F(CgroupTest, version_1_in_a_container_sees_a_part_of_the_hierarchy) {
@@ -45,17 +35,17 @@ TEST_F(CgroupTest, version_1_in_a_container_sees_a_part_of_the_hierarchy) {
         "36 31 0:33 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n");
   write("proc/self/cgroup", "9:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "4294967296\n");
-  EXPECT_EQ(cgroup_limit_bytes(root_), 4'294'967'296U);
+  EXPECT_EQ(limit_bytes(), 4'294'967'296U);
 }
 
 TEST_F(CgroupTest, nothing_where_there_is_no_limit) {
-  EXPECT_EQ(cgroup_limit_bytes(root_), std::nullopt);
+  EXPECT_EQ(limit_bytes(), std::nullopt);
   write("proc/self/mountinfo", "garbage\n31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   write("proc/self/cgroup", "garbage\n0::/a/../../b\n");
   write("sys/fs/cgroup/memory.max", "max\n");
-  EXPECT_EQ(cgroup_limit_bytes(root_), std::nullopt);
+  EXPECT_EQ(limit_bytes(), std::nullopt);
   write("sys/fs/cgroup/memory.max", "12x\n");
-  EXPECT_EQ(cgroup_limit_bytes(root_), std::nullopt);
+  EXPECT_EQ(limit_bytes(), std::nullopt);
 }
 
 TEST(Memory, default_is_a_share_of_the_limit) {

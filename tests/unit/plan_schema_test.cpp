@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "catalog.hpp"
 #include "op/gemm.hpp"
 #include "plan_support.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 TEST(PlanSchema, PublishedCopyIsTheEmittedOne) {
-  const std::string emitted = plan_schema(testing::vocabulary()).dump(2) + "\n";
+  const std::string emitted = plan_schema(app::vocabulary()).dump(2) + "\n";
   if (const char* path = std::getenv("TE_NUMCHECK_WRITE_SCHEMA")) {
     std::ofstream(path) << emitted;
   }

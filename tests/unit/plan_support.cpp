@@ -4,8 +4,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "op/gemm.hpp"
@@ -60,28 +58,12 @@ std::vector<std::string> ids(const Plan& plan) {
   return all;
 }
 
-Folder::Folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "numcheck-plan-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error("no temporary folder: " + pattern);
-  }
-  root_ = pattern;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(root_, ignored);
-}
-
 std::string Folder::path(const std::string& name) const {
-  return (root_ / name).string();
+  return (root_.path() / name).string();
 }
 
 std::string Folder::write(const std::string& name, std::string_view text) const {
-  const std::filesystem::path file = root_ / name;
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-  return file.string();
+  return root_.write(name, text);
 }
 
 std::string Folder::diagnose_file(const std::string& name, const Limits& limits) const {
@@ -91,7 +73,7 @@ std::string Folder::diagnose_file(const std::string& name, const Limits& limits)
   } catch (const PlanError& error) {
     text = render_all(error.diagnostics());
   }
-  const std::string prefix = root_.string() + "/";
+  const std::string prefix = root_.path().string() + "/";
   for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
     text.erase(at, prefix.size());
   }

@@ -1,12 +1,12 @@
 // What the tests of lib/plan share: the vocabulary, loading from text, folders with files.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "temporary_folder.hpp"
 
 namespace numcheck::plan::testing {
 
@@ -27,11 +27,6 @@ namespace numcheck::plan::testing {
 /// A folder that is removed at the end of the test.
 class Folder {
  public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
   /// Writes a file (folders are made) and returns its path.
   std::string write(const std::string& name, std::string_view text) const;
   [[nodiscard]] std::string path(const std::string& name) const;
@@ -39,7 +34,7 @@ class Folder {
   [[nodiscard]] std::string diagnose_file(const std::string& name, const Limits& limits = {}) const;
 
  private:
-  std::filesystem::path root_;
+  test::TemporaryFolder root_;
 };
 
 /// Content of a file of the repository; fails the test if there is none.

@@ -20,15 +20,6 @@ namespace numcheck::run::fake {
 namespace {
 
 using Kind = Outcome::Kind;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The bad case costs itself only: the one before and the one after are done, by different processes.
 Done among_good_ones(const plan::Case& bad, WorkerOptions options = worker_options()) {
@@ -136,12 +127,7 @@ TEST(Failures, reading_the_outputs_does_not_count_as_time_of_the_worker) {
   WorkerPool pool(options);
   const plan::Case c = make_case("several", 4);
   const auto ports = c.op->ports(c.params, *c.mode);
-  Task task;
-  task.c = &c;
-  for (const op::Port& port : ports) {
-    task.blocks.push_back(pool.allocate(port.extent_bytes()));
-    task.ports.push_back({&port, task.blocks.back()->bytes()});
-  }
+  Task task = make_task(pool, c, ports);
   Outcome outcome;
   task.on_run = [](const RunReport&) { ::usleep(250'000); };
   task.on_end = [&](const Outcome& end) { outcome = end; };

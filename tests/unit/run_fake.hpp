@@ -2,6 +2,7 @@
 // parameter `act` says otherwise.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,9 @@ namespace numcheck::run::fake {
 
 /// Entry of the worker process: arguments after "exec --worker".
 int serve(const std::vector<std::string>& arguments);
+
+/// A task for `c` with a block of the pool for each of the case's ports, which are `ports`; both must outlive it.
+[[nodiscard]] Task make_task(WorkerPool& pool, const plan::Case& c, const std::vector<op::Port>& ports);
 
 /// What became of one task.
 struct Done {
@@ -53,6 +57,11 @@ class Collector {
 
 /// The value of a detail of a run, or "".
 [[nodiscard]] std::string detail(const RunReport& report, std::string_view name);
+
+using Clock = std::chrono::steady_clock;
+[[nodiscard]] double seconds_since(Clock::time_point start);
+
+[[nodiscard]] bool contains(std::string_view text, std::string_view part);
 
 /// True once no process (but perhaps a zombie) has that id; waits up to `seconds`.
 [[nodiscard]] bool is_gone(int pid, double seconds);

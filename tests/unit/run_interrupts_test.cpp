@@ -16,23 +16,13 @@ namespace numcheck::run::fake {
 namespace {
 
 using Kind = Outcome::Kind;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 TEST(Cancel, pending_tasks_end_and_running_ones_finish) {
   WorkerPool pool(worker_options());
   (void)pool.hello({});
   const plan::Case c = make_case("several", 4);
   const auto ports = c.op->ports(c.params, *c.mode);
-  Task task;
-  task.c = &c;
-  for (const op::Port& port : ports) {
-    task.blocks.push_back(pool.allocate(port.extent_bytes()));
-    task.ports.push_back({&port, task.blocks.back()->bytes()});
-  }
+  Task task = make_task(pool, c, ports);
   std::atomic<int> runs = 0;
   Outcome outcome;
   task.on_run = [&](const RunReport&) {
@@ -98,12 +88,7 @@ TEST(Cancel, destroying_the_pool_ends_everything) {
     WorkerPool pool(worker_options());
     (void)pool.hello({});
     for (int i = 0; i < 2; ++i) {
-      Task task;
-      task.c = &c;
-      for (const op::Port& port : ports) {
-        task.blocks.push_back(pool.allocate(port.extent_bytes()));
-        task.ports.push_back({&port, task.blocks.back()->bytes()});
-      }
+      Task task = make_task(pool, c, ports);
       task.on_end = [&](const Outcome& end) {
         EXPECT_EQ(end.reason, "interrupted");
         ++ends;

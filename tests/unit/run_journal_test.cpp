@@ -1,7 +1,6 @@
 // results.jsonl: what survives, and when a run may go on.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "run/journal.hpp"
+#include "temporary_folder.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -21,13 +21,6 @@ using nlohmann::json;
 
 class JournalTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "numcheck-journal-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string file() const { return folder_ + "/results.jsonl"; }
   std::string content() const {
     std::ostringstream text;
@@ -58,7 +51,8 @@ class JournalTest : public testing::Test {
     return "";
   }
 
-  std::string folder_;
+  const test::TemporaryFolder own_;
+  const std::string folder_ = own_.path().string();
 };
 
 core::Digest digest(std::uint64_t number) {

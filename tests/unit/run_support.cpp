@@ -33,16 +33,21 @@ WorkerOptions worker_options(std::vector<std::string> extra) {
   return options;
 }
 
+Task make_task(WorkerPool& pool, const plan::Case& c, const std::vector<op::Port>& ports) {
+  Task task;
+  task.c = &c;
+  for (const op::Port& port : ports) {
+    task.blocks.push_back(pool.allocate(port.extent_bytes()));
+    task.ports.push_back({&port, task.blocks.back()->bytes()});
+  }
+  return task;
+}
+
 Done& Collector::submit(plan::Case c) {
   Done& done = *tasks_.emplace_back(std::make_unique<Done>());
   done.c = std::move(c);
   done.ports = done.c.op->ports(done.c.params, *done.c.mode);
-  Task task;
-  task.c = &done.c;
-  for (const op::Port& port : done.ports) {
-    task.blocks.push_back(pool_.allocate(port.extent_bytes()));
-    task.ports.push_back({&port, task.blocks.back()->bytes()});
-  }
+  Task task = make_task(pool_, done.c, done.ports);
   const std::span<std::byte> x = task.ports[0].bytes;
   for (std::size_t i = 0; i < x.size() / sizeof(float); ++i) {
     const auto value = static_cast<float>(i + 1);
@@ -80,6 +85,14 @@ std::string detail(const RunReport& report, std::string_view name) {
     }
   }
   return "";
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
 }
 
 bool is_gone(int pid, double seconds) {

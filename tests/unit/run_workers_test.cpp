@@ -17,10 +17,6 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 TEST(Workers, run_a_case_in_another_process) {
   const Done done = run_alone(worker_options(), make_case("add", 5));
   EXPECT_EQ(done.outcome.kind, Kind::done) << done.outcome.reason;
@@ -176,11 +172,9 @@ TEST(Workers, refuse_ports_outside_the_pool) {
   const plan::Case c = make_case("add", 4);
   const auto ports = c.op->ports(c.params, *c.mode);
   std::vector<float> own(4);
-  Task task;
-  task.c = &c;
-  for (const op::Port& port : ports) {
-    task.blocks.push_back(pool.allocate(port.extent_bytes()));
-    task.ports.push_back({&port, std::as_writable_bytes(std::span(own))});
+  Task task = make_task(pool, c, ports);
+  for (HostPort& port : task.ports) {
+    port.bytes = std::as_writable_bytes(std::span(own));
   }
   EXPECT_THROW(pool.submit(task), core::InternalError);
   task.blocks.clear();
@@ -193,12 +187,7 @@ TEST(Workers, exceptions_of_callbacks_do_not_end_the_program) {
   const auto ports = c.op->ports(c.params, *c.mode);
   Outcome outcome;
   const auto submit = [&](RunSink on_run, std::function<void(const Outcome&)> on_end) {
-    Task task;
-    task.c = &c;
-    for (const op::Port& port : ports) {
-      task.blocks.push_back(pool.allocate(port.extent_bytes()));
-      task.ports.push_back({&port, task.blocks.back()->bytes()});
-    }
+    Task task = make_task(pool, c, ports);
     task.on_run = std::move(on_run);
     task.on_end = std::move(on_end);
     pool.submit(std::move(task));
@@ -233,7 +222,7 @@ TEST(Workers, run_a_thousand_tiny_tasks_quickly) {
   WorkerPool pool(worker_options());
   Collector collector(pool);
   (void)pool.hello({});
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   std::vector<const Done*> all;
   for (int i = 0; i < 1000; ++i) {
     all.push_back(&collector.submit(make_case("add", 8)));

@@ -179,19 +179,19 @@ TEST(GemmModel, SubnormalOperandsWidenTheBound) {
 TEST(GemmModel, RepeatedOperandsLeaveOnlyTheBound) {
   Setting s{.mode = "fp32", .p = with_k(4096), .expected = PrecisionClass::fp32};
   EXPECT_EQ(model_of(s).var_magnitude, 0);
-  s.more.first_pattern = Pattern::structured;
+  s.more.first_pattern.order = Order::structured;
   ErrorModel m = model_of(s);
   EXPECT_DOUBLE_EQ(std::sqrt(m.var_magnitude) * m.kappa, m.bound_magnitude);
   EXPECT_TRUE(std::isinf(m.slope_slack));
-  s.more.first_pattern = Pattern::constant;
+  s.more.first_pattern.order = Order::constant;
   EXPECT_EQ(model_of(s).var_magnitude, 0) << "a constant times random numbers is random";
-  s.more.second_pattern = Pattern::constant;
+  s.more.second_pattern.order = Order::constant;
   EXPECT_GT(model_of(s).var_magnitude, 0);
 }
 
 TEST(GemmModel, ConstantOperandsShareOneRoundingError) {
   Setting s{.mode = "tf32", .p = with_k(64), .expected = PrecisionClass::tf32_rne};
-  s.more.first_pattern = Pattern::constant;
+  s.more.first_pattern.order = Order::constant;
   s.more.first_max = 1;
   EXPECT_EQ(model_of(s).slope_slack, 0) << "1 is a TF32 number";
   s.more.first_max = static_cast<float>(0.1);
@@ -228,18 +228,35 @@ TEST(GemmModel, NoProductsNoError) {
 }
 
 TEST(Pattern, OfDistributions) {
-  EXPECT_EQ(pattern_of(data::make_distribution("normal")), Pattern::random);
-  EXPECT_EQ(pattern_of(data::make_distribution("outliers")), Pattern::random);
-  EXPECT_EQ(pattern_of(data::make_distribution("constant")), Pattern::constant);
-  EXPECT_EQ(pattern_of(data::make_distribution("structured")), Pattern::structured);
+  const auto expect = [](const data::Distribution& d, Order order, double coherence) {
+    const Pattern pattern = pattern_of(d);
+    EXPECT_EQ(pattern.order, order) << d.name;
+    EXPECT_NEAR(pattern.coherence, coherence, 1e-9) << d.name;
+  };
+  for (const std::string_view name : {"normal", "outliers", "ties", "specials", "exact", "uniform", "log_uniform"}) {
+    expect(data::make_distribution(name), Order::random, 0);
+  }
+  expect(data::make_distribution("positive"), Order::random, 1);
+  expect(data::make_distribution("constant"), Order::constant, 1);
+  expect(data::make_distribution("structured"), Order::structured, 0);
   data::Distribution d = data::make_distribution("large_mean");
-  EXPECT_EQ(pattern_of(d), Pattern::random);
+  expect(d, Order::random, 1);
   d.params.at(1) = 0.01;
-  EXPECT_EQ(pattern_of(d), Pattern::structured) << "all elements nearly equal";
+  expect(d, Order::structured, 1);  // all elements nearly equal
+  d.params = {1.0, 1.0};
+  expect(d, Order::random, 1 / (0.6826894921370859 + 2 * 0.24197072451914337));  // erf(x), density at one sigma
+  d.params = {0.0, 1.0};
+  expect(d, Order::random, 0);
   d = data::make_distribution("uniform");
-  EXPECT_EQ(pattern_of(d), Pattern::random);
   d.params = {5.0, 5.0};
-  EXPECT_EQ(pattern_of(d), Pattern::structured);
+  expect(d, Order::structured, 1);
+  d.params = {-1.0, 3.0};
+  expect(d, Order::random, 0.8);  // mean 1, mean magnitude (1 / 2 + 9 / 2) / 4
+  d.params = {-3.0, 0.0};
+  expect(d, Order::random, 1);
+  d = data::make_distribution("log_uniform");
+  d.params.at(2) = false;
+  expect(d, Order::random, 1);
 }
 
 TEST(Accumulation, EnvelopeIsTheLargerOfBoth) {

@@ -19,7 +19,6 @@ TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
     EXPECT_FALSE(row.op->formula.empty()) << row.op->name;
     EXPECT_FALSE(row.op->source.empty()) << row.op->name;
     EXPECT_NE(row.reference.values, nullptr) << row.op->name;
-    EXPECT_NE(row.reference.yardsticks, nullptr) << row.op->name;
     EXPECT_FALSE(row.reference.version.empty()) << row.op->name;
     EXPECT_NE(row.error_model, nullptr) << row.op->name;
     EXPECT_TRUE(std::ranges::find(row.backends, "sim") != row.backends.end()) << "CI has no other device";
@@ -33,7 +32,7 @@ TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
   for (const run::CatalogRow& row : catalog()) {
     op::Params params;
     for (const op::Field& field : row.op->fields()) {
-      params.push_back(field.required ? op::Value(std::int64_t{4}) : field.fallback);
+      params.push_back(field.required ? op::Value(std::int64_t{16}) : field.fallback);
     }
     for (const std::string_view name : row.op->modes) {
       const op::Mode* mode = op::find_mode(name);
@@ -69,18 +68,63 @@ TEST(Catalog, TheBackendTableNamesEveryBackendThatPlansMayName) {
   }
 }
 
-TEST(Catalog, QuickPlanHasEveryModeOfEveryOpOnBothLegs) {
+TEST(Catalog, QuickPlanHasEveryOpAndEveryModeOfProductsOnBothLegs) {
   const plan::Plan plan = plan::load_plan(TE_NUMCHECK_SOURCE_DIR "/configs/plans/quick.json", vocabulary(), {});
   std::set<std::string> covered;
   for (const plan::Case& c : plan.cases) {
+    covered.insert(std::string(c.op->name));
     covered.insert(std::string(c.op->name) + " " + std::string(c.mode->name) +
                    (c.inputs.exact_leg() ? " exact" : " random"));
   }
   for (const run::CatalogRow& row : catalog()) {
+    EXPECT_TRUE(covered.contains(std::string(row.op->name))) << row.op->name;
+    if (!row.op->multiplies_matrices) {
+      continue;  // they compute in FP32 whatever the mode stores
+    }
     for (const std::string_view mode : row.op->modes) {
       for (const char* leg : {" exact", " random"}) {
         const std::string wanted = std::string(row.op->name) + " " + std::string(mode) + leg;
         EXPECT_TRUE(covered.contains(wanted)) << wanted;
+      }
+    }
+  }
+}
+
+/// Ports that the op promises, with as many elements, and no others.
+TEST(Catalog, EveryReferenceGivesTheOutputsOfItsOp) {
+  for (const run::CatalogRow& row : catalog()) {
+    op::Params params;
+    for (const op::Field& field : row.op->fields()) {
+      params.push_back(field.required ? op::Value(std::int64_t{16}) : field.fallback);
+    }
+    const op::Mode& mode = *op::find_mode(row.op->modes.front());
+    const std::vector<op::Port> ports = row.op->ports(params, mode);
+    std::vector<std::vector<double>> data;
+    op::ReferenceRequest request{&params, {}, {}};
+    for (const op::Fill fill : {op::Fill::generated, op::Fill::derived}) {
+      for (const op::Port& port : ports) {
+        if (port.role != op::Role::input || port.fill != fill) {
+          continue;
+        }
+        std::vector<double>& values = data.emplace_back(static_cast<std::size_t>(port.elements()));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = static_cast<double>(i % 7) - 3.25;
+        }
+        if (fill == op::Fill::derived) {
+          ASSERT_NE(row.reference.derive, nullptr) << row.op->name;
+          row.reference.derive({&params, request.inputs, &port}, values);
+        }
+        request.inputs.push_back({port.name, values.data(), port.batch, port.rows, port.cols, 1.0, port.dtype});
+      }
+    }
+    const op::Values values = row.reference.values(request);
+    for (const op::Port& port : ports) {
+      if (port.role == op::Role::output) {
+        const auto found = std::ranges::find(values.outputs, port.name, &op::OutputValues::port);
+        ASSERT_NE(found, values.outputs.end()) << row.op->name << " " << port.name;
+        EXPECT_EQ(found->value.size(), static_cast<std::size_t>(port.elements())) << row.op->name << " " << port.name;
+        const bool has_model = !row.reference.tracked() || found->bit_exact || !found->magnitude.empty();
+        EXPECT_TRUE(has_model) << row.op->name << " " << port.name;
       }
     }
   }

@@ -52,7 +52,16 @@ TEST(OverrideEffect, SaysNoEffectWhereAllBitsAreEqual) {
   const std::vector<json> cases = {record("bf16", 64, with(std::nullopt), {run}), record("bf16", 64, with("0"), {run}),
                                    record("bf16", 64, with("1"), {run})};
   const json effect = override_effect(cases, json::object());
-  EXPECT_EQ(effect["sentences"][0], "gemm bf16 (cublaslt): no effect: 0 and 1 give the bits of unset");
+  EXPECT_EQ(effect["sentences"][0], "gemm bf16 (cublaslt): no effect: bitwise identical under unset, 0 and 1");
+}
+
+TEST(OverrideEffect, NamesTheStatesThatRan) {
+  const std::vector<json> cases = {record("bf16", 64, with(std::nullopt), {{}}), record("bf16", 64, with("1"), {{}}),
+                                   record("fp16", 64, with("0"), {{}}), record("fp16", 64, with("1"), {{}})};
+  const json sentences = override_effect(cases, json::object())["sentences"];
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_EQ(sentences[0], "gemm bf16 (cublaslt): no effect: bitwise identical under unset and 1");
+  EXPECT_EQ(sentences[1], "gemm fp16 (cublaslt): no effect: bitwise identical under 0 and 1");
 }
 
 TEST(OverrideEffect, CountsShapesWhereOnlySomeChange) {

@@ -1,0 +1,29 @@
+// What one backend has for one op. Every backend derives its own kind with its own entry points; app/catalog.cpp lists
+// them, and nothing else knows which op a backend computes.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace numcheck::kernels {
+
+struct Binding {
+  std::string_view backend;
+  std::string_view op;
+};
+
+/// Bindings of all backends, in the catalog's order. They live as long as the process.
+using Bindings = std::span<const Binding* const>;
+
+/// The backend's binding of the op, or null.
+[[nodiscard]] inline const Binding* find_binding(Bindings bindings, std::string_view backend,
+                                                 std::string_view op) noexcept {
+  for (const Binding* binding : bindings) {
+    if (binding->backend == backend && binding->op == op) {
+      return binding;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,141 @@
+// Elements in device memory: conversion to and from FP32, vectors of them, and the choice of their type at run time.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/storage.hpp"
+
+namespace numcheck::kernels::cuda {
+
+// Exact.
+__device__ __forceinline__ float to_float(float value) {
+  return value;
+}
+__device__ __forceinline__ float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+__device__ __forceinline__ float to_float(__half value) {
+  return __half2float(value);
+}
+__device__ __forceinline__ float to_float(__nv_fp8_e4m3 value) {
+  return static_cast<float>(value);
+}
+__device__ __forceinline__ float to_float(__nv_fp8_e5m2 value) {
+  return static_cast<float>(value);
+}
+
+/// One rounding to nearest even. BF16 and FP16 overflow to infinity; FP8 saturates to its largest number, also from
+/// infinity, and keeps NaN.
+template <class T>
+__device__ __forceinline__ T from_float(float value) = delete;
+
+template <>
+__device__ __forceinline__ float from_float<float>(float value) {
+  return value;
+}
+template <>
+__device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+template <>
+__device__ __forceinline__ __half from_float<__half>(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ __forceinline__ __nv_fp8_e4m3 from_float<__nv_fp8_e4m3>(float value) {
+  __nv_fp8_e4m3 out;
+  out.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+  return out;
+}
+template <>
+__device__ __forceinline__ __nv_fp8_e5m2 from_float<__nv_fp8_e5m2>(float value) {
+  __nv_fp8_e5m2 out;
+  out.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
+  return out;
+}
+
+/// value rounded to T, as FP32.
+template <class T>
+__device__ __forceinline__ float rounded_through(float value) {
+  return to_float(from_float<T>(value));
+}
+
+/// Bytes of the widest access of one thread.
+inline constexpr int kAccessBytes = 16;
+
+/// Bytes at most kAccessBytes of which one access moves.
+constexpr std::size_t access_bytes(std::size_t bytes) {
+  return bytes < kAccessBytes ? bytes : kAccessBytes;
+}
+
+/// N consecutive elements, moved by as few accesses as there can be. N * sizeof(T) is a power of two; the address is
+/// a multiple of access_bytes(N * sizeof(T)).
+template <class T, int N>
+struct alignas(access_bytes(sizeof(T) * N)) Vec {
+  T at[N];
+
+  __device__ __forceinline__ static Vec load(const T* from) { return *reinterpret_cast<const Vec*>(from); }
+  __device__ __forceinline__ void store(T* to) const { *reinterpret_cast<Vec*>(to) = *this; }
+};
+
+/// True if rows of `cols` elements, `ld` apart, can be moved in Vec<T, N> from `data` on.
+template <class T, int N>
+inline bool can_vectorise(const void* data, std::int64_t cols, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(data) % alignof(Vec<T, N>) == 0 && cols % N == 0 &&
+         static_cast<std::size_t>(ld) * sizeof(T) % alignof(Vec<T, N>) == 0;
+}
+
+/// Raises *amax, a number >= 0, to |value|; the order of the calls does not matter. NaN does not raise it. One call per
+/// warp or block is meant.
+__device__ __forceinline__ void raise_amax(float* amax, float value) {
+  // A look at what is there spares most of the atomics: it never falls, so an old value only costs one of them. Bit
+  // patterns of non-negative floats are ordered like the floats.
+  const float magnitude = fabsf(value);
+  if (magnitude > __ldcg(amax)) {
+    atomicMax(reinterpret_cast<unsigned*>(amax), __float_as_uint(magnitude));
+  }
+}
+
+/// Names a type without a value of it.
+template <class T>
+struct Type {
+  using type = T;
+};
+
+/// f(Type<T>{}) with the element type of the storage. `f` returns cudaError_t, say, whatever the type.
+template <class F>
+auto visit_storage(Storage storage, F&& f) {
+  switch (storage) {
+    case Storage::bf16:
+      return f(Type<__nv_bfloat16>{});
+    case Storage::fp16:
+      return f(Type<__half>{});
+    case Storage::fp8_e4m3:
+      return f(Type<__nv_fp8_e4m3>{});
+    case Storage::fp8_e5m2:
+      return f(Type<__nv_fp8_e5m2>{});
+    case Storage::fp32:
+      break;
+  }
+  return f(Type<float>{});
+}
+
+/// The same for tensors that are never FP8. Precondition: !is_fp8(storage).
+template <class F>
+auto visit_wide_storage(Storage storage, F&& f) {
+  switch (storage) {
+    case Storage::bf16:
+      return f(Type<__nv_bfloat16>{});
+    case Storage::fp16:
+      return f(Type<__half>{});
+    default:
+      return f(Type<float>{});
+  }
+}
+
+}  // namespace numcheck::kernels::cuda

@@ -1,0 +1,103 @@
+// What the kernels of the row normalisations share: gamma, and a row in registers.
+#pragma once
+
+#include "kernels/cuda/element_group.cuh"
+#include "kernels/cuda/norm_kernel.hpp"
+
+namespace numcheck::kernels::cuda {
+
+/// gamma' of one column.
+template <class In>
+__device__ __forceinline__ float gamma_factor(In gamma, GammaRule rule) {
+  const float value = to_float(gamma);
+  if (rule == GammaRule::plain) {
+    return value;
+  }
+  const float centred = value + 1.0f;
+  return rule == GammaRule::centred ? centred : rounded_through<In>(centred);
+}
+
+/// The elements of a row that this thread of blockDim.x works on: groups of N consecutive ones, neighbours in
+/// neighbouring threads. Where N > 1 the row is a whole number of groups. kHeld groups stay in registers after one
+/// read; with kHeld = 0 every pass reads them again.
+template <class In, int N, int kHeld>
+class RowPart {
+ public:
+  __device__ __forceinline__ RowPart(const void* matrix, std::int64_t row, int hidden)
+      : row_(static_cast<const In*>(matrix) + row * hidden), hidden_(hidden) {
+#pragma unroll
+    for (int g = 0; g < kHeld; ++g) {
+      if (column(g) < hidden_) {
+        held_[g] = Vec<In, N>::load(row_ + column(g));
+      }
+    }
+  }
+
+  /// visit(group, first column, elements), in the order of the columns.
+  template <class Visit>
+  __device__ __forceinline__ void each(const Visit& visit) const {
+    if constexpr (kHeld > 0) {
+#pragma unroll
+      for (int g = 0; g < kHeld; ++g) {
+        if (column(g) < hidden_) {
+          visit(g, column(g), held_[g]);
+        }
+      }
+    } else {
+      for (int g = 0; column(g) < hidden_; ++g) {
+        visit(g, column(g), Vec<In, N>::load(row_ + column(g)));
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ int column(int g) const {
+    return (g * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * N;
+  }
+
+  const In* row_;
+  int hidden_;
+  Vec<In, N> held_[kHeld > 0 ? kHeld : 1];
+};
+
+/// Elements of one access.
+template <class In>
+inline constexpr int kPerAccess = kAccessBytes / static_cast<int>(sizeof(In));
+
+/// Threads of a block: `threads` share a row, `rows` rows at once; more than one row only where a warp has each.
+struct NormBlock {
+  int threads = kWarp;
+  int rows = 1;
+  int held = 0;  ///< groups in each thread's registers, 0 if the row does not fit there
+};
+
+/// Which kernels there are, and how many threads hold at most how many groups.
+struct NormLimits {
+  int warp_groups;   ///< a warp holds as many groups of each lane
+  int block_groups;  ///< the most that a thread of a larger block holds
+  int threads;       ///< most threads of a block
+};
+
+inline constexpr int kRowsPerBlock = 4;  ///< where a warp has each
+
+/// The block for rows of `groups` groups: a warp for each row, else as few threads as can hold it with four groups each
+/// (so that several blocks run at once), else with the most groups.
+inline NormBlock norm_block(std::int64_t groups, const NormLimits& limits) {
+  constexpr int kFewGroups = 4;
+  const auto threads_for = [groups](int held) {
+    return static_cast<int>((groups + std::int64_t{held} * kWarp - 1) / (std::int64_t{held} * kWarp)) * kWarp;
+  };
+  for (int held = 1; held <= limits.warp_groups; held *= 2) {
+    if (groups <= std::int64_t{held} * kWarp) {
+      return {kWarp, kRowsPerBlock, held};
+    }
+  }
+  for (int held = kFewGroups; held <= limits.block_groups; held *= 2) {
+    if (groups <= std::int64_t{held} * limits.threads) {
+      return {threads_for(held), 1, held};
+    }
+  }
+  return {limits.threads, 1, 0};
+}
+
+}  // namespace numcheck::kernels::cuda

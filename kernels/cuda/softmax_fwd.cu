@@ -1,0 +1,213 @@
+#include "kernels/cuda/softmax_kernel.hpp"
+#include "kernels/cuda/softmax_team.cuh"
+
+namespace numcheck::kernels::cuda {
+namespace {
+
+/// One row's place and rules.
+struct Row {
+  std::int64_t columns;  ///< before the diagonal
+  float padding;         ///< elements that are not before the diagonal but hold masked_score
+  const std::uint8_t* mask;
+};
+
+__device__ __forceinline__ Row row_of(const SoftmaxForward& op, std::int64_t row) {
+  Row out{op.shape.sk, 0, nullptr};
+  if (op.mask == nullptr && op.shape.diagonal == Diagonal::none) {
+    return out;
+  }
+  const std::int64_t matrix = row / op.shape.sq;
+  const std::int64_t i = row - matrix * op.shape.sq;
+  out.columns = columns_of(op.shape, i);
+  out.padding = op.lanes > 0 ? static_cast<float>(op.lanes - out.columns) : 0.0f;
+  out.mask = op.mask == nullptr ? nullptr : op.mask + (matrix / op.heads * op.shape.sq + i) * op.shape.sk;
+  return out;
+}
+
+__device__ __forceinline__ float score(const SoftmaxForward& op, float x, bool masked) {
+  return masked ? op.masked_score : __fmul_rn(x, op.scale);
+}
+
+/// The maximum that is subtracted, and the factor 1 / sum.
+struct Normaliser {
+  float maximum;
+  float shift;
+
+  __device__ Normaliser(const SoftmaxForward& op, float largest) : maximum(largest), shift(largest) {
+    if (op.masked_row_is_zero && largest == -INFINITY) {
+      shift = 0;
+    }
+  }
+  __device__ float exponential(float t) const { return expf(__fsub_rn(t, shift)); }
+
+  /// `sum`: of the row's own exponentials.
+  __device__ float factor(const SoftmaxForward& op, const Row& row, float sum) const {
+    const float total = row.padding > 0 ? sum + row.padding * exponential(op.masked_score) : sum;
+    const bool zero = op.masked_row_is_zero && maximum == op.masked_score && !isnan(total);
+    return zero ? 0.0f : __fdiv_rn(1.0f, total);
+  }
+};
+
+__device__ __forceinline__ float least_maximum(const SoftmaxForward& op, const Row& row) {
+  return row.padding > 0 ? op.masked_score : -INFINITY;
+}
+
+/// A row in the registers of a team: element k of group g of a thread is column (g size + index) N + k.
+template <class T, int kGroups, bool whole, class Team>
+__device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T* y, const Team& team) {
+  constexpr int N = kPerAccess<T>;
+  const int columns = static_cast<int>(row.columns);
+  const int sk = static_cast<int>(op.shape.sk);
+  float t[kGroups][N];
+  float largest = least_maximum(op, row);
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const int first = (g * team.size() + team.index()) * N;
+    const int count = columns - first;
+    Vec<T, N> in;
+    Vec<std::uint8_t, N> masked;
+    if (count > 0) {
+      in = load_some<whole, T, N>(x + first, count, T{});
+      if (row.mask != nullptr) {
+        masked = load_some<whole, std::uint8_t, N>(row.mask + first, count, std::uint8_t{0});
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      t[g][k] = k < count ? score(op, to_float(in.at[k]), row.mask != nullptr && masked.at[k] == 1) : -INFINITY;
+      largest = fmaxf(largest, t[g][k]);
+    }
+  }
+  const Normaliser normaliser(op, team.max(largest));
+  float sum = 0;
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      t[g][k] = normaliser.exponential(t[g][k]);
+      sum += t[g][k];
+    }
+  }
+  const float factor = normaliser.factor(op, row, team.sum(sum));
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const int first = (g * team.size() + team.index()) * N;
+    Vec<T, N> out;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      out.at[k] = from_float<T>(first + k < columns ? t[g][k] * factor : 0.0f);
+    }
+    if (first < sk) {
+      store_some<whole, T, N>(out, y + first, sk - first);
+    }
+  }
+}
+
+template <class T, int kGroups, bool whole>
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp) warp_rows(SoftmaxForward op) {
+  const WarpTeam team;
+  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
+    const std::int64_t at = row * op.shape.sk;
+    held_row<T, kGroups, whole>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+                                static_cast<T*>(op.y.data) + at, team);
+  }
+}
+
+template <class T, int kGroups, bool whole>
+__global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
+  __shared__ float scratch[kReduceScratch];
+  const BlockTeam team{scratch};
+  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
+    const std::int64_t at = row * op.shape.sk;
+    held_row<T, kGroups, whole>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+                                static_cast<T*>(op.y.data) + at, team);
+  }
+}
+
+/// Rows that no block can hold: three passes, the same arithmetic per element.
+template <class T>
+__global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxForward op) {
+  __shared__ float scratch[kReduceScratch];
+  const BlockTeam team{scratch};
+  for (std::int64_t index = team.first_row(); index < op.shape.matrices * op.shape.sq; index += team.row_step()) {
+    const Row row = row_of(op, index);
+    const T* x = static_cast<const T*>(op.x.data) + index * op.shape.sk;
+    T* y = static_cast<T*>(op.y.data) + index * op.shape.sk;
+    const auto score_at = [&](std::int64_t j) {
+      return score(op, to_float(x[j]), row.mask != nullptr && row.mask[j] == 1);
+    };
+    float largest = least_maximum(op, row);
+    for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
+      largest = fmaxf(largest, score_at(j));
+    }
+    const Normaliser normaliser(op, team.max(largest));
+    float sum = 0;
+    for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
+      sum += normaliser.exponential(score_at(j));
+    }
+    const float factor = normaliser.factor(op, row, team.sum(sum));
+    for (std::int64_t j = team.index(); j < op.shape.sk; j += team.size()) {
+      y[j] = from_float<T>(j < row.columns ? normaliser.exponential(score_at(j)) * factor : 0.0f);
+    }
+  }
+}
+
+template <class T, int kGroups, bool whole>
+void run_warps(const SoftmaxForward& op, cudaStream_t stream) {
+  const int blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
+  warp_rows<T, kGroups, whole><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
+}
+
+template <class T, int kGroups, bool whole>
+void run_blocks(const SoftmaxForward& op, cudaStream_t stream) {
+  const int threads = threads_for(op.shape.sk, kGroups * kPerAccess<T>);
+  block_rows<T, kGroups, whole><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), threads, 0, stream>>>(op);
+}
+
+template <class T, bool whole>
+void run_held(const SoftmaxForward& op, cudaStream_t stream) {
+  constexpr int kColumns = kWarp * kPerAccess<T>;  // of one group of a warp
+  constexpr int kFew = 16 / kPerAccess<T>;         // groups of 16 elements
+  const std::int64_t sk = op.shape.sk;
+  if (sk <= kColumns) {
+    run_warps<T, 1, whole>(op, stream);
+  } else if (sk <= 2 * kColumns) {
+    run_warps<T, 2, whole>(op, stream);
+  } else if (sk <= 4 * kColumns) {
+    run_warps<T, 4, whole>(op, stream);
+  } else if (sk <= kMostWarpColumns) {
+    run_warps<T, kMostWarpColumns / kColumns, whole>(op, stream);
+  } else if (sk <= 16 * kMostThreads) {
+    run_blocks<T, kFew, whole>(op, stream);
+  } else {
+    run_blocks<T, 2 * kFew, whole>(op, stream);
+  }
+}
+
+template <class T>
+void run(const SoftmaxForward& op, cudaStream_t stream) {
+  constexpr int N = kPerAccess<T>;
+  const std::int64_t sk = op.shape.sk;
+  if (sk > 32 * kMostThreads) {
+    streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMostThreads, 0, stream>>>(op);
+  } else if (can_vectorise<T, N>(op.x.data, sk, sk) && can_vectorise<T, N>(op.y.data, sk, sk) &&
+             can_vectorise<std::uint8_t, N>(op.mask, sk, sk)) {
+    run_held<T, true>(op, stream);
+  } else {
+    run_held<T, false>(op, stream);
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_softmax_fwd(const SoftmaxForward& launch, cudaStream_t stream) {
+  if (launch.shape.matrices * launch.shape.sq == 0) {
+    return cudaSuccess;
+  }
+  return visit_wide_storage(launch.x.storage, [&](auto type) {
+    run<typename decltype(type)::type>(launch, stream);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace numcheck::kernels::cuda

@@ -1,0 +1,146 @@
+#include "kernels/sim/bias_grad.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+#include "kernels/sim/activation_faults.hpp"
+#include "kernels/sim/activation_math.hpp"
+#include "op/bias_grad.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+constexpr std::size_t kChunk = 4096;
+constexpr std::size_t kRowsPerTile = 128;
+
+op::BiasGradParams params_of(const Call& call) {
+  return op::from_params<op::BiasGradParams>(call.c->params);
+}
+
+std::string needs_dx(const Call& call) {
+  return params_of(call).fused == "none" ? "a sum without activation has no dx" : "";
+}
+
+std::string needs_rounded_dx(const Call& call) {
+  if (std::string reason = needs_dx(call); !reason.empty()) {
+    return reason;
+  }
+  return op::port_named(call.ports, "dx").dtype == core::Dtype::fp32 ? "dx is not rounded" : "";
+}
+
+std::string needs_rows(const Call& call) {
+  return params_of(call).rows == 0 ? "there is no row" : "";
+}
+
+std::string needs_two_rows(const Call& call) {
+  return params_of(call).rows < 2 ? "a sum of one term has no partial sums" : "";
+}
+
+constexpr std::array kFaults = {
+    OpFault{{"last_row_missing", "the sum leaves out the last row"}, &needs_rows},
+    OpFault{{"bf16_sum", "partial sums are rounded to BF16"}, &needs_two_rows},
+    OpFault{{"sum_of_dy", "the sum takes dy in place of dx"}, &needs_dx},
+    OpFault{{"sum_of_rounded", "the sum takes dx after it was rounded to its format"}, &needs_rounded_dx},
+    kGeluConstant,
+    kFactor2Missing,
+    kBf16Intermediate,
+    kDerivativeSign,
+};
+
+float to_bf16(float value) {
+  return static_cast<float>(core::round_to(static_cast<double>(value), core::Dtype::bf16));
+}
+
+/// Sums of the columns: tiles of rows in their order, then the tiles pairwise.
+class ColumnSums {
+ public:
+  ColumnSums(std::span<const float> terms, std::size_t hidden, std::string_view fault)
+      : terms_(terms),
+        hidden_(hidden),
+        rows_(terms.size() / hidden - (fault == "last_row_missing" ? 1 : 0)),
+        coarse_(fault == "bf16_sum") {}
+
+  [[nodiscard]] std::vector<float> run() const {
+    const std::size_t tiles = std::max<std::size_t>(1, (rows_ + kRowsPerTile - 1) / kRowsPerTile);
+    std::vector<float> partial(tiles * hidden_);
+    core::parallel_for(tiles, [&](std::size_t tile) {
+      const std::size_t end = std::min(rows_, (tile + 1) * kRowsPerTile);
+      for (std::size_t i = tile * kRowsPerTile; i < end; ++i) {
+        add(partial.data() + tile * hidden_, terms_.data() + i * hidden_);
+      }
+    });
+    for (std::size_t distance = 1; distance < tiles; distance *= 2) {
+      for (std::size_t tile = 0; tile + distance < tiles; tile += 2 * distance) {
+        add(partial.data() + tile * hidden_, partial.data() + (tile + distance) * hidden_);
+      }
+    }
+    partial.resize(hidden_);
+    return partial;
+  }
+
+ private:
+  void add(float* sums, const float* terms) const {
+    for (std::size_t j = 0; j < hidden_; ++j) {
+      const float sum = sums[j] + terms[j];
+      sums[j] = coarse_ ? to_bf16(sum) : sum;
+    }
+  }
+
+  std::span<const float> terms_;
+  std::size_t hidden_;
+  std::size_t rows_;
+  bool coarse_;
+};
+
+/// dx as it was stored, divided by its scale.
+std::vector<float> stored_dx(std::span<const PortMemory> ports) {
+  std::vector<float> dx = read_floats(ports, "dx");
+  if (find_port(ports, "dx_scale") != nullptr) {
+    const float scale = read_floats(ports, "dx_scale").front();
+    std::ranges::for_each(dx, [scale](float& value) { value /= scale; });
+  }
+  return dx;
+}
+
+void run(const op::BiasGradParams& p, std::span<const PortMemory> ports, const std::string& fault) {
+  const std::vector<float> dy = read_floats(ports, "dy");
+  std::vector<float> terms = dy;
+  if (p.fused != "none") {
+    const ActivationMath math{.function = op::activation_kind(p.fused).function, .fault = math_fault(fault)};
+    const std::vector<float> x = read_floats(ports, "x");
+    core::parallel_chunks(dy.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        terms[i] = math.derivative(x[i]) * dy[i];
+      }
+    });
+    write_floats(ports, "dx", terms, fault);
+  }
+  if (fault == "sum_of_dy") {
+    terms = dy;
+  } else if (fault == "sum_of_rounded") {
+    terms = stored_dx(ports);
+  }
+  write_floats(ports, "dbias", ColumnSums(terms, static_cast<std::size_t>(p.hidden), fault).run(), fault);
+}
+
+}  // namespace
+
+const Binding& bias_grad() {
+  static const std::vector<FaultInfo> faults = with_store_faults(kFaults);
+  static const SimBinding binding{
+      {"sim", "bias_grad"},
+      [](const Call&, const SimContext&) { return std::string(); },
+      [](const Call& call, const SimContext&) {
+        return std::vector<Algorithm>{host_algorithm(
+            call, "FP32, columns summed by tiles of 128 rows and a tree",
+            [p = params_of(call), fault = call.inject](std::span<const PortMemory> ports) { run(p, ports, fault); })};
+      },
+      [] { return std::span<const FaultInfo>(faults); },
+      [](const Call& call, const SimContext&) { return obstacle_of(kFaults, call); }};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::sim

@@ -1,0 +1,10 @@
+// `layernorm_bwd` on a simulated device.
+#pragma once
+
+#include "kernels/binding.hpp"
+
+namespace numcheck::kernels::sim {
+
+[[nodiscard]] const Binding& layernorm_bwd();
+
+}  // namespace numcheck::kernels::sim

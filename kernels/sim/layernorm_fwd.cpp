@@ -1,0 +1,70 @@
+#include "kernels/sim/layernorm_fwd.hpp"
+
+#include <array>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "kernels/sim/norm_rows.hpp"
+#include "op/layernorm_fwd.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+constexpr std::array kOwnFaults = {
+    OpFault{{"one_pass_variance", "the variance is mean(x^2) - mu^2"},
+            [](const Call& call) {
+              const auto p = op::from_params<op::LayernormFwdParams>(call.c->params);
+              return std::string(p.rows < 1 ? "there is no row" : "");
+            }},
+    OpFault{{"beta_missing", "beta is not added"}},
+};
+
+const std::vector<OpFault>& faults() {
+  static const std::vector<OpFault> all = with_own_faults(norm_forward_faults(), kOwnFaults);
+  return all;
+}
+
+void run(const op::LayernormFwdParams& p, std::span<const PortMemory> ports, const std::string& fault) {
+  const std::vector<float> x = read_floats(ports, "x");
+  const std::vector<float> factors = norm_factors(ports, p, fault);
+  std::vector<float> beta = read_floats(ports, "beta");
+  if (fault == "beta_missing") {
+    beta.assign(beta.size(), 0.0F);
+  }
+  const std::vector<RowStatistics> rows = all_row_statistics(x, p, true, fault);
+  const auto hidden = static_cast<std::size_t>(p.hidden);
+  std::vector<float> y(x.size());
+  std::vector<float> mu(rows.size());
+  std::vector<float> rsigma(rows.size());
+  core::parallel_for(rows.size(), [&](std::size_t i) {
+    const RowStatistics& row = rows[statistics_row(i, fault)];
+    mu[i] = rows[i].mu;
+    rsigma[i] = rows[i].rsigma;
+    for (std::size_t j = 0; j < hidden; ++j) {
+      y[i * hidden + j] = (x[i * hidden + j] - row.mu) * row.rsigma * factors[j] + beta[j];
+    }
+  });
+  write_floats(ports, "y", y, fault);
+  write_floats(ports, "mu", mu, fault);
+  write_floats(ports, "rsigma", rsigma, fault);
+}
+
+}  // namespace
+
+const Binding& layernorm_fwd() {
+  static const std::vector<FaultInfo> infos = with_store_faults(faults());
+  static const SimBinding binding{
+      {"sim", "layernorm_fwd"},
+      [](const Call&, const SimContext&) { return std::string(); },
+      [](const Call& call, const SimContext&) {
+        return std::vector<Algorithm>{
+            host_algorithm(call, "FP32, each row summed by 128 lanes and a tree, variance in a second pass",
+                           [p = op::from_params<op::LayernormFwdParams>(call.c->params),
+                            fault = call.inject](std::span<const PortMemory> ports) { run(p, ports, fault); })};
+      },
+      [] { return std::span<const FaultInfo>(infos); },
+      [](const Call& call, const SimContext&) { return obstacle_of(faults(), call); }};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::sim

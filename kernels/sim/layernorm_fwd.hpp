@@ -1,0 +1,10 @@
+// `layernorm_fwd` on a simulated device.
+#pragma once
+
+#include "kernels/binding.hpp"
+
+namespace numcheck::kernels::sim {
+
+[[nodiscard]] const Binding& layernorm_fwd();
+
+}  // namespace numcheck::kernels::sim

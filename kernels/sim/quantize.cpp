@@ -1,0 +1,134 @@
+#include "kernels/sim/quantize.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "kernels/sim/fp32_op.hpp"
+#include "op/quantize.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+std::string needs_transpose(const Call& call) {
+  const auto p = op::from_params<op::QuantizeParams>(call.c->params);
+  return p.layout == "rowwise" ? "no transposed codes are written" : p.rows < 2 || p.cols < 2 ? "it is a vector" : "";
+}
+
+std::string needs_matrix(const Call& call) {
+  const op::Port& x = op::port_named(call.ports, "x");
+  return x.rows < 2 || x.cols < 2 ? "x is a vector" : "";
+}
+
+constexpr std::array kQuantizeFaults = {
+    OpFault{{"scale_half", "the scale is half of what was asked for"}},
+    OpFault{{"scale_after_cast", "x is cast first and scaled afterwards"}},
+    OpFault{{"subnormal_codes_flushed", "codes below the smallest normal number become zero"}},
+    OpFault{{"wrong_amax", "amax is the largest x, not the largest |x|"}},
+    OpFault{{"scaled_amax", "amax is taken after scaling"}},
+    OpFault{{"scale_inv_is_scale", "scale_inv holds the scale"}},
+    OpFault{{"codes_not_transposed", "the transposed codes lie as the others do"}, &needs_transpose},
+};
+constexpr std::array kDequantizeFaults = {
+    OpFault{{"scale_half", "the scale is half of what was asked for"}},
+    OpFault{{"scale_inverted", "codes are divided by scale_inv"}},
+    OpFault{{"scale_ignored", "codes are not scaled"}},
+    OpFault{{"sign_dropped", "the sign of a code is ignored"}},
+};
+constexpr std::array kTransposeFaults = {
+    OpFault{{"codes_not_transposed", "the elements lie as they did"}, &needs_matrix},
+    OpFault{{"tile_skipped", "the last column of x is not moved"}},
+    OpFault{{"swapped_pair", "the first two elements are exchanged"}, &needs_matrix},
+};
+
+std::vector<float> transposed(const std::vector<float>& in, std::int64_t rows, std::int64_t cols) {
+  std::vector<float> out(in.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < cols; ++c) {
+      out[static_cast<std::size_t>(c * rows + r)] = in[static_cast<std::size_t>(r * cols + c)];
+    }
+  }
+  return out;
+}
+
+float largest(const std::vector<float>& values, bool with_sign) {
+  float most = 0;
+  for (const float value : values) {
+    most = std::fmax(most, with_sign ? value : std::fabs(value));
+  }
+  return most;
+}
+
+void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
+  const std::vector<float> x = read_floats(ports, "x");
+  const float asked = read_floats(ports, "scale").at(0);
+  const float scale = fault == "scale_half" ? asked / 2 : asked;
+  const core::DtypeInfo& info = core::dtype_info(core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3));
+  const auto smallest = static_cast<float>(std::ldexp(1.0, info.emin));
+  std::vector<float> scaled(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (fault == "scale_after_cast") {
+      scaled[i] = static_cast<float>(core::round_to(x[i], info.dtype, core::Overflow::saturate)) * scale;
+    } else {
+      scaled[i] = x[i] * scale;
+    }
+    if (fault == "subnormal_codes_flushed" && std::fabs(scaled[i]) < smallest) {
+      scaled[i] = 0;
+    }
+  }
+  if (find_port(ports, "q") != nullptr) {
+    write_floats(ports, "q", scaled, fault);
+  }
+  if (find_port(ports, "q_t") != nullptr) {
+    write_floats(ports, "q_t", fault == "codes_not_transposed" ? scaled : transposed(scaled, p.rows, p.cols), fault);
+  }
+  constexpr float kStale = 0.75F;
+  const float amax = largest(fault == "scaled_amax" ? scaled : x, fault == "wrong_amax");
+  const std::array stored = {fault == "stale_amax" ? kStale * amax : amax};
+  const PortMemory& slot = *find_port(ports, "amax");
+  std::memcpy(slot.data + slot.port->offset_bytes, stored.data(), sizeof(float));
+  const std::array inverse = {fault == "scale_inv_is_scale" ? asked : 1.0F / asked};
+  write_floats(ports, "scale_inv", inverse, fault);
+}
+
+void run_dequantize(const op::DequantizeParams&, std::span<const PortMemory> ports, const std::string& fault) {
+  std::vector<float> values = read_floats(ports, "q");
+  float factor = read_floats(ports, "q_scale_inv").at(0);
+  factor = fault == "scale_half"       ? factor / 2
+           : fault == "scale_inverted" ? 1 / factor
+           : fault == "scale_ignored"  ? 1
+                                       : factor;
+  for (float& value : values) {
+    value = (fault == "sign_dropped" ? std::fabs(value) : value) * factor;
+  }
+  write_floats(ports, "y", values, fault);
+}
+
+void run_transpose(const op::TransposeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
+  const std::vector<float> x = read_floats(ports, "x");
+  std::vector<float> y = fault == "codes_not_transposed" ? x : transposed(x, p.rows, p.cols);
+  if (fault == "tile_skipped") {
+    std::fill(y.end() - p.rows, y.end(), 0.0F);
+  } else if (fault == "swapped_pair") {
+    std::swap(y[0], y[1]);
+  }
+  write_floats(ports, "y", y, fault);
+}
+
+}  // namespace
+
+const Binding& quantize() {
+  return fp32_op<op::QuantizeParams, kQuantizeFaults, &run_quantize>("quantize");
+}
+
+const Binding& dequantize() {
+  return fp32_op<op::DequantizeParams, kDequantizeFaults, &run_dequantize>("dequantize");
+}
+
+const Binding& transpose() {
+  return fp32_op<op::TransposeParams, kTransposeFaults, &run_transpose>("transpose");
+}
+
+}  // namespace numcheck::kernels::sim

@@ -1,0 +1,10 @@
+// `rmsnorm_bwd` on a simulated device.
+#pragma once
+
+#include "kernels/binding.hpp"
+
+namespace numcheck::kernels::sim {
+
+[[nodiscard]] const Binding& rmsnorm_bwd();
+
+}  // namespace numcheck::kernels::sim

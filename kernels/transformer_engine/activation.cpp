@@ -1,0 +1,114 @@
+#include "kernels/transformer_engine/activation.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/transformer_engine/launch.hpp"
+#include "op/activation_params.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+struct Row {
+  std::string_view kind;
+  Unary forward;
+  Binary backward;
+};
+
+constexpr std::array kFunctions = {
+    Row{"gelu", kGelu, kDgelu},       Row{"silu", kSilu, kDsilu},    Row{"relu", kRelu, kDrelu},
+    Row{"qgelu", kQgelu, kDqgelu},    Row{"srelu", kSrelu, kDsrelu}, Row{"geglu", kGeglu, kDgeglu},
+    Row{"swiglu", kSwiglu, kDswiglu}, Row{"reglu", kReglu, kDreglu}, Row{"qgeglu", kQgeglu, kDqgeglu},
+    Row{"sreglu", kSreglu, kDsreglu},
+};
+
+constexpr std::string_view kClamped = "clamped_swiglu";
+
+const Row* row_of(std::string_view kind) {
+  const auto* found = std::ranges::find(kFunctions, kind, &Row::kind);
+  return found == kFunctions.end() ? nullptr : found;
+}
+
+/// The function that computes the case; empty if there is none.
+std::string_view function_of(const op::ActivationParams& p, bool backward) {
+  if (p.kind == kClamped) {
+    if (p.offset == 1) {
+      return backward ? kClampedDswiglu.name : kClampedSwiglu.name;
+    }
+    return backward ? kClampedDswigluV2.name : kClampedSwigluV2.name;
+  }
+  const Row* row = row_of(p.kind);
+  return row == nullptr ? std::string_view() : backward ? row->backward.name : row->forward.name;
+}
+
+std::string obstacle(const Context& context, const Call& call, bool backward) {
+  const auto p = op::from_params<op::ActivationParams>(call.c->params);
+  const std::string_view function = function_of(p, backward);
+  if (function.empty()) {
+    return "TransformerEngine has no " + p.kind + "; its gelu is the tanh form";
+  }
+  if (std::string layout = layout_obstacle(call); !layout.empty()) {
+    return layout;
+  }
+  return context.library.lacks({function});
+}
+
+void call_forward(const Operands& o, const op::ActivationParams& p, Handle x, Handle y) {
+  const auto limit = static_cast<float>(p.limit), alpha = static_cast<float>(p.alpha);
+  if (p.kind != kClamped) {
+    o.context().library.call(row_of(p.kind)->forward, x, y, o.stream());
+  } else if (p.offset == 1) {
+    o.context().library.call(kClampedSwiglu, x, y, limit, alpha, o.stream());
+  } else {
+    o.context().library.call(kClampedSwigluV2, x, y, limit, alpha, static_cast<float>(p.offset), o.stream());
+  }
+}
+
+void call_backward(const Operands& o, const op::ActivationParams& p, Handle dy, Handle x, Handle dx) {
+  const auto limit = static_cast<float>(p.limit), alpha = static_cast<float>(p.alpha);
+  if (p.kind != kClamped) {
+    o.context().library.call(row_of(p.kind)->backward, dy, x, dx, o.stream());
+  } else if (p.offset == 1) {
+    o.context().library.call(kClampedDswiglu, dy, x, dx, limit, alpha, o.stream());
+  } else {
+    o.context().library.call(kClampedDswigluV2, dy, x, dx, limit, alpha, static_cast<float>(p.offset), o.stream());
+  }
+}
+
+Algorithm fwd_algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::ActivationParams>(call.c->params);
+  return single_call(context, function_of(p, false), [p](Operands& o) -> Enqueue {
+    const Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
+    const Handle y = o.output("y", {p.rows, p.hidden}).handle();
+    return [=, &o](Handle) { call_forward(o, p, x, y); };
+  });
+}
+
+Algorithm bwd_algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::ActivationParams>(call.c->params);
+  return single_call(context, function_of(p, true), [p](Operands& o) -> Enqueue {
+    const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+    const Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
+    const Handle dx = o.output("dx", {p.rows, op::input_columns(p)}).handle();
+    return [=, &o](Handle) { call_backward(o, p, dy, x, dx); };
+  });
+}
+
+}  // namespace
+
+const Binding& activation_fwd() {
+  static const TeBinding binding{
+      {"transformer_engine", "activation_fwd"},
+      [](const Context& context, const Call& call) { return obstacle(context, call, false); },
+      &fwd_algorithm};
+  return binding;
+}
+
+const Binding& activation_bwd() {
+  static const TeBinding binding{{"transformer_engine", "activation_bwd"},
+                                 [](const Context& context, const Call& call) { return obstacle(context, call, true); },
+                                 &bwd_algorithm};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::te

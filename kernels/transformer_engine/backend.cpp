@@ -1,0 +1,94 @@
+#include "kernels/transformer_engine/backend.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "kernels/transformer_engine/binding.hpp"
+#include "kernels/transformer_engine/companions.hpp"
+#include "kernels/transformer_engine/find.hpp"
+#include "kernels/transformer_engine/library.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+constexpr std::string_view kName = "transformer_engine";
+
+class TransformerEngineBackend : public Backend {
+ public:
+  TransformerEngineBackend(CudaDevice& device, ExecutorOptions options)
+      : device_(device), options_(std::move(options)) {}
+
+  [[nodiscard]] std::string_view name() const override { return kName; }
+  [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
+  [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
+
+  [[nodiscard]] Support supports(const Call& call) override {
+    const te::TeBinding* binding = find(call);
+    if (binding == nullptr) {
+      return {false, fmt::format("TransformerEngine has no function for the op {}", call.c->op->name)};
+    }
+    if (!call.inject.empty()) {
+      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+    }
+    load();
+    if (!library_.has_value()) {
+      return {false, problem_};
+    }
+    std::string obstacle = binding->obstacle(context(), call);
+    return {obstacle.empty(), std::move(obstacle)};
+  }
+
+  [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
+    return {find(call)->algorithm(context(), call)};
+  }
+
+ private:
+  [[nodiscard]] const te::TeBinding* find(const Call& call) const {
+    return static_cast<const te::TeBinding*>(find_binding(options_.bindings, kName, call.c->op->name));
+  }
+
+  [[nodiscard]] te::Context context() { return {*library_, &device_, device_.info()}; }
+
+  void load() {
+    if (library_.has_value() || !problem_.empty()) {
+      return;
+    }
+    te::Search search = te::find_library(options_.te_libs);
+    if (!search.found.has_value()) {
+      problem_ = std::move(search.problem);
+      return;
+    }
+    // It compiles some kernels at run time and looks for CUDA's headers in fewer places than there are.
+    if (const auto toolkit = te::toolkit_with_headers(search.found->file); !toolkit.empty()) {
+      setenv("CUDA_HOME", toolkit.c_str(), 0);
+    }
+    device_.use();
+    try {
+      library_.emplace(std::move(*search.found), options_.lib_dir);
+    } catch (const core::EnvironmentError& error) {
+      problem_ = error.what();
+    }
+  }
+
+  CudaDevice& device_;
+  ExecutorOptions options_;
+  std::optional<te::Library> library_;
+  std::string problem_;  ///< why there is no library; empty before it was looked for
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_transformer_engine_backend(CudaDevice& device, const ExecutorOptions& options) {
+  return std::make_unique<TransformerEngineBackend>(device, options);
+}
+
+std::string transformer_engine_version_text(const ExecutorOptions& options) {
+  const te::Search search = te::find_library(options.te_libs);
+  return search.found.has_value() ? te::text_of(*search.found) : std::string();
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,89 @@
+#include "kernels/transformer_engine/bias_grad.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/transformer_engine/launch.hpp"
+#include "op/bias_grad.hpp"
+#include "op/output_format.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+struct Row {
+  std::string_view fused;
+  QuantizeDbiasDact function;
+};
+
+constexpr std::array kFused = {
+    Row{"gelu", kQuantizeDbiasDgelu},   Row{"silu", kQuantizeDbiasDsilu},   Row{"relu", kQuantizeDbiasDrelu},
+    Row{"qgelu", kQuantizeDbiasDqgelu}, Row{"srelu", kQuantizeDbiasDsrelu},
+};
+
+const Row* row_of(std::string_view fused) {
+  const auto* found = std::ranges::find(kFused, fused, &Row::fused);
+  return found == kFused.end() ? nullptr : found;
+}
+
+std::string_view function_of(const op::BiasGradParams& p) {
+  const Row* row = row_of(p.fused);
+  return row == nullptr ? kQuantizeDbias.name : row->function.name;
+}
+
+std::string obstacle(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::BiasGradParams>(call.c->params);
+  if (std::string layout = layout_obstacle(call); !layout.empty()) {
+    return layout;
+  }
+  if (p.fused != "none" && row_of(p.fused) == nullptr) {
+    return "TransformerEngine has no bias gradient fused with " + p.fused;
+  }
+  return context.library.lacks({function_of(p)});
+}
+
+std::size_t elements(const op::BiasGradParams& p) {
+  return static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.hidden);
+}
+
+/// The sums alone: E4M3 codes that nobody reads, and their transpose.
+Enqueue sums(Operands& o, const op::BiasGradParams& p) {
+  const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+  const Handle dbias = o.input("dbias", {p.hidden}).handle();
+  Tensor& codes = o.tensor(o.extra(), kFloat8E4m3, {p.rows, p.hidden});
+  std::byte* unread = o.extra() - sizeof(float);
+  codes.set_scalar(kRowwiseScaleInv, unread);
+  codes.set(kColumnwiseData, o.extra() + aligned(elements(p)), kFloat8E4m3, {p.hidden, p.rows});
+  codes.set_scalar(kColumnwiseScaleInv, unread);
+  return [=, &o, output = codes.handle()](Handle workspace) {
+    o.context().library.call(kQuantizeDbias, dy, output, dbias, workspace, o.stream());
+  };
+}
+
+Enqueue fused_sums(Operands& o, const op::BiasGradParams& p) {
+  const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+  const Handle x = o.input("x", {p.rows, p.hidden}).handle();
+  const Handle dbias = o.input("dbias", {p.hidden}).handle();
+  Tensor& dx = o.output("dx", {p.rows, p.hidden});
+  o.add_transpose(dx, data_type(o.port("dx").dtype), o.extra(), p.hidden, p.rows);
+  return [=, &o, output = dx.handle()](Handle workspace) {
+    o.context().library.call(row_of(p.fused)->function, dy, x, output, dbias, workspace, o.stream());
+  };
+}
+
+Algorithm algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<op::BiasGradParams>(call.c->params);
+  if (p.fused == "none") {
+    return two_calls(context, call, function_of(p), [p](Operands& o) { return sums(o, p); }, 2 * aligned(elements(p)));
+  }
+  const std::size_t bytes = elements(p) * bytes_of(data_type(op::output_dtype(p.output, *call.c->mode)));
+  return two_calls(context, call, function_of(p), [p](Operands& o) { return fused_sums(o, p); }, bytes);
+}
+
+}  // namespace
+
+const Binding& bias_grad() {
+  static const TeBinding binding{{"transformer_engine", "bias_grad"}, &obstacle, &algorithm};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::te

@@ -1,0 +1,28 @@
+// A binding of the backend `transformer_engine`: one call of the library, or a few, per op.
+#pragma once
+
+#include <string>
+
+#include "kernels/backend.hpp"
+#include "kernels/binding.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/transformer_engine/library.hpp"
+#include "machine/device.hpp"
+
+namespace numcheck::kernels::te {
+
+/// What a binding works with; library and device outlive every algorithm.
+struct Context {
+  const Library& library;
+  CudaDevice* device = nullptr;  ///< not looked at for obstacles
+  machine::Device info;
+};
+
+struct TeBinding : Binding {
+  /// Why the library cannot compute the case, as far as that is known without asking it; empty if it may be asked.
+  std::string (*obstacle)(const Context&, const Call&) = nullptr;
+  /// The one algorithm; called without obstacle only. Throws NotSupported if the library refuses.
+  Algorithm (*algorithm)(const Context&, const Call&) = nullptr;
+};
+
+}  // namespace numcheck::kernels::te

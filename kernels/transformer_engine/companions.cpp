@@ -1,0 +1,130 @@
+#include "kernels/transformer_engine/companions.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/cuda_support/library.hpp"
+#include "kernels/transformer_engine/find.hpp"
+#include "kernels/transformer_engine/needed.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRuntime = "libcudart.so.";
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+/// nvidia/*/lib: where NVIDIA's wheels put their libraries.
+void add_wheel_folders(const fs::path& packages, std::vector<fs::path>& folders) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(packages / "nvidia", ignored)) {
+    if (fs::is_directory(entry.path() / "lib", ignored)) {
+      found.push_back(entry.path() / "lib");
+    }
+  }
+  std::ranges::sort(found);
+  folders.insert(folders.end(), found.begin(), found.end());
+}
+
+std::vector<fs::path> search_folders(const fs::path& file, const std::string& lib_dir) {
+  std::vector<fs::path> folders;
+  if (!lib_dir.empty()) {
+    folders.emplace_back(lib_dir);
+  } else if (is_set("TE_NUMCHECK_LIB_DIR")) {
+    folders.emplace_back(std::getenv("TE_NUMCHECK_LIB_DIR"));
+  }
+  add_wheel_folders(package_folder_of(file), folders);
+  const std::vector<fs::path> usual = library_directories();
+  folders.insert(folders.end(), usual.begin(), usual.end());
+  for (const fs::path& packages : package_folders()) {
+    add_wheel_folders(packages, folders);
+  }
+  return folders;
+}
+
+bool bring_in(const std::string& soname, const std::vector<fs::path>& folders) {
+  constexpr int kGlobal = RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE;
+  if (dlopen(soname.c_str(), kGlobal | RTLD_NOLOAD) != nullptr) {
+    return true;
+  }
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    if (fs::exists(folder / soname, ignored) && dlopen((folder / soname).c_str(), kGlobal) != nullptr) {
+      return true;
+    }
+  }
+  return dlopen(soname.c_str(), kGlobal) != nullptr;
+}
+
+bool has_headers(const fs::path& root) {
+  std::error_code ignored;
+  return fs::exists(root / "include" / "cuda_runtime.h", ignored);
+}
+
+}  // namespace
+
+std::vector<std::string> companions_of(const fs::path& file) {
+  constexpr std::array kPrefixes = {"libcudart.so", "libcublasLt.so", "libcublas.so", "libnvrtc",
+                                    "libcudnn",     "libnccl.so",     "libcu",        "libnv"};
+  std::vector<std::string> needed = needed_libraries(file);
+  std::vector<std::string> companions;
+  const auto take = [&companions](const std::string& soname) {
+    if (std::ranges::find(companions, soname) == companions.end()) {
+      companions.push_back(soname);
+    }
+  };
+  for (const std::string_view prefix : kPrefixes) {
+    for (const std::string& soname : needed) {
+      if (soname.starts_with(prefix) && !soname.starts_with("libcuda.so")) {
+        take(soname);
+        if (soname.starts_with(kRuntime)) {
+          take("libnvrtc.so." + soname.substr(kRuntime.size()));
+        }
+      }
+    }
+  }
+  return companions;
+}
+
+std::vector<std::string> load_companions(const fs::path& file, const std::string& lib_dir) {
+  const std::vector<fs::path> folders = search_folders(file, lib_dir);
+  std::vector<std::string> missing = companions_of(file);
+  // They need one another, so what failed may load after the others: until a round brings nothing.
+  for (std::size_t before = missing.size() + 1; !missing.empty() && missing.size() < before;) {
+    before = missing.size();
+    std::erase_if(missing, [&folders](const std::string& soname) { return bring_in(soname, folders); });
+  }
+  return missing;
+}
+
+fs::path toolkit_with_headers(const fs::path& file) {
+  if (is_set("CUDA_HOME") || is_set("NVTE_CUDA_INCLUDE_DIR")) {
+    return {};
+  }
+  std::vector<fs::path> candidates;
+  if (is_set("CUDA_PATH")) {
+    candidates.emplace_back(std::getenv("CUDA_PATH"));
+  }
+  candidates.emplace_back("/usr/local/cuda");
+  std::vector<fs::path> environments = {package_folder_of(file)};
+  const std::vector<fs::path> others = package_folders();
+  environments.insert(environments.end(), others.begin(), others.end());
+  for (const fs::path& packages : environments) {
+    candidates.push_back(packages / "nvidia" / "cu13");
+    candidates.push_back(packages / "nvidia" / "cuda_runtime");
+  }
+  const auto found = std::ranges::find_if(candidates, has_headers);
+  return found == candidates.end() ? fs::path() : *found;
+}
+
+}  // namespace numcheck::kernels::te

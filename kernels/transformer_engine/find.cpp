@@ -1,0 +1,218 @@
+#include "kernels/transformer_engine/find.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "core/strings.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kInstall =
+    "install one (pip install transformer-engine-cu13, or -cu12), or name its libtransformer_engine.so with --te-lib";
+
+/// Where a folder of packages has the library: as a wheel installs it, as a build from source does, and as an editable
+/// build leaves it.
+constexpr std::array kPlaces = {"transformer_engine/wheel_lib/libtransformer_engine.so",
+                                "transformer_engine/libtransformer_engine.so", "libtransformer_engine.so"};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+class Folders {
+ public:
+  void add(const fs::path& folder) {
+    std::error_code ignored;
+    if (fs::is_directory(folder, ignored) && std::ranges::find(list_, folder) == list_.end()) {
+      list_.push_back(folder);
+    }
+  }
+
+  /// lib/python3.X/site-packages and its spellings by Debian (dist-packages) and Red Hat (lib64).
+  void add_prefix(const fs::path& prefix) {
+    for (const char* lib : {"lib", "lib64"}) {
+      std::vector<fs::path> versions;
+      std::error_code ignored;
+      for (const auto& entry : fs::directory_iterator(prefix / lib, ignored)) {
+        if (entry.path().filename().string().starts_with("python3")) {
+          versions.push_back(entry.path());
+        }
+      }
+      std::ranges::sort(versions);
+      for (const fs::path& version : versions) {
+        add(version / "site-packages");
+        add(version / "dist-packages");
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<fs::path> take() { return std::move(list_); }
+
+ private:
+  std::vector<fs::path> list_;
+};
+
+/// Prefix of the first python3 on PATH: an environment that is used without having been activated. The link itself is
+/// not followed, because a virtual environment's python3 is a link out of it.
+fs::path python_prefix() {
+  for (const std::string& folder : core::split(variable("PATH"), ':')) {
+    std::error_code ignored;
+    if (!folder.empty() && fs::exists(fs::path(folder) / "python3", ignored)) {
+      return fs::path(folder).parent_path();
+    }
+  }
+  return {};
+}
+
+/// The library in a folder that may be one of packages; empty if there is none.
+fs::path library_in(const fs::path& folder) {
+  for (const char* place : kPlaces) {
+    std::error_code ignored;
+    if (fs::is_regular_file(folder / place, ignored)) {
+      return folder / place;
+    }
+  }
+  return {};
+}
+
+Search checked(const fs::path& file) {
+  std::optional<Version> version = installed_version(package_folder_of(file));
+  if (version.has_value() && !version->at_least(kFirstMajor, kFirstMinor)) {
+    return {std::nullopt,
+            fmt::format("TransformerEngine {} ({}) is too old: its C interface is known here from {}.{} on; install a "
+                        "newer one (pip install --upgrade transformer-engine-cu13, or -cu12)",
+                        version->text, file.string(), kFirstMajor, kFirstMinor)};
+  }
+  return {Installed{file, std::move(version)}, {}};
+}
+
+/// `origin` names what the path came from, for the sentence.
+Search asked_for(const std::string& path, std::string_view origin) {
+  std::error_code ignored;
+  const fs::path wanted = fs::absolute(path, ignored);
+  if (fs::is_directory(wanted, ignored)) {
+    const fs::path file = library_in(wanted);
+    return file.empty() ? Search{std::nullopt, fmt::format("{}: the folder {} has no libtransformer_engine.so, neither "
+                                                           "itself nor in transformer_engine/wheel_lib",
+                                                           origin, path)}
+                        : checked(file);
+  }
+  if (!fs::is_regular_file(wanted, ignored)) {
+    return {std::nullopt, fmt::format("{}: {} is no file; {}", origin, path, kInstall)};
+  }
+  return checked(wanted);
+}
+
+}  // namespace
+
+std::optional<Version> parse_version(std::string_view text) {
+  Version version;
+  version.text = text;
+  const char* end = text.data() + text.size();
+  const auto [dot, major_error] = std::from_chars(text.data(), end, version.major);
+  if (major_error != std::errc() || dot == end || *dot != '.') {
+    return std::nullopt;
+  }
+  const auto [rest, minor_error] = std::from_chars(dot + 1, end, version.minor);
+  if (minor_error != std::errc() || version.major < 0 || version.minor < 0) {
+    return std::nullopt;
+  }
+  return version;
+}
+
+std::string text_of(const Installed& installed) {
+  return fmt::format("{} ({})", installed.version.has_value() ? installed.version->text : "of unknown version",
+                     installed.file.string());
+}
+
+std::vector<fs::path> package_folders() {
+  Folders folders;
+  for (const std::string& folder : core::split(variable("PYTHONPATH"), ':')) {
+    if (!folder.empty()) {
+      folders.add(folder);
+    }
+  }
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = variable(name); !prefix.empty()) {
+      folders.add_prefix(prefix);
+    }
+  }
+  if (const fs::path prefix = python_prefix(); !prefix.empty()) {
+    folders.add_prefix(prefix);
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) {
+    folders.add_prefix(fs::path(home) / ".local");
+  }
+  for (const char* prefix : {"/usr/local", "/usr", "/opt/conda"}) {
+    folders.add_prefix(prefix);
+  }
+  return folders.take();
+}
+
+fs::path package_folder_of(const fs::path& file) {
+  fs::path folder = file.parent_path();
+  if (folder.filename() == "wheel_lib") {
+    folder = folder.parent_path();
+  }
+  return folder.filename() == "transformer_engine" ? folder.parent_path() : folder;
+}
+
+std::optional<Version> installed_version(const fs::path& packages) {
+  std::optional<Version> general;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(packages, ignored)) {
+    const std::string name = entry.path().filename().string();
+    constexpr std::string_view kSuffix = ".dist-info";
+    const std::size_t dash = name.find('-');
+    if (!name.ends_with(kSuffix) || dash == std::string::npos || dash > name.size() - kSuffix.size()) {
+      continue;
+    }
+    const std::string_view package = std::string_view(name).substr(0, dash);
+    const auto version =
+        parse_version(std::string_view(name).substr(dash + 1, name.size() - kSuffix.size() - dash - 1));
+    if (version.has_value() && package.starts_with("transformer_engine_cu")) {
+      return version;
+    }
+    if (version.has_value() && package == "transformer_engine") {
+      general = version;
+    }
+  }
+  return general;
+}
+
+Search find_library(std::span<const std::string> asked) {
+  if (asked.size() > 1) {
+    return {std::nullopt,
+            "two libraries of TransformerEngine do not fit into one process: give --te-lib once, and run each version "
+            "by itself"};
+  }
+  if (!asked.empty()) {
+    return asked_for(asked.front(), "--te-lib");
+  }
+  if (const std::string path = variable("TE_NUMCHECK_TE_LIB"); !path.empty()) {
+    return asked_for(path, "TE_NUMCHECK_TE_LIB");
+  }
+  const std::vector<fs::path> folders = package_folders();
+  for (const fs::path& folder : folders) {
+    if (const fs::path file = library_in(folder); !file.empty()) {
+      return checked(file);
+    }
+  }
+  std::string searched;
+  for (const fs::path& folder : folders) {
+    searched += (searched.empty() ? "" : ", ") + folder.string();
+  }
+  return {std::nullopt, fmt::format("TransformerEngine is not installed in {}; {}",
+                                    searched.empty() ? "any Python environment" : searched, kInstall)};
+}
+
+}  // namespace numcheck::kernels::te

@@ -1,0 +1,138 @@
+#include "kernels/transformer_engine/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "kernels/guarded_buffer.hpp"
+#include "op/output_format.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> details_of(const Context& context, std::string_view function) {
+  return {{"function", readable_name(function)}, {"transformer_engine", context.library.version()}};
+}
+
+}  // namespace
+
+const PortMemory* Operands::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find_if(ports_, [name](const PortMemory& p) { return p.port->name == name; });
+  return found == ports_.end() ? nullptr : &*found;
+}
+
+bool Operands::has(std::string_view port) const noexcept {
+  return find(port) != nullptr;
+}
+
+const op::Port& Operands::port(std::string_view name) const {
+  const PortMemory* found = find(name);
+  if (found == nullptr) {
+    throw core::InternalError(fmt::format("TransformerEngine binding: the op has no port {}", name));
+  }
+  return *found->port;
+}
+
+std::byte* Operands::data(std::string_view name) const {
+  return port(name).offset_bytes + find(name)->data;
+}
+
+Tensor& Operands::input(std::string_view name, Extents extents) {
+  Tensor& made = tensor(data(name), data_type(port(name).dtype), extents);
+  if (const std::string scale = std::string(name) + "_scale_inv"; has(scale)) {
+    made.set_scalar(kRowwiseScaleInv, data(scale));
+  }
+  return made;
+}
+
+Tensor& Operands::output(std::string_view name, Extents extents) {
+  Tensor& made = tensor(data(name), data_type(port(name).dtype), extents);
+  if (!op::is_fp8(port(name).dtype)) {
+    return made;
+  }
+  made.set_scalar(kScale, data(std::string(name) + "_scale"));
+  made.set_scalar(kAmax, data(std::string(name) + "_amax"));
+  scale_inv_ = scratch_;
+  made.set_scalar(kRowwiseScaleInv, scale_inv_);
+  return made;
+}
+
+void Operands::add_transpose(Tensor& tensor, int dtype, void* data, std::int64_t cols, std::int64_t rows) {
+  tensor.set(kColumnwiseData, data, dtype, {cols, rows});
+  if (scale_inv_ != nullptr) {
+    tensor.set_scalar(kColumnwiseScaleInv, scale_inv_);
+  }
+}
+
+std::byte* Operands::extra() const noexcept {
+  return scratch_ + kScratchBytes;
+}
+
+Tensor& Operands::tensor(void* memory, int dtype, Extents extents) {
+  return tensors_.emplace_back(context_.library, memory, dtype, extents);
+}
+
+Tensor& Operands::none() {
+  return tensors_.emplace_back(context_.library);
+}
+
+std::string layout_obstacle(const Call& call) {
+  for (const op::Port& port : call.ports) {
+    if (port.elements() == 0) {
+      return fmt::format("TransformerEngine takes no tensor without elements, and {} has none", port.name);
+    }
+    if (!port.is_dense()) {
+      return fmt::format("TransformerEngine takes dense tensors only; {} has rows of {} elements every {}", port.name,
+                         port.cols, port.ld);
+    }
+  }
+  return {};
+}
+
+Algorithm single_call(const Context& context, std::string_view function, Prepare prepare, std::size_t extra) {
+  return {readable_name(function), details_of(context, function), kScratchBytes + extra,
+          [context, prepare = std::move(prepare)](std::span<const PortMemory> ports, std::byte* memory) {
+            context.device->use();
+            Operands operands(context, ports, memory);
+            const Enqueue enqueue = prepare(operands);
+            return context.device->timed([&enqueue] { enqueue(nullptr); });
+          }};
+}
+
+Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
+                    std::size_t extra) {
+  context.device->use();
+  const GuardedBuffer stand_in(context.device->memory(), kScratchBytes);
+  std::vector<PortMemory> ports;
+  for (const op::Port& port : call.ports) {
+    ports.push_back({&port, stand_in.data()});
+  }
+  std::size_t wanted = 0;
+  {
+    Operands operands(context, ports, stand_in.data());
+    Workspace workspace(context.library);
+    prepare(operands)(workspace.handle());
+    wanted = workspace.bytes();
+  }
+  const std::size_t before = kScratchBytes + aligned(extra);
+  return {
+      readable_name(function), details_of(context, function), before + wanted,
+      [context, before, wanted, prepare = std::move(prepare)](std::span<const PortMemory> memory, std::byte* space) {
+        context.device->use();
+        Operands operands(context, memory, space);
+        const Enqueue enqueue = prepare(operands);
+        Workspace workspace(context.library);
+        enqueue(workspace.handle());
+        if (workspace.bytes() > wanted) {
+          throw core::InternalError(fmt::format("TransformerEngine wants {} bytes of workspace and said {} before",
+                                                workspace.bytes(), wanted));
+        }
+        workspace.give(space + before);
+        return context.device->timed([&] { enqueue(workspace.handle()); });
+      }};
+}
+
+}  // namespace numcheck::kernels::te

@@ -1,0 +1,73 @@
+// The loaded library: its functions by name, and its exceptions as ours.
+#pragma once
+
+#include <exception>
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "kernels/transformer_engine/find.hpp"
+#include "kernels/transformer_engine/interface.hpp"
+
+namespace numcheck::kernels::te {
+
+/// True if an error text of the library says that it does not compute such a case, rather than that something broke.
+[[nodiscard]] bool is_refusal(std::string_view text);
+
+/// "nvte_gelu: reason (file.cu:12)" from "path/file.cu:12 in function f: reason".
+[[nodiscard]] std::string error_text(std::string_view function, std::string_view text);
+
+/// The core library of one TransformerEngine, loaded for the life of the process. For any thread.
+class Library {
+ public:
+  /// Brings in what the library needs (NVRTC, cuDNN, cuBLAS, NCCL; searched in `lib_dir`, beside the package, in CUDA's
+  /// and in Python's folders) with global visibility, which it expects of its loader, and then the library with lazy
+  /// binding: a build may name functions that this machine's cuBLASLt lacks. Throws core::EnvironmentError with the
+  /// loader's words and with what was not found.
+  Library(Installed installed, const std::string& lib_dir);
+
+  /// "2.20.2", or "of unknown version".
+  [[nodiscard]] std::string version() const;
+  /// Whether the release is at least this one; nothing if it is unknown.
+  [[nodiscard]] std::optional<bool> at_least(int major, int minor) const;
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return installed_.file; }
+
+  [[nodiscard]] bool has(std::string_view function) const { return address(function) != nullptr; }
+
+  /// A sentence if the library lacks one of the functions; empty if it has all.
+  [[nodiscard]] std::string lacks(std::initializer_list<std::string_view> functions) const;
+
+  /// Calls a function. Throws NotSupported if the library has none of that name, or if it refuses the case, and
+  /// core::EnvironmentError with its words if it fails otherwise.
+  template <class Result, class... Parameters>
+  Result call(const Function<Result(Parameters...)>& function, std::type_identity_t<Parameters>... arguments) const {
+    const auto pointer = reinterpret_cast<Result (*)(Parameters...)>(required(function.name));
+    try {
+      return pointer(arguments...);
+    } catch (const std::exception& error) {
+      raise(function.name, error.what());
+    } catch (...) {
+      raise(function.name, "an exception of an unknown kind");
+    }
+  }
+
+ private:
+  [[nodiscard]] void* address(std::string_view function) const;
+  [[nodiscard]] void* required(std::string_view function) const;
+  [[noreturn]] static void raise(std::string_view function, std::string_view text);
+
+  Installed installed_;
+  void* handle_ = nullptr;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string_view, void*> addresses_;
+};
+
+/// The functions that the bindings may call, by exported name.
+[[nodiscard]] std::span<const std::string_view> known_functions();
+
+/// A function's name as its header has it: exported names of C++ functions are mangled.
+[[nodiscard]] std::string readable_name(std::string_view function);
+
+}  // namespace numcheck::kernels::te

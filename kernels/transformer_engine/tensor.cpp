@@ -1,0 +1,123 @@
+#include "kernels/transformer_engine/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+/// Destroys through the library; a destructor has nobody to tell of a failure.
+void destroy(const Library& library, const Function<void(Handle)>& function, Handle handle) noexcept {
+  try {
+    library.call(function, handle);
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+}  // namespace
+
+int data_type(core::Dtype dtype) {
+  switch (dtype) {
+    case core::Dtype::fp32:
+    case core::Dtype::tf32:
+      return kFloat32;
+    case core::Dtype::bf16:
+      return kBfloat16;
+    case core::Dtype::fp16:
+      return kFloat16;
+    case core::Dtype::fp8_e4m3:
+      return kFloat8E4m3;
+    case core::Dtype::fp8_e5m2:
+      return kFloat8E5m2;
+    case core::Dtype::e8m0:
+      return kFloat8E8m0;
+    case core::Dtype::uint8:
+      return kByte;
+    case core::Dtype::int32:
+      return kInt32;
+    case core::Dtype::fp64:
+    case core::Dtype::fp4_e2m1:
+      break;
+  }
+  throw core::InternalError(
+      fmt::format("TransformerEngine binding: no tensor type for {}", core::dtype_info(dtype).name));
+}
+
+std::size_t bytes_of(int data_type) {
+  switch (data_type) {
+    case kFloat32:
+    case kInt32:
+      return 4;
+    case kInt64:
+      return 8;
+    case kFloat16:
+    case kBfloat16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+Tensor::Tensor(const Library& library) : library_(library), handle_(library.call(kCreateTensor, kPerTensor)) {}
+
+Tensor::Tensor(const Library& library, void* data, int dtype, Extents extents) : Tensor(library) {
+  set(kRowwiseData, data, dtype, extents);
+}
+
+Tensor::~Tensor() {
+  destroy(library_, kDestroyTensor, handle_);
+}
+
+void Tensor::set(TensorParam param, void* data, int dtype, Extents extents) {
+  BasicTensor basic{data, dtype, {}};
+  std::ranges::transform(extents, basic.shape.data.begin(), [](std::int64_t n) { return static_cast<std::size_t>(n); });
+  basic.shape.ndim = extents.size();
+  set_basic(param, basic);
+}
+
+void Tensor::set_basic(TensorParam param, const BasicTensor& basic) {
+  // The second form exists from 2.12 on and is what later versions may keep.
+  if (library_.has(kSetTensorParamV2.name)) {
+    library_.call(kSetTensorParamV2, handle_, param, &basic, sizeof basic);
+  } else {
+    library_.call(kSetTensorParam, &handle_, param, &basic);
+  }
+}
+
+BasicTensor Workspace::wanted() const {
+  return {nullptr, library_.call(kTensorType, handle()), library_.call(kTensorShape, handle())};
+}
+
+std::size_t Workspace::bytes() const {
+  const BasicTensor basic = wanted();
+  std::size_t bytes = basic.shape.ndim == 0 ? 0 : bytes_of(basic.dtype);
+  for (std::size_t i = 0; i < basic.shape.ndim; ++i) {
+    bytes *= basic.shape.data.at(i);
+  }
+  return bytes;
+}
+
+void Workspace::give(std::byte* memory) {
+  BasicTensor basic = wanted();
+  basic.data = memory;
+  tensor_.set_basic(kRowwiseData, basic);
+}
+
+MatmulConfig::~MatmulConfig() {
+  destroy(library_, kDestroyMatmulConfig, handle_);
+}
+
+void MatmulConfig::set(MatmulAttribute attribute, Handle tensor) {
+  library_.call(kSetMatmulConfigAttribute, handle_, attribute, &tensor, sizeof tensor);
+}
+
+void MatmulConfig::set(MatmulAttribute attribute, bool value) {
+  static_assert(sizeof value == 1, "the interface takes booleans of one byte");
+  library_.call(kSetMatmulConfigAttribute, handle_, attribute, &value, sizeof value);
+}
+
+}  // namespace numcheck::kernels::te

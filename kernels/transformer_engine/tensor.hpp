@@ -1,0 +1,93 @@
+// TransformerEngine's objects with owners: tensors, configurations, workspaces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+
+#include "core/dtype.hpp"
+#include "kernels/transformer_engine/library.hpp"
+
+namespace numcheck::kernels::te {
+
+/// Bytes in front of which every part of a workspace is aligned.
+inline constexpr std::size_t kAlignment = 256;
+
+[[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) noexcept {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// The format's number in the interface; throws core::InternalError for a format that it has not.
+[[nodiscard]] int data_type(core::Dtype dtype);
+
+/// Bytes of an element of that number.
+[[nodiscard]] std::size_t bytes_of(int data_type);
+
+/// Extents of a tensor, slowest first.
+using Extents = std::initializer_list<std::int64_t>;
+
+/// An NVTETensor. It points to memory of others. Not movable: functions keep no reference, but workspaces hold handles.
+class Tensor {
+ public:
+  /// A tensor without data, with the scale of the whole tensor.
+  explicit Tensor(const Library& library);
+  /// A tensor with row-wise data.
+  Tensor(const Library& library, void* data, int dtype, Extents extents);
+  ~Tensor();
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+
+  /// Sets one of its parts: data, scale, amax, scale_inv.
+  void set(TensorParam param, void* data, int dtype, Extents extents);
+  /// Sets a part that is one FP32 number.
+  void set_scalar(TensorParam param, void* data) { set(param, data, kFloat32, {1}); }
+
+  [[nodiscard]] Handle handle() const noexcept { return handle_; }
+
+ private:
+  friend class Workspace;
+  void set_basic(TensorParam param, const BasicTensor& basic);
+
+  const Library& library_;
+  Handle handle_;
+};
+
+/// The tensor of a two-call function: called with an empty one, the function writes the shape and type that it wants on
+/// it and does nothing else; called again with memory, it works.
+class Workspace {
+ public:
+  explicit Workspace(const Library& library) : library_(library), tensor_(library) {}
+
+  [[nodiscard]] Handle handle() const noexcept { return tensor_.handle(); }
+  /// What the first call asked for.
+  [[nodiscard]] std::size_t bytes() const;
+  /// Gives it memory of bytes().
+  void give(std::byte* memory);
+
+ private:
+  [[nodiscard]] BasicTensor wanted() const;
+
+  const Library& library_;
+  Tensor tensor_;
+};
+
+/// An NVTEMatmulConfig.
+class MatmulConfig {
+ public:
+  explicit MatmulConfig(const Library& library) : library_(library), handle_(library.call(kCreateMatmulConfig)) {}
+  ~MatmulConfig();
+  MatmulConfig(const MatmulConfig&) = delete;
+  MatmulConfig& operator=(const MatmulConfig&) = delete;
+
+  void set(MatmulAttribute attribute, Handle tensor);
+  void set(MatmulAttribute attribute, bool value);
+
+  [[nodiscard]] Handle handle() const noexcept { return handle_; }
+
+ private:
+  const Library& library_;
+  Handle handle_;
+};
+
+}  // namespace numcheck::kernels::te

@@ -1,0 +1,32 @@
+#include "op/activation_params.hpp"
+
+namespace numcheck::op {
+
+std::int64_t input_columns(const ActivationParams& params) {
+  return activation_kind(params.kind).gated ? 2 * params.hidden : params.hidden;
+}
+
+std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params) {
+  const ActivationParams defaults;
+  const bool given =
+      params.limit != defaults.limit || params.alpha != defaults.alpha || params.offset != defaults.offset;
+  if (given && activation_kind(params.kind).function != Activation::clamped) {
+    return {std::string(op) + ": limit, alpha and offset belong to the kind clamped_swiglu, not to " + params.kind};
+  }
+  return {};
+}
+
+ExactPlan exact_activation(const ActivationParams& params, const Mode& mode) {
+  if (activation_kind(params.kind).rational) {
+    return small_integers({}, mode);
+  }
+  return no_exact_leg(params.kind + " takes an exponential: no result is exact");
+}
+
+double operations_of(const ActivationKind& kind, bool backward) {
+  constexpr double kRational = 2;
+  constexpr double kExponential = 20;
+  return (kind.rational ? kRational : kExponential) * (backward ? 2 : 1) + (kind.gated ? 1 : 0);
+}
+
+}  // namespace numcheck::op

@@ -1,0 +1,57 @@
+// What the forward and the backward activation have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "op/activation_kind.hpp"
+#include "op/field.hpp"
+#include "op/op.hpp"
+
+namespace numcheck::op {
+
+/// Parameters of `activation_fwd` and `activation_bwd`.
+struct ActivationParams {
+  std::string kind = "gelu";
+  std::int64_t rows = 0;
+  std::int64_t hidden = 0;
+  double limit = 7;  ///< clamped_swiglu; used as the nearest FP32 number, like alpha and offset
+  double alpha = 1.702;
+  double offset = 1;
+  std::string output = "default";  ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
+
+  template <class V>
+  void describe(V& v) {
+    constexpr double kMaxRows = 1 << 24;
+    constexpr double kMaxHidden = 1 << 20;
+    constexpr double kMaxLimit = 1e6;  // so that ordinary inputs do not overflow on the way
+    constexpr double kMaxAlpha = 1e3;
+    v.choice("kind", "kind", kind, activation_names(), "the function; the last six multiply it by a second half");
+    v.integer("rows", "r", rows, {.minimum = 0, .maximum = kMaxRows, .required = true, .doc = "rows"});
+    v.integer("hidden", "h", hidden,
+              {.minimum = 1, .maximum = kMaxHidden, .required = true, .doc = "columns of the forward output"});
+    v.number("limit", "lim", limit, {.minimum = 0, .maximum = kMaxLimit, .doc = "clamp of clamped_swiglu"});
+    v.number("alpha", "al", alpha,
+             {.minimum = 0, .maximum = kMaxAlpha, .doc = "factor in the sigmoid's argument of clamped_swiglu"});
+    v.number(
+        "offset", "off", offset,
+        {.minimum = -kMaxLimit, .maximum = kMaxLimit, .doc = "added to the clamped second half of clamped_swiglu"});
+    v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
+             "format of the output; default is the mode's", true);
+  }
+};
+
+/// Columns of the forward input: hidden, or 2 hidden of a gated kind.
+[[nodiscard]] std::int64_t input_columns(const ActivationParams& params);
+
+/// limit, alpha and offset given to a kind that has none: the mistake as a sentence, or nothing.
+[[nodiscard]] std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params);
+
+/// Integers are exact where the kind is rational; else the reason why there is no exact leg.
+[[nodiscard]] ExactPlan exact_activation(const ActivationParams& params, const Mode& mode);
+
+/// Floating-point operations per output, an exponential counted as ten.
+[[nodiscard]] double operations_of(const ActivationKind& kind, bool backward);
+
+}  // namespace numcheck::op

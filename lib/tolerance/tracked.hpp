@@ -1,0 +1,227 @@
+// A number that carries the error which FP32 arithmetic may have made on the way to it: an op's formula, run on it
+// instead of on double, yields the op's error model. Header-only, so that references need no library for it.
+//
+//   y  the value in double
+//   b  deterministic bound: |computed - y| <= b for every correct FP32 evaluation of the same formula, sums in any
+//   order v  predicted E (computed - y)^2, rounding errors taken as independent; sums by the natural chain, which is
+//   the upper
+//      envelope of practical schedules
+//
+// Every operator adds the error of one FP32 rounding (u = 2^-24) and of underflow:
+//
+//   a * b   b = |a| b_b + |b| b_a + b_a b_b + u (|y| + ...) + eta    v = a^2 v_b + b^2 v_a + v_a v_b + 0.18 u^2 y^2
+//   a + b   b = b_a + b_b + u (|y| + ...)                            v = v_a + v_b + 0.18 u^2 y^2
+//   sum     b = sum b_i + (n - 1) u (sum |x_i| + sum b_i)            v = sum v_i + 0.18 u^2 max(n (S2/6 + y^2/3), sum
+//   s_t^2) f(x)    b = |f'| b_x + 2 ulps u |y| + eta                        v = f'^2 v_x + (2 ulps u y)^2 / 3
+//
+// Source: tensor_core_numerics section 5.5 (measured on TransformerEngine and PyTorch kernels: |e|/b <= 0.999, rms of
+// e / sqrt(v) between 0.04 and 1.003). 0.18 u^2 y^2 is the variance of rounding a log-uniform y to nearest.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "core/codec.hpp"
+#include "core/dtype.hpp"
+
+namespace numcheck::tolerance {
+
+inline constexpr double kUnit32 = 0x1p-24;      ///< u of FP32
+inline constexpr double kRoundVariance = 0.18;  ///< of a rounding to nearest, in units of (u y)^2
+inline constexpr double kUnderflow =
+    0x1p-149;                               ///< eta: half of it is the error of a subnormal result; twice that is safe
+inline constexpr double kFlush = 0x1p-126;  ///< eta where subnormals may be flushed to zero
+
+struct Tracked {
+  double y = 0;
+  double b = 0;
+  double v = 0;
+
+  constexpr Tracked() = default;
+  constexpr Tracked(double exact) : y(exact) {}  // NOLINT(google-explicit-constructor): formulas mix both
+  constexpr Tracked(double value, double bound, double variance) : y(value), b(bound), v(variance) {}
+};
+
+namespace detail {
+
+/// One FP32 rounding of y, whose operands were off by `carried` at most.
+inline Tracked rounded32(double y, double carried, double variance) {
+  const double uy = kUnit32 * y;
+  return {y, carried + kUnit32 * (std::fabs(y) + carried), variance + kRoundVariance * uy * uy};
+}
+
+inline Tracked with_underflow(Tracked x, double eta) {
+  const double lost = std::min(std::fabs(x.y), eta);
+  return {x.y, x.b + eta, x.v + lost * lost};
+}
+
+}  // namespace detail
+
+inline Tracked operator-(const Tracked& x) {
+  return {-x.y, x.b, x.v};
+}
+inline Tracked operator+(const Tracked& x, const Tracked& z) {
+  return detail::rounded32(x.y + z.y, x.b + z.b, x.v + z.v);
+}
+inline Tracked operator-(const Tracked& x, const Tracked& z) {
+  return x + -z;
+}
+inline Tracked operator*(const Tracked& x, const Tracked& z) {
+  const double carried = std::fabs(x.y) * z.b + std::fabs(z.y) * x.b + x.b * z.b;
+  const double variance = x.y * x.y * z.v + z.y * z.y * x.v + x.v * z.v;
+  return detail::with_underflow(detail::rounded32(x.y * z.y, carried, variance), kUnderflow);
+}
+/// One correctly rounded division. An inexact divisor that may be zero has an infinite bound.
+inline Tracked operator/(const Tracked& x, const Tracked& z) {
+  const double y = x.y / z.y;
+  const double divisor = std::fabs(z.y);
+  const double carried = z.b >= divisor && z.b > 0 ? std::numeric_limits<double>::infinity()
+                                                   : (x.b + std::fabs(y) * z.b) / (divisor - z.b);
+  const double variance = (x.v + y * y * z.v) / (divisor * divisor);
+  return detail::with_underflow(detail::rounded32(y, carried, variance), kUnderflow);
+}
+inline Tracked& operator+=(Tracked& x, const Tracked& z) {
+  return x = x + z;
+}
+inline Tracked& operator*=(Tracked& x, const Tracked& z) {
+  return x = x * z;
+}
+
+/// The value alone, of either scalar.
+inline double value_of(double x) {
+  return x;
+}
+inline double value_of(const Tracked& x) {
+  return x.y;
+}
+
+/// Exact scaling by a power of two.
+inline double scaled_exactly(double x, double power) {
+  return x * power;
+}
+inline Tracked scaled_exactly(const Tracked& x, double power) {
+  return {x.y * power, x.b * std::fabs(power), x.v * power * power};
+}
+
+/// y = f(x) by a function of the math library that is documented to err by at most `ulps` units in the last place;
+/// `slope` bounds |f'| near x. `eta` is kFlush where the function may flush subnormal results.
+inline Tracked function_of(const Tracked& x, double y, double slope, double ulps, double eta = kUnderflow) {
+  constexpr double kSecondOrder = 1 + 1e-3;  // b_x is small against the scale on which f' changes
+  const double unit = 2 * kUnit32 * ulps;
+  const double carried = x.b == 0 ? 0 : std::fabs(slope) * x.b * kSecondOrder;
+  const double variance = x.v == 0 ? 0 : slope * slope * x.v;
+  const Tracked result{y, carried + unit * (std::fabs(y) + carried), variance + unit * y * unit * y / 3};
+  return detail::with_underflow(result, eta);
+}
+
+inline double square_root(double x) {
+  return std::sqrt(x);
+}
+inline Tracked square_root(const Tracked& x) {
+  const double y = std::sqrt(x.y);
+  return detail::rounded32(y, x.b == 0 ? 0 : y - std::sqrt(std::max(x.y - x.b, 0.0)), x.v == 0 ? 0 : x.v / (4 * x.y));
+}
+
+/// 1 / sqrt(x); rsqrtf is documented with 2 ulp (CUDA C++ Programming Guide, mathematical functions).
+inline double reciprocal_root(double x) {
+  return 1 / std::sqrt(x);
+}
+inline Tracked reciprocal_root(const Tracked& x) {
+  const double y = 1 / std::sqrt(x.y);
+  const double unit = 2 * kUnit32 * 2;
+  const double low = x.y - x.b;  // the function is steepest at the low end: no second-order term is left out
+  const double carried = x.b == 0 ? 0 : low > 0 ? 1 / std::sqrt(low) - y : std::numeric_limits<double>::infinity();
+  const double slope = y / (2 * x.y);
+  return {y, carried + unit * (y + carried), slope * slope * x.v + unit * y * unit * y / 3};
+}
+
+/// exp(x); expf: 2 ulp. With `fast` as __expf: 2 + 1.173 |x| ulp, and results below 2^-126 may be flushed.
+inline double exponential(double x, bool /*fast*/ = false) {
+  return std::exp(x);
+}
+inline Tracked exponential(const Tracked& x, bool fast = false) {
+  const double y = std::exp(x.y);
+  return function_of(x, y, y, fast ? 2 + 1.173 * std::fabs(x.y) : 2, fast ? kFlush : kUnderflow);
+}
+
+/// tanh(x); tanhf: 2 ulp.
+inline double hyperbolic_tangent(double x) {
+  return std::tanh(x);
+}
+inline Tracked hyperbolic_tangent(const Tracked& x) {
+  const double y = std::tanh(x.y);
+  return function_of(x, y, 1 - y * y, 2);
+}
+
+/// max of both; no rounding.
+inline double larger_of(double x, double z) {
+  return std::fmax(x, z);
+}
+inline Tracked larger_of(const Tracked& x, const Tracked& z) {
+  return {std::fmax(x.y, z.y), std::max(x.b, z.b), std::max(x.v, z.v)};
+}
+
+/// A rounding to `dtype` that the op itself defines. Far enough from a tie every correct device rounds alike, and the
+/// result is exact again; near one it may differ by an ulp.
+inline double rounded_to(double x, core::Dtype dtype) {
+  return core::round_to(x, dtype);
+}
+inline Tracked rounded_to(const Tracked& x, core::Dtype dtype) {
+  const double y = core::round_to(x.y, dtype);
+  if (core::round_to(x.y - x.b, dtype) == y && core::round_to(x.y + x.b, dtype) == y) {
+    return {y};
+  }
+  const double step = x.b + core::ulp(std::fabs(x.y) + x.b, dtype);
+  return {y, step, step * step};
+}
+
+/// Sum of any number of terms, in any order on the device.
+template <class Scalar>
+class Sum;
+
+/// Compensated (Neumaier), so that 10^6 terms cost no digits.
+template <>
+class Sum<double> {
+ public:
+  void add(double term) {
+    const double next = total_ + term;
+    lost_ += std::fabs(total_) >= std::fabs(term) ? (total_ - next) + term : (term - next) + total_;
+    total_ = next;
+  }
+  [[nodiscard]] double result() const { return std::isfinite(total_) ? total_ + lost_ : total_; }
+
+ private:
+  double total_ = 0;
+  double lost_ = 0;
+};
+
+template <>
+class Sum<Tracked> {
+ public:
+  void add(const Tracked& term) {
+    value_.add(term.y);
+    absolute_ += std::fabs(term.y);
+    squares_ += term.y * term.y;
+    running_ += term.y;
+    running_squares_ += running_ * running_;
+    bound_ += term.b;
+    variance_ += term.v;
+    ++count_;
+  }
+  [[nodiscard]] Tracked result() const {
+    const double n = static_cast<double>(count_);
+    const double y = value_.result();
+    const double chain = std::max(n * (squares_ / 6 + y * y / 3), running_squares_);
+    return {y, count_ == 0 ? 0 : bound_ + (n - 1) * kUnit32 * (absolute_ + bound_),
+            count_ < 2 ? variance_ : variance_ + kRoundVariance * kUnit32 * kUnit32 * chain};
+  }
+
+ private:
+  Sum<double> value_;
+  double absolute_ = 0, squares_ = 0, running_ = 0, running_squares_ = 0, bound_ = 0, variance_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,28 @@
+#include "tolerance/tracked_model.hpp"
+
+#include <fmt/format.h>
+
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+
+ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port) {
+  constexpr double kKappa = 2;
+  constexpr double kSlopeUnits = 4;  // u of a factor that a row or the whole tensor shares: rsigma, a scale
+  ErrorModel model;
+  model.output = request.output;
+  model.output_scale = request.output_scale;
+  model.exact = request.exact_leg;
+  model.bound_magnitude = 1;
+  model.var_second = 1;
+  model.kappa = kKappa;
+  model.slope_slack = kSlopeUnits * kUnit32;
+  if (core::dtype_info(request.output).storage_bytes == 1) {
+    model.bound_value = kUnit32;
+    model.var_value = kRoundVariance * kUnit32 * kUnit32;
+  }
+  model.source = fmt::format("{}: B and V carried through the formula in FP32", port);
+  return model;
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,86 @@
+#include "reference/activation_bwd.hpp"
+
+#include <utility>
+
+#include "core/parallel.hpp"
+#include "op/activation_params.hpp"
+#include "reference/activation_declared.hpp"
+#include "reference/activation_settle.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+/// The gradients in a (or x) and in b of one element of the forward output.
+class Backward {
+ public:
+  Backward(const op::ActivationParams& p, TrackedOutput& dx, bool values_only)
+      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), dx_(dx), values_only_(values_only) {}
+
+  /// dx of an op that is not gated, or the first half of a gated one.
+  void first(std::size_t i, double dy, double a, double b) const {
+    const op::Activation f = kind_.function;
+    const double exact = exact_derivative(f, a, clamp_) * dy * (kind_.gated ? exact_factor(f, b, clamp_) : 1);
+    settle(i, exact, tame(dy, a, b), [&]<class S>(S) {
+      const S gradient = declared::gradient<S>(f, a, dy, clamp_);
+      return kind_.gated ? gradient * declared::factor<S>(f, b, clamp_) : gradient;
+    });
+  }
+
+  /// The second half of a gated op. Where b is clamped the gradient is 0, whatever the factors are.
+  void second(std::size_t i, double dy, double a, double b) const {
+    const op::Activation f = kind_.function;
+    if (!factor_follows(f, b, clamp_)) {
+      return dx_.set(i, 0, 0, 0);
+    }
+    settle(i, dy * exact_value(f, a, clamp_), tame(dy, a),
+           [&]<class S>(S) { return declared::constant<S>(dy) * declared::value<S>(f, a, clamp_); });
+  }
+
+ private:
+  template <class Declared>
+  void settle(std::size_t i, double exact, bool is_tame, const Declared& declared) const {
+    const Tracked tracked = values_only_ ? Tracked() : declared(Tracked());
+    const double y = is_tame ? exact : with_specials(exact, tracked.b, declared(0.0F));
+    dx_.set(i, y, tracked.b, tracked.v);
+  }
+
+  const op::ActivationKind& kind_;
+  Clamp clamp_;
+  TrackedOutput& dx_;
+  bool values_only_;
+};
+
+op::Values values(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::ActivationParams>(*request.params);
+  const op::Operand& dy = op::operand_named(request.inputs, "dy");
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const auto hidden = static_cast<std::size_t>(p.hidden);
+  const bool gated = op::activation_kind(p.kind).gated;
+  TrackedOutput dx("dx", x.elements(), request.values_only);
+  const Backward backward(p, dx, request.values_only);
+  core::parallel_chunks(dy.elements(), kElementsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t a = gated ? i / hidden * 2 * hidden + i % hidden : i;
+      const double b = gated ? x.data[a + hidden] : 0;
+      backward.first(a, dy.data[i], x.data[a], b);
+      if (gated) {
+        backward.second(a + hidden, dy.data[i], x.data[a], b);
+      }
+    }
+  });
+  op::Values result;
+  result.outputs.push_back(std::move(dx).take());
+  return result;
+}
+
+}  // namespace
+
+op::Reference activation_bwd_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.version = "activation_bwd-1";
+  return reference;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,116 @@
+#include "reference/bias_grad.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "op/bias_grad.hpp"
+#include "reference/activation_declared.hpp"
+#include "reference/activation_settle.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using tolerance::Sum;
+
+constexpr std::size_t kColumnsPerTask = 32;
+
+/// g of one element: the exact value with the error of the declared arithmetic.
+Tracked term(std::optional<op::Activation> fused, double dy, double x, bool values_only) {
+  if (!fused.has_value()) {
+    return {dy};
+  }
+  const Tracked tracked = values_only ? Tracked() : declared::gradient<Tracked>(*fused, x, dy, {});
+  const double exact = exact_derivative(*fused, x, {}) * dy;
+  const double y = tame(dy, x) ? exact : with_specials(exact, tracked.b, declared::gradient<float>(*fused, x, dy, {}));
+  return {y, tracked.b, tracked.v};
+}
+
+/// The sum of one column. Partial sums that overflow FP32 in one order need not in another.
+class Column {
+ public:
+  void add(const Tracked& g) {
+    if (std::isfinite(g.y)) {
+      sum_.add(g);
+      absolute_ += std::fabs(g.y);
+    } else {
+      infinities_ += g.y;
+      special_ = true;
+    }
+  }
+
+  void store(TrackedOutput& dbias, std::size_t j) const {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    const Tracked sum = sum_.result();
+    const bool may_overflow = absolute_ + sum.b > kLargest;
+    if (std::isnan(infinities_)) {
+      dbias.set(j, kNan, kNan, kNan);
+    } else if (may_overflow) {
+      // A yardstick that is NaN says that nothing is asked of the element.
+      dbias.set(j, special_ ? 0 : sum.y, kNan, kNan);
+    } else {
+      dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v);
+    }
+  }
+
+ private:
+  Sum<Tracked> sum_;
+  double absolute_ = 0;
+  double infinities_ = 0;
+  bool special_ = false;
+};
+
+op::Values values(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::BiasGradParams>(*request.params);
+  const op::Operand& dy = op::operand_named(request.inputs, "dy");
+  const op::Operand* x = op::find_operand(request.inputs, "x");
+  const auto hidden = static_cast<std::size_t>(p.hidden);
+  const auto rows = static_cast<std::size_t>(p.rows);
+  std::optional<op::Activation> fused;
+  if (x != nullptr) {
+    fused = op::activation_kind(p.fused).function;
+  }
+  TrackedOutput dx("dx", fused.has_value() ? dy.elements() : 0, request.values_only);
+  TrackedOutput dbias("dbias", hidden, request.values_only);
+  core::parallel_chunks(hidden, kColumnsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::vector<Column> columns(end - begin);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = begin; j < end; ++j) {
+        const std::size_t at = i * hidden + j;
+        const Tracked g = term(fused, dy.data[at], x == nullptr ? 0 : x->data[at], request.values_only);
+        columns[j - begin].add(g);
+        if (fused.has_value()) {
+          dx.set(at, g);
+        }
+      }
+    }
+    for (std::size_t j = begin; j < end; ++j) {
+      columns[j - begin].store(dbias, j);
+    }
+  });
+  op::Values result;
+  if (fused.has_value()) {
+    result.outputs.push_back(std::move(dx).take());
+  }
+  // OutputValues::reduction stays 1: the certificate's missing tail is estimated from the sum of the squared terms,
+  // which a tracked reference does not give.
+  result.outputs.push_back(std::move(dbias).take());
+  return result;
+}
+
+}  // namespace
+
+op::Reference bias_grad_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.version = "bias_grad-1";
+  return reference;
+}
+
+}  // namespace numcheck::reference

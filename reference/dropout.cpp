@@ -1,0 +1,154 @@
+#include "reference/dropout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/parallel.hpp"
+#include "op/dropout.hpp"
+#include "reference/tracked_output.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 16;
+constexpr std::size_t kBits = 8;
+
+/// 1 / (1 - p) by FP32 arithmetic on an FP32 p.
+Tracked scale_of(const op::DropoutParams& p) {
+  return Tracked(1.0) / (Tracked(1.0) - Tracked(static_cast<double>(static_cast<float>(p.p))));
+}
+
+bool kept(std::span<const double> mask, std::size_t i) {
+  return (static_cast<unsigned>(mask[i / kBits]) >> (i % kBits) & 1U) != 0;
+}
+
+/// The values of kept elements; what is dropped nobody knows before.
+op::Values forward(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::DropoutParams>(*request.params);
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const double scale = scale_of(p).y;
+  TrackedOutput y("y", x.elements(), request.values_only);
+  TrackedOutput mask("mask", x.elements() / kBits, request.values_only);
+  core::parallel_chunks(x.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      y.set_undetermined(i, x.data[i] * scale);
+    }
+  });
+  for (std::size_t i = 0; i < mask.values().value.size(); ++i) {
+    mask.set_undetermined(i, 0);
+  }
+  op::Values result;
+  y.values().unpredictable = true;
+  mask.values().unpredictable = true;
+  result.outputs.push_back(std::move(y).take());
+  result.outputs.push_back(std::move(mask).take());
+  return result;
+}
+
+/// Elements that are neither the kept value, within its error, nor a dropped zero, as the mask says.
+double broken_elements(const op::FindingRequest& request, const op::DropoutParams& p, const op::Delivered& y,
+                       std::span<const double> mask) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const Tracked scale = scale_of(p);
+  double broken = 0;
+  for (std::size_t i = 0; i < x.elements(); ++i) {
+    const Tracked expected = kept(mask, i) ? Tracked(x.data[i]) * scale : Tracked(0.0);
+    const double reach = expected.b + (y.dtype == core::Dtype::fp32 ? 0 : core::ulp(expected.y, y.dtype) / 2);
+    broken += std::fabs(y.value[i] - expected.y) <= reach ? 0 : 1;
+  }
+  return broken;
+}
+
+struct MaskStatistics {
+  double dropped = 0;     ///< elements
+  double neighbours = 0;  ///< pairs (i, i + 1) of which both are dropped
+};
+
+MaskStatistics count(std::span<const double> mask, std::size_t elements) {
+  MaskStatistics found;
+  bool before = false;
+  for (std::size_t i = 0; i < elements; ++i) {
+    const bool drops = !kept(mask, i);
+    found.dropped += drops ? 1 : 0;
+    found.neighbours += drops && before ? 1 : 0;
+    before = drops;
+  }
+  return found;
+}
+
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::DropoutParams>(*request.params);
+  const auto output = [&request](std::string_view port) {
+    return *std::ranges::find(request.outputs, port, &op::Delivered::port);
+  };
+  const op::Delivered y = output("y");
+  const std::span<const double> mask = output("mask").value;
+  const std::size_t elements = op::operand_named(request.inputs, "x").elements();
+  if (elements == 0) {
+    return {};
+  }
+  const double n = static_cast<double>(elements);
+  const double share = p.dropped_share();
+  const MaskStatistics found = count(mask, elements);
+  constexpr double kSigmas = 5;
+  const double spread = std::sqrt(share * (1 - share) / n);
+  const double pairs = share * share;
+  // Variance of the share of dropped pairs, each element being in two of them.
+  const double pair_spread = std::sqrt((pairs * (1 - pairs) + 2 * share * pairs * (1 - share)) / n);
+  return {{"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
+           "elements that are not mask ? x / (1 - p) : 0"},
+          {"dropped share", "mask", std::fabs(found.dropped / n - share), kSigmas * spread,
+           fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
+                       found.dropped / n, share)},
+          {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), kSigmas * pair_spread + 1 / n,
+           "neighbouring bits are independent"}};
+}
+
+op::Values backward(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::DropoutParams>(*request.params);
+  const op::Operand& dy = op::operand_named(request.inputs, "dy");
+  const op::Operand& mask = op::operand_named(request.inputs, "mask");
+  const std::span<const double> bits(mask.data, mask.elements());
+  const Tracked scale = scale_of(p);
+  TrackedOutput dx("dx", dy.elements(), request.values_only);
+  core::parallel_chunks(dy.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      dx.set(i, kept(bits, i) ? Tracked(dy.data[i]) * scale : Tracked(0.0));
+    }
+  });
+  op::Values result;
+  result.outputs.push_back(std::move(dx).take());
+  return result;
+}
+
+/// Bits from the fraction of the port's own draws: any distribution but a constant one mixes them.
+void derive_mask(const op::DeriveRequest&, std::span<double> values) {
+  for (double& value : values) {
+    const double scrambled = std::fabs(value) * 4096;
+    value = std::isfinite(scrambled) ? std::floor((scrambled - std::floor(scrambled)) * 256) : 0;
+  }
+}
+
+}  // namespace
+
+op::Reference dropout_fwd_reference() {
+  op::Reference reference;
+  reference.values = &forward;
+  reference.findings = &findings;
+  reference.version = "dropout_fwd-1";
+  return reference;
+}
+
+op::Reference dropout_bwd_reference() {
+  op::Reference reference;
+  reference.values = &backward;
+  reference.derive = &derive_mask;
+  reference.version = "dropout_bwd-1";
+  return reference;
+}
+
+}  // namespace numcheck::reference

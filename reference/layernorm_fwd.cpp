@@ -1,0 +1,89 @@
+#include "reference/layernorm_fwd.hpp"
+
+#include "core/parallel.hpp"
+#include "op/layernorm_fwd.hpp"
+#include "reference/norm_findings.hpp"
+#include "reference/norm_rows.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+struct Outputs {
+  TrackedOutput y;
+  TrackedOutput mu;
+  TrackedOutput rsigma;
+};
+
+struct Problem {
+  op::LayernormFwdParams p;
+  op::Operand x;
+  op::Operand gamma;
+  op::Operand beta;
+};
+
+template <class Scalar>
+void normalise(const Problem& problem, Outputs& out) {
+  const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
+  core::parallel_for(static_cast<std::size_t>(problem.p.rows), [&](std::size_t i) {
+    const std::span<const double> x = row_of(problem.x, i);
+    const Scalar mean = row_mean<Scalar>(x);
+    const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
+    out.mu.set(i, mean);
+    out.rsigma.set(i, rsigma);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      out.y.set(i * x.size() + j, (Scalar(x[j]) - mean) * rsigma * factors[j] + Scalar(problem.beta.data[j]));
+    }
+  });
+}
+
+/// What gamma + 1 without rounding would give.
+void keep_ideal(Problem problem, Outputs& out) {
+  problem.p.gamma_add = "fp32";
+  Outputs exact{{"y", problem.x.elements(), true},
+                {"mu", static_cast<std::size_t>(problem.p.rows), true},
+                {"rsigma", static_cast<std::size_t>(problem.p.rows), true}};
+  normalise<double>(problem, exact);
+  out.y.values().ideal = std::move(exact.y.values().value);
+  out.y.values().ideal_note = rounded_gamma_note(problem.gamma.dtype);
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  const Problem problem{op::from_params<op::LayernormFwdParams>(*request.params),
+                        op::operand_named(request.inputs, "x"), op::operand_named(request.inputs, "gamma"),
+                        op::operand_named(request.inputs, "beta")};
+  const auto rows = static_cast<std::size_t>(problem.p.rows);
+  Outputs out{{"y", problem.x.elements(), request.values_only},
+              {"mu", rows, request.values_only},
+              {"rsigma", rows, request.values_only}};
+  if (request.values_only) {
+    normalise<double>(problem, out);
+  } else {
+    normalise<Tracked>(problem, out);
+    if (rounds_gamma(problem.p, problem.gamma.dtype)) {
+      keep_ideal(problem, out);
+    }
+  }
+  op::Values result;
+  result.outputs.push_back(std::move(out.y).take());
+  result.outputs.push_back(std::move(out.mu).take());
+  result.outputs.push_back(std::move(out.rsigma).take());
+  return result;
+}
+
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::LayernormFwdParams>(*request.params);
+  return norm_findings(request, p, true);
+}
+
+}  // namespace
+
+op::Reference layernorm_fwd_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.findings = &findings;
+  reference.version = "layernorm_fwd-1";
+  return reference;
+}
+
+}  // namespace numcheck::reference

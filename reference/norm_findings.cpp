@@ -1,0 +1,223 @@
+#include "reference/norm_findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "reference/norm_rows.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kFewest = 8;  ///< rows, and elements of a row, that make a statistic
+
+/// The fit of one row.
+struct RowFit {
+  double rho = 0;
+  double own = 0;     ///< O: variance of the fit
+  double shared = 0;  ///< R: variance of rsigma, relative
+  double spread = 0;  ///< v
+  bool usable = false;
+
+  [[nodiscard]] double weight() const { return 1 / (own + shared); }
+};
+
+struct Fitter {
+  op::Operand x;
+  op::Operand gamma;
+  const op::Operand* beta;  ///< null: RMSNorm
+  const op::OutputValues* y;
+  const op::OutputValues* rsigma;
+  std::span<const double> delivered;
+  core::Dtype format;  ///< of y
+  double centre;       ///< what is added to gamma
+};
+
+const op::OutputValues& expected_named(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  if (found == values.outputs.end()) {
+    throw core::InternalError("the reference gives no output " + std::string(port));
+  }
+  return *found;
+}
+
+/// Normal equations of two regressors.
+struct Normal {
+  double aa = 0, ab = 0, bb = 0, ae = 0, be = 0;
+
+  void add(double a, double b, double e, double weight) {
+    aa += weight * a * a;
+    ab += weight * a * b;
+    bb += weight * b * b;
+    ae += weight * a * e;
+    be += weight * b * e;
+  }
+  [[nodiscard]] double determinant() const { return aa * bb - ab * ab; }
+  /// True if the regressors can be told apart.
+  [[nodiscard]] bool independent() const { return determinant() > 1e-9 * aa * bb; }
+  /// The coefficient of the first regressor and its variance; alone if the second one is zero.
+  [[nodiscard]] double first() const { return bb == 0 ? ae / aa : (ae * bb - be * ab) / determinant(); }
+  [[nodiscard]] double first_variance() const { return bb == 0 ? 1 / aa : bb / determinant(); }
+  [[nodiscard]] double second() const { return (be * aa - ae * ab) / determinant(); }
+  [[nodiscard]] double second_variance() const { return aa / determinant(); }
+};
+
+/// V of one element, with the output's rounding. FP32's is part of V already.
+double variance_of(const Fitter& f, std::size_t at) {
+  const double v = static_cast<double>(f.y->second_moment[at]);
+  const double y = std::fabs(f.y->value[at]);
+  double step = 0;
+  if (core::dtype_info(f.format).storage_bytes == 2) {
+    step = core::ulp(y + 3 * std::sqrt(v), f.format);
+  } else if (core::dtype_info(f.format).storage_bytes == 1) {
+    step = y * std::ldexp(1.0, -core::dtype_info(f.format).fraction_bits);  // the scale is not known here
+  }
+  return v + step * step / 12;
+}
+
+/// Spread of a row around its mean or zero.
+double spread_of(const Fitter& f, std::span<const double> x) {
+  return f.beta == nullptr ? row_mean_square<double>(x) : row_variance<double>(x, row_mean<double>(x));
+}
+
+RowFit fit_row(const Fitter& f, std::size_t i) {
+  const std::span<const double> x = row_of(f.x, i);
+  const bool narrow = core::dtype_info(f.format).storage_bytes == 2;
+  Normal normal;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const std::size_t at = i * x.size() + j;
+    const double y = f.y->value[at];
+    const double error = f.delivered[at] - (narrow ? core::round_to(y, f.format) : y);
+    const double variance = variance_of(f, at);
+    if (!std::isfinite(error) || !std::isfinite(y)) {
+      return {};
+    }
+    if (variance > 0) {
+      const double shift = f.beta == nullptr ? 0 : f.gamma.data[j] + f.centre;
+      normal.add(f.beta == nullptr ? y : y - f.beta->data[j], shift, error, 1 / variance);
+    }
+  }
+  const bool fits = normal.aa > 0 && (normal.bb == 0 || normal.independent());
+  const double rsigma = f.rsigma->value[i];
+  const double relative = std::sqrt(static_cast<double>(f.rsigma->second_moment[i])) / rsigma;
+  // Past a relative error of 1 the linear model of rsigma says nothing.
+  return {normal.first(), normal.first_variance(), relative * relative, spread_of(f, x), fits && relative < 1};
+}
+
+/// The pooled statistics of the usable rows.
+struct Pooled {
+  std::size_t rows = 0;
+  double scale_error = 0;
+  double shared = 0;  ///< sqrt(mean R)
+  double own = 0;     ///< standard error that the O_i give
+};
+
+Pooled pool(const std::vector<RowFit>& fits) {
+  Pooled all;
+  double weights = 0;
+  for (const RowFit& fit : fits) {
+    const double weight = fit.weight();
+    weights += weight;
+    all.scale_error += weight * fit.rho;
+    all.shared += weight * fit.shared;
+    all.own += weight * weight * fit.own;
+    ++all.rows;
+  }
+  all.scale_error /= weights;
+  all.shared = std::sqrt(all.shared / weights);
+  all.own = std::sqrt(all.own) / weights;
+  return all;
+}
+
+/// The cause that the regression names, in words; empty if none is clear.
+std::string cause_of(const Normal& normal, double epsilon, std::int64_t hidden) {
+  constexpr double kClear = 10;  // standard errors
+  const double b = normal.first();
+  const double d = normal.second();
+  if (std::fabs(d) > kClear * std::sqrt(normal.second_variance()) && std::fabs(d) > 0.05 * epsilon) {
+    return fmt::format("rows are scaled as if epsilon were {:.3g}, not {:.3g}", epsilon + d, epsilon);
+  }
+  if (std::fabs(b) <= kClear * std::sqrt(normal.first_variance())) {
+    return {};
+  }
+  const double bessel = 1 / (static_cast<double>(hidden) - 1);
+  return std::fabs(b - bessel) < 0.2 * bessel ? "rows are scaled as if the sum were divided by n - 1, not n"
+                                              : fmt::format("rows are scaled as if the variance were off by {:.2g}", b);
+}
+
+void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, std::vector<op::Finding>& findings) {
+  const double epsilon = epsilon_of(p);
+  Normal normal;
+  for (const RowFit& fit : fits) {
+    const double whole = fit.spread + epsilon;
+    normal.add(fit.spread / whole, 1 / whole, -2 * fit.rho, fit.weight() / 4);
+  }
+  if (!normal.independent()) {
+    return;
+  }
+  findings.push_back({.name = "row regression: variance",
+                      .port = "y",
+                      .measured = normal.first(),
+                      .text = "relative error of the variance that the rows' scales fit"});
+  findings.push_back({.name = "row regression: epsilon",
+                      .port = "y",
+                      .measured = normal.second(),
+                      .text = "error of epsilon that the rows' scales fit"});
+  const std::string cause = cause_of(normal, epsilon, p.hidden);
+  if (!cause.empty()) {
+    findings.back().text = cause;
+  }
+}
+
+}  // namespace
+
+std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p, bool centred) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const auto delivered = std::ranges::find(request.outputs, std::string_view("y"), &op::Delivered::port);
+  if (delivered == request.outputs.end()) {
+    throw core::InternalError("norm findings: there is no output y");
+  }
+  const Fitter fitter{x,
+                      op::operand_named(request.inputs, "gamma"),
+                      centred ? &op::operand_named(request.inputs, "beta") : nullptr,
+                      &expected_named(*request.expected, "y"),
+                      &expected_named(*request.expected, "rsigma"),
+                      delivered->value,
+                      delivered->dtype,
+                      p.zero_centered_gamma ? 1.0 : 0.0};
+  if (x.cols < static_cast<std::int64_t>(kFewest) || fitter.y->second_moment.empty()) {
+    return {};
+  }
+  std::vector<RowFit> fits(static_cast<std::size_t>(x.rows));
+  core::parallel_for(fits.size(), [&](std::size_t i) { fits[i] = fit_row(fitter, i); });
+  std::erase_if(fits, [](const RowFit& fit) { return !fit.usable || !std::isfinite(fit.weight() * fit.rho); });
+  if (fits.empty()) {
+    return {};
+  }
+  constexpr double kKappa = 2;
+  constexpr double kSlack = 4 * tolerance::kUnit32;  // of factors that all rows share
+  const Pooled pooled = pool(fits);
+  op::Finding scale{.name = "row scale error",
+                    .port = "y",
+                    .measured = std::fabs(pooled.scale_error),
+                    .text = fmt::format("mean of the {} rows' relative scale errors", pooled.rows)};
+  if (pooled.rows >= kFewest && core::dtype_info(fitter.format).storage_bytes > 1) {
+    scale.limit = kKappa * (2 * pooled.shared + 5 * pooled.own) + kSlack;
+  }
+  std::vector<op::Finding> findings = {scale};
+  add_regression(fits, p, findings);
+  return findings;
+}
+
+std::string rounded_gamma_note(core::Dtype format) {
+  return fmt::format("gamma + 1 is rounded to {}", core::dtype_info(format).name);
+}
+
+std::string rounded_product_note(core::Dtype format) {
+  return fmt::format("x rsigma is rounded to {} before gamma is applied", core::dtype_info(format).name);
+}
+
+}  // namespace numcheck::reference

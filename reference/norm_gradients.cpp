@@ -1,0 +1,93 @@
+#include "reference/norm_gradients.hpp"
+
+#include <algorithm>
+
+#include "core/parallel.hpp"
+#include "reference/norm_findings.hpp"
+#include "reference/norm_rows.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kColumns = 32;  ///< of a task: four cache lines of a row
+
+NormGradient gradient_of(const op::ReferenceRequest& request) {
+  const op::Operand* mu = op::find_operand(request.inputs, "mu");
+  return {&op::operand_named(request.inputs, "dz"),
+          &op::operand_named(request.inputs, "x"),
+          op::find_operand(request.inputs, "add"),
+          {mu == nullptr ? nullptr : mu->data, op::operand_named(request.inputs, "rsigma").data}};
+}
+
+template <class Scalar>
+void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedOutput& dx) {
+  const auto hidden = static_cast<std::size_t>(g.x->cols);
+  core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
+    input_gradient<Scalar>(g, factors, i, [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); });
+  });
+}
+
+template <class Scalar>
+void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput& dbeta) {
+  core::parallel_chunks(static_cast<std::size_t>(g.x->cols), kColumns,
+                        [&](std::size_t, std::size_t begin, std::size_t end) {
+                          const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
+                          for (std::size_t j = begin; j < end; ++j) {
+                            dgamma.set(j, sums.gamma[j - begin].result());
+                            dbeta.set(j, sums.beta[j - begin].result());
+                          }
+                        });
+}
+
+}  // namespace
+
+op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
+  const NormGradient g = gradient_of(request);
+  const op::Operand& gamma = op::operand_named(request.inputs, "gamma");
+  const auto hidden = static_cast<std::size_t>(p.hidden);
+  TrackedOutput dx("dx", g.x->elements(), request.values_only);
+  TrackedOutput dgamma("dgamma", hidden, request.values_only);
+  TrackedOutput dbeta("dbeta", hidden, request.values_only);
+  if (request.values_only) {
+    compute_dx<double>(g, gamma_factors<double>(gamma, p), dx);
+    compute_weights<double>(g, dgamma, dbeta);
+  } else {
+    compute_dx<Tracked>(g, gamma_factors<Tracked>(gamma, p), dx);
+    compute_weights<Tracked>(g, dgamma, dbeta);
+    if (rounds_gamma(p, gamma.dtype)) {
+      op::NormParams exact = p;
+      exact.gamma_add = "fp32";
+      TrackedOutput ideal("dx", g.x->elements(), true);
+      compute_dx<double>(g, gamma_factors<double>(gamma, exact), ideal);
+      dx.values().ideal = std::move(ideal.values().value);
+      dx.values().ideal_note = rounded_gamma_note(gamma.dtype);
+    }
+  }
+  dgamma.values().reduction = std::max(1.0, static_cast<double>(p.rows));
+  dbeta.values().reduction = dgamma.values().reduction;
+  op::Values result;
+  result.outputs.push_back(std::move(dx).take());
+  result.outputs.push_back(std::move(dgamma).take());
+  if (g.saved.mu != nullptr) {
+    result.outputs.push_back(std::move(dbeta).take());
+  }
+  return result;
+}
+
+void derive_statistics(const op::DeriveRequest& request, const op::NormParams& p, bool centred,
+                       std::span<double> values) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const bool is_mean = request.port->name == "mu";
+  core::parallel_for(values.size(), [&](std::size_t i) {
+    const std::span<const double> row = row_of(x, i);
+    const double mean = centred ? row_mean<double>(row) : 0;
+    if (is_mean) {
+      values[i] = mean;
+    } else {
+      values[i] = row_rsigma(centred ? row_variance<double>(row, mean) : row_mean_square<double>(row), epsilon_of(p));
+    }
+  });
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,189 @@
+// The row formulas of the normalisations, over a scalar that is double or tolerance::Tracked.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "op/norm_params.hpp"
+#include "op/reference.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+
+/// epsilon as kernels get it: an FP32 number.
+[[nodiscard]] inline double epsilon_of(const op::NormParams& p) {
+  return static_cast<double>(static_cast<float>(p.epsilon));
+}
+
+/// Row i of a matrix.
+[[nodiscard]] inline std::span<const double> row_of(const op::Operand& matrix, std::size_t i) {
+  const auto cols = static_cast<std::size_t>(matrix.cols);
+  return {matrix.data + i * cols, cols};
+}
+
+/// total / n.
+inline double divided_by_count(double total, std::size_t n) {
+  return total / static_cast<double>(n);
+}
+
+/// Kernels multiply by 1 / n, rounded, which is exact for powers of two only.
+inline tolerance::Tracked divided_by_count(const tolerance::Tracked& total, std::size_t n) {
+  using tolerance::kUnit32;
+  const double inverse = 1 / static_cast<double>(n);
+  const bool exact = (n & (n - 1)) == 0;
+  const double step = kUnit32 * inverse;
+  const tolerance::Tracked factor =
+      exact ? tolerance::Tracked(inverse) : tolerance::Tracked(inverse, step, tolerance::kRoundVariance * step * step);
+  tolerance::Tracked mean = total * factor;
+  mean.y = total.y / static_cast<double>(n);
+  return mean;
+}
+
+/// mean_j x_j
+template <class Scalar>
+Scalar row_mean(std::span<const double> x) {
+  tolerance::Sum<Scalar> sum;
+  for (const double value : x) {
+    sum.add(Scalar(value));
+  }
+  return divided_by_count(sum.result(), x.size());
+}
+
+/// mean_j x_j^2
+template <class Scalar>
+Scalar row_mean_square(std::span<const double> x) {
+  tolerance::Sum<Scalar> squares;
+  for (const double value : x) {
+    squares.add(Scalar(value) * Scalar(value));
+  }
+  return divided_by_count(squares.result(), x.size());
+}
+
+/// What an error d of the mean does to the sum of squares around it, beyond the part 2 d sum(x - mean) that is tracked
+/// as independent: it adds n d^2, the same d in every term. E d^4 = 3 V^2 of a normal d.
+inline double with_shifted_mean(double squares, double /*mean*/, std::size_t /*n*/) {
+  return squares;
+}
+inline tolerance::Tracked with_shifted_mean(tolerance::Tracked squares, const tolerance::Tracked& mean, std::size_t n) {
+  const double count = static_cast<double>(n);
+  squares.v += 3 * count * count * mean.v * mean.v;
+  return squares;
+}
+
+/// mean_j (x_j - mean)^2, in a second pass.
+template <class Scalar>
+Scalar row_variance(std::span<const double> x, const Scalar& mean) {
+  tolerance::Sum<Scalar> squares;
+  for (const double value : x) {
+    const Scalar centred = Scalar(value) - mean;
+    squares.add(centred * centred);
+  }
+  return divided_by_count(with_shifted_mean(squares.result(), mean, x.size()), x.size());
+}
+
+/// 1 / sqrt(spread + epsilon)
+template <class Scalar>
+Scalar row_rsigma(const Scalar& spread, double epsilon) {
+  return tolerance::reciprocal_root(spread + Scalar(epsilon));
+}
+
+/// gamma' of a column, see op::NormParams.
+template <class Scalar>
+Scalar gamma_factor(double gamma, const op::NormParams& p, core::Dtype format) {
+  if (!p.zero_centered_gamma) {
+    return Scalar(gamma);
+  }
+  return p.gamma_add == "weight" ? Scalar(core::round_to(gamma + 1, format)) : Scalar(gamma) + Scalar(1.0);
+}
+
+/// gamma' of all columns.
+template <class Scalar>
+std::vector<Scalar> gamma_factors(const op::Operand& gamma, const op::NormParams& p) {
+  std::vector<Scalar> factors;
+  factors.reserve(gamma.elements());
+  for (std::size_t j = 0; j < gamma.elements(); ++j) {
+    factors.push_back(gamma_factor<Scalar>(gamma.data[j], p, gamma.dtype));
+  }
+  return factors;
+}
+
+/// True if gamma' is rounded to fewer bits than FP32's.
+[[nodiscard]] inline bool rounds_gamma(const op::NormParams& p, core::Dtype format) {
+  return p.zero_centered_gamma && p.gamma_add == "weight" && core::dtype_info(format).storage_bytes < 4;
+}
+
+/// The statistics that a backward pass gets: mu and rsigma of x's rows.
+struct SavedStatistics {
+  const double* mu = nullptr;  ///< null: RMSNorm, which has none
+  const double* rsigma = nullptr;
+};
+
+/// What a backward pass is computed from.
+struct NormGradient {
+  const op::Operand* dz;
+  const op::Operand* x;
+  const op::Operand* add;  ///< null: no residual gradient
+  SavedStatistics saved;
+};
+
+/// xh = rsigma (x - mu)
+template <class Scalar>
+Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
+  const Scalar centred = saved.mu == nullptr ? Scalar(x) : Scalar(x) - Scalar(saved.mu[i]);
+  return centred * Scalar(saved.rsigma[i]);
+}
+
+/// dx of row i: put(j, value).
+template <class Scalar, class Put>
+void input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i, const Put& put) {
+  const std::span<const double> dz = row_of(*g.dz, i);
+  const std::span<const double> x = row_of(*g.x, i);
+  tolerance::Sum<Scalar> sum;
+  tolerance::Sum<Scalar> sum_xh;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const Scalar weighted = factors[j] * Scalar(dz[j]);
+    sum.add(weighted);
+    sum_xh.add(weighted * normalised<Scalar>(g.saved, i, x[j]));
+  }
+  const Scalar mean = divided_by_count(sum.result(), x.size());
+  const Scalar mean_xh = divided_by_count(sum_xh.result(), x.size());
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    Scalar along = mean_xh * normalised<Scalar>(g.saved, i, x[j]);
+    if (g.saved.mu != nullptr) {
+      along += mean;
+    }
+    Scalar dx = Scalar(g.saved.rsigma[i]) * (factors[j] * Scalar(dz[j]) - along);
+    if (g.add != nullptr) {
+      dx += Scalar(row_of(*g.add, i)[j]);
+    }
+    put(j, dx);
+  }
+}
+
+/// Sums over rows of columns [first, first + count): sum_i dz_ij xh_ij and sum_i dz_ij.
+template <class Scalar>
+struct ColumnSums {
+  std::vector<tolerance::Sum<Scalar>> gamma;
+  std::vector<tolerance::Sum<Scalar>> beta;
+};
+
+template <class Scalar>
+ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, std::size_t count) {
+  ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count), std::vector<tolerance::Sum<Scalar>>(count)};
+  const auto rows = static_cast<std::size_t>(g.x->rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double* dz = row_of(*g.dz, i).data() + first;
+    const double* x = row_of(*g.x, i).data() + first;
+    for (std::size_t j = 0; j < count; ++j) {
+      sums.gamma[j].add(Scalar(dz[j]) * normalised<Scalar>(g.saved, i, x[j]));
+      sums.beta[j].add(Scalar(dz[j]));
+    }
+  }
+  return sums;
+}
+
+}  // namespace numcheck::reference

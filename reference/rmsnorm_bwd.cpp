@@ -1,0 +1,28 @@
+#include "reference/rmsnorm_bwd.hpp"
+
+#include "op/rmsnorm_bwd.hpp"
+#include "reference/norm_gradients.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+op::Values values(const op::ReferenceRequest& request) {
+  return norm_gradients(request, op::from_params<op::RmsnormBwdParams>(*request.params));
+}
+
+void derive(const op::DeriveRequest& request, std::span<double> values) {
+  constexpr bool kCentred = false;
+  derive_statistics(request, op::from_params<op::RmsnormBwdParams>(*request.params), kCentred, values);
+}
+
+}  // namespace
+
+op::Reference rmsnorm_bwd_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.derive = &derive;
+  reference.version = "rmsnorm_bwd-1";
+  return reference;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,91 @@
+#include "reference/rmsnorm_fwd.hpp"
+
+#include "core/parallel.hpp"
+#include "op/rmsnorm_fwd.hpp"
+#include "reference/norm_findings.hpp"
+#include "reference/norm_rows.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+struct Outputs {
+  TrackedOutput y;
+  TrackedOutput rsigma;
+};
+
+struct Problem {
+  op::RmsnormFwdParams p;
+  op::Operand x;
+  op::Operand gamma;
+};
+
+template <class Scalar>
+void normalise(const Problem& problem, Outputs& out) {
+  const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
+  const bool rounded = problem.p.gamma_order == "hf";
+  core::parallel_for(static_cast<std::size_t>(problem.p.rows), [&](std::size_t i) {
+    const std::span<const double> x = row_of(problem.x, i);
+    const Scalar rsigma = row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
+    out.rsigma.set(i, rsigma);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      const Scalar product = Scalar(x[j]) * rsigma;
+      out.y.set(i * x.size() + j, (rounded ? tolerance::rounded_to(product, problem.x.dtype) : product) * factors[j]);
+    }
+  });
+}
+
+/// True if y is rounded on the way to fewer bits than FP32's.
+bool rounds_product(const Problem& problem) {
+  return problem.p.gamma_order == "hf" && core::dtype_info(problem.x.dtype).storage_bytes < 4;
+}
+
+/// What the formula without roundings in between would give.
+void keep_ideal(Problem problem, Outputs& out) {
+  op::OutputValues& y = out.y.values();
+  y.ideal_note = rounds_product(problem) ? rounded_product_note(problem.x.dtype) : "";
+  if (rounds_gamma(problem.p, problem.gamma.dtype)) {
+    y.ideal_note += (y.ideal_note.empty() ? "" : "; ") + rounded_gamma_note(problem.gamma.dtype);
+  }
+  problem.p.gamma_add = "fp32";
+  problem.p.gamma_order = "te";
+  Outputs exact{{"y", problem.x.elements(), true}, {"rsigma", static_cast<std::size_t>(problem.p.rows), true}};
+  normalise<double>(problem, exact);
+  y.ideal = std::move(exact.y.values().value);
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  const Problem problem{op::from_params<op::RmsnormFwdParams>(*request.params), op::operand_named(request.inputs, "x"),
+                        op::operand_named(request.inputs, "gamma")};
+  const auto rows = static_cast<std::size_t>(problem.p.rows);
+  Outputs out{{"y", problem.x.elements(), request.values_only}, {"rsigma", rows, request.values_only}};
+  if (request.values_only) {
+    normalise<double>(problem, out);
+  } else {
+    normalise<Tracked>(problem, out);
+    if (rounds_product(problem) || rounds_gamma(problem.p, problem.gamma.dtype)) {
+      keep_ideal(problem, out);
+    }
+  }
+  op::Values result;
+  result.outputs.push_back(std::move(out.y).take());
+  result.outputs.push_back(std::move(out.rsigma).take());
+  return result;
+}
+
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::RmsnormFwdParams>(*request.params);
+  return norm_findings(request, p, false);
+}
+
+}  // namespace
+
+op::Reference rmsnorm_fwd_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.findings = &findings;
+  reference.version = "rmsnorm_fwd-2";
+  return reference;
+}
+
+}  // namespace numcheck::reference

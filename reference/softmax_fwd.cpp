@@ -1,0 +1,127 @@
+#include "reference/softmax_fwd.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+#include "op/softmax_fwd.hpp"
+#include "reference/softmax_row_sums.hpp"
+#include "reference/softmax_rules.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kElementsPerTask = 1 << 14;
+
+/// All rows of x under one scale.
+struct Problem {
+  op::SoftmaxFwdParams p;
+  const op::Operand* x;
+  const op::Operand* mask;  ///< null without one
+  double scale;
+
+  [[nodiscard]] SoftmaxRow row(std::size_t index) const {
+    const auto sq = static_cast<std::size_t>(p.sq);
+    const auto sk = static_cast<std::size_t>(p.sk);
+    const std::size_t i = index % sq;
+    const std::size_t batch = index / sq / static_cast<std::size_t>(p.heads);
+    const double* bytes = mask == nullptr ? nullptr : mask->data + (batch * sq + i) * sk;
+    return softmax_rules(p.mask, p.masked_value, p.sq, p.sk, scale)
+        .row_of(static_cast<std::int64_t>(i), x->data + index * sk, bytes);
+  }
+};
+
+template <class Scalar, class Take>
+void for_each_row(const Problem& problem, const Take& take) {
+  const auto sk = static_cast<std::size_t>(problem.p.sk);
+  const std::size_t rows = problem.x->elements() / sk;
+  core::parallel_chunks(rows, std::max<std::size_t>(1, kElementsPerTask / sk),
+                        [&](std::size_t, std::size_t begin, std::size_t end) {
+                          std::vector<Scalar> y(sk);
+                          for (std::size_t i = begin; i < end; ++i) {
+                            const bool determined = softmax_row<Scalar>(problem.row(i), y);
+                            take(i * sk, y, determined);
+                          }
+                        });
+}
+
+void set_values(const Problem& problem, TrackedOutput& out) {
+  for_each_row<Tracked>(problem, [&out](std::size_t first, const std::vector<Tracked>& y, bool determined) {
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      if (determined) {
+        out.set(first + j, y[j]);
+      } else {
+        out.set_undetermined(first + j, y[j].y);
+      }
+    }
+  });
+}
+
+void set_values_only(const Problem& problem, TrackedOutput& out) {
+  for_each_row<double>(problem, [&out](std::size_t first, const std::vector<double>& y, bool) {
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      out.set(first + j, y[j]);
+    }
+  });
+}
+
+void set_ideal(const Problem& problem, TrackedOutput& out) {
+  out.keep_ideal();
+  for_each_row<double>(problem, [&out](std::size_t first, const std::vector<double>& y, bool) {
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      out.set_ideal(first + j, y[j]);
+    }
+  });
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::SoftmaxFwdParams>(*request.params);
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const double exact = static_cast<double>(static_cast<float>(p.scale));
+  const double scale = p.scale_rounding == "as_implemented" ? core::round_to(exact, x.dtype) : exact;
+  const op::Operand* mask = op::find_operand(request.inputs, "mask");
+  TrackedOutput y("y", x.elements(), request.values_only);
+  if (request.values_only) {
+    set_values_only({p, &x, mask, scale}, y);
+  } else {
+    set_values({p, &x, mask, scale}, y);
+    if (scale != exact) {
+      set_ideal({p, &x, mask, exact}, y);
+      y.values().ideal_note = fmt::format("the scale {:.8g} is rounded to {} first, as TransformerEngine does: {:.8g}",
+                                          exact, core::dtype_info(x.dtype).name, scale);
+    }
+  }
+  op::Values result;
+  result.outputs.push_back(std::move(y).take());
+  return result;
+}
+
+void derive(const op::DeriveRequest& request, std::span<double> values) {
+  const auto p = op::from_params<op::SoftmaxFwdParams>(*request.params);
+  const auto elements = static_cast<std::size_t>(p.sq * p.sk);
+  core::parallel_for(static_cast<std::size_t>(p.batches),
+                     [&](std::size_t b) { fill_softmax_mask(values.subspan(b * elements, elements), p.sk); });
+}
+
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::SoftmaxFwdParams>(*request.params);
+  return softmax_row_sums(request, "y", static_cast<std::size_t>(p.sk), op::operand_named(request.inputs, "x").dtype);
+}
+
+}  // namespace
+
+op::Reference softmax_fwd_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.version = "softmax_fwd-1";
+  reference.derive = &derive;
+  reference.findings = &findings;
+  return reference;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,149 @@
+// One row of scaled, masked softmax, in double or with its error model. See op::SoftmaxFwdParams for the formula.
+//
+// The maximum m only shifts: numerator and denominator see the same rounded m, so its own error cancels and it counts
+// as exact here. Exponentials are the approximate kind (2 + 1.173 |t - m| ulp, subnormals flushed), the reciprocal of
+// the sum errs by 2 ulp: TransformerEngine compiles these kernels with fast math, and exact functions err by less.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+
+/// A row and the rules that the parameters set for it.
+struct SoftmaxRow {
+  const double* x = nullptr;
+  const double* mask = nullptr;  ///< 1 = masked; null: no mask of its own
+  std::size_t columns = 0;       ///< before the diagonal: all others are no part of the row, and zero
+  double scale = 1;
+  double masked_score = 0;      ///< replaces a masked score
+  double hidden = 0;            ///< elements that are not before the diagonal but hold masked_score
+  bool masked_is_zero = false;  ///< a row whose maximum is masked_score is all zeros
+};
+
+namespace detail {
+
+using tolerance::Tracked;
+
+inline constexpr double kOverflow32 = 0x1.ffffffp+127;  ///< from here on FP32 rounds to infinity
+
+inline double bound_of(double /*exact*/) {
+  return 0;
+}
+inline double bound_of(const Tracked& x) {
+  return x.b;
+}
+
+template <class Scalar>
+Scalar score_of(const SoftmaxRow& row, std::size_t j) {
+  if (row.mask != nullptr && row.mask[j] == 1) {
+    return Scalar(row.masked_score);
+  }
+  const Scalar score = Scalar(row.x[j]) * Scalar(row.scale);
+  const double y = tolerance::value_of(score);
+  return std::fabs(y) >= kOverflow32 ? Scalar(std::copysign(std::numeric_limits<double>::infinity(), y)) : score;
+}
+
+inline double difference(double score, double maximum, double /*bound*/) {
+  return score - maximum;
+}
+/// `bound`: by how much the device's maximum may be off; the difference that it rounds is as much larger.
+inline Tracked difference(const Tracked& score, double maximum, double bound) {
+  Tracked d = score - Tracked(maximum);
+  d.b += tolerance::kUnit32 * bound;
+  return d;
+}
+
+inline double exponential_of(double d) {
+  return std::exp(d);
+}
+/// The first-order term of exp is not enough where scores are so large that d itself is uncertain.
+inline Tracked exponential_of(const Tracked& d) {
+  constexpr double kSmall = 0x1p-10;
+  const double ulps = 2 + 1.173 * (std::fabs(d.y) + d.b);
+  const double y = std::exp(d.y);
+  Tracked e = tolerance::function_of({d.y, 0, d.v}, y, y, ulps, tolerance::kFlush);
+  const double carried = y * (d.b < kSmall ? d.b * (1 + kSmall) : std::expm1(d.b));
+  e.b += carried * (1 + 2 * tolerance::kUnit32 * ulps);
+  return e;
+}
+
+inline double reciprocal(double sum) {
+  return 1 / sum;
+}
+inline Tracked reciprocal(const Tracked& sum) {
+  const Tracked r = Tracked(1) / sum;
+  return tolerance::function_of(r, r.y, 1, 2);
+}
+
+inline double probability(double y) {
+  return y;
+}
+/// The device's result lies between 0 and 1 + a few roundings, however uncertain the scores are.
+inline Tracked probability(const Tracked& product) {
+  constexpr double kMost = 1 + 0x1p-16;
+  const Tracked y = tolerance::function_of(product, product.y, 1, 0, tolerance::kFlush);
+  return {y.y, std::min(y.b, kMost), std::min(y.v, kMost)};
+}
+
+struct Maximum {
+  double value = -std::numeric_limits<double>::infinity();
+  double bound = 0;
+
+  /// NaN does not count, as in fmaxf.
+  void raise(double y, double b) {
+    if (y > value) {
+      value = y;
+      bound = b;
+    }
+  }
+};
+
+}  // namespace detail
+
+/// y[0, y.size()) = the row's softmax. False if a correct device may as well deliver zeros: the largest score lies
+/// within its error of the value that marks a masked row.
+template <class Scalar>
+[[nodiscard]] bool softmax_row(const SoftmaxRow& row, std::vector<Scalar>& y) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  detail::Maximum scored;
+  detail::Maximum maximum;
+  for (std::size_t j = 0; j < row.columns; ++j) {
+    y[j] = detail::score_of<Scalar>(row, j);
+    const bool masked = row.mask != nullptr && row.mask[j] == 1;
+    (masked ? maximum : scored).raise(tolerance::value_of(y[j]), detail::bound_of(y[j]));
+  }
+  if (row.hidden > 0) {
+    maximum.raise(row.masked_score, 0);
+  }
+  maximum.raise(scored.value, scored.bound);
+  const bool near = row.masked_is_zero && std::fabs(scored.value - row.masked_score) <= scored.bound;
+  const double m = row.masked_is_zero && maximum.value == -kInfinity ? 0 : maximum.value;
+  const auto term = [&](const Scalar& score) {
+    const bool vanishes = tolerance::value_of(score) == -kInfinity && m > -kInfinity;
+    return vanishes ? Scalar(0.0) : detail::exponential_of(detail::difference(score, m, maximum.bound));
+  };
+  tolerance::Sum<Scalar> sum;
+  for (std::size_t j = 0; j < row.columns; ++j) {
+    y[j] = term(y[j]);
+    sum.add(y[j]);
+  }
+  const Scalar other = row.hidden > 0 ? term(Scalar(row.masked_score)) : Scalar(0.0);
+  for (double left = tolerance::value_of(other) == 0 ? 0 : row.hidden; left > 0; --left) {
+    sum.add(other);
+  }
+  const Scalar total = sum.result();
+  const bool zero = row.masked_is_zero && maximum.value == row.masked_score && !std::isnan(tolerance::value_of(total));
+  const Scalar factor = zero ? Scalar(0.0) : detail::reciprocal(total);
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    y[j] = zero || j >= row.columns ? Scalar(0.0) : detail::probability(y[j] * factor);
+  }
+  return !near;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,123 @@
+#include "reference/softmax_row_sums.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using tolerance::kUnit32;
+
+constexpr std::size_t kElementsPerTask = 1 << 16;
+constexpr double kMostDetermined =
+    2;  ///< a larger bound than any probability: the op does not say which value is right
+
+struct RowSum {
+  bool counts = false;
+  double sum = 0;       ///< of the delivered elements
+  double expected = 0;  ///< of the reference's
+  double limit = 1;
+  double predicted = 1;  ///< rms of sum - expected
+
+  [[nodiscard]] double excess() const { return std::fabs(sum - expected) / limit; }
+};
+
+RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span<const float> bound,
+               core::Dtype format) {
+  const double n = static_cast<double>(y.size());
+  tolerance::Sum<double> delivered;
+  tolerance::Sum<double> expected;
+  RowSum row;
+  double rounding = 0;
+  double squares = 0;
+  bool determined = true;
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    delivered.add(got[j]);
+    expected.add(y[j]);
+    const double ulp = core::ulp(std::fmax(y[j], std::fabs(got[j])), format);
+    rounding += y[j] == 0 && got[j] == 0 ? 0 : ulp / 2 + tolerance::kFlush;
+    squares += y[j] == 0 ? 0 : ulp * ulp / 12;
+    determined = determined && (bound.empty() || static_cast<double>(bound[j]) < kMostDetermined);
+  }
+  row.sum = delivered.result();
+  row.expected = expected.result();
+  row.counts = determined && row.expected > 0 && std::isfinite(row.sum);
+  row.limit = kUnit32 * (n + 12 + 4.7 * std::log(n)) * row.expected + rounding;
+  const double relative = (tolerance::kRoundVariance * n / 3 + 16.0 / 3) * kUnit32 * kUnit32;
+  row.predicted = std::sqrt(relative * row.expected * row.expected + squares);
+  return row;
+}
+
+op::Finding worst_row(const std::vector<RowSum>& rows, std::string_view port, std::size_t columns, core::Dtype format) {
+  const auto worst =
+      std::ranges::max_element(rows, {}, [](const RowSum& row) { return row.counts ? row.excess() : -1; });
+  op::Finding finding;
+  finding.name = "row sum";
+  finding.port = port;
+  finding.limit = 1;
+  if (worst != rows.end() && worst->counts) {
+    finding.measured = worst->excess();
+    finding.text = fmt::format("worst row {}: {:.9g} for {:.9g}; an FP32 sum of {} terms and {} outputs allow {:.3g}",
+                               worst - rows.begin(), worst->sum, worst->expected, columns,
+                               core::dtype_info(format).name, worst->limit);
+  }
+  return finding;
+}
+
+op::Finding spread(const std::vector<RowSum>& rows, std::string_view port) {
+  op::Finding finding{.name = "row sum spread",
+                      .port = std::string(port),
+                      .text = "rms over rows of |sum - 1| in units of what independent roundings give"};
+  double squares = 0;
+  double count = 0;
+  for (const RowSum& row : rows) {
+    if (row.counts) {
+      const double ratio = (row.sum - row.expected) / row.predicted;
+      squares += ratio * ratio;
+      ++count;
+    }
+  }
+  finding.measured = count == 0 ? 0 : std::sqrt(squares / count);
+  return finding;
+}
+
+template <class Outputs>
+const auto& port_of(const Outputs& outputs, std::string_view port) {
+  const auto found = std::ranges::find_if(outputs, [port](const auto& each) { return each.port == port; });
+  if (found == std::ranges::end(outputs)) {
+    throw core::InternalError("softmax row sums: there is no output " + std::string(port));
+  }
+  return *found;
+}
+
+}  // namespace
+
+std::vector<op::Finding> softmax_row_sums(const op::FindingRequest& request, std::string_view port, std::size_t columns,
+                                          core::Dtype format) {
+  const op::Delivered& delivered = port_of(request.outputs, port);
+  const op::OutputValues& expected = port_of(request.expected->outputs, port);
+  std::vector<RowSum> rows(delivered.value.size() / columns);
+  core::parallel_chunks(rows.size(), std::max<std::size_t>(1, kElementsPerTask / columns),
+                        [&](std::size_t, std::size_t begin, std::size_t end) {
+                          for (std::size_t i = begin; i < end; ++i) {
+                            const std::size_t first = i * columns;
+                            const std::span<const float> bound = expected.magnitude.span();
+                            rows[i] = sum_row(delivered.value.subspan(first, columns),
+                                              expected.value.span().subspan(first, columns),
+                                              bound.empty() ? bound : bound.subspan(first, columns), format);
+                          }
+                        });
+  std::vector<op::Finding> findings;
+  findings.push_back(worst_row(rows, port, columns, format));
+  findings.push_back(spread(rows, port));
+  return findings;
+}
+
+}  // namespace numcheck::reference

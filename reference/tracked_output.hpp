@@ -1,0 +1,67 @@
+// Where tracked references put their results.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+#include "op/reference.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+
+using tolerance::Tracked;
+
+/// One output port under construction. Elements are set from any thread, each once.
+class TrackedOutput {
+ public:
+  /// `values_only`: bounds and variances are not kept (op::ReferenceRequest::values_only).
+  TrackedOutput(std::string_view port, std::size_t elements, bool values_only) {
+    out_.port = port;
+    out_.value = core::Buffer<double>(elements);
+    if (!values_only) {
+      out_.magnitude = core::Buffer<float>(elements);
+      out_.second_moment = core::Buffer<float>(elements);
+    }
+  }
+
+  void set(std::size_t i, double y) { out_.value[i] = y; }
+
+  void set(std::size_t i, const Tracked& x) { set(i, x.y, x.b, x.v); }
+
+  /// The accurate value beside the bound and variance of the declared arithmetic.
+  void set(std::size_t i, double y, double bound, double variance) {
+    out_.value[i] = y;
+    if (!out_.magnitude.empty()) {
+      out_.magnitude[i] = upward(std::min(bound, kMostBound));
+      out_.second_moment[i] = variance > kMostVariance ? std::numeric_limits<float>::infinity() : upward(variance);
+    }
+  }
+
+  /// An element about which the op says nothing (an expert at the boundary of a tie).
+  void set_undetermined(std::size_t i, double y) { set(i, y, kMostBound, kMostVariance); }
+
+  void keep_ideal() { out_.ideal = core::Buffer<double>(out_.value.size()); }
+  void set_ideal(std::size_t i, double y) { out_.ideal[i] = y; }
+
+  [[nodiscard]] op::OutputValues& values() noexcept { return out_; }
+  [[nodiscard]] op::OutputValues take() && { return std::move(out_); }
+
+ private:
+  static constexpr double kMostBound =
+      3e38;  ///< stands for "no bound"; an FP32 number above every bound of results that are ones
+  /// Beyond it a variance is no FP32 number: it is infinite then, and the comparison falls back on B^2.
+  static constexpr double kMostVariance = 1e38;
+
+  /// To FP32 without falling short; NaN (of a NaN value) is no bound, and is not needed: such elements are not judged.
+  static float upward(double x) {
+    const auto nearest = static_cast<float>(x);
+    return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+  }
+
+  op::OutputValues out_;
+};
+
+}  // namespace numcheck::reference

@@ -1,0 +1,15 @@
+numcheck_test(activation_test LABEL reference
+  SOURCES reference/activation_precision_test.cpp reference/activation_test.cpp reference/bias_grad_test.cpp
+  LIBRARIES numcheck_reference)
+if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
+  target_link_libraries(activation_test PRIVATE ${TE_NUMCHECK_MPFR_LIBRARY})
+  target_include_directories(activation_test SYSTEM PRIVATE ${TE_NUMCHECK_MPFR_INCLUDE})
+  target_compile_definitions(activation_test PRIVATE NUMCHECK_HAVE_MPFR)
+endif()
+
+if(TE_NUMCHECK_PYTHON)
+  add_test(NAME detect_activation_faults
+    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_activation_faults.py")
+  set_tests_properties(detect_activation_faults PROPERTIES LABELS detect TIMEOUT 300
+    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+endif()

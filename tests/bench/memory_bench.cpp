@@ -1,0 +1,181 @@
+// Bandwidth of the memory-bound ops on a GPU: memory_bench [--te-lib PATH] [MIB] [FILTER].
+// For every op, mode and backend: bytes read and written by one launch, over the shortest of 20 launches, beside the
+// device's own copy in the same process. MIB: size of the main input (256).
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "app/catalog.hpp"
+#include "core/codec.hpp"
+#include "kernels/cuda_support/backend_set.hpp"
+#include "plan/case.hpp"
+
+namespace {
+
+using namespace numcheck;
+using nlohmann::json;
+
+constexpr int kLaunches = 20;
+
+struct Row {
+  const char* op;
+  json params;
+  std::vector<const char*> modes;
+};
+
+/// Rows of the main input that make `mib` MiB in FP32.
+std::int64_t rows_for(double mib, std::int64_t hidden) {
+  return static_cast<std::int64_t>(mib * 1048576 / 4 / static_cast<double>(hidden));
+}
+
+std::vector<Row> table(double mib) {
+  const std::int64_t wide = rows_for(mib, 2048);
+  const std::int64_t narrow = rows_for(mib, 1024);
+  const json norm = {{"rows", wide}, {"hidden", 2048}};
+  return {
+      {"layernorm_fwd", norm, {"fp32", "bf16"}},
+      {"rmsnorm_fwd", norm, {"fp32", "bf16"}},
+      {"layernorm_bwd", norm, {"fp32", "bf16"}},
+      {"rmsnorm_bwd", norm, {"fp32", "bf16"}},
+      {"softmax_fwd", {{"batches", 1}, {"heads", narrow / 1024}, {"sq", 1024}, {"sk", 1024}}, {"fp32", "bf16"}},
+      {"activation_fwd", {{"kind", "gelu"}, {"rows", wide}, {"hidden", 2048}}, {"fp32", "bf16"}},
+      {"quantize", {{"rows", wide}, {"cols", 2048}}, {"fp32", "bf16"}},
+  };
+}
+
+double copy_bandwidth(std::size_t bytes) {
+  void* from = nullptr;
+  void* to = nullptr;
+  cudaEvent_t begin{}, end{};
+  if (cudaMalloc(&from, bytes) != cudaSuccess || cudaMalloc(&to, bytes) != cudaSuccess) {
+    return 0;
+  }
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  float best = 1e30F;
+  for (int i = 0; i < kLaunches; ++i) {
+    float ms = 0;
+    cudaEventRecord(begin);
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice);
+    cudaEventRecord(end);
+    cudaEventSynchronize(end);
+    cudaEventElapsedTime(&ms, begin, end);
+    best = std::min(best, ms);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  cudaFree(from);
+  cudaFree(to);
+  return 2 * static_cast<double>(bytes) / (1e-3 * static_cast<double>(best));
+}
+
+/// A port's buffer: small normal numbers in its format, ones in scales, zeros in integers and amax slots.
+std::vector<std::byte> content(const op::Port& port) {
+  static const std::vector<double> block = [] {
+    std::vector<double> values(1 << 16);
+    std::mt19937_64 engine(1);
+    std::normal_distribution<double> normal;
+    std::ranges::generate(values, [&] { return normal(engine); });
+    return values;
+  }();
+  std::vector<std::byte> bytes(port.extent_bytes());
+  const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const bool one = port.role == op::Role::scale;
+  for (std::size_t at = 0; at < bytes.size() && !core::is_integer(port.dtype) && port.role != op::Role::amax;) {
+    const std::size_t count = std::min(block.size(), (bytes.size() - at) / width);
+    const std::vector<double> ones(one ? count : 0, 1.0);
+    core::encode(one ? std::span<const double>(ones) : std::span<const double>(block).first(count), port.dtype,
+                 std::span(bytes).subspan(at, count * width), core::Overflow::saturate);
+    at += count * width;
+  }
+  return bytes;
+}
+
+void measure(kernels::Backend& backend, const plan::Case& c, double copy, const Row& row) {
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  const kernels::Call call{&c, ports, {}};
+  if (const kernels::Support support = backend.supports(call); !support.yes) {
+    std::printf("%-16s %-5s %-20s %s\n", row.op, c.mode->name.data(), c.backend.c_str(), support.reason.c_str());
+    return;
+  }
+  std::vector<kernels::PortMemory> memory;
+  double bytes = 0;
+  for (const op::Port& port : ports) {
+    memory.push_back({&port, backend.memory().allocate(std::max<std::size_t>(port.extent_bytes(), 256))});
+    backend.memory().upload(memory.back().data, content(port));
+    bytes += static_cast<double>(port.extent_bytes());
+  }
+  const kernels::Algorithm algorithm = backend.algorithms(call).at(0);
+  std::byte* workspace = backend.memory().allocate(std::max<std::size_t>(algorithm.workspace_bytes, 256));
+  double best = 1e30;
+  for (int i = 0; i < kLaunches; ++i) {
+    best = std::min(best, algorithm.launch(memory, workspace));
+  }
+  std::printf("%-16s %-5s %-20s %8.3f ms  %5.2f TB/s  %3.0f %% of copy\n", row.op, c.mode->name.data(),
+              c.backend.c_str(), 1e3 * best, 1e-12 * bytes / best, 100 * bytes / best / copy);
+  backend.memory().release(workspace);
+  for (const kernels::PortMemory& port : memory) {
+    backend.memory().release(port.data);
+  }
+}
+
+int bench(double mib, const std::string& filter, const std::vector<std::string>& te_libs) {
+  kernels::ExecutorOptions options;
+  options.te_libs = te_libs;
+  options.bindings = app::bindings();
+  const auto device = kernels::open_cuda_device(0, options);
+  const double copy = copy_bandwidth(static_cast<std::size_t>(mib * 1048576));
+  std::printf("%s: copy of %.0f MiB %.2f TB/s\n", device->device().name.c_str(), mib, 1e-12 * copy);
+  for (const Row& row : table(mib)) {
+    if (std::string(row.op).find(filter) == std::string::npos || app::find_op(row.op) == nullptr) {
+      continue;
+    }
+    for (const char* mode : row.modes) {
+      for (const char* name : {"cuda", "transformer_engine", "cudnn"}) {
+        const json text = {{"op", row.op}, {"params", row.params}, {"mode", mode}, {"backend", name}};
+        try {
+          kernels::Backend* backend = device->find(name);
+          if (backend != nullptr) {
+            measure(*backend, plan::case_from_json(text, &app::find_op), copy, row);
+          }
+        } catch (const std::exception& error) {
+          std::printf("%-16s %-5s %-20s %s\n", row.op, mode, name, error.what());
+        }
+      }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  double mib = 256;
+  std::string filter;
+  std::vector<std::string> te_libs;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--te-lib" && i + 1 < argc) {
+      te_libs.emplace_back(argv[++i]);
+    } else if (std::atof(word.c_str()) > 0) {
+      mib = std::atof(word.c_str());
+    } else {
+      filter = word;
+    }
+  }
+  try {
+    return bench(mib, filter, te_libs);
+  } catch (const std::exception& error) {
+    std::printf("%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,195 @@
+// Clean cases whose errors are not independent of each other, or belong to terms that cancel: none may fail. Planted
+// faults in them must.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/distribution.hpp"
+#include "mini_run.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+using data::Distribution;
+
+Distribution distribution(std::string_view name, std::vector<double> params = {}) {
+  Distribution out = data::make_distribution(name);
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    out.params.at(i) = params[i];
+  }
+  return out;
+}
+
+struct CleanCase {
+  std::string_view name;
+  std::string_view mode;
+  int sm = 90;
+  op::GemmParams p;
+  Distribution common;
+  std::vector<std::pair<std::string, Distribution>> ports;
+  std::uint64_t seed = 1;
+};
+
+void PrintTo(const CleanCase& c, std::ostream* out) {
+  *out << c.name;
+}
+
+plan::Case make_case(const CleanCase& clean) {
+  plan::Case c;
+  c.op = &op::gemm();
+  c.mode = op::find_mode(clean.mode);
+  c.params = op::to_params(clean.p);
+  c.backend = "sim";
+  c.inputs.common = clean.common;
+  c.inputs.ports = {clean.ports.begin(), clean.ports.end()};
+  c.seed = clean.seed;
+  plan::identify(c);
+  return c;
+}
+
+op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
+  op::GemmParams p;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  return p;
+}
+
+/// A constant bias, or constant C, has one rounding error where all sums lie on one grid; so have, in the mean, the
+/// products of a constant.
+std::vector<CleanCase> shared_roundings() {
+  const Distribution tenth = distribution("constant", {0.1});
+  op::GemmParams bias = shape(16, 22, 32);
+  bias.batch = 4;
+  bias.trans_b = bias.bias = true;
+  bias.pad_d = 1;
+  op::GemmParams both = shape(21, 26, 4);
+  both.trans_a = both.bias = true;
+  both.beta = 1;
+  both.pad_b = both.misalign = 6;
+  const Distribution large = distribution("large_mean");
+  op::GemmParams grid = shape(256, 256, 2);  // sums of 20 000, spaced 2^-9: 0.1006 is 51.5 spaces
+  grid.bias = true;
+  const Distribution positive = distribution("positive");
+  return {{"constant_bias", "bf16x9", 80, bias, tenth, {{"a", large}}, 221931882},
+          {"constant_addends", "fp32_pedantic", 89, both, tenth, {{"a", large}}, 165591270},
+          {"half_a_grid", "fp32", 90, grid, large, {{"bias", distribution("constant", {0.1006})}}},
+          {"askew_products", "fp32", 90, shape(1024, 1024, 32), positive, {{"b", distribution("constant", {1.6})}}}};
+}
+
+/// All rows are one row: 37 outputs, but one error.
+std::vector<CleanCase> repeated_sums() {
+  op::GemmParams p = shape(37, 1, 83);
+  p.alpha = 3.7;
+  p.pad_a = 5;
+  p.pad_b = 9;
+  const Distribution one = distribution("constant");
+  return {{"rows_agree", "fp32_pedantic", 100, p, distribution("normal"), {{"a", one}}, 799943724}};
+}
+
+/// C and bias cancel most of a sum of products that share a sign, and none of its error.
+std::vector<CleanCase> cancelled_sums() {
+  const Distribution tenth = distribution("constant", {0.1});
+  const Distribution large = distribution("large_mean");
+  op::GemmParams by_chance = shape(32, 64, 48);
+  by_chance.trans_a = by_chance.trans_b = by_chance.bias = true;
+  by_chance.alpha = 0.1;
+  by_chance.beta = -1.25;
+  by_chance.epilogue = "relu";
+  op::GemmParams scaled = shape(88, 96, 32);
+  scaled.alpha = -1.25;
+  scaled.beta = 3.7;
+  op::GemmParams row = shape(1, 76, 31);
+  row.alpha = 0.5;
+  row.beta = -1.25;
+  op::GemmParams residual = shape(48, 40, 1024);
+  residual.beta = -1;
+  op::GemmParams halves = residual;
+  halves.bias = true;
+  const Distribution positive = distribution("positive");
+  op::GemmParams large_residual = shape(400, 400, 32);
+  large_residual.beta = -1;
+  const auto sum = [](double value) { return distribution("large_mean", {value, 1}); };
+  return {
+      {"by_chance", "fp32_fast16bf", 89, by_chance, large, {{"a", tenth}}, 668160927},
+      {"scaled", "fp32_fast16bf", 90, scaled, large, {{"a", tenth}}, 144604156},
+      {"one_row", "fp32_fast16f", 90, row, large, {{"a", tenth}}, 702928582},
+      {"residual", "fp32", 90, residual, positive, {{"c", sum(256)}}},
+      {"residual", "tf32", 90, residual, positive, {{"c", sum(256)}}},
+      {"residual", "fp16", 80, residual, positive, {{"c", sum(256)}}},
+      {"residual", "fp8_e4m3", 90, residual, positive, {{"c", sum(256)}}},
+      {"halves", "fp32", 90, halves, positive, {{"c", sum(128)}, {"bias", distribution("constant", {-128})}}},
+      {"residual_of_constant",
+       "tf32",
+       90,
+       residual,
+       positive,
+       {{"a", tenth}, {"c", distribution("constant", {51.25})}}},
+      {"large_residual_of_constant",
+       "tf32",
+       90,
+       large_residual,
+       positive,
+       {{"a", tenth}, {"c", distribution("constant", {1.4})}}},
+  };
+}
+
+class CleanCases : public testing::TestWithParam<CleanCase> {};
+
+TEST_P(CleanCases, Pass) {
+  const plan::Case c = make_case(GetParam());
+  MiniRunner runner;
+  const MiniResult result = runner.run(c, GetParam().sm, {});
+  ASSERT_EQ(result.outcome.kind, run::Outcome::Kind::done) << result.outcome.reason;
+  ASSERT_FALSE(result.runs.empty());
+  for (const report::RunResult& run : result.runs) {
+    EXPECT_EQ(first_failing(run), nullptr) << describe_failure(c, run);
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<CleanCase>& info) {
+  return std::string(info.param.name) + "_" + std::string(info.param.mode);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shared, CleanCases, testing::ValuesIn(shared_roundings()), test_name);
+INSTANTIATE_TEST_SUITE_P(Repeated, CleanCases, testing::ValuesIn(repeated_sums()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cancelled, CleanCases, testing::ValuesIn(cancelled_sums()), test_name);
+
+/// Name of the first gate that fails, empty if none does.
+std::string verdict(const CleanCase& clean, const std::string& fault) {
+  const plan::Case c = make_case(clean);
+  MiniRunner runner;
+  const MiniResult result = runner.run(c, clean.sm, {.inject = fault, .classify = false});
+  EXPECT_EQ(result.outcome.kind, run::Outcome::Kind::done) << result.outcome.reason;
+  const tolerance::Criterion* failing = result.runs.empty() ? nullptr : first_failing(result.runs.front());
+  return failing == nullptr ? "" : failing->name;
+}
+
+TEST(FaultsInUnusualCases, AreStillCaught) {
+  op::GemmParams p = shape(48, 40, 64);
+  p.beta = -1;
+  const Distribution positive = distribution("positive");
+  const CleanCase residual{"residual", "fp32", 90, p, positive, {{"c", distribution("large_mean", {16, 0.1})}}};
+  EXPECT_EQ(verdict(residual, ""), "");
+  for (const std::string fault : {"tf32_silently", "bf16_inputs", "missing_k_tail", "beta_ignored", "swapped_rows"}) {
+    EXPECT_NE(verdict(residual, fault), "") << fault;
+  }
+  CleanCase biased{"biased", "tf32", 90, shape(96, 80, 256), positive};
+  biased.p.bias = true;
+  EXPECT_EQ(verdict(biased, ""), "");
+  EXPECT_EQ(verdict(biased, "tf32_truncated_inputs"), "G2 rms");
+  CleanCase repeated{
+      "repeated", "fp32", 90, shape(37, 9, 83), distribution("normal"), {{"a", distribution("constant")}}};
+  EXPECT_EQ(verdict(repeated, ""), "");
+  EXPECT_EQ(verdict(repeated, "tf32_silently"), "G1 bound");
+  repeated.p.k = 4096;
+  EXPECT_EQ(verdict(repeated, "tf32_silently"), "G2 rms") << "nine independent errors are enough";
+}
+
+}  // namespace
+}  // namespace numcheck::detect

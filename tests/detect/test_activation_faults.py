@@ -1,0 +1,152 @@
+"""Planted faults in activations and bias gradients are caught by the gates meant for them; without a fault the same cases
+pass.
+
+Each row: fault, the case that makes it visible, and the gates of which one must fail first (of any output)."""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+from support import CliTest  # noqa: E402
+
+SIM = ["--device", "sim:sm_90"]
+SEEN = ["G1 bound", "G2 rms", "G2 q999", "G2 max"]
+ROUNDING = ["G1 bound", "G2 rms", "G3 slope", "G4 ratio", "G4 element"]
+
+
+def case(op, mode, distribution="normal", inputs=None, **params):
+    return {
+        "op": op,
+        "mode": mode,
+        "backend": "sim",
+        "params": {"rows": 48, "hidden": 64, **params},
+        "inputs": {"distribution": distribution, **(inputs or {})},
+    }
+
+
+def fwd(kind, mode="fp32", **rest):
+    return case("activation_fwd", mode, kind=kind, **rest)
+
+
+def bwd(kind, mode="fp32", **rest):
+    return case("activation_bwd", mode, kind=kind, **rest)
+
+
+def bias(fused="none", mode="fp32", **rest):
+    return case("bias_grad", mode, fused=fused, **rest)
+
+
+FAULTS = [
+    # the functions
+    ("erf_for_tanh", fwd("gelu"), SEEN),
+    ("erf_for_tanh", fwd("geglu", mode="bf16", rows=128, hidden=256), SEEN + ["G4 ratio", "G4 element"]),
+    ("erf_for_tanh", bwd("gelu"), SEEN),
+    ("tanh_for_erf", fwd("gelu_erf"), SEEN),
+    ("tanh_for_erf", bwd("gelu_erf"), SEEN),
+    ("gelu_constant", fwd("gelu"), SEEN),
+    ("gelu_constant", fwd("gelu", mode="bf16"), SEEN),
+    ("gelu_constant", bwd("geglu"), SEEN),
+    ("gelu_constant", bias("gelu"), SEEN),
+    ("factor_2_missing", fwd("gelu"), SEEN),
+    ("factor_2_missing", bwd("gelu"), SEEN),
+    ("factor_2_missing", bwd("srelu", mode="bf16"), SEEN),
+    ("factor_2_missing", bwd("sreglu", distribution="exact"), ["exact"]),
+    ("factor_2_missing", bias("srelu"), SEEN),
+    ("bf16_intermediate", fwd("gelu"), SEEN),
+    ("bf16_intermediate", fwd("swiglu", mode="bf16"), SEEN + ["G4 element"]),
+    ("bf16_intermediate", fwd("gelu_erf"), SEEN),
+    ("bf16_intermediate", bwd("silu"), SEEN),
+    ("bf16_intermediate", bias("qgelu"), SEEN),
+    ("derivative_sign", bwd("silu"), SEEN),
+    ("derivative_sign", bwd("qgeglu", mode="fp16"), SEEN),
+    ("derivative_sign", bwd("gelu_erf", mode="bf16", output="fp8_e5m2"), SEEN),
+    ("derivative_sign", bias("gelu"), SEEN),
+    ("value_for_derivative", bwd("relu"), SEEN),
+    ("value_for_derivative", bwd("clamped_swiglu", mode="bf16"), SEEN),
+    ("value_for_derivative", bwd("srelu", distribution="exact"), ["exact"]),
+    # halves and clamp
+    ("halves_swapped", fwd("swiglu", mode="bf16"), SEEN),
+    ("halves_swapped", fwd("reglu", distribution="exact"), ["exact"]),
+    ("halves_swapped", bwd("geglu"), SEEN),
+    ("clamp_missing", fwd("clamped_swiglu", limit=1), SEEN),
+    ("clamp_missing", fwd("clamped_swiglu", mode="bf16", inputs={"sigma": 8}), SEEN),
+    ("clamp_missing", bwd("clamped_swiglu", limit=1), SEEN),
+    # sums of columns
+    ("last_row_missing", bias(), SEEN),
+    ("last_row_missing", bias("silu", mode="bf16"), SEEN),
+    ("last_row_missing", bias(distribution="exact"), ["exact"]),
+    ("last_row_missing", bias("relu", mode="fp16", distribution="exact", rows=3000), ["exact"]),
+    ("bf16_sum", bias(), SEEN),
+    ("bf16_sum", bias("gelu", mode="bf16"), SEEN),
+    ("sum_of_dy", bias("gelu"), SEEN),
+    ("sum_of_dy", bias("relu", mode="bf16"), SEEN),
+    ("sum_of_rounded", bias("silu", mode="bf16", output="fp8_e4m3"), SEEN),
+    ("sum_of_rounded", bias("gelu", mode="bf16", hidden=2048), SEEN + ["G4 ratio", "G4 element"]),
+    # stores
+    ("truncated_output", fwd("gelu", mode="bf16"), ROUNDING),
+    ("truncated_output", bwd("swiglu", mode="fp16"), ROUNDING),
+    ("truncated_output", fwd("relu", output="fp8_e4m3"), ROUNDING),
+    ("truncated_output", bias(mode="bf16", hidden=512), ROUNDING),
+    ("double_rounded_output", fwd("silu", mode="bf16", rows=512, hidden=512), ROUNDING),
+    ("double_rounded_output", fwd("silu", output="fp8_e4m3", rows=512, hidden=512), ROUNDING),
+    ("bf16_output_in_fp32", fwd("silu"), SEEN),
+    ("bf16_output_in_fp32", bias(), SEEN),
+    ("output_scale_1_01", fwd("gelu", mode="bf16"), ROUNDING),
+    ("output_scale_1_01", bwd("silu", mode="bf16", output="fp8_e4m3", rows=256, hidden=256), ROUNDING),
+    ("output_scale_1_01", bias("silu"), ROUNDING),
+    ("stale_amax", fwd("swiglu", mode="bf16", output="fp8_e4m3"), ["G1 bound"]),
+    ("stale_amax", bwd("gelu", mode="bf16", output="fp8_e5m2"), ["G1 bound"]),
+    ("stale_amax", bias("gelu", mode="bf16", output="fp8_e4m3"), ["G1 bound"]),
+    ("nan_dropped", fwd("gelu", distribution="specials"), ["G0 pattern"]),
+    ("nan_dropped", bwd("silu", mode="bf16", distribution="specials"), ["G0 pattern"]),
+    ("nan_dropped", bias(distribution="specials"), ["G0 pattern"]),
+    ("last_row_stale", fwd("gelu"), SEEN),
+    ("last_row_stale", bwd("relu"), SEEN),
+]
+
+
+class Faults(CliTest):
+    def run_case(self, case, *arguments, code):
+        plan = self.plan(cases=[case])
+        self.run_cli("run", plan, *SIM, "--json", "report.json", "--no-save", *arguments, code=code)
+        return json.loads((self.folder / "report.json").read_text())["cases"][0]
+
+    def test_each_fault_is_caught_by_its_gate(self):
+        for fault, case, gates in FAULTS:
+            with self.subTest(fault=fault, op=case["op"], mode=case["mode"], params=case["params"]):
+                result = self.run_case(case, "--inject", fault, code=1)
+                self.assertEqual(result["status"], "fail")
+                first = [
+                    next(gate["name"] for gate in output["criteria"] if not gate["ok"])
+                    for run in result["runs"]
+                    for output in run["outputs"].values()
+                    if not all(gate["ok"] for gate in output["criteria"])
+                ]
+                self.assertTrue(set(first) & set(gates), f"{fault}: {first} failed, not {gates}")
+
+    def test_the_same_cases_pass_without_a_fault(self):
+        plan = self.plan(cases=[case for _, case, _ in FAULTS])
+        self.run_cli("run", plan, *SIM, "--json", "report.json", "--no-save", code=0)
+        for result in json.loads((self.folder / "report.json").read_text())["cases"]:
+            self.assertEqual(result["status"], "pass", result["id"])
+
+    def test_a_fault_that_changes_nothing_is_refused_with_the_reason(self):
+        for fault, case, reason in [
+            ("erf_for_tanh", fwd("silu"), "silu takes no tanh"),
+            ("halves_swapped", bwd("gelu"), "gelu has no halves"),
+            ("clamp_missing", fwd("swiglu"), "swiglu clamps nothing"),
+            ("sum_of_dy", bias(), "a sum without activation has no dx"),
+            ("sum_of_rounded", bias("gelu"), "dx is not rounded"),
+        ]:
+            with self.subTest(fault=fault):
+                result = self.run_case(case, "--inject", fault, code=None)
+                self.assertEqual(result["status"], "unsupported")
+                self.assertIn(reason, result["reason"])
+
+
+if __name__ == "__main__":
+    assert "TE_NUMCHECK" in os.environ
+    unittest.main()

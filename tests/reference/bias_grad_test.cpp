@@ -1,0 +1,124 @@
+// The reference of the bias gradient.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "activation_problem.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::backward;
+using testing::bias_gradient;
+using testing::value_of;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+TEST(BiasGrad, sums_columns) {
+  const op::Values values = bias_gradient({.rows = 3, .hidden = 2}, {1, 10, 2, 20, 3, 30});
+  ASSERT_EQ(values.outputs.size(), 1U);
+  EXPECT_EQ(value_of(values), (std::vector<double>{6, 60}));
+}
+
+TEST(BiasGrad, no_rows_give_zeros) {
+  const op::Values values = bias_gradient({.rows = 0, .hidden = 3}, {});
+  EXPECT_EQ(value_of(values), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(values.outputs[0].magnitude[0], 0);
+}
+
+TEST(BiasGrad, fused_sums_the_gradient) {
+  for (const char* name : {"gelu", "silu", "relu", "qgelu", "srelu"}) {
+    const std::vector<double> dy = {1, -2, 0.5, 3, 4, -1};
+    const std::vector<double> x = {0.3, -0.2, 1.5, 2, -4, 0.1};
+    const op::Values values = bias_gradient({.rows = 3, .hidden = 2, .fused = name}, dy, x);
+    ASSERT_EQ(values.outputs.size(), 2U);
+    const std::vector<double> dx = value_of(values);
+    EXPECT_EQ(dx, value_of(backward({.kind = name}, dy, x))) << name;
+    EXPECT_NEAR(value_of(values, 1)[0], dx[0] + dx[2] + dx[4], 1e-15) << name;
+    EXPECT_NEAR(value_of(values, 1)[1], dx[1] + dx[3] + dx[5], 1e-15) << name;
+  }
+}
+
+// 10^6 terms whose sum is 10^-6 of their magnitudes: a plain double sum would be off by 1e-11 of it.
+TEST(BiasGrad, long_sums_lose_no_digits) {
+  constexpr std::int64_t kRows = 1'000'000;
+  std::vector<double> dy(kRows);
+  for (std::size_t i = 0; i < dy.size(); i += 2) {
+    const auto big = static_cast<double>(1 + 0.1F * static_cast<float>(i % 7));
+    dy[i] = big;
+    dy[i + 1] = 0x1p-20 - big;  // exact in double
+  }
+  EXPECT_EQ(value_of(bias_gradient({.rows = kRows, .hidden = 1}, dy))[0], 0x1p-20 * (kRows / 2));
+}
+
+// FP32 sums in three orders: the bound holds, and the variance is that of the least accurate one.
+TEST(BiasGrad, bound_holds_for_fp32_sums_in_any_order) {
+  constexpr std::size_t kRows = 4096;
+  std::mt19937_64 engine(2);
+  std::normal_distribution<double> normal(0.1, 1);
+  double squares = 0;
+  constexpr int kTrials = 40;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> dy(kRows);
+    for (double& x : dy) {
+      x = static_cast<double>(static_cast<float>(normal(engine)));
+    }
+    const op::Values values = bias_gradient({.rows = kRows, .hidden = 1}, dy);
+    const op::OutputValues& out = values.outputs[0];
+    float chain = 0;
+    float backwards = 0;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      chain += static_cast<float>(dy[i]);
+      backwards += static_cast<float>(dy[kRows - 1 - i]);
+    }
+    for (const float sum : {chain, backwards}) {
+      EXPECT_LE(std::fabs(static_cast<double>(sum) - out.value[0]), static_cast<double>(out.magnitude[0]));
+    }
+    const double error = static_cast<double>(chain) - out.value[0];
+    squares += error * error / static_cast<double>(out.second_moment[0]);
+  }
+  EXPECT_LT(std::sqrt(squares / kTrials), 1.5);
+  EXPECT_GT(std::sqrt(squares / kTrials), 0.5);
+}
+
+TEST(BiasGrad, infinities_and_nan) {
+  const op::Values values =
+      bias_gradient({.rows = 2, .hidden = 4}, {kInfinity, kInfinity, std::nan(""), 1, 1, -kInfinity, 1, 2});
+  EXPECT_EQ(value_of(values)[0], kInfinity);
+  EXPECT_TRUE(std::isnan(value_of(values)[1]));
+  EXPECT_TRUE(std::isnan(value_of(values)[2]));
+  EXPECT_EQ(value_of(values)[3], 3);
+}
+
+// Partial sums that overflow in one order and not in another: nothing is asked, which a NaN yardstick says.
+TEST(BiasGrad, overflow_on_the_way_is_not_judged) {
+  const op::Values values = bias_gradient({.rows = 3, .hidden = 2}, {kLargest, 1, kLargest, 1, -kLargest, 1});
+  EXPECT_EQ(value_of(values)[0], kLargest);
+  EXPECT_TRUE(std::isnan(values.outputs[0].magnitude[0]));
+  EXPECT_FALSE(std::isnan(values.outputs[0].magnitude[1]));
+}
+
+TEST(BiasGrad, exact_leg_fits_the_rows) {
+  const op::Mode& mode = *op::find_mode("fp32");
+  const auto plan = [&](std::int64_t rows, const char* fused) {
+    return op::bias_grad().exact_plan(op::to_params(op::BiasGradParams{.rows = rows, .hidden = 1, .fused = fused}),
+                                      mode);
+  };
+  EXPECT_EQ(plan(100, "none").max_first, 15);
+  EXPECT_EQ(plan(4'000'000, "none").max_first, 4);
+  EXPECT_EQ(plan(std::int64_t{1} << 24, "relu").max_first, 1);
+  EXPECT_EQ(plan(1'000'000, "srelu").max_first, 2);  // 10^6 terms of at most 2 * 2 * 2
+  EXPECT_FALSE(plan(std::int64_t{1} << 24, "srelu").reason.empty());
+  EXPECT_FALSE(plan(1, "gelu").reason.empty());
+}
+
+TEST(BiasGrad, output_needs_dx) {
+  const op::Params params = op::to_params(op::BiasGradParams{.rows = 1, .hidden = 1, .output = "fp32"});
+  EXPECT_EQ(op::bias_grad().check(params, *op::find_mode("bf16")).size(), 1U);
+}
+
+}  // namespace
+}  // namespace numcheck::reference
