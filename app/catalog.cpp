@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "kernels/cublaslt/gemm_binding.hpp"
+#include "kernels/cuda/activation_bwd.hpp"
+#include "kernels/cuda/activation_fwd.hpp"
+#include "kernels/cuda/bias_grad.hpp"
 #include "kernels/cuda/dropout.hpp"
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/moe.hpp"
@@ -34,8 +37,8 @@
 #include "kernels/transformer_engine/activation.hpp"
 #include "kernels/transformer_engine/bias_grad.hpp"
 #include "kernels/transformer_engine/cast.hpp"
-#include "kernels/transformer_engine/gemm.hpp"
 #include "kernels/transformer_engine/dropout.hpp"
+#include "kernels/transformer_engine/gemm.hpp"
 #include "kernels/transformer_engine/moe.hpp"
 #include "kernels/transformer_engine/norms.hpp"
 #include "kernels/transformer_engine/rope.hpp"
@@ -127,15 +130,18 @@ const std::vector<Row>& table() {
       {&op::activation_fwd(),
        reference::activation_fwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::te::activation_fwd(), "transformer_engine"), &kernels::sim::activation_fwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::activation_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::activation_fwd(), "transformer_engine"), &kernels::sim::activation_fwd()}},
       {&op::activation_bwd(),
        reference::activation_bwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::te::activation_bwd(), "transformer_engine"), &kernels::sim::activation_bwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::activation_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::activation_bwd(), "transformer_engine"), &kernels::sim::activation_bwd()}},
       {&op::bias_grad(),
        reference::bias_grad_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::te::bias_grad(), "transformer_engine"), &kernels::sim::bias_grad()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::bias_grad(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::bias_grad(), "transformer_engine"), &kernels::sim::bias_grad()}},
       {&op::softmax_fwd(),
        reference::softmax_fwd_reference(),
        &tolerance::tracked_error_model,
@@ -174,23 +180,28 @@ const std::vector<Row>& table() {
       {&op::moe_permute(),
        reference::moe_permute_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::moe_permute(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::moe_permute(), "transformer_engine"), &kernels::sim::moe_permute()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::moe_permute(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::moe_permute(), "transformer_engine"), &kernels::sim::moe_permute()}},
       {&op::moe_unpermute(),
        reference::moe_unpermute_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::moe_unpermute(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::moe_unpermute(), "transformer_engine"), &kernels::sim::moe_unpermute()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::moe_unpermute(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::moe_unpermute(), "transformer_engine"), &kernels::sim::moe_unpermute()}},
       {&op::router_topk(),
        reference::router_topk_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::router_topk(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::router_topk(), "transformer_engine"), &kernels::sim::router_topk()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::router_topk(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::router_topk(), "transformer_engine"), &kernels::sim::router_topk()}},
       {&op::dropout_fwd(),
        reference::dropout_fwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_fwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::dropout_fwd(), "transformer_engine"), &kernels::sim::dropout_fwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::dropout_fwd(), "transformer_engine"), &kernels::sim::dropout_fwd()}},
       {&op::dropout_bwd(),
        reference::dropout_bwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_bwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::dropout_bwd(), "transformer_engine"), &kernels::sim::dropout_bwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::dropout_bwd(), "transformer_engine"), &kernels::sim::dropout_bwd()}},
   };
   return rows;
 }

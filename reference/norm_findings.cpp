@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "op/output_format.hpp"
 #include "reference/norm_rows.hpp"
 
 namespace numcheck::reference {
@@ -31,9 +32,10 @@ struct Fitter {
   const op::Operand* beta;  ///< null: RMSNorm
   const op::OutputValues* y;
   const op::OutputValues* rsigma;
-  std::span<const double> delivered;
-  core::Dtype format;  ///< of y
-  double centre;       ///< what is added to gamma
+  op::Delivered delivered;
+  double centre;  ///< what is added to gamma
+
+  [[nodiscard]] bool narrow() const { return core::dtype_info(delivered.dtype).storage_bytes < 4; }
 };
 
 const op::OutputValues& expected_named(const op::Values& values, std::string_view port) {
@@ -65,17 +67,27 @@ struct Normal {
   [[nodiscard]] double second_variance() const { return aa / determinant(); }
 };
 
-/// V of one element, with the output's rounding. FP32's is part of V already.
+/// V of one element, with the rounding of a 16- or 8-bit output. FP32's is part of V already.
 double variance_of(const Fitter& f, std::size_t at) {
   const double v = static_cast<double>(f.y->second_moment[at]);
-  const double y = std::fabs(f.y->value[at]);
-  double step = 0;
-  if (core::dtype_info(f.format).storage_bytes == 2) {
-    step = core::ulp(y + 3 * std::sqrt(v), f.format);
-  } else if (core::dtype_info(f.format).storage_bytes == 1) {
-    step = y * std::ldexp(1.0, -core::dtype_info(f.format).fraction_bits);  // the scale is not known here
+  if (!f.narrow()) {
+    return v;
   }
+  const double reached = std::fabs(f.y->value[at]) + 3 * std::sqrt(v);
+  const double step = core::ulp(reached * f.delivered.scale, f.delivered.dtype) / f.delivered.scale;
   return v + step * step / 12;
+}
+
+/// The error of one element; that of a 16- or 8-bit output is what rounding the exact result does not explain.
+double error_of(const Fitter& f, std::size_t at) {
+  const double y = f.y->value[at];
+  const double scale = f.delivered.scale;
+  const double best =
+      f.narrow() ? core::round_to(y * scale, f.delivered.dtype,
+                                  op::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
+                       scale
+                 : y;
+  return f.delivered.value[at] - best;
 }
 
 /// Spread of a row around its mean or zero.
@@ -85,12 +97,11 @@ double spread_of(const Fitter& f, std::span<const double> x) {
 
 RowFit fit_row(const Fitter& f, std::size_t i) {
   const std::span<const double> x = row_of(f.x, i);
-  const bool narrow = core::dtype_info(f.format).storage_bytes == 2;
   Normal normal;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const std::size_t at = i * x.size() + j;
     const double y = f.y->value[at];
-    const double error = f.delivered[at] - (narrow ? core::round_to(y, f.format) : y);
+    const double error = error_of(f, at);
     const double variance = variance_of(f, at);
     if (!std::isfinite(error) || !std::isfinite(y)) {
       return {};
@@ -185,8 +196,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
                       centred ? &op::operand_named(request.inputs, "beta") : nullptr,
                       &expected_named(*request.expected, "y"),
                       &expected_named(*request.expected, "rsigma"),
-                      delivered->value,
-                      delivered->dtype,
+                      *delivered,
                       p.zero_centered_gamma ? 1.0 : 0.0};
   if (x.cols < static_cast<std::int64_t>(kFewest) || fitter.y->second_moment.empty()) {
     return {};
@@ -204,7 +214,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
                     .port = "y",
                     .measured = std::fabs(pooled.scale_error),
                     .text = fmt::format("mean of the {} rows' relative scale errors", pooled.rows)};
-  if (pooled.rows >= kFewest && core::dtype_info(fitter.format).storage_bytes > 1) {
+  if (pooled.rows >= kFewest) {
     scale.limit = kKappa * (2 * pooled.shared + 5 * pooled.own) + kSlack;
   }
   std::vector<op::Finding> findings = {scale};

@@ -10,17 +10,17 @@
 
 namespace numcheck::reference {
 
-/// With e_ij the error of y_ij (against RN(y_ij) where y has 16 bits), s_ij = y_ij - beta_j, v_i the row's variance
-/// (mean square where `centred` is false), every row is fitted by
+/// With e_ij the error of y_ij (against RN(y_ij) where y has 16 or 8 bits), s_ij = y_ij - beta_j, v_i the row's
+/// variance (mean square where `centred` is false), every row is fitted by
 ///
 ///   e_ij ~ rho_i s_ij [+ alpha_i gamma_j]        weights 1 / V_ij; alpha where there is a mean
 ///
 /// so that rho_i is the relative error of rsigma_i as y saw it, with a predicted variance R_i + O_i: that of rsigma,
 /// and that of the fit. Two kinds of findings follow, of rows of 8 finite elements and more:
 ///
-///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows up and for outputs of 16 or 32 bits
-///                     a gate: kappa (2 sqrt(mean R) + 5 standard errors of the O_i) + 4 u; R does not shrink with the
-///                     number of rows, because rows that are alike err alike.
+///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows up a gate:
+///                     kappa (2 sqrt(mean R) + 5 standard errors of the O_i) + 4 u; R does not shrink with the number
+///                     of rows, because rows that are alike err alike.
 ///   row regression    -2 rho_i ~ b v_i / (v_i + epsilon) + d / (v_i + epsilon): the relative error b of the variance
 ///                     (n - 1 for n gives 1 / (n - 1)) and the error d of epsilon, in words where they are clear.
 ///

@@ -118,8 +118,8 @@ std::vector<Scalar> gamma_factors(const op::Operand& gamma, const op::NormParams
 
 /// The statistics that a backward pass gets: mu and rsigma of x's rows.
 struct SavedStatistics {
-  const double* mu = nullptr;  ///< null: RMSNorm, which has none
-  const double* rsigma = nullptr;
+  const op::Operand* mu;  ///< null: RMSNorm, which has none
+  const op::Operand* rsigma;
 };
 
 /// What a backward pass is computed from.
@@ -133,8 +133,8 @@ struct NormGradient {
 /// xh = rsigma (x - mu)
 template <class Scalar>
 Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
-  const Scalar centred = saved.mu == nullptr ? Scalar(x) : Scalar(x) - Scalar(saved.mu[i]);
-  return centred * Scalar(saved.rsigma[i]);
+  const Scalar centred = saved.mu == nullptr ? Scalar(x) : Scalar(x) - Scalar(saved.mu->data[i]);
+  return centred * Scalar(saved.rsigma->data[i]);
 }
 
 /// dx of row i: put(j, value).
@@ -156,7 +156,7 @@ void input_gradient(const NormGradient& g, std::span<const Scalar> factors, std:
     if (g.saved.mu != nullptr) {
       along += mean;
     }
-    Scalar dx = Scalar(g.saved.rsigma[i]) * (factors[j] * Scalar(dz[j]) - along);
+    Scalar dx = Scalar(g.saved.rsigma->data[i]) * (factors[j] * Scalar(dz[j]) - along);
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }

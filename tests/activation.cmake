@@ -8,8 +8,10 @@ if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
 endif()
 
 if(TE_NUMCHECK_PYTHON)
-  add_test(NAME detect_activation_faults
-    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_activation_faults.py")
-  set_tests_properties(detect_activation_faults PROPERTIES LABELS detect TIMEOUT 300
-    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+  foreach(test IN ITEMS activation_faults activation_sweep)
+    add_test(NAME detect_${test}
+      COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_${test}.py")
+    set_tests_properties(detect_${test} PROPERTIES LABELS detect TIMEOUT 300
+      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+  endforeach()
 endif()

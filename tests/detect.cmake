@@ -1,6 +1,9 @@
 # Planted faults against the whole program on simulated devices.
 if(TE_NUMCHECK_PYTHON)
-  add_test(NAME detect_faults COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_faults.py")
-  set_tests_properties(detect_faults PROPERTIES LABELS detect TIMEOUT 300
-    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+  foreach(test IN ITEMS faults move_faults)
+    add_test(NAME detect_${test}
+      COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_${test}.py")
+    set_tests_properties(detect_${test} PROPERTIES LABELS detect TIMEOUT 300
+      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+  endforeach()
 endif()

@@ -24,6 +24,14 @@ target_compile_definitions(te_library_test PRIVATE
   TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>" TE_FAKE_LIBRARY_WITHOUT_GEMM="$<TARGET_FILE:te_fake_without_gemm>"
   TE_FAKE_LIBRARY_IN_NEED="$<TARGET_FILE:te_fake_in_need>" TE_FAKE_COMPANION_FOLDER="${te_fakes}/companion")
 
+if(NUMCHECK_HAVE_CUDA)
+  numcheck_test(te_obstacle_test LABEL unit
+    SOURCES unit/transformer_engine/obstacle_test.cpp
+    LIBRARIES numcheck_cuda numcheck_te_library numcheck_plan CUDA::cudart_static)
+  add_dependencies(te_obstacle_test te_fake)
+  target_compile_definitions(te_obstacle_test PRIVATE TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>")
+endif()
+
 # Our statement of its interface against its own headers, where somebody has them.
 set(TE_NUMCHECK_TE_INCLUDE "" CACHE PATH "Folder that holds transformer_engine/transformer_engine.h; empty: no test")
 if(TE_NUMCHECK_TE_INCLUDE AND NUMCHECK_HAVE_CUDA)

@@ -10,6 +10,7 @@ constexpr int kThreads = 256;
 constexpr int kTile = 32;     // rows and columns of a tile that is transposed in shared memory
 constexpr int kTileRows = 8;  // threads of a block along the tile's rows
 constexpr int kMaxBlocks = 1 << 16;
+constexpr int kInFlight = 4;  // accesses of one thread that travel together
 
 int blocks_for(std::int64_t work) {
   const std::int64_t blocks = (work + kThreads - 1) / kThreads;
@@ -30,16 +31,28 @@ __global__ void quantize_rows(const In* __restrict__ x, Out* __restrict__ q, std
   float largest = 0;
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (std::int64_t i = first; i < elements / N; i += step) {
-    const auto in = Vec<In, N>::load(x + i * N);
-    Vec<Out, N> out;
+  const std::int64_t groups = elements / N;
+  for (std::int64_t begin = first; begin < groups; begin += kInFlight * step) {
+    Vec<In, N> in[kInFlight];
 #pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const float value = to_float(in.at[k]);
-      largest = fmaxf(largest, fabsf(value));
-      out.at[k] = from_float<Out>(value * s);
+    for (int u = 0; u < kInFlight; ++u) {
+      if (begin + u * step < groups) {
+        in[u] = Vec<In, N>::load(x + (begin + u * step) * N);
+      }
     }
-    out.store(q + i * N);
+#pragma unroll
+    for (int u = 0; u < kInFlight; ++u) {
+      if (begin + u * step < groups) {
+        Vec<Out, N> out;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+          const float value = to_float(in[u].at[k]);
+          largest = fmaxf(largest, fabsf(value));
+          out.at[k] = from_float<Out>(value * s);
+        }
+        out.store(q + (begin + u * step) * N);
+      }
+    }
   }
   for (std::int64_t i = elements / N * N + first; i < elements; i += step) {
     const float value = to_float(x[i]);
@@ -166,7 +179,7 @@ cudaError_t quantize_as(const QuantizeLaunch& p, cudaStream_t stream) {
   constexpr int kWidth = width_of<In, Out>();
   const std::int64_t elements = p.rows * p.cols;
   const bool aligned = can_vectorise<In, kWidth>(x, kWidth, kWidth) && can_vectorise<Out, kWidth>(q, kWidth, kWidth);
-  const int blocks = blocks_for(aligned ? elements / kWidth : elements);
+  const int blocks = blocks_for((aligned ? elements / kWidth : elements) / kInFlight);
   if (aligned) {
     quantize_rows<In, Out, kWidth><<<blocks, kThreads, 0, stream>>>(x, q, elements, p.scale, p.amax, p.scale_inv);
   } else {

@@ -58,23 +58,28 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
   constexpr int N = kPerAccess<T>;
   const int columns = static_cast<int>(row.columns);
   const int sk = static_cast<int>(op.shape.sk);
+  Vec<T, N> in[kGroups];
+  // All loads before the first use: they travel together.
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const int first = (g * team.size() + team.index()) * N;
+    if (first < columns) {
+      in[g] = load_some<whole, T, N>(x + first, columns - first, T{});
+    }
+  }
   float t[kGroups][N];
   float largest = least_maximum(op, row);
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int first = (g * team.size() + team.index()) * N;
     const int count = columns - first;
-    Vec<T, N> in;
     Vec<std::uint8_t, N> masked;
-    if (count > 0) {
-      in = load_some<whole, T, N>(x + first, count, T{});
-      if (row.mask != nullptr) {
-        masked = load_some<whole, std::uint8_t, N>(row.mask + first, count, std::uint8_t{0});
-      }
+    if (row.mask != nullptr && count > 0) {
+      masked = load_some<whole, std::uint8_t, N>(row.mask + first, count, std::uint8_t{0});
     }
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      t[g][k] = k < count ? score(op, to_float(in.at[k]), row.mask != nullptr && masked.at[k] == 1) : -INFINITY;
+      t[g][k] = k < count ? score(op, to_float(in[g].at[k]), row.mask != nullptr && masked.at[k] == 1) : -INFINITY;
       largest = fmaxf(largest, t[g][k]);
     }
   }
@@ -171,12 +176,12 @@ void run_held(const SoftmaxForward& op, cudaStream_t stream) {
   const std::int64_t sk = op.shape.sk;
   if (sk <= kColumns) {
     run_warps<T, 1, whole>(op, stream);
-  } else if (sk <= 2 * kColumns) {
+  } else if (sk <= 2 * kColumns && 2 * kColumns <= kMostWarpColumns) {
     run_warps<T, 2, whole>(op, stream);
-  } else if (sk <= 4 * kColumns) {
-    run_warps<T, 4, whole>(op, stream);
   } else if (sk <= kMostWarpColumns) {
     run_warps<T, kMostWarpColumns / kColumns, whole>(op, stream);
+  } else if (sizeof(T) == 2 && sk <= kPerAccess<T> * kMostThreads) {
+    run_blocks<T, 1, whole>(op, stream);  // half the bytes per element: twice the threads for as much in flight
   } else if (sk <= 16 * kMostThreads) {
     run_blocks<T, kFew, whole>(op, stream);
   } else {

@@ -9,9 +9,10 @@
 
 namespace numcheck::kernels::cuda {
 
-inline constexpr int kWarpsPerBlock = 4;       // of the kernels in which a warp has a row of its own
-inline constexpr int kMostThreads = 1024;      // of a block
-inline constexpr int kMostWarpColumns = 1024;  // longer rows are for blocks
+inline constexpr int kWarpsPerBlock = 4;   // of the kernels in which a warp has a row of its own
+inline constexpr int kMostThreads = 1024;  // of a block
+inline constexpr int kMostWarpColumns =
+    512;  // longer rows are for blocks: 16 elements a thread keep all warps in flight
 inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
 
 struct WarpTeam {

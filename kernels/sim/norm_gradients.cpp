@@ -18,12 +18,12 @@ struct Problem {
   std::vector<float> dz, x, mu, rsigma, factors, add;
   std::size_t rows = 0;
   std::size_t hidden = 0;
+  bool centred = false;  ///< LayerNorm
   std::string fault;
 
   [[nodiscard]] float normalised(std::size_t i, std::size_t j) const {
     const std::size_t row = statistics_row(i, fault);
-    const float centred = mu.empty() ? x[i * hidden + j] : x[i * hidden + j] - mu[row];
-    return centred * rsigma[row];
+    return (x[i * hidden + j] - (centred ? mu[row] : 0.0F)) * rsigma[row];
   }
 };
 
@@ -33,7 +33,8 @@ Problem problem_of(const op::NormParams& p, std::span<const PortMemory> ports, c
   problem.x = read_floats(ports, "x");
   problem.rsigma = read_floats(ports, "rsigma");
   problem.factors = norm_factors(ports, p, fault);
-  if (find_port(ports, "mu") != nullptr) {
+  problem.centred = find_port(ports, "mu") != nullptr;
+  if (problem.centred) {
     problem.mu = read_floats(ports, "mu");
   }
   if (find_port(ports, "add") != nullptr && fault != "add_missing") {
@@ -51,7 +52,7 @@ void row_gradient(const Problem& p, std::size_t i, std::span<float> dx) {
   const float count = static_cast<float>(p.fault == "mean_over_n_minus_1" ? p.hidden - 1 : p.hidden);
   const auto weighted = [&](std::size_t j) { return p.factors[j] * dz[j]; };
   float mean = 0;
-  if (!p.mu.empty() && p.fault != "mean_term_missing") {
+  if (p.centred && p.fault != "mean_term_missing") {
     mean = block_sum(terms, weighted) / count;
   }
   float along = 0;
@@ -118,7 +119,7 @@ void run_norm_gradients(const op::NormParams& p, std::span<const PortMemory> por
   });
   write_floats(ports, "dx", dx, fault);
   write_floats(ports, "dgamma", gamma_gradient(problem), fault);
-  if (!problem.mu.empty()) {
+  if (problem.centred) {
     write_floats(ports, "dbeta",
                  column_sums(problem, [&](std::size_t i, std::size_t j) { return problem.dz[i * problem.hidden + j]; }),
                  fault);

@@ -113,6 +113,8 @@ class Mistakes(CliTest):
         self.expect(["run", plan, "--json", "."], "--json .: that is a folder")
         self.expect(["run", plan, "--out", plan], f"--out {plan}: that is no folder")
         self.expect(["run", plan, "--lib-dir", "nowhere"], "--lib-dir: nowhere is no folder")
+        self.expect(["run", plan, "--te-lib", "nowhere.so"], "--te-lib: there is no nowhere.so")
+        self.expect(["run", plan, "--te-lib", plan, "--te-lib", plan], "--te-lib: one library at a time")
 
     def test_github_gets_annotations(self):
         done = self.run_cli("run", "--colour", code=2, env={"GITHUB_ACTIONS": "true"})

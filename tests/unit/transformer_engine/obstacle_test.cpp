@@ -1,0 +1,230 @@
+// What the bindings know of TransformerEngine's limits before they ask it.
+#include <gtest/gtest.h>
+
+#include "kernels/transformer_engine/activation.hpp"
+#include "kernels/transformer_engine/bias_grad.hpp"
+#include "kernels/transformer_engine/binding.hpp"
+#include "kernels/transformer_engine/dropout.hpp"
+#include "kernels/transformer_engine/gemm.hpp"
+#include "kernels/transformer_engine/moe.hpp"
+#include "kernels/transformer_engine/norms.hpp"
+#include "kernels/transformer_engine/rope.hpp"
+#include "kernels/transformer_engine/softmax.hpp"
+#include "op/activation_fwd.hpp"
+#include "op/bias_grad.hpp"
+#include "op/dropout.hpp"
+#include "op/gemm.hpp"
+#include "op/moe.hpp"
+#include "op/rmsnorm_bwd.hpp"
+#include "op/rmsnorm_fwd.hpp"
+#include "op/rope.hpp"
+#include "op/softmax_bwd.hpp"
+#include "op/softmax_fwd.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+/// The obstacle of a case for the fake library, as one of this version.
+template <class Params>
+std::string obstacle_of(const Binding& binding, const op::Op& op, const Params& params, std::string_view mode,
+                        const char* version = "2.20.2", int sm = 90) {
+  const Library library({TE_FAKE_LIBRARY, parse_version(version)}, "");
+  plan::Case c;
+  c.op = &op;
+  c.params = op::to_params(params);
+  c.mode = op::find_mode(mode);
+  const std::vector<op::Port> ports = op.ports(c.params, *c.mode);
+  const Call call{&c, ports, ""};
+  return static_cast<const TeBinding&>(binding).obstacle({library, nullptr, {.sm = sm}}, call);
+}
+
+std::string gemm_obstacle(const op::GemmParams& params, std::string_view mode, int sm = 90) {
+  return obstacle_of(te::gemm(), op::gemm(), params, mode, "2.20.2", sm);
+}
+
+op::GemmParams product() {
+  op::GemmParams p;
+  p.m = p.n = p.k = 32;
+  p.trans_b = true;
+  return p;
+}
+
+/// True if the text has the phrase; else the test's message shows the text.
+::testing::AssertionResult says(const std::string& text, std::string_view phrase) {
+  return text.find(phrase) != std::string::npos ? ::testing::AssertionSuccess()
+                                                : ::testing::AssertionFailure() << "it says: \"" << text << '"';
+}
+
+TEST(TeGemmObstacle, ModesAreThoseThatTheLibraryAsksFor) {
+  for (const char* mode : {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"}) {
+    EXPECT_EQ(gemm_obstacle(product(), mode), "") << mode;
+  }
+  EXPECT_TRUE(says(gemm_obstacle(product(), "fp32"), "use the mode tf32, and NVIDIA_TF32_OVERRIDE=0"));
+  EXPECT_TRUE(says(gemm_obstacle(product(), "fp16_acc16"), "not fp16_acc16"));
+}
+
+TEST(TeGemmObstacle, Fp8IsAbtOnly) {
+  op::GemmParams p = product();
+  p.trans_b = false;
+  EXPECT_EQ(gemm_obstacle(p, "bf16"), "");
+  EXPECT_TRUE(says(gemm_obstacle(p, "fp8_e4m3"), "only as A B^T"));
+  EXPECT_TRUE(says(gemm_obstacle(product(), "fp8_e4m3", 80), "need sm_89"));
+}
+
+TEST(TeGemmObstacle, ShapesAndEpilogues) {
+  op::GemmParams p = product();
+  p.epilogue = "relu";
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "no relu epilogue"));
+  p.epilogue = "gelu";
+  p.bias = true;
+  p.beta = 1;
+  EXPECT_EQ(gemm_obstacle(p, "bf16"), "");
+  p.output = "fp8_e4m3";
+  EXPECT_TRUE(says(gemm_obstacle(p, "fp8_e4m3"), "does not accumulate into an FP8 output"));
+  p = product();
+  p.batch = 2;
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "not batched"));
+  p = product();
+  p.pad_a = 8;
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "dense tensors only; a has rows of 32 elements every 40"));
+  p = product();
+  p.k = 0;
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "no tensor without elements"));
+}
+
+TEST(TeNormObstacle, VariantsThatTheKernelsHaveNot) {
+  op::RmsnormFwdParams forward;
+  forward.rows = 3;
+  forward.hidden = 5;
+  EXPECT_EQ(obstacle_of(te::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "");
+  forward.gamma_order = "hf";
+  EXPECT_TRUE(says(obstacle_of(te::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "gamma_order te"));
+  op::RmsnormBwdParams backward;
+  backward.rows = 3;
+  backward.hidden = 5;
+  backward.zero_centered_gamma = true;
+  backward.gamma_add = "weight";
+  EXPECT_TRUE(says(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "in FP32"));
+  backward.gamma_add = "fp32";
+  EXPECT_EQ(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "");
+  backward.add = true;
+  EXPECT_EQ(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"),
+            "TransformerEngine 2.20.2 has no nvte_rmsnorm_bwd_add; install a version that has it");
+}
+
+op::SoftmaxFwdParams scores(std::int64_t sq, std::int64_t sk, const std::string& mask = "none") {
+  op::SoftmaxFwdParams p;
+  p.batches = 2;
+  p.heads = 4;
+  p.sq = sq;
+  p.sk = sk;
+  p.mask = mask;
+  return p;
+}
+
+std::string softmax_obstacle(const op::SoftmaxFwdParams& params, std::string_view mode = "bf16") {
+  return obstacle_of(te::softmax_fwd(), op::softmax_fwd(), params, mode);
+}
+
+TEST(TeSoftmaxObstacle, RowsPerBlock) {
+  // 8 rows a block up to 128 columns, 4 beyond; a short row shares its warp: 16 and more.
+  EXPECT_EQ(softmax_obstacle(scores(8, 128)), "");
+  EXPECT_TRUE(says(softmax_obstacle(scores(12, 128)), "sq in multiples of 8"));
+  EXPECT_EQ(softmax_obstacle(scores(12, 132)), "");
+  EXPECT_TRUE(says(softmax_obstacle(scores(8, 16)), "sq in multiples of 16"));
+  EXPECT_TRUE(says(softmax_obstacle(scores(2, 16384)), "sq in multiples of 4"));
+  EXPECT_TRUE(says(softmax_obstacle(scores(4, 16388)), "up to 16384 columns"));
+  EXPECT_TRUE(says(softmax_obstacle(scores(4, 130)), "multiple of 4"));
+  EXPECT_EQ(softmax_obstacle(scores(3, 132, "causal_bottom_right")), "");
+  EXPECT_EQ(softmax_obstacle(scores(64, 64, "causal")), "");
+  EXPECT_TRUE(says(softmax_obstacle(scores(32, 64, "causal")), "sq must be sk"));
+  EXPECT_TRUE(says(softmax_obstacle(scores(16, 16, "causal")), "batches * heads in multiples of 16"));
+}
+
+TEST(TeSoftmaxObstacle, BackwardWouldLeaveRowsUnwritten) {
+  op::SoftmaxBwdParams p;
+  p.sq = 6;
+  p.sk = 256;
+  EXPECT_TRUE(says(obstacle_of(te::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "leaves other rows unwritten"));
+  p.heads = 2;
+  EXPECT_EQ(obstacle_of(te::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "");
+}
+
+TEST(TeSoftmaxObstacle, FormatsAndVariants) {
+  EXPECT_TRUE(says(softmax_obstacle(scores(8, 128), "fp32"), "BF16 and FP16 only"));
+  op::SoftmaxFwdParams p = scores(8, 128, "arbitrary");
+  EXPECT_EQ(softmax_obstacle(p), "");
+  p.masked_value = "minus_infinity";
+  EXPECT_TRUE(says(softmax_obstacle(p), "masked_value te"));
+  p = scores(8, 128);
+  p.scale_rounding = "ideal";
+  EXPECT_EQ(softmax_obstacle(p), "");
+  p.scale = 0.13;
+  EXPECT_TRUE(says(softmax_obstacle(p), "rounds the forward scale"));
+}
+
+TEST(TeActivationObstacle, KindsAndVersions) {
+  op::ActivationParams p;
+  p.rows = p.hidden = 4;
+  const auto obstacle = [&p] { return obstacle_of(te::activation_fwd(), op::activation_fwd(), p, "bf16"); };
+  EXPECT_EQ(obstacle(), "");
+  p.kind = "gelu_erf";
+  EXPECT_TRUE(says(obstacle(), "has no gelu_erf"));
+  p.kind = "clamped_swiglu";
+  EXPECT_EQ(obstacle(), "");
+  p.offset = 0;
+  EXPECT_TRUE(says(obstacle(), "has no nvte_clamped_swiglu_v2"));
+  p.kind = "gelu";
+  p.rows = 0;
+  EXPECT_TRUE(says(obstacle(), "no tensor without elements"));
+}
+
+TEST(TeRopeObstacle, DependsOnTheVersion) {
+  op::RopeParams p;
+  p.seq = 4;
+  p.dim = 8;
+  const auto obstacle = [&p](const char* version) {
+    return obstacle_of(te::rope_bwd(), op::rope_bwd(), p, "bf16", version);
+  };
+  EXPECT_EQ(obstacle("2.9.0"), "");
+  EXPECT_EQ(obstacle("2.10.0"), "");
+  EXPECT_TRUE(says(obstacle(""), "version, which is unknown"));
+  p.start = 2;
+  EXPECT_TRUE(says(obstacle("2.9.0"), "takes no start positions"));
+  EXPECT_EQ(obstacle("2.10.0"), "");
+  p.seq = 1 << 24;
+  p.heads = 32;
+  EXPECT_TRUE(says(obstacle("2.20.2"), "32 bits"));
+}
+
+TEST(TeMoeObstacle, RowsAndTheRoutersFormat) {
+  op::MoePermuteParams rows;
+  rows.tokens = 4;
+  rows.hidden = 12;
+  EXPECT_TRUE(says(obstacle_of(te::moe_permute(), op::moe_permute(), rows, "bf16"), "16 bytes at a time"));
+  EXPECT_TRUE(says(obstacle_of(te::moe_permute(), op::moe_permute(), rows, "fp32"), "has no nvte_permute"));
+  op::RouterTopkParams router;
+  router.tokens = 4;
+  router.experts = 8;
+  const auto obstacle = [&router](std::string_view mode, const char* version) {
+    return obstacle_of(te::router_topk(), op::router_topk(), router, mode, version);
+  };
+  EXPECT_EQ(obstacle("bf16", "2.13.0"), "");
+  EXPECT_EQ(obstacle("fp32", "2.11.0"), "");
+  EXPECT_TRUE(says(obstacle("bf16", "2.11.0"), "2.13 and newer in FP32"));
+}
+
+TEST(TeOtherObstacles, DropoutAndBiasGradient) {
+  op::DropoutParams dropout;
+  dropout.elements = 64;
+  EXPECT_EQ(obstacle_of(te::dropout_fwd(), op::dropout_fwd(), dropout, "fp16"), "");
+  EXPECT_TRUE(says(obstacle_of(te::dropout_fwd(), op::dropout_fwd(), dropout, "fp32"), "BF16 and FP16 only"));
+  op::BiasGradParams gradient;
+  gradient.rows = gradient.hidden = 16;
+  EXPECT_EQ(obstacle_of(te::bias_grad(), op::bias_grad(), gradient, "bf16"), "");
+  gradient.fused = "gelu";
+  EXPECT_TRUE(says(obstacle_of(te::bias_grad(), op::bias_grad(), gradient, "bf16"), "nvte_quantize_dbias_dgelu"));
+}
+
+}  // namespace
+}  // namespace numcheck::kernels::te
