@@ -24,7 +24,7 @@ void add_device_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("DIR")
       ->envname("TE_NUMCHECK_LIB_DIR")
       ->group(group);
-  cli.add_option("--te-lib", options.te_libs, "libtransformer_engine.so to use [the installed one]")
+  cli.add_option("--te-lib", options.te_libs, "TransformerEngine's library [installed one]")
       ->type_name("PATH")
       ->envname("TE_NUMCHECK_TE_LIB")
       ->group(group);

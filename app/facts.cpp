@@ -1,7 +1,9 @@
 #include "facts.hpp"
 
 #include <fmt/chrono.h>
+#include <unistd.h>
 
+#include <array>
 #include <ctime>
 
 #include "core/isa.hpp"
@@ -17,12 +19,17 @@ report::RunFacts own_facts(const std::vector<std::string>& argv) {
   report::RunFacts facts;
   facts.tool = {build.version, build.revision, build.dirty, argv};
   facts.host = {core::thread_count(), std::string(core::isa_name(core::active_isa())),
-                std::string(reference::matmul_implementation())};
+                std::string(reference::matmul_implementation()), ""};
   for (const machine::VariableState& variable : machine::numeric_environment()) {
     facts.environment.emplace_back(variable.name, variable.value);
   }
   facts.started = utc_now();
   return facts;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string utc_now() {

@@ -11,6 +11,9 @@ namespace numcheck::app {
 /// Tool, host and environment; plan, device, libraries and times are the run's to fill in.
 [[nodiscard]] report::RunFacts own_facts(const std::vector<std::string>& argv);
 
+/// The name that this host has for itself.
+[[nodiscard]] std::string host_name();
+
 /// Now, as "2025-01-31T12:00:00Z".
 [[nodiscard]] std::string utc_now();
 

@@ -59,6 +59,11 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
   cli.add_option("--resume", options.resume, "go on with the run in that folder: cases with a verdict do not run again")
       ->type_name("DIR")
       ->group(group);
+  cli.add_option("--keep-tensors", options.keep_tensors,
+                 "write inputs, outputs and reference of every run there, as safetensors; select few cases")
+      ->type_name("DIR")
+      ->group(group);
+  cli.add_flag("--include-host", options.include_host, "name this host in the report")->group(group);
 }
 
 void check_output_options(const OutputOptions& options) {

@@ -20,6 +20,8 @@ struct OutputOptions {
   std::string out;
   std::string resume;
   bool no_save = false;
+  std::string keep_tensors;
+  bool include_host = false;
 
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool json_on_stdout() const;

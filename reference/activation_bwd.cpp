@@ -6,6 +6,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -14,17 +15,20 @@ namespace {
 /// The gradients in a (or x) and in b of one element of the forward output.
 class Backward {
  public:
-  Backward(const op::ActivationParams& p, TrackedOutput& dx, bool values_only)
-      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), dx_(dx), values_only_(values_only) {}
+  /// `copies`: all forward inputs are the same.
+  Backward(const op::ActivationParams& p, TrackedOutput& dx, bool values_only, bool copies)
+      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), dx_(dx), values_only_(values_only), copies_(copies) {}
 
   /// dx of an op that is not gated, or the first half of a gated one.
   void first(std::size_t i, double dy, double a, double b) const {
     const op::Activation f = kind_.function;
     const double exact = exact_derivative(f, a, clamp_) * dy * (kind_.gated ? exact_factor(f, b, clamp_) : 1);
-    settle(i, exact, tame(dy, a, b), [&]<class S>(S) {
-      const S gradient = declared::gradient<S>(f, a, dy, clamp_);
-      return kind_.gated ? gradient * declared::factor<S>(f, b, clamp_) : gradient;
-    });
+    set(
+        i, exact, tame(dy, a, b), [&] { return declared::derivative<Tracked>(f, a, clamp_); },
+        [&]<class S>(S) {
+          const S gradient = declared::gradient<S>(f, a, dy, clamp_);
+          return kind_.gated ? gradient * declared::factor<S>(f, b, clamp_) : gradient;
+        });
   }
 
   /// The second half of a gated op. Where b is clamped the gradient is 0, whatever the factors are.
@@ -33,22 +37,31 @@ class Backward {
     if (!factor_follows(f, b, clamp_)) {
       return dx_.set(i, 0, 0, 0);
     }
-    settle(i, dy * exact_value(f, a, clamp_), tame(dy, a),
-           [&]<class S>(S) { return declared::constant<S>(dy) * declared::value<S>(f, a, clamp_); });
+    set(
+        i, dy * exact_value(f, a, clamp_), tame(dy, a), [&] { return declared::value<Tracked>(f, a, clamp_); },
+        [&]<class S>(S) { return declared::constant<S>(dy) * declared::value<S>(f, a, clamp_); });
   }
 
  private:
-  template <class Declared>
-  void settle(std::size_t i, double exact, bool is_tame, const Declared& declared) const {
-    const Tracked tracked = values_only_ ? Tracked() : declared(Tracked());
-    const double y = is_tame ? exact : with_specials(exact, tracked.b, declared(0.0F));
-    dx_.set(i, y, tracked.b, tracked.v);
+  /// `function`: the value or slope that the result is a multiple of; `declared`: the result, by scalar.
+  template <class Function, class Result>
+  void set(std::size_t i, double exact, bool is_tame, const Function& function, const Result& declared) const {
+    Tracked dx = exact;
+    if (!values_only_) {
+      const Tracked result = declared(Tracked());
+      dx = {exact, result.b, copies_ ? variance_of_copies(result) : result.v};
+    }
+    if (!is_tame) {
+      dx = settle(exact, {values_only_ ? Tracked() : function(), dx, declared(0.0F)});
+    }
+    dx_.set(i, dx);
   }
 
   const op::ActivationKind& kind_;
   Clamp clamp_;
   TrackedOutput& dx_;
   bool values_only_;
+  bool copies_;
 };
 
 op::Values values(const op::ReferenceRequest& request) {
@@ -58,7 +71,7 @@ op::Values values(const op::ReferenceRequest& request) {
   const auto hidden = static_cast<std::size_t>(p.hidden);
   const bool gated = op::activation_kind(p.kind).gated;
   TrackedOutput dx("dx", x.elements(), request.values_only);
-  const Backward backward(p, dx, request.values_only);
+  const Backward backward(p, dx, request.values_only, all_copies(x.data, x.elements()));
   core::parallel_chunks(dy.elements(), kElementsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t a = gated ? i / hidden * 2 * hidden + i % hidden : i;

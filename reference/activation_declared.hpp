@@ -16,42 +16,88 @@ namespace numcheck::reference::declared {
 
 using op::Activation;
 using tolerance::exponential;
-using tolerance::hyperbolic_tangent;
 using tolerance::scaled_exactly;
 using tolerance::Tracked;
+using tolerance::value_of;
 
+inline double value_of(float x) {
+  return static_cast<double>(x);
+}
 inline float exponential(float x) {
   return std::exp(x);
-}
-inline float hyperbolic_tangent(float x) {
-  return std::tanh(x);
 }
 inline float scaled_exactly(float x, double power) {
   return x * static_cast<float>(power);
 }
 
-/// erff: 2 ulp (CUDA C++ Programming Guide, mathematical functions).
-inline float error_function(float x) {
-  return std::erf(x);
-}
-inline Tracked error_function(const Tracked& x) {
-  constexpr double kTwoOverRootPi = 1.1283791670955126;
-  return tolerance::function_of(x, std::erf(x.y), kTwoOverRootPi * std::exp(-x.y * x.y), 2);
+/// A result that every FP32 evaluation rounds to one and the same number, `distance` away from y.
+inline Tracked certain(double y, double distance) {
+  return {y, distance, distance * distance};
 }
 
-/// 1 / (1 + exp(-t)). Where exp(-t) is beyond FP32 the result is 0, and where the quotient is subnormal it may be
+// Beyond these arguments tanh, erf and the sigmoid differ from 1 by less than 2^-25 and are 1 in FP32. Without that the
+// bounds below would grow like x^3: in 1 - t^2 nothing is left of the errors of t, because t is 1.
+inline constexpr double kTanhIsOne = 9.2;
+inline constexpr double kErfIsOne = 4;
+inline constexpr double kSigmoidIsOne = 17.4;
+
+/// tanhf: 2 ulp (CUDA C++ Programming Guide, mathematical functions).
+inline float saturating_tanh(float x) {
+  return std::tanh(x);
+}
+inline Tracked saturating_tanh(const Tracked& x) {
+  const double size = std::fabs(x.y);
+  return size - x.b > kTanhIsOne ? certain(std::tanh(x.y), 2 / (std::exp(2 * size) + 1))
+                                 : tolerance::hyperbolic_tangent(x);
+}
+
+/// 1 - t^2 with t = tanh(z).
+inline float square_complement(float /*z*/, float t) {
+  return 1.0F - t * t;
+}
+inline Tracked square_complement(const Tracked& z, const Tracked& t) {
+  if (std::fabs(z.y) - z.b > kTanhIsOne) {
+    const double sech = 1 / std::cosh(z.y);
+    return certain(sech * sech, sech * sech);
+  }
+  return Tracked(1) - t * t;
+}
+
+/// erff: 2 ulp (the same source).
+inline float saturating_erf(float x) {
+  return std::erf(x);
+}
+inline Tracked saturating_erf(const Tracked& x) {
+  constexpr double kTwoOverRootPi = 1.1283791670955126;
+  const double size = std::fabs(x.y);
+  return size - x.b > kErfIsOne ? certain(std::erf(x.y), std::erfc(size))
+                                : tolerance::function_of(x, std::erf(x.y), kTwoOverRootPi * std::exp(-x.y * x.y), 2);
+}
+
+/// s = 1 / (1 + exp(-t)). Where exp(-t) is beyond FP32 the result is 0, and where the quotient is subnormal it may be
 /// flushed to 0.
 inline float logistic(float t) {
   return 1.0F / (1.0F + std::exp(-t));
 }
 inline Tracked logistic(const Tracked& t) {
   constexpr double kLargest = 0x1p127;
+  if (t.y - t.b > kSigmoidIsOne) {
+    return certain(1 / (1 + std::exp(-t.y)), std::exp(-t.y));
+  }
   const Tracked power = exponential(-t);
   if (power.y >= kLargest) {
     const double y = 1 / (1 + power.y);
     return {y, tolerance::kFlush, y * y};
   }
   return tolerance::detail::with_underflow(Tracked(1) / (Tracked(1) + power), tolerance::kFlush);
+}
+
+/// 1 - s.
+inline float complement(float /*t*/, float s) {
+  return 1.0F - s;
+}
+inline Tracked complement(const Tracked& t, const Tracked& s) {
+  return t.y - t.b > kSigmoidIsOne ? certain(1 / (1 + std::exp(t.y)), std::exp(-t.y)) : Tracked(1) - s;
 }
 
 /// FP32 constants.
@@ -67,27 +113,27 @@ inline float constant<float>(double value) {
 template <class S>
 S gelu(const S& x) {
   const S z = x * (constant<S>(kGeluLinear) + constant<S>(kGeluCubic) * x * x);
-  return x * (constant<S>(0.5) + scaled_exactly(hyperbolic_tangent(z), 0.5));
+  return x * (constant<S>(0.5) + scaled_exactly(saturating_tanh(z), 0.5));
 }
 
 template <class S>
 S gelu_derivative(const S& x) {
   const S one = constant<S>(1);
   const S z = constant<S>(kGeluLinear) * x * (one + constant<S>(kGeluInner) * x * x);
-  const S t = hyperbolic_tangent(z);
-  const S rise = (one - t * t) * (constant<S>(kGeluLinear) + constant<S>(kGeluSlope) * x * x);
+  const S t = saturating_tanh(z);
+  const S rise = square_complement(z, t) * (constant<S>(kGeluLinear) + constant<S>(kGeluSlope) * x * x);
   return scaled_exactly(x, 0.5) * rise + scaled_exactly(one + t, 0.5);
 }
 
 template <class S>
 S gelu_erf(const S& x) {
-  const S e = error_function(constant<S>(kRootHalf) * x);
+  const S e = saturating_erf(constant<S>(kRootHalf) * x);
   return scaled_exactly(x, 0.5) * (constant<S>(1) + e);
 }
 
 template <class S>
 S gelu_erf_derivative(const S& x) {
-  const S e = error_function(constant<S>(kRootHalf) * x);
+  const S e = saturating_erf(constant<S>(kRootHalf) * x);
   const S density = constant<S>(kNormalDensity) * exponential(scaled_exactly(x * x, -0.5));
   return scaled_exactly(constant<S>(1) + e, 0.5) + x * density;
 }
@@ -101,7 +147,7 @@ template <class S>
 S quick_derivative(const S& x, double factor) {
   const S t = factor == 1 ? x : constant<S>(factor) * x;
   const S s = logistic(t);
-  return t * (s * (constant<S>(1) - s)) + s;
+  return t * (s * complement(t, s)) + s;
 }
 
 /// f(x).
@@ -127,28 +173,37 @@ S value(Activation f, double x, const Clamp& clamp) {
   return quick(constant<S>(std::fmin(x, clamp.limit)), clamp.alpha);
 }
 
-/// f'(x) dy.
+/// f'(x).
 template <class S>
-S gradient(Activation f, double x, double dy, const Clamp& clamp) {
+S derivative(Activation f, double x, const Clamp& clamp) {
   const S exact = constant<S>(x);
-  const S factor = constant<S>(dy);
   switch (f) {
     case Activation::gelu:
-      return gelu_derivative(exact) * factor;
+      return gelu_derivative(exact);
     case Activation::gelu_erf:
-      return gelu_erf_derivative(exact) * factor;
+      return gelu_erf_derivative(exact);
     case Activation::silu:
-      return quick_derivative(exact, 1) * factor;
+      return quick_derivative(exact, 1);
     case Activation::relu:
-      return scaled_exactly(factor, x > 0 ? 1 : 0);
+      return constant<S>(x > 0 ? 1 : 0);
     case Activation::qgelu:
-      return quick_derivative(exact, kQuickFactor) * factor;
+      return quick_derivative(exact, kQuickFactor);
     case Activation::srelu:
-      return x > 0 ? scaled_exactly(exact, 2) * factor : scaled_exactly(factor, 0);
+      return constant<S>(std::fmax(2 * x, 0.0));
     case Activation::clamped:
       break;
   }
-  return x <= clamp.limit ? quick_derivative(exact, clamp.alpha) * factor : scaled_exactly(factor, 0);
+  return x <= clamp.limit ? quick_derivative(exact, clamp.alpha) : constant<S>(0);
+}
+
+/// f'(x) dy. A factor of 0 or 1 rounds nothing.
+template <class S>
+S gradient(Activation f, double x, double dy, const Clamp& clamp) {
+  const S slope = derivative<S>(f, x, clamp);
+  const double plain = value_of(slope);
+  const bool rounds_nothing =
+      f == Activation::relu || (plain == 0 && (f == Activation::srelu || f == Activation::clamped));
+  return rounds_nothing ? scaled_exactly(constant<S>(dy), plain) : slope * constant<S>(dy);
 }
 
 /// The second factor of a gated kind.

@@ -6,6 +6,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -14,30 +15,40 @@ namespace {
 /// One element: f(a), or f(a) u(b).
 class Forward {
  public:
-  Forward(const op::ActivationParams& p, TrackedOutput& y)
-      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), y_(y) {}
+  /// `copies`: all inputs are the same.
+  Forward(const op::ActivationParams& p, bool copies, TrackedOutput& y)
+      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), copies_(copies), y_(y) {}
 
   void operator()(std::size_t i, double a, double b, bool values_only) const {
     const op::Activation f = kind_.function;
     const double exact = exact_value(f, a, clamp_) * (kind_.gated ? exact_factor(f, b, clamp_) : 1);
-    Tracked tracked;
+    Tracked y = exact;
     if (!values_only) {
-      tracked = declared_at<Tracked>(a, b);
+      const Tracked function = declared::value<Tracked>(f, a, clamp_);
+      const Tracked result = times_factor(function, b);
+      y = {exact, result.b, copies_ ? variance_of_copies(result) : result.v};
+      if (!tame(a, b)) {
+        y = settle(exact, {function, y, plain(a, b)});
+      }
+    } else if (!tame(a, b)) {
+      y = settle(exact, {{}, {}, plain(a, b)});
     }
-    const double y = tame(a, b) ? exact : with_specials(exact, tracked.b, declared_at<float>(a, b));
-    y_.set(i, y, tracked.b, tracked.v);
+    y_.set(i, y);
   }
 
  private:
   template <class S>
-  [[nodiscard]] S declared_at(double a, double b) const {
-    const op::Activation f = kind_.function;
-    const S value = declared::value<S>(f, a, clamp_);
-    return kind_.gated ? value * declared::factor<S>(f, b, clamp_) : value;
+  [[nodiscard]] S times_factor(const S& value, double b) const {
+    return kind_.gated ? value * declared::factor<S>(kind_.function, b, clamp_) : value;
+  }
+
+  [[nodiscard]] float plain(double a, double b) const {
+    return times_factor(declared::value<float>(kind_.function, a, clamp_), b);
   }
 
   const op::ActivationKind& kind_;
   Clamp clamp_;
+  bool copies_;
   TrackedOutput& y_;
 };
 
@@ -48,7 +59,7 @@ op::Values values(const op::ReferenceRequest& request) {
   const auto rows = static_cast<std::size_t>(p.rows);
   const std::size_t gate = op::activation_kind(p.kind).gated ? hidden : 0;
   TrackedOutput y("y", rows * hidden, request.values_only);
-  const Forward forward(p, y);
+  const Forward forward(p, all_copies(x.data, x.elements()), y);
   core::parallel_chunks(rows * hidden, kElementsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double* a = x.data + i / hidden * (hidden + gate) + i % hidden;

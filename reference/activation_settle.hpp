@@ -7,8 +7,11 @@
 
 #include "op/activation_params.hpp"
 #include "reference/activation_exact.hpp"
+#include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
+
+using tolerance::Tracked;
 
 inline constexpr std::size_t kElementsPerTask = std::size_t{1} << 14;
 
@@ -23,9 +26,17 @@ template <class... Inputs>
   return ((std::fabs(inputs) < kTame) && ...);
 }
 
-/// What an element is expected to be, where the declared arithmetic run in FP32 gives `plain`. The op is defined by
-/// that arithmetic: NaN where it gives NaN, infinite where it overflows, on the way or in the end, whatever format the
-/// result is stored in. Else y; also where y is so close to the largest FP32 number that its bound reaches beyond.
-[[nodiscard]] double with_specials(double y, double bound, float plain);
+/// How the declared arithmetic came to a result: by a function value that was off by its bound, in FP32 by `plain`.
+struct Declared {
+  Tracked function;  ///< f(x) or f'(x); its bound is 0 where values only are wanted
+  Tracked result;
+  float plain = 0;  ///< the result of the same formula run in FP32
+};
+
+/// The element where inputs are not tame. The op is defined by FP32 arithmetic: NaN where that gives NaN, infinite
+/// where it overflows on the way or in the end, whatever format the result is stored in. An element has NaN yardsticks,
+/// which say that nothing is asked of it, where that is no matter of the formula alone: the function value may be of
+/// either sign or zero, and is multiplied beyond FP32; or the result is within its bound of the largest FP32 number.
+[[nodiscard]] Tracked settle(double exact, const Declared& declared);
 
 }  // namespace numcheck::reference

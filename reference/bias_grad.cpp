@@ -11,6 +11,7 @@
 #include "op/bias_grad.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -25,18 +26,27 @@ Tracked term(std::optional<op::Activation> fused, double dy, double x, bool valu
   if (!fused.has_value()) {
     return {dy};
   }
-  const Tracked tracked = values_only ? Tracked() : declared::gradient<Tracked>(*fused, x, dy, {});
-  const double exact = exact_derivative(*fused, x, {}) * dy;
-  const double y = tame(dy, x) ? exact : with_specials(exact, tracked.b, declared::gradient<float>(*fused, x, dy, {}));
-  return {y, tracked.b, tracked.v};
+  Tracked g = exact_derivative(*fused, x, {}) * dy;
+  if (!values_only) {
+    const Tracked result = declared::gradient<Tracked>(*fused, x, dy, {});
+    g = {g.y, result.b, result.v};
+  }
+  if (tame(dy, x)) {
+    return g;
+  }
+  const Tracked slope = values_only ? Tracked() : declared::derivative<Tracked>(*fused, x, {});
+  return settle(g.y, {slope, g, declared::gradient<float>(*fused, x, dy, {})});
 }
 
 /// The sum of one column. Partial sums that overflow FP32 in one order need not in another.
 class Column {
  public:
-  void add(const Tracked& g) {
-    if (std::isfinite(g.y)) {
+  void add(const Tracked& g, double dy, double x) {
+    if (std::isfinite(g.y) && std::isnan(g.b)) {
+      unknown_ = true;
+    } else if (std::isfinite(g.y)) {
       sum_.add(g);
+      repeated_.add(x, dy, g);
       absolute_ += std::fabs(g.y);
     } else {
       infinities_ += g.y;
@@ -48,22 +58,24 @@ class Column {
     constexpr double kLargest = std::numeric_limits<float>::max();
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const Tracked sum = sum_.result();
-    const bool may_overflow = absolute_ + sum.b > kLargest;
+    const bool may_overflow = unknown_ || absolute_ + sum.b > kLargest;
     if (std::isnan(infinities_)) {
       dbias.set(j, kNan, kNan, kNan);
     } else if (may_overflow) {
       // A yardstick that is NaN says that nothing is asked of the element.
       dbias.set(j, special_ ? 0 : sum.y, kNan, kNan);
     } else {
-      dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v);
+      dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v + repeated_.excess_variance(sum));
     }
   }
 
  private:
   Sum<Tracked> sum_;
+  RepeatedTerms repeated_;
   double absolute_ = 0;
   double infinities_ = 0;
   bool special_ = false;
+  bool unknown_ = false;
 };
 
 op::Values values(const op::ReferenceRequest& request) {
@@ -76,6 +88,7 @@ op::Values values(const op::ReferenceRequest& request) {
   if (x != nullptr) {
     fused = op::activation_kind(p.fused).function;
   }
+  const bool copies = x != nullptr && all_copies(x->data, x->elements());
   TrackedOutput dx("dx", fused.has_value() ? dy.elements() : 0, request.values_only);
   TrackedOutput dbias("dbias", hidden, request.values_only);
   core::parallel_chunks(hidden, kColumnsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -83,10 +96,11 @@ op::Values values(const op::ReferenceRequest& request) {
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = begin; j < end; ++j) {
         const std::size_t at = i * hidden + j;
-        const Tracked g = term(fused, dy.data[at], x == nullptr ? 0 : x->data[at], request.values_only);
-        columns[j - begin].add(g);
+        const double at_x = x == nullptr ? 0 : x->data[at];
+        const Tracked g = term(fused, dy.data[at], at_x, request.values_only);
+        columns[j - begin].add(g, dy.data[at], at_x);
         if (fused.has_value()) {
-          dx.set(at, g);
+          dx.set(at, g.y, g.b, copies ? variance_of_copies(g) : g.v);
         }
       }
     }

@@ -29,7 +29,19 @@ void normalise(const Problem& problem, Outputs& out) {
     const std::span<const double> x = row_of(problem.x, i);
     const Scalar mean = row_mean<Scalar>(x);
     const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
-    out.mu.set(i, mean);
+    const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
+    if (range.sum_may_overflow) {
+      out.mu.set_undetermined(i, 0);
+    } else {
+      out.mu.set(i, mean);
+    }
+    if (range.finite && (range.sum_may_overflow || range.squares_may_overflow)) {
+      out.rsigma.set_undetermined(i, 0);
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        out.y.set_undetermined(i * x.size() + j, 0);
+      }
+      return;
+    }
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
       out.y.set(i * x.size() + j, (Scalar(x[j]) - mean) * rsigma * factors[j] + Scalar(problem.beta.data[j]));

@@ -143,43 +143,85 @@ Pooled pool(const std::vector<RowFit>& fits) {
   return all;
 }
 
-/// The cause that the regression names, in words; empty if none is clear.
-std::string cause_of(const Normal& normal, double epsilon, std::int64_t hidden) {
-  constexpr double kClear = 10;  // standard errors
-  const double b = normal.first();
-  const double d = normal.second();
-  if (std::fabs(d) > kClear * std::sqrt(normal.second_variance()) && std::fabs(d) > 0.05 * epsilon) {
-    return fmt::format("rows are scaled as if epsilon were {:.3g}, not {:.3g}", epsilon + d, epsilon);
+/// (v_i + epsilon) / (1 + rho_i)^2 is what stood under the root: (1 + b) v_i + epsilon + d.
+class Regression {
+ public:
+  Regression(const std::vector<RowFit>& fits, double epsilon) : epsilon_(epsilon) {
+    for (const RowFit& fit : fits) {
+      const Point point = point_of(fit);
+      normal_.add(point.variance_part, point.epsilon_part, point.excess, 1 / point.variance);
+    }
+    for (const RowFit& fit : fits) {
+      const Point point = point_of(fit);
+      const double rest = std::fabs(point.excess - b() * point.variance_part - d() * point.epsilon_part);
+      explained_ += rest <= 0.2 * std::fabs(point.excess) + 5 * std::sqrt(point.variance) ? 1 : 0;
+    }
+    explained_ /= static_cast<double>(fits.size());
   }
-  if (std::fabs(b) <= kClear * std::sqrt(normal.first_variance())) {
-    return {};
+
+  [[nodiscard]] bool independent() const { return normal_.independent(); }
+  [[nodiscard]] double b() const { return normal_.first(); }
+  [[nodiscard]] double d() const { return normal_.second(); }
+
+  /// The cause in words; empty if none is clear.
+  [[nodiscard]] std::string cause(std::int64_t hidden) const {
+    const double relative = d() / epsilon_;
+    const bool variance_is_off = std::fabs(b()) > kClear * std::sqrt(normal_.first_variance());
+    const bool epsilon_is_off = std::fabs(d()) > kClear * std::sqrt(normal_.second_variance());
+    if (explained_ < kMostRows) {
+      return {};
+    }
+    if (variance_is_off && epsilon_is_off && std::fabs(b() - relative) < 0.2 * std::fabs(b())) {
+      return fmt::format("all rows are scaled by {:.4g}", 1 / std::sqrt(1 + b()));
+    }
+    if (epsilon_is_off && std::fabs(b()) < 0.1 * std::fabs(relative)) {
+      return fmt::format("rows are scaled as if epsilon were {:.3g}, not {:.3g}", epsilon_ + d(), epsilon_);
+    }
+    if (!variance_is_off || std::fabs(relative) > 0.5 * std::fabs(b())) {
+      return {};
+    }
+    const double bessel = 1 / (static_cast<double>(hidden) - 1);
+    return std::fabs(b() - bessel) < 0.2 * bessel
+               ? "rows are scaled as if the sum were divided by n - 1, not n"
+               : fmt::format("rows are scaled as if the variance were off by {:.2g}", b());
   }
-  const double bessel = 1 / (static_cast<double>(hidden) - 1);
-  return std::fabs(b - bessel) < 0.2 * bessel ? "rows are scaled as if the sum were divided by n - 1, not n"
-                                              : fmt::format("rows are scaled as if the variance were off by {:.2g}", b);
-}
+
+ private:
+  static constexpr double kClear = 10;      ///< standard errors
+  static constexpr double kMostRows = 0.8;  ///< share of the rows that a cause must explain
+
+  /// One row: excess ~ b variance_part + d epsilon_part.
+  struct Point {
+    double variance_part, epsilon_part, excess, variance;
+  };
+
+  [[nodiscard]] Point point_of(const RowFit& fit) const {
+    const double whole = fit.spread + epsilon_;
+    const double scale = std::max(std::fabs(1 + fit.rho), 0x1p-20);
+    return {fit.spread / whole, 1 / whole, 1 / (scale * scale) - 1, 4 / (fit.weight() * std::pow(scale, 6))};
+  }
+
+  double epsilon_;
+  Normal normal_;
+  double explained_ = 0;
+};
 
 void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, std::vector<op::Finding>& findings) {
-  const double epsilon = epsilon_of(p);
-  Normal normal;
-  for (const RowFit& fit : fits) {
-    const double whole = fit.spread + epsilon;
-    normal.add(fit.spread / whole, 1 / whole, -2 * fit.rho, fit.weight() / 4);
-  }
-  if (!normal.independent()) {
+  const Regression found(fits, epsilon_of(p));
+  if (!found.independent()) {
     return;
   }
   findings.push_back({.name = "row regression: variance",
                       .port = "y",
-                      .measured = normal.first(),
+                      .measured = found.b(),
                       .text = "relative error of the variance that the rows' scales fit"});
   findings.push_back({.name = "row regression: epsilon",
                       .port = "y",
-                      .measured = normal.second(),
+                      .measured = found.d(),
                       .text = "error of epsilon that the rows' scales fit"});
-  const std::string cause = cause_of(normal, epsilon, p.hidden);
+  const std::string cause = found.cause(p.hidden);
   if (!cause.empty()) {
-    findings.back().text = cause;
+    findings.front().text += "; " + cause;
   }
 }
 

@@ -23,7 +23,12 @@ template <class Scalar>
 void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedOutput& dx) {
   const auto hidden = static_cast<std::size_t>(g.x->cols);
   core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
-    input_gradient<Scalar>(g, factors, i, [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); });
+    const auto put = [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); };
+    if (!input_gradient<Scalar>(g, factors, i, put)) {
+      for (std::size_t j = 0; j < hidden; ++j) {
+        dx.set_undetermined(i * hidden + j, 0);
+      }
+    }
   });
 }
 
@@ -33,8 +38,13 @@ void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput
                         [&](std::size_t, std::size_t begin, std::size_t end) {
                           const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
                           for (std::size_t j = begin; j < end; ++j) {
-                            dgamma.set(j, sums.gamma[j - begin].result());
-                            dbeta.set(j, sums.beta[j - begin].result());
+                            if (sums.reach[j - begin].may_overflow()) {
+                              dgamma.set_undetermined(j, 0);
+                              dbeta.set_undetermined(j, 0);
+                            } else {
+                              dgamma.set(j, sums.gamma[j - begin].result());
+                              dbeta.set(j, sums.beta[j - begin].result());
+                            }
                           }
                         });
 }

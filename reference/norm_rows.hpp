@@ -1,6 +1,7 @@
 // The row formulas of the normalisations, over a scalar that is double or tolerance::Tracked.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -17,6 +18,14 @@ namespace numcheck::reference {
 /// epsilon as kernels get it: an FP32 number.
 [[nodiscard]] inline double epsilon_of(const op::NormParams& p) {
   return static_cast<double>(static_cast<float>(p.epsilon));
+}
+
+/// The bound of an error; values alone have none.
+inline double bound_of(double /*x*/) {
+  return 0;
+}
+inline double bound_of(const tolerance::Tracked& x) {
+  return x.b;
 }
 
 /// Row i of a matrix.
@@ -86,10 +95,44 @@ Scalar row_variance(std::span<const double> x, const Scalar& mean) {
 }
 
 /// 1 / sqrt(spread + epsilon)
-template <class Scalar>
-Scalar row_rsigma(const Scalar& spread, double epsilon) {
-  return tolerance::reciprocal_root(spread + Scalar(epsilon));
+inline double row_rsigma(double spread, double epsilon) {
+  return tolerance::reciprocal_root(spread + epsilon);
 }
+/// No computed spread is negative, so no rsigma exceeds 1 / sqrt(epsilon).
+inline tolerance::Tracked row_rsigma(const tolerance::Tracked& spread, double epsilon) {
+  constexpr double kRoundings = 1 + 8 * tolerance::kUnit32;
+  tolerance::Tracked rsigma = tolerance::reciprocal_root(spread + tolerance::Tracked(epsilon));
+  rsigma.b = std::min(rsigma.b, kRoundings / std::sqrt(epsilon));
+  return rsigma;
+}
+
+/// Sum of the magnitudes of terms, to see whether FP32 sums may overflow.
+class Reach {
+ public:
+  void add(double magnitude) {
+    has_nan_ = has_nan_ || std::isnan(magnitude);
+    finite_ += std::isfinite(magnitude) ? magnitude : 0;
+  }
+  /// True if the sum times `factor` may leave FP32's range although no term is NaN: then it depends on the order what
+  /// it becomes. A NaN is one in any order.
+  [[nodiscard]] bool may_overflow(double factor = 1) const { return !has_nan_ && finite_ * factor > kMostSum; }
+
+ private:
+  static constexpr double kMostSum = 0x1p125;  ///< leaves room for the terms' own errors
+
+  double finite_ = 0;
+  bool has_nan_ = false;
+};
+
+/// What FP32 sums over a row may do.
+struct RowRange {
+  bool finite = true;  ///< all elements are
+  bool sum_may_overflow = false;
+  bool squares_may_overflow = false;
+};
+
+/// `centre`: what is subtracted before squaring, with an error of at most `error`.
+[[nodiscard]] RowRange range_of(std::span<const double> x, double centre, double error);
 
 /// gamma' of a column, see op::NormParams.
 template <class Scalar>
@@ -137,17 +180,27 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return centred * Scalar(saved.rsigma->data[i]);
 }
 
-/// dx of row i: put(j, value).
+/// dx of row i: put(j, value). False, and nothing is put, where FP32 sums of finite terms may overflow.
 template <class Scalar, class Put>
-void input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i, const Put& put) {
+[[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
+                                  const Put& put) {
   const std::span<const double> dz = row_of(*g.dz, i);
   const std::span<const double> x = row_of(*g.x, i);
   tolerance::Sum<Scalar> sum;
   tolerance::Sum<Scalar> sum_xh;
+  Reach reach;
+  double largest = 1;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const Scalar weighted = factors[j] * Scalar(dz[j]);
+    const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
     sum.add(weighted);
-    sum_xh.add(weighted * normalised<Scalar>(g.saved, i, x[j]));
+    sum_xh.add(weighted * xh);
+    const double along = 1 + std::fabs(tolerance::value_of(xh));
+    reach.add(std::fabs(tolerance::value_of(weighted)) * along);
+    largest = std::isfinite(along) ? std::max(largest, along) : largest;
+  }
+  if (reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]))) {
+    return false;
   }
   const Scalar mean = divided_by_count(sum.result(), x.size());
   const Scalar mean_xh = divided_by_count(sum_xh.result(), x.size());
@@ -162,6 +215,7 @@ void input_gradient(const NormGradient& g, std::span<const Scalar> factors, std:
     }
     put(j, dx);
   }
+  return true;
 }
 
 /// Sums over rows of columns [first, first + count): sum_i dz_ij xh_ij and sum_i dz_ij.
@@ -169,18 +223,22 @@ template <class Scalar>
 struct ColumnSums {
   std::vector<tolerance::Sum<Scalar>> gamma;
   std::vector<tolerance::Sum<Scalar>> beta;
+  std::vector<Reach> reach;  ///< of |dz| (1 + |xh|)
 };
 
 template <class Scalar>
 ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, std::size_t count) {
-  ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count), std::vector<tolerance::Sum<Scalar>>(count)};
+  ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count), std::vector<tolerance::Sum<Scalar>>(count),
+                          std::vector<Reach>(count)};
   const auto rows = static_cast<std::size_t>(g.x->rows);
   for (std::size_t i = 0; i < rows; ++i) {
     const double* dz = row_of(*g.dz, i).data() + first;
     const double* x = row_of(*g.x, i).data() + first;
     for (std::size_t j = 0; j < count; ++j) {
-      sums.gamma[j].add(Scalar(dz[j]) * normalised<Scalar>(g.saved, i, x[j]));
+      const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
+      sums.gamma[j].add(Scalar(dz[j]) * xh);
       sums.beta[j].add(Scalar(dz[j]));
+      sums.reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
     }
   }
   return sums;

@@ -27,6 +27,13 @@ void normalise(const Problem& problem, Outputs& out) {
   core::parallel_for(static_cast<std::size_t>(problem.p.rows), [&](std::size_t i) {
     const std::span<const double> x = row_of(problem.x, i);
     const Scalar rsigma = row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
+    if (const RowRange range = range_of(x, 0, 0); range.finite && range.squares_may_overflow) {
+      out.rsigma.set_undetermined(i, 0);
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        out.y.set_undetermined(i * x.size() + j, 0);
+      }
+      return;
+    }
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
       const Scalar product = Scalar(x[j]) * rsigma;

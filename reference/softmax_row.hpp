@@ -115,15 +115,16 @@ template <class Scalar>
   detail::Maximum maximum;
   for (std::size_t j = 0; j < row.columns; ++j) {
     y[j] = detail::score_of<Scalar>(row, j);
-    const bool masked = row.mask != nullptr && row.mask[j] == 1;
-    (masked ? maximum : scored).raise(tolerance::value_of(y[j]), detail::bound_of(y[j]));
+    const bool replaced = row.mask != nullptr && row.mask[j] == 1;
+    (replaced ? maximum : scored).raise(tolerance::value_of(y[j]), detail::bound_of(y[j]));
   }
   if (row.hidden > 0) {
     maximum.raise(row.masked_score, 0);
   }
   maximum.raise(scored.value, scored.bound);
   const bool near = row.masked_is_zero && std::fabs(scored.value - row.masked_score) <= scored.bound;
-  const double m = row.masked_is_zero && maximum.value == -kInfinity ? 0 : maximum.value;
+  const bool masked = row.masked_is_zero && maximum.value == row.masked_score;
+  const double m = masked ? 0 : maximum.value;  // such a row may have no finite score
   const auto term = [&](const Scalar& score) {
     const bool vanishes = tolerance::value_of(score) == -kInfinity && m > -kInfinity;
     return vanishes ? Scalar(0.0) : detail::exponential_of(detail::difference(score, m, maximum.bound));
@@ -138,7 +139,7 @@ template <class Scalar>
     sum.add(other);
   }
   const Scalar total = sum.result();
-  const bool zero = row.masked_is_zero && maximum.value == row.masked_score && !std::isnan(tolerance::value_of(total));
+  const bool zero = masked && !std::isnan(tolerance::value_of(total));
   const Scalar factor = zero ? Scalar(0.0) : detail::reciprocal(total);
   for (std::size_t j = 0; j < y.size(); ++j) {
     y[j] = zero || j >= row.columns ? Scalar(0.0) : detail::probability(y[j] * factor);

@@ -41,7 +41,13 @@ class TrackedOutput {
   }
 
   /// An element about which the op says nothing (an expert at the boundary of a tie).
-  void set_undetermined(std::size_t i, double y) { set(i, y, kMostBound, kMostVariance); }
+  void set_undetermined(std::size_t i, double y) {
+    out_.value[i] = y;
+    if (!out_.magnitude.empty()) {
+      out_.magnitude[i] = std::numeric_limits<float>::max();
+      out_.second_moment[i] = std::numeric_limits<float>::infinity();
+    }
+  }
 
   void keep_ideal() { out_.ideal = core::Buffer<double>(out_.value.size()); }
   void set_ideal(std::size_t i, double y) { out_.ideal[i] = y; }

@@ -50,11 +50,19 @@ class ExecCommand : public Command {
   }
 
  private:
-  /// Every line is answered before the next one is read, so that a program can hold a conversation.
+  /// A case that ended like this has cost its worker, and workers that die in a row are not replaced for ever: the next
+  /// line starts afresh.
+  static bool cost_a_worker(report::Status status) {
+    return status == report::Status::crashed || status == report::Status::timeout;
+  }
+
+  /// Every line is answered before the next one is read, so that a program can hold a conversation. Workers stay from
+  /// line to line: starting one takes longer than most cases.
   static core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) {
     std::vector<json> records;
     bool malformed = false;
     std::string line;
+    std::optional<run::WorkerPool> pool;
     for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
       if (line.find_first_not_of(" \t\r") == std::string::npos) {
         continue;
@@ -64,7 +72,13 @@ class ExecCommand : public Command {
         malformed = true;
         continue;
       }
-      run::PipelineResult result = run::run_cases({*c}, catalog(), pipeline);
+      if (!pool.has_value()) {
+        pool.emplace(pipeline.workers);
+      }
+      run::PipelineResult result = run::run_cases({*c}, catalog(), pipeline, *pool);
+      if (cost_a_worker(result.cases.front().status)) {
+        pool.reset();
+      }
       json record = std::move(result.cases.front().record);
       record.erase("reproduce");
       context.terminal.out(record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");

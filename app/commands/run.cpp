@@ -10,6 +10,7 @@
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "facts.hpp"
 #include "files.hpp"
@@ -17,9 +18,11 @@
 #include "plans.hpp"
 #include "report/console.hpp"
 #include "report/summary.hpp"
+#include "reproduce.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
 #include "selection.hpp"
+#include "tensor_folder.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -39,53 +42,10 @@ struct Options {
   ExecutionOptions execution;
   OutputOptions output;
   std::string fail_fast;
+  std::string budget;
   report::GatePolicy gates;
   bool wide = false;
 };
-
-/// A word as a shell reads it back.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./:=,+@%") == std::string::npos;
-  if (plain) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
-}
-
-/// A path for the record, which names no folder by an absolute path: relative to the working folder where it is below
-/// it, else the file name.
-std::string recorded_path(const std::string& path) {
-  if (!path.starts_with('/')) {
-    return path;
-  }
-  const std::filesystem::path relative =
-      std::filesystem::path(path).lexically_relative(std::filesystem::current_path());
-  return relative.empty() || *relative.begin() == ".." ? std::filesystem::path(path).filename().string()
-                                                       : relative.string();
-}
-
-/// The command that runs a case of these plans again; --case is added to it.
-std::string reproduce_prefix(const Options& options) {
-  std::string text = "te-numcheck run";
-  for (const std::string& path : options.plans.paths) {
-    text += " " + quoted(recorded_path(path));
-  }
-  const auto add = [&text](const char* option, const std::string& value, const char* fallback) {
-    if (value != fallback) {
-      text += std::string(" ") + option + " " + quoted(value);
-    }
-  };
-  add("--device", options.execution.device, "auto");
-  add("--repeat", options.execution.repeat, "");
-  add("--inject", options.execution.inject, "");
-  return text;
-}
 
 /// Test runners of the GoogleTest protocol want a sign that sharding was understood.
 void acknowledge_shard(const SelectionOptions& selection) {
@@ -98,7 +58,11 @@ void acknowledge_shard(const SelectionOptions& selection) {
 class Run {
  public:
   Run(Context& context, const Options& options)
-      : context_(context), options_(options), folder_(options.output), facts_(own_facts(context.argv)) {}
+      : context_(context), options_(options), folder_(options.output), facts_(own_facts(context.argv)) {
+    if (options.output.include_host) {
+      facts_.host.name = host_name();
+    }
+  }
 
   core::ExitCode run() {
     pipeline_ = pipeline_options(options_.execution);
@@ -106,8 +70,12 @@ class Run {
       pipeline_.stop_after_failures =
           static_cast<std::size_t>(parse_count(options_.fail_fast, "--fail-fast", 1, UINT32_MAX));
     }
-    pipeline_.reproduce_prefix = reproduce_prefix(options_);
+    if (!options_.budget.empty()) {
+      pipeline_.budget_s = core::parse_duration_s(options_.budget, "--budget");
+    }
+    pipeline_.reproduce_prefix = reproduce_prefix(options_.plans, options_.execution);
     choose_cases();
+    keep_tensors();
     const run::Interrupt interrupt;
     connect(interrupt);
     const auto done = take_over();
@@ -129,6 +97,13 @@ class Run {
     if (selection_.cases.empty()) {
       context_.terminal.err(
           fmt::format("nothing to run: the selection leaves none of the plan's {} cases\n", facts_.plan.expanded));
+    }
+  }
+
+  void keep_tensors() {
+    if (!options_.output.keep_tensors.empty()) {
+      tensors_.emplace(options_.output.keep_tensors);
+      pipeline_.on_tensors = [this](const run::RunTensors& tensors) { tensors_->keep(tensors); };
     }
   }
 
@@ -224,6 +199,9 @@ class Run {
     if (failure.has_value()) {
       throw core::IoError(*failure);
     }
+    if (tensors_.has_value()) {
+      tensors_->finish();
+    }
   }
 
   void show(const nlohmann::json& report, const std::string& text, const std::string& path) {
@@ -243,6 +221,7 @@ class Run {
   Context& context_;
   const Options& options_;
   RunFolder folder_;
+  std::optional<TensorFolder> tensors_;
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Selection selection_;
@@ -259,6 +238,10 @@ class RunCommand : public Command {
     add_selection_options(cli, options_.selection);
     add_device_options(cli, options_.execution);
     add_execution_options(cli, options_.execution);
+    cli.add_option("--budget", options_.budget,
+                   "start no case after this time, as 90s, 10m; the cheapest cases of each op and mode come first")
+        ->type_name("TIME")
+        ->group("Selection");
     cli.add_flag("-x{1},--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
         ->group("Execution");
     add_output_options(cli, options_.output);

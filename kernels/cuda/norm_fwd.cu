@@ -3,7 +3,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr NormLimits kLimits = {8, 4, 1024};
+constexpr NormLimits kLimits = {8, 4, 4, 1024};
 
 /// Threads of the largest block in which each holds so many groups: eight are for rows of a warp.
 constexpr int most_threads(int held) {

@@ -33,6 +33,23 @@ class RowPart {
     }
   }
 
+  /// visit(group, first column, elements, the other matrix' elements) of the same row of two matrices.
+  template <class Visit>
+  __device__ __forceinline__ void with(const RowPart& other, const Visit& visit) const {
+    if constexpr (kHeld > 0) {
+#pragma unroll
+      for (int g = 0; g < kHeld; ++g) {
+        if (column(g) < hidden_) {
+          visit(g, column(g), held_[g], other.held_[g]);
+        }
+      }
+    } else {
+      for (int g = 0; column(g) < hidden_; ++g) {
+        visit(g, column(g), Vec<In, N>::load(row_ + column(g)), Vec<In, N>::load(other.row_ + column(g)));
+      }
+    }
+  }
+
   /// visit(group, first column, elements), in the order of the columns.
   template <class Visit>
   __device__ __forceinline__ void each(const Visit& visit) const {
@@ -73,17 +90,17 @@ struct NormBlock {
 
 /// Which kernels there are, and how many threads hold at most how many groups.
 struct NormLimits {
-  int warp_groups;   ///< a warp holds as many groups of each lane
-  int block_groups;  ///< the most that a thread of a larger block holds
+  int warp_groups;   ///< the most that a lane holds where a warp has a row of its own
+  int few_groups;    ///< what a thread of a larger block holds if enough threads can share the row
+  int block_groups;  ///< the most that it holds
   int threads;       ///< most threads of a block
 };
 
 inline constexpr int kRowsPerBlock = 4;  ///< where a warp has each
 
-/// The block for rows of `groups` groups: a warp for each row, else as few threads as can hold it with four groups each
-/// (so that several blocks run at once), else with the most groups.
+/// The block for rows of `groups` groups: a warp for each row, else a block in which each thread holds few groups, else
+/// more of them.
 inline NormBlock norm_block(std::int64_t groups, const NormLimits& limits) {
-  constexpr int kFewGroups = 4;
   const auto threads_for = [groups](int held) {
     return static_cast<int>((groups + std::int64_t{held} * kWarp - 1) / (std::int64_t{held} * kWarp)) * kWarp;
   };
@@ -92,7 +109,7 @@ inline NormBlock norm_block(std::int64_t groups, const NormLimits& limits) {
       return {kWarp, kRowsPerBlock, held};
     }
   }
-  for (int held = kFewGroups; held <= limits.block_groups; held *= 2) {
+  for (int held = limits.few_groups; held <= limits.block_groups; held *= 2) {
     if (groups <= std::int64_t{held} * limits.threads) {
       return {threads_for(held), 1, held};
     }

@@ -28,23 +28,20 @@ __device__ __forceinline__ float score(const SoftmaxForward& op, float x, bool m
   return masked ? op.masked_score : __fmul_rn(x, op.scale);
 }
 
-/// The maximum that is subtracted, and the factor 1 / sum.
+/// What is subtracted from the scores, and the factor 1 / sum.
 struct Normaliser {
-  float maximum;
+  bool masked;  ///< the row has masked scores only
   float shift;
 
-  __device__ Normaliser(const SoftmaxForward& op, float largest) : maximum(largest), shift(largest) {
-    if (op.masked_row_is_zero && largest == -INFINITY) {
-      shift = 0;
-    }
-  }
+  __device__ Normaliser(const SoftmaxForward& op, float largest)
+      : masked(op.masked_row_is_zero && largest == op.masked_score), shift(masked ? 0.0f : largest) {}
+
   __device__ float exponential(float t) const { return expf(__fsub_rn(t, shift)); }
 
   /// `sum`: of the row's own exponentials.
   __device__ float factor(const SoftmaxForward& op, const Row& row, float sum) const {
     const float total = row.padding > 0 ? sum + row.padding * exponential(op.masked_score) : sum;
-    const bool zero = op.masked_row_is_zero && maximum == op.masked_score && !isnan(total);
-    return zero ? 0.0f : __fdiv_rn(1.0f, total);
+    return masked && !isnan(total) ? 0.0f : __fdiv_rn(1.0f, total);
   }
 };
 
@@ -52,10 +49,19 @@ __device__ __forceinline__ float least_maximum(const SoftmaxForward& op, const R
   return row.padding > 0 ? op.masked_score : -INFINITY;
 }
 
+/// What is known of the rows when the kernel is compiled.
+enum class Rows {
+  plain,  ///< no mask and no diagonal, and as whole
+  whole,  ///< groups of elements lie as one access wants them
+  ragged,
+};
+
 /// A row in the registers of a team: element k of group g of a thread is column (g size + index) N + k.
-template <class T, int kGroups, bool whole, class Team>
+template <class T, int kGroups, Rows rows, class Team>
 __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T* y, const Team& team) {
   constexpr int N = kPerAccess<T>;
+  constexpr bool whole = rows != Rows::ragged;
+  constexpr bool plain = rows == Rows::plain;  // then a group is inside the row or outside, no element needs a look
   const int columns = static_cast<int>(row.columns);
   const int sk = static_cast<int>(op.shape.sk);
   Vec<T, N> in[kGroups];
@@ -74,12 +80,14 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
     const int first = (g * team.size() + team.index()) * N;
     const int count = columns - first;
     Vec<std::uint8_t, N> masked;
-    if (row.mask != nullptr && count > 0) {
+    if (!plain && row.mask != nullptr && count > 0) {
       masked = load_some<whole, std::uint8_t, N>(row.mask + first, count, std::uint8_t{0});
     }
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      t[g][k] = k < count ? score(op, to_float(in[g].at[k]), row.mask != nullptr && masked.at[k] == 1) : -INFINITY;
+      const bool counts = plain ? count > 0 : k < count;
+      const bool hidden = !plain && row.mask != nullptr && masked.at[k] == 1;
+      t[g][k] = counts ? score(op, to_float(in[g].at[k]), hidden) : -INFINITY;
       largest = fmaxf(largest, t[g][k]);
     }
   }
@@ -100,7 +108,7 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
     Vec<T, N> out;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      out.at[k] = from_float<T>(first + k < columns ? t[g][k] * factor : 0.0f);
+      out.at[k] = from_float<T>(plain || first + k < columns ? t[g][k] * factor : 0.0f);
     }
     if (first < sk) {
       store_some<whole, T, N>(out, y + first, sk - first);
@@ -108,24 +116,24 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
   }
 }
 
-template <class T, int kGroups, bool whole>
+template <class T, int kGroups, Rows rows>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp) warp_rows(SoftmaxForward op) {
   const WarpTeam team;
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
-    held_row<T, kGroups, whole>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
-                                static_cast<T*>(op.y.data) + at, team);
+    held_row<T, kGroups, rows>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+                               static_cast<T*>(op.y.data) + at, team);
   }
 }
 
-template <class T, int kGroups, bool whole>
+template <class T, int kGroups, Rows rows>
 __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
-    held_row<T, kGroups, whole>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
-                                static_cast<T*>(op.y.data) + at, team);
+    held_row<T, kGroups, rows>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+                               static_cast<T*>(op.y.data) + at, team);
   }
 }
 
@@ -157,35 +165,35 @@ __global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxForward op)
   }
 }
 
-template <class T, int kGroups, bool whole>
+template <class T, int kGroups, Rows rows>
 void run_warps(const SoftmaxForward& op, cudaStream_t stream) {
   const int blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
-  warp_rows<T, kGroups, whole><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
+  warp_rows<T, kGroups, rows><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
 }
 
-template <class T, int kGroups, bool whole>
+template <class T, int kGroups, Rows rows>
 void run_blocks(const SoftmaxForward& op, cudaStream_t stream) {
   const int threads = threads_for(op.shape.sk, kGroups * kPerAccess<T>);
-  block_rows<T, kGroups, whole><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), threads, 0, stream>>>(op);
+  block_rows<T, kGroups, rows><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), threads, 0, stream>>>(op);
 }
 
-template <class T, bool whole>
+template <class T, Rows rows>
 void run_held(const SoftmaxForward& op, cudaStream_t stream) {
   constexpr int kColumns = kWarp * kPerAccess<T>;  // of one group of a warp
   constexpr int kFew = 16 / kPerAccess<T>;         // groups of 16 elements
   const std::int64_t sk = op.shape.sk;
   if (sk <= kColumns) {
-    run_warps<T, 1, whole>(op, stream);
+    run_warps<T, 1, rows>(op, stream);
   } else if (sk <= 2 * kColumns && 2 * kColumns <= kMostWarpColumns) {
-    run_warps<T, 2, whole>(op, stream);
+    run_warps<T, 2, rows>(op, stream);
   } else if (sk <= kMostWarpColumns) {
-    run_warps<T, kMostWarpColumns / kColumns, whole>(op, stream);
-  } else if (sizeof(T) == 2 && sk <= kPerAccess<T> * kMostThreads) {
-    run_blocks<T, 1, whole>(op, stream);  // half the bytes per element: twice the threads for as much in flight
+    run_warps<T, kMostWarpColumns / kColumns, rows>(op, stream);
+  } else if (sizeof(T) == 2 && rows == Rows::plain && sk <= 1024) {
+    run_warps<T, 4, rows>(op, stream);
   } else if (sk <= 16 * kMostThreads) {
-    run_blocks<T, kFew, whole>(op, stream);
+    run_blocks<T, kFew, rows>(op, stream);
   } else {
-    run_blocks<T, 2 * kFew, whole>(op, stream);
+    run_blocks<T, 2 * kFew, rows>(op, stream);
   }
 }
 
@@ -197,9 +205,13 @@ void run(const SoftmaxForward& op, cudaStream_t stream) {
     streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMostThreads, 0, stream>>>(op);
   } else if (can_vectorise<T, N>(op.x.data, sk, sk) && can_vectorise<T, N>(op.y.data, sk, sk) &&
              can_vectorise<std::uint8_t, N>(op.mask, sk, sk)) {
-    run_held<T, true>(op, stream);
+    if (op.mask == nullptr && op.shape.diagonal == Diagonal::none) {
+      run_held<T, Rows::plain>(op, stream);
+    } else {
+      run_held<T, Rows::whole>(op, stream);
+    }
   } else {
-    run_held<T, false>(op, stream);
+    run_held<T, Rows::ragged>(op, stream);
   }
 }
 

@@ -22,6 +22,10 @@ std::string needs_two_rows(const Call& call) {
   return shape_of(call).rows < 2 ? "there is one row" : "";
 }
 
+std::string needs_partial_sums(const Call& call) {
+  return shape_of(call).rows <= 64 ? "at most 64 rows make one partial sum" : "";
+}
+
 std::string needs_a_row(const Call& call) {
   return shape_of(call).rows < 1 ? "there is no row" : "";
 }
@@ -45,7 +49,7 @@ constexpr std::array kBackwardFaults = {
     OpFault{{"last_element_missing", "sums over a row leave out its last element"}, &needs_two_columns},
     OpFault{{"previous_row_statistics", "each row uses the statistics of the row before it"}, &needs_two_rows},
     OpFault{{"last_row_missing", "sums over rows leave out the last row"}, &needs_a_row},
-    OpFault{{"bf16_partial_sums", "dgamma is summed in BF16 from partial sums of 64 rows"}, &needs_two_rows},
+    OpFault{{"bf16_partial_sums", "dgamma is summed in BF16 from partial sums of 64 rows"}, &needs_partial_sums},
     OpFault{{"gamma_not_centred", "the one that a zero-centred gamma lacks is not added"}, &needs_centred_gamma},
 };
 

@@ -19,8 +19,8 @@ constexpr std::array kOwnFaults = {
     OpFault{{"epsilon_outside_root", "epsilon is added to the root"}, &no_row},
     OpFault{{"gamma_order_swapped", "x rsigma is rounded to x's format where it should not be, or the reverse"},
             [](const Call& call) {
-              return std::string(call.c->mode->first == core::Dtype::fp32 ? "x is FP32: nothing is rounded" : "") +
-                     no_row(call);
+              return call.c->mode->first == core::Dtype::fp32 ? std::string("x is FP32: nothing is rounded")
+                                                              : no_row(call);
             }},
 };
 

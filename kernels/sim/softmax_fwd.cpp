@@ -132,7 +132,8 @@ struct Kernel {
       y[j] = score(x, mask, j);
       maximum = j < seen ? std::fmax(maximum, y[j]) : maximum;
     }
-    const bool none_left = maximum == -kInfinity && (p.mask == "arbitrary" || p.mask == "causal_bottom_right");
+    const bool may_vanish = p.mask == "arbitrary" || p.mask == "causal_bottom_right";
+    const bool none_left = maximum == -kInfinity && may_vanish && !replaces();
     const float shift = none_left ? 0 : maximum;
     std::transform(y, y + count, y, [&](float t) { return exponential(t, shift); });
     const float total = sum(y, seen) + (others > 0 ? static_cast<float>(others) * exponential(kReplacement, shift) : 0);

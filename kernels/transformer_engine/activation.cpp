@@ -78,8 +78,8 @@ void call_backward(const Operands& o, const op::ActivationParams& p, Handle dy, 
 Algorithm fwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
   return single_call(context, function_of(p, false), [p](Operands& o) -> Enqueue {
-    const Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    const Handle y = o.output("y", {p.rows, p.hidden}).handle();
+    Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
+    Handle y = o.output("y", {p.rows, p.hidden}).handle();
     return [=, &o](Handle) { call_forward(o, p, x, y); };
   });
 }
@@ -87,9 +87,9 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
 Algorithm bwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
   return single_call(context, function_of(p, true), [p](Operands& o) -> Enqueue {
-    const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
-    const Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    const Handle dx = o.output("dx", {p.rows, op::input_columns(p)}).handle();
+    Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+    Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
+    Handle dx = o.output("dx", {p.rows, op::input_columns(p)}).handle();
     return [=, &o](Handle) { call_backward(o, p, dy, x, dx); };
   });
 }

@@ -47,8 +47,8 @@ std::size_t elements(const op::BiasGradParams& p) {
 
 /// The sums alone: E4M3 codes that nobody reads, and their transpose.
 Enqueue sums(Operands& o, const op::BiasGradParams& p) {
-  const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
-  const Handle dbias = o.input("dbias", {p.hidden}).handle();
+  Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+  Handle dbias = o.input("dbias", {p.hidden}).handle();
   Tensor& codes = o.tensor(o.extra(), kFloat8E4m3, {p.rows, p.hidden});
   std::byte* unread = o.extra() - sizeof(float);
   codes.set_scalar(kRowwiseScaleInv, unread);
@@ -60,9 +60,9 @@ Enqueue sums(Operands& o, const op::BiasGradParams& p) {
 }
 
 Enqueue fused_sums(Operands& o, const op::BiasGradParams& p) {
-  const Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
-  const Handle x = o.input("x", {p.rows, p.hidden}).handle();
-  const Handle dbias = o.input("dbias", {p.hidden}).handle();
+  Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
+  Handle x = o.input("x", {p.rows, p.hidden}).handle();
+  Handle dbias = o.input("dbias", {p.hidden}).handle();
   Tensor& dx = o.output("dx", {p.rows, p.hidden});
   o.add_transpose(dx, data_type(o.port("dx").dtype), o.extra(), p.hidden, p.rows);
   return [=, &o, output = dx.handle()](Handle workspace) {

@@ -18,7 +18,7 @@ Tensor& plain(Operands& o, std::string_view port, std::int64_t rows, std::int64_
 }
 
 Enqueue prepare_quantize(Operands& o, const op::QuantizeParams& p) {
-  const Handle x = plain(o, "x", p.rows, p.cols).handle();
+  Handle x = plain(o, "x", p.rows, p.cols).handle();
   Tensor& codes = o.none();
   codes.set_scalar(kScale, o.data("scale"));
   codes.set_scalar(kAmax, o.data("amax"));
@@ -41,7 +41,7 @@ Algorithm quantize_algorithm(const Context& context, const Call& call) {
 Algorithm dequantize_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::DequantizeParams>(call.c->params);
   return single_call(context, kDequantize.name, [p](Operands& o) -> Enqueue {
-    const Handle q = o.input("q", {p.rows, p.cols}).handle(), y = plain(o, "y", p.rows, p.cols).handle();
+    Handle q = o.input("q", {p.rows, p.cols}).handle(), y = plain(o, "y", p.rows, p.cols).handle();
     return [=, &o](Handle) { o.context().library.call(kDequantize, q, y, o.stream()); };
   });
 }
@@ -49,7 +49,7 @@ Algorithm dequantize_algorithm(const Context& context, const Call& call) {
 Algorithm transpose_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::TransposeParams>(call.c->params);
   return single_call(context, kTranspose.name, [p](Operands& o) -> Enqueue {
-    const Handle x = plain(o, "x", p.rows, p.cols).handle(), y = plain(o, "y", p.cols, p.rows).handle();
+    Handle x = plain(o, "x", p.rows, p.cols).handle(), y = plain(o, "y", p.cols, p.rows).handle();
     return [=, &o](Handle) { o.context().library.call(kTranspose, x, y, o.stream()); };
   });
 }

@@ -28,9 +28,9 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
       [p](Operands& o) -> Enqueue {
         const RngState state = {p.rng_seed, 0};
         o.context().device->memory().upload(o.extra(), std::as_bytes(std::span(state)));
-        const Handle rng = o.tensor(o.extra(), kInt64, {static_cast<std::int64_t>(state.size())}).handle();
-        const Handle x = o.input("x", {p.elements}).handle(), y = o.input("y", {p.elements}).handle();
-        const Handle mask = o.input("mask", {p.elements / 8}).handle();
+        Handle rng = o.tensor(o.extra(), kInt64, {static_cast<std::int64_t>(state.size())}).handle();
+        Handle x = o.input("x", {p.elements}).handle(), y = o.input("y", {p.elements}).handle();
+        Handle mask = o.input("mask", {p.elements / 8}).handle();
         return [=, &o](Handle) {
           o.context().library.call(kDropoutFwd, x, y, mask, rng, static_cast<float>(p.p), o.stream());
         };
@@ -41,8 +41,8 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
 Algorithm bwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::DropoutParams>(call.c->params);
   return single_call(context, kDropoutBwd.name, [p](Operands& o) -> Enqueue {
-    const Handle dy = o.input("dy", {p.elements}).handle(), dx = o.input("dx", {p.elements}).handle();
-    const Handle mask = o.input("mask", {p.elements / 8}).handle();
+    Handle dy = o.input("dy", {p.elements}).handle(), dx = o.input("dx", {p.elements}).handle();
+    Handle mask = o.input("mask", {p.elements / 8}).handle();
     return
         [=, &o](Handle) { o.context().library.call(kDropoutBwd, dy, mask, dx, static_cast<float>(p.p), o.stream()); };
   });

@@ -117,8 +117,9 @@ Search asked_for(const std::string& path, std::string_view origin) {
 std::optional<Version> parse_version(std::string_view text) {
   Version version;
   version.text = text;
-  const char* end = text.data() + text.size();
-  const auto [dot, major_error] = std::from_chars(text.data(), end, version.major);
+  const char* begin = version.text.data();
+  const char* end = begin + version.text.size();
+  const auto [dot, major_error] = std::from_chars(begin, end, version.major);
   if (major_error != std::errc() || dot == end || *dot != '.') {
     return std::nullopt;
   }

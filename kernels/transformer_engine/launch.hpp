@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "kernels/transformer_engine/binding.hpp"
 #include "kernels/transformer_engine/tensor.hpp"
@@ -19,8 +20,8 @@ class Operands {
  public:
   /// `scratch` holds kScratchBytes of device memory for numbers that the library writes and nobody reads, and after
   /// them whatever more the binding asked for.
-  Operands(const Context& context, std::span<const PortMemory> ports, std::byte* scratch)
-      : context_(context), ports_(ports), scratch_(scratch) {}
+  Operands(Context context, std::span<const PortMemory> ports, std::byte* scratch)
+      : context_(std::move(context)), ports_(ports), scratch_(scratch) {}
 
   [[nodiscard]] bool has(std::string_view port) const noexcept;
   [[nodiscard]] std::byte* data(std::string_view port) const;

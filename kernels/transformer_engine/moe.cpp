@@ -74,11 +74,11 @@ Enqueue prepare_permute(Operands& o, const op::MoePermuteParams& p) {
   const std::vector<std::int32_t> order = sorted_copies(p, map);
   memory.upload(sorted_memory, std::as_bytes(std::span(order)));
 
-  const Handle x = o.input("x", {p.tokens, p.hidden}).handle();
-  const Handle y = o.input("y", {copies - p.dropped, p.hidden}).handle();
-  const Handle sorted = o.tensor(sorted_memory, kInt32, {copies}).handle();
-  const Handle made = o.tensor(map_memory, kInt32, {copies}).handle();
-  const Handle none = o.none().handle();
+  Handle x = o.input("x", {p.tokens, p.hidden}).handle();
+  Handle y = o.input("y", {copies - p.dropped, p.hidden}).handle();
+  Handle sorted = o.tensor(sorted_memory, kInt32, {copies}).handle();
+  Handle made = o.tensor(map_memory, kInt32, {copies}).handle();
+  Handle none = o.none().handle();
   return [=, &o](Handle) {
     o.context().library.call(kPermute, x, y, sorted, made, none, none, none, static_cast<int>(p.tokens),
                              static_cast<int>(p.topk), static_cast<int>(p.hidden), static_cast<int>(copies - p.dropped),
@@ -96,10 +96,10 @@ Algorithm unpermute_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::MoeUnpermuteParams>(call.c->params);
   return single_call(context, kUnpermute.name, [p](Operands& o) -> Enqueue {
     const std::int64_t copies = p.topk * p.tokens;
-    const Handle x = o.input("x", {copies - p.dropped, p.hidden}).handle();
-    const Handle y = o.input("y", {p.tokens, p.hidden}).handle();
-    const Handle map = o.input("row_id_map", {copies}).handle();
-    const Handle probs = p.probs ? o.input("probs", {p.tokens, p.topk}).handle() : o.none().handle();
+    Handle x = o.input("x", {copies - p.dropped, p.hidden}).handle();
+    Handle y = o.input("y", {p.tokens, p.hidden}).handle();
+    Handle map = o.input("row_id_map", {copies}).handle();
+    Handle probs = p.probs ? o.input("probs", {p.tokens, p.topk}).handle() : o.none().handle();
     return [=, &o](Handle) {
       o.context().library.call(kUnpermute, x, y, map, probs, static_cast<int>(p.tokens), static_cast<int>(p.topk),
                                static_cast<int>(p.hidden), o.stream());
@@ -114,11 +114,11 @@ Algorithm router_algorithm(const Context& context, const Call& call) {
   return single_call(
       context, kRouterTopk.name,
       [p](Operands& o) -> Enqueue {
-        const Handle logits = o.input("logits", {p.tokens, p.experts}).handle();
-        const Handle probs = o.input("probs", {p.tokens, p.experts}).handle();
-        const Handle map = o.input("routing_map", {p.tokens, p.experts}).handle();
-        const Handle scores = o.tensor(o.extra(), kFloat32, {p.tokens, p.experts}).handle();
-        const Handle no_bias = o.none().handle();
+        Handle logits = o.input("logits", {p.tokens, p.experts}).handle();
+        Handle probs = o.input("probs", {p.tokens, p.experts}).handle();
+        Handle map = o.input("routing_map", {p.tokens, p.experts}).handle();
+        Handle scores = o.tensor(o.extra(), kFloat32, {p.tokens, p.experts}).handle();
+        Handle no_bias = o.none().handle();
         return [=, &o](Handle) {
           constexpr int kNoGroups = -1;
           o.context().library.call(kRouterTopk, logits, static_cast<int>(p.tokens), static_cast<int>(p.experts),

@@ -42,9 +42,9 @@ struct Norm {
 
 Algorithm layernorm_fwd_algorithm(const Context& context, const Call& call) {
   return two_calls(context, call, kLayernormFwd.name, [norm = Norm<op::LayernormFwdParams>(call)](Operands& o) {
-    const Handle x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma"), beta = norm.weight(o, "beta");
-    const Handle y = o.output("y", {norm.p.rows, norm.p.hidden}).handle();
-    const Handle mu = norm.statistic(o, "mu"), rsigma = norm.statistic(o, "rsigma");
+    Handle x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma"), beta = norm.weight(o, "beta");
+    Handle y = o.output("y", {norm.p.rows, norm.p.hidden}).handle();
+    Handle mu = norm.statistic(o, "mu"), rsigma = norm.statistic(o, "rsigma");
     return Enqueue([=, &o](Handle workspace) {
       o.context().library.call(kLayernormFwd, x, gamma, beta, static_cast<float>(norm.p.epsilon), y, mu, rsigma,
                                workspace, o.context().info.multiprocessors, norm.p.zero_centered_gamma, o.stream());
@@ -54,9 +54,9 @@ Algorithm layernorm_fwd_algorithm(const Context& context, const Call& call) {
 
 Algorithm layernorm_bwd_algorithm(const Context& context, const Call& call) {
   return two_calls(context, call, kLayernormBwd.name, [norm = Norm<op::LayernormBwdParams>(call)](Operands& o) {
-    const Handle dz = norm.matrix(o, "dz"), x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
-    const Handle mu = norm.statistic(o, "mu"), rsigma = norm.statistic(o, "rsigma");
-    const Handle dx = norm.matrix(o, "dx"), dgamma = norm.weight(o, "dgamma"), dbeta = norm.weight(o, "dbeta");
+    Handle dz = norm.matrix(o, "dz"), x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
+    Handle mu = norm.statistic(o, "mu"), rsigma = norm.statistic(o, "rsigma");
+    Handle dx = norm.matrix(o, "dx"), dgamma = norm.weight(o, "dgamma"), dbeta = norm.weight(o, "dbeta");
     return Enqueue([=, &o](Handle workspace) {
       o.context().library.call(kLayernormBwd, dz, x, mu, rsigma, gamma, dx, dgamma, dbeta, workspace,
                                o.context().info.multiprocessors, norm.p.zero_centered_gamma, o.stream());
@@ -66,8 +66,8 @@ Algorithm layernorm_bwd_algorithm(const Context& context, const Call& call) {
 
 Algorithm rmsnorm_fwd_algorithm(const Context& context, const Call& call) {
   return two_calls(context, call, kRmsnormFwd.name, [norm = Norm<op::RmsnormFwdParams>(call)](Operands& o) {
-    const Handle x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
-    const Handle y = o.output("y", {norm.p.rows, norm.p.hidden}).handle(), rsigma = norm.statistic(o, "rsigma");
+    Handle x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
+    Handle y = o.output("y", {norm.p.rows, norm.p.hidden}).handle(), rsigma = norm.statistic(o, "rsigma");
     return Enqueue([=, &o](Handle workspace) {
       o.context().library.call(kRmsnormFwd, x, gamma, static_cast<float>(norm.p.epsilon), y, rsigma, workspace,
                                o.context().info.multiprocessors, norm.p.zero_centered_gamma, o.stream());
@@ -79,9 +79,9 @@ Algorithm rmsnorm_bwd_algorithm(const Context& context, const Call& call) {
   const Norm<op::RmsnormBwdParams> norm(call);
   const std::string_view function = norm.p.add ? kRmsnormBwdAdd.name : kRmsnormBwd.name;
   return two_calls(context, call, function, [norm](Operands& o) {
-    const Handle dz = norm.matrix(o, "dz"), x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
-    const Handle add = norm.p.add ? norm.matrix(o, "add") : nullptr, rsigma = norm.statistic(o, "rsigma");
-    const Handle dx = norm.matrix(o, "dx"), dgamma = norm.weight(o, "dgamma");
+    Handle dz = norm.matrix(o, "dz"), x = norm.matrix(o, "x"), gamma = norm.weight(o, "gamma");
+    Handle add = norm.p.add ? norm.matrix(o, "add") : nullptr, rsigma = norm.statistic(o, "rsigma");
+    Handle dx = norm.matrix(o, "dx"), dgamma = norm.weight(o, "dgamma");
     return Enqueue([=, &o](Handle workspace) {
       const int multiprocessors = o.context().info.multiprocessors;
       if (norm.p.add) {

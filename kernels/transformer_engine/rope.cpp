@@ -91,7 +91,7 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
   return single_call(context, kRopeFwd.name, [p](Operands& o) -> Enqueue {
     const Geometry g(p);
     const Shared t(o, p);
-    const Handle x = g.heads(o, "x"), y = g.heads(o, "y");
+    Handle x = g.heads(o, "x"), y = g.heads(o, "y");
     return [=, &o](Handle) {
       o.context().library.call(kRopeFwd, x, t.cu_seqlens, t.freqs, t.starts, y, g.format, g.interleaved, 1, 0, g.s, g.b,
                                g.h, g.d, g.d2, g.stride_s, g.stride_b, g.d, 1, o.stream());
@@ -105,7 +105,7 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
   return single_call(context, kRopeBwd.name, [p, takes_starts](Operands& o) -> Enqueue {
     const Geometry g(p);
     const Shared t(o, p);
-    const Handle dy = g.heads(o, "dy"), dx = g.heads(o, "dx");
+    Handle dy = g.heads(o, "dy"), dx = g.heads(o, "dx");
     if (takes_starts) {
       return [=, &o](Handle) {
         o.context().library.call(kRopeBwd, dy, t.cu_seqlens, t.freqs, t.starts, dx, g.format, g.interleaved, 1, 0, g.s,

@@ -144,11 +144,11 @@ Algorithm fwd_algorithm(const Context& context, const Call& call) {
   const SoftmaxMask mask = op::softmax_mask(p.mask);
   return single_call(context, forward_name(mask), [p, mask](Operands& o) -> Enqueue {
     const auto scale = static_cast<float>(p.scale);
-    const Handle x = scores(o, p, "x"), y = scores(o, p, "y");
+    Handle x = scores(o, p, "x"), y = scores(o, p, "y");
     if (mask != SoftmaxMask::arbitrary) {
       return [=, &o](Handle) { o.context().library.call(forward_of(mask), x, y, scale, o.stream()); };
     }
-    const Handle bytes = o.input("mask", {p.batches, 1, p.sq, p.sk}).handle();
+    Handle bytes = o.input("mask", {p.batches, 1, p.sq, p.sk}).handle();
     return [=, &o](Handle) { o.context().library.call(kMaskedSoftmaxFwd, x, bytes, y, scale, o.stream()); };
   });
 }
@@ -157,7 +157,7 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::SoftmaxBwdParams>(call.c->params);
   const SoftmaxMask mask = op::softmax_mask(p.mask);
   return single_call(context, backward_of(mask).name, [p, mask](Operands& o) -> Enqueue {
-    const Handle dy = scores(o, p, "dy"), y = scores(o, p, "y"), dx = scores(o, p, "dx");
+    Handle dy = scores(o, p, "dy"), y = scores(o, p, "y"), dx = scores(o, p, "dx");
     return [=, &o](Handle) {
       o.context().library.call(backward_of(mask), dy, y, dx, static_cast<float>(p.scale), o.stream());
     };

@@ -77,7 +77,7 @@ struct Accumulators {
 inline constexpr int kCopies = 4;
 struct Histograms {
   std::uint32_t spread[kCopies][kSpreadBins];
-  std::uint32_t ulps[kLanes][kUlpBins];
+  std::uint32_t ulps[kUlpBins];  ///< bin 1 also holds those of bin 0, which stays empty
 };
 
 /// What the kernels need of the output format.
@@ -107,8 +107,10 @@ struct SegmentView {
   const double* unrounded;  ///< may be null
   const float* magnitude;
   const float* second_moment;
-  double* column_a;  ///< += a of each element
-  double* column_b;
+  float* column_a;  ///< += a of each element
+  float* column_b;
+  /// Elements from this segment to the one that is read next, for prefetching; 0: not known.
+  std::ptrdiff_t ahead;
   std::int64_t position;          ///< flat index of the first element
   const std::int64_t* positions;  ///< of each element where they do not follow each other; may be null
   std::size_t size;

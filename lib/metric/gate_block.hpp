@@ -1,205 +1,273 @@
-// One block of elements in the gates' loops. Include only from sources compiled per instruction set.
+// The gates' loops over one block of elements. Include only from sources compiled per instruction set.
 //
-// Everything is in units of the output's ulp at y, a power of two: there y is an integer plus a fraction and rounding
-// it needs one constant.
+// Everything is in units of the output's ulp at y, a power of two: there y is an integer plus a fraction, rounding it
+// needs one constant, and variances and slopes are of moderate size, so that FP32 (relative error 2^-24 an operation)
+// serves for them at half the cost. What is exact or a norm stays in double.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "metric/gate_exact.hpp"
 #include "metric/simd.hpp"
+#include "metric/worst_list.hpp"
 
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Elements between two looks at the flags that call for a slow, scalar update.
+/// Elements between two looks at the flags that call for slow updates. A lane's share of them fits 4-bit counters.
 constexpr std::size_t kBlock = 64;
+static_assert(kBlock / kLanes < 16);
+/// Largest variance, in squared ulps, and error, in ulps, whose sums and products FP32 holds with room to spare. Beyond
+/// are elements far smaller than their error, such as the zeros of relu.
+constexpr float kMostVariance = 1e30F;
+constexpr double kMostError = 0x1p30;
+/// 2^-m of the finest format whose y in ulps has a fourth power that FP32 holds, and room to add them up.
+constexpr double kFinestScale = 0x1p-25;
+/// Makes a limit in FP32 a little lower than it is, in spite of the roundings on the way.
+constexpr double kSafety = 1 - 0x1p-20;
+/// Bits of a double whose exponent stands for bin 0 of the ULP histogram.
+constexpr std::uint64_t kBinZero = std::uint64_t{1023 - 3} << 52;
 
 /// Elements of a block in ulps, between the loops.
 struct Block {
-  alignas(64) double y[kBlock];
-  alignas(64) double error[kBlock];      ///< got - y
-  alignas(64) double variance[kBlock];   ///< V_arith
-  alignas(64) double coherence[kBlock];  ///< |y| / A
-  alignas(64) double deviation[kBlock];  ///< sqrt(V_arith)
-  alignas(64) double weight[kBlock];     ///< 1 / V
-  alignas(64) std::int64_t spread_bin[kBlock];
-  alignas(64) std::int64_t ulp_bin[kBlock];
+  alignas(64) float y[kBlock];
+  alignas(64) float error[kBlock];           ///< got - y
+  alignas(64) float best[kBlock];            ///< RN(y) - y
+  alignas(64) float inverse[kBlock];         ///< 1 / ulp
+  alignas(64) float variance[kBlock];        ///< V_arith; may be infinite or NaN where FP32 does not reach
+  alignas(64) float coherence[kBlock];       ///< |y| / A
+  alignas(64) float weight[kBlock];          ///< 1 / V
+  alignas(64) float limit[kBlock];           ///< |e| up to which there is no new extreme of G1, G4 and |e| / |y|
+  alignas(64) std::int32_t rounded[kBlock];  ///< mask: in U of G4
+  alignas(64) std::int32_t spread_bin[kBlock];
 };
 
-/// Accumulators during a segment.
-struct Running {
-  explicit Running(const Accumulators& sums)
-      : ulp_sum(fetch(sums.ulps.sum)),
-        ulp_max(fetch(sums.ulps.max)),
-        inexact(fetch(sums.ulps.inexact)),
-        zeros(fetch(sums.ulps.zeros)),
-        z2(fetch(sums.gates.z2)),
-        z2_max(fetch(sums.gates.z2_max)),
-        aa(fetch(sums.gates.aa)),
-        ab(fetch(sums.gates.ab)),
-        bb(fetch(sums.gates.bb)),
-        coherence(fetch(sums.gates.coherence)),
-        count(fetch(sums.rounding.count)),
-        ratio(fetch(sums.rounding.ratio)),
-        perfect(fetch(sums.rounding.perfect)),
-        perfect2(fetch(sums.rounding.perfect2)),
-        arith(fetch(sums.rounding.arith)) {}
+/// The model in FP32. Powers of the output scale are multiplied to 1 / ulp.
+struct SingleModel {
+  explicit SingleModel(const ModelConstants& model)
+      : scale(static_cast<float>(model.scale)),
+        second(static_cast<float>(model.var_second)),
+        magnitude(static_cast<float>(model.var_magnitude)),
+        value(static_cast<float>(model.var_value)),
+        coherent(static_cast<float>(model.var_coherent)),
+        // Squared only after it was multiplied by 1 / ulp: its own square may be out of range.
+        absolute(static_cast<float>(__builtin_sqrt(model.var_absolute))) {}
 
-  void put_back(Accumulators& sums) const {
-    put(sums.ulps.sum, ulp_sum);
-    put(sums.ulps.max, ulp_max);
-    put(sums.ulps.inexact, inexact);
-    put(sums.ulps.zeros, zeros);
-    put(sums.gates.z2, z2);
-    put(sums.gates.z2_max, z2_max);
-    put(sums.gates.aa, aa);
-    put(sums.gates.ab, ab);
-    put(sums.gates.bb, bb);
-    put(sums.gates.coherence, coherence);
-    put(sums.rounding.count, count);
-    put(sums.rounding.ratio, ratio);
-    put(sums.rounding.perfect, perfect);
-    put(sums.rounding.perfect2, perfect2);
-    put(sums.rounding.arith, arith);
+  float scale, second, magnitude, value, coherent, absolute;
+};
+
+/// x rounded down, to zero where FP32 loses bits, and to what leaves products room.
+inline float lowered_to_float(double x) {
+  constexpr double kMost = 1e30;
+  const double held = x < kMost ? x * kSafety : kMost;
+  return x < 0x1p-126 ? 0.0F : static_cast<float>(held);
+}
+
+/// Factors of the limits of a block's |e|: what was reached so far, times the constants.
+struct Limits {
+  Limits(const Accumulators& sums, const FormatConstants& format, const ModelConstants& model) {
+    const double entry = entry_over_bound(sums.worst);
+    magnitude = lowered_to_float(entry * model.bound_magnitude);
+    value = lowered_to_float(entry * model.bound_value);
+    absolute = lowered_to_float(entry * model.bound_absolute);
+    half_ulp = lowered_to_float(entry * 0.5);
+    relative = lowered_to_float(sums.arithmetic.max_rel);
+    const double most = format.narrow ? sums.rounding.max_over_half_ulp : 0;
+    half_reached = lowered_to_float(0.5 * most);
+    deviation = lowered_to_float(model.lambda_kappa * most);
+    const double torch = sums.torch.max_excess < 1 ? sums.torch.max_excess : 1;
+    torch_value = lowered_to_float(torch * model.torch_rtol);
+    torch_absolute = lowered_to_float(torch * model.torch_atol);
+    const double te = sums.te.max_excess < 1 ? sums.te.max_excess : 1;
+    te_value = lowered_to_float(te * model.te_rtol);
+    te_absolute = lowered_to_float(te * model.te_atol);
   }
 
-  Sum ulp_sum, ulp_max;
-  Count inexact, zeros;
-  Sum z2, z2_max, a{}, b{}, aa, ab, bb, coherence;
-  Count count;
-  Sum ratio, perfect, perfect2, arith;
+  float magnitude, value, absolute, half_ulp;  ///< G1
+  float half_reached, deviation;               ///< G4
+  float relative;                              ///< the largest relative error
+  float torch_value, torch_absolute, te_value, te_absolute;
 };
 
-/// ulp(|y| + 3 sd) in ulps of y.
-inline Vd reached_ulp(Vd abs_y, Vd deviation, const FormatConstants& format) {
-  const Vd power = Vd(Vu(abs_y + 3.0 * deviation) & (Vu{} + 0x7ff0'0000'0000'0000ULL));
-  return larger(power * format.fraction_scale, splat(1.0));
-}
+/// Accumulators during a segment: of one part of every group in double, of a group in FP32.
+struct Running {
+  struct Part {
+    Vd ulp_sum{}, ulp_max{}, ratio{}, perfect{}, perfect2{}, a{}, b{};
+    Vi zeros{};
+    Vu bins_even{}, bins_odd{};  ///< bytes: counts of the bins of even and of odd number
+  };
+  struct Group {
+    Wi inexact[kGroups]{};
+    Vf z2[kGroups]{}, z2_max[kGroups]{}, aa[kGroups]{}, ab[kGroups]{}, bb[kGroups]{};
+    Vf coherence[kGroups]{}, a[kGroups]{}, b[kGroups]{};
+  };
+  Part part[kParts];
+  Group group;
+  Vf arith[kGroups]{};
+  Wi count[kGroups]{};  ///< of U
 
-/// G4 limit of an element: ulp(|y| + 3 sd) / 2 + lambda kappa sd.
-inline Vd element_limit(Vd reached, Vd deviation, const ModelConstants& model) {
-  return 0.5 * reached + model.lambda_kappa * deviation;
-}
-
-/// Bin of |e| in ulps: bin b > 0 holds (2^(b-3), 2^(b-2)], so the exponent of the double just below decides; 0.3 stands
-/// for all of (0, 1/2], 0.25 for zero.
-inline Vi ulp_bin_of(Vd error) {
-  const Vd seen = error > 0.0 ? smaller(larger(error, splat(0.3)), splat(0x1p13)) : splat(0.25);
-  return Vi((Vu(seen) - 1) >> 52) - (1023 - 3);
-}
-
-inline Vi spread_bin_of(Vd z2) {
-  const Vd seen = smaller(larger(z2, splat(0x1p-16)), splat(0x1.ffp47));
-  return Vi(Vu(seen) >> 47) - ((1023 - 16) << 5);
-}
-
-/// ULP statistics and G2 of a block, and 1 / V; true if an element may exceed `most` times its G4 limit.
-///   z^2 = e^2 / V, V = V_arith + ulp(|y| + 3 sd)^2 / 12
-/// `wide` blocks hold variances beyond FP32's range; in the others FP32 (relative error 2^-24) serves at half the cost.
-template <bool narrow, bool wide>
-bool add_errors(const double* got, std::size_t size, const FormatConstants& format, const ModelConstants& model,
-                double most, Block& block, Running& r) {
-  const Vd floor = lowered(most);
-  Vi raise{};
-  for (std::size_t i = 0; i < size; i += kLanes) {
-#pragma GCC unroll 4
+  /// Moves the group's a and b to the parts.
+  void flush_slopes() {
+    alignas(64) float lanes_a[kLanes];
+    alignas(64) float lanes_b[kLanes];
+    for (int g = 0; g < kGroups; ++g) {
+      store(lanes_a + g * kFloats, group.a[g]);
+      store(lanes_b + g * kFloats, group.b[g]);
+      group.a[g] = group.b[g] = Vf{};
+    }
     for (int s = 0; s < kParts; ++s) {
-      const std::size_t at = i + s * kWidth;
-      const Vd y = load(block.y + at);
-      const Vd error = load(block.error + at);
-      const Vd abs_error = magnitude_of(error);
-      r.zeros.part[s] -= load(got + at) == 0.0;
-      r.ulp_sum.part[s] += abs_error;
-      r.ulp_max.part[s] = larger(abs_error, r.ulp_max.part[s]);
-      store(block.ulp_bin + at, ulp_bin_of(abs_error));
-
-      const Vd deviation = load(block.deviation + at);
-      const Vd reached = reached_ulp(magnitude_of(y), deviation, format);
-      const Vd variance = load(block.variance + at) + reached * reached * (1.0 / 12);
-      const Vd weight = wide ? 1.0 / variance : widened(1.0F / narrowed(variance));
-      const Vd z2 = error * error * weight;
-      r.z2.part[s] += z2;
-      r.z2_max.part[s] = larger(z2, r.z2_max.part[s]);
-      store(block.weight + at, weight);
-      store(block.spread_bin + at, spread_bin_of(z2));
-      if (narrow) {
-        raise |= abs_error > floor * element_limit(reached, deviation, model);
-      }
+      part[s].a += load_wide(lanes_a + s * kWidth);
+      part[s].b += load_wide(lanes_b + s * kWidth);
     }
   }
-  return any(raise);
+};
+
+/// 1 / ulp and y in ulps.
+inline void enter_units(const double* expected, std::size_t size, const InverseUlp& units, Block& block) {
+  for (std::size_t i = 0; i < size; i += kWidth) {
+    const Vd y = load(expected + i);
+    const Vd inverse = units.at(y);
+    store_narrow(block.inverse + i, inverse);
+    store_narrow(block.y + i, y * inverse);
+  }
 }
 
-/// G3 of a block: a = w y e', b = w y^2, w = 1 / V.
+/// V_arith, 1 / V, U and limits of a block; true if a variance is beyond FP32.
+///   V = V_arith + ulp(|y| + 3 sd)^2 / 12
 template <bool narrow, bool coherent>
-void add_slope(double* column_a, double* column_b, std::size_t size, const Block& block, Running& r) {
+bool add_variances(const float* magnitude, const float* second, std::size_t size, SingleModel m, Limits limits,
+                   float fraction_scale, Block& block) {
+  Wi within = ~Wi{};
+  for (std::size_t i = 0; i < size; i += kFloats) {
+    const Vf y = magnitude_of(load(block.y + i));
+    const Vf inverse = load(block.inverse + i);
+    const Vf unit = inverse * m.scale;
+    const Vf a = load(magnitude + i) * unit;
+    const Vf a2 = a * a;
+    const Vf given = load(second + i);
+    const Vf s2 = given < kLostMoment ? a2 : smaller((given * unit) * unit, a2);
+    const Vf absolute = m.absolute * inverse;
+    Vf v = m.second * s2 + m.magnitude * a2 + m.value * (y * y) + absolute * absolute;
+    if (coherent) {
+      const Vf coherence = y / larger(a, splat_float(1e-30F));
+      const Vf aligned = coherence * y;
+      v += m.coherent * (aligned * aligned);
+      store(block.coherence + i, coherence);
+    }
+    store(block.variance + i, v);
+    within &= v <= kMostVariance;
+    const Vf held = smaller(v, splat_float(kMostVariance));
+    const Vf deviation = root_of(held);
+    // Within 2^-24 of a power of two the sum may come out on its other side.
+    const Vf power = Vf(Wu(y + 3.0F * deviation) & (Wu{} + 0x7f80'0000U));
+    const Vf reached = larger(power * fraction_scale, splat_float(1.0F));
+    store(block.weight + i, 1.0F / (held + reached * reached * (1.0F / 12)));
+    Vf limit = limits.magnitude * a + limits.value * y + limits.absolute * inverse + limits.half_ulp;
+    limit = smaller(limits.relative * y, limit);
+    if (narrow) {
+      store(block.rounded + i, (v <= 1.0F / 256) & (y > 0.0F));
+      limit = smaller(limits.half_reached * reached + limits.deviation * deviation, limit);
+    }
+    store(block.limit + i, limit);
+  }
+  return any(~within);
+}
+
+/// Errors, ULP statistics, and the sums of G4 on U = {y != 0, sqrt(V_arith) <= ulp / 16}, of one part of the groups;
+/// returns the largest |e|.
+template <bool narrow>
+Vd add_errors(const double* got, const double* expected, std::size_t begin, std::size_t size,
+              const InverseUlp& given_units, Block& block, Running::Part& sums) {
+  // Locals: the compiler must see that stores cannot change them.
+  Vd ulp_sum = sums.ulp_sum, ratio = sums.ratio, perfect = sums.perfect, perfect2 = sums.perfect2, most{};
+  Vi zeros = sums.zeros;
+  const InverseUlp units = given_units;
+  Vu bins{};  // 4 bits a bin
+  for (std::size_t i = begin; i < size; i += kLanes) {
+    const Vd given = load(got + i);
+    const Vd value = load(expected + i);
+    const Vd inverse = units.at(value);
+    const Vd y = value * inverse;
+    const Vd error = (given - value) * inverse;
+    const Vd abs_error = magnitude_of(error);
+    const Vd best = nearest_integer(y) - y;
+    store_narrow(block.error + i, error);
+    store_narrow(block.best + i, best);
+    zeros -= given == 0.0;
+    ulp_sum += abs_error;
+    most = larger(abs_error, most);
+    // Bin b > 0 holds (2^(b-3), 2^(b-2)], so the exponent of the double just below decides; 0.3 stands for all of
+    // [0, 1/2].
+    const Vd seen = smaller(larger(abs_error, splat(0.3)), splat(0x1p13));
+    bins += (Vu{} + 1) << ((Vu(seen) - (kBinZero + 1)) >> 50 & 0x3c);
+    if (narrow) {
+      const Vi in = load_wide(block.rounded + i);
+      const Vd best2 = kept(best * best, in);
+      ratio += kept(error * error, in);
+      perfect += best2;
+      perfect2 += best2 * best2;
+    }
+  }
+  sums.ulp_sum = ulp_sum, sums.ulp_max = larger(most, sums.ulp_max), sums.zeros = zeros;
+  sums.ratio = ratio, sums.perfect = perfect, sums.perfect2 = perfect2;
+  sums.bins_even += bins & 0x0f0f'0f0f'0f0f'0f0fULL;
+  sums.bins_odd += (bins >> 4) & 0x0f0f'0f0f'0f0f'0f0fULL;
+  return most;
+}
+
+/// What add_slope() noticed.
+struct Notice {
+  bool extreme;  ///< an |e| exceeds its limit
+  bool opinion;  ///< a foreign predicate may have a mismatch or a new extreme
+};
+
+/// G2 and G3 of a block: z^2 = e^2 / V, a = w y e', b = w y^2, w = 1 / V.
+template <bool narrow, bool coherent>
+Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limits, Block& block, Running& running) {
+  Running::Group r = running.group;
+  Wi extreme{};
+  Wi opinion{};
   for (std::size_t i = 0; i < size; i += kLanes) {
-#pragma GCC unroll 4
-    for (int s = 0; s < kParts; ++s) {
-      const std::size_t at = i + s * kWidth;
-      const Vd y = load(block.y + at);
-      const Vd error = load(block.error + at);
-      const Vd best = ((y + 0x1.8p52) - 0x1.8p52) - y;  // RN(y) - y
-      r.inexact.part[s] -= error != best;
-      const Vd wy = load(block.weight + at) * y;
-      const Vd a = wy * (narrow ? error - best : error);
-      const Vd b = wy * y;
-      r.a.part[s] += a;
-      r.b.part[s] += b;
-      r.aa.part[s] += a * a;
-      r.ab.part[s] += a * b;
-      r.bb.part[s] += b * b;
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+      const std::size_t at = i + static_cast<std::size_t>(g * kFloats);
+      const Vf y = load(block.y + at);
+      const Vf error = load(block.error + at);
+      const Vf inverse = load(block.inverse + at);
+      const Vf weight = load(block.weight + at);
+      const Vf abs_y = magnitude_of(y);
+      const Vf abs_error = magnitude_of(error);
+      const Vf best = load(block.best + at);
+      const Vf off = error - best;  // from RN(y)
+      // Different multiples of half an ulp are different in FP32.
+      r.inexact[g] -= off != 0.0F;
+      extreme |= abs_error > load(block.limit + at);
+      opinion |= abs_error > limits.torch_value * abs_y + limits.torch_absolute * inverse;
+      opinion |= magnitude_of(off) > larger(limits.te_value * magnitude_of(y + best), limits.te_absolute * inverse);
+      const Vf z2 = error * error * weight;
+      r.z2[g] += z2;
+      r.z2_max[g] = larger(z2, r.z2_max[g]);
+      const Vf seen = smaller(larger(z2, splat_float(0x1p-16F)), splat_float(0x1.ffp47F));
+      store(block.spread_bin + at, (Wi(seen) >> 18) - ((127 - 16) << 5));
+      const Vf wy = weight * y;
+      const Vf a = wy * (narrow ? off : error);
+      const Vf b = wy * y;
+      r.a[g] += a;
+      r.b[g] += b;
+      r.aa[g] += a * a;
+      r.ab[g] += a * b;
+      r.bb[g] += b * b;
       if (coherent) {
-        r.coherence.part[s] += b * load(block.coherence + at);
+        r.coherence[g] += b * load(block.coherence + at);
       }
       store(column_a + at, load(column_a + at) + a);
       store(column_b + at, load(column_b + at) + b);
     }
   }
-}
-
-/// G4's ratio, on U = {y != 0, sqrt(V_arith) <= ulp / 16}.
-void add_rounding(std::size_t size, const Block& block, Running& r) {
-  for (std::size_t i = 0; i < size; i += kLanes) {
-#pragma GCC unroll 4
-    for (int s = 0; s < kParts; ++s) {
-      const std::size_t at = i + s * kWidth;
-      const Vd y = load(block.y + at);
-      const Vd error = load(block.error + at);
-      const Vd best = ((y + 0x1.8p52) - 0x1.8p52) - y;
-      const Vi in = (load(block.deviation + at) <= 1.0 / 16) & (y != 0.0);
-      const Vd best2 = kept(best * best, in);
-      r.count.part[s] -= in;
-      r.ratio.part[s] += kept(error * error, in);
-      r.perfect.part[s] += best2;
-      r.perfect2.part[s] += best2 * best2;
-      r.arith.part[s] += kept(load(block.variance + at), in);
-    }
-  }
-}
-
-/// Largest |e| / limit of G4, exactly.
-void raise_element(const Block& block, std::size_t size, const FormatConstants& format, const ModelConstants& model,
-                   double& most) {
-  for (std::size_t group = 0; group < size; group += kWidth) {
-    const Vd deviation = load(block.deviation + group);
-    const Vd reached = reached_ulp(magnitude_of(load(block.y + group)), deviation, format);
-    const Vd over = magnitude_of(load(block.error + group)) / element_limit(reached, deviation, model);
-    for (int lane = 0; lane < kWidth; ++lane) {
-      most = over[lane] > most ? over[lane] : most;
-    }
-  }
-}
-
-void count_bins(const Block& block, std::size_t size, Histograms& histograms) {
-  for (std::size_t i = 0; i < size; i += kLanes) {
-#pragma GCC unroll 8
-    for (int lane = 0; lane < kLanes; ++lane) {
-      ++histograms.spread[lane % kCopies][block.spread_bin[i + static_cast<std::size_t>(lane)]];
-      ++histograms.ulps[lane][block.ulp_bin[i + static_cast<std::size_t>(lane)]];
-    }
-  }
+  running.group = r;
+  running.flush_slopes();
+  return {any(extreme), any(opinion)};
 }
 
 }  // namespace

@@ -12,15 +12,12 @@ struct RowSums {
 };
 
 struct Kernels {
-  /// True if any got is not finite, any |y| reaches the overflow threshold, a yardstick is NaN, or A is
-  /// so large that an overflow may hide in a finite output.
-  bool (*is_special)(const SegmentView& segment, const FormatConstants& format);
-  /// Norms of got - y.
-  void (*norms)(const double* got, const double* y, std::size_t size, ErrorSums& sums);
-  /// torch, numpy, TransformerEngine and the plan's own predicate.
-  void (*opinions)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
-                   Accumulators& sums);
-  /// ULP statistics and gates G1 to G4; returns the sums of a = w y e' and b = w y^2 over the segment.
+  /// Norms of got - y, and numpy's mismatches. Returns false, and adds nothing, if the segment has special elements: a
+  /// got that is not finite, an |y| from the overflow threshold on, a yardstick that is NaN, or an A so large that an
+  /// overflow may hide in a finite output. Once they were removed, what remains is added as it is.
+  bool (*norms)(const SegmentView& segment, const FormatConstants& format, bool specials_removed, Accumulators& sums);
+  /// ULP statistics, the largest relative error, gates G1 to G4 and what norms() leaves of the foreign predicates;
+  /// returns the sums of a = w y e' and b = w y^2 over the segment.
   RowSums (*gates)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
                    Accumulators& sums, Histograms& histograms);
 };

@@ -1,10 +1,7 @@
 // ULP statistics and gates G1 to G4 (tensor_core_numerics, section 5.4). Compiled once per instruction set:
 // NUMCHECK_ISA is the namespace.
-//
-// Everything after the bound is computed in units of the output's ulp at y, a power of two: there y is an integer plus
-// a fraction, rounding it needs one constant, and the quotients and roots are of moderate size, so that FP32 (relative
-// error 2^-24) serves for them at half the cost.
 #include "metric/gate_block.hpp"
+#include "metric/gate_exact.hpp"
 #include "metric/kernels_isa.hpp"
 #include "metric/simd.hpp"
 #include "metric/worst_list.hpp"
@@ -12,146 +9,283 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
-constexpr double kLostMoment = 0x1p-118;
-/// Largest variance, in squared ulps, that FP32 holds with room to spare. Beyond are elements far smaller than their
-/// error, such as the zeros of relu.
-constexpr double kMostVariance = 1e30;
+/// What the loops of a segment share.
+struct Context {
+  const SegmentView& segment;
+  const FormatConstants& format;
+  const ModelConstants& model;
+  Accumulators& sums;
+  Histograms& histograms;
+  RowSums row{0, 0};  ///< of elements that were added in double
 
-/// B without and with the output's rounding, for a vector of elements.
-inline Vd bound_of(Vd abs_y, Vd a, const FormatConstants& format, const ModelConstants& model) {
-  const Vd arithmetic = model.bound_magnitude * a + model.bound_value * abs_y + model.bound_absolute;
-  return arithmetic + 0.5 * ulp_at(abs_y + arithmetic, format);
-}
-
-inline Vd magnitude_at(const SegmentView& segment, std::size_t i, const ModelConstants& model) {
-  return smaller(load(segment.magnitude + i), splat(1e39)) * model.scale;
-}
-
-/// What fill() noticed.
-struct Notice {
-  bool enter;  ///< an |e| / B may be among the worst
-  bool wide;   ///< a variance is beyond FP32
+  [[nodiscard]] std::int64_t position_of(std::size_t i) const {
+    return segment.positions != nullptr ? segment.positions[i] : segment.position + static_cast<std::int64_t>(i);
+  }
 };
 
-/// Fills the block from element `begin` on.
-template <bool coherent, bool wide>
-Notice fill(const SegmentView& segment, std::size_t begin, std::size_t size, const FormatConstants& format,
-            const ModelConstants& model, double entry, Block& block) {
-  const Vd floor = lowered(entry);
-  Vi enter{};
-  Vi beyond{};
-  for (std::size_t i = 0; i < size; i += kWidth) {
-    const Vd y = load(segment.expected + begin + i);
-    const Vd abs_y = magnitude_of(y);
-    const Vd error = load(segment.got + begin + i) - y;
-    const Vd a = magnitude_at(segment, begin + i, model);
-    enter |= magnitude_of(error) > floor * bound_of(abs_y, a, format, model);
-    const Vd a2 = a * a;
-    const Vd given = load(segment.second_moment + begin + i);
-    const Vd s2 = given < kLostMoment ? a2 : smaller(given * model.scale2, a2);
-    Vd v = model.var_second * s2 + model.var_magnitude * a2 + model.var_value * (y * y) + model.var_absolute;
-    if (coherent) {
-      // |y| and A are within FP32's range by construction, or so small that their quotient does not matter.
-      const Vf quotient = narrowed(abs_y) / narrowed(larger(a, splat(1e-30)));
-      const Vd coherence = widened(quotient);
-      const Vd aligned = coherence * abs_y;
-      v += model.var_coherent * (aligned * aligned);
-      store(block.coherence + i, coherence);
-    }
-    const Vd inverse = reciprocal_of_power(ulp_at(abs_y, format));
-    const Vd variance = v * inverse * inverse;
-    beyond |= variance > kMostVariance;
-    store(block.y + i, y * inverse);
-    store(block.error + i, error * inverse);
-    store(block.variance + i, variance);
-    store(block.deviation + i, wide ? root_of(variance) : widened(root_of(narrowed(variance))));
+/// Enters an element into the list of the worst and into the largest ratios, exactly.
+void raise_element(Context& c, std::size_t i) {
+  const double got = c.segment.got[i];
+  const double y = c.segment.expected[i];
+  const double error = __builtin_fabs(got - y);
+  if (!(error > 0)) {
+    return;
   }
-  return {any(enter), any(beyond)};
+  const double bound = bound_of(__builtin_fabs(y), magnitude_at(c.segment, i, c.model), c.format, c.model);
+  insert_worst(c.sums.worst, error / bound, c.position_of(i), got, y);
+  const double relative = y != 0 ? error / __builtin_fabs(y) : 0;
+  const double excess = error / (kNumpyRtol * __builtin_fabs(y));
+  double& max_rel = c.sums.arithmetic.max_rel;
+  double& max_excess = c.sums.numpy.max_excess;
+  max_rel = relative > max_rel ? relative : max_rel;
+  max_excess = excess > max_excess ? excess : max_excess;
+  if (c.format.narrow) {
+    const Element element = element_of(c.segment, i, c.format, c.model);
+    const double over = __builtin_fabs(element.error) / limit_of(element, c.model);
+    double& most = c.sums.rounding.max_over_half_ulp;
+    most = over > most ? over : most;
+  }
 }
 
-/// Enters the block's elements into the list of the worst, in their order.
-void enter_worst(const SegmentView& segment, std::size_t begin, std::size_t size, const FormatConstants& format,
-                 const ModelConstants& model, WorstList& list) {
-  for (std::size_t group = begin; group < begin + size; group += kWidth) {
-    const Vd y = load(segment.expected + group);
-    const Vd error = magnitude_of(load(segment.got + group) - y);
-    const Vd bound = bound_of(magnitude_of(y), magnitude_at(segment, group, model), format, model);
-    for (int lane = 0; lane < kWidth; ++lane) {
-      const std::size_t i = group + static_cast<std::size_t>(lane);
-      if (error[lane] > 0) {
-        const std::int64_t position =
-            segment.positions != nullptr ? segment.positions[i] : segment.position + static_cast<std::int64_t>(i);
-        insert_worst(list, error[lane] / bound[lane], position, segment.got[i], segment.expected[i]);
-      }
+/// The elements of a block that exceed their limits; all of them where there are none in FP32.
+void raise_extremes(Context& c, std::size_t begin, std::size_t size, const Block& block, bool all) {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (all || __builtin_fabsf(block.error[i]) > block.limit[i]) {
+      raise_element(c, begin + i);
     }
   }
 }
 
-/// Smallest ratio of the plan's own limit to B.
-double plan_limit_over_bound(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
-                             double least) {
-  Vd smallest = splat(least);
-  for (std::size_t i = 0; i < segment.size; i += kWidth) {
-    const Vd abs_y = magnitude_of(load(segment.expected + i));
-    const Vd bound = bound_of(abs_y, magnitude_at(segment, i, model), format, model);
-    smallest = smaller((model.plan_atol + model.plan_rtol * abs_y) / bound, smallest);
+/// True if an element whose variance is beyond FP32 has a y or an error, so that the variance matters.
+bool matters(const SegmentView& segment, std::size_t begin, std::size_t size, const Block& block) {
+  bool found = false;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double y = segment.expected[begin + i];
+    found |= !(block.variance[i] <= kMostVariance) && (y != 0 || segment.got[begin + i] != y);
   }
+  return found;
+}
+
+/// G2 to G4 of an element, in double.
+template <bool narrow>
+void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
+  // Sums over rows and columns are in FP32; an error of this size fails anyway.
+  constexpr double kMostColumn = 1e36;
+  const Element x = element_of(c.segment, i, c.format, c.model);
+  const std::size_t lane = i % kLanes;
+  c.sums.ulps.inexact[lane] += x.error != x.best ? 1 : 0;
+  GateSums& gates = c.sums.gates;
+  const double weight = 1 / (x.variance + x.reached * x.reached * (1.0 / 12));
+  const double z2 = x.error * x.error * weight;
+  gates.z2[lane] += z2;
+  gates.z2_max[lane] = z2 > gates.z2_max[lane] ? z2 : gates.z2_max[lane];
+  ++c.histograms.spread[lane % kCopies][spread_bin_of(z2)];
+  const double a = weight * x.y * (narrow ? x.error - x.best : x.error);
+  const double b = weight * x.y * x.y;
+  gates.aa[lane] += a * a;
+  gates.ab[lane] += a * b;
+  gates.bb[lane] += b * b;
+  gates.coherence[lane] += c.model.coherent ? b * x.coherence : 0;
+  c.row.a += a;
+  c.row.b += b;
+  const double held = a < kMostColumn ? (a > -kMostColumn ? a : -kMostColumn) : kMostColumn;
+  c.segment.column_a[i] += static_cast<float>(held);
+  c.segment.column_b[i] += static_cast<float>(b);
+  if (with_rounding && x.y != 0 && x.deviation <= 1.0 / 16) {
+    RoundingSums& rounding = c.sums.rounding;
+    const double best2 = x.best * x.best;
+    ++rounding.count[lane];
+    rounding.ratio[lane] += x.error * x.error;
+    rounding.perfect[lane] += best2;
+    rounding.perfect2[lane] += best2 * best2;
+    rounding.arith[lane] += x.variance;
+  }
+}
+
+void count_spread(const Block& block, std::size_t size, Histograms& histograms) {
+  for (std::size_t i = 0; i < size; i += kLanes) {
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      ++histograms.spread[lane % kCopies][block.spread_bin[i + lane]];
+    }
+  }
+}
+
+/// Number of elements in U, and sum of their V_arith.
+void add_arith(const Block& block, std::size_t size, Running& running) {
+  for (std::size_t i = 0; i < size; i += kLanes) {
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+      const std::size_t at = i + static_cast<std::size_t>(g * kFloats);
+      const Wi in = load(block.rounded + at);
+      running.count[g] -= in;
+      running.arith[g] += Vf(Wi(load(block.variance + at)) & in);
+    }
+  }
+}
+
+/// Brings the part of the next segment that corresponds to this block towards the first-level cache.
+[[gnu::always_inline]] inline void prefetch(const SegmentView& segment, std::size_t begin) {
+  constexpr std::size_t kLine = 64;
+  const auto fetch = [](const auto* p) __attribute__((always_inline)) {
+    for (std::size_t byte = 0; byte < kBlock * sizeof(*p); byte += kLine) {
+      __builtin_prefetch(reinterpret_cast<const char*>(p) + byte, 0, 2);
+    }
+  };
+  const std::ptrdiff_t next = static_cast<std::ptrdiff_t>(begin) + segment.ahead;
+  fetch(segment.expected + next);
+  fetch(segment.magnitude + next);
+  fetch(segment.second_moment + next);
+  if (segment.unrounded != nullptr) {
+    fetch(segment.unrounded + next);
+  }
+}
+
+/// One block through all loops.
+template <bool narrow, bool coherent>
+void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp& units, const SingleModel& single,
+               Limits& limits, Block& block, Running& running) {
+  const SegmentView& segment = c.segment;
+  if (segment.ahead != 0) {
+    prefetch(segment, begin);
+  }
+  const double* const got = segment.got + begin;
+  const double* const expected = segment.expected + begin;
+  enter_units(expected, size, units, block);
+  const bool beyond =
+      add_variances<narrow, coherent>(segment.magnitude + begin, segment.second_moment + begin, size, single, limits,
+                                      static_cast<float>(c.format.fraction_scale), block);
+  const bool wide_variance = c.format.fraction_scale < kFinestScale || (beyond && matters(segment, begin, size, block));
+  if (wide_variance) {
+    for (std::int32_t& in : block.rounded) {
+      in = 0;
+    }
+  }
+  Vi wide_error{};
+  for (int s = 0; s < kParts; ++s) {
+    const auto lane = static_cast<std::size_t>(s * kWidth);
+    wide_error |= add_errors<narrow>(got, expected, lane, size, units, block, running.part[s]) > kMostError;
+  }
+  if (narrow) {
+    add_arith(block, size, running);
+  }
+  if (wide_variance || any(wide_error)) {
+    for (std::size_t i = begin; i < begin + size; ++i) {
+      add_wide_element<narrow>(c, i, narrow && wide_variance);
+    }
+    raise_extremes(c, begin, size, block, true);
+    look_at_opinions(segment, begin, begin + size, c.format, c.model, c.sums);
+    limits = Limits(c.sums, c.format, c.model);
+    return;
+  }
+  const Notice notice =
+      add_slope<narrow, coherent>(segment.column_a + begin, segment.column_b + begin, size, limits, block, running);
+  count_spread(block, size, c.histograms);
+  if (notice.extreme) {
+    raise_extremes(c, begin, size, block, false);
+  }
+  if (notice.opinion) {
+    look_at_opinions(segment, begin, begin + size, c.format, c.model, c.sums);
+  }
+  if (notice.extreme || notice.opinion) {
+    limits = Limits(c.sums, c.format, c.model);
+  }
+}
+
+/// lanes[i] += the lanes of a group, or of a part of it.
+template <class Lane, class Vector>
+void add_lanes(Lane (&lanes)[kLanes], const Vector (&group)[kGroups]) {
+  for (int i = 0; i < kLanes; ++i) {
+    lanes[i] += static_cast<Lane>(group[i / kFloats][i % kFloats]);
+  }
+}
+template <class Lane, class Vector>
+void add_part(Lane (&lanes)[kLanes], int part, Vector values) {
   for (int i = 0; i < kWidth; ++i) {
-    least = smallest[i] < least ? smallest[i] : least;
+    lanes[part * kWidth + i] += values[i];
   }
-  return least;
+}
+template <class Vector>
+void raise_part(double (&lanes)[kLanes], int first, Vector values, int width) {
+  for (int i = 0; i < width; ++i) {
+    const auto value = static_cast<double>(values[i]);
+    lanes[first + i] = value > lanes[first + i] ? value : lanes[first + i];
+  }
+}
+
+RowSums put_back(const Running& running, Accumulators& sums, Histograms& histograms) {
+  constexpr std::uint64_t kSixteenths = 0x00ff'00ff'00ff'00ffULL;
+  std::uint64_t bins[4] = {};
+  double a[kLanes] = {};
+  double b[kLanes] = {};
+  for (int s = 0; s < kParts; ++s) {
+    const Running::Part& part = running.part[s];
+    add_part(sums.ulps.sum, s, part.ulp_sum);
+    raise_part(sums.ulps.max, s * kWidth, part.ulp_max, kWidth);
+    add_part(sums.ulps.zeros, s, part.zeros);
+    add_part(sums.rounding.ratio, s, part.ratio);
+    add_part(sums.rounding.perfect, s, part.perfect);
+    add_part(sums.rounding.perfect2, s, part.perfect2);
+    add_part(a, s, part.a);
+    add_part(b, s, part.b);
+    // Bytes to 16 bits, so that the counts of all lanes fit.
+    for (int i = 0; i < kWidth; ++i) {
+      bins[0] += part.bins_even[i] & kSixteenths;
+      bins[1] += part.bins_odd[i] & kSixteenths;
+      bins[2] += part.bins_even[i] >> 8 & kSixteenths;
+      bins[3] += part.bins_odd[i] >> 8 & kSixteenths;
+    }
+  }
+  for (int bin = 0; bin < kUlpBins; ++bin) {
+    histograms.ulps[bin] += static_cast<std::uint32_t>(bins[bin % 4] >> (16 * (bin / 4)) & 0xffff);
+  }
+  const Running::Group& group = running.group;
+  add_lanes(sums.ulps.inexact, group.inexact);
+  add_lanes(sums.rounding.count, running.count);
+  add_lanes(sums.gates.z2, group.z2);
+  add_lanes(sums.gates.aa, group.aa);
+  add_lanes(sums.gates.ab, group.ab);
+  add_lanes(sums.gates.bb, group.bb);
+  add_lanes(sums.gates.coherence, group.coherence);
+  add_lanes(sums.rounding.arith, running.arith);
+  for (int g = 0; g < kGroups; ++g) {
+    raise_part(sums.gates.z2_max, g * kFloats, group.z2_max[g], kFloats);
+  }
+  const auto total = [](const double(&x)[kLanes]) {
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+  };
+  return {total(a), total(b)};
 }
 
 template <bool narrow, bool coherent>
-RowSums run(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model, Accumulators& sums,
-            Histograms& histograms) {
-  Running running(sums);
+RowSums run(Context c) {
+  const InverseUlp units(c.format);
+  const SingleModel single(c.model);
+  Limits limits(c.sums, c.format, c.model);
+  Running running;
   Block block;
-  for (std::size_t begin = 0; begin < segment.size; begin += kBlock) {
-    const std::size_t size = begin + kBlock < segment.size ? kBlock : segment.size - begin;
-    const double entry = entry_over_bound(sums.worst);
-    const Notice notice = fill<coherent, false>(segment, begin, size, format, model, entry, block);
-    if (notice.enter) {
-      enter_worst(segment, begin, size, format, model, sums.worst);
+  for (std::size_t begin = 0; begin < c.segment.size; begin += kBlock) {
+    const std::size_t size = begin + kBlock < c.segment.size ? kBlock : c.segment.size - begin;
+    add_block<narrow, coherent>(c, begin, size, units, single, limits, block, running);
+    if (c.model.have_plan) {
+      add_plan(c.segment, begin, begin + size, c.format, c.model, c.sums);
     }
-    if (notice.wide) {
-      (void)fill<coherent, true>(segment, begin, size, format, model, entry, block);
-    }
-    double& most = sums.rounding.max_over_half_ulp;
-    const double* const got = segment.got + begin;
-    const bool raise = notice.wide ? add_errors<narrow, true>(got, size, format, model, most, block, running)
-                                   : add_errors<narrow, false>(got, size, format, model, most, block, running);
-    if (raise) {
-      raise_element(block, size, format, model, most);
-    }
-    add_slope<narrow, coherent>(segment.column_a + begin, segment.column_b + begin, size, block, running);
-    if (narrow) {
-      add_rounding(size, block, running);
-    }
-    count_bins(block, size, histograms);
   }
-  running.put_back(sums);
-  return {total_of(running.a), total_of(running.b)};
+  const RowSums row = put_back(running, c.sums, c.histograms);
+  return {row.a + c.row.a, row.b + c.row.b};
 }
 
 }  // namespace
 
-RowSums gates(const SegmentView& segment, const FormatConstants& given, const ModelConstants& constants,
+RowSums gates(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums, Histograms& histograms) {
-  const FormatConstants format = given;  // local copies: stores through pointers cannot change them
-  const ModelConstants model = constants;
-  if (model.have_plan) {
-    sums.plan_over_bound = plan_limit_over_bound(segment, format, model, sums.plan_over_bound);
-  }
+  const Context context{segment, format, model, sums, histograms};
   if (format.narrow) {
-    return model.coherent ? run<true, true>(segment, format, model, sums, histograms)
-                          : run<true, false>(segment, format, model, sums, histograms);
+    return model.coherent ? run<true, true>(context) : run<true, false>(context);
   }
-  return model.coherent ? run<false, true>(segment, format, model, sums, histograms)
-                        : run<false, false>(segment, format, model, sums, histograms);
+  return model.coherent ? run<false, true>(context) : run<false, false>(context);
 }
 
-const Kernels kKernels = {&is_special, &norms, &opinions, &gates};
+const Kernels kKernels = {&norms, &gates};
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

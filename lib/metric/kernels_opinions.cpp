@@ -1,78 +1,36 @@
 // What other tools' predicates say. Compiled once per instruction set: NUMCHECK_ISA is the namespace.
+#include "metric/gate_exact.hpp"
 #include "metric/kernels_isa.hpp"
 #include "metric/simd.hpp"
 
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-constexpr std::size_t kBlock = 64;
-
-inline double magnitude_of(double x) {
-  return __builtin_fabs(x);
-}
-
-double scalar_ulp(double x, const FormatConstants& format) {
-  const auto bits = __builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000ULL;
-  const double power = __builtin_bit_cast(double, bits);
-  return (power > format.min_normal ? power : format.min_normal) * format.fraction_scale;
-}
-
-double scalar_round(double x, const FormatConstants& format) {
-  const double shifter = scalar_ulp(x, format) * 0x1.8p52;
-  return (x + shifter) - shifter;
-}
-
-/// A predicate |got - y| <= atol + rtol |y|.
+/// A predicate |got - y| <= atol + rtol |y|: torch.testing.assert_close, the plan's own.
 struct Allclose {
   double rtol, atol;
-  PredicateSums* sums;
 };
 
-void raise_excess(const SegmentView& segment, std::size_t begin, std::size_t end, const Allclose& predicate) {
+void allclose(const SegmentView& segment, std::size_t begin, std::size_t end, const Allclose& predicate,
+              PredicateSums& sums) {
+  const Vd floor = lowered(sums.max_excess);
+  Vi raise{};
+  for (std::size_t i = begin; i < end; i += kWidth) {
+    const Vd y = load(segment.expected + i);
+    const Vd error = magnitude_of(load(segment.got + i) - y);
+    const Vd limit = predicate.atol + predicate.rtol * magnitude_of(y);
+    std::int64_t* const mismatches = sums.mismatches + i % kLanes;
+    store(mismatches, load(mismatches) - Vi(error > limit));
+    raise |= error > floor * limit;
+  }
+  if (!any(raise)) {
+    return;
+  }
   for (std::size_t i = begin; i < end; ++i) {
     const double y = segment.expected[i];
-    const double error = magnitude_of(segment.got[i] - y);
-    const double excess = error > 0 ? error / (predicate.atol + predicate.rtol * magnitude_of(y)) : 0;
-    predicate.sums->max_excess = excess > predicate.sums->max_excess ? excess : predicate.sums->max_excess;
-  }
-}
-
-/// `count` such predicates in one pass: torch.testing.assert_close, numpy.testing.assert_allclose, the plan's own.
-template <int count>
-void allclose(const SegmentView& segment, const Allclose (&predicates)[count]) {
-  Count mismatches[count];
-  for (int p = 0; p < count; ++p) {
-    mismatches[p] = fetch(predicates[p].sums->mismatches);
-  }
-  for (std::size_t block = 0; block < segment.size; block += kBlock) {
-    const std::size_t end = block + kBlock < segment.size ? block + kBlock : segment.size;
-    Vd floor[count];
-    Vi raise[count];
-    for (int p = 0; p < count; ++p) {
-      floor[p] = lowered(predicates[p].sums->max_excess);
-      raise[p] = Vi{};
-    }
-    for (std::size_t i = block; i < end; i += kLanes) {
-#pragma GCC unroll 4
-      for (int s = 0; s < kParts; ++s) {
-        const Vd y = load(segment.expected + i + s * kWidth);
-        const Vd error = magnitude_of(load(segment.got + i + s * kWidth) - y);
-#pragma GCC unroll 3
-        for (int p = 0; p < count; ++p) {
-          const Vd limit = predicates[p].atol + predicates[p].rtol * magnitude_of(y);
-          mismatches[p].part[s] -= error > limit;
-          raise[p] |= error > floor[p] * limit;
-        }
-      }
-    }
-    for (int p = 0; p < count; ++p) {
-      if (any(raise[p])) {
-        raise_excess(segment, block, end, predicates[p]);
-      }
-    }
-  }
-  for (int p = 0; p < count; ++p) {
-    put(predicates[p].sums->mismatches, mismatches[p]);
+    const double error = __builtin_fabs(segment.got[i] - y);
+    const double excess = error > 0 ? error / (predicate.atol + predicate.rtol * __builtin_fabs(y)) : 0;
+    sums.max_excess = excess > sums.max_excess ? excess : sums.max_excess;
   }
 }
 
@@ -80,21 +38,22 @@ void allclose(const SegmentView& segment, const Allclose (&predicates)[count]) {
 /// by casting their mean, moved by one part in a million up and down.
 bool are_neighbours(double got, double reference, const FormatConstants& format) {
   const double mean = (got + reference) / 2;
-  const double away = scalar_round(mean * (1 + 1e-6), format);
-  const double toward = scalar_round(mean * (1 - 1e-6), format);
+  const double away = round_to_format(mean * (1 + 1e-6), format);
+  const double toward = round_to_format(mean * (1 - 1e-6), format);
   const double low = got < reference ? got : reference;
   const double high = got < reference ? reference : got;
   return mean >= 0 ? toward == low && away == high : away == low && toward == high;
 }
 
-void te_scalar(const SegmentView& segment, std::size_t i, const FormatConstants& format, const ModelConstants& model,
-               PredicateSums& sums) {
-  const double reference = scalar_round(segment.expected[i], format);
-  const double error = magnitude_of(segment.got[i] - reference);
-  const double relative = model.te_rtol * magnitude_of(reference);
+/// The largest excess, and the mismatch of a narrow format that is too close to be one without doubt.
+void te_scalar(const SegmentView& segment, std::size_t i, bool counted, const FormatConstants& format,
+               const ModelConstants& model, PredicateSums& sums) {
+  const double reference = round_to_format(segment.expected[i], format);
+  const double error = __builtin_fabs(segment.got[i] - reference);
+  const double relative = model.te_rtol * __builtin_fabs(reference);
   const double limit = relative > model.te_atol ? relative : model.te_atol;
-  if (error > limit) {
-    if (format.narrow && are_neighbours(segment.got[i], reference, format)) {
+  if (error > limit && !counted) {
+    if (are_neighbours(segment.got[i], reference, format)) {
       return;
     }
     ++sums.mismatches[i % kLanes];
@@ -104,40 +63,67 @@ void te_scalar(const SegmentView& segment, std::size_t i, const FormatConstants&
 }
 
 /// compareResults: the reference is in the output's format, and either tolerance suffices.
-void compare_results(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
-                     PredicateSums& sums) {
-  for (std::size_t block = 0; block < segment.size; block += kBlock) {
-    const std::size_t end = block + kBlock < segment.size ? block + kBlock : segment.size;
-    // Everything that mismatches needs the scalar code, whatever the largest excess.
-    const Vd floor = lowered(sums.max_excess < 1 ? sums.max_excess : 1);
-    Vi look{};
-    for (std::size_t i = block; i < end; i += kWidth) {
-      const Vd y = load(segment.expected + i);
-      const Vd reference = round_to_multiple(y, ulp_at(magnitude_of(y), format));
-      const Vd limit = larger(model.te_rtol * magnitude_of(reference), splat(model.te_atol));
-      look |= magnitude_of(load(segment.got + i) - reference) > floor * limit;
-    }
+void compare_results(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                     const ModelConstants& model, PredicateSums& sums) {
+  const InverseUlp units(format);
+  // Of neighbours, one lies in the binade of y and the other at most two of its ulps away.
+  const Vd certain = splat(format.narrow ? 2.0 : 0.0);
+  for (std::size_t i = begin; i < end; i += kWidth) {
+    const Vd floor = lowered(sums.max_excess);
+    const Vd inverse = units.at(load(segment.expected + i));
+    const Vd reference = nearest_integer(load(segment.expected + i) * inverse);
+    const Vd error = magnitude_of(load(segment.got + i) * inverse - reference);
+    const Vd limit = larger(model.te_rtol * magnitude_of(reference), model.te_atol * inverse);
+    const Vi mismatch = error > limit;
+    const Vi counted = mismatch & (error > certain);
+    std::int64_t* const mismatches = sums.mismatches + i % kLanes;
+    store(mismatches, load(mismatches) - counted);
+    const Vi look = (error > floor * limit) | (mismatch & ~counted);
     if (any(look)) {
-      for (std::size_t i = block; i < end; ++i) {
-        te_scalar(segment, i, format, model, sums);
+      for (int lane = 0; lane < kWidth; ++lane) {
+        if (look[lane] != 0) {
+          te_scalar(segment, i + static_cast<std::size_t>(lane), counted[lane] != 0, format, model, sums);
+        }
       }
     }
   }
 }
 
+/// Smallest ratio of the plan's own limit to B.
+void lower_plan_limit(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                      const ModelConstants& model, double& least) {
+  const InverseUlp units(format);
+  const Vd ceiling = splat(least * (1 + 0x1p-50));
+  Vi lower{};
+  for (std::size_t i = begin; i < end; i += kWidth) {
+    const Vd abs_y = magnitude_of(load(segment.expected + i));
+    const Vd a = smaller(load_wide(segment.magnitude + i), splat(kMostMagnitude)) * model.scale;
+    const Vd arithmetic = model.bound_magnitude * a + model.bound_value * abs_y + model.bound_absolute;
+    const Vd limit = model.plan_atol + model.plan_rtol * abs_y;
+    // Times 1 / ulp on both sides.
+    const Vd inverse = units.at(abs_y + arithmetic);
+    lower |= limit * inverse < ceiling * (arithmetic * inverse + 0.5);
+  }
+  for (std::size_t i = begin; any(lower) && i < end; ++i) {
+    const double abs_y = __builtin_fabs(segment.expected[i]);
+    const double bound = bound_of(abs_y, magnitude_at(segment, i, model), format, model);
+    const double ratio = (model.plan_atol + model.plan_rtol * abs_y) / bound;
+    least = ratio < least ? ratio : least;
+  }
+}
+
 }  // namespace
 
-void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
-              Accumulators& sums) {
-  constexpr double kNumpyRtol = 1e-7;  // numpy.testing.assert_allclose defaults: rtol 1e-7, atol 0
-  const Allclose torch{model.torch_rtol, model.torch_atol, &sums.torch};
-  const Allclose numpy{kNumpyRtol, 0, &sums.numpy};
-  if (model.have_plan) {
-    allclose(segment, {torch, numpy, {model.plan_rtol, model.plan_atol, &sums.plan}});
-  } else {
-    allclose(segment, {torch, numpy});
-  }
-  compare_results(segment, format, model, sums.te);
+void look_at_opinions(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                      const ModelConstants& model, Accumulators& sums) {
+  allclose(segment, begin, end, {model.torch_rtol, model.torch_atol}, sums.torch);
+  compare_results(segment, begin, end, format, model, sums.te);
+}
+
+void add_plan(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+              const ModelConstants& model, Accumulators& sums) {
+  allclose(segment, begin, end, {model.plan_rtol, model.plan_atol}, sums.plan);
+  lower_plan_limit(segment, begin, end, format, model, sums.plan_over_bound);
 }
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

@@ -79,10 +79,29 @@ void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padd
   std::fill(second_moment_.begin() + count, second_moment_.begin() + padded, 0.0F);
 }
 
-SegmentView SegmentReader::read(std::int64_t first, std::size_t count) {
+void SegmentReader::use_copies(SegmentView& view) const {
+  view.expected = expected_.data();
+  view.magnitude = magnitude_.data();
+  view.second_moment = second_moment_.data();
+  view.unrounded = input_.unrounded.empty() ? nullptr : unrounded_.data();
+  view.ahead = 0;
+}
+
+void SegmentReader::prefetch(std::int64_t next, std::size_t count) const {
+  if (input_.sample != nullptr && !input_.sample->all()) {
+    return;
+  }
+  constexpr std::size_t kLine = 64;
+  const std::byte* const raw = input_.got.data() + byte_offset(*input_.port, next);
+  const auto bytes = static_cast<std::size_t>(core::dtype_info(input_.port->dtype).storage_bytes);
+  for (std::size_t byte = 0; byte < count * bytes; byte += kLine) {
+    __builtin_prefetch(raw + byte, 0, 2);
+  }
+}
+
+SegmentView SegmentReader::read(std::int64_t first, std::size_t count, std::int64_t next) {
   const std::size_t padded = (count + kLanes - 1) / kLanes * kLanes;
   decode(first, count);
-  const bool total = !input_.unrounded.empty();
   SegmentView view{};
   view.got = got_.data();
   view.size = padded;
@@ -90,32 +109,31 @@ SegmentView SegmentReader::read(std::int64_t first, std::size_t count) {
   if (input_.sample != nullptr && !input_.sample->all()) {
     view.positions = input_.sample->indices.data() + first;
   }
-  const auto use_copies = [&] {
-    view.expected = expected_.data();
-    view.magnitude = magnitude_.data();
-    view.second_moment = second_moment_.data();
-    view.unrounded = total ? unrounded_.data() : nullptr;
-  };
-  const bool as_is =
-      padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !input_.magnitude.empty();
-  if (as_is) {
+  if (padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !input_.magnitude.empty()) {
     view.expected = input_.expected.data() + first;
     view.magnitude = input_.magnitude.data() + first;
     view.second_moment = input_.second_moment.data() + first;
-    view.unrounded = total ? input_.unrounded.data() + first : nullptr;
+    view.unrounded = input_.unrounded.empty() ? nullptr : input_.unrounded.data() + first;
+    if (next < static_cast<std::int64_t>(input_.expected.size())) {
+      view.ahead = next - first;
+      prefetch(next, count);
+    }
   } else {
     copy(first, count, padded);
-    use_copies();
+    use_copies(view);
     specials_.padding += padded - count;
   }
-  if (kernels_.is_special(view, setup_.format)) {
-    if (as_is) {
-      copy(first, count, padded);
-      use_copies();
-    }
-    remove_specials(first, count);
-  }
   return view;
+}
+
+SegmentView SegmentReader::without_specials(const SegmentView& view, std::int64_t first, std::size_t count) {
+  SegmentView out = view;
+  if (view.expected != expected_.data()) {
+    copy(first, count, view.size);
+    use_copies(out);
+  }
+  remove_specials(first, count);
+  return out;
 }
 
 SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {

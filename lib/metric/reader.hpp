@@ -6,7 +6,6 @@
 
 #include "metric/accumulators.hpp"
 #include "metric/compare.hpp"
-#include "metric/kernels.hpp"
 #include "metric/setup.hpp"
 
 namespace numcheck::metric {
@@ -25,11 +24,13 @@ struct SpecialCounts {
 
 class SegmentReader {
  public:
-  SegmentReader(const CompareInput& input, const Setup& setup, const Kernels& kernels)
-      : input_(input), setup_(setup), kernels_(kernels) {}
+  SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {}
 
-  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view lives until the next read.
-  [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count);
+  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view lives until the next read, which
+  /// probably begins at `next`.
+  [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count, std::int64_t next);
+  /// The same elements after special ones were counted and replaced by zeros.
+  [[nodiscard]] SegmentView without_specials(const SegmentView& view, std::int64_t first, std::size_t count);
 
   [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }
 
@@ -38,6 +39,8 @@ class SegmentReader {
 
   void decode(std::int64_t first, std::size_t count);
   void copy(std::int64_t first, std::size_t count, std::size_t padded);
+  void use_copies(SegmentView& view) const;
+  void prefetch(std::int64_t next, std::size_t count) const;
   void remove_specials(std::int64_t first, std::size_t count);
   [[nodiscard]] Finding classify(std::size_t i) const;
   [[nodiscard]] Finding classify_nan_expected(double got) const;
@@ -47,7 +50,6 @@ class SegmentReader {
 
   const CompareInput& input_;
   const Setup& setup_;
-  const Kernels& kernels_;
   SpecialCounts specials_;
   alignas(64) std::array<double, kSegmentRoom> got_;
   alignas(64) std::array<double, kSegmentRoom> expected_;

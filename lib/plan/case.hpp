@@ -14,6 +14,7 @@
 #include "data/distribution.hpp"
 #include "op/op.hpp"
 #include "op/value.hpp"
+#include "plan/device_condition.hpp"
 
 namespace numcheck::plan {
 
@@ -47,7 +48,9 @@ struct ToleranceSpec {
 
 struct XFail {
   std::string reason;
-  std::string expires;  ///< ISO date or empty
+  std::string expires;      ///< ISO date or empty
+  DeviceCondition where{};  ///< devices that have the issue
+  bool operator==(const XFail&) const = default;
 };
 
 struct Case {
@@ -62,12 +65,17 @@ struct Case {
   AlgorithmSpec algorithms;
   ToleranceSpec tolerance;
   std::vector<std::string> tags;
+  /// The known issue that applies. Until the device is known: the first one that every device has.
   std::optional<XFail> xfail;
+  std::vector<XFail> known_issues;  ///< all of this case, in the order of the plan
   std::optional<double> timeout_s;
 
   std::string id;       ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/algorithms][/inputs][/seed][/env]"
   core::Digest digest;  ///< of everything that determines the numbers
 };
+
+/// The known issue that applies to a case on a device: the first one, if any.
+[[nodiscard]] std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device);
 
 /// Computes id and digest from the other members. Defaults are omitted from the id; tags, xfail, tolerance and
 /// timeout are part of neither. Segments after the backend, each only if it says something:

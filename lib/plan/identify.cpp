@@ -79,6 +79,12 @@ const data::Distribution& InputSpec::of(std::string_view port) const {
   return found == ports.end() ? common : found->second;
 }
 
+std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device) {
+  const auto found =
+      std::ranges::find_if(c.known_issues, [&](const XFail& issue) { return holds(issue.where, device); });
+  return found == c.known_issues.end() ? std::nullopt : std::optional(*found);
+}
+
 void identify(Case& c) {
   c.id = fmt::format("{}/{}/{}/{}", c.op->name, params_segment(c), c.mode->name, c.backend);
   if (c.algorithms.kind == AlgorithmSpec::Kind::all) {

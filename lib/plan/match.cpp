@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "plan/decode_device.hpp"
 #include "plan/settings.hpp"
 #include "plan/values.hpp"
 
 namespace numcheck::plan {
 namespace {
+
+constexpr std::string_view kArchitecture = "architecture";
+constexpr std::string_view kLibraries = "libraries";
 
 std::optional<op::Value> decode_distribution_name(const Node& node, Reporter& reporter) {
   std::vector<std::string_view> names;
@@ -109,6 +113,34 @@ std::optional<Condition> condition_of(std::string_view key, const op::Op& op) {
   return condition;
 }
 
+/// Decodes the fields that depend on the device; false if the key is none of them.
+bool decode_device_field(Match& match, const Member& member, MatchUse use, const Vocabulary& vocabulary,
+                         Reporter& reporter) {
+  if (member.key != kArchitecture && member.key != kLibraries) {
+    return false;
+  }
+  if (use == MatchUse::exclude) {
+    reporter.error(member, fmt::format("{} is not known when cases are excluded", quote(member.key)),
+                   {"only \"xfail\" entries can depend on the device", {}});
+  } else if (member.key == kArchitecture) {
+    decode_architectures(member.value, match.device, reporter);
+  } else {
+    decode_libraries(member.value, match.device, vocabulary, reporter);
+  }
+  return true;
+}
+
+std::vector<std::string_view> field_names(const op::Op& op, MatchUse use) {
+  std::vector<std::string_view> names = {"mode", "backend", "inputs", "environment"};
+  if (use == MatchUse::xfail) {
+    names.insert(names.end(), {kArchitecture, kLibraries});
+  }
+  for (const op::Field& field : op.fields()) {
+    names.push_back(field.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::vector<const Node*> elements(const Node& node, std::string_view what, Reporter& reporter) {
@@ -140,7 +172,7 @@ std::optional<std::string> decode_backend(const Node& node, const Vocabulary& vo
   return node.text;
 }
 
-std::optional<Match> decode_match(const Node& node, const op::Op& op, const Vocabulary& vocabulary,
+std::optional<Match> decode_match(const Node& node, const op::Op& op, MatchUse use, const Vocabulary& vocabulary,
                                   Reporter& reporter) {
   if (!node.is(Node::Kind::object)) {
     wrong_kind(node, "a match", "an object", reporter, R"({"mode": "bf16", "k": [1, 3]})");
@@ -148,19 +180,16 @@ std::optional<Match> decode_match(const Node& node, const op::Op& op, const Voca
   }
   Match match;
   match.node = &node;
+  const std::size_t errors = reporter.error_count();
   bool complete = true;
   for (const Member& member : node.members) {
-    if (member.key == "$comment") {
+    if (member.key == "$comment" || decode_device_field(match, member, use, vocabulary, reporter)) {
       continue;
     }
     std::optional<Condition> condition = condition_of(member.key, op);
     if (!condition) {
-      std::vector<std::string_view> names = {"mode", "backend", "inputs", "environment"};
-      for (const op::Field& field : op.fields()) {
-        names.push_back(field.name);
-      }
       reporter.error(member, fmt::format("{} names no field of a {} case", quote(member.key), op.name),
-                     {suggestion(member.key, names, "fields are:"), {}});
+                     {suggestion(member.key, field_names(op, use), "fields are:"), {}});
       complete = false;
       continue;
     }
@@ -169,7 +198,7 @@ std::optional<Match> decode_match(const Node& node, const op::Op& op, const Voca
     }
     match.conditions.push_back(std::move(*condition));
   }
-  return complete ? std::optional(std::move(match)) : std::nullopt;
+  return complete && reporter.error_count() == errors ? std::optional(std::move(match)) : std::nullopt;
 }
 
 bool matches(const Match& match, const Case& c) {

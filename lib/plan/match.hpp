@@ -25,16 +25,21 @@ struct Condition {
 struct Match {
   const Node* node = nullptr;
   std::vector<Condition> conditions;
+  DeviceCondition device;  ///< xfail only
 };
+
+/// Cases are excluded before there is a device; known issues are looked at when one is there.
+enum class MatchUse { exclude, xfail };
 
 /// Values that all match objects of one case may list together: matching costs their number per case.
 inline constexpr std::size_t kMaxMatchValues = 1'000;
 
 /// Decodes {"rows": 1, "backend": ["cudnn", "cuda"]}: keys are parameters of the op, "mode", "backend", "inputs" (name
-/// of the common distribution) and "environment".
-[[nodiscard]] std::optional<Match> decode_match(const Node& node, const op::Op& op, const Vocabulary& vocabulary,
-                                                Reporter& reporter);
+/// of the common distribution) and "environment"; in an xfail entry also "architecture" and "libraries".
+[[nodiscard]] std::optional<Match> decode_match(const Node& node, const op::Op& op, MatchUse use,
+                                                const Vocabulary& vocabulary, Reporter& reporter);
 
+/// Whether all but the condition on the device holds.
 [[nodiscard]] bool matches(const Match& match, const Case& c);
 
 /// Decodes a backend's name: one of the vocabulary's, or "auto".

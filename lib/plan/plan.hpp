@@ -18,6 +18,8 @@ struct Vocabulary {
   std::vector<const op::Op*> ops;
   std::vector<std::string_view> backends;
   OpLookup lookup = nullptr;
+  /// Names under which devices report versions: of libraries, and of the driver.
+  std::vector<std::string_view> libraries = {"cublaslt", "cudnn", "cuda_driver", "cuda_runtime", "driver"};
 };
 
 struct Limits {

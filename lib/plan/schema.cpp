@@ -187,8 +187,26 @@ json tolerance() {
       {"description", "Gates beside those of the error model"}};
 }
 
-json xfail(const json& match) {
-  json entry = closed_object({{"match", match},
+/// A value, {"from", "to"} with at least one end, or a list of them.
+json ends(const char* pattern, const char* description) {
+  const json end = {{"type", "string"}, {"pattern", pattern}};
+  json range = closed_object({{"from", end}, {"to", end}}, "Both ends belong to it; a missing one is open");
+  range["anyOf"] = {{{"required", {"from"}}}, {{"required", {"to"}}}};
+  json schema = axis({{"anyOf", {end, std::move(range)}}});
+  schema["description"] = description;
+  return schema;
+}
+
+json xfail(json match, const Vocabulary& vocabulary) {
+  json libraries = json::object();
+  for (const std::string_view library : vocabulary.libraries) {
+    libraries[std::string(library)] = reference("versions");
+  }
+  libraries = closed_object(std::move(libraries), "Versions that have the issue, by library");
+  libraries["minProperties"] = 1;
+  match["properties"] = {{"architecture", ends("^sm_[0-9]{2,3}$", "Architectures that have the issue")},
+                         {"libraries", std::move(libraries)}};
+  json entry = closed_object({{"match", std::move(match)},
                               {"reason", {{"type", "string"}, {"pattern", "[^ \\t\\n]"}}},
                               {"expires", {{"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}},
                              "A known failure");
@@ -221,7 +239,7 @@ json case_properties(const Vocabulary& vocabulary) {
       {"tolerance", tolerance()},
       {"zip", {{"type", "array"}, {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}}}},
       {"exclude", {{"type", "array"}, {"items", match}}},
-      {"xfail", xfail(match)},
+      {"xfail", xfail(match, vocabulary)},
       {"tags", {{"type", "array"}, {"items", {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.:+-]{1,64}$"}}}}},
       {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}}};
 }
@@ -249,6 +267,7 @@ json plan_schema(const Vocabulary& vocabulary) {
                       {"distribution", distributions(false)},
                       {"inputs", distributions(true)},
                       {"environment", environment()},
+                      {"versions", ends("^[0-9]+([.][0-9]+){0,3}$", "Versions; 13.1 stands for every 13.1.x")},
                       {"seed", {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT64_MAX}}}};
   json one_case = case_schema(vocabulary, definitions);
   definitions["case"] = std::move(one_case);

@@ -74,8 +74,10 @@ bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& voca
   XFailRule rule;
   rule.match.node = &node;
   if (const Node* match = node.find("match")) {
-    std::optional<Match> decoded = decode_match(*match, *spec.op, vocabulary, reporter);
-    rule.match.conditions = decoded ? std::move(decoded->conditions) : std::vector<Condition>();
+    if (std::optional<Match> decoded = decode_match(*match, *spec.op, MatchUse::xfail, vocabulary, reporter)) {
+      rule.match.conditions = std::move(decoded->conditions);
+      rule.xfail.where = std::move(decoded->device);
+    }
   }
   const Node* reason = node.find("reason");
   if (reason == nullptr) {
@@ -141,7 +143,7 @@ bool decode_exclude(CaseSpec& spec, const Node* node, const Vocabulary& vocabula
   }
   bool complete = true;
   for (const Node& item : node->items) {
-    std::optional<Match> match = decode_match(item, *spec.op, vocabulary, reporter);
+    std::optional<Match> match = decode_match(item, *spec.op, MatchUse::exclude, vocabulary, reporter);
     if (match && match->conditions.empty()) {
       reporter.error(item, "this \"exclude\" entry would remove every case", {"name at least one field", {}});
       match.reset();

@@ -50,6 +50,9 @@ json machine_json(const RunFacts& facts) {
                   {"driver", nullptr},
                   {"libraries", std::move(libraries)},
                   {"host", {{"cpus", facts.host.cpus}, {"isa", facts.host.isa}, {"blas", facts.host.blas}}}};
+  if (!facts.host.name.empty()) {
+    machine["host"]["name"] = facts.host.name;
+  }
   if (facts.device.has_value()) {
     const machine::Device& device = *facts.device;
     machine["device"] = {{"name", device.name},

@@ -39,6 +39,7 @@ struct HostFacts {
   int cpus = 0;
   std::string isa;
   std::string blas;
+  std::string name;  ///< only where the user asks for it; empty: not told
 };
 
 /// Seconds per stage, summed over cases (stages overlap), and wall-clock time.

@@ -191,12 +191,14 @@ json machine_definition() {
                         {"memory_bytes", count("bytes")},
                         {"multiprocessors", count("number")}});
   device["type"] = {"object", "null"};
+  json host = object({{"cpus", count("threads used")},
+                      {"isa", text("instruction set of our own loops")},
+                      {"blas", text("BLAS of the reference")}});
+  host["properties"]["name"] = text("only with --include-host");
   return object({{"device", std::move(device)},
                  {"driver", text_or_null("driver version")},
                  {"libraries", map_of({{"type", "string"}})},
-                 {"host", object({{"cpus", count("threads used")},
-                                  {"isa", text("instruction set of our own loops")},
-                                  {"blas", text("BLAS of the reference")}})}});
+                 {"host", std::move(host)}});
 }
 
 json override_definition() {

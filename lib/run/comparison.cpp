@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,8 +35,15 @@ const auto& output_named(const Outputs& outputs, std::string_view port) {
   throw core::InternalError("the reference gives no output " + std::string(port));
 }
 
-float largest_of(std::span<const float> values) {
-  return values.empty() ? 0.0F : *std::ranges::max_element(values);
+/// Largest yardstick of the elements that are numbers. An unknown one (NaN) is unbounded: then the maximum is unknown too.
+float largest_of(std::span<const float> yardsticks, std::span<const double> values) {
+  float largest = 0;
+  for (std::size_t i = 0; i < yardsticks.size(); ++i) {
+    if (!std::isnan(values[i])) {
+      largest = std::isnan(yardsticks[i]) ? std::numeric_limits<float>::infinity() : std::max(largest, yardsticks[i]);
+    }
+  }
+  return largest;
 }
 
 /// max |y|: every element's bound holds for the maximum too, so the largest yardsticks are the maximum's.
@@ -43,8 +51,8 @@ void expect_amax(Expectation& e) {
   for (const double y : e.value) {
     e.own_value[0] = std::fmax(e.own_value[0], std::fabs(y));
   }
-  e.own_magnitude[0] = largest_of(e.magnitude);
-  e.own_second_moment[0] = largest_of(e.second_moment);
+  e.own_magnitude[0] = largest_of(e.magnitude, e.value);
+  e.own_second_moment[0] = largest_of(e.second_moment, e.value);
   e.value = e.own_value;
   e.magnitude = e.own_magnitude;
   e.second_moment = e.own_second_moment;

@@ -48,6 +48,12 @@ struct ExecuteOptions {
   bool classify = true;  ///< run the classification product (probe G6) per algorithm
 };
 
+/// Whether a device can run a case: yes, or no with a sentence that says why.
+struct Support {
+  bool yes = true;
+  std::string reason;
+};
+
 /// How a case ended on its device.
 struct Outcome {
   enum class Kind { done, unsupported, error, crashed, timeout } kind = Kind::done;
@@ -65,6 +71,9 @@ class Executor {
   [[nodiscard]] virtual const machine::Device& device() const = 0;
   /// Facts about the libraries in use: "cublaslt" -> "13.1.0 (path)".
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> libraries() const = 0;
+  /// Asked before the case's inputs are made, so without buffers and without running anything. A yes is no promise:
+  /// execute may still find the case unsupported.
+  [[nodiscard]] virtual Support supports(const plan::Case& /*c*/, const ExecuteOptions& /*options*/) { return {}; }
   [[nodiscard]] virtual Outcome execute(const plan::Case& c, std::span<const HostPort> ports,
                                         const ExecuteOptions& options, const RunSink& sink) = 0;
 };

@@ -54,6 +54,14 @@ class InProcessPool final : public Pool {
     return *hello_;
   }
 
+  void ask(Question question) override {
+    refuse_environment(question.cases.front()->environment);
+    ledger_.begin();
+    const std::lock_guard lock(mutex_);
+    questions_.push_back(std::move(question));
+    changed_.notify_all();
+  }
+
   void submit(Task task) override {
     refuse_environment(task.c->environment);
     ledger_.begin();
@@ -87,8 +95,8 @@ class InProcessPool final : public Pool {
     std::unique_ptr<Executor> executor;
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return stop_ || !queue_.empty() || (hello_wanted_ && !hello_ && !start_error_); });
-      if (queue_.empty() && stop_) {
+      changed_.wait(lock, [&] { return stop_ || has_work() || (hello_wanted_ && !hello_ && !start_error_); });
+      if (!has_work() && stop_) {
         return;
       }
       if (!executor && !start_error_ && !(cancelled_ && !hello_wanted_)) {
@@ -102,7 +110,13 @@ class InProcessPool final : public Pool {
         }
         changed_.notify_all();
       }
-      if (!queue_.empty()) {
+      if (!questions_.empty()) {
+        const Question question = std::move(questions_.front());
+        questions_.pop_front();
+        lock.unlock();
+        answer(executor.get(), question);
+        lock.lock();
+      } else if (!queue_.empty()) {
         Task task = std::move(queue_.front());
         queue_.pop_front();
         const bool cancelled = cancelled_;
@@ -122,11 +136,38 @@ class InProcessPool final : public Pool {
     }
   }
 
+  [[nodiscard]] bool has_work() const { return !questions_.empty() || !queue_.empty(); }
+
+  [[nodiscard]] bool is_cancelled() {
+    const std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+
+  /// Why nothing can be done, if there is no executor or the run is over.
+  [[nodiscard]] Outcome not_begun(bool cancelled) const {
+    return {Outcome::Kind::error, cancelled ? std::string(kInterrupted) : describe_exception(start_error_), 0};
+  }
+
+  void answer(Executor* executor, const Question& question) {
+    bool accepted = true;
+    for (std::size_t i = 0; i < question.cases.size() && accepted; ++i) {
+      const bool cancelled = is_cancelled();
+      const Outcome outcome = cancelled || executor == nullptr
+                                  ? not_begun(cancelled)
+                                  : support_guarded(*executor, *question.cases[i], options_.execute);
+      accepted = tell_answer(question, i, outcome, ledger_);
+    }
+    if (!accepted) {
+      cancel_pending();
+    }
+    ledger_.end();
+  }
+
   void run(Executor* executor, Task task, bool cancelled) {
-    Outcome outcome{Outcome::Kind::error, std::string(kInterrupted), 0};
-    if (!cancelled && executor == nullptr) {
-      outcome.reason = describe_exception(start_error_);
-    } else if (!cancelled) {
+    Outcome outcome;
+    if (cancelled || executor == nullptr) {
+      outcome = not_begun(cancelled);
+    } else {
       std::exception_ptr failure;
       outcome = execute_guarded(*executor, *task.c, task.ports, options_.execute, guarded_sink(task, failure));
       if (failure) {
@@ -143,6 +184,7 @@ class InProcessPool final : public Pool {
   Ledger ledger_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::deque<Question> questions_;  ///< go before the tasks
   std::deque<Task> queue_;
   std::optional<WorkerHello> hello_;
   std::exception_ptr start_error_;

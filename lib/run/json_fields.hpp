@@ -1,8 +1,11 @@
 // Reading fields of untrusted JSON: each function checks type and range and throws ProtocolError naming the field.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,6 +107,21 @@ inline std::vector<std::pair<std::string, std::string>> pairs(const nlohmann::js
     result.emplace_back(item[0].get<std::string>(), item[1].get<std::string>());
   }
   return result;
+}
+
+/// The place of a name among names.
+inline std::optional<std::size_t> position_of(std::span<const char* const> names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional<std::size_t>(found - names.begin());
+}
+
+/// A message as JSON.
+inline nlohmann::json parse(std::string_view text) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw ProtocolError(fmt::format("it is not JSON ({}): \"{}\"", printable(error.what(), 120), printable(text, 80)));
+  }
 }
 
 /// One line; bytes that are not UTF-8 are replaced.

@@ -14,19 +14,31 @@ namespace numcheck::run {
 
 struct Lane {
   plan::Environment environment;
+  std::deque<Question> questions;  ///< go before the tasks
   std::deque<Task> queue;
   std::optional<WorkerHello> hello;  ///< of the first worker that was ready
   bool hello_wanted = false;
   bool starting_for_hello = false;
-  int deaths_in_row = 0;
+  int deaths_in_row = 0;           ///< without a finished case between
+  int question_deaths_in_row = 0;  ///< without an answer between
+  std::string last_death;
   std::string given_up;  ///< why no further worker is started; empty: go on
 
+  [[nodiscard]] bool has_work() const { return !questions.empty() || !queue.empty(); }
   [[nodiscard]] bool needs_hello() const { return hello_wanted && !hello && given_up.empty() && !starting_for_hello; }
 
   void count_death(const std::string& reason, int max_respawns_in_row) {
-    if (++deaths_in_row > max_respawns_in_row) {
-      given_up = fmt::format("no more workers: {} in a row died without finishing a case; the last: {}", deaths_in_row,
-                             reason);
+    give_up_beyond(max_respawns_in_row, ++deaths_in_row, "finishing a case", reason);
+  }
+  void count_question_death(const std::string& reason, int max_respawns_in_row) {
+    give_up_beyond(max_respawns_in_row, ++question_deaths_in_row, "answering a question", reason);
+  }
+
+ private:
+  void give_up_beyond(int limit, int deaths, std::string_view without, const std::string& reason) {
+    last_death = reason;
+    if (deaths > limit) {
+      given_up = fmt::format("no more workers: {} in a row died without {}; the last: {}", deaths, without, reason);
     }
   }
 };

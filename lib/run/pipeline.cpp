@@ -1,12 +1,9 @@
 #include "run/pipeline.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <exception>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -16,11 +13,15 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "machine/memory.hpp"
-#include "report/summary.hpp"
+#include "run/budget_order.hpp"
+#include "run/case_book.hpp"
 #include "run/evaluate.hpp"
 #include "run/greeting.hpp"
 #include "run/group.hpp"
 #include "run/memory_gate.hpp"
+#include "run/pool.hpp"
+#include "run/stop_control.hpp"
+#include "run/survey.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -34,12 +35,6 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-bool counts_as_failure(report::Status status) {
-  using report::Status;
-  return status == Status::fail || status == Status::error || status == Status::crashed || status == Status::timeout ||
-         status == Status::xpass;
-}
-
 /// A case that is under way: its buffers live until its last comparison.
 struct Flight {
   std::size_t index = 0;
@@ -51,83 +46,88 @@ struct Flight {
 
 class Pipeline {
  public:
-  Pipeline(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options)
+  Pipeline(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options, WorkerPool& pool)
       : cases_(cases),
         catalog_(catalog),
         options_(options),
         budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
         memory_(budget_),
-        pool_(options.workers),
-        today_(today()) {
-    result_.cases.resize(cases.size());
+        book_(cases, options),
+        pool_(pool),
+        stop_(options, book_, pool),
+        today_(today()) {}
+
+  /// Callbacks of what is still under way after an exception must not outlive this.
+  ~Pipeline() {
+    if (!ended_) {
+      pool_.cancel_pending();
+      try {
+        pool_.wait_idle();
+      } catch (const std::exception&) {  // the first exception is on its way already
+      }
+    }
   }
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
 
   PipelineResult run(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
     const auto start = Clock::now();
-    const std::vector<std::size_t> selected = take_over(done);
+    const std::vector<std::size_t> selected = book_.take_over(done);
     if (!selected.empty()) {
-      // Starting a device takes a second; inputs and references need none.
-      greeting_.emplace(pool_, cases_[selected.front()].environment, options_.on_hello);
-      const std::jthread watcher([this](const std::stop_token& stop) { watch(stop); });
-      for (const GroupPlan& group : group_cases(cases_, selected)) {
-        run_group(group);
-      }
-      pool_.wait_idle();
-      if (!greeting_->fails() || !must_stop()) {
-        result_.hello = greeting_->hello();
-      }
+      run_selected(selected);
     }
     finish_unstarted(selected);
-    result_.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
-    return std::move(result_);
+    ended_ = true;
+    PipelineResult result = book_.take();
+    result.hello = std::move(hello_);
+    result.interrupted = stop_.interrupted();
+    result.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
   }
 
  private:
-  /// Copies finished records of an earlier run; returns the indices that still have to run, in plan order.
-  std::vector<std::size_t> take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
-    std::map<core::Digest, const nlohmann::json*> known;
-    for (const auto& [digest, record] : done) {
-      known.emplace(digest, &record);
+  void run_selected(const std::vector<std::size_t>& selected) {
+    // Starting a device takes a second; inputs and references need none.
+    greeting_.emplace(pool_, cases_[selected.front()].environment, options_.on_hello);
+    const std::jthread watcher([this](const std::stop_token& stop) { stop_.watch(stop); });
+    std::vector<GroupPlan> groups = group_cases(cases_, selected);
+    if (options_.budget_s > 0) {
+      groups = cheapest_first(cases_, std::move(groups));
     }
-    std::vector<std::size_t> selected;
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      const auto found = known.find(cases_[i].digest);
-      if (found == known.end()) {
-        selected.push_back(i);
-        continue;
-      }
-      const auto status = report::parse_status(found->second->at("status").get<std::string>());
-      result_.cases[i] = {status.value_or(report::Status::error), *found->second};
-      ++finished_;
+    survey_.emplace(pool_, cases_, groups);
+    for (std::size_t i = 0; i < groups.size() && !stop_.must_stop() && !greeting_->has_failed(); ++i) {
+      survey_->ask_up_to(i);
+      run_group(groups[i]);
     }
-    return selected;
+    pool_.wait_idle();
+    if (!greeting_->fails() || !stop_.must_stop()) {
+      hello_ = greeting_->hello();
+    }
   }
 
-  /// Passes interrupts and --fail-fast on to the workers while the main thread computes or waits.
-  void watch(const std::stop_token& stop) {
-    constexpr auto kPoll = std::chrono::milliseconds(50);
-    bool cancelled = false;
-    while (!stop.stop_requested()) {
-      if (!cancelled && must_stop()) {
-        pool_.cancel_pending();
-        cancelled = true;
-      }
-      if (options_.interrupted && options_.interrupted() >= 2) {
-        pool_.kill_workers();
-        return;
-      }
-      std::this_thread::sleep_for(kPoll);
-    }
+  /// Asking costs next to nothing, but its answer may have to wait for a device that is starting. Meanwhile groups that
+  /// are cheap to prepare go ahead unasked.
+  [[nodiscard]] bool goes_unasked(const GroupPlan& group) {
+    const plan::Case& first = cases_[group.cases.front()];
+    const double cost = first.op->flops(first.params) * static_cast<double>(group.cases.size());
+    return cost <= options_.unasked_flops && !survey_->is_answered(group);
   }
 
   void run_group(const GroupPlan& whole) {
-    if (must_stop() || greeting_->has_failed()) {
-      return;
+    const bool unasked = goes_unasked(whole);
+    if (!unasked) {
+      survey_->wait(whole);
     }
     GroupPlan group{.key = whole.key, .cases = {}};
     for (const std::size_t index : whole.cases) {
       const std::uint64_t bytes = estimate_case_bytes(cases_[index]);
-      if (bytes > budget_) {
+      const std::optional<Outcome> answer = unasked ? std::nullopt : survey_->answer(index);
+      if (answer && answer->kind != Outcome::Kind::done) {
+        report::CaseResult result;
+        if (!is_interrupt(*answer)) {
+          end_case(index, result, *answer);
+        }
+      } else if (bytes > budget_) {
         skip(index, fmt::format("needs {} of host memory, --memory allows {}", core::human_bytes(bytes),
                                 core::human_bytes(budget_)));
       } else {
@@ -141,8 +141,8 @@ class Pipeline {
 
   void run_part(const GroupPlan& plan) {
     const std::uint64_t bytes = estimate_bytes(cases_, plan);
-    memory_.acquire(bytes, [this] { return options_.interrupted && options_.interrupted() != 0; });
-    if (must_stop()) {
+    memory_.acquire(bytes, [this] { return stop_.must_stop(); });
+    if (stop_.must_stop()) {
       memory_.release(bytes);
       return;
     }
@@ -165,7 +165,7 @@ class Pipeline {
       submit(plan.cases[i], owner, cache, std::move(prepared[i]));
     }
     compute_references(*group);
-    add_times(*group);
+    book_.add_times(*group);
   }
 
   void submit(std::size_t index, std::shared_ptr<Group> group, std::shared_ptr<ComparisonCache> cache,
@@ -192,6 +192,7 @@ class Pipeline {
                                       resolve_backend(*flight.group->row, flight.result.c->backend, device),
                                       flight.cache.get()};
       flight.result.runs.push_back(evaluate_run(context, run, flight.result.times.comparison_s));
+      show_tensors(flight);
     } catch (const std::exception& failure) {
       report::RunResult broken;
       broken.run = run;
@@ -202,14 +203,39 @@ class Pipeline {
     flight.result.times.device_s += run.device_s;
   }
 
-  void on_end(Flight& flight, const Outcome& outcome) {
-    if (outcome.kind == Outcome::Kind::error && outcome.reason == "interrupted") {
-      return;  // never started: finish_unstarted says so
+  /// Shows the last run to whom it interests; one that failed on the device left nothing.
+  void show_tensors(const Flight& flight) {
+    const std::vector<report::RunResult>& runs = flight.result.runs;
+    if (options_.on_tensors && runs.back().run.error.empty()) {
+      options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), flight.prepared.host,
+                           flight.prepared.rounding->values.get().get(), &flight.group->sample});
     }
-    conclude(flight.result, outcome, today_);
-    finish(flight.index, flight.result);
+  }
+
+  void on_end(Flight& flight, const Outcome& outcome) {
+    if (is_interrupt(outcome)) {
+      return;  // finish_unstarted says so
+    }
+    end_case(flight.index, flight.result, outcome);
     flight.prepared = {};
     flight.group.reset();
+  }
+
+  static bool is_interrupt(const Outcome& outcome) {
+    return outcome.kind == Outcome::Kind::error && outcome.reason == kInterrupted;
+  }
+
+  /// Judges what became of a case, knowing the issues of this device, and enters it.
+  void end_case(std::size_t index, report::CaseResult& result, const Outcome& outcome) {
+    plan::Case c = cases_[index];
+    if (!c.known_issues.empty() && !greeting_->fails()) {
+      const WorkerHello& hello = greeting_->hello();
+      c.xfail = plan::known_issue_on(c, {hello.device.sm, hello.device.driver, hello.libraries});
+    }
+    result.c = &c;
+    conclude(result, outcome, today_);
+    finish(index, result);
+    result.c = &cases_[index];
   }
 
   void finish_with(std::size_t index, report::Status status, std::string reason) {
@@ -223,49 +249,18 @@ class Pipeline {
   void skip(std::size_t index, std::string reason) { finish_with(index, report::Status::skipped, std::move(reason)); }
 
   void finish(std::size_t index, const report::CaseResult& result) {
-    nlohmann::json record = report::to_json(result);
-    record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
-    const bool has_worker = !greeting_->fails();
-    const std::lock_guard lock(mutex_);
-    result_.cases[index] = {result.status, std::move(record)};
-    result_.times.comparison_s += result.times.comparison_s;
-    result_.times.device_s += result.times.device_s;
-    ++finished_;
-    failed_ += counts_as_failure(result.status) ? 1 : 0;
-    if (options_.on_finished && has_worker) {
-      options_.on_finished(cases_[index], result_.cases[index]);
-    }
-    if (options_.on_progress) {
-      options_.on_progress({finished_, cases_.size(), failed_, cases_[index].id});
+    const bool has_worker = greeting_ && !greeting_->fails();
+    book_.finish(index, result, has_worker);
+    if (stop_.must_stop()) {
+      pool_.cancel_pending();
     }
   }
 
-  void add_times(const Group& group) {
-    const std::lock_guard lock(mutex_);
-    result_.times.inputs_s += group.inputs_s;
-    result_.times.yardsticks_s += group.yardsticks_s;
-    for (const auto& [key, rounding] : group.roundings) {
-      result_.times.reference_s += rounding->reference_s;
-    }
-  }
-
-  bool must_stop() {
-    const int interrupt = options_.interrupted ? options_.interrupted() : 0;
-    const std::lock_guard lock(mutex_);
-    const bool enough = options_.stop_after_failures != 0 && failed_ >= options_.stop_after_failures;
-    if (interrupt == 0 && !enough) {
-      return false;
-    }
-    result_.interrupted = result_.interrupted || interrupt != 0;
-    return true;
-  }
-
-  /// Cases that an interrupt or --fail-fast left out.
+  /// Cases that never got their turn.
   void finish_unstarted(const std::vector<std::size_t>& selected) {
     for (const std::size_t index : selected) {
-      if (result_.cases[index].record.is_null()) {
-        skip(index, result_.interrupted ? "not started: the run was interrupted"
-                                        : "not started: the run stopped after the failures that --fail-fast allows");
+      if (!book_.is_finished(index)) {
+        skip(index, stop_.why_not_started());
       }
     }
   }
@@ -275,12 +270,13 @@ class Pipeline {
   const PipelineOptions& options_;
   const std::uint64_t budget_;
   MemoryGate memory_;
-  std::mutex mutex_;
-  std::size_t finished_ = 0;
-  std::size_t failed_ = 0;
-  PipelineResult result_;
-  WorkerPool pool_;  // after what its callbacks use
+  CaseBook book_;
+  WorkerPool& pool_;
+  StopControl stop_;
+  std::optional<Survey> survey_;
   std::optional<Greeting> greeting_;
+  WorkerHello hello_;
+  bool ended_ = false;
   std::string today_;
 };
 
@@ -288,7 +284,13 @@ class Pipeline {
 
 PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options,
                          const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
-  Pipeline pipeline(cases, catalog, options);
+  WorkerPool pool(options.workers);
+  return run_cases(cases, catalog, options, pool, done);
+}
+
+PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options,
+                         WorkerPool& pool, const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+  Pipeline pipeline(cases, catalog, options, pool);
   return pipeline.run(done);
 }
 

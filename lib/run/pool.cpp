@@ -62,6 +62,16 @@ bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger) {
   }
 }
 
+bool tell_answer(const Question& question, std::size_t index, const Outcome& outcome, Ledger& ledger) {
+  try {
+    question.on_answer(index, outcome);
+    return true;
+  } catch (...) {
+    ledger.keep_exception();
+    return false;
+  }
+}
+
 RunSink guarded_sink(const Task& task, std::exception_ptr& failure) {
   return [&task, &failure](const RunReport& report) {
     if (failure || !task.on_run) {
@@ -79,6 +89,15 @@ Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const
                         const ExecuteOptions& options, const RunSink& sink) {
   try {
     return executor.execute(c, ports, options, sink);
+  } catch (...) {
+    return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
+  }
+}
+
+Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOptions& options) {
+  try {
+    Support support = executor.supports(c, options);
+    return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported, std::move(support.reason), 0};
   } catch (...) {
     return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
   }

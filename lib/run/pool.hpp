@@ -20,6 +20,7 @@ class Pool {
   virtual ~Pool() = default;
   [[nodiscard]] virtual std::shared_ptr<SharedBlock> allocate(std::size_t bytes) = 0;
   [[nodiscard]] virtual WorkerHello hello(const plan::Environment& environment) = 0;
+  virtual void ask(Question question) = 0;
   virtual void submit(Task task) = 0;
   virtual void wait_idle() = 0;
   virtual void cancel_pending() = 0;
@@ -49,12 +50,18 @@ class Ledger {
 /// Ends a task: calls on_end, then lets go of its blocks. False if on_end threw; the ledger keeps the exception.
 bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger);
 
+/// Hands an answer to its question's on_answer. False if that threw; the ledger keeps the exception.
+bool tell_answer(const Question& question, std::size_t index, const Outcome& outcome, Ledger& ledger);
+
 /// Wraps a task's on_run so that it never throws: its first exception is kept in `failure` and later calls are dropped.
 [[nodiscard]] RunSink guarded_sink(const Task& task, std::exception_ptr& failure);
 
 /// The case boundary: executes and turns an exception into Outcome::error with type and text.
 [[nodiscard]] Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
                                       const ExecuteOptions& options, const RunSink& sink);
+
+/// The same for a question: `done` if the case can run.
+[[nodiscard]] Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOptions& options);
 
 /// "CudaError: out of memory (...)" of the exception.
 [[nodiscard]] std::string describe_exception(const std::exception_ptr& exception);

@@ -1,11 +1,9 @@
-// Workers as child processes: which environment has which, who runs next, and when to give up.
-#include <fmt/format.h>
-
+// Workers as child processes: which environment has which, and what they do next.
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,20 +14,23 @@
 #include "run/lane.hpp"
 #include "run/pool.hpp"
 #include "run/task_layout.hpp"
-#include "run/worker_process.hpp"
+#include "run/worker_roster.hpp"
 
 namespace numcheck::run {
 namespace {
 
 /// An idle worker gives its device context back after this time; starting another costs about 0.5 s.
 constexpr auto kIdleRelease = std::chrono::seconds(30);
+/// A worker that dies before it begins with what it was given had died by itself; two in a row had not.
+constexpr int kDeathsBeforeBegin = 2;
 
 class ProcessPool final : public Pool {
  public:
   explicit ProcessPool(WorkerOptions options)
       : options_(std::move(options)),
         arenas_(std::make_shared<ArenaPool>(options_.max_idle_bytes != 0 ? options_.max_idle_bytes
-                                                                         : machine::memory_limit_bytes() / 8)) {
+                                                                         : machine::memory_limit_bytes() / 8)),
+        roster_(options_, changed_) {
     if (options_.on_output) {
       options_.on_output = [this, sink = options_.on_output](std::string_view text) {
         const std::lock_guard lock(output_mutex_);
@@ -45,11 +46,8 @@ class ProcessPool final : public Pool {
   ~ProcessPool() override {
     {
       const std::lock_guard lock(mutex_);
-      cancelled_ = true;
+      roster_.kill();
       stop_ = true;
-      for (const auto* workers : {&busy_, &starting_}) {
-        std::for_each(workers->begin(), workers->end(), [](WorkerProcess* worker) { worker->kill(); });
-      }
     }
     changed_.notify_all();
     for (std::thread& slot : slots_) {
@@ -64,11 +62,18 @@ class ProcessPool final : public Pool {
     Lane& lane = lane_of(environment);
     lane.hello_wanted = true;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return lane.hello || !lane.given_up.empty() || cancelled_; });
+    changed_.wait(lock, [&] { return lane.hello || !lane.given_up.empty() || roster_.cancelled(); });
     if (!lane.hello) {
       throw core::EnvironmentError(lane.given_up.empty() ? std::string(kInterrupted) : lane.given_up);
     }
     return *lane.hello;
+  }
+
+  void ask(Question question) override {
+    const std::lock_guard lock(mutex_);
+    ledger_.begin();
+    lane_of(question.cases.front()->environment).questions.push_back(std::move(question));
+    changed_.notify_all();
   }
 
   void submit(Task task) override {
@@ -83,24 +88,17 @@ class ProcessPool final : public Pool {
 
   void cancel_pending() override {
     const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    for (WorkerProcess* worker : starting_) {
-      worker->kill();
-    }
-    changed_.notify_all();
+    roster_.cancel();
   }
 
   void kill_workers() override {
-    cancel_pending();
     const std::lock_guard lock(mutex_);
-    killed_ = true;
-    for (WorkerProcess* worker : busy_) {
-      worker->kill();
-    }
+    roster_.kill();
   }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = WorkerRoster::Lock;
+  using Slot = std::unique_ptr<WorkerProcess>;  ///< a lane's place for a worker process; empty before it is needed
 
   /// The lane, with its slots' threads; made on first use.
   Lane& lane_of(const plan::Environment& environment) {
@@ -115,61 +113,64 @@ class ProcessPool final : public Pool {
     return *lane;
   }
 
-  /// One slot of a lane: at most one worker process at a time.
   void serve(Lane& lane) {
-    std::unique_ptr<WorkerProcess> worker;
+    Slot worker;
     Lock lock(mutex_);
     for (;;) {
-      const auto work = [&] { return stop_ || !lane.queue.empty() || (lane.needs_hello() && !cancelled_); };
-      const auto must_yield = [&] { return worker && waiting_for_seat_ > 0; };
+      const auto work = [&] { return stop_ || lane.has_work() || (lane.needs_hello() && !roster_.cancelled()); };
+      const auto must_yield = [&] { return worker && roster_.seat_wanted(); };
       const bool woken = changed_.wait_for(lock, kIdleRelease, [&] { return work() || must_yield(); });
       if (!work()) {
         if (worker && (!woken || must_yield())) {
-          dismiss(lock, worker);
+          roster_.dismiss(lock, worker);
         }
         continue;
       }
-      if (!lane.queue.empty()) {
+      if (!lane.questions.empty()) {
+        answer_next(lock, lane, worker);
+      } else if (!lane.queue.empty()) {
         run_next(lock, lane, worker);
       } else if (stop_) {
         break;
       } else {
         lane.starting_for_hello = true;
-        prepare(lock, lane, worker);
+        roster_.prepare(lock, lane, worker);
         lane.starting_for_hello = false;
         changed_.notify_all();
       }
     }
-    dismiss(lock, worker);
+    roster_.dismiss(lock, worker);
   }
 
-  void run_next(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+  [[nodiscard]] std::string why_not_begun(const Lane& lane) const {
+    return roster_.cancelled() ? std::string(kInterrupted) : lane.given_up;
+  }
+
+  void run_next(Lock& lock, Lane& lane, Slot& worker) {
     Task task = std::move(lane.queue.front());
     lane.queue.pop_front();
-    Outcome outcome{Outcome::Kind::error, std::string(kInterrupted), 0};
-    bool ended = false;
-    while (!ended && prepare(lock, lane, worker)) {
-      ended = run_on(lock, lane, worker, task, outcome);
+    std::optional<Outcome> outcome;
+    for (int deaths = 0; !outcome && roster_.prepare(lock, lane, worker);) {
+      outcome = run_on(lock, lane, worker, task);
+      if (!outcome && ++deaths == kDeathsBeforeBegin) {
+        outcome = {Outcome::Kind::crashed, lane.last_death, 0};
+      }
     }
-    if (!ended && !cancelled_) {
-      outcome.reason = lane.given_up;
+    if (!outcome) {
+      outcome = {Outcome::Kind::error, why_not_begun(lane), 0};
     }
     lock.unlock();
-    const bool accepted = conclude_task(std::move(task), outcome, ledger_);
-    if (!accepted) {
+    if (!conclude_task(std::move(task), *outcome, ledger_)) {
       cancel_pending();
     }
     ledger_.end();
     lock.lock();
   }
 
-  /// False if the worker had died before it could take the task.
-  bool run_on(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker, const Task& task, Outcome& outcome) {
-    busy_.insert(worker.get());
-    if (killed_ || stop_) {
-      worker->kill();
-    }
-    const std::uint64_t number = ++last_task_;
+  /// Nothing if the worker died before it began.
+  std::optional<Outcome> run_on(Lock& lock, Lane& lane, Slot& worker, const Task& task) {
+    roster_.begin_use(*worker);
+    const std::uint64_t number = ++last_number_;
     lock.unlock();
     std::exception_ptr failure;
     std::optional<Outcome> result;
@@ -184,96 +185,77 @@ class ProcessPool final : public Pool {
       result = {Outcome::Kind::error, describe_exception(failure), result->device_s};
     }
     lock.lock();
-    busy_.erase(worker.get());
+    roster_.end_use(*worker);
     if (lost || !worker->alive() || worker->spent()) {
       lane.count_death(result ? result->reason : worker->death(), options_.max_respawns_in_row);
-      dismiss(lock, worker);
+      roster_.dismiss(lock, worker);
     } else {
       lane.deaths_in_row = 0;
     }
-    if (!result) {
-      return false;
-    }
-    outcome = *std::move(result);
-    return true;
+    return result;
   }
 
-  /// Makes sure that the slot has a ready worker; false if there is to be none.
-  bool prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
-    while (!worker && !cancelled_ && lane.given_up.empty()) {
-      ++waiting_for_seat_;
-      changed_.notify_all();  // an idle worker of another environment may leave
-      changed_.wait(lock, [&] { return seats_taken_ < std::max(1, options_.max_workers) || cancelled_; });
-      --waiting_for_seat_;
-      if (cancelled_) {
-        return false;
-      }
-      ++seats_taken_;
-      if (const auto failure = start(lock, lane, worker)) {
-        leave_seat();
-        if (cancelled_) {
-          return false;
-        }
-        if (failure->permanent) {
-          lane.given_up = failure->reason;
-        } else {
-          lane.count_death(failure->reason, options_.max_respawns_in_row);
-        }
-        changed_.notify_all();
+  void answer_next(Lock& lock, Lane& lane, Slot& worker) {
+    const Question question = std::move(lane.questions.front());
+    lane.questions.pop_front();
+    std::size_t answered = 0;
+    bool accepted = true;
+    const AnswerSink tell = [&](std::size_t, const Outcome& outcome) {
+      accepted = accepted && tell_answer(question, answered, outcome, ledger_);
+      ++answered;
+    };
+    for (int deaths = 0; answered < question.cases.size() && roster_.prepare(lock, lane, worker);) {
+      const std::size_t before = answered;
+      ask_on(lock, lane, worker, std::span(question.cases).subspan(answered), tell);
+      deaths = answered == before ? deaths + 1 : 0;
+      if (deaths == kDeathsBeforeBegin) {
+        tell(answered, {Outcome::Kind::crashed, lane.last_death, 0});
+        deaths = 0;
       }
     }
-    return worker != nullptr && !cancelled_;
-  }
-
-  std::optional<StartFailure> start(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+    const Outcome rest{Outcome::Kind::error, why_not_begun(lane), 0};
     lock.unlock();
-    std::unique_ptr<WorkerProcess> candidate;
-    std::variant<WorkerHello, StartFailure> answer = StartFailure{};
+    while (answered < question.cases.size()) {
+      tell(answered, rest);
+    }
+    if (!accepted) {
+      cancel_pending();
+    }
+    ledger_.end();
+    lock.lock();
+  }
+
+  void ask_on(Lock& lock, Lane& lane, Slot& worker, std::span<const plan::Case* const> cases, const AnswerSink& tell) {
+    roster_.begin_use(*worker);
+    const std::uint64_t number = ++last_number_;
+    lock.unlock();
+    std::size_t answers = 0;
+    std::string end;
+    bool lost = false;
+    const AnswerSink listen = [&](std::size_t index, const Outcome& outcome) {
+      ++answers;
+      end = outcome.reason;
+      tell(index, outcome);
+    };
     try {
-      candidate = std::make_unique<WorkerProcess>(options_, lane.environment);
-      lock.lock();
-      starting_.insert(candidate.get());
-      if (cancelled_) {
-        candidate->kill();
+      if (!worker->ask(number, cases, listen)) {
+        end = worker->death();
       }
-      lock.unlock();
-      answer = candidate->start();
-    } catch (const core::Error& error) {
-      answer = StartFailure{error.what(), false};
+    } catch (...) {
+      lost = true;
+      listen(answers, {Outcome::Kind::error, describe_exception(std::current_exception()), 0});
     }
     lock.lock();
-    starting_.erase(candidate.get());
-    if (auto* failure = std::get_if<StartFailure>(&answer)) {
-      return std::move(*failure);
+    roster_.end_use(*worker);
+    const bool ended = lost || !worker->alive();
+    // The last answer of a worker that has ended is its death.
+    if (answers > (ended ? 1U : 0U)) {
+      lane.question_deaths_in_row = 0;
     }
-    const auto& hello = std::get<WorkerHello>(answer);
-    if (lane.hello && identity_text(*lane.hello) != identity_text(hello)) {
-      lock.unlock();
-      candidate.reset();
-      lock.lock();
-      return StartFailure{fmt::format("a new worker found {}, the first one {}: the device or the libraries changed",
-                                      identity_text(hello), identity_text(*lane.hello)),
-                          true};
+    if (ended) {
+      lane.count_question_death(end, options_.max_respawns_in_row);
+      roster_.dismiss(lock, worker);
     }
-    lane.hello = hello;
-    worker = std::move(candidate);
-    changed_.notify_all();
-    return std::nullopt;
-  }
-
-  /// Ends the slot's worker, if it has one.
-  void dismiss(Lock& lock, std::unique_ptr<WorkerProcess>& worker) {
-    if (worker) {
-      lock.unlock();
-      worker.reset();
-      lock.lock();
-      leave_seat();
-    }
-  }
-
-  void leave_seat() {
-    --seats_taken_;
-    changed_.notify_all();
   }
 
   WorkerOptions options_;
@@ -282,14 +264,9 @@ class ProcessPool final : public Pool {
   Ledger ledger_;
   std::mutex mutex_;
   std::condition_variable changed_;  ///< anything below changed
+  WorkerRoster roster_;
   std::map<plan::Environment, std::unique_ptr<Lane>> lanes_;
-  std::set<WorkerProcess*> busy_;
-  std::set<WorkerProcess*> starting_;
-  int seats_taken_ = 0;
-  int waiting_for_seat_ = 0;
-  std::uint64_t last_task_ = 0;
-  bool cancelled_ = false;
-  bool killed_ = false;
+  std::uint64_t last_number_ = 0;
   bool stop_ = false;
   std::vector<std::thread> slots_;
 };

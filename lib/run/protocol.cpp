@@ -1,10 +1,9 @@
+// What a worker says, and the texts of records.
 #include "run/protocol.hpp"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 
-#include "core/dtype.hpp"
 #include "run/json_fields.hpp"
 
 namespace numcheck::run {
@@ -16,21 +15,8 @@ using namespace fields;
 constexpr std::size_t kMaxText = 4096;   ///< of one text in a report
 constexpr std::size_t kMaxDetail = 512;  ///< of one detail's value
 constexpr std::size_t kMaxDetails = 64;
+constexpr std::size_t kMaxSentence = 2048;  ///< of an answer
 constexpr std::array<const char*, 5> kOutcomes{"done", "unsupported", "error", "crashed", "timeout"};
-constexpr std::array<const char*, 4> kRoles{"input", "scale", "output", "amax"};
-
-std::optional<std::size_t> position_of(std::span<const char* const> names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? std::nullopt : std::optional<std::size_t>(found - names.begin());
-}
-
-json parse(std::string_view text) {
-  try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
-    throw ProtocolError(fmt::format("it is not JSON ({}): \"{}\"", printable(error.what(), 120), printable(text, 80)));
-  }
-}
 
 json to_json(const machine::Device& device) {
   return {{"name", device.name},
@@ -107,62 +93,10 @@ Outcome outcome_from(const json& object) {
   return {static_cast<Outcome::Kind>(*kind), text(object, "reason"), seconds(object, "device_s")};
 }
 
-json port_to_json(const op::Port& port, const PortPlace& place) {
-  return {{"name", port.name},
-          {"role", kRoles.at(static_cast<std::size_t>(port.role))},
-          {"dtype", core::dtype_info(port.dtype).name},
-          {"batch", port.batch},
-          {"rows", port.rows},
-          {"cols", port.cols},
-          {"ld", port.ld},
-          {"batch_stride", port.batch_stride},
-          {"offset_bytes", port.offset_bytes},
-          {"of", port.of},
-          {"arena", place.arena},
-          {"place", place.offset},
-          {"bytes", place.bytes}};
-}
-
-void add_port(TaskOrder& order, const json& object) {
-  op::Port port;
-  port.name = order.names.emplace_back(text(object, "name"));
-  port.of = order.names.emplace_back(text(object, "of"));
-  const auto role = position_of(kRoles, text(object, "role"));
-  const auto dtype = core::parse_dtype(text(object, "dtype"));
-  if (!role || !dtype) {
-    refuse(role ? "dtype" : "role", "known");
-  }
-  port.role = static_cast<op::Role>(*role);
-  port.dtype = *dtype;
-  port.batch = extent(object, "batch");
-  port.rows = extent(object, "rows");
-  port.cols = extent(object, "cols");
-  port.ld = extent(object, "ld");
-  port.batch_stride = extent(object, "batch_stride");
-  port.offset_bytes = extent(object, "offset_bytes");
-  order.ports.push_back(port);
-  order.places.push_back({count(object, "arena"), count(object, "place"), count(object, "bytes")});
-}
-
-TaskOrder order_from(const json& object, plan::OpLookup lookup) {
-  TaskOrder order;
-  order.task = count(object, "task");
-  for (const json& arena : list(object, "arenas")) {
-    order.arenas.push_back({count(arena, "id"), count(arena, "bytes")});
-  }
-  try {
-    order.c = plan::case_from_json(member(object, "case"), lookup);
-    const json& options = member(object, "options");
-    order.options.repeats = small(options, "repeats");
-    order.options.inject = text(options, "inject");
-    order.options.classify = boolean(options, "classify");
-    for (const json& port : list(object, "ports")) {
-      add_port(order, port);
-    }
-  } catch (const std::exception& error) {
-    order.mistake = error.what();
-  }
-  return order;
+json outcome_to_json(const Outcome& outcome, std::size_t max_reason) {
+  return {{"kind", kOutcomes.at(static_cast<std::size_t>(outcome.kind))},
+          {"reason", printable(outcome.reason, max_reason)},
+          {"device_s", outcome.device_s}};
 }
 
 }  // namespace
@@ -186,18 +120,17 @@ std::string encode(const Started& message) {
   return line({{"type", "started"}, {"task", message.task}});
 }
 
+std::string encode(const Answer& message) {
+  return line(
+      {{"type", "answer"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxSentence)}});
+}
+
 std::string encode(const RunDone& message) {
   return line({{"type", "run"}, {"task", message.task}, {"report", report_to_json(message.report)}});
 }
 
 std::string encode(const TaskEnded& message) {
-  const Outcome& outcome = message.outcome;
-  return line({{"type", "end"},
-               {"task", message.task},
-               {"outcome",
-                {{"kind", kOutcomes.at(static_cast<std::size_t>(outcome.kind))},
-                 {"reason", printable(outcome.reason, kMaxText)},
-                 {"device_s", outcome.device_s}}}});
+  return line({{"type", "end"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxText)}});
 }
 
 FromWorker decode_from_worker(std::string_view message) {
@@ -215,46 +148,14 @@ FromWorker decode_from_worker(std::string_view message) {
   if (type == "started") {
     return Started{count(object, "task")};
   }
+  if (type == "answer") {
+    return Answer{count(object, "task"), outcome_from(member(object, "outcome"))};
+  }
   if (type == "run") {
     return RunDone{count(object, "task"), report_from(member(object, "report"))};
   }
   if (type == "end") {
     return TaskEnded{count(object, "task"), outcome_from(member(object, "outcome"))};
-  }
-  throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
-}
-
-std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
-                        std::span<const ArenaFact> arenas, std::span<const HostPort> ports,
-                        std::span<const PortPlace> places) {
-  json arena_list = json::array();
-  for (const ArenaFact& arena : arenas) {
-    arena_list.push_back({{"id", arena.id}, {"bytes", arena.bytes}});
-  }
-  json port_list = json::array();
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    port_list.push_back(port_to_json(*ports[i].port, places[i]));
-  }
-  return line({{"type", "task"},
-               {"task", task},
-               {"case", plan::case_to_json(c)},
-               {"options", {{"repeats", options.repeats}, {"inject", options.inject}, {"classify", options.classify}}},
-               {"arenas", std::move(arena_list)},
-               {"ports", std::move(port_list)}});
-}
-
-std::string encode(const Ack& message) {
-  return line({{"type", "ack"}, {"task", message.task}});
-}
-
-FromCoordinator decode_from_coordinator(std::string_view message, plan::OpLookup lookup) {
-  const json object = parse(message);
-  const std::string& type = text(object, "type");
-  if (type == "task") {
-    return order_from(object, lookup);
-  }
-  if (type == "ack") {
-    return Ack{count(object, "task")};
   }
   throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
 }

@@ -1,11 +1,15 @@
 // The words of coordinator and worker. One JSON object a message, with its kind under "type":
 //
 //   worker -> coordinator                             coordinator -> worker
-//   hello    protocol, device, libraries              task     task, case, options, arenas, ports
-//   failed   text (instead of hello)                  ack      task (the output blocks may be overwritten)
-//   started  task
+//   hello    protocol, device, libraries              ask      task, cases, options
+//   failed   text (instead of hello)                  task     task, case, options, arenas, ports
+//   started  task                                     ack      task (the output blocks may be overwritten)
+//   answer   task, outcome: one a case that was asked
 //   run      task, report (waits for ack)
 //   end      task, outcome
+//
+// Questions and tasks are numbered together. An answer's outcome is `done` if the case can run, else unsupported or
+// error with its sentence.
 //
 // What a worker says is not trusted: decode_from_worker checks every field and throws ProtocolError with a sentence.
 #pragma once
@@ -30,7 +34,7 @@
 namespace numcheck::run {
 
 /// Both sides are the same binary, unless somebody starts a worker by hand.
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 class ProtocolError : public std::runtime_error {
  public:
@@ -46,6 +50,11 @@ struct StartFailed {
 struct Started {
   std::uint64_t task = 0;
 };
+/// Whether the next case of a question can run.
+struct Answer {
+  std::uint64_t task = 0;
+  Outcome outcome;
+};
 struct RunDone {
   std::uint64_t task = 0;
   RunReport report;
@@ -54,11 +63,13 @@ struct TaskEnded {
   std::uint64_t task = 0;
   Outcome outcome;
 };
-using FromWorker = std::variant<Hello, StartFailed, Started, RunDone, TaskEnded>;
+using FromWorker = std::variant<Hello, StartFailed, Started, Answer, RunDone, TaskEnded>;
 
 [[nodiscard]] std::string encode(const Hello& message);
 [[nodiscard]] std::string encode(const StartFailed& message);
 [[nodiscard]] std::string encode(const Started& message);
+/// Its sentence is cut so that the answers to a whole question fit into a socket's buffer.
+[[nodiscard]] std::string encode(const Answer& message);
 /// Texts are cut to what fits into a message.
 [[nodiscard]] std::string encode(const RunDone& message);
 [[nodiscard]] std::string encode(const TaskEnded& message);
@@ -87,10 +98,34 @@ struct TaskOrder {
   std::deque<std::string> names;
   std::string mistake;  ///< why case, options or ports cannot be used; empty when they can. `arenas` is always there
 };
+/// One case of a question.
+struct AskedCase {
+  plan::Case c;
+  std::string mistake;  ///< why it cannot be used; empty when it can
+};
+struct QuestionOrder {
+  std::uint64_t task = 0;
+  ExecuteOptions options;
+  std::vector<AskedCase> cases;
+};
 struct Ack {
   std::uint64_t task = 0;
 };
-using FromCoordinator = std::variant<TaskOrder, Ack>;
+using FromCoordinator = std::variant<TaskOrder, QuestionOrder, Ack>;
+
+/// A question as a message, and how many cases it is about.
+struct EncodedQuestion {
+  std::string text;
+  std::size_t cases = 0;
+};
+
+/// Cases of one question at most: a worker does not wait when it sends, so their answers must fit into its socket's
+/// buffer (212 992 bytes; an answer is charged 8.5 KiB at most).
+inline constexpr std::size_t kMaxCasesOfQuestion = 16;
+
+/// A question about as many of the first cases as fit into a message, at least one.
+[[nodiscard]] EncodedQuestion encode_question(std::uint64_t task, std::span<const plan::Case* const> cases,
+                                              const ExecuteOptions& options);
 
 [[nodiscard]] std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
                                       std::span<const ArenaFact> arenas, std::span<const HostPort> ports,

@@ -94,19 +94,39 @@ class Worker {
         watchdog_.set_busy(false);
         return;
       }
-      FromCoordinator decoded = decode_from_coordinator(message.text, lookup_);
-      auto* order = std::get_if<TaskOrder>(&decoded);
-      if (order == nullptr) {
-        throw ProtocolError("an acknowledgement out of turn");
-      }
-      map_arenas(*order, message);
-      if (!obey(*order)) {
+      if (!heed(message)) {
         return;
       }
     }
   }
 
  private:
+  /// False if the coordinator has gone.
+  bool heed(Message& message) {
+    const FromCoordinator decoded = decode_from_coordinator(message.text, lookup_);
+    if (const auto* question = std::get_if<QuestionOrder>(&decoded)) {
+      return answer(*question);
+    }
+    const auto* order = std::get_if<TaskOrder>(&decoded);
+    if (order == nullptr) {
+      throw ProtocolError("an acknowledgement out of turn");
+    }
+    map_arenas(*order, message);
+    return obey(*order);
+  }
+
+  /// Each answer is sent as it is found, so that a case that kills the worker is known. False if the coordinator has
+  /// gone.
+  bool answer(const QuestionOrder& question) {
+    bool connected = channel_.send(encode(Started{question.task}));
+    for (auto asked = question.cases.begin(); connected && asked != question.cases.end(); ++asked) {
+      const Outcome outcome = asked->mistake.empty() ? support_guarded(executor_, asked->c, question.options)
+                                                     : Outcome{Outcome::Kind::error, asked->mistake, 0};
+      connected = channel_.send(encode(Answer{question.task, outcome}));
+    }
+    return connected;
+  }
+
   void map_arenas(const TaskOrder& order, Message& message) {
     if (message.descriptors.size() != order.arenas.size()) {
       throw ProtocolError(fmt::format("{} arenas but {} descriptors", order.arenas.size(), message.descriptors.size()));

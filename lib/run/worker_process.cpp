@@ -1,3 +1,4 @@
+// A worker process' life: its start, its end, and listening to it.
 #include "run/worker_process.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "run/pool.hpp"
-#include "run/task_layout.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -21,18 +21,17 @@ constexpr double kKillPatience_s = 10;
 /// Time for an idle worker to give its device back (tearing down a CUDA context takes a few tenths of a second).
 constexpr double kGoodbyePatience_s = 3;
 
-std::chrono::steady_clock::duration seconds(double value) {
-  // Ten years: a clock's range is not exceeded by an absurd limit.
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(std::clamp(value, 0.0, 3e8)));
-}
-
 int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
 }
 
 }  // namespace
+
+WorkerProcess::Clock::duration WorkerProcess::seconds(double value) {
+  // Ten years: a clock's range is not exceeded by an absurd limit.
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(value, 0.0, 3e8)));
+}
 
 WorkerProcess::WorkerProcess(const WorkerOptions& options, const plan::Environment& environment) : options_(options) {
   SpawnedWorker spawned = spawn_worker(options.worker_argv, environment);
@@ -162,93 +161,6 @@ std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
     throw ProtocolError("it did not say hello first");
   } catch (const ProtocolError& error) {
     return StartFailure{talked_nonsense(error.what()).reason};
-  }
-}
-
-bool WorkerProcess::give(std::uint64_t number, const Task& task) {
-  const TaskLayout layout = layout_of(task);
-  std::vector<ArenaFact> arenas;
-  std::vector<int> descriptors;
-  for (const Arena* arena : layout.arenas) {
-    if (!known_arenas_.contains(arena->id)) {
-      arenas.push_back({arena->id, arena->mapping->size()});
-      descriptors.push_back(arena->fd.get());
-    }
-  }
-  const std::string text = encode_task(number, *task.c, options_.execute, arenas, task.ports, layout.places);
-  const bool sent = channel_.send(text, descriptors);
-  for (const ArenaFact& arena : arenas) {
-    known_arenas_.insert(arena.id);
-  }
-  return sent;
-}
-
-void WorkerProcess::check_report(const RunReport& report, const Task& task) const {
-  for (const OutputDigest& output : report.outputs) {
-    const bool known = std::any_of(task.ports.begin(), task.ports.end(), [&](const HostPort& port) {
-      const op::Role role = port.port->role;
-      return port.port->name == output.port && (role == op::Role::output || role == op::Role::amax);
-    });
-    if (!known) {
-      throw ProtocolError(fmt::format("the case has no output \"{}\"", printable(output.port, 40)));
-    }
-  }
-}
-
-std::optional<Outcome> WorkerProcess::hear(Running& running, std::string_view text) {
-  FromWorker decoded = decode_from_worker(text);
-  if (const auto* started = std::get_if<Started>(&decoded)) {
-    if (started->task == running.number && !std::exchange(running.started, true)) {
-      running.deadline = Clock::now() + seconds(running.limit_s);
-      return std::nullopt;
-    }
-  } else if (const auto* done = std::get_if<RunDone>(&decoded)) {
-    if (done->task == running.number && running.started) {
-      check_report(done->report, running.task);
-      const auto paused = Clock::now();
-      running.on_run(done->report);
-      running.deadline += Clock::now() - paused;
-      return channel_.send(encode(Ack{running.number})) ? std::nullopt : std::optional(died());
-    }
-  } else if (auto* ended = std::get_if<TaskEnded>(&decoded)) {
-    if (ended->task == running.number) {
-      spent_ = ended->outcome.kind == Outcome::Kind::crashed;
-      return std::move(ended->outcome);
-    }
-  }
-  throw ProtocolError("a message that does not belong here");
-}
-
-std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task, const RunSink& on_run) {
-  try {
-    if (!give(number, task)) {
-      death_ = died().reason;
-      return std::nullopt;
-    }
-  } catch (const std::exception& error) {  // the worker has not seen it
-    return Outcome{Outcome::Kind::error, fmt::format("the case cannot be sent to a worker: {}", error.what()), 0};
-  }
-  const double limit_s = task.c->timeout_s.value_or(options_.timeout_s);
-  Running running{number, task, on_run, limit_s, Clock::now() + seconds(limit_s)};
-  Message message;
-  for (;;) {
-    switch (listen(message, running.deadline)) {
-      case Heard::late:
-        return overran(limit_s);
-      case Heard::closed:
-        return died();
-      case Heard::too_long:
-        return talked_nonsense("a message that is too long");
-      case Heard::message:
-        break;
-    }
-    try {
-      if (auto outcome = hear(running, message.text)) {
-        return outcome;
-      }
-    } catch (const ProtocolError& error) {
-      return talked_nonsense(error.what());
-    }
   }
 }
 

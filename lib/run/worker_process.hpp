@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +41,16 @@ class WorkerProcess {
   [[nodiscard]] std::variant<WorkerHello, StartFailure> start();
 
   /// Runs one task to its end. If the worker dies, hangs or talks nonsense, the outcome says so and alive() is false.
-  /// Nothing: the worker had died before, which is not the task's fault. `on_run` must not throw.
+  /// Nothing: the worker died before it began, which is not the task's fault. `on_run` must not throw.
   [[nodiscard]] std::optional<Outcome> run(std::uint64_t number, const Task& task, const RunSink& on_run);
 
-  /// How the worker had died before, when run() returned nothing.
+  /// Asks whether the first of `cases` can run, as many as fit into a message; returns how many were answered. If the
+  /// worker dies, hangs or talks nonsense, that is the last answer, and alive() is false. Nothing: the worker died
+  /// before it began. `on_answer` must not throw.
+  [[nodiscard]] std::optional<std::size_t> ask(std::uint64_t number, std::span<const plan::Case* const> cases,
+                                               const AnswerSink& on_answer);
+
+  /// How the worker died before it began, when run() or ask() returned nothing.
   [[nodiscard]] const std::string& death() const noexcept { return death_; }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
   /// The worker reported that its device context is lost: it ends by itself and takes no more tasks.
@@ -62,6 +70,7 @@ class WorkerProcess {
     bool started = false;
   };
 
+  [[nodiscard]] static Clock::duration seconds(double value);
   [[nodiscard]] Heard listen(Message& message, Clock::time_point deadline);
   /// Ends the process, at the latest after `patience_s`, and reaps it; says how it ended: "was killed by ...".
   std::string bury(double patience_s);
@@ -70,8 +79,12 @@ class WorkerProcess {
   [[nodiscard]] Outcome died();
   [[nodiscard]] Outcome talked_nonsense(std::string_view what);
   [[nodiscard]] Outcome overran(double limit_s);
+  /// The outcome when something else than a message was heard.
+  [[nodiscard]] Outcome lost_while(Heard heard, double limit_s);
   /// Acts on one message; the outcome if the task has ended.
   [[nodiscard]] std::optional<Outcome> hear(Running& running, std::string_view text);
+  /// The answer to the next case of a question; nothing if the worker died before it began.
+  [[nodiscard]] std::optional<Outcome> next_answer(std::uint64_t number, bool& started);
   [[nodiscard]] bool give(std::uint64_t number, const Task& task);
   void check_report(const RunReport& report, const Task& task) const;
   void say_goodbye();

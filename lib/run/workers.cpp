@@ -1,7 +1,9 @@
 #include "run/workers.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/error.hpp"
 #include "run/pool.hpp"
 
 namespace numcheck::run {
@@ -21,6 +23,18 @@ std::shared_ptr<SharedBlock> WorkerPool::allocate(std::size_t bytes) {
 }
 WorkerHello WorkerPool::hello(const plan::Environment& environment) {
   return impl_->pool->hello(environment);
+}
+void WorkerPool::ask(Question question) {
+  const bool alike = std::ranges::all_of(question.cases, [&question](const plan::Case* c) {
+    return c->environment == question.cases.front()->environment;
+  });
+  if (!alike || !question.on_answer) {
+    throw core::InternalError(
+        "a question is about the cases of one environment, and wants somebody who hears the answers");
+  }
+  if (!question.cases.empty()) {
+    impl_->pool->ask(std::move(question));
+  }
 }
 void WorkerPool::submit(Task task) {
   impl_->pool->submit(std::move(task));

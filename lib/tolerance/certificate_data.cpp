@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/parallel.hpp"
 #include "tolerance/vacuity.hpp"
 
 namespace numcheck::tolerance {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostOutputs = 65'536;
 constexpr std::int64_t kMostRows = 256;
+constexpr std::size_t kChunk = 2048;  // elements to a task
 
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t most) {
   const std::int64_t count = std::min(size, most);
@@ -40,6 +42,16 @@ std::vector<std::int64_t> positions_of(const op::Port& port, const op::Sample* s
   return out;
 }
 
+/// Indices in the output of positions in the comparison's arrays.
+std::vector<std::int64_t> indices_of(std::vector<std::int64_t> positions, const op::Sample* sample) {
+  if (is_sampled(sample)) {
+    for (std::int64_t& position : positions) {
+      position = sample->indices[static_cast<std::size_t>(position)];
+    }
+  }
+  return positions;
+}
+
 }  // namespace
 
 SubGrid sub_grid(const op::Port& port) {
@@ -52,13 +64,7 @@ SubGrid sub_grid(const op::Port& port) {
 }
 
 op::Sample certificate_sample(const op::Port& port, const op::Sample* sample) {
-  op::Sample out{positions_of(port, sample)};
-  if (is_sampled(sample)) {
-    for (std::int64_t& index : out.indices) {
-      index = sample->indices[static_cast<std::size_t>(index)];
-    }
-  }
-  return out;
+  return {indices_of(positions_of(port, sample), sample)};
 }
 
 CertificateData gather(const metric::CompareInput& input) {
@@ -66,25 +72,31 @@ CertificateData gather(const metric::CompareInput& input) {
   const bool sampled = is_sampled(input.sample);
   const std::vector<std::int64_t> positions = positions_of(port, input.sample);
   CertificateData data;
-  data.indices = certificate_sample(port, input.sample).indices;
+  data.indices = indices_of(positions, input.sample);
   data.port = {.name = port.name, .role = port.role, .dtype = port.dtype};
   data.port.rows = sampled || positions.empty() ? 1 : static_cast<std::int64_t>(sub_grid(port).rows.size());
   data.port.cols = static_cast<std::int64_t>(positions.size()) / data.port.rows;
   data.port.ld = data.port.cols;
   data.port.batch_stride = data.port.rows * data.port.ld;
-  for (const std::int64_t position : positions) {
-    const auto at = static_cast<std::size_t>(position);
-    data.expected.push_back(input.expected[at]);
-    if (!input.magnitude.empty()) {
-      data.magnitude.push_back(input.magnitude[at]);
-      data.second_moment.push_back(input.second_moment[at]);
+  data.expected.resize(positions.size());
+  data.magnitude.resize(input.magnitude.empty() ? 0 : positions.size());
+  data.second_moment.resize(data.magnitude.size());
+  data.transposed.resize(sampled ? 0 : positions.size());
+  core::parallel_chunks(positions.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto at = static_cast<std::size_t>(positions[i]);
+      data.expected[i] = input.expected[at];
+      if (!data.magnitude.empty()) {
+        data.magnitude[i] = input.magnitude[at];
+        data.second_moment[i] = input.second_moment[at];
+      }
+      if (!sampled) {
+        const std::int64_t inside = positions[i] % (port.rows * port.cols);
+        const std::int64_t other = inside % port.rows * port.cols + inside / port.rows;
+        data.transposed[i] = input.expected[static_cast<std::size_t>(positions[i] - inside + other)];
+      }
     }
-    if (!sampled) {
-      const std::int64_t matrix = port.rows * port.cols;
-      const std::int64_t inside = position % matrix;
-      data.transposed.push_back(position - inside + inside % port.rows * port.cols + inside / port.rows);
-    }
-  }
+  });
   return data;
 }
 

@@ -21,9 +21,10 @@ struct CertificateData {
   std::vector<double> expected;
   std::vector<float> magnitude;
   std::vector<float> second_moment;
-  std::vector<std::int64_t> transposed;  ///< where the transposed fake takes each element from; empty if unknown
+  std::vector<double> transposed;  ///< what would stand there, had rows been stored as columns; empty if unknown
 };
 
+/// Parallel: nearly every element costs cache misses.
 [[nodiscard]] CertificateData gather(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance

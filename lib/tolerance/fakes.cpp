@@ -1,22 +1,22 @@
 #include "tolerance/fakes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
+#include <limits>
 
-#include "core/rng.hpp"
+#include "data/generators.hpp"
 
 namespace numcheck::tolerance {
 namespace {
 
-/// Standard normal number of an index, by Box and Muller.
-double normal(std::size_t index, std::uint32_t stream) {
-  const auto i = static_cast<std::uint64_t>(index);
-  const core::PhiloxCounter words = core::philox4x32(
-      {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), stream, 0}, {0x6e756d63U, 0x6865636bU});
-  const double radius = std::sqrt(-2 * std::log((words[0] + 1.0) * 0x1p-32));
-  return radius * std::cos(2 * std::numbers::pi * words[1] * 0x1p-32);
+/// Standard normal numbers.
+std::vector<double> normals(std::size_t count, std::uint32_t stream) {
+  constexpr std::uint64_t kSeed = 0x6e756d6368656b;
+  std::vector<double> out(count);
+  data::generate_normal({}, {.seed = kSeed, .op = 0, .port = stream}, 0, out);
+  return out;
 }
 
 /// f(i, y) where y is finite, y itself elsewhere.
@@ -62,14 +62,13 @@ FakeValues fake_sign_flipped(const CertificateData& data) {
 
 FakeValues fake_noise(const CertificateData& data) {
   const double rms = std::sqrt(mean_of(data, [](double y) { return y * y; }));
-  return replace_finite(data, [rms](std::size_t i, double) { return rms * normal(i, 1); });
+  const std::vector<double> xi = normals(data.expected.size(), 1);
+  return replace_finite(data, [&](std::size_t i, double) { return rms * xi[i]; });
 }
 
-FakeValues fake_transposed(const CertificateData& data, std::span<const double> expected) {
-  return replace_finite(data, [&](std::size_t i, double y) {
-    const double other = expected[static_cast<std::size_t>(data.transposed[i])];
-    return std::isfinite(other) ? other : y;
-  });
+FakeValues fake_transposed(const CertificateData& data) {
+  return replace_finite(
+      data, [&](std::size_t i, double y) { return std::isfinite(data.transposed[i]) ? data.transposed[i] : y; });
 }
 
 FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port) {
@@ -77,27 +76,35 @@ FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port) {
   const std::int64_t middle =
       data.indices[(static_cast<std::size_t>(data.port.rows) / 2) * static_cast<std::size_t>(data.port.cols) +
                    static_cast<std::size_t>(data.port.cols) / 2];
-  const auto tile_of = [&port](std::int64_t index) {
-    const std::int64_t row = index / port.cols;
-    return std::pair(row / port.rows * port.rows + row % port.rows / kTile * kTile, index % port.cols / kTile);
-  };
-  return replace_finite(data,
-                        [&](std::size_t i, double y) { return tile_of(data.indices[i]) == tile_of(middle) ? 0.0 : y; });
+  const std::int64_t middle_row = middle / port.cols;
+  const std::int64_t matrix = middle_row / port.rows * port.rows;  // its first row, counted through the batch
+  const std::int64_t row = matrix + (middle_row - matrix) / kTile * kTile;
+  const std::int64_t row_end = std::min(row + kTile, matrix + port.rows);
+  const std::int64_t column = middle % port.cols / kTile * kTile;
+  return replace_finite(data, [&](std::size_t i, double y) {
+    const std::int64_t r = data.indices[i] / port.cols;
+    const std::int64_t c = data.indices[i] - r * port.cols;
+    return r >= row && r < row_end && c >= column && c < column + kTile ? 0.0 : y;
+  });
 }
 
 FakeValues fake_missing_tail(const CertificateData& data, double share) {
+  const std::vector<double> xi = normals(data.expected.size(), 2);
   return replace_finite(data, [&](std::size_t i, double y) {
     const double second = data.second_moment.empty() ? 0 : static_cast<double>(data.second_moment[i]);
-    const double tail = share * y + std::sqrt(share * (1 - share) * std::min(second, 1e38)) * normal(i, 2);
+    const double tail = share * y + std::sqrt(share * (1 - share) * std::min(second, 1e38)) * xi[i];
     return y - tail;
   });
 }
 
 FakeValues fake_coarser(const CertificateData& data, int fraction_bits) {
-  return replace_finite(data, [fraction_bits](std::size_t, double y) {
-    int exponent = 0;
-    const double significand = std::frexp(y, &exponent);
-    return std::ldexp(std::nearbyint(std::ldexp(significand, fraction_bits + 1)), exponent - fraction_bits - 1);
+  // To the nearest even multiple of the last bit that stays; a carry runs on into the exponent.
+  const int shift = std::numeric_limits<double>::digits - 1 - fraction_bits;
+  const std::uint64_t dropped = (std::uint64_t{1} << shift) - 1;
+  return replace_finite(data, [=](std::size_t, double y) {
+    const auto bits = std::bit_cast<std::uint64_t>(y);
+    const std::uint64_t odd = bits >> shift & 1;
+    return std::bit_cast<double>((bits + (dropped >> 1) + odd) & ~dropped);
   });
 }
 

@@ -8,6 +8,7 @@ namespace numcheck::tolerance {
 
 ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port) {
   constexpr double kKappa = 2;
+  constexpr double kUndetermined = 1e38;  // a B beyond it means that the op says nothing about the element
   constexpr double kSlopeUnits = 4;  // u of a factor that a row or the whole tensor shares: rsigma, a scale
   ErrorModel model;
   model.output = request.output;
@@ -16,6 +17,7 @@ ErrorModel tracked_error_model(const ModelRequest& request, std::string_view por
   model.bound_magnitude = 1;
   model.var_second = 1;
   model.kappa = kKappa;
+  model.overflow_magnitude = kUndetermined;
   model.slope_slack = kSlopeUnits * kUnit32;
   if (core::dtype_info(request.output).storage_bytes == 1) {
     model.bound_value = kUnit32;

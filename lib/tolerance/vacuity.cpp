@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "tolerance/fakes.hpp"
 #include "tolerance/judge.hpp"
 
@@ -28,28 +31,31 @@ class Certifier {
  public:
   explicit Certifier(const metric::CompareInput& input) : input_(input), data_(gather(input)) {}
 
-  Certificate run() {
+  [[nodiscard]] Certificate run() const {
     if (data_.expected.empty()) {
       return {};
     }
-    add("zeros", fake_zeros(data_));
-    add("mean", fake_mean(data_));
-    add("sign_flipped", fake_sign_flipped(data_));
-    if (data_.transposed.empty()) {
-      drop("transposed", "only a sample of the output is referenced");
-    } else {
-      add("transposed", fake_transposed(data_, input_.expected));
-    }
-    add("tile_zeroed", fake_tile_zeroed(data_, *input_.port));
-    add_missing_tail();
-    add_random("noise", fake_noise(data_));
+    std::vector<std::function<Fake()>> makers = {
+        [this] { return conclude("zeros", fake_zeros(data_)); },
+        [this] { return conclude("mean", fake_mean(data_)); },
+        [this] { return conclude("sign_flipped", fake_sign_flipped(data_)); },
+        [this] {
+          return data_.transposed.empty() ? dropped("transposed", "only a sample of the output is referenced")
+                                          : conclude("transposed", fake_transposed(data_));
+        },
+        [this] { return conclude("tile_zeroed", fake_tile_zeroed(data_, *input_.port)); },
+        [this] { return missing_tail(); },
+        [this] { return conclude_random("noise", fake_noise(data_)); },
+    };
     if (!input_.model->exact) {
-      add_coarser();
+      makers.emplace_back([this] { return coarser(); });
     }
-    return std::move(certificate_);
+    Certificate certificate;
+    certificate.fakes.resize(makers.size());
+    core::parallel_for(makers.size(), [&](std::size_t i) { certificate.fakes[i] = makers[i](); });
+    return certificate;
   }
 
- private:
   [[nodiscard]] Opinion judge_values(FakeValues values) const {
     const core::Dtype dtype = data_.port.dtype;
     for (double& value : values) {
@@ -75,8 +81,8 @@ class Certifier {
     return opinion;
   }
 
-  void drop(std::string name, std::string why) {
-    certificate_.fakes.push_back({std::move(name), Fake::Outcome::dropped, std::move(why)});
+  [[nodiscard]] static Fake dropped(std::string name, std::string why) {
+    return {std::move(name), Fake::Outcome::dropped, std::move(why)};
   }
 
   /// Zeros and noise are no approximation of anything: they may be dropped only where they are right.
@@ -84,47 +90,49 @@ class Certifier {
     return name != "zeros" && name != "sign_flipped" && name != "noise";
   }
 
-  void conclude(std::string name, const Opinion& opinion, const std::string& prefix) {
+  [[nodiscard]] static Fake conclude(std::string name, const Opinion& opinion, const std::string& prefix) {
     const metric::Statistics& s = opinion.statistics;
     if (!opinion.failing.empty()) {
-      certificate_.fakes.push_back({std::move(name), Fake::Outcome::rejected, prefix + opinion.failing});
-    } else if (s.exact_mismatch == 0) {
-      drop(std::move(name), "equals the reference");
-    } else if (s.z_rms <= 1 && is_subtle(name)) {
-      drop(std::move(name), "within the predicted error");
-    } else {
-      certificate_.fakes.push_back({std::move(name), Fake::Outcome::accepted, prefix + "no gate fails"});
+      return {std::move(name), Fake::Outcome::rejected, prefix + opinion.failing};
     }
+    if (s.exact_mismatch == 0) {
+      return dropped(std::move(name), "equals the reference");
+    }
+    if (s.z_rms <= 1 && is_subtle(name)) {
+      return dropped(std::move(name), "within the predicted error");
+    }
+    return {std::move(name), Fake::Outcome::accepted, prefix + "no gate fails"};
   }
 
-  void add(std::string name, FakeValues values) { conclude(std::move(name), judge_values(std::move(values)), {}); }
+  [[nodiscard]] Fake conclude(std::string name, FakeValues values) const {
+    return conclude(std::move(name), judge_values(std::move(values)), {});
+  }
 
   /// Fakes whose distance from the reference is a matter of chance in a single element.
-  void add_random(std::string name, FakeValues values) {
+  [[nodiscard]] Fake conclude_random(std::string name, FakeValues values) const {
     const Opinion opinion = judge_values(std::move(values));
     if (opinion.failing.empty() && opinion.statistics.finite < kFewestForChance) {
-      drop(std::move(name), "too few outputs to tell");
-    } else {
-      conclude(std::move(name), opinion, {});
+      return dropped(std::move(name), "too few outputs to tell");
     }
+    return conclude(std::move(name), opinion, {});
   }
 
-  void add_missing_tail() {
+  [[nodiscard]] Fake missing_tail() const {
     const double k = input_.model->reduction;
     if (k < 2) {
-      return drop("last_k_block", "the sum has one term");
+      return dropped("last_k_block", "the sum has one term");
     }
     if (input_.missing_tail.empty()) {
       constexpr double kBlock = 64;
-      return add_random("last_k_block", fake_missing_tail(data_, std::min(kBlock, std::ceil(k / 2)) / k));
+      return conclude_random("last_k_block", fake_missing_tail(data_, std::min(kBlock, std::ceil(k / 2)) / k));
     }
     if (input_.missing_tail.size() != data_.expected.size()) {
       throw core::InternalError("certify: missing_tail does not belong to certificate_sample()");
     }
-    add_random("last_k_block", FakeValues(input_.missing_tail.begin(), input_.missing_tail.end()));
+    return conclude_random("last_k_block", FakeValues(input_.missing_tail.begin(), input_.missing_tail.end()));
   }
 
-  void add_coarser() {
+  [[nodiscard]] Fake coarser() const {
     constexpr std::array kCandidates = {core::Dtype::tf32, core::Dtype::bf16, core::Dtype::fp8_e4m3,
                                         core::Dtype::fp8_e5m2};
     bool enough = true;
@@ -139,12 +147,11 @@ class Certifier {
         return conclude("coarser_format", opinion, fmt::format("{}: ", info.name));
       }
     }
-    drop("coarser_format", enough ? "no format is coarse enough" : "too few outputs to tell");
+    return dropped("coarser_format", enough ? "no format is coarse enough" : "too few outputs to tell");
   }
 
   const metric::CompareInput& input_;
   CertificateData data_;
-  Certificate certificate_;
 };
 
 }  // namespace

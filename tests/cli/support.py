@@ -3,6 +3,7 @@
 Environment: TE_NUMCHECK (the program), TE_NUMCHECK_SOURCE (the source tree). TE_NUMCHECK_UPDATE_GOLDEN=1 rewrites the
 golden files instead of comparing."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -26,7 +27,15 @@ TIMEOUT_S = 120
 
 
 def has_nvidia_driver():
-    return os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia")
+    """Whether the program would find a trace of a driver, working or not: then --device auto does not simulate."""
+    traces = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
+    if any(map(os.path.exists, traces)):
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def sanitise(text):

@@ -1,6 +1,7 @@
 """Every report that the program writes is valid under the published schema."""
 
 import json
+import socket
 import unittest
 
 from support import SOURCE, CliTest
@@ -36,17 +37,20 @@ class Valid(CliTest):
         self.assertGreaterEqual(report["summary"]["pass"], 40)
 
     def test_every_status(self):
-        slow = self.plan("slow.json", case={"params": {"m": 2048, "n": 2048, "k": 2048}})
+        slow = self.plan("slow.json", case={"params": {"m": 2048, "n": 2048, "k": 2048}, "timeout_s": 0.001})
         fails = self.plan("fail.json", case={"mode": "bf16", "xfail": [{"match": {"m": 16}, "reason": "known", "expires": "2999-01-01"}]})
         unsupported = self.plan("unsupported.json", case={"backend": "cublaslt"})
         vacuous = self.plan("vacuous.json", case={"mode": "fp8_e4m3", "params": {"m": 4, "n": 4, "k": 64}, "inputs": {"distribution": "large_mean"}})
         seen = set()
-        for arguments in [[self.plan(), slow, fails, unsupported, vacuous, "--timeout", "100ms"],
+        for arguments in [[self.plan(), slow, fails, unsupported, vacuous],
                           [fails, "--inject", "nan_written"], [self.plan(), "--inject", "nan_written"],
                           [self.plan(), "--memory", "1KiB"], [self.plan(), "--filter", "nothing"]]:
             report = self.run_and_validate(*arguments, *SIM)
             seen |= {case["status"] for case in report["cases"]}
         self.assertLessEqual({"pass", "fail", "inconclusive", "unsupported", "skipped", "timeout", "xfail", "xpass"}, seen)
+
+    def test_with_the_name_of_the_host(self):
+        self.run_and_validate(self.plan(), *SIM, "--include-host", code=0)
 
     def test_numbers_that_json_does_not_have(self):
         report = self.run_and_validate(self.plan(), *SIM, "--inject", "nan_written", code=1)
@@ -70,6 +74,12 @@ class Content(CliTest):
         text = self.run_cli("run", plan, *SIM, "--json", "-", code=0).stdout
         self.assertNotIn(str(self.folder), text)
         self.assertIn('"te-numcheck run plan.json --device sim:sm_90 --case ', text)
+
+    def test_the_host_is_named_only_when_asked(self):
+        host = json.loads(self.run_cli("run", self.plan(), *SIM, "--json", "-", code=0).stdout)["machine"]["host"]
+        self.assertNotIn("name", host)
+        report = json.loads(self.run_cli("run", self.plan(), *SIM, "--json", "-", "--include-host", code=0).stdout)
+        self.assertEqual(report["machine"]["host"]["name"], socket.gethostname())
 
     def test_environment_names_unset_variables(self):
         report = json.loads(self.run_cli("run", self.plan(), *SIM, "--json", "-", env={"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, code=0).stdout)

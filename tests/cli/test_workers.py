@@ -1,5 +1,6 @@
 """Workers that die or hang: the run ends, one case is lost, everything else is there, and --resume makes it whole."""
 
+import json
 import os
 import pathlib
 import signal
@@ -89,6 +90,49 @@ class Workers(CliTest):
     def test_worker_that_ends_by_itself(self):
         report = self.run_and_hit(signal.SIGTERM)
         self.expect_only_the_large_case_lost(report, "crashed")
+
+
+class Conversation(CliTest):
+    """exec answers a line before it reads the next, and keeps its workers."""
+
+    CASE = {"op": "gemm", "params": {"m": 16, "n": 16, "k": 32}, "mode": "fp32", "backend": "sim", "seed": 1}
+
+    def setUp(self):
+        super().setUp()
+        self.child = subprocess.Popen([PROGRAM, "exec", *SIM], cwd=self.folder, env=CLEAN, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.stdout.close()
+        self.child.wait(timeout=60)
+
+    def ask(self, **fields):
+        self.child.stdin.write(json.dumps({**self.CASE, **fields}) + "\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())
+
+    def test_one_worker_serves_all_lines(self):
+        self.assertEqual(self.ask()["status"], "pass")
+        worker = worker_of(self.child.pid)
+        self.assertIsNotNone(worker)
+        for seed in range(2, 6):
+            self.assertEqual(self.ask(seed=seed)["status"], "pass")
+            self.assertEqual(worker_of(self.child.pid), worker)
+
+    def test_another_environment_has_another_worker(self):
+        tf32 = {"mode": "tf32", "params": {"m": 64, "n": 64, "k": 64}}
+        as_asked = self.ask(**tf32)["runs"][0]["observed_class"]
+        forced = self.ask(**tf32, environment={"NVIDIA_TF32_OVERRIDE": "0"})["runs"][0]["observed_class"]
+        self.assertEqual([as_asked, forced, self.ask(**tf32)["runs"][0]["observed_class"]], ["tf32_rne", "fp32", "tf32_rne"])
+
+    def test_a_worker_that_died_between_lines_is_replaced(self):
+        self.assertEqual(self.ask()["status"], "pass")
+        worker = worker_of(self.child.pid)
+        os.kill(worker, signal.SIGKILL)
+        self.assertEqual(self.ask()["status"], "pass")
+        self.assertNotEqual(worker_of(self.child.pid), worker)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ def distribution(rng):
         inputs["mean"] = rng.choice([-1, 1]) * 2.0 ** rng.randint(0, 14)
     if name == "log_uniform":
         inputs["low"], inputs["high"] = rng.choice([(-8, 8), (-60, 0), (-149, 127), (-20, 20)])
+    if name == "constant":
+        inputs["value"] = rng.choice([1, 0.1, -3, round(rng.uniform(-6, 6), 3)])
     if name == "specials":
         inputs["fraction"] = rng.choice([0.01, 0.3])
     return inputs

@@ -8,6 +8,7 @@
 
 #include "activation_problem.hpp"
 #include "reference/activation_declared.hpp"
+#include "reference/activation_settle.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -62,6 +63,18 @@ TEST(ActivationForward, clamped) {
   p.alpha = 0;  // the sigmoid is 1/2
   p.offset = 3;
   EXPECT_EQ(value_of(forward(p, {5, -5, 1, 5, -5, 1})), (std::vector<double>{1 * 5.0, -2.5 * 1, 0.5 * 4}));
+}
+
+// TransformerEngine takes them as floats.
+TEST(ActivationForward, constants_are_fp32_numbers) {
+  ActivationParams p = kind("clamped_swiglu");
+  p.limit = 0.1;
+  p.alpha = 1.702;
+  p.offset = 0.3;
+  const Clamp clamp = clamp_of(p);
+  EXPECT_EQ(clamp.limit, static_cast<double>(0.1F));
+  EXPECT_EQ(clamp.alpha, static_cast<double>(1.702F));
+  EXPECT_EQ(clamp.offset, static_cast<double>(0.3F));
 }
 
 TEST(ActivationForward, nan_rules) {
@@ -221,6 +234,38 @@ TEST(ActivationBound, allows_the_underflow_of_silu) {
     EXPECT_GE(static_cast<double>(y.magnitude[i]), -y.value[i]);
     EXPECT_LE(static_cast<double>(y.magnitude[i]), 0x1p-118);
   }
+}
+
+// tanh and the sigmoid are 1 in FP32 for large arguments: their errors must not count there, times x^3 as they would.
+TEST(ActivationBound, is_small_where_the_function_saturates) {
+  for (const char* name : {"gelu", "gelu_erf", "silu", "qgelu"}) {
+    for (const double x : {25.0, 1000.0, 0x1p40}) {
+      const op::Values values = backward(kind(name), {1}, {x});
+      EXPECT_EQ(value_of(values)[0], 1) << name;
+      EXPECT_LE(static_cast<double>(values.outputs[0].magnitude[0]), 0x1p-21) << name << " " << x;
+    }
+    const op::Values values = backward(kind(name), {1}, {-1000});
+    EXPECT_LE(static_cast<double>(values.outputs[0].magnitude[0]), 0x1p-100) << name;
+  }
+}
+
+// Near -5.1 the slope of gelu is what is left of 1 + tanh: nothing, or 2^-25. Times infinity, or beyond FP32, that may
+// come out as anything.
+TEST(ActivationBackward, a_slope_of_unknown_sign_is_not_judged_beyond_fp32) {
+  for (const double dy : {kInfinity, 3e38}) {
+    const op::Values values = backward(kind("geglu"), {dy}, {-5.15, 3e38});
+    EXPECT_TRUE(std::isfinite(value_of(values)[0])) << dy;
+    EXPECT_TRUE(std::isnan(values.outputs[0].magnitude[0])) << dy;
+  }
+  EXPECT_EQ(value_of(backward(kind("geglu"), {kInfinity}, {1, 1}))[0], kInfinity);
+}
+
+// FP32 cannot tell where a value within its bound of the largest number ends up.
+TEST(ActivationForward, the_border_of_fp32_is_not_judged) {
+  const double largest = std::numeric_limits<float>::max();
+  const op::Values values = forward(kind("swiglu"), {1, largest / 0.7310585786300049});
+  EXPECT_TRUE(std::isfinite(value_of(values)[0]));
+  EXPECT_TRUE(std::isnan(values.outputs[0].magnitude[0]));
 }
 
 TEST(ActivationValuesOnly, gives_the_same_values) {

@@ -84,6 +84,25 @@ TEST(BiasGrad, bound_holds_for_fp32_sums_in_any_order) {
   EXPECT_GT(std::sqrt(squares / kTrials), 0.5);
 }
 
+// Equal terms err alike, and so do the partial sums of equal terms: the variance must not take them as independent.
+TEST(BiasGrad, errors_of_equal_terms_add_up) {
+  constexpr std::size_t kRows = 1000;
+  const std::vector<double> x(kRows, static_cast<double>(0.3F));
+  for (const float given : {0.1F, -0.7F, 3.3F}) {
+    const std::vector<double> dy(kRows, static_cast<double>(given));
+    const op::Values alone = bias_gradient({.rows = kRows, .hidden = 1}, dy);
+    float chain = 0;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      chain += given;
+    }
+    const double error = static_cast<double>(chain) - value_of(alone)[0];
+    EXPECT_LE(std::fabs(error), 2 * std::sqrt(static_cast<double>(alone.outputs[0].second_moment[0]))) << given;
+    const op::Values fused = bias_gradient({.rows = kRows, .hidden = 1, .fused = "gelu"}, dy, x);
+    const auto bound = static_cast<double>(fused.outputs[1].magnitude[0]);
+    EXPECT_GE(static_cast<double>(fused.outputs[1].second_moment[0]), bound * bound / 6);
+  }
+}
+
 TEST(BiasGrad, infinities_and_nan) {
   const op::Values values =
       bias_gradient({.rows = 2, .hidden = 4}, {kInfinity, kInfinity, std::nan(""), 1, 1, -kInfinity, 1, 2});

@@ -170,6 +170,10 @@ TEST(SoftmaxFwd, SpecialValues) {
   expect_values(forward(p, inputs), {kNaN, kNaN, 0, 0});
   p.masked_value = "minus_infinity";
   expect_values(forward(p, inputs), {kNaN, kNaN, 0, 0});
+  const testing::Inputs open = {{"x", {-kInf, -kInf, 0, 0}}, {"mask", {0, 0, 0, 0}}};
+  expect_values(forward(p, open), {0, 0, 0.5, 0.5});
+  p.masked_value = "te";
+  expect_values(forward(p, open), {kNaN, kNaN, 0.5, 0.5});
 }
 
 /// FP32 arithmetic in order of the columns.

@@ -259,6 +259,29 @@ TEST(Compare, ZerosAreJudgedByTheirOwnVariance) {
   }
 }
 
+TEST(Compare, ErrorsBeyondSinglePrecisionAreJudgedInDouble) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+    Problem p = make_problem(dtype, {1, 32, 72}, 1e-6, 43);
+    p.set_got(100, 0x1p120);  // z^2 and its square are out of FP32's range
+    p.expected[1200] = 1e-40;
+    const Statistics got = compare(p.input());
+    expect_statistics(got, naive_statistics(p));
+    EXPECT_EQ(got.worst[0].index, 100);
+  }
+}
+
+TEST(Compare, IntegersMayHaveMoreBitsThanSinglePrecision) {
+  Problem p = make_problem(Dtype::int32, {1, 16, 16}, 0, 1);
+  for (std::int64_t i = 0; i < 256; ++i) {
+    p.expected[static_cast<std::size_t>(i)] = static_cast<double>(2147483647 - i);
+    p.set_got(i, static_cast<double>(2147483647 - i + (i == 77 ? 1 : 0)));
+  }
+  const Statistics s = compare(p.input());
+  EXPECT_EQ(s.exact_mismatch, 1U);
+  EXPECT_EQ(s.max_ulp, 1);
+  EXPECT_TRUE(std::isfinite(s.slope_se));
+}
+
 TEST(Compare, TotalErrorsOfUnroundedInputs) {
   Problem p = make_problem(Dtype::fp32, {1, 10, 10}, 1e-5, 31);
   CompareInput in = p.input();
@@ -267,6 +290,9 @@ TEST(Compare, TotalErrorsOfUnroundedInputs) {
   const Statistics s = compare(in);
   EXPECT_EQ(s.total.l2, s.arithmetic.l2);
   EXPECT_GT(s.total.l2, 0);
+  in = p.input();
+  in.unrounded = in.expected;
+  EXPECT_EQ(compare(in).total.l2, s.total.l2);
 }
 
 }  // namespace

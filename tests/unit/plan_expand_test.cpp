@@ -153,6 +153,18 @@ TEST(Expand, XfailMarksWhatMatches) {
   ASSERT_TRUE(plan.cases[2].xfail);
   EXPECT_EQ(plan.cases[2].xfail->expires, "");
   EXPECT_TRUE(load_case(R"("xfail": [{"reason": "all of them"}])").cases[0].xfail);
+  const Plan on_devices = load_case(R"("xfail": [
+    {"match": {"architecture": ["sm_80", {"from": "sm_89", "to": "sm_90"}], "libraries": {"cublaslt": "13.1"}},
+     "reason": "12"},
+    {"match": {"libraries": {"driver": [{"from": "580"}, "570.1"], "$comment": "c"}}, "reason": "13"},
+    {"reason": "14"}])");
+  const Case& c = on_devices.cases[0];
+  EXPECT_EQ(c.xfail->reason, "14") << "the first that every device has";
+  ASSERT_EQ(c.known_issues.size(), 3U);
+  EXPECT_EQ(c.known_issues[0].where.architectures, (std::vector<ArchitectureRange>{{80, 80}, {89, 90}}));
+  EXPECT_EQ(c.known_issues[0].where.libraries, (std::vector<LibraryCondition>{{"cublaslt", {{{13, 1}, {13, 1}}}}}));
+  EXPECT_EQ(c.known_issues[1].where.libraries,
+            (std::vector<LibraryCondition>{{"driver", {{{580}, {}}, {{570, 1}, {570, 1}}}}}));
 }
 
 TEST(Expand, DefaultsAreOverriddenKeyByKeyAndParamsByName) {

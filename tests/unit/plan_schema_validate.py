@@ -25,7 +25,8 @@ BEYOND_A_SCHEMA = {
     "axis zipped with itself", "exclude of everything", "exclude names no field", "exclude with an unknown mode",
     "exclude with an unknown backend", "exclude with a wrong value", "exclude with an empty list",
     "exclude with an unknown distribution", "exclude with inputs as an object", "exclude with an unknown variable",
-    "exclude in defaults names no field", "xfail with a bad match", "too many cases",
+    "exclude in defaults names no field", "exclude by the device", "xfail with a bad match", "xfail of no library",
+    "xfail of an empty range of architectures", "xfail of an empty range of versions", "too many cases",
     "more cases than can be counted", "same case with other gates", "no op", "no mode", "missing parameter",
     "no params at all",
 }

@@ -48,22 +48,6 @@ TEST(Failures, killed_in_mid_case) {
   EXPECT_LT(seconds_since(start), 5) << "seen at once, not after the time limit";
 }
 
-TEST(Failures, killed_while_idle_costs_no_case) {
-  WorkerPool pool(worker_options());
-  Collector collector(pool);
-  const Done& before = collector.submit(make_case("add"));
-  pool.wait_idle();
-  const int pid = std::stoi(detail(before.runs.at(0), "pid"));
-  ::kill(pid, SIGKILL);
-  ASSERT_TRUE(is_gone(pid, 5));
-  // A zombie's other threads may still be closing its socket; until then the worker looks alive to everybody.
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  const Done& after = collector.submit(make_case("add"));
-  pool.wait_idle();
-  EXPECT_EQ(after.outcome.kind, Kind::done) << after.outcome.reason;
-  EXPECT_EQ(after.ends, 1);
-}
-
 TEST(Failures, the_worker_volunteers_when_memory_runs_out) {
   WorkerPool pool(worker_options());
   Collector collector(pool);
@@ -253,7 +237,7 @@ TEST(Failures, no_worker_outlives_its_coordinator) {
     EXPECT_FALSE(is_gone(worker, 0));
     ::kill(coordinator, SIGKILL);
     ::waitpid(coordinator, nullptr, 0);
-    EXPECT_TRUE(is_gone(worker, 1)) << act;
+    EXPECT_TRUE(is_gone(worker, 5)) << act;
   }
 }
 

@@ -28,10 +28,11 @@ struct FakeParams {
   void describe(V& v) {
     v.integer("n", "n", n, {.minimum = 0, .maximum = 1e9, .doc = "elements"});
     v.choice("act", "act", act,
-             {"add",         "several",     "sigkill",     "segfault",      "abort",        "exit7",
-              "hang",        "spin",        "late_hang",   "print",         "print_much",   "corrupt",
-              "too_long",    "wrong_task",  "nan_time",    "unknown_port",  "throw",        "throw_odd",
-              "lost_device", "unsupported", "environment", "no_second_end", "closes_socket"},
+             {"add",         "several",     "sigkill",     "segfault",      "abort",         "exit7",
+              "hang",        "spin",        "late_hang",   "print",         "print_much",    "corrupt",
+              "too_long",    "wrong_task",  "nan_time",    "unknown_port",  "throw",         "throw_odd",
+              "lost_device", "unsupported", "environment", "no_second_end", "closes_socket", "refused",
+              "asked_kill",  "asked_hang",  "asked_throw", "asked_lie",     "asked_long"},
              "what the device does");
   }
 };
@@ -99,6 +100,24 @@ class FakeExecutor final : public Executor {
   }
   const machine::Device& device() const override { return device_; }
   std::vector<std::pair<std::string, std::string>> libraries() const override { return {{"fakelib", "1.2.3"}}; }
+
+  Support supports(const plan::Case& c, const ExecuteOptions& options) override {
+    const std::string act = load(c.params).act;
+    if (act == "asked_kill") {
+      ::kill(::getpid(), SIGKILL);
+    } else if (act == "asked_hang") {
+      sleep_forever();
+    } else if (act == "asked_throw") {
+      throw core::EnvironmentError("libfake.so is missing");
+    } else if (act == "asked_lie") {
+      send_raw(R"({"type":"answer","task":4711,"outcome":{"kind":"done","reason":"","device_s":0}})");
+    } else if (act == "asked_long") {
+      return {false, std::string(100'000, '"')};
+    } else if (act == "refused") {
+      return {false, fmt::format("process {} cannot do {}", ::getpid(), options.inject)};
+    }
+    return {};
+  }
 
   Outcome execute(const plan::Case& c, std::span<const HostPort> ports, const ExecuteOptions&,
                   const RunSink& sink) override {
@@ -211,6 +230,21 @@ const op::Op& fake_op() {
   return op;
 }
 
+/// The same op, but decoding a case of 1313 elements ends the process: before it has told that it began.
+const op::Op& deadly_op() {
+  static const op::Op op = [] {
+    op::Op deadly = fake_op();
+    deadly.check = [](const op::Params& params, const op::Mode&) {
+      if (load(params).n == 1313) {
+        std::_Exit(3);
+      }
+      return std::vector<std::string>();
+    };
+    return deadly;
+  }();
+  return op;
+}
+
 const op::Op* lookup(std::string_view name) {
   return name == "fake" ? &fake_op() : nullptr;
 }
@@ -221,6 +255,7 @@ std::unique_ptr<Executor> make_executor(const machine::DeviceChoice&) {
 
 int serve(const std::vector<std::string>& arguments) {
   ExecutorFactory factory = &make_executor;
+  plan::OpLookup lookup_op = &lookup;
   for (const std::string& argument : arguments) {
     if (argument == "--start=hang") {
       sleep_forever();
@@ -234,13 +269,15 @@ int serve(const std::vector<std::string>& arguments) {
       constexpr std::string_view kOld = R"({"type":"hello","protocol":0,"device":{},"libraries":[]})";
       ::send(kWorkerSocketFd, kOld.data(), kOld.size(), 0);
       sleep_forever();
+    } else if (argument == "--deaf") {
+      lookup_op = [](std::string_view) -> const op::Op* { return &deadly_op(); };
     } else if (argument == "--start=fail") {
       factory = [](const machine::DeviceChoice&) -> std::unique_ptr<Executor> {
         throw core::EnvironmentError("cuda:7 does not exist: this machine has 1 device");
       };
     }
   }
-  return worker_main(kWorkerSocketFd, {}, factory, &lookup);
+  return worker_main(kWorkerSocketFd, {}, factory, lookup_op);
 }
 
 }  // namespace numcheck::run::fake

@@ -1,164 +1,20 @@
 // The coordinator's pipeline against a made-up op and devices that misbehave on request.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
-#include <span>
-#include <stdexcept>
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "core/codec.hpp"
-#include "core/hash.hpp"
 #include "op/field.hpp"
 #include "run/group.hpp"
 #include "run/pipeline.hpp"
+#include "run_copy.hpp"
 
-namespace numcheck::run {
+namespace numcheck::run::copy {
 namespace {
-
-/// y = x, n numbers; `pad` is a storage-only parameter.
-struct CopyParams {
-  std::int64_t n = 4;
-  std::int64_t pad = 0;
-  template <class V>
-  void describe(V& v) {
-    v.integer("n", "n", n, {.minimum = 0, .maximum = 1 << 20, .doc = "numbers"});
-    v.integer("pad", "pad", pad, {.minimum = 0, .maximum = 64, .doc = "padding", .storage_only = true});
-  }
-};
-
-std::vector<op::Port> copy_ports(const op::Params& values, const op::Mode& mode) {
-  const auto p = op::from_params<CopyParams>(values);
-  op::Port x{.name = "x", .role = op::Role::input, .dtype = mode.first, .rows = 1, .cols = p.n};
-  x.ld = p.n + p.pad;
-  x.batch_stride = x.ld;
-  op::Port y = x;
-  y.name = "y";
-  y.role = op::Role::output;
-  return {x, y};
-}
-
-const op::Op& copy_op() {
-  static constexpr std::array<std::string_view, 2> kModes = {"fp32", "bf16"};
-  static const op::Op op{
-      .name = "copy",
-      .summary = "y = x",
-      .formula = "y = x",
-      .source = "none",
-      .fields = &op::fields_of<CopyParams>,
-      .modes = kModes,
-      .ports = &copy_ports,
-      .check = [](const op::Params&, const op::Mode&) { return std::vector<std::string>{}; },
-      .exact_plan = [](const op::Params&, const op::Mode&) { return op::ExactPlan{.max_second = 3}; },
-      .flops = [](const op::Params& p) { return static_cast<double>(std::get<std::int64_t>(p[0])); },
-      .reduces_along_rows = [](const op::Params&, std::string_view) { return false; },
-  };
-  return op;
-}
-
-op::Values copy_values(const op::ReferenceRequest& request) {
-  const op::Operand& x = request.inputs.at(0);
-  op::Values values;
-  const std::size_t n = request.sample.all() ? static_cast<std::size_t>(x.cols) : request.sample.indices.size();
-  core::Buffer<double> y(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    y[i] = x.data[request.sample.all() ? i : static_cast<std::size_t>(request.sample.indices[i])] * x.scale;
-  }
-  values.outputs.push_back({"y", std::move(y)});
-  return values;
-}
-
-op::Yardsticks copy_yardsticks(const op::ReferenceRequest& request) {
-  const op::Values values = copy_values(request);
-  const std::size_t n = values.outputs[0].value.size();
-  core::Buffer<float> magnitude(n);
-  core::Buffer<float> second(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto x = static_cast<float>(values.outputs[0].value[i]);
-    magnitude[i] = std::fabs(x);
-    second[i] = x * x;
-  }
-  op::Yardsticks yardsticks;
-  yardsticks.outputs.push_back({"y", std::move(magnitude), std::move(second)});
-  return yardsticks;
-}
-
-tolerance::ErrorModel copy_model(const tolerance::ModelRequest& request, std::string_view) {
-  tolerance::ErrorModel model;
-  model.exact = true;
-  model.output = request.mode->output;
-  model.source = "copy is exact";
-  return model;
-}
-
-std::vector<CatalogRow> copy_catalog() {
-  CatalogRow row;
-  row.op = &copy_op();
-  row.reference = {.values = &copy_values, .yardsticks = &copy_yardsticks, .version = "copy/1"};
-  row.error_model = &copy_model;
-  row.backends = {"sim"};
-  return {row};
-}
-
-/// What the device does with cases that carry this tag.
-class CopyDevice final : public Executor {
- public:
-  const machine::Device& device() const override { return device_; }
-  std::vector<std::pair<std::string, std::string>> libraries() const override { return {}; }
-
-  Outcome execute(const plan::Case& c, std::span<const HostPort> ports, const ExecuteOptions&,
-                  const RunSink& sink) override {
-    const std::string behaviour = c.tags.empty() ? "" : c.tags.front();
-    if (behaviour == "unsupported") {
-      return {.kind = Outcome::Kind::unsupported, .reason = "this device cannot copy"};
-    }
-    if (behaviour == "throws") {
-      throw std::runtime_error("the device is on fire");
-    }
-    std::memcpy(ports[1].bytes.data(), ports[0].bytes.data(), ports[0].bytes.size());
-    if (behaviour == "wrong") {
-      ports[1].bytes[0] ^= std::byte{1};
-    }
-    RunReport report;
-    report.label = "memcpy";
-    report.guards_intact = behaviour != "out_of_bounds";
-    report.deterministic = behaviour != "racy";
-    report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
-    sink(report);
-    return {};
-  }
-
- private:
-  machine::Device device_{.name = "copier", .sm = 90, .simulated = true};
-};
-
-plan::Case make_case(std::int64_t n, std::string_view mode, std::vector<std::string> tags = {},
-                     std::string_view distribution = "normal") {
-  plan::Case c;
-  c.op = &copy_op();
-  c.params = op::to_params(CopyParams{.n = n});
-  c.mode = op::find_mode(mode);
-  c.backend = "auto";
-  c.seed = 7;
-  c.inputs.common = data::make_distribution(distribution);
-  c.tags = std::move(tags);
-  plan::identify(c);
-  if (!c.tags.empty()) {
-    c.id += "#" + c.tags.front();
-    c.digest = core::digest_of(c.id);
-  }
-  return c;
-}
-
-PipelineOptions in_process() {
-  PipelineOptions options;
-  options.workers.in_process = true;
-  options.workers.factory = [](const machine::DeviceChoice&) { return std::make_unique<CopyDevice>(); };
-  options.memory_bytes = std::uint64_t{1} << 30;
-  options.reproduce_prefix = "te-numcheck run plan.json";
-  return options;
-}
 
 report::Status status_of(const plan::Case& c) {
   const std::vector<CatalogRow> catalog = copy_catalog();
@@ -184,6 +40,74 @@ TEST(Pipeline, UnsupportedKeepsItsSentence) {
   const PipelineResult result = run_cases({make_case(50, "fp32", {"unsupported"})}, catalog, in_process());
   EXPECT_EQ(result.cases[0].status, report::Status::unsupported);
   EXPECT_EQ(result.cases[0].record.at("reason"), "this device cannot copy");
+}
+
+TEST(Pipeline, NothingIsMadeForCasesThatTheDeviceCannotRun) {
+  const std::vector<CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  options.unasked_flops = 0;
+  CopyDevice::executed = 0;
+  const std::vector<plan::Case> refused = {make_case(5000, "fp32", {"refused"}), make_case(60, "bf16", {"refused"})};
+  PipelineResult result = run_cases(refused, catalog, options);
+  EXPECT_EQ(result.cases[0].status, report::Status::unsupported);
+  EXPECT_EQ(result.cases[1].record.at("reason"), "this device refuses to copy");
+  EXPECT_EQ(CopyDevice::executed, 0);
+  EXPECT_EQ(result.times.inputs_s, 0.0) << "no inputs were generated";
+  EXPECT_EQ(result.times.reference_s, 0.0);
+
+  const std::vector<plan::Case> mixed = {make_case(5000, "fp32", {"refused"}), make_case(5000, "bf16"),
+                                         make_case(5000, "fp32", {"support_throws"}), make_case(5000, "fp32")};
+  ASSERT_EQ(group_cases(mixed, {0, 1, 2, 3}).size(), 1U);
+  result = run_cases(mixed, catalog, options);
+  EXPECT_EQ(result.cases[0].status, report::Status::unsupported);
+  EXPECT_EQ(result.cases[1].status, report::Status::pass);
+  EXPECT_EQ(result.cases[2].status, report::Status::error);
+  EXPECT_EQ(result.cases[2].record.at("reason"), "EnvironmentError: libcopy.so is missing");
+  EXPECT_EQ(result.cases[3].status, report::Status::pass);
+  EXPECT_EQ(CopyDevice::executed, 2);
+  EXPECT_GT(result.times.inputs_s, 0.0);
+}
+
+TEST(Pipeline, CheapGroupsDoNotWaitForTheAnswerAndEndTheSame) {
+  const std::vector<CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  std::promise<void> go;
+  options.workers.factory = [ready = go.get_future().share()](const machine::DeviceChoice&) {
+    ready.wait();
+    return std::make_unique<CopyDevice>();
+  };
+  const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"refused"}), make_case(5000, "fp32")};
+  // Waiting for the answer of a device that is still starting, the group would know that one case is refused; going
+  // ahead, it makes inputs for both.
+  std::jthread starter([&go] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    go.set_value();
+  });
+  CopyDevice::executed = 0;
+  const PipelineResult unasked = run_cases(cases, catalog, options);
+  EXPECT_EQ(CopyDevice::executed, 2);
+  options = in_process();
+  options.unasked_flops = 0;
+  const PipelineResult asked = run_cases(cases, catalog, options);
+  EXPECT_EQ(unasked.cases[0].record, asked.cases[0].record);
+  EXPECT_EQ(unasked.cases[1].status, report::Status::pass);
+}
+
+TEST(Pipeline, WorkersStayForTheNextCases) {
+  const std::vector<CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  std::atomic<int> started = 0;
+  options.workers.factory = [&started](const machine::DeviceChoice&) {
+    ++started;
+    return std::make_unique<CopyDevice>();
+  };
+  WorkerPool pool(options.workers);
+  for (int i = 0; i < 3; ++i) {
+    const PipelineResult result = run_cases({make_case(100 + i, "fp32")}, catalog, options, pool);
+    EXPECT_EQ(result.cases[0].status, report::Status::pass);
+    EXPECT_EQ(result.hello.device.name, "copier");
+  }
+  EXPECT_EQ(started, 1);
 }
 
 TEST(Pipeline, AnExceptionCostsOneCase) {
@@ -213,6 +137,26 @@ TEST(Pipeline, KnownFailureAndUnexpectedPass) {
   EXPECT_EQ(status_of(known), report::Status::fail);
   plan::Case passes = make_case(5000, "fp32");
   passes.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
+  EXPECT_EQ(status_of(passes), report::Status::xpass);
+}
+
+TEST(Pipeline, KnownIssuesOfOtherDevicesExcuseNothing) {
+  const auto issue = [](const char* reason, int sm, plan::VersionRange versions) {
+    return plan::XFail{reason, "", {{{sm, sm}}, {{"libcopy", {std::move(versions)}}}}};
+  };
+  plan::Case known = make_case(5000, "fp32", {"wrong"});
+  known.known_issues = {issue("another architecture", 80, {}), issue("later versions", 90, {{1, 3}, {}})};
+  EXPECT_EQ(status_of(known), report::Status::fail);
+  known.known_issues.push_back(issue("this one", 90, {{1, 2}, {1, 2}}));
+  known.known_issues.push_back(plan::XFail{"every device", "", {}});
+  const std::vector<CatalogRow> catalog = copy_catalog();
+  const PipelineResult result = run_cases({known}, catalog, in_process());
+  EXPECT_EQ(result.cases[0].status, report::Status::xfail);
+  EXPECT_EQ(result.cases[0].record.at("xfail").at("reason"), "this one") << "the first that applies";
+  plan::Case passes = make_case(5000, "fp32");
+  passes.known_issues = {issue("another architecture", 80, {})};
+  EXPECT_EQ(status_of(passes), report::Status::pass);
+  passes.known_issues = {issue("this one", 90, {})};
   EXPECT_EQ(status_of(passes), report::Status::xpass);
 }
 
@@ -250,4 +194,4 @@ TEST(Grouping, SharesInputsAcrossModesAndStorageButNotShapes) {
 }
 
 }  // namespace
-}  // namespace numcheck::run
+}  // namespace numcheck::run::copy

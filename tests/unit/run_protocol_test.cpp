@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "run/channel.hpp"
 #include "run/protocol.hpp"
 #include "run_fake.hpp"
 
@@ -117,6 +118,47 @@ TEST(Protocol, task_round_trip) {
   EXPECT_EQ(order.places[0].bytes, 100U);
 }
 
+TEST(Protocol, question_round_trip) {
+  const plan::Case first = fake::make_case("several", 5, {{"NVIDIA_TF32_OVERRIDE", "0"}});
+  const plan::Case second = fake::make_case("add", 6);
+  const std::vector<const plan::Case*> cases{&first, &second};
+  const EncodedQuestion question = encode_question(12, cases, {.repeats = 3, .inject = "drop_k", .classify = false});
+  EXPECT_EQ(question.cases, 2U);
+  EXPECT_EQ(question.text.find('\n'), std::string::npos);
+  const auto order = std::get<QuestionOrder>(decode_from_coordinator(question.text, &fake::lookup));
+  EXPECT_EQ(order.task, 12U);
+  EXPECT_EQ(order.options.inject, "drop_k");
+  ASSERT_EQ(order.cases.size(), 2U);
+  EXPECT_EQ(order.cases[0].c.digest, first.digest);
+  EXPECT_EQ(order.cases[1].c.digest, second.digest);
+  EXPECT_EQ(order.cases[1].mistake, "");
+}
+
+TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
+  const std::vector<plan::Case> many(100, fake::make_case("add"));
+  std::vector<const plan::Case*> cases;
+  for (const plan::Case& c : many) {
+    cases.push_back(&c);
+  }
+  EXPECT_EQ(encode_question(1, cases, {}).cases, kMaxCasesOfQuestion);
+  const std::vector<plan::Case> large(8, fake::make_case("add", 4, {{"VARIABLE", std::string(20'000, 'x')}}));
+  cases.clear();
+  for (const plan::Case& c : large) {
+    cases.push_back(&c);
+  }
+  const EncodedQuestion question = encode_question(1, cases, {});
+  EXPECT_EQ(question.cases, 3U);
+  EXPECT_LT(question.text.size(), kMaxMessageBytes);
+}
+
+TEST(Protocol, answers_fit_into_a_socket_that_nobody_reads) {
+  auto [reader, writer] = Channel::make_pair();
+  for (std::size_t i = 0; i < kMaxCasesOfQuestion; ++i) {
+    const Answer answer{1, {Outcome::Kind::unsupported, std::string(1 << 20, '"'), 0}};
+    ASSERT_TRUE(writer.send(encode(answer))) << i;
+  }
+}
+
 TEST(Protocol, a_case_of_an_unknown_op_is_a_mistake_of_the_task) {
   const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {}, {});
   const auto decoded = decode_from_coordinator(text, [](std::string_view) -> const op::Op* { return nullptr; });
@@ -142,8 +184,9 @@ TEST(Protocol, refuses_nonsense) {
         "{\"type\":\"started\"}", R"({"type":"end","task":1,"outcome":{"kind":"timeout","reason":"","device_s":0}})",
         R"({"type":"end","task":1,"outcome":{"kind":"passed","reason":"","device_s":0}})",
         R"({"type":"end","task":1,"outcome":{"kind":"done","reason":"","device_s":-1}})",
-        R"({"type":"hello","protocol":2,"device":{},"libraries":[]})",
-        R"({"type":"hello","protocol":1,"device":{},"libraries":[]})"}) {
+        R"({"type":"hello","protocol":3,"device":{},"libraries":[]})",
+        R"({"type":"hello","protocol":2,"device":{},"libraries":[]})", R"({"type":"answer","task":1})",
+        R"({"type":"answer","task":1,"outcome":{"kind":"perhaps","reason":"","device_s":0}})"}) {
     EXPECT_THROW((void)decode_from_worker(text), ProtocolError) << text;
   }
   EXPECT_THROW((void)decode_from_worker(std::string(100'000, '[')), ProtocolError);

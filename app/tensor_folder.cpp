@@ -1,0 +1,78 @@
+#include "tensor_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/safetensors.hpp"
+#include "machine/build_info.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using data::StoredTensor;
+
+/// The reference's values, in the shape of their ports; of a sample, a list with the elements' places.
+void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run) {
+  for (const op::OutputValues& values : run.expected->outputs) {
+    StoredTensor tensor{fmt::format("expected_{}", values.port), "F64", {}, std::as_bytes(values.value.span())};
+    if (run.sample->all()) {
+      tensor.shape = std::ranges::find(tensors, values.port, &StoredTensor::name)->shape;
+    } else {
+      const std::span<const std::int64_t> indices = run.sample->indices;
+      tensor.shape = {static_cast<std::int64_t>(indices.size())};
+      tensors.push_back({tensor.name + "_index", "I64", tensor.shape, std::as_bytes(indices)});
+    }
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace
+
+TensorFolder::TensorFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder_, failure);
+  if (failure || !std::filesystem::is_directory(folder_)) {
+    throw core::UsageError(fmt::format("--keep-tensors {}: that cannot be a folder{}", folder_.string(),
+                                       failure ? ": " + failure.message() : ""));
+  }
+}
+
+void TensorFolder::keep(const run::RunTensors& run) {
+  constexpr std::size_t kDigits = 16;
+  try {
+    std::vector<StoredTensor> tensors;
+    std::deque<std::vector<std::byte>> copies;
+    for (const run::HostPort& port : run.ports) {
+      tensors.push_back(data::dense_tensor(*port.port, port.bytes, copies.emplace_back()));
+    }
+    add_expected(tensors, run);
+    const std::map<std::string, std::string> texts = {{"te-numcheck", machine::build_info().version},
+                                                      {"case", run.c->id},
+                                                      {"digest", run.c->digest.hex()},
+                                                      {"run", run.result->run.label},
+                                                      {"status", report::status_name(run.result->status)},
+                                                      {"failing", run.result->failing}};
+    const std::string name = fmt::format("{}-{}.safetensors", run.c->digest.hex().substr(0, kDigits), run.number);
+    data::write_safetensors(folder_ / name, tensors, texts);
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    failure_ = failure_.empty() ? error.what() : failure_;
+  }
+}
+
+void TensorFolder::finish() const {
+  if (!failure_.empty()) {
+    throw core::IoError(failure_);
+  }
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,57 @@
+#include "kernels/cuda/rmsnorm_bwd.hpp"
+
+#include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/norm_launch.hpp"
+#include "kernels/cuda/port_access.hpp"
+#include "kernels/cuda_support/check.hpp"
+#include "op/rmsnorm_bwd.hpp"
+
+namespace numcheck::kernels::cuda {
+namespace {
+
+NormBackward launch_of(const op::RmsnormBwdParams& p, std::span<const PortMemory> ports) {
+  NormBackward launch;
+  launch.rows = p.rows;
+  launch.hidden = p.hidden;
+  launch.gamma_rule = gamma_rule_of(p);
+  launch.dz = tensor_of(ports, "dz");
+  launch.x = tensor_of(ports, "x");
+  launch.gamma = tensor_of(ports, "gamma");
+  launch.add = tensor_of(ports, "add");
+  launch.dx = tensor_of(ports, "dx");
+  launch.dgamma = tensor_of(ports, "dgamma");
+  launch.rsigma = static_cast<const float*>(address_of(ports, "rsigma"));
+  return launch;
+}
+
+/// The sizes alone, which decide the workspace.
+NormBackward sizes_of(const op::RmsnormBwdParams& p, const Call& call) {
+  NormBackward launch;
+  launch.rows = p.rows;
+  launch.hidden = p.hidden;
+  launch.x.storage = storage_of(call.c->mode->first);
+  return launch;
+}
+
+Algorithm algorithm(CudaDevice& device, const Call& call) {
+  const auto params = op::from_params<op::RmsnormBwdParams>(call.c->params);
+  device.use();
+  return {"own FP32 kernels, partial sums per block",
+          {{"reduction", "threads of a row, rows of a block, blocks: each in a fixed order"}},
+          rmsnorm_bwd_workspace(sizes_of(params, call)),
+          [&device, params](std::span<const PortMemory> ports, std::byte* workspace) {
+            device.use();
+            NormBackward launch = launch_of(params, ports);
+            launch.partial = reinterpret_cast<float*>(workspace);
+            return device.timed([&] { check(launch_rmsnorm_bwd(launch, device.stream()), "own rmsnorm_bwd kernels"); });
+          }};
+}
+
+}  // namespace
+
+const Binding& rmsnorm_bwd() {
+  static const CudaBinding binding{{"cuda", "rmsnorm_bwd"}, [](const Call&) { return std::string(); }, &algorithm};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::cuda

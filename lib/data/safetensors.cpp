@@ -1,0 +1,110 @@
+#include "data/safetensors.hpp"
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace numcheck::data {
+namespace {
+
+constexpr std::size_t kAlignment = 8;  // of the first tensor: the format asks for a header padded with spaces
+
+/// In the order of writing: readers may rely on ascending places.
+std::string header_of(std::span<const StoredTensor> tensors, const std::map<std::string, std::string>& texts) {
+  nlohmann::ordered_json header = {{"__metadata__", texts}};
+  std::size_t place = 0;
+  for (const StoredTensor& tensor : tensors) {
+    const std::size_t end = place + tensor.bytes.size();
+    header[tensor.name] = {{"dtype", tensor.format}, {"shape", tensor.shape}, {"data_offsets", {place, end}}};
+    place = end;
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+void write(std::ofstream& file, std::span<const std::byte> bytes) {
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+std::string safetensors_format(core::Dtype dtype) {
+  switch (dtype) {
+    case core::Dtype::fp64:
+      return "F64";
+    case core::Dtype::fp32:
+    case core::Dtype::tf32:
+      return "F32";
+    case core::Dtype::bf16:
+      return "BF16";
+    case core::Dtype::fp16:
+      return "F16";
+    case core::Dtype::fp8_e4m3:
+      return "F8_E4M3";
+    case core::Dtype::fp8_e5m2:
+      return "F8_E5M2";
+    case core::Dtype::int32:
+      return "I32";
+    case core::Dtype::e8m0:
+    case core::Dtype::fp4_e2m1:
+    case core::Dtype::uint8:
+      break;
+  }
+  return "U8";
+}
+
+StoredTensor dense_tensor(const op::Port& port, std::span<const std::byte> image, std::vector<std::byte>& scratch) {
+  StoredTensor tensor{std::string(port.name), safetensors_format(port.dtype), {port.rows, port.cols}, {}};
+  if (port.batch != 1) {
+    tensor.shape.insert(tensor.shape.begin(), port.batch);
+  }
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const std::size_t bytes = static_cast<std::size_t>(port.elements()) * element;
+  const std::size_t row = static_cast<std::size_t>(port.cols) * element;
+  if (bytes == 0 || (port.is_dense() && port.offset_bytes == 0)) {
+    tensor.bytes = image.first(bytes);
+    return tensor;
+  }
+  scratch.resize(bytes);
+  std::byte* target = scratch.data();
+  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
+    for (std::int64_t r = 0; r < port.rows; ++r) {
+      const auto index = static_cast<std::size_t>(batch * port.batch_stride + r * port.ld);
+      std::memcpy(target, image.data() + static_cast<std::size_t>(port.offset_bytes) + index * element, row);
+      target += row;
+    }
+  }
+  tensor.bytes = scratch;
+  return tensor;
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                       const std::map<std::string, std::string>& texts) {
+  static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so are the bytes here");
+  const std::string header = header_of(tensors, texts);
+  const std::uint64_t length = header.size();
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  write(file, std::as_bytes(std::span(&length, 1)));
+  write(file, std::as_bytes(std::span(header)));
+  for (const StoredTensor& tensor : tensors) {
+    write(file, tensor.bytes);
+  }
+  file.close();
+  if (!file) {
+    const int reason = errno;
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    throw core::IoError(fmt::format("cannot write {}: {}", path.string(), std::strerror(reason)));
+  }
+}
+
+}  // namespace numcheck::data

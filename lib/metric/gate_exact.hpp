@@ -1,0 +1,91 @@
+// The gates of single elements in double: where FP32 does not reach, and for the extremes, which are exact. Include
+// only from sources compiled per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "metric/accumulators.hpp"
+
+namespace numcheck::metric::NUMCHECK_ISA {
+namespace {
+
+/// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
+constexpr float kLostMoment = 0x1p-118F;
+
+constexpr double kMostMagnitude = 1e39;  ///< stands for an infinite A, which is one beyond FP32
+
+inline double power_of(double x) {
+  return __builtin_bit_cast(double, __builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000ULL);
+}
+
+/// The format's spacing at |x|: 2^(max(floor(log2 |x|), emin) - m). |x| = infinity gives infinity.
+inline double ulp_at(double x, const FormatConstants& format) {
+  const double power = power_of(x);
+  return (power > format.min_normal ? power : format.min_normal) * format.fraction_scale;
+}
+
+/// RN(x) in the format, short of overflow: adding 1.5 * 2^52 ulp leaves no bits below ulp, because |x| < 2^32 ulp.
+inline double round_to_format(double x, const FormatConstants& format) {
+  const double shifter = ulp_at(x, format) * 0x1.8p52;
+  return (x + shifter) - shifter;
+}
+
+inline double magnitude_at(const SegmentView& segment, std::size_t i, const ModelConstants& model) {
+  const auto a = static_cast<double>(segment.magnitude[i]);
+  return (a < kMostMagnitude ? a : kMostMagnitude) * model.scale;
+}
+
+/// B with the output's rounding.
+inline double bound_of(double abs_y, double a, const FormatConstants& format, const ModelConstants& model) {
+  const double arithmetic = model.bound_magnitude * a + model.bound_value * abs_y + model.bound_absolute;
+  return arithmetic + 0.5 * ulp_at(abs_y + arithmetic, format);
+}
+
+/// An element in units of the output's ulp at y.
+struct Element {
+  double y, error;   ///< error = got - y
+  double best;       ///< RN(y) - y
+  double variance;   ///< V_arith
+  double deviation;  ///< its root
+  double reached;    ///< ulp(|y| + 3 deviation)
+  double coherence;  ///< |y| / A
+};
+
+inline Element element_of(const SegmentView& segment, std::size_t i, const FormatConstants& format,
+                          const ModelConstants& model) {
+  const double y = segment.expected[i];
+  const double abs_y = __builtin_fabs(y);
+  const double a = magnitude_at(segment, i, model);
+  const double given = segment.second_moment[i];
+  const double moment = given * model.scale2 < a * a ? given * model.scale2 : a * a;
+  const double s2 = segment.second_moment[i] < kLostMoment ? a * a : moment;
+  const double coherence = a > 0 ? abs_y / a : 0;
+  const double aligned = coherence * abs_y;
+  const double v = model.var_second * s2 + model.var_magnitude * (a * a) + model.var_value * (y * y) +
+                   model.var_absolute + model.var_coherent * (aligned * aligned);
+  const double inverse = 1 / ulp_at(y, format);
+  Element out{};
+  out.y = y * inverse;
+  out.error = (segment.got[i] - y) * inverse;
+  out.best = ((out.y + 0x1.8p52) - 0x1.8p52) - out.y;
+  out.variance = v * inverse * inverse;
+  out.deviation = __builtin_sqrt(out.variance);
+  const double reached = power_of(__builtin_fabs(out.y) + 3 * out.deviation) * format.fraction_scale;
+  out.reached = reached > 1 ? reached : 1;
+  out.coherence = coherence;
+  return out;
+}
+
+/// G4 limit of an element: ulp(|y| + 3 sd) / 2 + lambda kappa sd.
+inline double limit_of(const Element& element, const ModelConstants& model) {
+  return 0.5 * element.reached + model.lambda_kappa * element.deviation;
+}
+
+inline std::uint64_t spread_bin_of(double z2) {
+  const double low = z2 > 0x1p-16 ? z2 : 0x1p-16;
+  return (__builtin_bit_cast(std::uint64_t, low < 0x1.ffp47 ? low : 0x1.ffp47) >> 47) - ((1023 - 16) << 5);
+}
+
+}  // namespace
+}  // namespace numcheck::metric::NUMCHECK_ISA

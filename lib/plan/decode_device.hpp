@@ -1,0 +1,19 @@
+// "architecture" and "libraries" of an xfail entry's match.
+#pragma once
+
+#include "plan/device_condition.hpp"
+#include "plan/node.hpp"
+#include "plan/plan.hpp"
+#include "plan/reporter.hpp"
+
+namespace numcheck::plan {
+
+/// Decodes "sm_90", {"from": "sm_80", "to": "sm_90"} (one end may be missing) or a list of them. Nothing is added
+/// where a mistake was reported.
+void decode_architectures(const Node& node, DeviceCondition& condition, Reporter& reporter);
+
+/// Decodes {"cublaslt": "13.1", "driver": {"from": "580", "to": "580.99"}}: a version, a range or a list of them for
+/// each library.
+void decode_libraries(const Node& node, DeviceCondition& condition, const Vocabulary& vocabulary, Reporter& reporter);
+
+}  // namespace numcheck::plan

@@ -1,0 +1,78 @@
+#include "run/case_book.hpp"
+
+#include <map>
+
+#include "report/summary.hpp"
+
+namespace numcheck::run {
+namespace {
+
+bool counts_as_failure(report::Status status) {
+  using report::Status;
+  return status == Status::fail || status == Status::error || status == Status::crashed || status == Status::timeout ||
+         status == Status::xpass;
+}
+
+}  // namespace
+
+CaseBook::CaseBook(const std::vector<plan::Case>& cases, const PipelineOptions& options)
+    : cases_(cases), options_(options) {
+  result_.cases.resize(cases.size());
+}
+
+std::vector<std::size_t> CaseBook::take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+  std::map<core::Digest, const nlohmann::json*> known;
+  for (const auto& [digest, record] : done) {
+    known.emplace(digest, &record);
+  }
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    const auto found = known.find(cases_[i].digest);
+    if (found == known.end()) {
+      others.push_back(i);
+      continue;
+    }
+    const auto status = report::parse_status(found->second->at("status").get<std::string>());
+    result_.cases[i] = {status.value_or(report::Status::error), *found->second};
+    ++finished_;
+  }
+  return others;
+}
+
+void CaseBook::finish(std::size_t index, const report::CaseResult& result, bool kept) {
+  nlohmann::json record = report::to_json(result);
+  record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
+  const std::lock_guard lock(mutex_);
+  result_.cases[index] = {result.status, std::move(record)};
+  result_.times.comparison_s += result.times.comparison_s;
+  result_.times.device_s += result.times.device_s;
+  ++finished_;
+  failed_ += counts_as_failure(result.status) ? 1 : 0;
+  if (options_.on_finished && kept) {
+    options_.on_finished(cases_[index], result_.cases[index]);
+  }
+  if (options_.on_progress) {
+    options_.on_progress({finished_, cases_.size(), failed_, cases_[index].id});
+  }
+}
+
+void CaseBook::add_times(const Group& group) {
+  const std::lock_guard lock(mutex_);
+  result_.times.inputs_s += group.inputs_s;
+  result_.times.yardsticks_s += group.yardsticks_s;
+  for (const auto& [key, rounding] : group.roundings) {
+    result_.times.reference_s += rounding->reference_s;
+  }
+}
+
+bool CaseBook::is_finished(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return !result_.cases[index].record.is_null();
+}
+
+std::size_t CaseBook::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+}  // namespace numcheck::run

@@ -1,0 +1,71 @@
+#include "run/stop_control.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "core/strings.hpp"
+
+namespace numcheck::run {
+
+StopControl::StopControl(const PipelineOptions& options, const CaseBook& book, WorkerPool& pool)
+    : options_(options), book_(book), pool_(pool) {}
+
+StopControl::Cause StopControl::look() const {
+  if (options_.interrupted && options_.interrupted() != 0) {
+    return Cause::interrupt;
+  }
+  if (options_.stop_after_failures != 0 && book_.failed() >= options_.stop_after_failures) {
+    return Cause::failures;
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  return options_.budget_s > 0 && elapsed.count() >= options_.budget_s ? Cause::budget : Cause::none;
+}
+
+bool StopControl::must_stop() {
+  const Cause cause = look();
+  // An interrupt is what the exit code tells, whatever came first.
+  Cause expected = Cause::none;
+  if (cause == Cause::interrupt) {
+    cause_ = cause;
+  } else if (cause != Cause::none) {
+    cause_.compare_exchange_strong(expected, cause);
+  }
+  return cause_ != Cause::none;
+}
+
+void StopControl::watch(const std::stop_token& stop) {
+  constexpr auto kPoll = std::chrono::milliseconds(50);
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  bool cancelled = false;
+  while (!stop.stop_requested()) {
+    if (!cancelled && must_stop()) {
+      pool_.cancel_pending();
+      cancelled = true;
+    }
+    if (options_.interrupted && options_.interrupted() >= 2) {
+      pool_.kill_workers();
+      return;
+    }
+    stopped.wait_for(lock, stop, kPoll, [&stop] { return stop.stop_requested(); });
+  }
+}
+
+std::string StopControl::why_not_started() const {
+  switch (cause_) {
+    case Cause::interrupt:
+      return "not started: the run was interrupted";
+    case Cause::failures:
+      return "not started: the run stopped after the failures that --fail-fast allows";
+    case Cause::budget:
+      return fmt::format("not started: the budget of {} s was used up", core::shortest(options_.budget_s));
+    case Cause::none:
+      break;
+  }
+  return "not started";
+}
+
+}  // namespace numcheck::run

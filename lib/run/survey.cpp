@@ -1,0 +1,70 @@
+#include "run/survey.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace numcheck::run {
+namespace {
+
+/// Cases asked ahead: a question waits for what its worker is computing, and the groups before are prepared meanwhile.
+constexpr std::size_t kAhead = 256;
+
+}  // namespace
+
+void Survey::ask_up_to(std::size_t group) {
+  std::size_t ahead = 0;
+  std::vector<std::size_t> indices;
+  for (std::size_t i = group + 1; i < asked_groups_; ++i) {
+    ahead += groups_[i].cases.size();
+  }
+  while (asked_groups_ < groups_.size() && (asked_groups_ <= group || ahead < kAhead)) {
+    const GroupPlan& next = groups_[asked_groups_];
+    indices.insert(indices.end(), next.cases.begin(), next.cases.end());
+    ahead += asked_groups_ > group ? next.cases.size() : 0;
+    ++asked_groups_;
+  }
+  ask(indices);
+}
+
+void Survey::ask(const std::vector<std::size_t>& indices) {
+  std::map<plan::Environment, std::vector<std::size_t>> by_environment;
+  for (const std::size_t index : indices) {
+    by_environment[cases_[index].environment].push_back(index);
+  }
+  for (auto& [environment, part] : by_environment) {
+    Question question;
+    for (const std::size_t index : part) {
+      question.cases.push_back(&cases_[index]);
+    }
+    question.on_answer = [this, part = std::move(part)](std::size_t i, const Outcome& outcome) {
+      {
+        const std::lock_guard lock(mutex_);
+        answers_[part[i]] = outcome;
+      }
+      answered_.notify_all();
+    };
+    pool_.ask(std::move(question));
+  }
+}
+
+bool Survey::has_answers(const GroupPlan& group) const {
+  return std::ranges::all_of(group.cases, [this](std::size_t index) { return answers_[index].has_value(); });
+}
+
+bool Survey::is_answered(const GroupPlan& group) {
+  const std::lock_guard lock(mutex_);
+  return has_answers(group);
+}
+
+void Survey::wait(const GroupPlan& group) {
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [&] { return has_answers(group); });
+}
+
+std::optional<Outcome> Survey::answer(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  return answers_[index];
+}
+
+}  // namespace numcheck::run

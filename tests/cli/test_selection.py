@@ -1,0 +1,150 @@
+"""te-numcheck run: which cases run, and what is kept of them: filters, shards, fail-fast, budget, tensors."""
+
+import json
+import struct
+import unittest
+
+from support import CliTest
+
+SIM = ["--device", "sim:sm_90"]
+LONG_SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 1000, "step": 1}}}
+SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
+
+
+class Selection(CliTest):
+    def ids(self, plan, *arguments, code=0):
+        done = self.run_cli("list", "cases", plan, "--json", *arguments, code=code)
+        return [case["id"] for case in json.loads(done.stdout)]
+
+    def test_by_name(self):
+        plan = self.plan(case=SWEEP)
+        self.assertEqual(len(self.ids(plan)), 12)
+        self.assertEqual(self.ids(plan, "-k", "k=1/"), ["gemm/m=8,n=8,k=1/fp32/sim"])
+        self.assertEqual(len(self.ids(plan, "-k", "k=1", "-k", "2/fp32")), 1, "all must match")
+        self.assertEqual(len(self.ids(plan, "--exclude", "k=1")), 8)
+
+    def test_by_field(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16", "fp16"], "tags": ["smoke"]})
+        self.assertEqual(len(self.ids(plan, "--mode", "bf16,fp16")), 2)
+        self.assertEqual(len(self.ids(plan, "--mode", "bf16", "--mode", "fp16")), 2)
+        self.assertEqual(self.ids(plan, "--backend", "cuda", code=4), [])
+        self.assertEqual(len(self.ids(plan, "--tag", "smoke")), 3)
+
+    def test_one_case_by_identifier_and_digest(self):
+        plan = self.plan(case=SWEEP)
+        listed = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)
+        wanted = listed[5]
+        self.assertEqual(self.ids(plan, "--case", wanted["id"]), [wanted["id"]])
+        self.assertEqual(self.ids(plan, "--case", wanted["digest"]), [wanted["id"]])
+
+    def test_failed_in_a_report(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16"]})
+        self.run_cli("run", plan, *SIM, "--out", "out", "--inject", "tf32_silently", code=1)
+        failed = [case["id"] for case in self.report()["cases"] if case["status"] == "fail"]
+        self.assertEqual(failed, ["gemm/m=16,n=16,k=32/fp32/sim"])
+        self.assertEqual(self.ids(plan, "--failed-in", "out/report.json"), failed)
+        self.assertIn("no report", self.run_cli("run", plan, "--failed-in", plan, code=2).stderr)
+        self.assertIn("nothere", self.run_cli("run", plan, "--failed-in", "nothere.json", code=2).stderr)
+
+    def test_a_sample_is_the_same_everywhere(self):
+        plan = self.plan(case=SWEEP)
+        sample = self.ids(plan, "--sample", "5")
+        self.assertEqual(len(sample), 5)
+        self.assertEqual(sample, self.ids(plan, "--sample", "5"))
+        self.assertLess(set(self.ids(plan, "--sample", "3")), set(sample))
+
+    def test_shards_are_a_partition(self):
+        plan = self.plan(case=SWEEP)
+        parts = [self.ids(plan, "--shard", f"{i}/3", code=None) for i in (1, 2, 3)]
+        self.assertEqual(sorted(sum(parts, [])), sorted(self.ids(plan)))
+        self.assertEqual(sum(map(len, parts)), 12)
+
+    def test_shard_from_the_scheduler_only_when_asked(self):
+        plan = self.plan(case=SWEEP)
+        env = {"GTEST_SHARD_INDEX": "1", "GTEST_TOTAL_SHARDS": "3"}
+        done = self.run_cli("list", "cases", plan, "--json", "--shard", "auto", env=env)
+        self.assertEqual([c["id"] for c in json.loads(done.stdout)], self.ids(plan, "--shard", "2/3", code=None))
+        self.assertEqual(len(json.loads(self.run_cli("list", "cases", plan, "--json", env=env, code=0).stdout)), 12)
+        self.assertIn("no scheduler's variables", self.run_cli("run", plan, "--shard", "auto", code=2).stderr)
+        for text in ["0/3", "4/3", "3", "a/b", "1/0", ""]:
+            if text:
+                self.assertIn("--shard", self.run_cli("run", plan, "--shard", text, code=2).stderr)
+
+    def test_the_report_names_the_shard(self):
+        self.run_cli("run", self.plan(case=SWEEP), *SIM, "--shard", "1/2", "--out", "out", code=0)
+        self.assertEqual(self.report()["plan"]["shard"], {"index": 0, "count": 2})
+
+    def test_fail_fast(self):
+        plan = self.plan(case=LONG_SWEEP)
+        self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "-x", "--out", "out", code=1)
+        summary = self.report()["summary"]
+        self.assertGreaterEqual(summary["fail"], 1)
+        self.assertGreater(summary["skipped"], 0)
+        self.assertEqual(summary["cases"], 999)
+
+
+class Budget(CliTest):
+    def test_what_did_not_get_its_turn_is_skipped(self):
+        plan = self.plan(case={"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 30000, "step": 1}}})
+        self.run_cli("run", plan, *SIM, "--budget", "1s", "--out", "out", code=0)
+        report = self.report()
+        self.assertFalse(report["interrupted"])
+        self.assertGreater(report["summary"]["pass"], 0)
+        self.assertGreater(report["summary"]["skipped"], 0)
+        self.assertEqual(report["cases"][-1]["reason"], "not started: the budget of 1 s was used up")
+
+    def test_cases_of_a_used_up_budget_run_when_the_run_is_resumed(self):
+        plan = self.plan(case=LONG_SWEEP)
+        self.run_cli("run", plan, *SIM, "--budget", "300ms", "--out", "out")
+        self.run_cli("run", plan, *SIM, "--resume", "out", code=0)
+        self.assertEqual(self.report()["summary"]["pass"], 999)
+
+    def test_a_budget_is_a_time(self):
+        self.assertIn("--budget", self.run_cli("run", self.plan(), *SIM, "--budget", "much", code=2).stderr)
+
+
+def read_safetensors(path):
+    """Metadata and tensors (format, shape, bytes), as the format's description has it."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    texts = header.pop("__metadata__")
+    return texts, {name: (t["dtype"], t["shape"], data[8 + length:][slice(*t["data_offsets"])]) for name, t in header.items()}
+
+
+class KeptTensors(CliTest):
+    def test_what_went_in_what_came_out_and_what_was_expected(self):
+        plan = self.plan(case={"params": {"m": 2, "n": 3, "k": 4, "pad_a": 5}})
+        self.run_cli("run", plan, *SIM, "--keep-tensors", "kept/tensors", "--json", "report.json", code=0)
+        case = self.report("report.json")["cases"][0]
+        (path,) = (self.folder / "kept" / "tensors").iterdir()
+        self.assertEqual(path.name, f"{case['digest'][:16]}-0.safetensors")
+        texts, tensors = read_safetensors(path)
+        self.assertEqual((texts["case"], texts["status"]), (case["id"], "pass"))
+        self.assertEqual({name: t[:2] for name, t in tensors.items()},
+                         {"a": ("F32", [2, 4]), "b": ("F32", [4, 3]), "d": ("F32", [2, 3]), "expected_d": ("F64", [2, 3])})
+        a, b, d = (struct.unpack(f"<{len(tensors[name][2]) // 4}f", tensors[name][2]) for name in "abd")
+        expected = struct.unpack("<6d", tensors["expected_d"][2])
+        for i in range(2):
+            for j in range(3):
+                product = sum(a[4 * i + k] * b[3 * k + j] for k in range(4))
+                self.assertAlmostEqual(expected[3 * i + j], product, delta=1e-12)
+                self.assertAlmostEqual(d[3 * i + j], product, delta=1e-5)
+
+    def test_a_file_for_every_run_of_every_case_that_ran(self):
+        plan = self.plan(case={"mode": ["bf16", "fp8_e4m3"], "algorithms": "all"})
+        self.run_cli("run", plan, *SIM, "--keep-tensors", "kept", "--out", "out", code=0)
+        runs = sum(len(case["runs"]) for case in self.report()["cases"])
+        self.assertGreater(runs, 2)
+        self.assertEqual(len(list((self.folder / "kept").iterdir())), runs)
+        self.run_cli("run", self.plan(case={"backend": "cublaslt"}), *SIM, "--keep-tensors", "none", "--no-save", code=4)
+        self.assertEqual(list((self.folder / "none").iterdir()), [])
+
+    def test_a_folder_that_cannot_be(self):
+        plan = self.plan()
+        self.assertIn(f"--keep-tensors {plan}: that cannot be a folder",
+                      self.run_cli("run", plan, *SIM, "--keep-tensors", plan, code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
