@@ -14,10 +14,10 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/layernorm_bwd.hpp"
 #include "kernels/cuda/layernorm_fwd.hpp"
-#include "kernels/cuda/rmsnorm_bwd.hpp"
-#include "kernels/cuda/rmsnorm_fwd.hpp"
 #include "kernels/cuda/moe.hpp"
 #include "kernels/cuda/quantize.hpp"
+#include "kernels/cuda/rmsnorm_bwd.hpp"
+#include "kernels/cuda/rmsnorm_fwd.hpp"
 #include "kernels/cuda/rope.hpp"
 #include "kernels/cuda/softmax_bwd.hpp"
 #include "kernels/cuda/softmax_fwd.hpp"
@@ -118,19 +118,23 @@ const std::vector<Row>& table() {
       {&op::layernorm_fwd(),
        reference::layernorm_fwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_fwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::layernorm_fwd(), "transformer_engine"), &kernels::sim::layernorm_fwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::layernorm_fwd(), "transformer_engine"), &kernels::sim::layernorm_fwd()}},
       {&op::layernorm_bwd(),
        reference::layernorm_bwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_bwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::layernorm_bwd(), "transformer_engine"), &kernels::sim::layernorm_bwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::layernorm_bwd(), "transformer_engine"), &kernels::sim::layernorm_bwd()}},
       {&op::rmsnorm_fwd(),
        reference::rmsnorm_fwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_fwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::rmsnorm_fwd(), "transformer_engine"), &kernels::sim::rmsnorm_fwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::rmsnorm_fwd(), "transformer_engine"), &kernels::sim::rmsnorm_fwd()}},
       {&op::rmsnorm_bwd(),
        reference::rmsnorm_bwd_reference(),
        &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_bwd(), "cuda"), NUMCHECK_ON_CUDA(kernels::te::rmsnorm_bwd(), "transformer_engine"), &kernels::sim::rmsnorm_bwd()}},
+       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::te::rmsnorm_bwd(), "transformer_engine"), &kernels::sim::rmsnorm_bwd()}},
       {&op::activation_fwd(),
        reference::activation_fwd_reference(),
        &tolerance::tracked_error_model,

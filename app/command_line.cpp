@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include "core/strings.hpp"
@@ -18,9 +19,11 @@ void add_common(CLI::App& cli, CommonOptions& common) {
   cli.add_flag("--version", common.version, "print the version, the source revision and the CUDA toolkit built against")
       ->group(group);
   cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
-  cli.add_flag("-v,--verbose", common.verbose, "print every case; twice: also metrics and stage times")
-      ->group(group)
-      ->default_str("");  // newer CLI11 would show [0]
+  // A function and not a counter: newer CLI11 would show the counter's 0 as a default, and not count without one.
+  cli.add_flag_function(
+         "-v,--verbose", [&common](std::int64_t count) { common.verbose = static_cast<int>(count); },
+         "print every case; twice: also metrics and stage times")
+      ->group(group);
   // Not CLI11's envname: it also reads the variable for the commands that were not chosen, and all of them share the
   // value, so the variable would win over the command line.
   cli.add_option("--color", common.colour,

@@ -24,8 +24,8 @@ struct Support {
   std::string reason;
 };
 
-/// Thrown by a launch (or by Backend::algorithms) whose library says that it does not compute the case: the case is then
-/// `unsupported`, with these words. For libraries that tell it no earlier.
+/// Thrown by a launch (or by Backend::algorithms) whose library says that it does not compute the case: the case is
+/// then `unsupported`, with these words. For libraries that tell it no earlier.
 class NotSupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

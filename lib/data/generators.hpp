@@ -44,7 +44,8 @@ void generate_structured(const StructuredParams& params, const core::StreamId& s
                          std::span<double> out);
 
 /// Row r = index / cols: sigma_r z + mean_r with sigma_r = 2^x, x uniform between low and high, and |mean_r| / sigma_r
-/// one of 0, 2^4 and 2^10 with either sign. The product is exact in double, so a fused multiply-add gives the same bits.
+/// one of 0, 2^4 and 2^10 with either sign. The product is exact in double, so a fused multiply-add gives the same
+/// bits.
 void generate_rows(const RowsParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t cols);
 

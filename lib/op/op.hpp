@@ -20,7 +20,8 @@ enum class Role : std::uint8_t {
   input,  ///< generated, rounded once to the port's format
   scale,  ///< one FP32 number that the scaling recipe derives from other ports (scale_inv of an operand, ...)
   output,
-  amax,  ///< an output holding max|.| of another port, of an output before scaling; zeroed, not poisoned, before the run
+  amax,  ///< an output holding max|.| of another port, of an output before scaling; zeroed, not poisoned, before the
+         ///< run
 };
 
 /// Where an input's values come from.

@@ -35,7 +35,7 @@ const auto& output_named(const Outputs& outputs, std::string_view port) {
   throw core::InternalError("the reference gives no output " + std::string(port));
 }
 
-/// Largest yardstick of the elements that are numbers. An unknown one (NaN) is unbounded: then the maximum is unknown too.
+/// Largest yardstick of the elements that are numbers. An unknown one (NaN) is unbounded, and makes the maximum so.
 float largest_of(std::span<const float> yardsticks, std::span<const double> values) {
   float largest = 0;
   for (std::size_t i = 0; i < yardsticks.size(); ++i) {

@@ -281,49 +281,4 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
   return result;
 }
 
-void conclude(report::CaseResult& result, const Outcome& outcome, const std::string& today) {
-  using report::Status;
-  switch (outcome.kind) {
-    case Outcome::Kind::unsupported:
-      result.status = Status::unsupported;
-      break;
-    case Outcome::Kind::error:
-      result.status = Status::error;
-      break;
-    case Outcome::Kind::crashed:
-      result.status = Status::crashed;
-      break;
-    case Outcome::Kind::timeout:
-      result.status = Status::timeout;
-      break;
-    case Outcome::Kind::done:
-      result.status = result.runs.empty() ? Status::error : Status::pass;
-      break;
-  }
-  result.reason =
-      outcome.kind == Outcome::Kind::done && result.runs.empty() ? "the worker reported no run" : outcome.reason;
-  const auto settled = [&result] {
-    return result.status != Status::pass && result.status != Status::warn && result.status != Status::inconclusive;
-  };
-  for (const Status worse : {Status::warn, Status::inconclusive, Status::error, Status::fail}) {
-    const auto found = std::ranges::find(result.runs, worse, &report::RunResult::status);
-    const bool outranks = worse == Status::fail || !settled();
-    if (found != result.runs.end() && outranks) {
-      result.status = worse;
-      result.reason = found->failing;
-    }
-  }
-  const std::optional<plan::XFail>& known = result.c->xfail;
-  const bool expired = known.has_value() && !known->expires.empty() && known->expires < today;
-  if (known.has_value() && result.status == Status::fail && !expired) {
-    result.status = Status::xfail;
-    result.reason = known->reason + " (" + result.reason + ")";
-  } else if (known.has_value() && result.status == Status::pass) {
-    result.status = Status::xpass;
-    result.reason = "passes although listed as known to fail: " + known->reason;
-  } else if (expired && result.status == Status::fail) {
-    result.reason += " (its xfail entry expired on " + known->expires + ")";
-  }
-}
-
 }  // namespace numcheck::run

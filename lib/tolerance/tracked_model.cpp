@@ -9,7 +9,7 @@ namespace numcheck::tolerance {
 ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port) {
   constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;  // a B beyond it means that the op says nothing about the element
-  constexpr double kSlopeUnits = 4;  // u of a factor that a row or the whole tensor shares: rsigma, a scale
+  constexpr double kSlopeUnits = 4;       // u of a factor that a row or the whole tensor shares: rsigma, a scale
   ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;

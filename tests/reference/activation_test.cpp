@@ -96,8 +96,10 @@ TEST(ActivationForward, infinities_as_in_fp32) {
     EXPECT_TRUE(std::isnan(value_of(forward(kind(name), {-kInfinity}))[0])) << name;
   }
   EXPECT_EQ(value_of(forward(kind("srelu"), {1e30}))[0], kInfinity);
-  // s(-100) is 0 in FP32, and 0 times infinity is NaN; in double it would be infinite.
-  EXPECT_TRUE(std::isnan(value_of(forward(kind("swiglu"), {-100, kInfinity}))[0]));
+  EXPECT_TRUE(std::isnan(value_of(forward(kind("reglu"), {-1, kInfinity}))[0]));
+  // s(-100) is 0 in FP32 and 0 times infinity is NaN; with an exponential of wider range it would be infinite.
+  const op::Values swiglu = forward(kind("swiglu"), {-100, kInfinity});
+  EXPECT_TRUE(std::isnan(swiglu.outputs[0].magnitude[0]));
 }
 
 TEST(ActivationBackward, known_points) {
@@ -241,7 +243,7 @@ TEST(ActivationBound, is_small_where_the_function_saturates) {
   for (const char* name : {"gelu", "gelu_erf", "silu", "qgelu"}) {
     for (const double x : {25.0, 1000.0, 0x1p40}) {
       const op::Values values = backward(kind(name), {1}, {x});
-      EXPECT_EQ(value_of(values)[0], 1) << name;
+      EXPECT_NEAR(value_of(values)[0], 1, 1e-9) << name;
       EXPECT_LE(static_cast<double>(values.outputs[0].magnitude[0]), 0x1p-21) << name << " " << x;
     }
     const op::Values values = backward(kind(name), {1}, {-1000});
