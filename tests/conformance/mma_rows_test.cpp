@@ -197,7 +197,7 @@ TEST(EmulatedFp8, OnlyTheInterleavedOrderWithLateCFits) {
   if (!have_rows()) {
     GTEST_SKIP() << kSkipped;
   }
-  const File& file = file_named("H100_e4m3_fp16");
+  const File file = file_named("H100_e4m3_fp16");  // a copy: g++ 13 takes a reference for one to the argument
   const auto rows = read_rows(file.name + ".tsv");
   Instruction halves = instruction_of(file);
   halves.order = numcheck::model::StepOrder::ascending;
