@@ -21,6 +21,7 @@
 #include "kernels/cuda/rope.hpp"
 #include "kernels/cuda/softmax_bwd.hpp"
 #include "kernels/cuda/softmax_fwd.hpp"
+#include "kernels/cudnn/bindings.hpp"
 #include "kernels/executor.hpp"
 #include "kernels/harness.hpp"
 #include "kernels/sim/activation_bwd.hpp"
@@ -119,21 +120,25 @@ const std::vector<Row>& table() {
        reference::layernorm_fwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::layernorm_fwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::layernorm_fwd(), "transformer_engine"), &kernels::sim::layernorm_fwd()}},
       {&op::layernorm_bwd(),
        reference::layernorm_bwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::layernorm_bwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::layernorm_bwd(), "transformer_engine"), &kernels::sim::layernorm_bwd()}},
       {&op::rmsnorm_fwd(),
        reference::rmsnorm_fwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::rmsnorm_fwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::rmsnorm_fwd(), "transformer_engine"), &kernels::sim::rmsnorm_fwd()}},
       {&op::rmsnorm_bwd(),
        reference::rmsnorm_bwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::rmsnorm_bwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::rmsnorm_bwd(), "transformer_engine"), &kernels::sim::rmsnorm_bwd()}},
       {&op::activation_fwd(),
        reference::activation_fwd_reference(),
@@ -154,11 +159,13 @@ const std::vector<Row>& table() {
        reference::softmax_fwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::softmax_fwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::softmax_fwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::softmax_fwd(), "transformer_engine"), &kernels::sim::softmax_fwd()}},
       {&op::softmax_bwd(),
        reference::softmax_bwd_reference(),
        &tolerance::tracked_error_model,
        {NUMCHECK_ON_CUDA(kernels::cuda::softmax_bwd(), "cuda"),
+        NUMCHECK_ON_CUDA(kernels::cudnn::softmax_bwd(), "cudnn"),
         NUMCHECK_ON_CUDA(kernels::te::softmax_bwd(), "transformer_engine"), &kernels::sim::softmax_bwd()}},
       {&op::quantize(),
        reference::quantize_reference(),
@@ -257,6 +264,7 @@ std::vector<BackendInfo> backends() {
   return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
           {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
           {"cuda", "own FP32 FMA kernels in a fixed sequential order: an independent second opinion"},
+          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
           {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
           {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }

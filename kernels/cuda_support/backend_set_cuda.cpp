@@ -8,6 +8,7 @@
 #include "kernels/cuda/backend.hpp"
 #include "kernels/cuda_support/backend_set.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/cudnn/backend.hpp"
 #include "kernels/transformer_engine/backend.hpp"
 
 namespace numcheck::kernels {
@@ -24,6 +25,7 @@ constexpr std::array kLoaders = {
                           const ExecutorOptions& options) { return make_cublaslt_backend(device, options.lib_dir); }},
     Loader{"cuda", [](CudaDevice& device,
                       const ExecutorOptions& options) { return make_cuda_backend(device, options.bindings); }},
+    Loader{"cudnn", &make_cudnn_backend},
     Loader{"transformer_engine", &make_transformer_engine_backend},
 };
 
@@ -57,8 +59,11 @@ class OpenDevice : public CudaBackends {
     }
     std::vector<std::pair<std::string, std::string>> list = {
         {"cuda_driver", cuda_version_text(driver)}, {"cuda_runtime", cuda_version_text(runtime)}, {"cublaslt", lt}};
-    if (std::string text = transformer_engine_version_text(options_); !text.empty()) {
-      list.emplace_back("transformer_engine", std::move(text));
+    if (std::string text = cudnn_version_text(options_); !text.empty()) {
+      list.emplace_back("cudnn", std::move(text));
+    }
+    for (auto& version : transformer_engine_versions(options_)) {
+      list.push_back(std::move(version));
     }
     return list;
   }

@@ -1,0 +1,82 @@
+#include "kernels/cudnn/backend.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "kernels/cudnn/binding.hpp"
+#include "kernels/cudnn/library.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+constexpr std::string_view kName = "cudnn";
+
+class CudnnBackend : public Backend {
+ public:
+  CudnnBackend(CudaDevice& device, ExecutorOptions options) : device_(device), options_(std::move(options)) {}
+
+  [[nodiscard]] std::string_view name() const override { return kName; }
+  [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
+  [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
+
+  [[nodiscard]] Support supports(const Call& call) override {
+    const cudnn::CudnnBinding* binding = find(call);
+    if (binding == nullptr) {
+      return {false, fmt::format("cudnn does not compute the op {}", call.c->op->name)};
+    }
+    if (!call.inject.empty()) {
+      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+    }
+    if (std::string obstacle = binding->obstacle(call); !obstacle.empty()) {
+      return {false, std::move(obstacle)};
+    }
+    load();
+    return {problem_.empty(), problem_};
+  }
+
+  [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
+    return find(call)->algorithms({*library_, handle_->get(), device_}, call);
+  }
+
+ private:
+  [[nodiscard]] const cudnn::CudnnBinding* find(const Call& call) const {
+    return static_cast<const cudnn::CudnnBinding*>(find_binding(options_.bindings, kName, call.c->op->name));
+  }
+
+  void load() {
+    if (handle_.has_value() || !problem_.empty()) {
+      return;
+    }
+    device_.use();  // the handle belongs to the current device
+    try {
+      library_.emplace(options_.lib_dir);
+      handle_.emplace(*library_, device_.stream());
+    } catch (const core::EnvironmentError& error) {
+      problem_ = error.what();
+    }
+  }
+
+  CudaDevice& device_;
+  ExecutorOptions options_;
+  std::optional<cudnn::Library> library_;
+  std::optional<cudnn::Handle> handle_;
+  std::string problem_;  ///< why there is no library; empty before it was looked for
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cudnn_backend(CudaDevice& device, const ExecutorOptions& options) {
+  return std::make_unique<CudnnBackend>(device, options);
+}
+
+std::string cudnn_version_text(const ExecutorOptions& options) try {
+  const cudnn::Library library(options.lib_dir);
+  return fmt::format("{} ({})", library.version(), library.path());
+} catch (const core::EnvironmentError&) {
+  return {};
+}
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,20 @@
+// The backend `cudnn`: NVIDIA's library, loaded at run time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/backend.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/executor_options.hpp"
+
+namespace numcheck::kernels {
+
+/// The library is loaded with the first case. Where it is missing or does not start, every case is unsupported, with a
+/// sentence that says what would help. The device must outlive the backend.
+[[nodiscard]] std::unique_ptr<Backend> make_cudnn_backend(CudaDevice& device, const ExecutorOptions& options);
+
+/// "9.19.0 (path)" of the library that would be used; empty if there is none.
+[[nodiscard]] std::string cudnn_version_text(const ExecutorOptions& options);
+
+}  // namespace numcheck::kernels

@@ -1,0 +1,28 @@
+// A binding of the backend `cudnn`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/binding.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/cudnn/library.hpp"
+
+namespace numcheck::kernels::cudnn {
+
+/// What a binding works with; everything outlives every algorithm.
+struct Context {
+  const Library& library;
+  ContextHandle handle;
+  CudaDevice& device;
+};
+
+struct CudnnBinding : Binding {
+  /// Why the library cannot compute the case, as far as that is known without asking it; empty if it may be asked.
+  std::string (*obstacle)(const Call&) = nullptr;
+  /// As many as the case asks for; called without obstacle only. Throws NotSupported if the library refuses.
+  std::vector<Algorithm> (*algorithms)(const Context&, const Call&) = nullptr;
+};
+
+}  // namespace numcheck::kernels::cudnn

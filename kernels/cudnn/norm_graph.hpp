@@ -1,0 +1,23 @@
+// The row normalisations as operation graphs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/cudnn/graph.hpp"
+
+namespace numcheck::kernels::cudnn {
+
+/// Why cuDNN's normalisation is not asked for this case of layernorm_fwd, layernorm_bwd, rmsnorm_fwd or rmsnorm_bwd, as
+/// a sentence; empty if it may be asked.
+[[nodiscard]] std::string norm_obstacle(const Call& call);
+
+/// The graph of such a case, without its end (Graph::finalize). One normalisation in phase `training`, all tensors in
+/// the formats of their ports, epsilon an FP32 number by value.
+///
+/// cuDNN knows no zero-centred gamma: a pointwise addition of one goes before, whose result is an intermediate tensor
+/// in FP32 (gamma_add fp32) or in the weight's format (gamma_add weight). The residual gradient of rmsnorm_bwd is
+/// added to an FP32 intermediate dx. Throws CudnnError.
+[[nodiscard]] std::shared_ptr<Graph> norm_graph(const Library& library, const Call& call);
+
+}  // namespace numcheck::kernels::cudnn

@@ -1,0 +1,59 @@
+#include "kernels/cudnn/operands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "op/output_format.hpp"
+
+namespace numcheck::kernels::cudnn {
+
+DataType data_type(core::Dtype dtype) {
+  switch (dtype) {
+    case core::Dtype::fp32:
+    case core::Dtype::tf32:
+      return DataType::fp32;
+    case core::Dtype::bf16:
+      return DataType::bf16;
+    case core::Dtype::fp16:
+      return DataType::fp16;
+    case core::Dtype::fp64:
+    case core::Dtype::fp8_e4m3:
+    case core::Dtype::fp8_e5m2:
+    case core::Dtype::e8m0:
+    case core::Dtype::fp4_e2m1:
+    case core::Dtype::uint8:
+    case core::Dtype::int32:
+      break;
+  }
+  throw core::InternalError(fmt::format("cuDNN binding: no tensor type for {}", core::dtype_info(dtype).name));
+}
+
+void* address_of(std::span<const PortMemory> ports, std::string_view name) {
+  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
+  if (found == ports.end()) {
+    throw core::InternalError(fmt::format("cuDNN binding: the op has no port {}", name));
+  }
+  return found->data + found->port->offset_bytes;
+}
+
+std::string port_obstacle(const Call& call) {
+  for (const op::Port& port : call.ports) {
+    if (op::is_fp8(port.dtype)) {
+      return fmt::format(
+          "cuDNN's normalisation has no {} output with a scale and an amax in one graph; {} would need one",
+          core::dtype_info(port.dtype).name, port.name);
+    }
+    if (port.elements() == 0) {
+      return fmt::format("cuDNN takes no tensor without elements, and {} has none", port.name);
+    }
+    if (!port.is_dense()) {
+      return fmt::format("the cuDNN binding takes dense tensors only; {} has rows of {} elements every {}", port.name,
+                         port.cols, port.ld);
+    }
+  }
+  return {};
+}
+
+}  // namespace numcheck::kernels::cudnn

@@ -1,0 +1,26 @@
+if(NUMCHECK_HAVE_CUDA)
+  numcheck_test(cudnn_test LABEL unit
+    SOURCES unit/cudnn/library_test.cpp unit/cudnn/obstacle_test.cpp
+    LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static)
+
+  # Graphs and engines of devices that are not here. Where there is no driver, the toolkit's stub stands in for it:
+  # cuDNN wants one before it says which engines take a graph.
+  numcheck_test(cudnn_deviceless_test LABEL unit TIMEOUT 300
+    SOURCES unit/cudnn/deviceless_test.cpp
+    LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static ${CMAKE_DL_LIBS})
+  set_tests_properties(cudnn_deviceless_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable cuDNN")
+  find_file(NUMCHECK_STUB_LIBCUDA libcuda.so HINTS ${CUDAToolkit_LIBRARY_DIR}/stubs ${CUDAToolkit_LIBRARY_ROOT}/lib64/stubs
+            NO_DEFAULT_PATH)
+  mark_as_advanced(NUMCHECK_STUB_LIBCUDA)
+  if(NUMCHECK_STUB_LIBCUDA)
+    target_compile_definitions(cudnn_deviceless_test PRIVATE STUB_LIBCUDA="${NUMCHECK_STUB_LIBCUDA}")
+  endif()
+
+  # Our statement of its interface against its own headers, where somebody has them.
+  find_path(TE_NUMCHECK_CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(TE_NUMCHECK_CUDNN_INCLUDE)
+    numcheck_test(cudnn_interface_test LABEL unit SOURCES unit/cudnn/interface_test.cpp LIBRARIES numcheck_driver)
+    target_include_directories(cudnn_interface_test SYSTEM PRIVATE
+      "${TE_NUMCHECK_CUDNN_INCLUDE}" ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
+endif()

@@ -1,0 +1,233 @@
+// Graphs of the normalisations for devices that are not here: the library says which of its engines take them. No GPU
+// and no driver is needed; plans come as far as the compiled kernel, which only a driver could load.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "device_json.hpp"
+#include "kernels/cudnn/engines.hpp"
+#include "kernels/cudnn/norm_graph.hpp"
+#include "op/layernorm_bwd.hpp"
+#include "op/layernorm_fwd.hpp"
+#include "op/rmsnorm_bwd.hpp"
+#include "op/rmsnorm_fwd.hpp"
+
+namespace numcheck::kernels::cudnn {
+namespace {
+
+/// Devices by their properties came with 9.8; 9.11 is the first whose manual describes them.
+constexpr std::size_t kFirstVersion = 91100;
+constexpr std::size_t kKnownVersion = 919;  ///< the one that device_json was written for
+
+/// cuDNN, or why it cannot be asked.
+struct Installed {
+  std::unique_ptr<Library> library;
+  std::string problem;
+};
+
+const Installed& installed() {
+  static const Installed found = [] {
+    Installed made;
+    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+#ifdef STUB_LIBCUDA
+      dlopen(STUB_LIBCUDA, RTLD_NOW | RTLD_GLOBAL);  // cuDNN finds it by its soname
+#else
+      made.problem = "no usable cuDNN: neither a driver nor the toolkit's stub of one is here";
+      return made;
+#endif
+    }
+    try {
+      made.library = std::make_unique<Library>("");
+      if (made.library->get_version() < kFirstVersion) {
+        made.problem = "no usable cuDNN: " + made.library->version() + " is older than 9.11";
+      }
+    } catch (const core::EnvironmentError& error) {
+      made.problem = std::string("no usable cuDNN: ") + error.what();
+    }
+    return made;
+  }();
+  return found;
+}
+
+/// A case with what it is made of.
+struct Problem {
+  plan::Case c;
+  std::vector<op::Port> ports;
+  std::string name;
+
+  [[nodiscard]] Call call() const { return {&c, ports, ""}; }
+};
+
+template <class Params>
+Problem problem(const op::Op& op, Params params, std::string_view mode, const op::NormParams& common) {
+  static_cast<op::NormParams&>(params) = common;
+  Problem made;
+  made.c.op = &op;
+  made.c.params = op::to_params(params);
+  made.c.mode = op::find_mode(mode);
+  made.ports = op.ports(made.c.params, *made.c.mode);
+  made.c.backend = "cudnn";
+  plan::identify(made.c);
+  made.name = made.c.id;
+  return made;
+}
+
+/// The four ops with these parameters.
+std::vector<Problem> problems(std::string_view mode, const op::NormParams& common) {
+  return {problem(op::layernorm_fwd(), op::LayernormFwdParams(), mode, common),
+          problem(op::layernorm_bwd(), op::LayernormBwdParams(), mode, common),
+          problem(op::rmsnorm_fwd(), op::RmsnormFwdParams(), mode, common),
+          problem(op::rmsnorm_bwd(), op::RmsnormBwdParams(), mode, common)};
+}
+
+op::NormParams shape(std::int64_t rows, std::int64_t hidden) {
+  op::NormParams p;
+  p.rows = rows;
+  p.hidden = hidden;
+  return p;
+}
+
+class CudnnDeviceless : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (!installed().problem.empty()) {
+      GTEST_SKIP() << installed().problem;
+    }
+    try {
+      const std::string json = test::device_json(GetParam());
+      device_.emplace(library(), Kind::device_properties);
+      device_->set_all(Attribute::device_json, std::span<const char>(json));
+      device_->finalize();
+    } catch (const CudnnError& error) {
+      // The keys are in no manual: other versions may want others.
+      if (library().get_version() / 100 == kKnownVersion) {
+        throw;
+      }
+      GTEST_SKIP() << "no usable cuDNN: " << library().version() << " does not take the device: " << error.what();
+    }
+  }
+
+  [[nodiscard]] static const Library& library() { return *installed().library; }
+  [[nodiscard]] Target target() const { return {nullptr, &*device_}; }
+
+  [[nodiscard]] static std::shared_ptr<Graph> graph_of(const Problem& p) {
+    std::shared_ptr<Graph> graph = norm_graph(library(), p.call());
+    graph->finalize(nullptr);
+    return graph;
+  }
+
+  /// Some engine takes the graph.
+  void expect_engine(const Problem& p) const {
+    ASSERT_EQ(norm_obstacle(p.call()), "") << p.name;
+    const std::shared_ptr<Graph> graph = graph_of(p);
+    const Candidates offered = candidates(*graph, target(), HeuristicsMode::a);
+    EXPECT_FALSE(offered.list.empty()) << p.name << ": " << offered.refusal;
+  }
+
+  /// The first engine's plan finalises, or fails where a driver would load the compiled kernel.
+  void expect_plan(const Problem& p) const {
+    const std::shared_ptr<Graph> graph = graph_of(p);
+    const Candidates offered = candidates(*graph, target(), HeuristicsMode::a);
+    ASSERT_FALSE(offered.list.empty()) << p.name << ": " << offered.refusal;
+    try {
+      const Descriptor plan = make_plan(*graph, target(), offered.list.front());
+      EXPECT_GE(plan.value<std::int64_t>(Attribute::plan_workspace_bytes), 0) << p.name;
+    } catch (const CudnnError& error) {
+      EXPECT_EQ(error.status(), kDriverFailed) << p.name << ": " << error.what();
+    }
+  }
+
+ private:
+  std::optional<Descriptor> device_;
+};
+
+TEST_P(CudnnDeviceless, EveryNormHasAnEngine) {
+  for (const char* mode : {"fp32", "bf16", "fp16"}) {
+    for (const op::NormParams& common : {shape(71, 229), shape(768, 6144), shape(1, 1), shape(5040, 1280)}) {
+      for (const Problem& p : problems(mode, common)) {
+        expect_engine(p);
+      }
+    }
+  }
+}
+
+TEST_P(CudnnDeviceless, OneIsAddedToGammaInTheGraph) {
+  for (const char* mode : {"fp32", "bf16", "fp16"}) {
+    for (const char* add : {"fp32", "weight"}) {
+      op::NormParams common = shape(64, 1024);
+      common.zero_centered_gamma = true;
+      common.gamma_add = add;
+      for (const Problem& p : problems(mode, common)) {
+        expect_engine(p);
+      }
+    }
+  }
+}
+
+TEST_P(CudnnDeviceless, NarrowOutputsOfFp32AndResidualGradients) {
+  op::LayernormFwdParams narrow;
+  narrow.output = "bf16";
+  expect_engine(problem(op::layernorm_fwd(), narrow, "fp32", shape(64, 1024)));
+  op::RmsnormBwdParams residual;
+  residual.add = true;
+  expect_engine(problem(op::rmsnorm_bwd(), residual, "fp32", shape(64, 1024)));
+}
+
+TEST_P(CudnnDeviceless, PlansComeAsFarAsTheKernel) {
+  for (const Problem& p : problems("bf16", shape(64, 1024))) {
+    expect_plan(p);
+  }
+}
+
+TEST_P(CudnnDeviceless, AGraphThatNoEngineTakesHasAReason) {
+  // The gradient of x would have to be BF16 before the residual one is added, and rounded twice.
+  op::RmsnormBwdParams residual;
+  residual.add = true;
+  const Problem p = problem(op::rmsnorm_bwd(), residual, "bf16", shape(64, 1024));
+  const std::shared_ptr<Graph> graph = graph_of(p);
+  const Candidates offered = candidates(*graph, target(), HeuristicsMode::a);
+  if (library().get_version() < 92100) {
+    EXPECT_TRUE(offered.list.empty());
+    EXPECT_NE(offered.refusal.find("CUDNN_STATUS_NOT_SUPPORTED"), std::string::npos) << offered.refusal;
+    EXPECT_NE(make_plans(*graph, target(), 1).refusal, "");
+  }
+}
+
+TEST_P(CudnnDeviceless, EnginesAreDescribed) {
+  const std::shared_ptr<Graph> graph =
+      graph_of(problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", shape(64, 1024)));
+  const Candidates offered = candidates(*graph, target(), HeuristicsMode::a);
+  ASSERT_FALSE(offered.list.empty());
+  const EngineText text = describe(offered.list.front());
+  ASSERT_EQ(text.details.size(), 5U);
+  EXPECT_EQ(text.label, "cudnn engine " + text.details[0].second);
+  EXPECT_EQ(text.details[1].first, "knobs");
+  EXPECT_EQ(text.details[3].first, "behavior");
+  EXPECT_NE(text.details[3].second, "unknown");
+  EXPECT_NE(text.details[2].second, "unknown");
+  EXPECT_EQ(text.details[4].second, "A");
+}
+
+TEST_P(CudnnDeviceless, LaunchesGetEveryTensorAndTheNumbersByValue) {
+  op::NormParams common = shape(64, 1024);
+  common.zero_centered_gamma = true;
+  const Problem p = problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", common);
+  const std::shared_ptr<Graph> graph = graph_of(p);
+  std::byte memory{};
+  std::vector<PortMemory> ports;
+  for (const op::Port& port : p.ports) {
+    ports.push_back({&port, &memory});
+  }
+  EXPECT_NE(graph->variant_pack(ports, &memory).get(), nullptr);
+  ports.pop_back();
+  EXPECT_THROW(static_cast<void>(graph->variant_pack(ports, &memory)), core::InternalError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, CudnnDeviceless, ::testing::Values(80, 90),
+                         [](const auto& parameter) { return "sm_" + std::to_string(parameter.param); });
+
+}  // namespace
+}  // namespace numcheck::kernels::cudnn
