@@ -32,7 +32,7 @@ struct BackendInfo {
 [[nodiscard]] std::vector<kernels::FaultInfo> faults();
 
 /// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty; TransformerEngine's is
-/// the first of `te_libs`, or the installed one.
+/// the one of `te_libs`, of several the one that the case's backend names, or the installed one.
 [[nodiscard]] run::ExecutorFactory executor_factory(const std::string& lib_dir,
                                                     const std::vector<std::string>& te_libs);
 

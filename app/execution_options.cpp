@@ -9,6 +9,7 @@
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/strings.hpp"
+#include "te_libraries.hpp"
 
 namespace numcheck::app {
 
@@ -24,10 +25,7 @@ void add_device_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("DIR")
       ->envname("TE_NUMCHECK_LIB_DIR")
       ->group(group);
-  cli.add_option("--te-lib", options.te_libs, "TransformerEngine's library [installed one]")
-      ->type_name("PATH")
-      ->envname("TE_NUMCHECK_TE_LIB")
-      ->group(group);
+  add_te_lib_option(cli, options.te_libs);
 }
 
 void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
@@ -67,13 +65,12 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     }
     workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
   }
-  if (options.te_libs.size() > 1) {
-    throw core::UsageError("--te-lib: one library at a time: two of them do not fit into one process");
+  require_te_libs(options.te_libs);
+  if (options.te_libs.size() > 1 && options.in_process) {
+    throw core::UsageError("--in-process: two libraries of TransformerEngine do not fit into one process");
   }
   for (const std::string& path : options.te_libs) {
-    if (!std::filesystem::exists(path)) {
-      throw core::UsageError(fmt::format("--te-lib: there is no {}", path));
-    }
+    // Every worker knows all of them, so that names mean the same everywhere; it loads the one that its cases name.
     workers.worker_argv.insert(workers.worker_argv.end(), {"--te-lib", path});
   }
   if (!options.jobs.empty()) {

@@ -52,6 +52,11 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
       ->type_name("PATH")
       ->allow_extra_args(false)
       ->group(group);
+  cli.add_option("--brief-json", options.brief_json,
+                 "write a brief report there, one case a line: digests and tightest gates, as for a baseline")
+      ->type_name("PATH")
+      ->allow_extra_args(false)
+      ->group(group);
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);
@@ -78,6 +83,12 @@ void check_output_options(const OutputOptions& options) {
     if (path != "-") {
       require_writable_file("--json", path);
     }
+  }
+  for (const std::string& path : options.brief_json) {
+    if (path == "-") {
+      throw core::UsageError("--brief-json -: name a file; --json - puts the whole report on stdout");
+    }
+    require_writable_file("--brief-json", path);
   }
   std::error_code ignored;
   if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {

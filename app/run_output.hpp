@@ -17,6 +17,7 @@ namespace numcheck::app {
 
 struct OutputOptions {
   std::vector<std::string> json;
+  std::vector<std::string> brief_json;
   std::string out;
   std::string resume;
   bool no_save = false;

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "files.hpp"
+#include "plan/backend_name.hpp"
 #include "run/group.hpp"
 
 namespace numcheck::app {
@@ -43,9 +44,10 @@ void filter_by_name(std::vector<Case>& cases, const SelectionOptions& options) {
   });
 }
 
-template <class Name>
+/// Keeps cases for which `matches(case, word)` holds for one of the words.
+template <class Matches>
 void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& values, std::string_view what,
-                     const std::vector<std::string_view>& legal, const Name& name_of) {
+                     const std::vector<std::string_view>& legal, const Matches& matches) {
   const std::vector<std::string> wanted = split_lists(values);
   if (wanted.empty()) {
     return;
@@ -53,7 +55,24 @@ void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& v
   for (const std::string& word : wanted) {
     require_known(word, what, legal);
   }
-  std::erase_if(cases, [&](const Case& c) { return std::ranges::find(wanted, name_of(c)) == wanted.end(); });
+  std::erase_if(cases, [&](const Case& c) {
+    return std::ranges::none_of(wanted, [&](const std::string& word) { return matches(c, word); });
+  });
+}
+
+/// A name without version stands for all versions.
+void filter_by_backend(std::vector<Case>& cases, const std::vector<std::string>& values,
+                       std::vector<std::string_view> legal) {
+  std::set<std::string> versions;
+  for (const Case& c : cases) {
+    if (!plan::version_of(c.backend).empty()) {
+      versions.insert(c.backend);
+    }
+  }
+  legal.insert(legal.end(), versions.begin(), versions.end());
+  filter_by_field(cases, values, "backend", legal, [](const Case& c, const auto& word) {
+    return c.backend == word || plan::backend_of(c.backend) == word;
+  });
 }
 
 void filter_by_fields(std::vector<Case>& cases, const SelectionOptions& options) {
@@ -67,9 +86,10 @@ void filter_by_fields(std::vector<Case>& cases, const SelectionOptions& options)
   for (const op::Mode& mode : op::all_modes()) {
     modes.push_back(mode.name);
   }
-  filter_by_field(cases, options.ops, "op", ops, [](const Case& c) { return std::string(c.op->name); });
-  filter_by_field(cases, options.modes, "mode", modes, [](const Case& c) { return std::string(c.mode->name); });
-  filter_by_field(cases, options.backends, "backend", words.backends, [](const Case& c) { return c.backend; });
+  filter_by_field(cases, options.ops, "op", ops, [](const Case& c, const auto& word) { return c.op->name == word; });
+  filter_by_field(cases, options.modes, "mode", modes,
+                  [](const Case& c, const auto& word) { return c.mode->name == word; });
+  filter_by_backend(cases, options.backends, words.backends);
 }
 
 void filter_by_tags(std::vector<Case>& cases, const SelectionOptions& options) {
@@ -152,18 +172,20 @@ std::set<std::string> failures_in(const std::string& path) {
   return failed;
 }
 
-/// Keeps the cases whose hash comes first: the same sample on every machine, and mostly the same when a plan grows.
+/// Keeps the cases whose hash comes first: the same sample on every machine, and mostly the same when a plan grows. The
+/// versions of a case have one hash and count once, so that they stay together and the sample is that of one version.
 void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
-  if (cases.size() <= count) {
-    return;
-  }
   std::vector<core::Digest> keys;
   keys.reserve(cases.size());
   for (const Case& c : cases) {
-    keys.push_back(core::digest_of("sample " + c.digest.hex()));
+    keys.push_back(core::digest_of("sample " + plan::without_version(c).digest.hex()));
   }
   std::vector<core::Digest> sorted = keys;
   std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  if (sorted.size() <= count) {
+    return;
+  }
   const core::Digest limit = sorted[static_cast<std::size_t>(count) - 1];
   std::vector<Case> kept;
   for (std::size_t i = 0; i < cases.size(); ++i) {

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "kernels/cuda_support/backend_set.hpp"
 #include "kernels/cuda_support/probe.hpp"
 #include "kernels/harness.hpp"
+#include "kernels/memory_fault.hpp"
 #include "kernels/sim/sim.hpp"
+#include "plan/backend_name.hpp"
 
 namespace numcheck::kernels {
 namespace {
@@ -28,17 +31,34 @@ class DeviceExecutor : public run::Executor {
     return cuda_ ? cuda_->libraries() : std::vector<std::pair<std::string, std::string>>();
   }
 
+  [[nodiscard]] run::Support supports(const plan::Case& c, const run::ExecuteOptions& options) override {
+    Backend* backend = backend_of(c);
+    if (backend == nullptr) {
+      return {false, needs_cuda(c)};
+    }
+    const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+    Support support = backend->supports({&c, ports, is_memory_fault(options.inject) ? std::string() : options.inject});
+    return {support.yes, std::move(support.reason)};
+  }
+
   [[nodiscard]] run::Outcome execute(const plan::Case& c, std::span<const run::HostPort> ports,
                                      const run::ExecuteOptions& options, const run::RunSink& sink) override {
-    Backend* backend = find(c.backend == "auto" ? preferred(c.op->name) : std::string_view(c.backend));
+    Backend* backend = backend_of(c);
     if (backend == nullptr) {
-      return {run::Outcome::Kind::unsupported,
-              fmt::format("the backend {} needs a CUDA device; this is {}", c.backend, device_.name), 0};
+      return {run::Outcome::Kind::unsupported, needs_cuda(c), 0};
     }
     return harness_.run(*backend, c, ports, options, sink);
   }
 
  private:
+  [[nodiscard]] Backend* backend_of(const plan::Case& c) {
+    return find(c.backend == "auto" ? preferred(c.op->name) : plan::backend_of(c.backend));
+  }
+
+  [[nodiscard]] std::string needs_cuda(const plan::Case& c) const {
+    return fmt::format("the backend {} needs a CUDA device; this is {}", c.backend, device_.name);
+  }
+
   [[nodiscard]] std::string_view preferred(std::string_view op) const {
     const auto first = std::ranges::find(bindings_, op, [](const Binding* binding) { return binding->op; });
     return !cuda_ || first == bindings_.end() ? "sim" : (*first)->backend;

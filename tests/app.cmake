@@ -1,6 +1,7 @@
 # Tests of the report library, of app's own parts, and of the command line.
 numcheck_test(report_test LABEL unit
-  SOURCES unit/report/console_test.cpp unit/report/override_table_test.cpp unit/report/record_json_test.cpp
+  SOURCES unit/report/brief_test.cpp unit/report/console_test.cpp unit/report/library_table_test.cpp
+          unit/report/override_table_test.cpp unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit
@@ -12,10 +13,10 @@ target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SO
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
 if(TE_NUMCHECK_PYTHON)
-  foreach(area IN ITEMS usage commands run selection resume workers report readme)
+  foreach(area IN ITEMS usage commands run selection resume workers report readme versions)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
-      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>")
   endforeach()
 else()
   message(WARNING "te-numcheck: no python3 was found; the command line tests are left out")

@@ -4,7 +4,7 @@ target_include_directories(plan_test_support PUBLIC unit)
 target_link_libraries(plan_test_support PUBLIC numcheck_plan PRIVATE fmt::fmt numcheck_flags)
 
 numcheck_test(plan_test LABEL unit
-  SOURCES unit/plan_case_test.cpp unit/plan_device_condition_test.cpp unit/plan_diagnostic_test.cpp
+  SOURCES unit/plan_backend_name_test.cpp unit/plan_case_test.cpp unit/plan_device_condition_test.cpp unit/plan_diagnostic_test.cpp
           unit/plan_expand_test.cpp unit/plan_extends_test.cpp unit/plan_mistakes_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 

@@ -3,7 +3,7 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
   SOURCES unit/run_main.cpp unit/run_fake.cpp unit/run_support.cpp
           unit/run_transport_test.cpp unit/run_protocol_test.cpp unit/run_workers_test.cpp unit/run_failures_test.cpp
           unit/run_idle_deaths_test.cpp unit/run_questions_test.cpp unit/run_interrupts_test.cpp
-          unit/run_journal_test.cpp unit/run_in_process_test.cpp
+          unit/run_journal_test.cpp unit/run_in_process_test.cpp unit/run_versions_test.cpp
   LIBRARIES numcheck_workers numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 
@@ -13,5 +13,6 @@ numcheck_test(machine_test LABEL unit
 
 numcheck_test(run_pipeline_test LABEL unit
   SOURCES unit/run_budget_test.cpp unit/run_constant_output_test.cpp unit/run_copy.cpp unit/run_pipeline_test.cpp
+          unit/run_version_cases_test.cpp
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
             numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)

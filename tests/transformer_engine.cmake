@@ -16,7 +16,8 @@ te_fake_library(te_fake_in_need . unit/transformer_engine/fake_library.cpp)
 target_link_libraries(te_fake_in_need PRIVATE -Wl,--no-as-needed nvfake)
 
 numcheck_test(te_library_test LABEL unit
-  SOURCES unit/transformer_engine/find_test.cpp unit/transformer_engine/library_test.cpp unit/harness_fake.cpp
+  SOURCES unit/transformer_engine/find_test.cpp unit/transformer_engine/library_test.cpp
+          unit/transformer_engine/versions_test.cpp unit/harness_fake.cpp
   LIBRARIES numcheck_te_library numcheck_harness)
 add_dependencies(te_library_test te_fake te_fake_without_gemm te_fake_in_need nvfake)
 target_include_directories(te_library_test PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -10,11 +10,13 @@
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
+#include "inspect_apart.hpp"
 #include "kernels/cuda_support/probe.hpp"
-#include "kernels/transformer_engine/inspect.hpp"
+#include "kernels/transformer_engine/versions.hpp"
 #include "machine/build_info.hpp"
 #include "machine/environment.hpp"
 #include "machine/memory.hpp"
+#include "plan/backend_name.hpp"
 #include "reference/matmul.hpp"
 #include "report/text_table.hpp"
 
@@ -81,7 +83,7 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
     const std::unique_ptr<run::Executor> executor = pipeline.workers.factory(choice);
     findings.push_back({Finding::Kind::good, "device " + choice.text(), device_sentence(executor->device())});
     for (const auto& [name, version] : executor->libraries()) {
-      if (name == "transformer_engine") {
+      if (plan::backend_of(name) == kernels::te::kBackend) {
         continue;  // it is loaded and looked at more closely
       }
       findings.push_back({Finding::Kind::good, name, version});
@@ -97,9 +99,13 @@ std::vector<Finding> transformer_engine_findings(const ExecutionOptions& options
   if (!kernels::built_with_cuda()) {
     return {};
   }
-  const auto [usable, sentence] = kernels::te::inspect_library(options.te_libs, options.lib_dir);
   const Finding::Kind otherwise = options.te_libs.empty() ? Finding::Kind::note : Finding::Kind::bad;
-  return {{usable ? Finding::Kind::good : otherwise, "transformer_engine", sentence}};
+  std::vector<Finding> findings;
+  for (const std::string& path : options.te_libs.empty() ? std::vector<std::string>{""} : options.te_libs) {
+    const auto [usable, sentence] = inspect_apart(path, options.lib_dir);
+    findings.push_back({usable ? Finding::Kind::good : otherwise, std::string(kernels::te::kBackend), sentence});
+  }
+  return findings;
 }
 
 std::vector<Finding> host_findings() {
@@ -133,9 +139,16 @@ class DoctorCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
 
-  void add_options(CLI::App& cli) override { add_device_options(cli, options_); }
+  void add_options(CLI::App& cli) override {
+    add_device_options(cli, options_);
+    cli.add_flag("--inspect", inspect_, "")->group("");
+  }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
+    if (inspect_) {
+      answer_inspection(options_.te_libs.empty() ? "" : options_.te_libs.front(), options_.lib_dir);
+      return core::ExitCode::success;
+    }
     std::vector<Finding> findings = {build_finding(), driver_finding(kernels::probe_driver())};
     for (const auto& more : {device_findings(options_), transformer_engine_findings(options_), host_findings()}) {
       findings.insert(findings.end(), more.begin(), more.end());
@@ -158,6 +171,7 @@ class DoctorCommand : public Command {
 
  private:
   ExecutionOptions options_;
+  bool inspect_ = false;  ///< this process looks at one library for another doctor
 };
 
 }  // namespace

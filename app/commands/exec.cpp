@@ -15,6 +15,7 @@
 #include "report/summary.hpp"
 #include "run/pipeline.hpp"
 #include "run/workers.hpp"
+#include "te_libraries.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -58,7 +59,7 @@ class ExecCommand : public Command {
 
   /// Every line is answered before the next one is read, so that a program can hold a conversation. Workers stay from
   /// line to line: starting one takes longer than most cases.
-  static core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) {
+  [[nodiscard]] core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) const {
     std::vector<json> records;
     bool malformed = false;
     std::string line;
@@ -91,7 +92,8 @@ class ExecCommand : public Command {
   }
 
   /// The case of a line; a record of a report serves too: what was measured is left out.
-  static std::optional<plan::Case> parse_line(Context& context, const std::string& line, std::size_t number) {
+  [[nodiscard]] std::optional<plan::Case> parse_line(Context& context, const std::string& line,
+                                                     std::size_t number) const {
     const std::string place = fmt::format("stdin:{}: ", number);
     json object = json::parse(line, nullptr, false);
     if (object.is_discarded()) {
@@ -110,6 +112,8 @@ class ExecCommand : public Command {
       for (const BackendInfo& backend : backends()) {
         legal.push_back(backend.name);
       }
+      const std::vector<std::string> versions = te_backend_names(options_.te_libs);
+      legal.insert(legal.end(), versions.begin(), versions.end());
       require_known(c.backend, "backend", legal);
       return c;
     } catch (const plan::PlanError& error) {

@@ -18,6 +18,7 @@
 #include "report/text_table.hpp"
 #include "run_output.hpp"
 #include "selection.hpp"
+#include "te_libraries.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -189,6 +190,7 @@ class ListCommand : public Command {
     cli.add_option("what", what_, "what to list")->type_name("WHAT");
     add_plan_options(cli, plans_);
     add_selection_options(cli, selection_);
+    add_te_lib_option(cli, te_libs_);
     cli.add_flag("--json", json_, "as JSON")->group("Output");
   }
 
@@ -211,6 +213,7 @@ class ListCommand : public Command {
  private:
   core::ExitCode list_cases(Context& context) {
     plan::Plan plan = load_plans(context, plans_, "list cases");
+    plan.cases = for_every_te_lib(std::move(plan.cases), te_libs_);
     const std::size_t expanded = plan.cases.size();
     const Selection selection = select(std::move(plan.cases), selection_);
     print(context, cases_list(selection.cases), {"digest", "id"});
@@ -229,6 +232,7 @@ class ListCommand : public Command {
   std::string what_;
   PlanOptions plans_;
   SelectionOptions selection_;
+  std::vector<std::string> te_libs_;
   bool json_ = false;
 };
 

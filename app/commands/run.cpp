@@ -16,12 +16,14 @@
 #include "files.hpp"
 #include "machine/environment.hpp"
 #include "plans.hpp"
+#include "report/brief.hpp"
 #include "report/console.hpp"
 #include "report/summary.hpp"
 #include "reproduce.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
 #include "selection.hpp"
+#include "te_libraries.hpp"
 #include "tensor_folder.hpp"
 
 namespace numcheck::app {
@@ -88,6 +90,7 @@ class Run {
  private:
   void choose_cases() {
     plan::Plan plan = load_plans(context_, options_.plans, "run");
+    plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     selection_ = select(std::move(plan.cases), options_.selection);
     facts_.plan.selected = selection_.cases.size();
@@ -146,7 +149,7 @@ class Run {
       return {};
     }
     run::WorkerPool probe(pipeline_.workers);
-    hello_ = probe.hello(selection_.cases.front().environment);
+    hello_ = probe.hello(run::worker_key(selection_.cases.front()));
     std::vector<std::string> notes;
     auto done = folder_.resume(journal_header(*hello_), notes);
     for (const std::string& note : notes) {
@@ -194,6 +197,9 @@ class Run {
       if (path != "-") {
         write_file(path, text);
       }
+    }
+    for (const std::string& path : options_.output.brief_json) {
+      write_file(path, report::brief_text(report::brief_report(report)));
     }
     show(report, text, saved.has_value() ? saved->string() : "");
     if (failure.has_value()) {

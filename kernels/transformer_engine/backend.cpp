@@ -11,18 +11,18 @@
 #include "kernels/transformer_engine/companions.hpp"
 #include "kernels/transformer_engine/find.hpp"
 #include "kernels/transformer_engine/library.hpp"
+#include "kernels/transformer_engine/versions.hpp"
+#include "plan/backend_name.hpp"
 
 namespace numcheck::kernels {
 namespace {
-
-constexpr std::string_view kName = "transformer_engine";
 
 class TransformerEngineBackend : public Backend {
  public:
   TransformerEngineBackend(CudaDevice& device, ExecutorOptions options)
       : device_(device), options_(std::move(options)) {}
 
-  [[nodiscard]] std::string_view name() const override { return kName; }
+  [[nodiscard]] std::string_view name() const override { return te::kBackend; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
   [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
 
@@ -34,7 +34,7 @@ class TransformerEngineBackend : public Backend {
     if (!call.inject.empty()) {
       return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
     }
-    load();
+    load(plan::version_of(call.c->backend));
     if (!library_.has_value()) {
       return {false, problem_};
     }
@@ -48,16 +48,26 @@ class TransformerEngineBackend : public Backend {
 
  private:
   [[nodiscard]] const te::TeBinding* find(const Call& call) const {
-    return static_cast<const te::TeBinding*>(find_binding(options_.bindings, kName, call.c->op->name));
+    return static_cast<const te::TeBinding*>(find_binding(options_.bindings, te::kBackend, call.c->op->name));
   }
 
   [[nodiscard]] te::Context context() { return {*library_, &device_, device_.info()}; }
 
-  void load() {
-    if (library_.has_value() || !problem_.empty()) {
+  void load(std::string_view version) {
+    if (version_.has_value()) {
+      if (*version_ != version) {
+        throw core::InternalError(fmt::format("this process is for {}@{} and was given a case of {}@{}", te::kBackend,
+                                              *version_, te::kBackend, version));
+      }
       return;
     }
-    te::Search search = te::find_library(options_.te_libs);
+    version_ = version;
+    const te::Choice choice = te::choose_library(options_.te_libs, version);
+    if (!choice.problem.empty()) {
+      problem_ = choice.problem;
+      return;
+    }
+    te::Search search = te::find_library(choice.asked);
     if (!search.found.has_value()) {
       problem_ = std::move(search.problem);
       return;
@@ -77,7 +87,8 @@ class TransformerEngineBackend : public Backend {
   CudaDevice& device_;
   ExecutorOptions options_;
   std::optional<te::Library> library_;
-  std::string problem_;  ///< why there is no library; empty before it was looked for
+  std::optional<std::string> version_;  ///< that the cases name, empty for none; nothing before the first case
+  std::string problem_;                 ///< why there is no library
 };
 
 }  // namespace
@@ -86,9 +97,20 @@ std::unique_ptr<Backend> make_transformer_engine_backend(CudaDevice& device, con
   return std::make_unique<TransformerEngineBackend>(device, options);
 }
 
-std::string transformer_engine_version_text(const ExecutorOptions& options) {
-  const te::Search search = te::find_library(options.te_libs);
-  return search.found.has_value() ? te::text_of(*search.found) : std::string();
+std::vector<std::pair<std::string, std::string>> transformer_engine_versions(const ExecutorOptions& options) {
+  std::vector<std::pair<std::string, std::string>> versions;
+  if (options.te_libs.size() <= 1) {
+    const te::Search search = te::find_library(options.te_libs);
+    if (search.found.has_value()) {
+      versions.emplace_back(te::kBackend, te::text_of(*search.found));
+    }
+    return versions;
+  }
+  for (const te::NamedLibrary& library : te::name_libraries(options.te_libs)) {
+    const te::Search search = te::find_library(std::span(&library.path, 1));
+    versions.emplace_back(library.backend, search.found.has_value() ? te::text_of(*search.found) : search.problem);
+  }
+  return versions;
 }
 
 }  // namespace numcheck::kernels

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/backend.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
@@ -11,11 +13,15 @@
 namespace numcheck::kernels {
 
 /// The library is looked for here and loaded with the first case: it is large. Where it is missing, too old or does
-/// not load, every case is unsupported, with a sentence that says what would help. The device must outlive the backend.
+/// not load, every case is unsupported, with a sentence that says what would help. Of several libraries the one of the
+/// case's backend is meant; a case of another one throws core::InternalError, because a process has room for one. The
+/// device must outlive the backend.
 [[nodiscard]] std::unique_ptr<Backend> make_transformer_engine_backend(CudaDevice& device,
                                                                        const ExecutorOptions& options);
 
-/// "2.20.2 (path)" of the library that would be used; empty if there is none. Nothing is loaded.
-[[nodiscard]] std::string transformer_engine_version_text(const ExecutorOptions& options);
+/// {"transformer_engine", "2.20.2 (path)"} of the library that would be used, if there is one. Of several libraries
+/// each by its own name, and what is wrong with it in place of its version. Nothing is loaded.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> transformer_engine_versions(
+    const ExecutorOptions& options);
 
 }  // namespace numcheck::kernels

@@ -190,11 +190,18 @@ std::optional<Version> installed_version(const fs::path& packages) {
   return general;
 }
 
+std::optional<Version> version_at(const std::string& path) {
+  std::error_code ignored;
+  const fs::path wanted = fs::absolute(path, ignored);
+  const fs::path file = fs::is_directory(wanted, ignored) ? library_in(wanted) : wanted;
+  return file.empty() ? std::nullopt : installed_version(package_folder_of(file));
+}
+
 Search find_library(std::span<const std::string> asked) {
   if (asked.size() > 1) {
     return {std::nullopt,
-            "two libraries of TransformerEngine do not fit into one process: give --te-lib once, and run each version "
-            "by itself"};
+            "two libraries of TransformerEngine do not fit into one process: a case must name one, as its backend "
+            "transformer_engine@VERSION"};
   }
   if (!asked.empty()) {
     return asked_for(asked.front(), "--te-lib");

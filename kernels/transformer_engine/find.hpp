@@ -55,6 +55,9 @@ struct Search {
 /// hold the core library, before that of transformer_engine.
 [[nodiscard]] std::optional<Version> installed_version(const std::filesystem::path& packages);
 
+/// The version of the library at a path (a file, or a folder that holds one), too old or not; nothing if unknown.
+[[nodiscard]] std::optional<Version> version_at(const std::string& path);
+
 /// The library to use: `asked` (a file, or a folder that holds one), else TE_NUMCHECK_TE_LIB, else the first of
 /// package_folders() that has one. If a path is given nothing else is searched. Versions before 2.9 are a problem.
 [[nodiscard]] Search find_library(std::span<const std::string> asked);

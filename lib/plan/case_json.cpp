@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/strings.hpp"
+#include "plan/backend_name.hpp"
 #include "plan/case.hpp"
 #include "plan/node.hpp"
 #include "plan/reporter.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kKeys = {"op",   "params",     "mode",        "backend",   "inputs",
                                                    "seed", "seed_in_id", "environment", "algorithms"};
-constexpr std::size_t kMaxBackend = 32;
 
 nlohmann::json number_to_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(core::shortest(value));
@@ -114,9 +114,7 @@ class CaseReader {
     if (backend == nullptr) {
       return;
     }
-    const bool word = backend->is(Node::Kind::text) && !backend->text.empty() && backend->text.size() <= kMaxBackend &&
-                      backend->text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-    if (!word) {
+    if (!backend->is(Node::Kind::text) || !is_backend_name(backend->text)) {
       reporter_.error(*backend, "\"backend\" must be the name of a backend");
       return;
     }

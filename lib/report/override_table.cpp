@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/bits.hpp"
 #include "report/number.hpp"
 #include "report/override_words.hpp"
 
@@ -42,54 +43,11 @@ std::string join_key(const json& record) {
   return key.dump();
 }
 
-bool has_outputs(const json& run) {
-  return !run.at("outputs").empty();
-}
-
-/// Digests of all outputs of a run, by port.
-std::map<std::string, std::string> digests_of(const json& run) {
-  std::map<std::string, std::string> digests;
-  for (const auto& [port, output] : run.at("outputs").items()) {
-    digests[port] = output.at("xxh128").get<std::string>();
-  }
-  return digests;
-}
-
-std::vector<const json*> compared_runs(const json& record) {
-  std::vector<const json*> runs;
-  for (const json& run : record.at("runs")) {
-    if (has_outputs(run)) {
-      runs.push_back(&run);
-    }
-  }
-  return runs;
-}
-
-/// Runs of equal implementation are compared; where none are equal, the first runs.
-bool same_bits(const json& left, const json& right) {
-  const std::vector<const json*> left_runs = compared_runs(left);
-  const std::vector<const json*> right_runs = compared_runs(right);
-  std::size_t joined = 0;
-  std::size_t equal = 0;
-  for (const json* a : left_runs) {
-    const auto b = std::ranges::find_if(
-        right_runs, [a](const json* run) { return run->at("implementation") == a->at("implementation"); });
-    if (b != right_runs.end()) {
-      ++joined;
-      equal += digests_of(*a) == digests_of(**b) ? 1 : 0;
-    }
-  }
-  if (joined == 0) {
-    return digests_of(*left_runs.front()) == digests_of(*right_runs.front());
-  }
-  return joined == equal;
-}
-
 json state_json(const json& record) {
   std::set<std::string> classes;
   double rel_l2 = 0;
   double bits = std::numeric_limits<double>::infinity();
-  const std::vector<const json*> runs = compared_runs(record);
+  const std::vector<const json*> runs = runs_with_outputs(record);
   for (const json* run : runs) {
     const std::string observed = run->value("observed_class", std::string());
     if (!observed.empty() && observed != "unknown") {
@@ -133,7 +91,7 @@ json row_of(const States& states) {
   for (const auto& [state, record] : states) {
     json entry = state_json(*record);
     if (state != base) {
-      entry["bits"] = same_bits(first, *record) ? "identical" : "differ";
+      entry["bits"] = changed_outputs(first, *record).empty() ? "identical" : "differ";
     }
     row["states"][state] = std::move(entry);
   }
@@ -147,7 +105,7 @@ nlohmann::json override_effect(std::span<const nlohmann::json> cases, const nloh
   std::vector<States> joined;
   for (const json& record : cases) {
     const std::string state = state_of(record, environment);
-    if (state.empty() || compared_runs(record).empty()) {
+    if (state.empty() || runs_with_outputs(record).empty()) {
       continue;
     }
     const auto [at, is_new] = position.try_emplace(join_key(record), joined.size());

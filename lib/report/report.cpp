@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/library_table.hpp"
 #include "report/number.hpp"
 #include "report/override_table.hpp"
 #include "report/summary.hpp"
@@ -76,7 +77,7 @@ json environment_json(const RunFacts& facts) {
 }
 
 /// What a device or a library said may name files.
-json without_folders(std::vector<json> cases) {
+std::vector<json> without_folders(std::vector<json> cases) {
   for (json& record : cases) {
     record["reason"] = without_folders(record.at("reason").get<std::string>());
     for (json& run : record.at("runs")) {
@@ -102,6 +103,7 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
   for (const std::string& word : facts.tool.argv) {
     argv.push_back(argument_without_folder(word));
   }
+  const std::vector<json> records = without_folders(cases);
   json report = {{"schema", kReportSchemaName},
                  {"schema_version", kReportSchemaVersion},
                  {"tool",
@@ -122,10 +124,14 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
                  {"interrupted", facts.interrupted},
                  {"time_s", times_json(facts.times)},
                  {"summary", summarise(cases)},
-                 {"cases", without_folders(cases)}};
+                 {"cases", records}};
   json effect = override_effect(cases, report["environment"]);
   if (!effect["rows"].empty()) {
     report["override_effect"] = std::move(effect);
+  }
+  json changes = library_changes(records);
+  if (!changes["rows"].empty()) {
+    report["library_changes"] = std::move(changes);
   }
   return report;
 }

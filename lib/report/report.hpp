@@ -16,7 +16,7 @@ namespace numcheck::report {
 
 /// Version of the format: major breaks readers, minor adds fields, patch corrects. Readers ignore unknown fields.
 inline constexpr std::string_view kReportSchemaName = "te-numcheck/report";
-inline constexpr std::string_view kReportSchemaVersion = "1.0.0";
+inline constexpr std::string_view kReportSchemaVersion = "1.1.0";
 
 struct ToolFacts {
   std::string version;
@@ -66,8 +66,9 @@ struct RunFacts {
   bool interrupted = false;
 };
 
-/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE where cases ask for it, and the cases'
-/// records in plan order. Absolute paths are cut down to file names.
+/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE where cases ask for it, what changed from
+/// one version of a library to another where a run has several, and the cases' records in plan order. Absolute paths
+/// are cut down to file names.
 [[nodiscard]] nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases);
 
 /// JSON Schema (draft-07) of reports.

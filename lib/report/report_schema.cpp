@@ -3,53 +3,15 @@
 #include <string>
 
 #include "report/report.hpp"
+#include "report/schema_tables.hpp"
+#include "report/schema_words.hpp"
 #include "report/summary.hpp"
 
 namespace numcheck::report {
 namespace {
 
 using nlohmann::json;
-
-json ref(const std::string& name) {
-  return {{"$ref", "#/definitions/" + name}};
-}
-
-json text(const char* description) {
-  return {{"type", "string"}, {"description", description}};
-}
-
-json count(const char* description) {
-  return {{"type", "integer"}, {"minimum", 0}, {"description", description}};
-}
-
-json flag(const char* description) {
-  return {{"type", "boolean"}, {"description", description}};
-}
-
-json text_or_null(const char* description) {
-  return {{"type", {"string", "null"}}, {"description", description}};
-}
-
-json real(const char* description) {
-  return {{"$comment", description}, {"allOf", json::array({ref("number")})}};
-}
-
-/// An object whose listed properties are all required.
-json object(json properties) {
-  json required = json::array();
-  for (const auto& item : properties.items()) {
-    required.push_back(item.key());
-  }
-  return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
-}
-
-json map_of(json value) {
-  return {{"type", "object"}, {"additionalProperties", std::move(value)}};
-}
-
-json list_of(json item) {
-  return {{"type", "array"}, {"items", std::move(item)}};
-}
+using namespace schema;
 
 json number_definition() {
   return {
@@ -201,25 +163,6 @@ json machine_definition() {
                  {"host", std::move(host)}});
 }
 
-json override_definition() {
-  const json state = object({{"case", text("digest")},
-                             {"status", ref("status")},
-                             {"observed", list_of({{"type", "string"}})},
-                             {"rel_l2", ref("number")},
-                             {"effective_bits", ref("number")},
-                             {"device_s", ref("number")},
-                             {"implementation", text("algorithm")},
-                             {"bits", {{"enum", {"identical", "differ", nullptr}}}}});
-  const json row = object({{"op", text("op")},
-                           {"mode", text("mode")},
-                           {"backend", text("backend")},
-                           {"shape", text("parameters")},
-                           {"inputs", {{"type", "object"}}},
-                           {"base", {{"enum", {"unset", "0"}}}},
-                           {"states", map_of(state)}});
-  return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
-}
-
 json summary_definition() {
   json properties = {{"cases", count("cases of the report")}};
   for (const Status status : all_statuses()) {
@@ -250,13 +193,19 @@ nlohmann::json report_schema() {
               {"interrupted", flag("stopped before all cases had run")},
               {"time_s", seconds({"wall", "inputs", "device", "reference", "yardsticks", "comparison"})},
               {"summary", summary_definition()},
-              {"cases", list_of(ref("case"))}});
+              {"cases", {{"type", "array"}}}});
+  schema["properties"]["brief"] = flag("cases have their essential members only; absent: false");
   schema["properties"]["override_effect"] = override_definition();
+  schema["properties"]["library_changes"] = library_changes_definition();
+  schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};
+  schema["then"] = {{"properties", {{"cases", list_of(ref("brief_case"))}}}};
+  schema["else"] = {{"properties", {{"cases", list_of(ref("case"))}}}};
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "te-numcheck report";
-  schema["definitions"] = {{"number", number_definition()},   {"status", status_definition()},
-                           {"metrics", metrics_definition()}, {"output", output_definition()},
-                           {"run", run_definition()},         {"case", case_definition()}};
+  schema["definitions"] = {
+      {"number", number_definition()},        {"status", status_definition()}, {"metrics", metrics_definition()},
+      {"output", output_definition()},        {"run", run_definition()},       {"case", case_definition()},
+      {"brief_case", brief_case_definition()}};
   return schema;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/backend_name.hpp"
+
 namespace numcheck::run {
 
 const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
@@ -12,7 +14,7 @@ const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
 
 std::string resolve_backend(const CatalogRow& row, const std::string& backend, const machine::Device& device) {
   if (backend != "auto") {
-    return backend;
+    return std::string(plan::backend_of(backend));
   }
   return device.simulated || row.backends.empty() ? "sim" : std::string(row.backends.front());
 }

@@ -22,7 +22,7 @@ struct CatalogRow {
 
 using Catalog = std::span<const CatalogRow>;
 
-/// The backend that computes the case: what `auto` means on that device, else the name itself.
+/// The backend that computes the case: what `auto` means on that device, else the name itself, without version.
 [[nodiscard]] std::string resolve_backend(const CatalogRow& row, const std::string& backend,
                                           const machine::Device& device);
 

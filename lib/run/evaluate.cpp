@@ -51,6 +51,17 @@ PrecisionClass parse_class(const std::string& name) {
   return PrecisionClass::unknown;
 }
 
+/// True if every generated input is one number.
+bool draws_are_constant(const PreparedCase& prepared) {
+  const auto drawn = [](const op::Port& port) {
+    return port.role == op::Role::input && port.fill == op::Fill::generated;
+  };
+  return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
+           return !drawn(port) ||
+                  tolerance::pattern_of(prepared.c->inputs.of(port.name)).order == tolerance::Order::constant;
+         });
+}
+
 tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port& port, PrecisionClass expected) {
   const PreparedCase& prepared = *context.prepared;
   const plan::Case& c = *prepared.c;
@@ -76,6 +87,7 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
     request.second_max = largest(1);
     request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port));
   }
+  request.constant_inputs = draws_are_constant(prepared);
   tolerance::ErrorModel model = context.group->row->error_model(request, port.name);
   if (context.group->row->reference.tracked()) {
     const op::OutputValues& values = expected_values(context, port);

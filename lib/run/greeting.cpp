@@ -5,11 +5,10 @@
 
 namespace numcheck::run {
 
-Greeting::Greeting(WorkerPool& pool, const plan::Environment& environment,
-                   const std::function<void(const WorkerHello&)>& on_hello) {
-  thread_ = std::jthread([this, &pool, environment, on_hello] {
+Greeting::Greeting(WorkerPool& pool, const WorkerKey& key, const std::function<void(const WorkerHello&)>& on_hello) {
+  thread_ = std::jthread([this, &pool, key, on_hello] {
     try {
-      WorkerHello hello = pool.hello(environment);
+      WorkerHello hello = pool.hello(key);
       if (on_hello) {
         on_hello(hello);
       }

@@ -13,10 +13,9 @@ namespace numcheck::run {
 
 class Greeting {
  public:
-  /// Asks the pool for the environment's worker on a thread of its own, and tells `on_hello` (if any) before anybody
+  /// Asks the pool for the key's worker on a thread of its own, and tells `on_hello` (if any) before anybody
   /// who waits here goes on.
-  Greeting(WorkerPool& pool, const plan::Environment& environment,
-           const std::function<void(const WorkerHello&)>& on_hello);
+  Greeting(WorkerPool& pool, const WorkerKey& key, const std::function<void(const WorkerHello&)>& on_hello);
 
   /// Waits; throws what the pool threw if there is no worker.
   [[nodiscard]] const WorkerHello& hello() const { return answer_.get(); }

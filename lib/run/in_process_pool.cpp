@@ -42,8 +42,8 @@ class InProcessPool final : public Pool {
 
   std::shared_ptr<SharedBlock> allocate(std::size_t bytes) override { return std::make_shared<PlainBlock>(bytes); }
 
-  WorkerHello hello(const plan::Environment& environment) override {
-    refuse_environment(environment);
+  WorkerHello hello(const WorkerKey& key) override {
+    refuse_environment(key.environment);
     std::unique_lock lock(mutex_);
     hello_wanted_ = true;
     changed_.notify_all();

@@ -1,4 +1,4 @@
-// The cases of one environment and what is known of its workers. Guarded by the pool's mutex.
+// The cases of one key and what is known of its workers. Guarded by the pool's mutex.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 namespace numcheck::run {
 
 struct Lane {
-  plan::Environment environment;
+  WorkerKey key;
   std::deque<Question> questions;  ///< go before the tasks
   std::deque<Task> queue;
   std::optional<WorkerHello> hello;  ///< of the first worker that was ready

@@ -88,7 +88,7 @@ class Pipeline {
  private:
   void run_selected(const std::vector<std::size_t>& selected) {
     // Starting a device takes a second; inputs and references need none.
-    greeting_.emplace(pool_, cases_[selected.front()].environment, options_.on_hello);
+    greeting_.emplace(pool_, worker_key(cases_[selected.front()]), options_.on_hello);
     const std::jthread watcher([this](const std::stop_token& stop) { stop_.watch(stop); });
     std::vector<GroupPlan> groups = group_cases(cases_, selected);
     if (options_.budget_s > 0) {

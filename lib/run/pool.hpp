@@ -19,7 +19,7 @@ class Pool {
  public:
   virtual ~Pool() = default;
   [[nodiscard]] virtual std::shared_ptr<SharedBlock> allocate(std::size_t bytes) = 0;
-  [[nodiscard]] virtual WorkerHello hello(const plan::Environment& environment) = 0;
+  [[nodiscard]] virtual WorkerHello hello(const WorkerKey& key) = 0;
   virtual void ask(Question question) = 0;
   virtual void submit(Task task) = 0;
   virtual void wait_idle() = 0;

@@ -1,4 +1,4 @@
-// Workers as child processes: which environment has which, and what they do next.
+// Workers as child processes: which key has which, and what they do next.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -57,9 +57,9 @@ class ProcessPool final : public Pool {
 
   std::shared_ptr<SharedBlock> allocate(std::size_t bytes) override { return arenas_->allocate(bytes); }
 
-  WorkerHello hello(const plan::Environment& environment) override {
+  WorkerHello hello(const WorkerKey& key) override {
     std::unique_lock lock(mutex_);
-    Lane& lane = lane_of(environment);
+    Lane& lane = lane_of(key);
     lane.hello_wanted = true;
     changed_.notify_all();
     changed_.wait(lock, [&] { return lane.hello || !lane.given_up.empty() || roster_.cancelled(); });
@@ -72,7 +72,7 @@ class ProcessPool final : public Pool {
   void ask(Question question) override {
     const std::lock_guard lock(mutex_);
     ledger_.begin();
-    lane_of(question.cases.front()->environment).questions.push_back(std::move(question));
+    lane_of(worker_key(*question.cases.front())).questions.push_back(std::move(question));
     changed_.notify_all();
   }
 
@@ -80,7 +80,7 @@ class ProcessPool final : public Pool {
     (void)layout_of(task);  // throws if it is not a task for this pool
     const std::lock_guard lock(mutex_);
     ledger_.begin();
-    lane_of(task.c->environment).queue.push_back(std::move(task));
+    lane_of(worker_key(*task.c)).queue.push_back(std::move(task));
     changed_.notify_all();
   }
 
@@ -101,11 +101,11 @@ class ProcessPool final : public Pool {
   using Slot = std::unique_ptr<WorkerProcess>;  ///< a lane's place for a worker process; empty before it is needed
 
   /// The lane, with its slots' threads; made on first use.
-  Lane& lane_of(const plan::Environment& environment) {
-    auto& lane = lanes_[environment];
+  Lane& lane_of(const WorkerKey& key) {
+    auto& lane = lanes_[key];
     if (!lane) {
       lane = std::make_unique<Lane>();
-      lane->environment = environment;
+      lane->key = key;
       for (int i = 0; i < std::max(1, options_.workers_per_environment); ++i) {
         slots_.emplace_back([this, &g = *lane] { serve(g); });
       }
@@ -265,7 +265,7 @@ class ProcessPool final : public Pool {
   std::mutex mutex_;
   std::condition_variable changed_;  ///< anything below changed
   WorkerRoster roster_;
-  std::map<plan::Environment, std::unique_ptr<Lane>> lanes_;
+  std::map<WorkerKey, std::unique_ptr<Lane>> lanes_;
   std::uint64_t last_number_ = 0;
   bool stop_ = false;
   std::vector<std::thread> slots_;

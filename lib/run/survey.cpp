@@ -28,11 +28,11 @@ void Survey::ask_up_to(std::size_t group) {
 }
 
 void Survey::ask(const std::vector<std::size_t>& indices) {
-  std::map<plan::Environment, std::vector<std::size_t>> by_environment;
+  std::map<WorkerKey, std::vector<std::size_t>> by_key;
   for (const std::size_t index : indices) {
-    by_environment[cases_[index].environment].push_back(index);
+    by_key[worker_key(cases_[index])].push_back(index);
   }
-  for (auto& [environment, part] : by_environment) {
+  for (auto& [key, part] : by_key) {
     Question question;
     for (const std::size_t index : part) {
       question.cases.push_back(&cases_[index]);

@@ -75,7 +75,7 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
   std::unique_ptr<WorkerProcess> candidate;
   std::variant<WorkerHello, StartFailure> answer = StartFailure{};
   try {
-    candidate = std::make_unique<WorkerProcess>(options_, lane.environment);
+    candidate = std::make_unique<WorkerProcess>(options_, lane.key.environment);
     lock.lock();
     starting_.insert(candidate.get());
     if (cancelled_) {

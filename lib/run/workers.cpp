@@ -4,9 +4,14 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "plan/backend_name.hpp"
 #include "run/pool.hpp"
 
 namespace numcheck::run {
+
+WorkerKey worker_key(const plan::Case& c) {
+  return {c.environment, std::string(plan::version_of(c.backend))};
+}
 
 class WorkerPool::Impl {
  public:
@@ -21,16 +26,16 @@ WorkerPool::~WorkerPool() = default;
 std::shared_ptr<SharedBlock> WorkerPool::allocate(std::size_t bytes) {
   return impl_->pool->allocate(bytes);
 }
-WorkerHello WorkerPool::hello(const plan::Environment& environment) {
-  return impl_->pool->hello(environment);
+WorkerHello WorkerPool::hello(const WorkerKey& key) {
+  return impl_->pool->hello(key);
 }
 void WorkerPool::ask(Question question) {
   const bool alike = std::ranges::all_of(question.cases, [&question](const plan::Case* c) {
-    return c->environment == question.cases.front()->environment;
+    return worker_key(*c) == worker_key(*question.cases.front());
   });
   if (!alike || !question.on_answer) {
     throw core::InternalError(
-        "a question is about the cases of one environment, and wants somebody who hears the answers");
+        "a question is about the cases of one kind of worker, and wants somebody who hears the answers");
   }
   if (!question.cases.empty()) {
     impl_->pool->ask(std::move(question));

@@ -28,6 +28,16 @@ class SharedBlock {
   [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
 };
 
+/// Which worker a case needs: it reads environment variables once, and two versions of a library do not fit into one
+/// process (they share what they declare unique).
+struct WorkerKey {
+  plan::Environment environment;
+  std::string version;  ///< of the case's backend, where its name has one
+  auto operator<=>(const WorkerKey&) const = default;
+};
+
+[[nodiscard]] WorkerKey worker_key(const plan::Case& c);
+
 struct WorkerOptions {
   machine::DeviceChoice device;
   int workers_per_environment = 1;
@@ -60,19 +70,20 @@ using AnswerSink = std::function<void(std::size_t index, const Outcome&)>;
 
 /// Whether cases can run, asked of a worker before their inputs are made.
 struct Question {
-  std::vector<const plan::Case*> cases;  ///< of one environment; they must live until all are answered
+  std::vector<const plan::Case*> cases;  ///< of one worker key; they must live until all are answered
   AnswerSink on_answer;                  ///< called once for each, in order, on a pool thread
 };
 
-/// What the first ready worker of an environment said of itself.
+/// What the first ready worker of a key said of itself.
 struct WorkerHello {
   machine::Device device;
   std::vector<std::pair<std::string, std::string>> libraries;
 };
 
-/// Spawns workers as tasks need them and runs tasks on them. Tasks of one environment start in the order of submission,
-/// at most workers_per_environment at a time; environments run beside each other (a device takes several contexts), as
-/// far as max_workers allows.
+/// Spawns workers as tasks need them and runs tasks on them. Tasks of one key (an environment, and a version of a
+/// library where cases name one) start in the order of submission, at most workers_per_environment at a time; keys run
+/// beside each other (a device takes several contexts), as far as max_workers allows. What is said of environments here
+/// holds for keys.
 ///
 /// How a task can end: `done`, `unsupported` and `error` as its executor says (an exception is an error with type and
 /// text); `crashed` if its worker died (signal or exit status, last words), said that its device context is lost, or
@@ -95,11 +106,11 @@ class WorkerPool {
   /// Contents are arbitrary. Throws core::EnvironmentError if there is no memory. The block may outlive the pool.
   [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes);
 
-  /// Starts (if needed) the worker of an environment and returns what it said; throws core::EnvironmentError with the
+  /// Starts (if needed) the worker of a key and returns what it said; throws core::EnvironmentError with the
   /// worker's own words if it cannot start. In-process: throws what the factory threw.
-  [[nodiscard]] WorkerHello hello(const plan::Environment& environment);
+  [[nodiscard]] WorkerHello hello(const WorkerKey& key);
 
-  /// Throws core::InternalError if the cases differ in their environment; in-process: core::UsageError if they have
+  /// Throws core::InternalError if the cases differ in their key; in-process: core::UsageError if they have
   /// one.
   void ask(Question question);
   /// Throws core::InternalError if a port lies outside its block; in-process: core::UsageError if the case has an

@@ -15,7 +15,7 @@ SIM = ["--device", "sim:sm_90"]
 
 
 @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
-class Valid(CliTest):
+class SchemaTest(CliTest):
     @classmethod
     def setUpClass(cls):
         schema = json.loads((SOURCE / "configs" / "schema" / "report-1.schema.json").read_text())
@@ -26,6 +26,8 @@ class Valid(CliTest):
         mistakes = [f"{list(error.path)}: {error.message[:300]}" for error in self.validator.iter_errors(report)]
         self.assertEqual(mistakes, [])
 
+
+class Valid(SchemaTest):
     def run_and_validate(self, *arguments, code=None):
         done = self.run_cli("run", *arguments, "--json", "-", code=code)
         report = json.loads(done.stdout)
@@ -66,6 +68,77 @@ class Valid(CliTest):
             broken = json.loads(json.dumps(report))
             change(broken)
             self.assertFalse(self.validator.is_valid(broken))
+
+
+class Baselines(SchemaTest):
+    def test_every_stored_one_is_valid(self):
+        for path in sorted((SOURCE / "configs" / "baselines").glob("*.json")):
+            with self.subTest(path.name):
+                self.expect_valid(json.loads(path.read_text()))
+
+
+class Brief(SchemaTest):
+    """A brief report is valid, small, one case a line, and says the same as the whole one."""
+
+    def brief(self, *arguments, code=0):
+        self.run_cli("run", *arguments, *SIM, "--json", "whole.json", "--brief-json", "brief.json", code=code)
+        report = self.report("brief.json")
+        self.expect_valid(report)
+        return report, self.report("whole.json")
+
+    def test_a_quick_run(self):
+        brief, whole = self.brief(SOURCE / "configs" / "plans" / "quick.json")
+        self.assertIs(brief["brief"], True)
+        self.assertEqual(brief["summary"], whole["summary"])
+        text = (self.folder / "brief.json").read_text()
+        lines = [line.rstrip(",") for line in text.splitlines() if '"id":' in line]
+        self.assertEqual([json.loads(line) for line in lines], brief["cases"])
+        self.assertLessEqual(sum(map(len, lines)) / len(lines), 600)
+        for short, long in zip(brief["cases"], whole["cases"], strict=True):
+            self.assertEqual((short["id"], short["digest"], short["status"], short.get("reason", "")),
+                             (long["id"], long["digest"], long["status"], long["reason"]))
+            for small, large in zip(short["runs"], long["runs"], strict=True):
+                self.assertEqual(small["implementation"], large["implementation"])
+                self.assertEqual(small["outputs"].keys(), large["outputs"].keys())
+                for port, output in small["outputs"].items():
+                    self.expect_same(output, large["outputs"][port])
+
+    def expect_same(self, output, whole):
+        self.assertEqual(output["xxh128"], whole["xxh128"])
+        for name, value in output["metrics"].items():
+            self.expect_near(value, whole["metrics"][name])
+        (criterion,) = output["criteria"]
+        if criterion["limit"] > 0:
+            self.expect_near(criterion["measured"] / criterion["limit"], whole["error_over_limit"])
+
+    def expect_near(self, value, whole):
+        """Equal but for the rounding to six digits; what is no number has a name."""
+        if isinstance(whole, str):
+            self.assertEqual(value, whole)
+        else:
+            self.assertAlmostEqual(value, whole, delta=1e-5 * abs(whole))
+
+    def test_failures_and_refusals(self):
+        cases = self.plan("cases.json", case={"backend": ["sim", "cublaslt"]})
+        brief, whole = self.brief(cases, "--inject", "nan_written", code=1)
+        self.assertEqual([case["status"] for case in brief["cases"]], ["fail", "unsupported"])
+        self.assertEqual([case["reason"] for case in brief["cases"]], [case["reason"] for case in whole["cases"]])
+
+    def test_it_serves_as_a_list_of_failures(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16"]})
+        self.brief(plan, "--inject", "nan_written", code=1)
+        done = self.run_cli("list", "cases", plan, "--failed-in", "brief.json", "--json", code=0)
+        self.assertEqual(len(json.loads(done.stdout)), 2)
+
+    def test_the_schema_asks_more_of_a_whole_report(self):
+        brief, whole = self.brief(self.plan())
+        del brief["brief"]
+        self.assertFalse(self.validator.is_valid(brief))
+        brief["brief"] = True
+        del brief["cases"][0]["runs"][0]["outputs"]["d"]["xxh128"]
+        self.assertFalse(self.validator.is_valid(brief))
+        whole["library_changes"] = {"rows": [{}], "sentences": []}
+        self.assertFalse(self.validator.is_valid(whole))
 
 
 class Content(CliTest):

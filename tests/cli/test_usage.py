@@ -114,7 +114,12 @@ class Mistakes(CliTest):
         self.expect(["run", plan, "--out", plan], f"--out {plan}: that is no folder")
         self.expect(["run", plan, "--lib-dir", "nowhere"], "--lib-dir: nowhere is no folder")
         self.expect(["run", plan, "--te-lib", "nowhere.so"], "--te-lib: there is no nowhere.so")
-        self.expect(["run", plan, "--te-lib", plan, "--te-lib", plan], "--te-lib: one library at a time")
+        self.expect(["run", plan, "--te-lib", plan, "--te-lib", "nowhere.so"], "--te-lib: there is no nowhere.so")
+        self.expect(["list", "cases", plan, "--te-lib", "nowhere.so"], "--te-lib: there is no nowhere.so")
+        self.expect(["run", plan, "--te-lib", plan, "--te-lib", plan, "--in-process"],
+                    "--in-process: two libraries of TransformerEngine do not fit into one process")
+        self.expect(["run", plan, "--brief-json", "nowhere/b.json"], "--brief-json nowhere/b.json: there is no folder")
+        self.expect(["run", plan, "--brief-json", "-"], "--brief-json -: name a file")
 
     def test_github_gets_annotations(self):
         done = self.run_cli("run", "--colour", code=2, env={"GITHUB_ACTIONS": "true"})

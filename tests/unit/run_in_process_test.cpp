@@ -33,7 +33,7 @@ TEST(InProcess, says_what_the_device_is) {
 
 TEST(InProcess, refuses_environments) {
   WorkerPool pool(in_process());
-  EXPECT_THROW((void)pool.hello({{"NVIDIA_TF32_OVERRIDE", "0"}}), core::UsageError);
+  EXPECT_THROW((void)pool.hello({.environment = {{"NVIDIA_TF32_OVERRIDE", "0"}}}), core::UsageError);
   Collector collector(pool);
   try {
     (void)collector.submit(make_case("add", 4, {{"NVIDIA_TF32_OVERRIDE", "0"}}));

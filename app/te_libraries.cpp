@@ -1,0 +1,48 @@
+#include "te_libraries.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <utility>
+
+#include "core/error.hpp"
+#include "kernels/transformer_engine/versions.hpp"
+#include "plan/backend_name.hpp"
+
+namespace numcheck::app {
+
+void add_te_lib_option(CLI::App& cli, std::vector<std::string>& paths) {
+  cli.add_option("--te-lib", paths,
+                 "TransformerEngine's library [installed one]; repeated: compare versions bit by bit")
+      ->type_name("PATH")
+      ->allow_extra_args(false)
+      ->envname("TE_NUMCHECK_TE_LIB")
+      ->group("Device");
+}
+
+void require_te_libs(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (!std::filesystem::exists(path)) {
+      throw core::UsageError(fmt::format("--te-lib: there is no {}", path));
+    }
+  }
+}
+
+std::vector<std::string> te_backend_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (kernels::te::NamedLibrary& library : kernels::te::name_libraries(paths)) {
+    names.push_back(std::move(library.backend));
+  }
+  return names;
+}
+
+std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases, const std::vector<std::string>& paths) {
+  require_te_libs(paths);
+  if (paths.size() <= 1) {
+    return cases;
+  }
+  return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, te_backend_names(paths));
+}
+
+}  // namespace numcheck::app

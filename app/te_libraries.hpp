@@ -1,0 +1,25 @@
+// --te-lib: which libraries of TransformerEngine a run is about. Each of several is a backend of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli_forward.hpp"
+#include "plan/case.hpp"
+
+namespace numcheck::app {
+
+void add_te_lib_option(CLI::App& cli, std::vector<std::string>& paths);
+
+/// Throws core::UsageError for a path where nothing is.
+void require_te_libs(const std::vector<std::string>& paths);
+
+/// "transformer_engine@2.20.2" for each path.
+[[nodiscard]] std::vector<std::string> te_backend_names(const std::vector<std::string>& paths);
+
+/// With several libraries, one case for each in place of every case of transformer_engine; else the cases as they are.
+/// Throws as require_te_libs.
+[[nodiscard]] std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases,
+                                                       const std::vector<std::string>& paths);
+
+}  // namespace numcheck::app

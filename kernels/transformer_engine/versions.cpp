@@ -1,0 +1,57 @@
+#include "kernels/transformer_engine/versions.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "kernels/transformer_engine/find.hpp"
+#include "plan/backend_name.hpp"
+
+namespace numcheck::kernels::te {
+namespace {
+
+/// 0 -> "a", 25 -> "z", 26 -> "aa".
+std::string letters(std::size_t number) {
+  const std::string last(1, static_cast<char>('a' + number % 26));
+  return number < 26 ? last : letters(number / 26 - 1) + last;
+}
+
+}  // namespace
+
+std::vector<NamedLibrary> name_libraries(std::span<const std::string> paths) {
+  // Builds from a checkout have long versions, and a name must have room for letters.
+  constexpr std::size_t kLongest = 32;
+  std::vector<NamedLibrary> named;
+  std::map<std::string, std::size_t> number_of;
+  for (const std::string& path : paths) {
+    const std::optional<Version> version = version_at(path);
+    const std::string text = version.has_value() ? version->text.substr(0, kLongest) : "unknown";
+    named.push_back({plan::versioned_backend(kBackend, text), path});
+    ++number_of[named.back().backend];
+  }
+  std::map<std::string, std::size_t> seen;
+  for (NamedLibrary& library : named) {
+    if (number_of[library.backend] > 1) {
+      library.backend += "-" + letters(seen[library.backend]++);
+    }
+  }
+  return named;
+}
+
+Choice choose_library(std::span<const std::string> paths, std::string_view version) {
+  if (version.empty()) {
+    return {{paths.begin(), paths.end()}, {}};
+  }
+  const std::string wanted = plan::versioned_backend(kBackend, version);
+  std::string names;
+  for (const NamedLibrary& library : name_libraries(paths)) {
+    if (library.backend == wanted) {
+      return {{library.path}, {}};
+    }
+    names += (names.empty() ? "" : ", ") + library.backend;
+  }
+  return {{}, fmt::format("no --te-lib is {}{}", wanted, names.empty() ? "" : "; there are: " + names)};
+}
+
+}  // namespace numcheck::kernels::te

@@ -1,0 +1,23 @@
+// Whether two records of cases hold the same bits: by the digests of their outputs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace numcheck::report {
+
+/// The runs of a record that left outputs.
+[[nodiscard]] std::vector<const nlohmann::json*> runs_with_outputs(const nlohmann::json& record);
+
+/// Runs of two records, each with outputs, that are comparable: those of equal implementation; where none are equal,
+/// the first runs.
+[[nodiscard]] std::vector<std::pair<const nlohmann::json*, const nlohmann::json*>> matching_runs(
+    const nlohmann::json& left, const nlohmann::json& right);
+
+/// Outputs whose digests differ in some of the matching runs; empty if all bits are the same.
+[[nodiscard]] std::set<std::string> changed_outputs(const nlohmann::json& left, const nlohmann::json& right);
+
+}  // namespace numcheck::report

@@ -1,0 +1,109 @@
+#include "report/brief.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "report/number.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+json rounded(const json& value) {
+  const double whole = number_value(value);
+  return std::isfinite(whole) ? number(std::strtod(fmt::format("{:.6g}", whole).c_str(), nullptr)) : value;
+}
+
+/// As tolerance::tightest: what fails without a ratio is beyond all others.
+double tightness(const json& criterion) {
+  const double measured = number_value(criterion.at("measured")), limit = number_value(criterion.at("limit"));
+  if (limit > 0 && !std::isnan(measured)) {
+    return measured / limit;
+  }
+  return criterion.at("ok").get<bool>() ? 0 : HUGE_VAL;
+}
+
+json brief_output(const json& output) {
+  const json* tightest = nullptr;
+  for (const json& criterion : output.at("criteria")) {
+    if (tightest == nullptr || tightness(criterion) > tightness(*tightest)) {
+      tightest = &criterion;
+    }
+  }
+  json criteria = json::array();
+  if (tightest != nullptr) {
+    criteria.push_back({{"name", tightest->at("name")},
+                        {"measured", rounded(tightest->at("measured"))},
+                        {"limit", rounded(tightest->at("limit"))}});
+  }
+  const json& metrics = output.at("metrics");
+  return {{"xxh128", output.at("xxh128")},
+          {"criteria", std::move(criteria)},
+          {"metrics", {{"rel_l2", rounded(metrics.at("rel_l2"))}, {"max_ulp", rounded(metrics.at("max_ulp"))}}}};
+}
+
+void keep_text(json& to, const json& from, const char* member) {
+  if (!from.at(member).get_ref<const std::string&>().empty()) {
+    to[member] = from.at(member);
+  }
+}
+
+json brief_case(const json& record) {
+  json runs = json::array();
+  for (const json& run : record.at("runs")) {
+    json outputs = json::object();
+    for (const auto& [port, output] : run.at("outputs").items()) {
+      outputs[port] = brief_output(output);
+    }
+    json& kept = runs.emplace_back(json{{"implementation", run.at("implementation")}, {"outputs", std::move(outputs)}});
+    keep_text(kept, run, "error");
+  }
+  json kept = {{"digest", record.at("digest")},
+               {"id", record.at("id")},
+               {"status", record.at("status")},
+               {"runs", std::move(runs)}};
+  keep_text(kept, record, "reason");
+  return kept;
+}
+
+std::string dump(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+nlohmann::json brief_report(const nlohmann::json& report) {
+  json brief = json::object();
+  for (const auto& [name, value] : report.items()) {
+    if (name != "cases" && name != "override_effect" && name != "library_changes") {
+      brief[name] = value;
+    }
+  }
+  brief["brief"] = true;
+  json& cases = brief["cases"] = json::array();
+  for (const json& record : report.at("cases")) {
+    cases.push_back(brief_case(record));
+  }
+  return brief;
+}
+
+std::string brief_text(const nlohmann::json& brief) {
+  std::string text = "{\n";
+  for (const auto& [name, value] : brief.items()) {
+    if (name != "cases") {
+      text += dump(name, -1) + ": " + dump(value, -1) + ",\n";
+    }
+  }
+  text += "\"cases\": [\n";
+  const json& cases = brief.at("cases");
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    text += dump(cases[i], -1) + (i + 1 < cases.size() ? ",\n" : "\n");
+  }
+  return text + "]\n}\n";
+}
+
+}  // namespace numcheck::report

@@ -1,0 +1,72 @@
+#include "report/schema_tables.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "report/schema_words.hpp"
+
+namespace numcheck::report::schema {
+
+using nlohmann::json;
+
+json override_definition() {
+  const json state = object({{"case", text("digest")},
+                             {"status", ref("status")},
+                             {"observed", list_of({{"type", "string"}})},
+                             {"rel_l2", ref("number")},
+                             {"effective_bits", ref("number")},
+                             {"device_s", ref("number")},
+                             {"implementation", text("algorithm")},
+                             {"bits", {{"enum", {"identical", "differ", nullptr}}}}});
+  const json row = object({{"op", text("op")},
+                           {"mode", text("mode")},
+                           {"backend", text("backend")},
+                           {"shape", text("parameters")},
+                           {"inputs", {{"type", "object"}}},
+                           {"base", {{"enum", {"unset", "0"}}}},
+                           {"states", map_of(state)}});
+  return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
+}
+
+json library_changes_definition() {
+  const json ratio = {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}};
+  const json change = object({{"case", digest()},
+                              {"other_case", digest()},
+                              {"id", text("identifier of the case under the base")},
+                              {"elements", count("elements of all outputs")},
+                              {"outputs", list_of({{"type", "string"}})},
+                              {"of", count("outputs of the case")},
+                              {"error_over_limit", object({{"base", ratio}, {"other", ratio}})}});
+  const json reason = object({{"text", text("version, status and reason")}, {"cases", count("cases")}});
+  const json row = object({{"op", text("op")},
+                           {"mode", text("mode")},
+                           {"backend", text("backend without version")},
+                           {"base", text("the version that comes first")},
+                           {"other", text("the version that is compared with it")},
+                           {"cases", count("cases of both versions")},
+                           {"identical", count("all digests of outputs are equal")},
+                           {"changed", count("some are not")},
+                           {"not_comparable", count("one version gave no outputs, or other ones from run to run")},
+                           {"neither", count("both versions gave no outputs")},
+                           {"changes", list_of(change)},
+                           {"reasons", list_of(reason)}});
+  return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
+}
+
+json brief_case_definition() {
+  const json criterion = object({{"name", text("gate")}, {"measured", ref("number")}, {"limit", ref("number")}});
+  const json output = object({{"xxh128", digest()},
+                              {"criteria", {{"type", "array"}, {"items", criterion}, {"maxItems", 1}}},
+                              {"metrics", object({{"rel_l2", real("Frobenius-relative error")},
+                                                  {"max_ulp", real("largest error in units of the last place")}})}});
+  json run = object({{"implementation", text("algorithm, tile, split-k, workspace")}, {"outputs", map_of(output)}});
+  run["properties"]["error"] = text("text of the error, if this algorithm failed to run");
+  json definition = object({{"id", text("op/params/mode/backend[/inputs][/env], defaults omitted")},
+                            {"digest", digest()},
+                            {"status", ref("status")},
+                            {"runs", list_of(run)}});
+  definition["properties"]["reason"] = text("a sentence, for every status but pass");
+  return definition;
+}
+
+}  // namespace numcheck::report::schema
