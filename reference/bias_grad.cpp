@@ -65,7 +65,7 @@ class Column {
       // A yardstick that is NaN says that nothing is asked of the element.
       dbias.set(j, special_ ? 0 : sum.y, kNan, kNan);
     } else {
-      dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v + repeated_.excess_variance(sum));
+      dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v + repeated_.excess_variance());
     }
   }
 
@@ -123,7 +123,7 @@ op::Values values(const op::ReferenceRequest& request) {
 op::Reference bias_grad_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "bias_grad-1";
+  reference.version = "bias_grad-2";
   return reference;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -47,46 +48,110 @@ op::Values permute(const op::ReferenceRequest& request) {
   return result;
 }
 
+/// One expert's part of an element.
+struct Part {
+  double factor;
+  double value;
+};
+
+/// The parts of one element of y, k ascending.
+class Parts {
+ public:
+  explicit Parts(const op::MoeUnpermuteParams& p, const op::ReferenceRequest& request)
+      : hidden_(static_cast<std::size_t>(p.hidden)),
+        tokens_(static_cast<std::size_t>(p.tokens)),
+        topk_(static_cast<std::size_t>(p.topk)),
+        x_(op::operand_named(request.inputs, "x").data),
+        map_(op::operand_named(request.inputs, "row_id_map").data),
+        probs_(op::find_operand(request.inputs, "probs")) {}
+
+  template <class Use>
+  void for_each(std::size_t token, std::size_t column, const Use& use) const {
+    for (std::size_t k = 0; k < topk_; ++k) {
+      const double place = map_[k * tokens_ + token];
+      if (place >= 0) {
+        use(Part{probs_ == nullptr ? 1.0 : probs_->data[token * topk_ + k],
+                 x_[static_cast<std::size_t>(place) * hidden_ + column]});
+      }
+    }
+  }
+  [[nodiscard]] bool weighted() const { return probs_ != nullptr; }
+
+ private:
+  std::size_t hidden_, tokens_, topk_;
+  const double* x_;
+  const double* map_;
+  const op::Operand* probs_;
+};
+
 /// A sum whose factors, products and partial sums are rounded to one format, with fused or separate operations.
 struct RoundedSum {
   double y = 0;      ///< the exact sum
   double bound = 0;  ///< of |computed - y|
   double variance = 0;
-  double unit;  ///< u of the format
-  double tiny;  ///< its smallest subnormal
+  double unit;       ///< u of the format
+  double tiny;       ///< its smallest subnormal
+  double most;       ///< its largest number
+  bool tame = true;  ///< nothing on the way can leave the format's range
 
-  void add(double factor, double value, bool weighted) {
+  void add(const Part& part, bool weighted) {
+    const auto [factor, value] = part;
     const double product = factor * value;
-    const double own = weighted ? 2 * unit * std::fabs(product) + tiny : 0;  // the probability and the product
+    // The probability and the product; a subnormal probability errs by half of `tiny`, which the value multiplies.
+    const double lost = weighted ? tiny / 2 * std::fabs(value) : 0;
+    const double own = weighted ? 2 * unit * std::fabs(product) + lost + tiny : 0;
     y += product;
     bound += own;
     bound += unit * (std::fabs(y) + bound) + tiny;
     constexpr double kLogUniform = 0.18;
+    tame = tame && std::fabs(factor) < most && std::fabs(value) <= most && std::fabs(product) + own < most &&
+           std::fabs(y) + bound < most;
     const double step = unit * unit * ((weighted ? 2 : 0) * product * product + y * y);
-    variance += kLogUniform * step + tiny * tiny;
+    const bool subnormal = weighted && std::fabs(factor) < tiny / unit;
+    variance += kLogUniform * step + tiny * tiny + (subnormal ? lost * lost / 3 : 0);
   }
 };
 
+/// The same sum as a device computes it, with a fused or a separate multiplication.
+double in_format(const Parts& parts, std::size_t token, std::size_t column, core::Dtype format, bool fused) {
+  double sum = 0;
+  parts.for_each(token, column, [&](const Part& part) {
+    const double product = core::round_to(part.factor, format) * part.value;
+    sum = core::round_to(sum + (fused ? product : core::round_to(product, format)), format);
+  });
+  return sum;
+}
+
+/// What becomes of an element where something is not finite on the way. Where that depends on the multiplication a
+/// yardstick that is NaN says that nothing is asked.
+void settle(double separate, double fused, std::size_t at, TrackedOutput& y) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const bool both_nan = std::isnan(separate) && std::isnan(fused);
+  if (both_nan || (std::isinf(separate) && separate == fused)) {
+    y.set(at, separate, kNan, kNan);
+  } else {
+    y.set(at, 0, kNan, kNan);
+  }
+}
+
 op::Values unpermute(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::MoeUnpermuteParams>(*request.params);
-  const op::Operand& x = op::operand_named(request.inputs, "x");
-  const op::Operand& map = op::operand_named(request.inputs, "row_id_map");
-  const op::Operand* probs = op::find_operand(request.inputs, "probs");
-  const core::DtypeInfo& format = core::dtype_info(x.dtype);
+  const core::Dtype dtype = op::operand_named(request.inputs, "x").dtype;
+  const core::DtypeInfo& format = core::dtype_info(dtype);
+  const Parts parts(p, request);
   const auto hidden = static_cast<std::size_t>(p.hidden);
   const auto tokens = static_cast<std::size_t>(p.tokens);
   TrackedOutput y("y", tokens * hidden, request.values_only);
   core::parallel_for(tokens, [&](std::size_t token) {
     for (std::size_t j = 0; j < hidden; ++j) {
-      RoundedSum sum{.unit = format.unit_roundoff, .tiny = format.min_subnormal};
-      for (std::size_t k = 0; k < static_cast<std::size_t>(p.topk); ++k) {
-        const double place = map.data[k * tokens + token];
-        if (place >= 0) {
-          const double weight = probs == nullptr ? 1.0 : probs->data[token * static_cast<std::size_t>(p.topk) + k];
-          sum.add(weight, x.data[static_cast<std::size_t>(place) * hidden + j], probs != nullptr);
-        }
+      RoundedSum sum{.unit = format.unit_roundoff, .tiny = format.min_subnormal, .most = format.max_finite};
+      parts.for_each(token, j, [&](const Part& part) { sum.add(part, parts.weighted()); });
+      if (sum.tame) {
+        y.set(token * hidden + j, sum.y, sum.bound, sum.variance);
+      } else {
+        settle(in_format(parts, token, j, dtype, false), in_format(parts, token, j, dtype, true), token * hidden + j,
+               y);
       }
-      y.set(token * hidden + j, sum.y, sum.bound, sum.variance);
     }
   });
   op::Values result;
@@ -111,7 +176,7 @@ op::Reference moe_permute_reference() {
 }
 
 op::Reference moe_unpermute_reference() {
-  return reference_of(&unpermute, &derive_map<op::MoeUnpermuteParams>, "moe_unpermute-1");
+  return reference_of(&unpermute, &derive_map<op::MoeUnpermuteParams>, "moe_unpermute-2");
 }
 
 }  // namespace numcheck::reference

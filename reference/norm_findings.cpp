@@ -22,6 +22,7 @@ struct RowFit {
   double shared = 0;  ///< R: variance of rsigma, relative
   double spread = 0;  ///< v
   bool usable = false;
+  std::size_t row = 0;
 
   [[nodiscard]] double weight() const { return 1 / (own + shared); }
 };
@@ -115,7 +116,7 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   const double rsigma = f.rsigma->value[i];
   const double relative = std::sqrt(static_cast<double>(f.rsigma->second_moment[i])) / rsigma;
   // Past a relative error of 1 the linear model of rsigma says nothing.
-  return {normal.first(), normal.first_variance(), relative * relative, spread_of(f, x), fits && relative < 1};
+  return {normal.first(), normal.first_variance(), relative * relative, spread_of(f, x), fits && relative < 1, i};
 }
 
 /// The pooled statistics of the usable rows.
@@ -225,6 +226,20 @@ void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, st
   }
 }
 
+/// The row that is furthest off, in words, where it and few others are off; empty otherwise.
+std::string single_row(const std::vector<RowFit>& fits) {
+  constexpr double kClear = 10;  // standard errors
+  constexpr double kFew = 0.1;   // share of the rows
+  const auto distance = [](const RowFit& fit) { return std::fabs(fit.rho) * std::sqrt(fit.weight()); };
+  const auto worst = std::ranges::max_element(fits, {}, distance);
+  const auto off = std::ranges::count_if(fits, [&](const RowFit& fit) { return distance(fit) > kClear; });
+  if (off == 0 || static_cast<double>(off) > kFew * static_cast<double>(fits.size())) {
+    return {};
+  }
+  return fmt::format("; row {} is scaled by {:.4g}{}", worst->row, 1 + worst->rho,
+                     off > 1 ? fmt::format(", and {} others are off", off - 1) : "");
+}
+
 }  // namespace
 
 std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p, bool centred) {
@@ -259,6 +274,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
   if (pooled.rows >= kFewest) {
     scale.limit = kKappa * (2 * pooled.shared + 5 * pooled.own) + kSlack;
   }
+  scale.text += single_row(fits);
   std::vector<op::Finding> findings = {scale};
   add_regression(fits, p, findings);
   return findings;

@@ -20,7 +20,7 @@ namespace numcheck::reference {
 ///
 ///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows up a gate:
 ///                     kappa (2 sqrt(mean R) + 5 standard errors of the O_i) + 4 u; R does not shrink with the number
-///                     of rows, because rows that are alike err alike.
+///                     of rows, because rows that are alike err alike. Its words name the worst row where few are off.
 ///   row regression    (v_i + epsilon) / (1 + rho_i)^2 ~ (1 + b) v_i + epsilon + d: the relative error b of the
 ///   variance
 ///                     (n - 1 for n gives 1 / (n - 1)) and the error d of epsilon, in words where they explain the

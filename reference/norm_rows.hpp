@@ -223,13 +223,14 @@ template <class Scalar>
 struct ColumnSums {
   std::vector<tolerance::Sum<Scalar>> gamma;
   std::vector<tolerance::Sum<Scalar>> beta;
-  std::vector<Reach> reach;  ///< of |dz| (1 + |xh|)
+  std::vector<Reach> gamma_reach;  ///< of |dz| (1 + |xh|)
+  std::vector<Reach> beta_reach;   ///< of |dz|
 };
 
 template <class Scalar>
 ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, std::size_t count) {
   ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count), std::vector<tolerance::Sum<Scalar>>(count),
-                          std::vector<Reach>(count)};
+                          std::vector<Reach>(count), std::vector<Reach>(count)};
   const auto rows = static_cast<std::size_t>(g.x->rows);
   for (std::size_t i = 0; i < rows; ++i) {
     const double* dz = row_of(*g.dz, i).data() + first;
@@ -238,7 +239,8 @@ ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, st
       const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
       sums.gamma[j].add(Scalar(dz[j]) * xh);
       sums.beta[j].add(Scalar(dz[j]));
-      sums.reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
+      sums.gamma_reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
+      sums.beta_reach[j].add(std::fabs(dz[j]));
     }
   }
   return sums;

@@ -13,19 +13,20 @@ namespace numcheck::reference {
 ///
 ///   terms     the error of f is the same wherever x is: those of one x make a group with the error (sum +-b_i), whose
 ///             variance is at most a third of its square
-///   sums      adding the same number again and again errs by the same amount within a binade: a third of the square
-///             of the bound
+///   sums      partial sums are multiples of their ulp, so that adding v errs by the same r_v all over a binade, and
+///             adding -v by -r_v: values that occur n_v times more often than their negatives err by sum n_v r_v, with
+///             |r_v| <= u times the largest partial sum; a third of the square, of what sum n_v^2 exceeds the number of
+///             terms by
 ///
 /// With more values than it can hold, the terms count as independent.
 class RepeatedTerms {
  public:
   void add(double x, double dy, const tolerance::Tracked& term) {
     add_group(x, dy, term);
-    add_value(term);
+    add_value(term.y);
   }
 
-  /// `sum`: of the same terms.
-  [[nodiscard]] double excess_variance(const tolerance::Tracked& sum) const;
+  [[nodiscard]] double excess_variance() const;
 
  private:
   static constexpr std::size_t kMostGroups = 64;
@@ -35,16 +36,23 @@ class RepeatedTerms {
     double bound = 0;  ///< sum of the bounds, with the sign of dy
     double variance = 0;
   };
+  struct GroupOfValues {
+    double magnitude = 0;
+    double net = 0;  ///< terms of this value less those of its negative
+  };
 
   void add_group(double x, double dy, const tolerance::Tracked& term);
-  void add_value(const tolerance::Tracked& term);
+  void add_value(double term);
 
   std::array<GroupOfTerms, kMostGroups> groups_{};
+  std::array<GroupOfValues, kMostGroups> values_{};
   std::size_t group_count_ = 0;
+  std::size_t value_count_ = 0;
   bool few_groups_ = true;
-  double value_ = 0;  ///< the one value, 0 aside, that all terms have
-  bool one_value_ = true;
-  double bounds_ = 0;
+  bool few_values_ = true;
+  double terms_ = 0;  ///< that are not zero: adding a zero does not err
+  double partial_ = 0;
+  double largest_partial_ = 0;
 };
 
 /// The variance of one result where all results have the same error, so that many of them tell no more than one.

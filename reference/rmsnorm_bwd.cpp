@@ -21,7 +21,7 @@ op::Reference rmsnorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
-  reference.version = "rmsnorm_bwd-1";
+  reference.version = "rmsnorm_bwd-2";
   return reference;
 }
 

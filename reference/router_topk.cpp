@@ -21,6 +21,12 @@ using tolerance::Sum;
 
 constexpr double kSmall = 1e-20;  // TransformerEngine adds it to the sum of sigmoid scores
 
+/// True if exp(x - most) is 0 without error. An expert that is masked has such a logit.
+template <class Scalar>
+bool vanishes(const Scalar& x, const Scalar& most) {
+  return std::isinf(tolerance::value_of(x)) && tolerance::value_of(x) < tolerance::value_of(most);
+}
+
 template <class Scalar>
 std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
   Scalar most(-std::numeric_limits<double>::infinity());
@@ -30,7 +36,7 @@ std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
   std::vector<Scalar> out;
   Sum<Scalar> sum;
   for (const Scalar& x : logits) {
-    out.push_back(tolerance::exponential(x - most, true));
+    out.push_back(vanishes(x, most) ? Scalar(0.0) : tolerance::exponential(x - most, true));
     sum.add(out.back());
   }
   const Scalar total = sum.result();
@@ -40,11 +46,21 @@ std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
   return out;
 }
 
+/// Below -88.7 the exponential of -x overflows FP32, and the score is 0 instead of a subnormal number.
+double flushed(double x) {
+  return x;
+}
+Tracked flushed(const Tracked& x) {
+  return tolerance::detail::with_underflow(x, tolerance::kFlush);
+}
+
 template <class Scalar>
 std::vector<Scalar> sigmoid(const std::vector<Scalar>& logits) {
   std::vector<Scalar> out;
   for (const Scalar& x : logits) {
-    out.push_back(Scalar(1.0) / (Scalar(1.0) + tolerance::exponential(-x, true)));
+    const double given = tolerance::value_of(x);
+    out.push_back(std::isinf(given) ? Scalar(given > 0 ? 1.0 : 0.0)
+                                    : flushed(Scalar(1.0) / (Scalar(1.0) + tolerance::exponential(-x, true))));
   }
   return out;
 }
@@ -63,9 +79,15 @@ class Token {
   Token(const op::RouterTopkParams& p, const double* logits) : p_(p), logits_(logits, logits + p.experts) {
     const bool late = p.score == "softmax_post";
     const std::vector<Scalar> scores = late ? logits_ : p.score == "sigmoid" ? sigmoid(logits_) : softmax(logits_);
-    choose(scores);
-    weigh(scores, late);
+    unknown_ = std::ranges::any_of(scores, [](const Scalar& x) { return std::isnan(tolerance::value_of(x)); });
+    if (!unknown_) {
+      choose(scores);
+      weigh(scores, late);
+    }
   }
+
+  /// True if a score is NaN: what is larger than a NaN is nobody's definition.
+  [[nodiscard]] bool unknown() const { return unknown_; }
 
   [[nodiscard]] bool chosen(std::size_t expert) const { return chosen_[expert]; }
   [[nodiscard]] bool unsettled(std::size_t expert) const { return unsettled_[expert]; }
@@ -93,7 +115,8 @@ class Token {
       const Scalar& rival = chosen_[expert] ? first_out : last_in;
       const double gap = std::fabs(tolerance::value_of(scores[expert]) - tolerance::value_of(rival));
       // Scores are rounded to FP32 before they are compared: equal ones are tied even if they come without error.
-      unsettled_[expert] = gap <= bound_of(scores[expert]) + bound_of(rival);
+      // Two infinities have a gap that is NaN.
+      unsettled_[expert] = !(gap > bound_of(scores[expert]) + bound_of(rival));
       row_unsettled_ = row_unsettled_ || unsettled_[expert];
     }
   }
@@ -125,14 +148,21 @@ class Token {
   std::vector<Scalar> logits_, weights_;
   std::vector<bool> chosen_, unsettled_;
   bool row_unsettled_ = false;
+  bool unknown_ = false;
 };
 
 template <class Scalar>
 void route(const op::RouterTopkParams& p, const double* logits, std::size_t first, TrackedOutput& probs,
            TrackedOutput& map) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();  // as a yardstick: nothing is asked
   const Token<Scalar> token(p, logits);
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(p.experts); ++expert) {
     const std::size_t at = first + expert;
+    if (token.unknown()) {
+      map.set(at, 0, kNan, kNan);
+      probs.set(at, 0, kNan, kNan);
+      continue;
+    }
     const double one = token.chosen(expert) ? 1 : 0;
     if (token.unsettled(expert)) {
       map.set_undetermined(at, one);
@@ -166,7 +196,8 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// Whatever a tie decides, every token has topk experts, and weights only where it has experts.
+/// Whatever a tie decides, every token has topk experts, and weights only where it has experts. Tokens whose scores are
+/// NaN are left out.
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::RouterTopkParams>(*request.params);
   const auto output = [&request](std::string_view port) {
@@ -174,8 +205,13 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   };
   const std::span<const double> map = output("routing_map");
   const std::span<const double> probs = output("probs");
+  const core::Buffer<float>& bounds =
+      std::ranges::find(request.expected->outputs, std::string_view("routing_map"), &op::OutputValues::port)->magnitude;
   double wrong_rows = 0, stray = 0;
   for (std::int64_t token = 0; token < p.tokens; ++token) {
+    if (!bounds.empty() && std::isnan(bounds[static_cast<std::size_t>(token * p.experts)])) {
+      continue;
+    }
     double count = 0;
     for (std::int64_t expert = 0; expert < p.experts; ++expert) {
       const auto at = static_cast<std::size_t>(token * p.experts + expert);
@@ -194,7 +230,7 @@ op::Reference router_topk_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
-  reference.version = "router_topk-1";
+  reference.version = "router_topk-2";
   return reference;
 }
 

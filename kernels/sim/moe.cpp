@@ -38,6 +38,11 @@ constexpr std::array kPermuteFaults = {
             }},
     OpFault{{"dropped_overwrite", "dropped copies are written to the first row"}, &needs_dropped},
     OpFault{{"last_column_missing", "the last column is not copied"}},
+    OpFault{{"first_expert_only", "only the first copy of every token is moved"},
+            [](const Call& call) {
+              const auto p = op::from_params<op::MoePermuteParams>(call.c->params);
+              return std::string(p.topk < 2 ? "every token has one expert" : "");
+            }},
 };
 constexpr std::array kUnpermuteFaults = {
     OpFault{{"probs_ignored", "rows are added without their weights"}, &needs_probs},
@@ -54,7 +59,8 @@ void run_permute(const op::MoePermuteParams& p, std::span<const PortMemory> port
   const std::size_t moved = hidden - (fault == "last_column_missing" ? 1 : 0);
   const auto rows = static_cast<std::size_t>(p.topk * p.tokens - p.dropped);
   std::vector<float> y(rows * hidden);
-  for (std::size_t copy = 0; copy < map.size(); ++copy) {
+  const std::size_t copies = fault == "first_expert_only" ? map.size() / static_cast<std::size_t>(p.topk) : map.size();
+  for (std::size_t copy = 0; copy < copies; ++copy) {
     const std::size_t token = fault == "token_major_map" ? copy / static_cast<std::size_t>(p.topk)
                                                          : copy % static_cast<std::size_t>(p.tokens);
     if (map[copy] >= 0) {

@@ -41,6 +41,8 @@ constexpr std::array kTransposeFaults = {
     OpFault{{"codes_not_transposed", "the elements lie as they did"}, &needs_matrix},
     OpFault{{"tile_skipped", "the last column of x is not moved"}},
     OpFault{{"swapped_pair", "the first two elements are exchanged"}, &needs_matrix},
+    OpFault{{"last_row_repeated", "the last row of x is taken from the row before, as by an index clamped too early"},
+            &needs_matrix},
 };
 
 std::vector<float> transposed(const std::vector<float>& in, std::int64_t rows, std::int64_t cols) {
@@ -113,6 +115,10 @@ void run_transpose(const op::TransposeParams& p, std::span<const PortMemory> por
     std::fill(y.end() - p.rows, y.end(), 0.0F);
   } else if (fault == "swapped_pair") {
     std::swap(y[0], y[1]);
+  } else if (fault == "last_row_repeated") {
+    for (std::size_t end = static_cast<std::size_t>(p.rows); end <= y.size(); end += static_cast<std::size_t>(p.rows)) {
+      y[end - 1] = y[end - 2];
+    }
   }
   write_floats(ports, "y", y, fault);
 }

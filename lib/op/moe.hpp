@@ -67,7 +67,7 @@ struct MoeUnpermuteParams {
 ///
 /// Ports: logits [tokens, experts], probs [tokens, experts] (the mode's format), routing_map [tokens, experts] (uint8).
 /// Experts whose scores lie closer together than FP32 arithmetic can tell at the boundary of the choice are not judged
-/// one by one; every row must have topk experts.
+/// one by one; every row must have topk experts. Nothing is asked of a token with a score that is NaN.
 /// Source: TransformerEngine fused_router.h, common/fused_router/fused_topk_with_score_function.cu.
 struct RouterTopkParams {
   std::int64_t tokens = 0;

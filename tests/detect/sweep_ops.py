@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""False alarms of all ops but gemm: random clean cases, none of which may fail any gate.
+
+    sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend sim --device sim:sm_90
+    sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend cuda transformer_engine -- --te-lib PATH
+    sweep_ops.py --program build/app/te-numcheck --cases 500 --borders --backend cuda
+
+Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
+that could be wrong) nor unsupported by the backend. Exit code 1 if there is such a case, or an op that passed nothing."""
+
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from op_cases import PARAMS, draw_cases  # noqa: E402
+
+HARMLESS = ("pass", "inconclusive", "unsupported")
+BATCH = 5000
+
+
+def run_batch(program, cases, options):
+    """Results of the cases as the report has them."""
+    with tempfile.TemporaryDirectory(prefix="te-numcheck-sweep-") as folder:
+        plan, report = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "report.json")
+        plan.write_text(json.dumps({"version": 1, "name": "sweep", "cases": cases}))
+        command = [program, "run", str(plan), "--json", str(report), "--no-save", "--progress", "never", *options]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if not report.exists():
+            sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+        return json.loads(report.read_text())["cases"]
+
+
+def sweep(program, op, backend, arguments, options):
+    """Counts by status, reasons of what is unsupported, and the cases that must not be."""
+    statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
+    cases = draw_cases(op, backend, arguments.cases, arguments.seed, arguments.borders)
+    for first in range(0, len(cases), BATCH):
+        for result in run_batch(program, cases[first : first + BATCH], options):
+            statuses[result["status"]] += 1
+            if result["status"] == "unsupported":
+                reasons[result.get("reason", "")] += 1
+            elif result["status"] not in HARMLESS:
+                wrong.append(f"{result['status']} {result['id']} seed {result['seed']}: {result.get('reason', '')}")
+    return statuses, reasons, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--cases", type=int, default=1000, help="per op and backend")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ops", nargs="+", default=list(PARAMS))
+    parser.add_argument("--backend", nargs="+", default=["sim"])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
+    parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
+    arguments = parser.parse_args()
+    options = ["--device", arguments.device, *arguments.options]
+    bad = False
+    for op in arguments.ops:
+        for backend in arguments.backend:
+            statuses, reasons, wrong = sweep(arguments.program, op, backend, arguments, options)
+            counts = ", ".join(f"{number} {status}" for status, number in sorted(statuses.items()))
+            print(f"{op:16}{backend:20}{counts}", flush=True)
+            for reason, number in reasons.most_common(3):
+                print(f"    {number} unsupported: {reason}")
+            for line in wrong[:20]:
+                print(f"    {line}")
+            bad = bad or bool(wrong) or (statuses["pass"] == 0 and statuses["unsupported"] < arguments.cases)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

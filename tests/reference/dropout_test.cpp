@@ -1,0 +1,212 @@
+// The references of dropout by hand, and what its findings say about a device's mask.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "op/dropout.hpp"
+#include "op_problem.hpp"
+#include "reference/dropout.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::evaluate;
+using testing::noise;
+using testing::output_named;
+using testing::Problem;
+using testing::value_of;
+using Numbers = std::vector<double>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+Problem forward(double p, std::size_t elements, std::string_view mode = "fp32") {
+  return {&op::dropout_fwd(), dropout_fwd_reference(),
+          op::to_params(op::DropoutParams{.elements = static_cast<std::int64_t>(elements), .p = p}), mode};
+}
+Problem backward(double p, std::size_t elements) {
+  return {&op::dropout_bwd(), dropout_bwd_reference(),
+          op::to_params(op::DropoutParams{.elements = static_cast<std::int64_t>(elements), .p = p})};
+}
+
+TEST(Dropout, TheShareIsInSteps) {
+  for (const auto& [p, steps] : {std::pair{0.0, 0}, {0.003, 0}, {0.1, 25}, {0.25, 64}, {0.5, 128}, {0.996, 254}}) {
+    EXPECT_EQ(op::DropoutParams{.p = p}.dropped_share(), steps / 256.0) << p;
+  }
+}
+
+TEST(DropoutBwd, ByHand) {
+  Numbers dy(16);
+  for (std::size_t i = 0; i < 16; ++i) {
+    dy[i] = static_cast<double>(i + 1);
+  }
+  // Bits 0, 1 and 7 of the first byte, bit 4 of the second one; kept elements are multiplied by 4.
+  const op::Values values = evaluate(backward(0.75, 16), {{"dy", dy}, {"mask", {0x83, 0x10}}});
+  EXPECT_EQ(value_of(values, "dx"), (Numbers{4, 8, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 52, 0, 0, 0}));
+  const op::OutputValues& dx = output_named(values, "dx");
+  EXPECT_GT(dx.magnitude[0], 0);
+  EXPECT_LT(dx.magnitude[0], 1e-6);
+  EXPECT_EQ(dx.magnitude[2], 0) << "a zero is exact";
+  EXPECT_TRUE(value_of(backward(0.75, 0), {{"dy", {}}, {"mask", {}}}, "dx").empty());
+}
+
+TEST(DropoutBwd, WhatIsDroppedIsNotRead) {
+  Numbers dy(16, kInfinity);
+  dy[1] = std::nan("");
+  dy[2] = std::nan("");
+  const Numbers dx = value_of(backward(0.5, 16), {{"dy", dy}, {"mask", {0b101, 0}}}, "dx");
+  EXPECT_EQ(dx[0], kInfinity);
+  EXPECT_EQ(dx[1], 0);
+  EXPECT_TRUE(std::isnan(dx[2]));
+  EXPECT_EQ(dx[3], 0);
+}
+
+// y = S x with S diagonal: the gradient is the same S, so dx of dy is y of x = dy wherever the mask is the same.
+TEST(DropoutBwd, IsTheDerivativeOfTheForwardPass) {
+  const Numbers x = noise(64, 1);
+  const Numbers all_kept(8, 255);
+  EXPECT_EQ(value_of(backward(0.3, 64), {{"dy", x}, {"mask", all_kept}}, "dx"),
+            value_of(forward(0.3, 64), {{"x", x}}, "y"));
+}
+
+TEST(DropoutBwd, BoundsCoverFp32) {
+  const Numbers dy = noise(4096, 2);
+  for (const double p : {0.1, 0.3, 0.9, 0.99}) {
+    const op::Values values = evaluate(backward(p, 4096), {{"dy", dy}, {"mask", Numbers(512, 255)}});
+    const op::OutputValues& dx = output_named(values, "dx");
+    const float scale = 1.0F / (1.0F - static_cast<float>(p));
+    for (std::size_t i = 0; i < dy.size(); ++i) {
+      const double error = std::fabs(static_cast<double>(static_cast<float>(dy[i]) * scale) - dx.value[i]);
+      const auto bound = static_cast<double>(dx.magnitude[i]);
+      ASSERT_TRUE(bound > 0 && error <= bound) << p << " " << i;
+      ASSERT_LT(bound, 1e-4 * std::fabs(dx.value[i])) << p;
+    }
+  }
+}
+
+TEST(DropoutBwd, DerivedMasksAreMixedBytes) {
+  const Numbers mask = testing::derived(backward(0.5, 80000), {}, "mask", noise(10000, 3));
+  double ones = 0;
+  for (const double byte : mask) {
+    ASSERT_TRUE(byte >= 0 && byte <= 255 && byte == std::floor(byte)) << byte;
+    ones += __builtin_popcount(static_cast<unsigned>(byte));
+  }
+  EXPECT_NEAR(ones / 80000, 0.5, 0.01);
+  EXPECT_EQ(testing::derived(backward(0.5, 16), {}, "mask", {kInfinity, std::nan("")}), (Numbers{0, 0}));
+}
+
+TEST(DropoutFwd, NothingIsKnownBefore) {
+  const op::Values values = evaluate(forward(0.5, 16), {{"x", Numbers(16, 3.0)}});
+  EXPECT_EQ(value_of(values, "y"), Numbers(16, 6.0)) << "where it is kept";
+  EXPECT_TRUE(output_named(values, "y").unpredictable);
+  EXPECT_TRUE(output_named(values, "mask").unpredictable);
+  EXPECT_EQ(value_of(values, "mask").size(), 2U);
+  // An element that is not finite where it is kept may be dropped: no infinity and no NaN must be asked for.
+  Numbers special(16, 65000.0);
+  special[1] = kInfinity;
+  special[2] = std::nan("");
+  special[3] = kLargest;
+  special[4] = 3;
+  EXPECT_EQ(value_of(forward(0.5, 16, "fp16"), {{"x", special}}, "y"),
+            (Numbers{0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(value_of(forward(0.5, 16), {{"x", special}}, "y")[3], 0);
+  EXPECT_EQ(value_of(forward(0.5, 16), {{"x", special}}, "y")[0], 130000);
+}
+
+/// A device's outputs on x.
+struct Device {
+  Numbers y, mask;
+};
+
+/// One random byte per element; those below the threshold are dropped.
+Device dropped(const Numbers& x, double p, unsigned threshold, core::Dtype format = core::Dtype::fp32) {
+  std::mt19937 engine(5);
+  Device out{Numbers(x.size()), Numbers(x.size() / 8)};
+  const float scale = 1.0F / (1.0F - static_cast<float>(p));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool kept = engine() % 256 >= threshold;
+    out.y[i] = kept ? core::round_to(static_cast<double>(static_cast<float>(x[i]) * scale), format) : 0;
+    out.mask[i / 8] += kept ? 1U << (i % 8) : 0;
+  }
+  return out;
+}
+
+std::vector<op::Finding> findings_of(double p, const Numbers& x, const Device& device, std::string_view mode = "fp32") {
+  const Problem problem = forward(p, x.size(), mode);
+  const testing::Inputs inputs = {{"x", x}};
+  const op::Values expected = evaluate(problem, inputs);
+  const std::vector<op::Operand> operands = testing::operands_of(problem, inputs);
+  const core::Dtype format = op::find_mode(mode)->output;
+  const std::vector<op::Delivered> outputs = {{"y", device.y, format}, {"mask", device.mask, core::Dtype::uint8}};
+  return problem.reference.findings({&problem.params, operands, &expected, outputs});
+}
+
+bool holds(const op::Finding& finding) {
+  return finding.measured <= finding.limit;
+}
+
+TEST(DropoutFwd, ACorrectDevicePasses) {
+  const Numbers x = noise(1 << 16, 4);
+  for (const double p : {0.0, 0.1, 0.25, 0.9}) {
+    for (const auto& [mode, format] :
+         {std::pair{"fp32", core::Dtype::fp32}, {"bf16", core::Dtype::bf16}, {"fp16", core::Dtype::fp16}}) {
+      const std::vector<op::Finding> found =
+          findings_of(p, x, dropped(x, p, static_cast<unsigned>(256 * p), format), mode);
+      ASSERT_EQ(found.size(), 3U);
+      EXPECT_EQ(found[0].name, "elements off the mask");
+      EXPECT_EQ(found[0].limit, 0);
+      for (const op::Finding& each : found) {
+        EXPECT_TRUE(holds(each)) << each.name << " " << p << " " << mode << ": " << each.measured;
+      }
+    }
+  }
+  EXPECT_TRUE(findings_of(0.5, {}, {}).empty());
+}
+
+// NaN, infinities, and what the scale moves beyond FP32 or FP16.
+TEST(DropoutFwd, SpecialValuesAreNoMistake) {
+  Numbers x = noise(1 << 12, 4);
+  for (std::size_t i = 0; i < x.size(); i += 4) {
+    const Numbers special = {std::nan(""), kInfinity, -kInfinity, kLargest, -kLargest, 0x1p-149, 60000, -65000};
+    x[i] = special[i / 4 % special.size()];
+  }
+  EXPECT_EQ(findings_of(0.25, x, dropped(x, 0.25, 64))[0].measured, 0);
+  for (double& each : x) {
+    each = core::round_to(each, core::Dtype::fp16);
+  }
+  Device device = dropped(x, 0.25, 64, core::Dtype::fp16);
+  EXPECT_EQ(findings_of(0.25, x, device, "fp16")[0].measured, 0);
+  double planted = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isfinite(x[i]) && device.y[i] != 0 && planted < 3) {
+      device.y[i] = planted == 0 ? std::nan("") : planted == 1 ? kInfinity : -device.y[i];
+      ++planted;
+    }
+  }
+  EXPECT_EQ(findings_of(0.25, x, device, "fp16")[0].measured, 3);
+}
+
+TEST(DropoutFwd, MistakesAreCounted) {
+  const Numbers x = noise(1 << 16, 4, 1, 3);
+  Device device = dropped(x, 0.25, 64);
+  device.y[100] *= 1 + 0x1p-20;
+  device.y[200] = device.y[200] == 0 ? 1 : 0;
+  EXPECT_EQ(findings_of(0.25, x, device)[0].measured, device.y[100] == 0 ? 1 : 2);
+  EXPECT_FALSE(holds(findings_of(0.25, x, dropped(x, 0.25, 68))[1])) << "4/256 more are dropped";
+  EXPECT_FALSE(holds(findings_of(0.25, x, dropped(x, 0.25, 0))[1]));
+  // Every second group of 4 is dropped: the share is right, the neighbours are not.
+  device = dropped(x, 0.5, 0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    device.y[i] *= i % 8 < 4 ? 1 : 0;
+    device.mask[i / 8] = 0x0F;
+  }
+  const std::vector<op::Finding> found = findings_of(0.5, x, device);
+  EXPECT_TRUE(holds(found[0]) && holds(found[1]));
+  EXPECT_FALSE(holds(found[2]));
+  EXPECT_EQ(found[1].text, "0.50000 of the elements are dropped; as implemented it is floor(256 p) / 256 = 0.50000");
+}
+
+}  // namespace
+}  // namespace numcheck::reference

@@ -1,0 +1,208 @@
+// Sums of few different terms: what independent errors leave out of the variance.
+#include "reference/repeated_terms.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "activation_problem.hpp"
+#include "reference/activation_declared.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::bias_gradient;
+using testing::value_of;
+using tolerance::Tracked;
+
+/// One term: dy times something of x, with its error.
+struct Term {
+  double x;
+  double dy;
+  Tracked g;
+};
+
+/// The excess over what Sum<Tracked> says.
+double excess_of(const std::vector<Term>& terms) {
+  RepeatedTerms repeated;
+  for (const Term& term : terms) {
+    repeated.add(term.x, term.dy, term.g);
+  }
+  return repeated.excess_variance();
+}
+
+TEST(RepeatedTerms, NothingAndOneTermHaveNoExcess) {
+  EXPECT_EQ(excess_of({}), 0);
+  EXPECT_EQ(excess_of({{1, 1, {3}}}), 0);
+  EXPECT_EQ(excess_of({{1, 1, {3, 0.1, 0.01}}}), 0) << "a third of the square is less than the term's own variance";
+}
+
+// Four terms of one x with an error of at most 1/8 each: the group's is at most 1/2, its variance 1/12.
+TEST(RepeatedTerms, ErrorsOfOneXAddUp) {
+  const std::vector<Term> terms = {
+      {2, 1, {1, 0.125, 0.001}}, {2, 1, {2, 0.125, 0.001}}, {2, 1, {3, 0.125, 0.001}}, {2, 1, {4, 0.125, 0.001}}};
+  EXPECT_NEAR(excess_of(terms), 0.25 / 3 - 0.004, 1e-12);
+}
+
+// The same error with both signs of dy cancels.
+TEST(RepeatedTerms, SignsOfDyCancel) {
+  const std::vector<Term> terms = {
+      {2, 1, {1, 0.125, 0.001}}, {2, -1, {-2, 0.125, 0.001}}, {2, 1, {3, 0.125, 0.001}}, {2, -1, {-4, 0.125, 0.001}}};
+  EXPECT_EQ(excess_of(terms), 0);
+}
+
+TEST(RepeatedTerms, GroupsAreIndependent) {
+  std::vector<Term> terms;
+  for (int i = 0; i < 8; ++i) {
+    terms.push_back({static_cast<double>(i % 2), 1, {1.0 + i, 0.125, 0.001}});
+  }
+  EXPECT_NEAR(excess_of(terms), 2 * (0.25 / 3 - 0.004), 1e-12);
+}
+
+/// The excess of additions of which `squares` more than the independent ones go the same way.
+double of_additions(double squares, double largest) {
+  return squares * (0x1p-24 * largest) * (0x1p-24 * largest) / 3;
+}
+
+// Terms without an error of their own: only the additions' errors repeat.
+TEST(RepeatedTerms, AddingTheSameValueErrsAlike) {
+  std::vector<Term> terms(100, {0, 1, {0.5}});
+  EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(100 * 100 - 100, 50));
+  terms.insert(terms.begin() + 50, 1000, {0, 1, {0}});
+  EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(100 * 100 - 100, 50)) << "adding a zero does not err";
+  terms.resize(50);
+  terms.resize(100, {0, 1, {0.25}});
+  EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(2 * 50 * 50 - 100, 37.5)) << "two values, in whatever order";
+}
+
+TEST(RepeatedTerms, NegativesErrTheOtherWay) {
+  std::vector<Term> terms(60, {0, 1, {0.5}});
+  terms.resize(100, {0, 1, {-0.5}});
+  EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(20 * 20 - 100, 30));
+  terms.resize(115, {0, 1, {-0.5}});
+  EXPECT_EQ(excess_of(terms), 0) << "five more are no more than chance makes of so many";
+}
+
+TEST(RepeatedTerms, ManyValuesCountAsIndependent) {
+  std::vector<Term> terms;
+  for (int i = 0; i < 640; ++i) {
+    terms.push_back({0, 1, {1.0 + i % 64}});
+  }
+  EXPECT_GT(excess_of(terms), 0);
+  terms.push_back({0, 1, {0.5}});
+  EXPECT_EQ(excess_of(terms), 0);
+}
+
+// More different x than are watched: independent, as Sum has it. (All values differ, too.)
+TEST(RepeatedTerms, ManyGroupsCountAsIndependent) {
+  std::vector<Term> terms;
+  for (int i = 0; i < 256; ++i) {
+    terms.push_back({static_cast<double>(i % 64), 1, {1.0 + i, 0.125, 0.0001}});
+  }
+  EXPECT_NEAR(excess_of(terms), 64 * (0.25 / 3 - 0.0004), 1e-9);
+  terms.push_back({64, 1, {1, 0.125, 0.0001}});
+  EXPECT_EQ(excess_of(terms), 0);
+}
+
+TEST(Copies, AreSeveralEqualNumbers) {
+  const std::vector<double> same = {3, 3, 3}, other = {3, 3, 4};
+  EXPECT_TRUE(all_copies(same.data(), 3));
+  EXPECT_FALSE(all_copies(other.data(), 3));
+  EXPECT_TRUE(all_copies(other.data(), 2));
+  EXPECT_FALSE(all_copies(same.data(), 1));
+  EXPECT_FALSE(all_copies(same.data(), 0));
+  EXPECT_EQ(variance_of_copies({1, 3, 1}), 3);
+  EXPECT_EQ(variance_of_copies({1, 3, 4}), 4);
+}
+
+/// Sum of FP32 numbers in order.
+double chain(const std::vector<float>& terms) {
+  float sum = 0;
+  for (const float term : terms) {
+    sum += term;
+  }
+  return static_cast<double>(sum);
+}
+
+// Two values of x in turn: over many dy the chain's error stays within a few predicted standard errors and its bound.
+TEST(BiasGradRepeated, TwoActivationsInTurn) {
+  constexpr std::size_t kRows = 2000;
+  double squares = 0;
+  int cases = 0;
+  for (const char* fused : {"gelu", "silu", "qgelu"}) {
+    const op::Activation f = op::activation_kind(fused).function;
+    for (const float scale : {0.1F, 0.37F, 1.7F, 5.3F}) {
+      std::vector<double> dy(kRows), x(kRows);
+      std::vector<float> terms(kRows);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        dy[i] = static_cast<double>(scale);
+        x[i] = static_cast<double>(i % 2 == 0 ? 0.3F : 1.1F);
+        terms[i] = declared::gradient<float>(f, x[i], dy[i], {});
+      }
+      const op::Values values = bias_gradient({.rows = kRows, .hidden = 1, .fused = fused}, dy, x);
+      const double error = chain(terms) - value_of(values, 1)[0];
+      EXPECT_LE(std::fabs(error), static_cast<double>(values.outputs[1].magnitude[0])) << fused << " " << scale;
+      squares += error * error / static_cast<double>(values.outputs[1].second_moment[0]);
+      ++cases;
+    }
+  }
+  EXPECT_LT(std::sqrt(squares / cases), 1.5);
+  EXPECT_GT(std::sqrt(squares / cases), 0.1);
+}
+
+// dx of a tensor that is all one x errs everywhere alike, and so says its variance.
+TEST(BiasGradRepeated, OneActivationEverywhere) {
+  const std::vector<double> x(64, 0.7), dy(64, 1.3);
+  std::vector<double> another = x;
+  another[5] = 0.8;
+  const op::Values alike = bias_gradient({.rows = 8, .hidden = 8, .fused = "gelu"}, dy, x);
+  const op::Values mixed = bias_gradient({.rows = 8, .hidden = 8, .fused = "gelu"}, dy, another);
+  const double bound = static_cast<double>(alike.outputs[0].magnitude[0]);
+  EXPECT_NEAR(static_cast<double>(alike.outputs[0].second_moment[0]), bound * bound / 3, 1e-6 * bound * bound);
+  EXPECT_LT(mixed.outputs[0].second_moment[0], alike.outputs[0].second_moment[0]);
+  EXPECT_EQ(mixed.outputs[0].magnitude[0], alike.outputs[0].magnitude[0]);
+}
+
+// A few values in random order, all positive: adding one errs alike whatever was added before.
+TEST(BiasGradRepeated, FewPositiveValuesInAnyOrder) {
+  constexpr std::size_t kRows = 4000;
+  double squares = 0;
+  constexpr unsigned kTrials = 30;
+  for (unsigned trial = 0; trial < kTrials; ++trial) {
+    std::mt19937 engine(trial);
+    const float values[] = {0.1F + 0.01F * static_cast<float>(trial), 0.37F, 1.9F};
+    std::vector<double> dy;
+    std::vector<float> terms;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      terms.push_back(values[engine() % 3]);
+      dy.push_back(static_cast<double>(terms.back()));
+    }
+    const op::Values sums = bias_gradient({.rows = kRows, .hidden = 1}, dy);
+    const double error = chain(terms) - value_of(sums)[0];
+    squares += error * error / static_cast<double>(sums.outputs[0].second_moment[0]);
+  }
+  EXPECT_LT(std::sqrt(squares / kTrials), 1.5);
+  EXPECT_GT(std::sqrt(squares / kTrials), 0.1) << "a third of the square is for one value at its worst";
+}
+
+// Zeros among equal terms, as a relu or a mask leaves them.
+TEST(BiasGradRepeated, ZerosAmongEqualTerms) {
+  constexpr std::size_t kRows = 3000;
+  for (const float given : {0.1F, 0.7F, 3.3F}) {
+    std::vector<double> dy(kRows, static_cast<double>(given));
+    std::vector<float> terms(kRows, given);
+    for (std::size_t i = 0; i < kRows; i += 3) {
+      dy[i] = 0;
+      terms[i] = 0;
+    }
+    const op::Values values = bias_gradient({.rows = kRows, .hidden = 1}, dy);
+    const double error = chain(terms) - value_of(values)[0];
+    EXPECT_LE(std::fabs(error), 2 * std::sqrt(static_cast<double>(values.outputs[0].second_moment[0]))) << given;
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::reference
