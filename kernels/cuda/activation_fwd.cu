@@ -4,40 +4,65 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-/// `whole`: every group is a Vec, so that no load hides behind a choice and all of them travel together.
-template <Function function, bool gated, bool whole, class In>
-__global__ void __launch_bounds__(kActivationThreads) forward_kernel(ActivationLaunch p, Lines lines) {
+/// The function of a group, times the second factor of a gated kind.
+template <Function function, bool gated, int N>
+__device__ __forceinline__ Group<N> activated(Group<N> a, const Group<N>& b, const Clamp& clamp) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const float value = activate<function>(a.at[i], clamp);
+    a.at[i] = gated ? value * second_factor<function>(b.at[i], clamp) : value;
+  }
+  return a;
+}
+
+/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used.
+template <Function function, bool gated, class In>
+__global__ void __launch_bounds__(kActivationThreads) forward_whole(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;
+  using Packed = Vec<In, kSize>;
   const In* x = static_cast<const In*>(p.x.data);
   GroupStore store(p.out, p.scale);
   for (std::int64_t first = first_group(); first < lines.groups; first += group_stride()) {
-    Lines::Place place[kInFlight];
-    Group<kSize> a[kInFlight];
-    Group<kSize> b[kInFlight];
+    Packed a[kInFlight];
+    Packed b[kInFlight];
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) {
-      place[k] = lines.at<kSize>(first + k * kActivationThreads);
-      const In* from = x + place[k].line * lines.length * (gated ? 2 : 1) + place[k].column;
-      if (whole && place[k].count == 0) {
-        continue;
-      }
-      a[k] = load_group<kSize>(from, place[k].count, whole || place[k].whole);
-      if (gated) {
-        b[k] = load_group<kSize>(from + lines.length, place[k].count, whole || place[k].whole);
+      const std::int64_t group = first + k * kActivationThreads;
+      if (group < lines.groups) {
+        const In* from = x + (gated ? lines.gated_group(group) : group) * kSize;
+        a[k] = Packed::load(from);
+        if (gated) {
+          b[k] = Packed::load(from + lines.length);
+        }
       }
     }
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) {
-      if (whole && place[k].count == 0) {
-        continue;
+      const std::int64_t group = first + k * kActivationThreads;
+      if (group < lines.groups) {
+        const auto second = gated ? widened<kSize>(b[k]) : Group<kSize>{};
+        store(group * kSize, activated<function, gated>(widened<kSize>(a[k]), second, p.clamp), kSize, true);
       }
+    }
+  }
+  store.raise(p.amax);
+}
+
+/// Groups that end with their line, or lie as no access wants them.
+template <Function function, bool gated, class In>
+__global__ void __launch_bounds__(kActivationThreads) forward_ragged(ActivationLaunch p, Lines lines) {
+  constexpr int kSize = kGroup<In>;
+  const In* x = static_cast<const In*>(p.x.data);
+  GroupStore store(p.out, p.scale);
+  for (std::int64_t first = first_group(); first < lines.groups; first += group_stride()) {
 #pragma unroll
-      for (int i = 0; i < kSize; ++i) {
-        const float value = activate<function>(a[k].at[i], p.clamp);
-        a[k].at[i] = gated ? value * second_factor<function>(b[k].at[i], p.clamp) : value;
-      }
-      store(place[k].line * lines.length + place[k].column, a[k], whole ? kSize : place[k].count,
-            whole || place[k].whole);
+    for (int k = 0; k < kInFlight; ++k) {
+      const Lines::Place place = lines.at<kSize>(first + k * kActivationThreads);
+      const In* from = x + place.line * lines.length * (gated ? 2 : 1) + place.column;
+      const auto a = load_group<kSize>(from, place.count, place.whole);
+      const auto b = gated ? load_group<kSize>(from + lines.length, place.count, place.whole) : Group<kSize>{};
+      store(place.line * lines.length + place.column, activated<function, gated>(a, b, p.clamp), place.count,
+            place.whole);
     }
   }
   store.raise(p.amax);
@@ -46,9 +71,9 @@ __global__ void __launch_bounds__(kActivationThreads) forward_kernel(ActivationL
 template <Function function, bool gated, class In>
 void run(const ActivationLaunch& launch, const Lines& lines, cudaStream_t stream) {
   if (lines.aligned && lines.length % kGroup<In> == 0) {
-    forward_kernel<function, gated, true, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
+    forward_whole<function, gated, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
   } else {
-    forward_kernel<function, gated, false, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
+    forward_ragged<function, gated, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
   }
 }
 

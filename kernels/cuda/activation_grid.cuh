@@ -26,6 +26,11 @@ struct Lines {
     bool whole;
   };
 
+  /// Where a whole group of a gated op's first half lies in x, in groups: the second half lies `length` elements on.
+  __device__ __forceinline__ std::int64_t gated_group(std::int64_t group) const {
+    return group + group / groups_per_line * groups_per_line;
+  }
+
   template <int N>
   __device__ __forceinline__ Place at(std::int64_t group) const {
     if (group >= groups) {

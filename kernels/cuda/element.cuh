@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/storage.hpp"
 
@@ -82,6 +83,32 @@ struct alignas(access_bytes(sizeof(T) * N)) Vec {
   __device__ __forceinline__ static Vec load(const T* from) { return *reinterpret_cast<const Vec*>(from); }
   __device__ __forceinline__ void store(T* to) const { *reinterpret_cast<Vec*>(to) = *this; }
 };
+
+/// Every element rounded as by from_float. 16-bit formats are converted in pairs, which costs half as much.
+template <class T, int N>
+__device__ __forceinline__ Vec<T, N> rounded_vec(const float (&values)[N]) {
+  Vec<T, N> out;
+  if constexpr (N % 2 == 0 && (std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>)) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      if constexpr (std::is_same_v<T, __half>) {
+        const __half2 pair = __floats2half2_rn(values[i], values[i + 1]);
+        out.at[i] = pair.x;
+        out.at[i + 1] = pair.y;
+      } else {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(values[i], values[i + 1]);
+        out.at[i] = pair.x;
+        out.at[i + 1] = pair.y;
+      }
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      out.at[i] = from_float<T>(values[i]);
+    }
+  }
+  return out;
+}
 
 /// True if rows of `cols` elements, `ld` apart, can be moved in Vec<T, N> from `data` on.
 template <class T, int N>

@@ -18,22 +18,28 @@ struct Group {
   float at[N];
 };
 
+/// The elements of a whole group as FP32.
+template <int N, class T>
+__device__ __forceinline__ Group<N> widened(const Vec<T, N>& vector) {
+  Group<N> group;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    group.at[i] = to_float(vector.at[i]);
+  }
+  return group;
+}
+
 /// `whole`: all N elements are there and the address is one of a Vec<T, N>; else `count` elements are read, the others
 /// are zero.
 template <int N, class T>
 __device__ __forceinline__ Group<N> load_group(const T* from, int count, bool whole) {
-  Group<N> group;
   if (whole) {
-    const auto vector = Vec<T, N>::load(from);
+    return widened<N>(Vec<T, N>::load(from));
+  }
+  Group<N> group;
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      group.at[i] = to_float(vector.at[i]);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      group.at[i] = i < count ? to_float(from[i]) : 0.0f;
-    }
+  for (int i = 0; i < N; ++i) {
+    group.at[i] = i < count ? to_float(from[i]) : 0.0f;
   }
   return group;
 }
@@ -41,12 +47,7 @@ __device__ __forceinline__ Group<N> load_group(const T* from, int count, bool wh
 template <class T, int N>
 __device__ __forceinline__ void store_as(T* to, const Group<N>& group, int count, bool whole) {
   if (whole) {
-    Vec<T, N> vector;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      vector.at[i] = from_float<T>(group.at[i]);
-    }
-    vector.store(to);
+    rounded_vec<T>(group.at).store(to);
   } else {
 #pragma unroll
     for (int i = 0; i < N; ++i) {

@@ -52,10 +52,7 @@ OnePass one_pass(const NormBackward& p) {
   }
   pass.block = dim3(static_cast<unsigned>(block.threads), static_cast<unsigned>(block.rows));
   pass.shared = block.rows == 1 ? 0 : sizeof(float) * static_cast<std::size_t>(block.rows * p.hidden);
-  int resident = 0;
-  const bool known = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, pass.kernel, block.threads * block.rows,
-                                                                   pass.shared) == cudaSuccess;
-  const std::int64_t most = std::int64_t{multiprocessors()} * (known ? std::max(resident, 1) : 1);
+  const std::int64_t most = resident_blocks(pass.kernel, block.threads * block.rows, pass.shared);
   pass.blocks = static_cast<unsigned>(std::min(most, (p.rows + block.rows - 1) / block.rows));
   return pass;
 }

@@ -28,22 +28,28 @@ struct RowGradient {
   }
 };
 
-/// `x` and `dz`: the thread's parts of the row.
-template <class In, int N, bool kCentred, class Part>
-__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, std::int64_t row, const Part& x,
-                                                              const Part& dz, float2* scratch) {
-  RowGradient<kCentred> gradient = {kCentred ? p.mu[row] : 0.0f, p.rsigma[row], 0.0f, 0.0f};
+/// mu and rsigma of a row; its means are still to be found.
+template <bool kCentred>
+__device__ __forceinline__ RowGradient<kCentred> saved_statistics(const NormBackward& p, std::int64_t row) {
+  return {kCentred ? p.mu[row] : 0.0f, p.rsigma[row], 0.0f, 0.0f};
+}
+
+/// Adds the means to the row's statistics. `x` and `dz`: the thread's parts of the row.
+template <class In, int N, bool kCentred, class Weights, class Part>
+__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, RowGradient<kCentred> gradient,
+                                                              const Weights& gamma, const Part& x, const Part& dz,
+                                                              BlockSums<float2>& sum_of_block) {
   float2 sums = {0.0f, 0.0f};
-  x.with(dz, [&](int, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
-    const auto gamma = Vec<In, N>::load(static_cast<const In*>(p.gamma.data) + column);
+  x.with(dz, [&](int group, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
+    const Vec<In, N> weights = gamma.at(group, column);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const float g = gamma_factor(gamma.at[i], p.gamma_rule) * to_float(dz_group.at[i]);
+      const float g = gamma_factor(weights.at[i], p.gamma_rule) * to_float(dz_group.at[i]);
       sums.x += g;
       sums.y += g * gradient.normalised(to_float(x_group.at[i]));
     }
   });
-  sums = block_sum(sums, scratch);
+  sums = sum_of_block(sums);
   const float inverse_count = 1.0f / static_cast<float>(p.hidden);
   gradient.mean = sums.x * inverse_count;
   gradient.mean_xh = sums.y * inverse_count;
@@ -51,30 +57,30 @@ __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward
 }
 
 /// dx of the thread's part of a row; visit(group, i, dz, xh) sees every element on the way.
-template <class In, int N, bool kCentred, class Part, class Visit>
+template <class In, int N, bool kCentred, class Weights, class Part, class Visit>
 __device__ __forceinline__ void store_input_gradient(const NormBackward& p, std::int64_t row,
-                                                     const RowGradient<kCentred>& gradient, const Part& x,
-                                                     const Part& dz, const Visit& visit) {
+                                                     const RowGradient<kCentred>& gradient, const Weights& gamma,
+                                                     const Part& x, const Part& dz, const Visit& visit) {
   x.with(dz, [&](int g, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
     const std::int64_t at = row * p.hidden + column;
-    const auto gamma = Vec<In, N>::load(static_cast<const In*>(p.gamma.data) + column);
+    const Vec<In, N> weights = gamma.at(g, column);
     Vec<In, N> add = {};
     if (!kCentred && p.add.data != nullptr) {
       add = Vec<In, N>::load(static_cast<const In*>(p.add.data) + at);
     }
-    Vec<In, N> dx;
+    float dx[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const float dz_value = to_float(dz_group.at[i]);
       const float xh = gradient.normalised(to_float(x_group.at[i]));
-      float value = gradient.input_gradient(gamma_factor(gamma.at[i], p.gamma_rule) * dz_value, xh);
+      float value = gradient.input_gradient(gamma_factor(weights.at[i], p.gamma_rule) * dz_value, xh);
       if (!kCentred && p.add.data != nullptr) {
         value += to_float(add.at[i]);
       }
-      dx.at[i] = from_float<In>(value);
+      dx[i] = value;
       visit(g, i, dz_value, xh);
     }
-    dx.store(static_cast<In*>(p.dx.data) + at);
+    rounded_vec<In>(dx).store(static_cast<In*>(p.dx.data) + at);
   });
 }
 
@@ -116,22 +122,46 @@ __device__ __forceinline__ void store_partial(const float (&sum)[kHeld][N], floa
 /// All gradients in one pass, for rows that fit into registers: each block takes every gridDim.x-th (group of) rows.
 template <class In, int N, int kHeld, bool kCentred>
 __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(NormBackward p) {
+  // The next row travels while this one is computed: 92 % of the copy's bandwidth on an H200 instead of 80 %. FP32 rows
+  // reach that without.
+  constexpr bool kAhead = sizeof(In) == 2 && kHeld <= 2;
   extern __shared__ float shared[];
-  __shared__ float2 scratch[kReduceScratch];
+  __shared__ float2 scratch[2][kReduceScratch];
+  BlockSums<float2> sum_of_block(scratch);
   const int hidden = static_cast<int>(p.hidden);
   float dgamma[kHeld][N] = {};
   float dbeta[kHeld][N] = {};
+  const ColumnPart<In, N, kAhead ? kHeld : 0> gamma(p.gamma.data, hidden);
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
-  for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < p.rows; row += step) {
-    const RowPart<In, N, kHeld> x(p.x.data, row, hidden);
-    const RowPart<In, N, kHeld> dz(p.dz.data, row, hidden);
-    const auto gradient = row_gradient<In, N, kCentred>(p, row, x, dz, scratch);
-    store_input_gradient<In, N>(p, row, gradient, x, dz, [&](int g, int i, float dz_value, float xh) {
-      dgamma[g][i] += dz_value * xh;
-      if (kCentred) {
-        dbeta[g][i] += dz_value;
+  std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  if (row < p.rows) {
+    RowPart<In, N, kHeld> x(p.x.data, row, hidden);
+    RowPart<In, N, kHeld> dz(p.dz.data, row, hidden);
+    RowGradient<kCentred> saved = saved_statistics<kCentred>(p, row);
+    for (bool more = true; more; row += step) {
+      more = row + step < p.rows;
+      RowPart<In, N, kHeld> next_x = x, next_dz = dz;
+      RowGradient<kCentred> next = saved;
+      const auto read_next = [&] {
+        next_x.advance(step);
+        next_dz.advance(step);
+        next = saved_statistics<kCentred>(p, row + step);
+      };
+      if (kAhead && more) {
+        read_next();
       }
-    });
+      const auto gradient = row_gradient<In, N>(p, saved, gamma, x, dz, sum_of_block);
+      store_input_gradient<In, N>(p, row, gradient, gamma, x, dz, [&](int g, int i, float dz_value, float xh) {
+        dgamma[g][i] += dz_value * xh;
+        if (kCentred) {
+          dbeta[g][i] += dz_value;
+        }
+      });
+      if (!kAhead && more) {
+        read_next();
+      }
+      x = next_x, dz = next_dz, saved = next;
+    }
   }
   store_partial(dgamma, shared, partial_row(p, blockIdx.x, gridDim.x, false), hidden);
   if (kCentred) {
@@ -142,12 +172,14 @@ __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(Nor
 /// dx alone, for rows of any length: a block per row, which reads it twice.
 template <class In, int N, bool kCentred>
 __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward_rows(NormBackward p) {
-  __shared__ float2 scratch[kReduceScratch];
+  __shared__ float2 scratch[2][kReduceScratch];
+  BlockSums<float2> sum_of_block(scratch);
   const std::int64_t row = blockIdx.x;
+  const ColumnPart<In, N, 0> gamma(p.gamma.data, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> x(p.x.data, row, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> dz(p.dz.data, row, static_cast<int>(p.hidden));
-  const auto gradient = row_gradient<In, N, kCentred>(p, row, x, dz, scratch);
-  store_input_gradient<In, N>(p, row, gradient, x, dz, [](int, int, float, float) {});
+  const auto gradient = row_gradient<In, N>(p, saved_statistics<kCentred>(p, row), gamma, x, dz, sum_of_block);
+  store_input_gradient<In, N>(p, row, gradient, gamma, x, dz, [](int, int, float, float) {});
 }
 
 /// Sums `value` over threadIdx.y, in its order; the result is thread y = 0's.

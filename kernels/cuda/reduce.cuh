@@ -56,6 +56,37 @@ __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity, 
   return value;
 }
 
+/// Reductions over a block in a loop, with one synchronisation each: the two halves of the scratch take turns, so that
+/// no half is written before every thread has read it. All threads of the block take part.
+template <class T>
+class BlockSums {
+ public:
+  __device__ __forceinline__ explicit BlockSums(T (*scratch)[kReduceScratch]) : scratch_(scratch) {}
+
+  __device__ __forceinline__ T operator()(T value) {
+    value = warp_reduce(value, Add{});
+    const int warps = static_cast<int>(blockDim.x) / kWarp;
+    if (warps == 1) {
+      return value;
+    }
+    T* const half = scratch_[turn_];
+    turn_ ^= 1;
+    if (threadIdx.x % kWarp == 0) {
+      half[threadIdx.x / kWarp] = value;
+    }
+    __syncthreads();
+    T total = half[0];
+    for (int warp = 1; warp < warps; ++warp) {
+      total = Add{}(total, half[warp]);
+    }
+    return total;
+  }
+
+ private:
+  T (*scratch_)[kReduceScratch];
+  int turn_ = 0;
+};
+
 __device__ __forceinline__ float warp_sum(float value) {
   return warp_reduce(value, Add{});
 }

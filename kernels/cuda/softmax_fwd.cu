@@ -11,8 +11,12 @@ struct Row {
   const std::uint8_t* mask;
 };
 
+__device__ __forceinline__ Row whole_row(const SoftmaxForward& op) {
+  return {op.shape.sk, 0.0f, nullptr};
+}
+
 __device__ __forceinline__ Row row_of(const SoftmaxForward& op, std::int64_t row) {
-  Row out{op.shape.sk, 0, nullptr};
+  Row out = whole_row(op);
   if (op.mask == nullptr && op.shape.diagonal == Diagonal::none) {
     return out;
   }
@@ -105,23 +109,25 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int first = (g * team.size() + team.index()) * N;
-    Vec<T, N> out;
+    float out[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      out.at[k] = from_float<T>(plain || first + k < columns ? t[g][k] * factor : 0.0f);
+      out[k] = plain || first + k < columns ? t[g][k] * factor : 0.0f;
     }
     if (first < sk) {
-      store_some<whole, T, N>(out, y + first, sk - first);
+      store_some<whole, T, N>(rounded_vec<T>(out), y + first, sk - first);
     }
   }
 }
 
+/// Six blocks at once, so that a thread gets by with 80 registers: more rows under way hide more of the memory's latency.
 template <class T, int kGroups, Rows rows>
-__global__ void __launch_bounds__(kWarpsPerBlock* kWarp) warp_rows(SoftmaxForward op) {
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows == Rows::plain ? 6 : 1) warp_rows(SoftmaxForward op) {
   const WarpTeam team;
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
-    held_row<T, kGroups, rows>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+    const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
+    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at,
                                static_cast<T*>(op.y.data) + at, team);
   }
 }
@@ -132,7 +138,8 @@ __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
   const BlockTeam team{scratch};
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
-    held_row<T, kGroups, rows>(op, row_of(op, row), static_cast<const T*>(op.x.data) + at,
+    const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
+    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at,
                                static_cast<T*>(op.y.data) + at, team);
   }
 }

@@ -42,6 +42,7 @@ constexpr std::array kDistributions = {
         "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
     row<StructuredParams, generate_structured>(
         "structured", "magnitudes in [1/2, 1) whose sign flips along the index, so that partial sums grow"),
+    row<PatternParams, generate_patterns>("patterns", "every number of a format, in the order of its bit patterns"),
     DistributionInfo{"rows",
                      "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
                      &op::fields_of<RowsParams>, &generate_rows_with},

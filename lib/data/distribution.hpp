@@ -17,7 +17,7 @@ namespace numcheck::data {
 /// and `explain` treat them alike.
 struct DistributionInfo {
   std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
-                          ///< "exact", "ties", "specials", "structured", "rows"
+                          ///< "exact", "ties", "specials", "structured", "patterns", "rows"
   std::string_view doc;
   const std::vector<op::Field>& (*fields)();
   /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().

@@ -120,4 +120,15 @@ struct RowsParams {
   }
 };
 
+struct PatternParams {
+  std::string format = "bf16";
+  std::int64_t stride = 1;
+  template <class V>
+  void describe(V& v) {
+    v.choice("format", "fmt", format, {"bf16", "fp16", "fp32"}, "format whose bit patterns are counted through");
+    v.integer("stride", "st", stride,
+              {.minimum = 1, .maximum = 4294967295.0, .doc = "step of the count; odd: it meets every pattern"});
+  }
+};
+
 }  // namespace numcheck::data

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "core/isa.hpp"
 #include "data/generate_range.hpp"
@@ -173,6 +174,16 @@ void generate_structured(const StructuredParams& params, const core::StreamId& s
     for (; i < end; ++i) {
       out[i] = (run & 1) != 0 ? -out[i] : out[i];
     }
+  }
+}
+
+void generate_patterns(const PatternParams& params, const core::StreamId& /*stream*/, std::uint64_t first,
+                       std::span<double> out) {
+  const core::Dtype format = core::parse_dtype(params.format).value_or(core::Dtype::bf16);
+  const std::uint64_t mask = core::dtype_info(format).storage_bytes == 2 ? 0xFFFF : 0xFFFF'FFFF;
+  const auto stride = static_cast<std::uint64_t>(params.stride);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = core::decode((first + i) * stride & mask, format);
   }
 }
 

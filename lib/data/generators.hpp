@@ -43,6 +43,11 @@ void generate_specials(const SpecialParams& params, const core::StreamId& stream
 void generate_structured(const StructuredParams& params, const core::StreamId& stream, std::uint64_t first,
                          std::span<double> out);
 
+/// The number whose bits in the format are index * stride modulo 2^16 or 2^32: NaN and infinities among them. NaNs come
+/// as the quiet positive one.
+void generate_patterns(const PatternParams& params, const core::StreamId& stream, std::uint64_t first,
+                       std::span<double> out);
+
 /// Row r = index / cols: sigma_r z + mean_r with sigma_r = 2^x, x uniform between low and high, and |mean_r| / sigma_r
 /// one of 0, 2^4 and 2^10 with either sign. The product is exact in double, so a fused multiply-add gives the same
 /// bits.

@@ -95,6 +95,9 @@ double copies_of(const CompareInput& input) {
   const op::Port& port = *input.port;
   const bool rows = input.model->rows_agree;
   const bool columns = input.model->columns_agree;
+  if (input.model->one_error) {
+    return static_cast<double>(std::max<std::int64_t>(1, port.elements()));
+  }
   if (input.sample == nullptr || input.sample->all()) {
     return static_cast<double>(std::max({rows ? port.rows : 1, columns ? port.cols : 1, std::int64_t{1}}));
   }

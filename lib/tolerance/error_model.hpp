@@ -47,6 +47,8 @@ struct ErrorModel {
   double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
   bool rows_agree = false;     ///< the errors of one column are mostly one error, see Statistics::copies
   bool columns_agree = false;  ///< those of one row are
+  /// Every element may carry the same error, so nothing averages out: only bounds that hold for one element judge.
+  bool one_error = false;
   /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
@@ -88,6 +90,7 @@ struct ModelRequest {
   double second_max = 0;
   Pattern first_pattern;
   Pattern second_pattern;
+  bool constant_inputs = false;  ///< every input that was drawn is one number
 };
 
 /// Function of an op that makes its model of one output port.

@@ -76,7 +76,9 @@ void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& mode
   // sum w A^2 <= N / var_magnitude, because w = 1 / V and V >= var_magnitude A^2.
   const double cancelled =
       model.slope_magnitude == 0 ? 0 : model.slope_magnitude / std::sqrt(model.var_magnitude * s.signal);
-  const double tolerance = error + model.slope_slack + cancelled;
+  // One error z sqrt(V) in all elements has the slope z / sqrt(mean of y^2 / V), whatever their number.
+  const double shared = model.one_error ? lambda_of(s.elements) * model.kappa / std::sqrt(s.signal) : 0;
+  const double tolerance = error + model.slope_slack + cancelled + shared;
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {
     return;
   }
@@ -91,7 +93,7 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const ErrorModel& m
   }
   constexpr std::uint64_t kFewest = 256;
   constexpr double kUniformSd = 0.894;  // of 12 x^2 for x uniform in [-1/2, 1/2]
-  if (s.rounding_elements >= kFewest) {
+  if (s.rounding_elements >= kFewest && !model.one_error) {
     const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(count(s.rounding_elements));
     gates.add("G4 ratio", std::abs(s.rounding_ratio - s.rounding_ratio_perfect), error + 24 * s.rounding_arith,
               "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));

@@ -34,7 +34,7 @@ Pattern pattern_of(const data::Distribution& distribution) {
   if (name == "constant") {
     return {Order::constant, 1};
   }
-  if (name == "structured") {
+  if (name == "structured" || name == "patterns") {
     return {Order::structured, 0};
   }
   if (name == "rows") {
