@@ -1,5 +1,7 @@
 #include "reference/activation_bwd.hpp"
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -31,11 +33,15 @@ class Backward {
         });
   }
 
-  /// The second half of a gated op. Where b is clamped the gradient is 0, whatever the factors are.
+  /// The second half of a gated op. Where b is clamped the gradient is 0. TransformerEngine multiplies by that 0, others
+  /// choose it: where the product is not finite nothing is asked.
   void second(std::size_t i, double dy, double a, double b) const {
     const op::Activation f = kind_.function;
     if (!factor_follows(f, b, clamp_)) {
-      return dx_.set(i, 0, 0, 0);
+      constexpr double kTooLarge = 0x1p126;
+      const bool finite = std::fabs(dy * exact_value(f, a, clamp_)) < kTooLarge;
+      const double yardstick = finite ? 0 : std::numeric_limits<double>::quiet_NaN();
+      return dx_.set(i, 0, yardstick, yardstick);
     }
     set(
         i, dy * exact_value(f, a, clamp_), tame(dy, a), [&] { return declared::value<Tracked>(f, a, clamp_); },
@@ -92,7 +98,7 @@ op::Values values(const op::ReferenceRequest& request) {
 op::Reference activation_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "activation_bwd-1";
+  reference.version = "activation_bwd-2";
   return reference;
 }
 

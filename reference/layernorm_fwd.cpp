@@ -44,7 +44,8 @@ void normalise(const Problem& problem, Outputs& out) {
     }
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
-      out.y.set(i * x.size() + j, (Scalar(x[j]) - mean) * rsigma * factors[j] + Scalar(problem.beta.data[j]));
+      const Scalar product = overflowed((Scalar(x[j]) - mean) * rsigma * factors[j]);
+      out.y.set(i * x.size() + j, overflowed(product + Scalar(problem.beta.data[j])));
     }
   });
 }
@@ -94,7 +95,7 @@ op::Reference layernorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
-  reference.version = "layernorm_fwd-1";
+  reference.version = "layernorm_fwd-2";
   return reference;
 }
 

@@ -8,24 +8,13 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/output_format.hpp"
+#include "reference/norm_regression.hpp"
 #include "reference/norm_rows.hpp"
 
 namespace numcheck::reference {
 namespace {
 
 constexpr std::size_t kFewest = 8;  ///< rows, and elements of a row, that make a statistic
-
-/// The fit of one row.
-struct RowFit {
-  double rho = 0;
-  double own = 0;     ///< O: variance of the fit
-  double shared = 0;  ///< R: variance of rsigma, relative
-  double spread = 0;  ///< v
-  bool usable = false;
-  std::size_t row = 0;
-
-  [[nodiscard]] double weight() const { return 1 / (own + shared); }
-};
 
 struct Fitter {
   op::Operand x;
@@ -46,27 +35,6 @@ const op::OutputValues& expected_named(const op::Values& values, std::string_vie
   }
   return *found;
 }
-
-/// Normal equations of two regressors.
-struct Normal {
-  double aa = 0, ab = 0, bb = 0, ae = 0, be = 0;
-
-  void add(double a, double b, double e, double weight) {
-    aa += weight * a * a;
-    ab += weight * a * b;
-    bb += weight * b * b;
-    ae += weight * a * e;
-    be += weight * b * e;
-  }
-  [[nodiscard]] double determinant() const { return aa * bb - ab * ab; }
-  /// True if the regressors can be told apart.
-  [[nodiscard]] bool independent() const { return determinant() > 1e-9 * aa * bb; }
-  /// The coefficient of the first regressor and its variance; alone if the second one is zero.
-  [[nodiscard]] double first() const { return bb == 0 ? ae / aa : (ae * bb - be * ab) / determinant(); }
-  [[nodiscard]] double first_variance() const { return bb == 0 ? 1 / aa : bb / determinant(); }
-  [[nodiscard]] double second() const { return (be * aa - ae * ab) / determinant(); }
-  [[nodiscard]] double second_variance() const { return aa / determinant(); }
-};
 
 /// V of one element, with the rounding of a 16- or 8-bit output. FP32's is part of V already.
 double variance_of(const Fitter& f, std::size_t at) {
@@ -96,6 +64,22 @@ double spread_of(const Fitter& f, std::span<const double> x) {
   return f.beta == nullptr ? row_mean_square<double>(x) : row_variance<double>(x, row_mean<double>(x));
 }
 
+/// How often a magnitude occurs in the row, on average: elements that are alike are rounded alike, so their errors add up
+/// instead of averaging out. 1 where there are many magnitudes.
+double copies_in(std::span<const double> row) {
+  constexpr std::size_t kMany = 32;
+  std::vector<double> seen;
+  for (const double value : row) {
+    if (std::ranges::find(seen, std::fabs(value)) == seen.end()) {
+      seen.push_back(std::fabs(value));
+      if (seen.size() > kMany) {
+        return 1;
+      }
+    }
+  }
+  return static_cast<double>(row.size()) / static_cast<double>(std::max<std::size_t>(1, seen.size()));
+}
+
 RowFit fit_row(const Fitter& f, std::size_t i) {
   const std::span<const double> x = row_of(f.x, i);
   Normal normal;
@@ -116,7 +100,8 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   const double rsigma = f.rsigma->value[i];
   const double relative = std::sqrt(static_cast<double>(f.rsigma->second_moment[i])) / rsigma;
   // Past a relative error of 1 the linear model of rsigma says nothing.
-  return {normal.first(), normal.first_variance(), relative * relative, spread_of(f, x), fits && relative < 1, i};
+  const double own = normal.first_variance() * copies_in({f.y->value.data() + i * x.size(), x.size()});
+  return {normal.first(), own, relative * relative, spread_of(f, x), fits && relative < 1, i};
 }
 
 /// The pooled statistics of the usable rows.
@@ -143,69 +128,6 @@ Pooled pool(const std::vector<RowFit>& fits) {
   all.own = std::sqrt(all.own) / weights;
   return all;
 }
-
-/// (v_i + epsilon) / (1 + rho_i)^2 is what stood under the root: (1 + b) v_i + epsilon + d.
-class Regression {
- public:
-  Regression(const std::vector<RowFit>& fits, double epsilon) : epsilon_(epsilon) {
-    for (const RowFit& fit : fits) {
-      const Point point = point_of(fit);
-      normal_.add(point.variance_part, point.epsilon_part, point.excess, 1 / point.variance);
-    }
-    for (const RowFit& fit : fits) {
-      const Point point = point_of(fit);
-      const double rest = std::fabs(point.excess - b() * point.variance_part - d() * point.epsilon_part);
-      explained_ += rest <= 0.2 * std::fabs(point.excess) + 5 * std::sqrt(point.variance) ? 1 : 0;
-    }
-    explained_ /= static_cast<double>(fits.size());
-  }
-
-  [[nodiscard]] bool independent() const { return normal_.independent(); }
-  [[nodiscard]] double b() const { return normal_.first(); }
-  [[nodiscard]] double d() const { return normal_.second(); }
-
-  /// The cause in words; empty if none is clear.
-  [[nodiscard]] std::string cause(std::int64_t hidden) const {
-    const double relative = d() / epsilon_;
-    const bool variance_is_off = std::fabs(b()) > kClear * std::sqrt(normal_.first_variance());
-    const bool epsilon_is_off = std::fabs(d()) > kClear * std::sqrt(normal_.second_variance());
-    if (explained_ < kMostRows) {
-      return {};
-    }
-    if (variance_is_off && epsilon_is_off && std::fabs(b() - relative) < 0.2 * std::fabs(b())) {
-      return fmt::format("all rows are scaled by {:.4g}", 1 / std::sqrt(1 + b()));
-    }
-    if (epsilon_is_off && std::fabs(b()) < 0.1 * std::fabs(relative)) {
-      return fmt::format("rows are scaled as if epsilon were {:.3g}, not {:.3g}", epsilon_ + d(), epsilon_);
-    }
-    if (!variance_is_off || std::fabs(relative) > 0.5 * std::fabs(b())) {
-      return {};
-    }
-    const double bessel = 1 / (static_cast<double>(hidden) - 1);
-    return std::fabs(b() - bessel) < 0.2 * bessel
-               ? "rows are scaled as if the sum were divided by n - 1, not n"
-               : fmt::format("rows are scaled as if the variance were off by {:.2g}", b());
-  }
-
- private:
-  static constexpr double kClear = 10;      ///< standard errors
-  static constexpr double kMostRows = 0.8;  ///< share of the rows that a cause must explain
-
-  /// One row: excess ~ b variance_part + d epsilon_part.
-  struct Point {
-    double variance_part, epsilon_part, excess, variance;
-  };
-
-  [[nodiscard]] Point point_of(const RowFit& fit) const {
-    const double whole = fit.spread + epsilon_;
-    const double scale = std::max(std::fabs(1 + fit.rho), 0x1p-20);
-    return {fit.spread / whole, 1 / whole, 1 / (scale * scale) - 1, 4 / (fit.weight() * std::pow(scale, 6))};
-  }
-
-  double epsilon_;
-  Normal normal_;
-  double explained_ = 0;
-};
 
 void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, std::vector<op::Finding>& findings) {
   const Regression found(fits, epsilon_of(p));

@@ -1,7 +1,6 @@
 #include "reference/norm_gradients.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
@@ -20,22 +19,11 @@ NormGradient gradient_of(const op::ReferenceRequest& request) {
           {op::find_operand(request.inputs, "mu"), &op::operand_named(request.inputs, "rsigma")}};
 }
 
-/// What comes of an infinity depends on whether FP32 keeps what it is multiplied with from underflowing to zero: it may
-/// be a NaN, too.
-template <class Scalar>
-void put_determined(TrackedOutput& out, std::size_t i, const Scalar& value) {
-  if (std::isinf(tolerance::value_of(value))) {
-    out.set_undetermined(i, 0);
-  } else {
-    out.set(i, value);
-  }
-}
-
 template <class Scalar>
 void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedOutput& dx) {
   const auto hidden = static_cast<std::size_t>(g.x->cols);
   core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
-    const auto put = [&](std::size_t j, const Scalar& value) { put_determined(dx, i * hidden + j, value); };
+    const auto put = [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); };
     if (!input_gradient<Scalar>(g, factors, i, put)) {
       for (std::size_t j = 0; j < hidden; ++j) {
         dx.set_undetermined(i * hidden + j, 0);
@@ -50,10 +38,10 @@ void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput
                         [&](std::size_t, std::size_t begin, std::size_t end) {
                           const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
                           for (std::size_t j = begin; j < end; ++j) {
-                            if (sums.gamma_reach[j - begin].may_overflow()) {
+                            if (sums.gamma_reach[j - begin].infinite() || sums.gamma_reach[j - begin].may_overflow()) {
                               dgamma.set_undetermined(j, 0);
                             } else {
-                              put_determined(dgamma, j, sums.gamma[j - begin].result());
+                              dgamma.set(j, sums.gamma[j - begin].result());
                             }
                             if (sums.beta_reach[j - begin].may_overflow()) {
                               dbeta.set_undetermined(j, 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,18 +112,44 @@ class Reach {
  public:
   void add(double magnitude) {
     has_nan_ = has_nan_ || std::isnan(magnitude);
+    has_infinity_ = has_infinity_ || std::isinf(magnitude);
     finite_ += std::isfinite(magnitude) ? magnitude : 0;
   }
+  /// A result on the way to a term, which must stay within FP32's range by itself.
+  void pass(double magnitude) { beyond_ = beyond_ || (std::isfinite(magnitude) && magnitude > kMostSum); }
+  /// True if infinities, and no NaN, are among the terms: what differences and products of infinities become is then a
+  /// matter of how the formula is written.
+  [[nodiscard]] bool infinite() const { return has_infinity_ && !has_nan_; }
   /// True if the sum times `factor` may leave FP32's range although no term is NaN: then it depends on the order what
   /// it becomes. A NaN is one in any order.
-  [[nodiscard]] bool may_overflow(double factor = 1) const { return !has_nan_ && finite_ * factor > kMostSum; }
+  [[nodiscard]] bool may_overflow(double factor = 1) const {
+    return !has_nan_ && (beyond_ || finite_ * factor > kMostSum);
+  }
 
  private:
   static constexpr double kMostSum = 0x1p125;  ///< leaves room for the terms' own errors
 
   double finite_ = 0;
   bool has_nan_ = false;
+  bool has_infinity_ = false;
+  bool beyond_ = false;
 };
+
+/// A result of FP32 arithmetic: infinite where it overflows, whatever format it is then stored in. Within its error of
+/// FP32's largest number nothing is asked of it.
+inline double overflowed(double y) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return std::fabs(y) > kLargest ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
+}
+inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const double magnitude = std::fabs(x.y);
+  if (std::isfinite(magnitude) && magnitude + x.b > kLargest && magnitude - x.b <= kLargest) {
+    return {0, kNan, kNan};
+  }
+  return std::isfinite(magnitude) && magnitude > kLargest ? tolerance::Tracked(overflowed(x.y)) : x;
+}
 
 /// What FP32 sums over a row may do.
 struct RowRange {
@@ -180,7 +207,14 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return centred * Scalar(saved.rsigma->data[i]);
 }
 
-/// dx of row i: put(j, value). False, and nothing is put, where FP32 sums of finite terms may overflow.
+/// The largest number on the way to xh, also where (x - mu) rsigma is written as x rsigma - mu rsigma.
+[[nodiscard]] inline double largest_on_the_way(const SavedStatistics& saved, std::size_t i, double x) {
+  const double mu = saved.mu == nullptr ? 0 : saved.mu->data[i];
+  return (std::fabs(x) + std::fabs(mu)) * (1 + saved.rsigma->data[i]);
+}
+
+/// dx of row i: put(j, value). False, and nothing is put, where FP32 sums of finite terms may overflow, and where terms
+/// are infinite.
 template <class Scalar, class Put>
 [[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
                                   const Put& put) {
@@ -197,9 +231,10 @@ template <class Scalar, class Put>
     sum_xh.add(weighted * xh);
     const double along = 1 + std::fabs(tolerance::value_of(xh));
     reach.add(std::fabs(tolerance::value_of(weighted)) * along);
+    reach.pass(largest_on_the_way(g.saved, i, x[j]));
     largest = std::isfinite(along) ? std::max(largest, along) : largest;
   }
-  if (reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]))) {
+  if (reach.infinite() || reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]))) {
     return false;
   }
   const Scalar mean = divided_by_count(sum.result(), x.size());
@@ -240,6 +275,7 @@ ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, st
       sums.gamma[j].add(Scalar(dz[j]) * xh);
       sums.beta[j].add(Scalar(dz[j]));
       sums.gamma_reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
+      sums.gamma_reach[j].pass(largest_on_the_way(g.saved, i, x[j]));
       sums.beta_reach[j].add(std::fabs(dz[j]));
     }
   }

@@ -37,7 +37,8 @@ void normalise(const Problem& problem, Outputs& out) {
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
       const Scalar product = Scalar(x[j]) * rsigma;
-      out.y.set(i * x.size() + j, (rounded ? tolerance::rounded_to(product, problem.x.dtype) : product) * factors[j]);
+      const Scalar y = (rounded ? tolerance::rounded_to(product, problem.x.dtype) : product) * factors[j];
+      out.y.set(i * x.size() + j, overflowed(y));
     }
   });
 }

@@ -169,8 +169,12 @@ void route(const op::RouterTopkParams& p, const double* logits, std::size_t firs
     } else {
       map.set(at, one, 0, 0);
     }
-    if (token.unsettled(expert) || (token.chosen(expert) && token.row_unsettled())) {
-      probs.set_undetermined(at, tolerance::value_of(token.weight(expert)));
+    const double weight = tolerance::value_of(token.weight(expert));
+    const bool open = token.unsettled(expert) || (token.chosen(expert) && token.row_unsettled());
+    if (open && !std::isfinite(weight)) {
+      probs.set(at, 0, kNan, kNan);
+    } else if (open) {
+      probs.set_undetermined(at, weight);
     } else {
       probs.set(at, token.weight(expert));
     }

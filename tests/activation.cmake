@@ -9,7 +9,7 @@ if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
 endif()
 
 if(TE_NUMCHECK_PYTHON)
-  foreach(test IN ITEMS activation_faults activation_sweep)
+  foreach(test IN ITEMS activation_faults)
     add_test(NAME detect_${test}
       COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_${test}.py")
     set_tests_properties(detect_${test} PROPERTIES LABELS detect TIMEOUT 300

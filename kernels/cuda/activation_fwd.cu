@@ -17,7 +17,7 @@ __device__ __forceinline__ Group<N> activated(Group<N> a, const Group<N>& b, con
 
 /// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used.
 template <Function function, bool gated, class In>
-__global__ void __launch_bounds__(kActivationThreads) forward_whole(ActivationLaunch p, Lines lines) {
+__global__ void __launch_bounds__(kActivationThreads, gated ? 1 : 6) forward_whole(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;
   using Packed = Vec<In, kSize>;
   const In* x = static_cast<const In*>(p.x.data);

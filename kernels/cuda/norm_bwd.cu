@@ -1,4 +1,5 @@
 #include "kernels/cuda/norm_bwd.cuh"
+#include "kernels/cuda/residency.hpp"
 
 #include <algorithm>
 
@@ -11,24 +12,16 @@ unsigned column_tiles(const NormBackward& p) {
   return static_cast<unsigned>((p.hidden + kColumnsPerBlock - 1) / kColumnsPerBlock);
 }
 
-int multiprocessors() {
-  int device = 0;
-  int count = 0;
-  const bool known = cudaGetDevice(&device) == cudaSuccess &&
-                     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess;
-  return known ? count : 1;
-}
-
 /// The kernel that computes everything in one pass, or null if rows do not fit into registers.
-template <class In, int N, bool kCentred>
+template <class In, int N, bool kCentred, bool kPlain>
 auto one_pass_kernel(int held) -> void (*)(NormBackward) {
   switch (held) {
     case 1:
-      return &norm_backward<In, N, 1, kCentred>;
+      return &norm_backward<In, N, 1, kCentred, kPlain>;
     case 2:
-      return &norm_backward<In, N, 2, kCentred>;
+      return &norm_backward<In, N, 2, kCentred, kPlain>;
     case 4:
-      return &norm_backward<In, N, 4, kCentred>;
+      return &norm_backward<In, N, 4, kCentred, kPlain>;
     default:
       return nullptr;
   }
@@ -46,13 +39,14 @@ template <class In, int N, bool kCentred>
 OnePass one_pass(const NormBackward& p) {
   const NormBlock block = norm_block((p.hidden + N - 1) / N, kBackwardLimits<In>);
   OnePass pass;
-  pass.kernel = one_pass_kernel<In, N, kCentred>(block.held);
+  pass.kernel = p.gamma_rule == GammaRule::plain ? one_pass_kernel<In, N, kCentred, true>(block.held)
+                                                 : one_pass_kernel<In, N, kCentred, false>(block.held);
   if (pass.kernel == nullptr) {
     return pass;
   }
   pass.block = dim3(static_cast<unsigned>(block.threads), static_cast<unsigned>(block.rows));
   pass.shared = block.rows == 1 ? 0 : sizeof(float) * static_cast<std::size_t>(block.rows * p.hidden);
-  const std::int64_t most = resident_blocks(pass.kernel, block.threads * block.rows, pass.shared);
+  const std::int64_t most = resident_blocks(reinterpret_cast<const void*>(pass.kernel), block.threads * block.rows, pass.shared);
   pass.blocks = static_cast<unsigned>(std::min(most, (p.rows + block.rows - 1) / block.rows));
   return pass;
 }

@@ -10,7 +10,7 @@ template <class In>
 inline constexpr NormLimits kBackwardLimits = {8 / (kPerAccess<In> / 2), 8 / (kPerAccess<In> / 2), 4, 512};
 
 inline constexpr int kColumnsPerBlock = kWarp;  ///< of the kernels that sum columns
-inline constexpr int kRowsAtOnce = 8;
+inline constexpr int kRowsAtOnce = 32;
 
 /// mean(g), mean(g xh) and what they are made of, for one row.
 template <bool kCentred>
@@ -35,16 +35,18 @@ __device__ __forceinline__ RowGradient<kCentred> saved_statistics(const NormBack
 }
 
 /// Adds the means to the row's statistics. `x` and `dz`: the thread's parts of the row.
+/// `rule`: of gamma; known to the compiler where speed matters.
 template <class In, int N, bool kCentred, class Weights, class Part>
-__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, RowGradient<kCentred> gradient,
-                                                              const Weights& gamma, const Part& x, const Part& dz,
+__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, GammaRule rule,
+                                                              RowGradient<kCentred> gradient, const Weights& gamma,
+                                                              const Part& x, const Part& dz,
                                                               BlockSums<float2>& sum_of_block) {
   float2 sums = {0.0f, 0.0f};
   x.with(dz, [&](int group, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
     const Vec<In, N> weights = gamma.at(group, column);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const float g = gamma_factor(weights.at[i], p.gamma_rule) * to_float(dz_group.at[i]);
+      const float g = gamma_factor(weights.at[i], rule) * to_float(dz_group.at[i]);
       sums.x += g;
       sums.y += g * gradient.normalised(to_float(x_group.at[i]));
     }
@@ -58,7 +60,7 @@ __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward
 
 /// dx of the thread's part of a row; visit(group, i, dz, xh) sees every element on the way.
 template <class In, int N, bool kCentred, class Weights, class Part, class Visit>
-__device__ __forceinline__ void store_input_gradient(const NormBackward& p, std::int64_t row,
+__device__ __forceinline__ void store_input_gradient(const NormBackward& p, GammaRule rule, std::int64_t row,
                                                      const RowGradient<kCentred>& gradient, const Weights& gamma,
                                                      const Part& x, const Part& dz, const Visit& visit) {
   x.with(dz, [&](int g, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
@@ -73,7 +75,7 @@ __device__ __forceinline__ void store_input_gradient(const NormBackward& p, std:
     for (int i = 0; i < N; ++i) {
       const float dz_value = to_float(dz_group.at[i]);
       const float xh = gradient.normalised(to_float(x_group.at[i]));
-      float value = gradient.input_gradient(gamma_factor(weights.at[i], p.gamma_rule) * dz_value, xh);
+      float value = gradient.input_gradient(gamma_factor(weights.at[i], rule) * dz_value, xh);
       if (!kCentred && p.add.data != nullptr) {
         value += to_float(add.at[i]);
       }
@@ -120,8 +122,10 @@ __device__ __forceinline__ void store_partial(const float (&sum)[kHeld][N], floa
 }
 
 /// All gradients in one pass, for rows that fit into registers: each block takes every gridDim.x-th (group of) rows.
-template <class In, int N, int kHeld, bool kCentred>
+/// kPlain: gamma as it is.
+template <class In, int N, int kHeld, bool kCentred, bool kPlain>
 __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(NormBackward p) {
+  const GammaRule rule = kPlain ? GammaRule::plain : p.gamma_rule;
   // The next row travels while this one is computed: 92 % of the copy's bandwidth on an H200 instead of 80 %. FP32 rows
   // reach that without.
   constexpr bool kAhead = sizeof(In) == 2 && kHeld <= 2;
@@ -150,8 +154,8 @@ __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(Nor
       if (kAhead && more) {
         read_next();
       }
-      const auto gradient = row_gradient<In, N>(p, saved, gamma, x, dz, sum_of_block);
-      store_input_gradient<In, N>(p, row, gradient, gamma, x, dz, [&](int g, int i, float dz_value, float xh) {
+      const auto gradient = row_gradient<In, N>(p, rule, saved, gamma, x, dz, sum_of_block);
+      store_input_gradient<In, N>(p, rule, row, gradient, gamma, x, dz, [&](int g, int i, float dz_value, float xh) {
         dgamma[g][i] += dz_value * xh;
         if (kCentred) {
           dbeta[g][i] += dz_value;
@@ -178,8 +182,9 @@ __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward_row
   const ColumnPart<In, N, 0> gamma(p.gamma.data, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> x(p.x.data, row, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> dz(p.dz.data, row, static_cast<int>(p.hidden));
-  const auto gradient = row_gradient<In, N>(p, saved_statistics<kCentred>(p, row), gamma, x, dz, sum_of_block);
-  store_input_gradient<In, N>(p, row, gradient, gamma, x, dz, [](int, int, float, float) {});
+  const GammaRule rule = p.gamma_rule;
+  const auto gradient = row_gradient<In, N>(p, rule, saved_statistics<kCentred>(p, row), gamma, x, dz, sum_of_block);
+  store_input_gradient<In, N>(p, rule, row, gradient, gamma, x, dz, [](int, int, float, float) {});
 }
 
 /// Sums `value` over threadIdx.y, in its order; the result is thread y = 0's.
@@ -232,6 +237,7 @@ __global__ void norm_backward_finish(NormBackward p, std::int64_t blocks) {
   const std::int64_t column = std::int64_t{blockIdx.x} * kColumnsPerBlock + threadIdx.x;
   float sum = 0.0f;
   if (column < p.hidden) {
+#pragma unroll 4
     for (std::int64_t block = threadIdx.y; block < blocks; block += kRowsAtOnce) {
       sum += partial_row(p, block, blocks, beta)[column];
     }

@@ -1,4 +1,5 @@
 #include "kernels/cuda/norm_row.cuh"
+#include "kernels/cuda/residency.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -42,7 +43,8 @@ __device__ __forceinline__ float2 statistics_of(const Part& x, float inverse_cou
   return {mean, rsqrtf(sum_of_block(squares) * inverse_count + epsilon)};
 }
 
-/// With kAhead y has x's format and is not quantised, and each block takes every gridDim.x-th row (or few rows).
+/// With kAhead the case is the plain one – gamma as it is, y in x's format, one rounding – and each block takes every
+/// gridDim.x-th row (or few rows).
 template <class In, int N, int kHeld, bool kAhead, bool kCentred>
 __global__ void __launch_bounds__(most_threads(kHeld, kAhead), kAhead ? 2 : 1) norm_forward(NormForward p) {
   __shared__ float scratch[2][kReduceScratch];
@@ -83,10 +85,10 @@ __global__ void __launch_bounds__(most_threads(kHeld, kAhead), kAhead ? 2 : 1) n
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float product = rsigma * (to_float(group.at[i]) - mean);
-        if (!kCentred && p.rounds_product) {
+        if (!kAhead && !kCentred && p.rounds_product) {
           product = rounded_through<In>(product);
         }
-        y.at[i] = gamma_factor(gamma_group.at[i], p.gamma_rule) * product;
+        y.at[i] = gamma_factor(gamma_group.at[i], kAhead ? GammaRule::plain : p.gamma_rule) * product;
         if constexpr (kCentred) {
           y.at[i] += to_float(beta_group.at[i]);
         }
@@ -110,7 +112,7 @@ cudaError_t launch_held(const NormForward& p, const NormBlock& block, cudaStream
   const auto kernel = &norm_forward<In, N, kHeld, kAhead, kCentred>;
   std::int64_t blocks = (p.rows + block.rows - 1) / block.rows;
   if (kAhead) {
-    const std::int64_t resident = resident_blocks(kernel, block.threads * block.rows, 0);
+    const std::int64_t resident = resident_blocks(reinterpret_cast<const void*>(kernel), block.threads * block.rows, 0);
     blocks = blocks < resident ? blocks : resident;
   }
   kernel<<<static_cast<unsigned>(blocks), dim3(static_cast<unsigned>(block.threads), static_cast<unsigned>(block.rows)),
@@ -123,7 +125,8 @@ cudaError_t launch_grouped(const NormForward& p, cudaStream_t stream) {
   const std::int64_t groups = (p.hidden + N - 1) / N;
   if constexpr (sizeof(In) == 2 && N > 1) {
     const NormBlock ahead = norm_block(groups, kAheadLimits);
-    if (ahead.held > 0 && p.scale == nullptr && p.y.storage == p.x.storage) {
+    const bool plain = p.gamma_rule == GammaRule::plain && (kCentred || !p.rounds_product);
+    if (ahead.held > 0 && plain && p.scale == nullptr && p.y.storage == p.x.storage) {
       return ahead.held == 1 ? launch_held<In, N, 1, true, kCentred>(p, ahead, stream)
                              : launch_held<In, N, 2, true, kCentred>(p, ahead, stream);
     }

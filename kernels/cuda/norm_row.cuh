@@ -116,17 +116,6 @@ class ColumnPart {
   Vec<In, N> held_[kHeld > 0 ? kHeld : 1];
 };
 
-/// Blocks of so many threads that the device holds at once.
-template <class Kernel>
-std::int64_t resident_blocks(Kernel kernel, int threads, std::size_t shared_bytes) {
-  int device = 0, multiprocessors = 0, blocks = 0;
-  const bool known =
-      cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes) == cudaSuccess;
-  return known ? std::int64_t{multiprocessors} * (blocks > 1 ? blocks : 1) : 1;
-}
-
 /// Elements of one access.
 template <class In>
 inline constexpr int kPerAccess = kAccessBytes / static_cast<int>(sizeof(In));

@@ -16,8 +16,8 @@ namespace numcheck::kernels::cudnn {
 /// the formats of their ports, epsilon an FP32 number by value.
 ///
 /// cuDNN knows no zero-centred gamma: a pointwise addition of one goes before, whose result is an intermediate tensor
-/// in FP32 (gamma_add fp32) or in the weight's format (gamma_add weight). The residual gradient of rmsnorm_bwd is
-/// added to an FP32 intermediate dx. Throws CudnnError.
+/// in FP32 (gamma_add fp32) or in the weight's format (gamma_add weight).
+/// Throws CudnnError.
 [[nodiscard]] std::shared_ptr<Graph> norm_graph(const Library& library, const Call& call);
 
 }  // namespace numcheck::kernels::cudnn

@@ -137,7 +137,8 @@ struct Kernel {
     const float shift = none_left ? 0 : maximum;
     std::transform(y, y + count, y, [&](float t) { return exponential(t, shift); });
     const float total = sum(y, seen) + (others > 0 ? static_cast<float>(others) * exponential(kReplacement, shift) : 0);
-    const bool zero = (mask != nullptr && replaces() && maximum == kReplacement) || (none_left && total == 0);
+    const bool only_masked = mask != nullptr && replaces() && maximum == kReplacement && !std::isnan(total);
+    const bool zero = only_masked || (none_left && total == 0);
     const bool kept = has("masked_row_kept");
     for (std::size_t j = 0; j < count; ++j) {
       y[j] = zero && !kept ? y[j] * 0.0F : y[j] / total;

@@ -14,6 +14,7 @@
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "tolerance/output_reduction.hpp"
+#include "tolerance/tracked_model.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -92,6 +93,7 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   if (context.group->row->reference.tracked()) {
     const op::OutputValues& values = expected_values(context, port);
     model.reduction = values.reduction;
+    tolerance::widen_for_order(request, model);
     if (values.bit_exact && !model.exact) {
       model.exact = true;
       model.exact_because = "the op defines this output bit for bit";

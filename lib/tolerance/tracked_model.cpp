@@ -28,4 +28,11 @@ ErrorModel tracked_error_model(const ModelRequest& request, std::string_view por
   return model;
 }
 
+void widen_for_order(const ModelRequest& request, ErrorModel& model) {
+  const auto runs = [](const Pattern& pattern) { return pattern.order == Order::structured && pattern.coherence == 0; };
+  if (model.reduction > 1 && (runs(request.first_pattern) || runs(request.second_pattern))) {
+    model.var_magnitude += kRoundVariance / 3 / model.reduction;
+  }
+}
+
 }  // namespace numcheck::tolerance

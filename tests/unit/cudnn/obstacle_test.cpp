@@ -67,6 +67,13 @@ TEST(CudnnNormObstacle, Fp8HuggingFaceAndNothing) {
   EXPECT_TRUE(says(obstacle_of(cudnn::layernorm_bwd(), op::layernorm_bwd(), none, "bf16"), "dz has none"));
 }
 
+TEST(CudnnNormObstacle, NoResidualGradient) {
+  op::RmsnormBwdParams p;
+  p.rows = p.hidden = 8;
+  p.add = true;
+  EXPECT_TRUE(says(obstacle_of(cudnn::rmsnorm_bwd(), op::rmsnorm_bwd(), p, "fp32"), "residual gradient"));
+}
+
 TEST(CudnnSoftmaxObstacle, ForwardHasNoScale) {
   op::SoftmaxFwdParams p;
   p.sq = p.sk = 32;
