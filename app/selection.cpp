@@ -60,7 +60,7 @@ void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& v
   });
 }
 
-/// A name without version stands for all versions.
+/// A name without version stands for all versions; `auto` is a name that cases have like any other.
 void filter_by_backend(std::vector<Case>& cases, const std::vector<std::string>& values,
                        std::vector<std::string_view> legal) {
   std::set<std::string> versions;
@@ -70,6 +70,7 @@ void filter_by_backend(std::vector<Case>& cases, const std::vector<std::string>&
     }
   }
   legal.insert(legal.end(), versions.begin(), versions.end());
+  legal.emplace_back("auto");
   filter_by_field(cases, values, "backend", legal, [](const Case& c, const auto& word) {
     return c.backend == word || plan::backend_of(c.backend) == word;
   });

@@ -33,8 +33,8 @@ class Backward {
         });
   }
 
-  /// The second half of a gated op. Where b is clamped the gradient is 0. TransformerEngine multiplies by that 0, others
-  /// choose it: where the product is not finite nothing is asked.
+  /// The second half of a gated op. Where b is clamped the gradient is 0. TransformerEngine multiplies by that 0,
+  /// others choose it: where the product is not finite nothing is asked.
   void second(std::size_t i, double dy, double a, double b) const {
     const op::Activation f = kind_.function;
     if (!factor_follows(f, b, clamp_)) {

@@ -64,8 +64,8 @@ double spread_of(const Fitter& f, std::span<const double> x) {
   return f.beta == nullptr ? row_mean_square<double>(x) : row_variance<double>(x, row_mean<double>(x));
 }
 
-/// How often a magnitude occurs in the row, on average: elements that are alike are rounded alike, so their errors add up
-/// instead of averaging out. 1 where there are many magnitudes.
+/// How often a magnitude occurs in the row, on average: elements that are alike are rounded alike, so their errors add
+/// up instead of averaging out. 1 where there are many magnitudes.
 double copies_in(std::span<const double> row) {
   constexpr std::size_t kMany = 32;
   std::vector<double> seen;

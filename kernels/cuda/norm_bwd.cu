@@ -46,7 +46,8 @@ OnePass one_pass(const NormBackward& p) {
   }
   pass.block = dim3(static_cast<unsigned>(block.threads), static_cast<unsigned>(block.rows));
   pass.shared = block.rows == 1 ? 0 : sizeof(float) * static_cast<std::size_t>(block.rows * p.hidden);
-  const std::int64_t most = resident_blocks(reinterpret_cast<const void*>(pass.kernel), block.threads * block.rows, pass.shared);
+  const std::int64_t most =
+      resident_blocks(reinterpret_cast<const void*>(pass.kernel), block.threads * block.rows, pass.shared);
   pass.blocks = static_cast<unsigned>(std::min(most, (p.rows + block.rows - 1) / block.rows));
   return pass;
 }

@@ -12,9 +12,7 @@ constexpr NormLimits kAheadLimits = {2, 2, 2, 512};
 
 /// Threads of the largest block in which each holds so many groups: eight are for rows of a warp.
 constexpr int most_threads(int held, bool ahead) {
-  return ahead                          ? kAheadLimits.threads
-         : held > kLimits.block_groups ? kRowsPerBlock * kWarp
-                                        : kLimits.threads;
+  return ahead ? kAheadLimits.threads : held > kLimits.block_groups ? kRowsPerBlock * kWarp : kLimits.threads;
 }
 
 /// Statistics of a row, over the threads that share it: mean first, then squares around it.
@@ -65,8 +63,7 @@ __global__ void __launch_bounds__(most_threads(kHeld, kAhead), kAhead ? 2 : 1) n
     if (kAhead && more) {
       next.advance(step);
     }
-    const float2 statistics =
-        statistics_of<kCentred>(x, 1.0f / static_cast<float>(hidden), p.epsilon, sum_of_block);
+    const float2 statistics = statistics_of<kCentred>(x, 1.0f / static_cast<float>(hidden), p.epsilon, sum_of_block);
     const float mean = statistics.x;
     const float rsigma = statistics.y;
     if (threadIdx.x == 0) {

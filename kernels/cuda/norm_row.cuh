@@ -100,8 +100,8 @@ class ColumnPart {
   }
 
  private:
-  /// The same bits, of which the compiler knows nothing: else it moves their conversion to FP32 out of the loop over the
-  /// rows, and the numbers take twice the registers.
+  /// The same bits, of which the compiler knows nothing: else it moves their conversion to FP32 out of the loop over
+  /// the rows, and the numbers take twice the registers.
   __device__ __forceinline__ static Vec<In, N> not_foreseen(Vec<In, N> group) {
     unsigned words[sizeof(group) / sizeof(unsigned)];
     memcpy(words, &group, sizeof(group));

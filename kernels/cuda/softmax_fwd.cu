@@ -120,15 +120,15 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
   }
 }
 
-/// Six blocks at once, so that a thread gets by with 80 registers: more rows under way hide more of the memory's latency.
+/// Six blocks at once, so that a thread gets by with 80 registers: more rows under way hide more of the memory's
+/// latency.
 template <class T, int kGroups, Rows rows>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows == Rows::plain ? 6 : 1) warp_rows(SoftmaxForward op) {
   const WarpTeam team;
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
     const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
-    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at,
-                               static_cast<T*>(op.y.data) + at, team);
+    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
   }
 }
 
@@ -139,8 +139,7 @@ __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
   for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
     const std::int64_t at = row * op.shape.sk;
     const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
-    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at,
-                               static_cast<T*>(op.y.data) + at, team);
+    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
   }
 }
 

@@ -10,10 +10,10 @@ namespace numcheck::tolerance {
 /// Source: tensor_core_numerics section 5.5.
 [[nodiscard]] ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port);
 
-/// Widens the variance of sums, of model.reduction terms, over inputs whose signs come in runs. V is that of the natural
-/// chain, whose partial sums stay small where signs alternate; another admissible order may first add what shares a
-/// sign. With A = sum |terms| the squares of its partial sums add up to n A^2 / 3 at most, so
-/// V <= 0.18 u^2 n A^2 / 3, and B = n u A: V <= (0.06 / n) B^2.
+/// Widens the variance of sums, of model.reduction terms, over inputs whose signs come in runs. V is that of the
+/// natural chain, whose partial sums stay small where signs alternate; another admissible order may first add what
+/// shares a sign. With A = sum |terms| the squares of its partial sums add up to n A^2 / 3 at most, so V <= 0.18 u^2 n
+/// A^2 / 3, and B = n u A: V <= (0.06 / n) B^2.
 void widen_for_order(const ModelRequest& request, ErrorModel& model);
 
 }  // namespace numcheck::tolerance

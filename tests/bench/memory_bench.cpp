@@ -129,6 +129,7 @@ void measure(kernels::Backend& backend, const plan::Case& c, double copy, const 
 }
 
 int bench(double mib, const std::string& filter, const std::vector<std::string>& te_libs) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // lines that are there stay there if the rest takes too long
   kernels::ExecutorOptions options;
   options.te_libs = te_libs;
   options.bindings = app::bindings();

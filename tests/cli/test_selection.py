@@ -29,6 +29,8 @@ class Selection(CliTest):
         self.assertEqual(len(self.ids(plan, "--mode", "bf16", "--mode", "fp16")), 2)
         self.assertEqual(self.ids(plan, "--backend", "cuda", code=4), [])
         self.assertEqual(len(self.ids(plan, "--tag", "smoke")), 3)
+        either = self.plan(case={"backend": ["auto", "sim"]})
+        self.assertEqual(self.ids(either, "--backend", "auto"), ["gemm/m=16,n=16,k=32/fp32/auto"])
 
     def test_one_case_by_identifier_and_digest(self):
         plan = self.plan(case=SWEEP)

@@ -273,26 +273,6 @@ TEST(Structured, SignsFlipAlongTheIndex) {
   EXPECT_GT(std::accumulate(values.begin(), values.begin() + 100, 0.0), 65);
 }
 
-/// Bit patterns are numbers of the format: what rounding to it leaves alone.
-TEST(Patterns, AreAllNumbersOfTheFormat) {
-  for (const Dtype format : {Dtype::bf16, Dtype::fp16}) {
-    const std::string name(core::dtype_info(format).name);
-    const std::vector<double> values = values_of("patterns", {name, std::int64_t{1}}, 65536);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!std::isnan(values[i])) {
-        ASSERT_EQ(core::encode(values[i], format), i) << name;
-      }
-    }
-  }
-}
-
-TEST(Patterns, AStrideSweepsFp32) {
-  const std::vector<double> values = values_of("patterns", {std::string("fp32"), std::int64_t{257}}, 100000);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(values[i])), 257 * i);
-  }
-}
-
 TEST(Scaling, FollowsTransformerEngine) {
   EXPECT_EQ(data::scale_from_amax(3.5, Dtype::fp8_e4m3), 448.0F / 3.5F);
   EXPECT_EQ(data::scale_from_amax(0.3F, Dtype::fp8_e5m2), 57344.0F / 0.3F);
