@@ -14,6 +14,7 @@ struct RowFit {
   double own = 0;     ///< O: variance of the fit
   double shared = 0;  ///< R: variance of rsigma, relative
   double spread = 0;  ///< v
+  double bias = 0;  ///< what the mean's error, squared, adds to the variance: it makes the scale smaller, never larger
   bool usable = false;
   std::size_t row = 0;
 

@@ -49,6 +49,8 @@ struct ErrorModel {
   bool columns_agree = false;  ///< those of one row are
   /// Every element may carry the same error, so nothing averages out: only bounds that hold for one element judge.
   bool one_error = false;
+  /// Values smaller than their own error may all be lost alike: 1 + tanh(x) is 0 for every x below -9.
+  bool lost_alike = false;
   /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();

@@ -78,7 +78,10 @@ void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& mode
       model.slope_magnitude == 0 ? 0 : model.slope_magnitude / std::sqrt(model.var_magnitude * s.signal);
   // One error z sqrt(V) in all elements has the slope z / sqrt(mean of y^2 / V), whatever their number.
   const double shared = model.one_error ? lambda_of(s.elements) * model.kappa / std::sqrt(s.signal) : 0;
-  const double tolerance = error + model.slope_slack + cancelled + shared;
+  // Lost values have e = -y, a slope of -1; as the rms of e / sqrt(V) is at most kappa, their share of sum y^2 / V is
+  // at most kappa^2 N.
+  const double lost = model.lost_alike ? model.kappa * model.kappa / s.signal : 0;
+  const double tolerance = error + model.slope_slack + cancelled + shared + lost;
   if (tolerance == kInfinity || (narrow && s.spread_ulps < kFewestUlps)) {
     return;
   }

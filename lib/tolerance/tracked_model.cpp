@@ -20,6 +20,7 @@ ErrorModel tracked_error_model(const ModelRequest& request, std::string_view por
   model.overflow_magnitude = kUndetermined;
   model.slope_slack = kSlopeUnits * kUnit32;
   model.one_error = request.constant_inputs;
+  model.lost_alike = true;
   if (core::dtype_info(request.output).storage_bytes == 1) {
     model.bound_value = kUnit32;
     model.var_value = kRoundVariance * kUnit32 * kUnit32;
