@@ -20,7 +20,7 @@ numcheck_test(detect_test LABEL detect TIMEOUT 300
 
 numcheck_test(tolerance_test LABEL unit
   SOURCES unit/metric_problem.cpp unit/tolerance_judge_test.cpp unit/tolerance_model_test.cpp
-          unit/tolerance_vacuity_test.cpp unit/tolerance_dependence_test.cpp
+          unit/tolerance_vacuity_test.cpp unit/tolerance_alike_test.cpp unit/tolerance_dependence_test.cpp
   LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
             nlohmann_json::nlohmann_json)
 
