@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -37,7 +38,8 @@ struct GradientRow {
 
   explicit GradientRow(std::size_t size) : y(size), product(size) {}
 
-  /// dx of the first `columns` elements; the others are no part of the row.
+  /// dx of the first `columns` elements; the others are no part of the row and zero. Where the row's sum is not finite
+  /// nothing is asked of them: TransformerEngine reads them too, and multiplies their zeros by that sum.
   void compute(const double* dy, const double* given, std::size_t columns, double scale, std::size_t first,
                TrackedOutput& dx) {
     tolerance::Sum<Scalar> sum;
@@ -47,8 +49,13 @@ struct GradientRow {
       sum.add(product[j]);
     }
     const Scalar total = sum.result();
-    for (std::size_t j = 0; j < y.size(); ++j) {
-      dx.set(first + j, j < columns ? flushable(Scalar(scale) * (product[j] - flushable(y[j] * total))) : Scalar(0.0));
+    for (std::size_t j = 0; j < columns; ++j) {
+      dx.set(first + j, flushable(Scalar(scale) * (product[j] - flushable(y[j] * total))));
+    }
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    const double yardstick = std::isfinite(tolerance::value_of(total)) ? 0 : kUnknown;
+    for (std::size_t j = columns; j < y.size(); ++j) {
+      dx.set(first + j, 0, yardstick, yardstick);
     }
   }
 };
@@ -115,7 +122,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference softmax_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "softmax_bwd-1";
+  reference.version = "softmax_bwd-2";
   reference.derive = &derive;
   return reference;
 }

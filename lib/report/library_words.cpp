@@ -55,6 +55,9 @@ std::string not_comparable(const std::vector<const json*>& rows) {
       }
     }
   }
+  if (first == nullptr) {
+    return fmt::format("{} not comparable", sum(rows, "not_comparable"));
+  }
   std::string text = first->at("text").get<std::string>();
   if (reasons.size() > 1) {
     text += fmt::format("; and {} other reason{}", reasons.size() - 1, reasons.size() == 2 ? "" : "s");
