@@ -83,7 +83,7 @@ class CaseReader {
     if (c.op != nullptr) {
       read_params(c);
     }
-    if (!reporter_.failed()) {
+    if (!reporter_.failed() && c.op != nullptr && c.mode != nullptr) {
       check(c);
     }
     return c;
