@@ -15,7 +15,8 @@ __device__ __forceinline__ Group<N> activated(Group<N> a, const Group<N>& b, con
   return a;
 }
 
-/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used.
+/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used. Six
+/// blocks at once leave a thread 40 registers, which is what the functions of one argument need.
 template <Function function, bool gated, class In>
 __global__ void __launch_bounds__(kActivationThreads, gated ? 1 : 6) forward_whole(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;
