@@ -50,6 +50,18 @@ std::string read_file(const std::filesystem::path& path) {
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
   errno = 0;
+  std::error_code unknown;
+  if (const auto there = std::filesystem::status(path, unknown);
+      std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    // A device or a pipe is written to: renaming a file onto it would take its place.
+    std::ofstream file(path, std::ios::binary);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    file.flush();
+    if (!file) {
+      throw io_error("write", path);
+    }
+    return;
+  }
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", ::getpid());
   {

@@ -11,7 +11,8 @@ namespace numcheck::app {
 /// Whole file; throws core::IoError.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
-/// Writes beside the target and renames, so that a reader never sees half a file; throws core::IoError.
+/// Writes beside the target and renames, so that a reader never sees half a file; what is no regular file (a device, a
+/// pipe) is written to as it is. Throws core::IoError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 /// A report.json with at least the fields that selection and views need; throws core::IoError if it is none.

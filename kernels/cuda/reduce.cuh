@@ -90,17 +90,11 @@ class BlockSums {
 __device__ __forceinline__ float warp_sum(float value) {
   return warp_reduce(value, Add{});
 }
-__device__ __forceinline__ float2 warp_sum(float2 value) {
-  return warp_reduce(value, Add{});
-}
 __device__ __forceinline__ float warp_max(float value) {
   return warp_reduce(value, Larger{});
 }
 __device__ __forceinline__ float block_sum(float value, float* scratch) {
   return block_reduce(value, Add{}, 0.0f, scratch);
-}
-__device__ __forceinline__ float2 block_sum(float2 value, float2* scratch) {
-  return block_reduce(value, Add{}, make_float2(0.0f, 0.0f), scratch);
 }
 __device__ __forceinline__ float block_max(float value, float* scratch) {
   return block_reduce(value, Larger{}, -INFINITY, scratch);

@@ -172,6 +172,16 @@ class Output(CliTest):
         done = self.run_cli("run", self.plan(), *SIM, "--no-save", env={"NVIDIA_TF32_OVERRIDE": "0"}, code=0)
         self.assertIn("NVIDIA_TF32_OVERRIDE=0", done.stdout)
 
+    def test_a_device_is_written_to_and_not_replaced(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full here")
+        for option in ("--json", "--brief-json"):
+            device = self.folder / f"device{option}"
+            device.symlink_to("/dev/full")  # replacing it would harm nobody
+            done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", option, device, code=3)
+            self.assertIn("No space left", done.stderr)
+            self.assertTrue(device.is_symlink() and device.is_char_device())
+
     def test_a_full_disk_is_no_success(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full here")
