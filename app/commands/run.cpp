@@ -183,23 +183,27 @@ class Run {
     return report::exit_code_of(report.at("summary"), options_.gates);
   }
 
-  /// Files first, then stdout, which may be a closed pipe. A folder that cannot be written is told after the results.
+  /// Files first, then stdout, which may be a closed pipe. What cannot be written is told after the results: the first
+  /// such failure.
   void write(const nlohmann::json& report) {
     const std::string text = report_text(report);
     std::optional<std::filesystem::path> saved;
     std::optional<core::IoError> failure;
-    try {
-      saved = folder_.finish(text);
-    } catch (const core::IoError& error) {
-      failure = error;
-    }
+    const auto attempt = [&failure](const auto& write_one) {
+      try {
+        write_one();
+      } catch (const core::IoError& error) {
+        failure = failure.has_value() ? failure : error;
+      }
+    };
+    attempt([&] { saved = folder_.finish(text); });
     for (const std::string& path : options_.output.json) {
       if (path != "-") {
-        write_file(path, text);
+        attempt([&] { write_file(path, text); });
       }
     }
     for (const std::string& path : options_.output.brief_json) {
-      write_file(path, report::brief_text(report::brief_report(report)));
+      attempt([&] { write_file(path, report::brief_text(report::brief_report(report))); });
     }
     show(report, text, saved.has_value() ? saved->string() : "");
     if (failure.has_value()) {
