@@ -15,38 +15,47 @@ __device__ __forceinline__ Group<N> activated(Group<N> a, const Group<N>& b, con
   return a;
 }
 
-/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used. Six
-/// blocks at once leave a thread 40 registers, which is what the functions of one argument need.
-template <Function function, bool gated, class In>
-__global__ void __launch_bounds__(kActivationThreads, gated ? 1 : 6) forward_whole(ActivationLaunch p, Lines lines) {
+/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used. kSame: y
+/// has the format of x. Eight blocks at once leave a thread 32 registers, which is what the functions of one argument
+/// need then; without a loop, because blocks that come and go hide more of the memory's latency.
+template <Function function, bool gated, bool kSame, class In>
+__global__ void __launch_bounds__(kActivationThreads, gated   ? 1
+                                                      : kSame ? 8
+                                                              : 6) forward_whole(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;
   using Packed = Vec<In, kSize>;
   const In* x = static_cast<const In*>(p.x.data);
-  GroupStore store(p.out, p.scale);
-  for (std::int64_t first = first_group(); first < lines.groups; first += group_stride()) {
-    Packed a[kInFlight];
-    Packed b[kInFlight];
+  const std::int64_t first = first_group();
+  Packed a[kInFlight];
+  Packed b[kInFlight];
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) {
-      const std::int64_t group = first + k * kActivationThreads;
-      if (group < lines.groups) {
-        const In* from = x + (gated ? lines.gated_group(group) : group) * kSize;
-        a[k] = Packed::load(from);
-        if (gated) {
-          b[k] = Packed::load(from + lines.length);
-        }
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < kInFlight; ++k) {
-      const std::int64_t group = first + k * kActivationThreads;
-      if (group < lines.groups) {
-        const auto second = gated ? widened<kSize>(b[k]) : Group<kSize>{};
-        store(group * kSize, activated<function, gated>(widened<kSize>(a[k]), second, p.clamp), kSize, true);
+  for (int k = 0; k < kInFlight; ++k) {
+    const std::int64_t group = first + k * kActivationThreads;
+    if (group < lines.groups) {
+      const In* from = x + (gated ? lines.gated_group(group) : group) * kSize;
+      a[k] = Packed::load(from);
+      if (gated) {
+        b[k] = Packed::load(from + lines.length);
       }
     }
   }
-  store.raise(p.amax);
+  GroupStore store(p.out, kSame ? nullptr : p.scale);
+#pragma unroll
+  for (int k = 0; k < kInFlight; ++k) {
+    const std::int64_t group = first + k * kActivationThreads;
+    if (group < lines.groups) {
+      const auto second = gated ? widened<kSize>(b[k]) : Group<kSize>{};
+      const auto y = activated<function, gated>(widened<kSize>(a[k]), second, p.clamp);
+      if constexpr (kSame) {
+        rounded_vec<In>(y.at).store(static_cast<In*>(p.out.data) + group * kSize);
+      } else {
+        store(group * kSize, y, kSize, true);
+      }
+    }
+  }
+  if constexpr (!kSame) {
+    store.raise(p.amax);
+  }
 }
 
 /// Groups that end with their line, or lie as no access wants them.
@@ -70,12 +79,20 @@ __global__ void __launch_bounds__(kActivationThreads) forward_ragged(ActivationL
 }
 
 template <Function function, bool gated, class In>
-void run(const ActivationLaunch& launch, const Lines& lines, cudaStream_t stream) {
-  if (lines.aligned && lines.length % kGroup<In> == 0) {
-    forward_whole<function, gated, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
-  } else {
+cudaError_t run(const ActivationLaunch& launch, const Lines& lines, cudaStream_t stream) {
+  constexpr std::int64_t kMostBlocks = 0x7fffffff;
+  const std::int64_t blocks = (lines.groups + kGroupsPerBlock - 1) / kGroupsPerBlock;
+  const bool same = launch.out.storage == launch.x.storage && launch.scale == nullptr;
+  if (!lines.aligned || lines.length % kGroup<In> != 0 || blocks > kMostBlocks) {
     forward_ragged<function, gated, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
+  } else if (same) {
+    forward_whole<function, gated, true, In>
+        <<<static_cast<unsigned>(blocks), kActivationThreads, 0, stream>>>(launch, lines);
+  } else {
+    forward_whole<function, gated, false, In>
+        <<<static_cast<unsigned>(blocks), kActivationThreads, 0, stream>>>(launch, lines);
   }
+  return cudaGetLastError();
 }
 
 template <class In>
@@ -86,12 +103,8 @@ cudaError_t launch_typed(const ActivationLaunch& launch, cudaStream_t stream) {
   }
   return visit_function(launch.function, [&](auto tag) {
     constexpr Function kFunction = decltype(tag)::function;
-    if (launch.gated) {
-      run<kFunction, true, In>(launch, lines, stream);
-    } else {
-      run<kFunction, false, In>(launch, lines, stream);
-    }
-    return cudaGetLastError();
+    return launch.gated ? run<kFunction, true, In>(launch, lines, stream)
+                        : run<kFunction, false, In>(launch, lines, stream);
   });
 }
 

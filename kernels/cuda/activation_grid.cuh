@@ -10,6 +10,7 @@ namespace numcheck::kernels::cuda {
 
 inline constexpr int kActivationThreads = 256;
 inline constexpr int kInFlight = 2;  ///< groups that a thread loads before it computes
+inline constexpr std::int64_t kGroupsPerBlock = std::int64_t{kActivationThreads} * kInFlight;
 
 /// Lines of `length` elements in groups of N: the rows of a gated op, or all elements as one line.
 struct Lines {
@@ -57,8 +58,7 @@ inline Lines lines_of(const ActivationLaunch& p, int group) {
 /// Blocks for a grid-stride loop over the groups.
 inline unsigned blocks_of(const Lines& lines) {
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
-  constexpr std::int64_t kPerBlock = std::int64_t{kActivationThreads} * kInFlight;
-  return static_cast<unsigned>(std::min((lines.groups + kPerBlock - 1) / kPerBlock, kMostBlocks));
+  return static_cast<unsigned>(std::min((lines.groups + kGroupsPerBlock - 1) / kGroupsPerBlock, kMostBlocks));
 }
 
 /// First group of this thread, and the distance to its next ones: those in flight lie blockDim apart, so that the

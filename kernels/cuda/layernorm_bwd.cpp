@@ -25,11 +25,12 @@ NormBackward launch_of(const op::LayernormBwdParams& p, std::span<const PortMemo
   return launch;
 }
 
-/// The sizes alone, which decide the workspace.
+/// What decides the kernel, and with it how many blocks leave sums in the workspace.
 NormBackward sizes_of(const op::LayernormBwdParams& p, const Call& call) {
   NormBackward launch;
   launch.rows = p.rows;
   launch.hidden = p.hidden;
+  launch.gamma_rule = gamma_rule_of(p);
   launch.x.storage = storage_of(call.c->mode->first);
   return launch;
 }
@@ -37,14 +38,16 @@ NormBackward sizes_of(const op::LayernormBwdParams& p, const Call& call) {
 Algorithm algorithm(CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::LayernormBwdParams>(call.c->params);
   device.use();
+  const std::size_t partial_bytes = layernorm_bwd_workspace(sizes_of(params, call));
   return {
       "own FP32 kernels, partial sums per block",
       {{"reduction", "threads of a row, rows of a block, blocks: each in a fixed order"}},
-      layernorm_bwd_workspace(sizes_of(params, call)),
-      [&device, params](std::span<const PortMemory> ports, std::byte* workspace) {
+      partial_bytes,
+      [&device, params, partial_bytes](std::span<const PortMemory> ports, std::byte* workspace) {
         device.use();
         NormBackward launch = launch_of(params, ports);
         launch.partial = reinterpret_cast<float*>(workspace);
+        launch.partial_bytes = partial_bytes;
         return device.timed([&] { check(launch_layernorm_bwd(launch, device.stream()), "own layernorm_bwd kernels"); });
       }};
 }

@@ -37,10 +37,11 @@ struct OnePass {
 
 template <class In, int N, bool kCentred>
 OnePass one_pass(const NormBackward& p) {
-  const NormBlock block = norm_block((p.hidden + N - 1) / N, kBackwardLimits<In>);
+  const NormBlock block = norm_block((p.hidden + N - 1) / N, kBackwardLimits<In, kCentred>);
   OnePass pass;
-  pass.kernel = p.gamma_rule == GammaRule::plain ? one_pass_kernel<In, N, kCentred, true>(block.held)
-                                                 : one_pass_kernel<In, N, kCentred, false>(block.held);
+  const bool plain = p.gamma_rule == GammaRule::plain && !p.adds;
+  pass.kernel =
+      plain ? one_pass_kernel<In, N, kCentred, true>(block.held) : one_pass_kernel<In, N, kCentred, false>(block.held);
   if (pass.kernel == nullptr) {
     return pass;
   }
@@ -60,6 +61,11 @@ std::int64_t row_ranges(const NormBackward& p) {
   return std::min(wanted, (p.rows + kFewestRows - 1) / kFewestRows);
 }
 
+template <bool kCentred>
+std::size_t partial_bytes(std::int64_t blocks, std::int64_t hidden) {
+  return sizeof(float) * static_cast<std::size_t>(blocks * hidden * (kCentred ? 2 : 1));
+}
+
 template <class In, bool kCentred>
 cudaError_t finish(const NormBackward& p, std::int64_t blocks, cudaStream_t stream) {
   norm_backward_finish<In><<<dim3(column_tiles(p), kCentred ? 2 : 1), kColumnBlock, 0, stream>>>(p, blocks);
@@ -69,10 +75,13 @@ cudaError_t finish(const NormBackward& p, std::int64_t blocks, cudaStream_t stre
 template <class In, int N, bool kCentred>
 cudaError_t launch_two_passes(const NormBackward& p, cudaStream_t stream) {
   const auto ranges = static_cast<unsigned>(row_ranges(p));
+  if (partial_bytes<kCentred>(ranges, p.hidden) > p.partial_bytes) {
+    return cudaErrorInvalidValue;
+  }
   if (p.rows > 0) {
     const std::int64_t groups = (p.hidden + N - 1) / N;
     const auto threads = static_cast<unsigned>(
-        std::min<std::int64_t>(kBackwardLimits<In>.threads, (groups + kWarp - 1) / kWarp * kWarp));
+        std::min<std::int64_t>(kBackwardLimits<In, kCentred>.threads, (groups + kWarp - 1) / kWarp * kWarp));
     norm_backward_rows<In, N, kCentred><<<static_cast<unsigned>(p.rows), threads, 0, stream>>>(p);
     norm_backward_columns<In, kCentred><<<dim3(column_tiles(p), ranges), kColumnBlock, 0, stream>>>(p);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
@@ -93,6 +102,9 @@ cudaError_t launch_typed(const NormBackward& p, cudaStream_t stream) {
   const OnePass pass = one_pass<In, N, kCentred>(p);
   if (pass.kernel == nullptr || pass.blocks == 0) {
     return launch_two_passes<In, N, kCentred>(p, stream);
+  }
+  if (partial_bytes<kCentred>(pass.blocks, p.hidden) > p.partial_bytes) {
+    return cudaErrorInvalidValue;
   }
   pass.kernel<<<pass.blocks, pass.block, pass.shared, stream>>>(p);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
@@ -116,7 +128,7 @@ std::size_t workspace(const NormBackward& p) {
     using In = typename decltype(type)::type;
     // Which pass runs depends on addresses too, so there is room for either.
     const std::int64_t blocks = std::max<std::int64_t>(one_pass<In, kPerAccess<In>, kCentred>(p).blocks, row_ranges(p));
-    return sizeof(float) * static_cast<std::size_t>(blocks * p.hidden * (kCentred ? 2 : 1));
+    return partial_bytes<kCentred>(blocks, p.hidden);
   });
 }
 

@@ -5,9 +5,10 @@
 
 namespace numcheck::kernels::cuda {
 
-/// A group of 16-bit elements has twice as many sums as one of FP32.
-template <class In>
-inline constexpr NormLimits kBackwardLimits = {8 / (kPerAccess<In> / 2), 8 / (kPerAccess<In> / 2), 4, 512};
+/// Few warps share a row, so that they wait for each other briefly; a thread of them keeps the sums of its columns in
+/// registers. Without dbeta there is room for 512 threads of 128 registers, with it for 384 of 168.
+template <class In, bool kCentred>
+inline constexpr NormLimits kBackwardLimits = {sizeof(In) == 2 ? 2 : 4, 4, 4, sizeof(In) == 2 && kCentred ? 384 : 512};
 
 inline constexpr int kColumnsPerBlock = kWarp;  ///< of the kernels that sum columns
 inline constexpr int kRowsAtOnce = 32;
@@ -35,15 +36,15 @@ __device__ __forceinline__ RowGradient<kCentred> saved_statistics(const NormBack
 }
 
 /// Adds the means to the row's statistics. `x` and `dz`: the thread's parts of the row.
-/// `rule`: of gamma; known to the compiler where speed matters.
-template <class In, int N, bool kCentred, class Weights, class Part>
-__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, GammaRule rule,
-                                                              RowGradient<kCentred> gradient, const Weights& gamma,
+/// kPlain: gamma as it is, and nothing is added to dx.
+template <class In, int N, bool kCentred, bool kPlain, class Part>
+__device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, RowGradient<kCentred> gradient,
                                                               const Part& x, const Part& dz,
                                                               BlockSums<float2>& sum_of_block) {
+  const GammaRule rule = kPlain ? GammaRule::plain : p.gamma_rule;
   float2 sums = {0.0f, 0.0f};
-  x.with(dz, [&](int group, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
-    const Vec<In, N> weights = gamma.at(group, column);
+  x.with(dz, [&](int, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
+    const auto weights = Vec<In, N>::load(static_cast<const In*>(p.gamma.data) + column);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const float g = gamma_factor(weights.at[i], rule) * to_float(dz_group.at[i]);
@@ -59,15 +60,17 @@ __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward
 }
 
 /// dx of the thread's part of a row; visit(group, i, dz, xh) sees every element on the way.
-template <class In, int N, bool kCentred, class Weights, class Part, class Visit>
-__device__ __forceinline__ void store_input_gradient(const NormBackward& p, GammaRule rule, std::int64_t row,
-                                                     const RowGradient<kCentred>& gradient, const Weights& gamma,
-                                                     const Part& x, const Part& dz, const Visit& visit) {
+template <class In, int N, bool kCentred, bool kPlain, class Part, class Visit>
+__device__ __forceinline__ void store_input_gradient(const NormBackward& p, std::int64_t row,
+                                                     const RowGradient<kCentred>& gradient, const Part& x,
+                                                     const Part& dz, const Visit& visit) {
+  const GammaRule rule = kPlain ? GammaRule::plain : p.gamma_rule;
+  const bool adds = !kCentred && !kPlain && p.adds;
   x.with(dz, [&](int g, int column, const Vec<In, N>& x_group, const Vec<In, N>& dz_group) {
     const std::int64_t at = row * p.hidden + column;
-    const Vec<In, N> weights = gamma.at(g, column);
+    const auto weights = Vec<In, N>::load(static_cast<const In*>(p.gamma.data) + column);
     Vec<In, N> add = {};
-    if (!kCentred && p.add.data != nullptr) {
+    if (adds) {
       add = Vec<In, N>::load(static_cast<const In*>(p.add.data) + at);
     }
     float dx[N];
@@ -76,7 +79,7 @@ __device__ __forceinline__ void store_input_gradient(const NormBackward& p, Gamm
       const float dz_value = to_float(dz_group.at[i]);
       const float xh = gradient.normalised(to_float(x_group.at[i]));
       float value = gradient.input_gradient(gamma_factor(weights.at[i], rule) * dz_value, xh);
-      if (!kCentred && p.add.data != nullptr) {
+      if (adds) {
         value += to_float(add.at[i]);
       }
       dx[i] = value;
@@ -122,49 +125,27 @@ __device__ __forceinline__ void store_partial(const float (&sum)[kHeld][N], floa
 }
 
 /// All gradients in one pass, for rows that fit into registers: each block takes every gridDim.x-th (group of) rows.
-/// kPlain: gamma as it is.
 template <class In, int N, int kHeld, bool kCentred, bool kPlain>
-__global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(NormBackward p) {
-  const GammaRule rule = kPlain ? GammaRule::plain : p.gamma_rule;
-  // The next row travels while this one is computed; FP32 rows keep up without.
-  constexpr bool kAhead = sizeof(In) == 2 && kHeld <= 2;
+__global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_backward(NormBackward p) {
   extern __shared__ float shared[];
   __shared__ float2 scratch[2][kReduceScratch];
   BlockSums<float2> sum_of_block(scratch);
   const int hidden = static_cast<int>(p.hidden);
   float dgamma[kHeld][N] = {};
   float dbeta[kHeld][N] = {};
-  const ColumnPart<In, N, kAhead ? kHeld : 0> gamma(p.gamma.data, hidden);
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
-  std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  if (row < p.rows) {
-    RowPart<In, N, kHeld> x(p.x.data, row, hidden);
-    RowPart<In, N, kHeld> dz(p.dz.data, row, hidden);
-    RowGradient<kCentred> saved = saved_statistics<kCentred>(p, row);
-    for (bool more = true; more; row += step) {
-      more = row + step < p.rows;
-      RowPart<In, N, kHeld> next_x = x, next_dz = dz;
-      RowGradient<kCentred> next = saved;
-      const auto read_next = [&] {
-        next_x.advance(step);
-        next_dz.advance(step);
-        next = saved_statistics<kCentred>(p, row + step);
-      };
-      if (kAhead && more) {
-        read_next();
+  for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < p.rows; row += step) {
+    const RowPart<In, N, kHeld> x(p.x.data, row, hidden);
+    const RowPart<In, N, kHeld> dz(p.dz.data, row, hidden);
+    const auto gradient =
+        row_gradient<In, N, kCentred, kPlain>(p, saved_statistics<kCentred>(p, row), x, dz, sum_of_block);
+    const auto add_up = [&](int g, int i, float dz_value, float xh) {
+      dgamma[g][i] += dz_value * xh;
+      if (kCentred) {
+        dbeta[g][i] += dz_value;
       }
-      const auto gradient = row_gradient<In, N>(p, rule, saved, gamma, x, dz, sum_of_block);
-      store_input_gradient<In, N>(p, rule, row, gradient, gamma, x, dz, [&](int g, int i, float dz_value, float xh) {
-        dgamma[g][i] += dz_value * xh;
-        if (kCentred) {
-          dbeta[g][i] += dz_value;
-        }
-      });
-      if (!kAhead && more) {
-        read_next();
-      }
-      x = next_x, dz = next_dz, saved = next;
-    }
+    };
+    store_input_gradient<In, N, kCentred, kPlain>(p, row, gradient, x, dz, add_up);
   }
   store_partial(dgamma, shared, partial_row(p, blockIdx.x, gridDim.x, false), hidden);
   if (kCentred) {
@@ -174,16 +155,15 @@ __global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward(Nor
 
 /// dx alone, for rows of any length: a block per row, which reads it twice.
 template <class In, int N, bool kCentred>
-__global__ void __launch_bounds__(kBackwardLimits<In>.threads) norm_backward_rows(NormBackward p) {
+__global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_backward_rows(NormBackward p) {
   __shared__ float2 scratch[2][kReduceScratch];
   BlockSums<float2> sum_of_block(scratch);
   const std::int64_t row = blockIdx.x;
-  const ColumnPart<In, N, 0> gamma(p.gamma.data, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> x(p.x.data, row, static_cast<int>(p.hidden));
   const RowPart<In, N, 0> dz(p.dz.data, row, static_cast<int>(p.hidden));
-  const GammaRule rule = p.gamma_rule;
-  const auto gradient = row_gradient<In, N>(p, rule, saved_statistics<kCentred>(p, row), gamma, x, dz, sum_of_block);
-  store_input_gradient<In, N>(p, rule, row, gradient, gamma, x, dz, [](int, int, float, float) {});
+  const auto gradient =
+      row_gradient<In, N, kCentred, false>(p, saved_statistics<kCentred>(p, row), x, dz, sum_of_block);
+  store_input_gradient<In, N, kCentred, false>(p, row, gradient, x, dz, [](int, int, float, float) {});
 }
 
 /// Sums `value` over threadIdx.y, in its order; the result is thread y = 0's.

@@ -43,23 +43,27 @@ struct NormBackward {
   Tensor dz;  ///< FP32, BF16 or FP16; all tensors have its format
   Tensor x;
   Tensor gamma;
-  Tensor add;  ///< RMSNorm: data null without a residual gradient
+  bool adds = false;  ///< RMSNorm: a residual gradient is added to dx
+  Tensor add;         ///< that gradient
   Tensor dx;
   Tensor dgamma;
   Tensor dbeta;               ///< LayerNorm only
   const float* mu = nullptr;  ///< LayerNorm only
   const float* rsigma = nullptr;
-  float* partial = nullptr;  ///< norm_bwd_workspace() bytes
+  float* partial = nullptr;       ///< partial sums of the blocks
+  std::size_t partial_bytes = 0;  ///< as layernorm_bwd_workspace() or rmsnorm_bwd_workspace() has it
 };
 
 /// Bytes for partial sums on the current device: one FP32 row of dgamma, and for LayerNorm one of dbeta, per block.
+/// Rows, columns, x's format, gamma_rule and adds choose the kernel and so the number of blocks; addresses are not
+/// needed.
 std::size_t layernorm_bwd_workspace(const NormBackward& launch);
 std::size_t rmsnorm_bwd_workspace(const NormBackward& launch);
 
 /// With xh = rsigma (x - mu) and g = gamma' dz:
 ///   dx = rsigma (g - (mean(g xh) xh + mean(g))), dgamma = sum(dz xh), dbeta = sum(dz) over rows.
 /// Sums over rows: a chain of the rows of each block, then a chain of the blocks. The order depends on the device's
-/// number of multiprocessors and on nothing else.
+/// number of multiprocessors and on nothing else. cudaErrorInvalidValue if partial_bytes are too few.
 cudaError_t launch_layernorm_bwd(const NormBackward& launch, cudaStream_t stream);
 
 /// The same without mu, mean(g) and dbeta, and with add added to dx last.

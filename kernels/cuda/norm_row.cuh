@@ -25,13 +25,12 @@ class RowPart {
  public:
   __device__ __forceinline__ RowPart(const void* matrix, std::int64_t row, int hidden)
       : row_(static_cast<const In*>(matrix) + row * hidden), hidden_(hidden) {
-    load();
-  }
-
-  /// Goes on to the row that lies `rows` rows ahead.
-  __device__ __forceinline__ void advance(std::int64_t rows) {
-    row_ += rows * hidden_;
-    load();
+#pragma unroll
+    for (int g = 0; g < kHeld; ++g) {
+      if (column(g) < hidden_) {
+        held_[g] = Vec<In, N>::load(row_ + column(g));
+      }
+    }
   }
 
   /// visit(group, first column, elements, the other matrix' elements) of the same row of two matrices.
@@ -51,10 +50,10 @@ class RowPart {
     }
   }
 
-  /// visit(group, first column, elements), in the order of the columns.
+  /// visit(first column, elements), in the order of the columns.
   template <class Visit>
   __device__ __forceinline__ void each(const Visit& visit) const {
-    with(*this, [&visit](int g, int column, const Vec<In, N>& group, const Vec<In, N>&) { visit(g, column, group); });
+    with(*this, [&visit](int, int column, const Vec<In, N>& group, const Vec<In, N>&) { visit(column, group); });
   }
 
  private:
@@ -62,57 +61,8 @@ class RowPart {
     return (g * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * N;
   }
 
-  __device__ __forceinline__ void load() {
-#pragma unroll
-    for (int g = 0; g < kHeld; ++g) {
-      if (column(g) < hidden_) {
-        held_[g] = Vec<In, N>::load(row_ + column(g));
-      }
-    }
-  }
-
   const In* row_;
   int hidden_;
-  Vec<In, N> held_[kHeld > 0 ? kHeld : 1];
-};
-
-/// gamma or beta of the columns of a RowPart: in registers for all the rows of the thread, or with kHeld = 0 read when
-/// used.
-template <class In, int N, int kHeld>
-class ColumnPart {
- public:
-  __device__ __forceinline__ ColumnPart(const void* weights, int hidden) : weights_(static_cast<const In*>(weights)) {
-#pragma unroll
-    for (int g = 0; g < kHeld; ++g) {
-      const int column = (g * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * N;
-      if (column < hidden) {
-        held_[g] = Vec<In, N>::load(weights_ + column);
-      }
-    }
-  }
-
-  __device__ __forceinline__ Vec<In, N> at(int g, int column) const {
-    if constexpr (kHeld > 0) {
-      return not_foreseen(held_[g]);
-    } else {
-      return Vec<In, N>::load(weights_ + column);
-    }
-  }
-
- private:
-  /// The same bits, of which the compiler knows nothing: else it moves their conversion to FP32 out of the loop over
-  /// the rows, and the numbers take twice the registers.
-  __device__ __forceinline__ static Vec<In, N> not_foreseen(Vec<In, N> group) {
-    unsigned words[sizeof(group) / sizeof(unsigned)];
-    memcpy(words, &group, sizeof(group));
-    for (unsigned& word : words) {
-      asm volatile("" : "+r"(word));
-    }
-    memcpy(&group, words, sizeof(group));
-    return group;
-  }
-
-  const In* weights_;
   Vec<In, N> held_[kHeld > 0 ? kHeld : 1];
 };
 

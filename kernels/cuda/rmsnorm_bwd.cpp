@@ -17,6 +17,7 @@ NormBackward launch_of(const op::RmsnormBwdParams& p, std::span<const PortMemory
   launch.dz = tensor_of(ports, "dz");
   launch.x = tensor_of(ports, "x");
   launch.gamma = tensor_of(ports, "gamma");
+  launch.adds = p.add;
   launch.add = tensor_of(ports, "add");
   launch.dx = tensor_of(ports, "dx");
   launch.dgamma = tensor_of(ports, "dgamma");
@@ -24,11 +25,13 @@ NormBackward launch_of(const op::RmsnormBwdParams& p, std::span<const PortMemory
   return launch;
 }
 
-/// The sizes alone, which decide the workspace.
+/// What decides the kernel, and with it how many blocks leave sums in the workspace.
 NormBackward sizes_of(const op::RmsnormBwdParams& p, const Call& call) {
   NormBackward launch;
   launch.rows = p.rows;
   launch.hidden = p.hidden;
+  launch.gamma_rule = gamma_rule_of(p);
+  launch.adds = p.add;
   launch.x.storage = storage_of(call.c->mode->first);
   return launch;
 }
@@ -36,13 +39,15 @@ NormBackward sizes_of(const op::RmsnormBwdParams& p, const Call& call) {
 Algorithm algorithm(CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::RmsnormBwdParams>(call.c->params);
   device.use();
+  const std::size_t partial_bytes = rmsnorm_bwd_workspace(sizes_of(params, call));
   return {"own FP32 kernels, partial sums per block",
           {{"reduction", "threads of a row, rows of a block, blocks: each in a fixed order"}},
-          rmsnorm_bwd_workspace(sizes_of(params, call)),
-          [&device, params](std::span<const PortMemory> ports, std::byte* workspace) {
+          partial_bytes,
+          [&device, params, partial_bytes](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
             NormBackward launch = launch_of(params, ports);
             launch.partial = reinterpret_cast<float*>(workspace);
+            launch.partial_bytes = partial_bytes;
             return device.timed([&] { check(launch_rmsnorm_bwd(launch, device.stream()), "own rmsnorm_bwd kernels"); });
           }};
 }

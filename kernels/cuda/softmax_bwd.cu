@@ -55,8 +55,8 @@ __device__ void held_row(const SoftmaxBackward& op, std::int64_t row, const Team
 template <class T, int kGroups, bool whole>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp) warp_rows(SoftmaxBackward op) {
   const WarpTeam team;
-  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
-    held_row<T, kGroups, whole>(op, row, team);
+  if (team.row() < op.shape.matrices * op.shape.sq) {
+    held_row<T, kGroups, whole>(op, team.row(), team);
   }
 }
 
@@ -64,9 +64,7 @@ template <class T, int kGroups, bool whole>
 __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxBackward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
-  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
-    held_row<T, kGroups, whole>(op, row, team);
-  }
+  held_row<T, kGroups, whole>(op, team.row(), team);
 }
 
 /// Rows that no block can hold: two passes, the same arithmetic per element.
@@ -74,25 +72,24 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxBackward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
-  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
-    const std::int64_t columns = columns_of_row(op, row);
-    const T* dy = static_cast<const T*>(op.dy.data) + row * op.shape.sk;
-    const T* y = static_cast<const T*>(op.y.data) + row * op.shape.sk;
-    T* dx = static_cast<T*>(op.dx.data) + row * op.shape.sk;
-    float sum = 0;
-    for (std::int64_t j = team.index(); j < columns; j += team.size()) {
-      sum += __fmul_rn(to_float(dy[j]), to_float(y[j]));
-    }
-    sum = team.sum(sum);
-    for (std::int64_t j = team.index(); j < op.shape.sk; j += team.size()) {
-      dx[j] = from_float<T>(j < columns ? gradient(op, to_float(dy[j]), to_float(y[j]), sum) : 0.0f);
-    }
+  const std::int64_t row = team.row();
+  const std::int64_t columns = columns_of_row(op, row);
+  const T* dy = static_cast<const T*>(op.dy.data) + row * op.shape.sk;
+  const T* y = static_cast<const T*>(op.y.data) + row * op.shape.sk;
+  T* dx = static_cast<T*>(op.dx.data) + row * op.shape.sk;
+  float sum = 0;
+  for (std::int64_t j = team.index(); j < columns; j += team.size()) {
+    sum += __fmul_rn(to_float(dy[j]), to_float(y[j]));
+  }
+  sum = team.sum(sum);
+  for (std::int64_t j = team.index(); j < op.shape.sk; j += team.size()) {
+    dx[j] = from_float<T>(j < columns ? gradient(op, to_float(dy[j]), to_float(y[j]), sum) : 0.0f);
   }
 }
 
 template <class T, int kGroups, bool whole>
 void run_warps(const SoftmaxBackward& op, cudaStream_t stream) {
-  const int blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
+  const unsigned blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
   warp_rows<T, kGroups, whole><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
 }
 
@@ -138,6 +135,9 @@ void run(const SoftmaxBackward& op, cudaStream_t stream) {
 cudaError_t launch_softmax_bwd(const SoftmaxBackward& launch, cudaStream_t stream) {
   if (launch.shape.matrices * launch.shape.sq == 0) {
     return cudaSuccess;
+  }
+  if (launch.shape.matrices * launch.shape.sq > kMostRows) {
+    return cudaErrorInvalidConfiguration;
   }
   return visit_wide_storage(launch.dy.storage, [&](auto type) {
     run<typename decltype(type)::type>(launch, stream);

@@ -55,6 +55,7 @@ __device__ __forceinline__ float least_maximum(const SoftmaxForward& op, const R
 
 /// What is known of the rows when the kernel is compiled.
 enum class Rows {
+  full,   ///< as plain, and the groups of a warp's lanes make up the row
   plain,  ///< no mask and no diagonal, and as whole
   whole,  ///< groups of elements lie as one access wants them
   ragged,
@@ -65,9 +66,9 @@ template <class T, int kGroups, Rows rows, class Team>
 __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T* y, const Team& team) {
   constexpr int N = kPerAccess<T>;
   constexpr bool whole = rows != Rows::ragged;
-  constexpr bool plain = rows == Rows::plain;  // then a group is inside the row or outside, no element needs a look
-  const int columns = static_cast<int>(row.columns);
-  const int sk = static_cast<int>(op.shape.sk);
+  constexpr bool plain = rows <= Rows::plain;  // then a group is inside the row or outside, no element needs a look
+  const int sk = rows == Rows::full ? kGroups * kWarp * N : static_cast<int>(op.shape.sk);
+  const int columns = rows == Rows::full ? sk : static_cast<int>(row.columns);
   Vec<T, N> in[kGroups];
   // All loads before the first use: they travel together.
 #pragma unroll
@@ -123,11 +124,12 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
 /// Six blocks at once, so that a thread gets by with 80 registers: more rows under way hide more of the memory's
 /// latency.
 template <class T, int kGroups, Rows rows>
-__global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows == Rows::plain ? 6 : 1) warp_rows(SoftmaxForward op) {
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows <= Rows::plain ? 6 : 1) warp_rows(SoftmaxForward op) {
   const WarpTeam team;
-  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
+  const std::int64_t row = team.row();
+  if (row < op.shape.matrices * op.shape.sq) {
     const std::int64_t at = row * op.shape.sk;
-    const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
+    const Row place = rows <= Rows::plain ? whole_row(op) : row_of(op, row);
     held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
   }
 }
@@ -136,11 +138,10 @@ template <class T, int kGroups, Rows rows>
 __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
-  for (std::int64_t row = team.first_row(); row < op.shape.matrices * op.shape.sq; row += team.row_step()) {
-    const std::int64_t at = row * op.shape.sk;
-    const Row place = rows == Rows::plain ? whole_row(op) : row_of(op, row);
-    held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
-  }
+  const std::int64_t row = team.row();
+  const std::int64_t at = row * op.shape.sk;
+  const Row place = rows <= Rows::plain ? whole_row(op) : row_of(op, row);
+  held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
 }
 
 /// Rows that no block can hold: three passes, the same arithmetic per element.
@@ -148,33 +149,36 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxForward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
-  for (std::int64_t index = team.first_row(); index < op.shape.matrices * op.shape.sq; index += team.row_step()) {
-    const Row row = row_of(op, index);
-    const T* x = static_cast<const T*>(op.x.data) + index * op.shape.sk;
-    T* y = static_cast<T*>(op.y.data) + index * op.shape.sk;
-    const auto score_at = [&](std::int64_t j) {
-      return score(op, to_float(x[j]), row.mask != nullptr && row.mask[j] == 1);
-    };
-    float largest = least_maximum(op, row);
-    for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
-      largest = fmaxf(largest, score_at(j));
-    }
-    const Normaliser normaliser(op, team.max(largest));
-    float sum = 0;
-    for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
-      sum += normaliser.exponential(score_at(j));
-    }
-    const float factor = normaliser.factor(op, row, team.sum(sum));
-    for (std::int64_t j = team.index(); j < op.shape.sk; j += team.size()) {
-      y[j] = from_float<T>(j < row.columns ? normaliser.exponential(score_at(j)) * factor : 0.0f);
-    }
+  const std::int64_t index = team.row();
+  const Row row = row_of(op, index);
+  const T* x = static_cast<const T*>(op.x.data) + index * op.shape.sk;
+  T* y = static_cast<T*>(op.y.data) + index * op.shape.sk;
+  const auto score_at = [&](std::int64_t j) {
+    return score(op, to_float(x[j]), row.mask != nullptr && row.mask[j] == 1);
+  };
+  float largest = least_maximum(op, row);
+  for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
+    largest = fmaxf(largest, score_at(j));
+  }
+  const Normaliser normaliser(op, team.max(largest));
+  float sum = 0;
+  for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
+    sum += normaliser.exponential(score_at(j));
+  }
+  const float factor = normaliser.factor(op, row, team.sum(sum));
+  for (std::int64_t j = team.index(); j < op.shape.sk; j += team.size()) {
+    y[j] = from_float<T>(j < row.columns ? normaliser.exponential(score_at(j)) * factor : 0.0f);
   }
 }
 
 template <class T, int kGroups, Rows rows>
 void run_warps(const SoftmaxForward& op, cudaStream_t stream) {
-  const int blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
-  warp_rows<T, kGroups, rows><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
+  const unsigned blocks = blocks_for_rows(op.shape.matrices * op.shape.sq, kWarpsPerBlock);
+  if (rows == Rows::plain && op.shape.sk == std::int64_t{kGroups} * kWarp * kPerAccess<T>) {
+    warp_rows<T, kGroups, Rows::full><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
+  } else {
+    warp_rows<T, kGroups, rows><<<blocks, kWarpsPerBlock * kWarp, 0, stream>>>(op);
+  }
 }
 
 template <class T, int kGroups, Rows rows>
@@ -226,6 +230,9 @@ void run(const SoftmaxForward& op, cudaStream_t stream) {
 cudaError_t launch_softmax_fwd(const SoftmaxForward& launch, cudaStream_t stream) {
   if (launch.shape.matrices * launch.shape.sq == 0) {
     return cudaSuccess;
+  }
+  if (launch.shape.matrices * launch.shape.sq > kMostRows) {
+    return cudaErrorInvalidConfiguration;
   }
   return visit_wide_storage(launch.x.storage, [&](auto type) {
     run<typename decltype(type)::type>(launch, stream);

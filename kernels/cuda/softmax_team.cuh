@@ -13,13 +13,12 @@ inline constexpr int kWarpsPerBlock = 4;   // of the kernels in which a warp has
 inline constexpr int kMostThreads = 1024;  // of a block
 inline constexpr int kMostWarpColumns =
     512;  // longer rows are for blocks: 16 elements a thread keep all warps in flight
-inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMostRows = 0x7fffffff;  // a block for each
 
 struct WarpTeam {
   __device__ int index() const { return static_cast<int>(threadIdx.x) % kWarp; }
   __device__ int size() const { return kWarp; }
-  __device__ std::int64_t first_row() const { return std::int64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / kWarp; }
-  __device__ std::int64_t row_step() const { return std::int64_t{gridDim.x} * kWarpsPerBlock; }
+  __device__ std::int64_t row() const { return std::int64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / kWarp; }
   __device__ float sum(float value) const { return warp_sum(value); }
   __device__ float max(float value) const { return warp_max(value); }
 };
@@ -29,8 +28,7 @@ struct BlockTeam {
 
   __device__ int index() const { return static_cast<int>(threadIdx.x); }
   __device__ int size() const { return static_cast<int>(blockDim.x); }
-  __device__ std::int64_t first_row() const { return blockIdx.x; }
-  __device__ std::int64_t row_step() const { return gridDim.x; }
+  __device__ std::int64_t row() const { return blockIdx.x; }
   __device__ float sum(float value) const { return block_sum(value, scratch); }
   __device__ float max(float value) const { return block_max(value, scratch); }
 };
@@ -78,9 +76,10 @@ __device__ __forceinline__ void store_some(const Vec<T, N>& values, T* to, int c
   }
 }
 
-inline int blocks_for_rows(std::int64_t rows, int rows_per_block) {
-  const std::int64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
-  return static_cast<int>(blocks < kMostBlocks ? blocks : kMostBlocks);
+/// Blocks in which each team has one row: no loop over rows, which would cost registers and hide latency worse than
+/// blocks that come and go.
+inline unsigned blocks_for_rows(std::int64_t rows, int rows_per_block) {
+  return static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block);
 }
 
 /// Threads of a block, a multiple of a warp, of which each holds `per_thread` of `columns` elements.
