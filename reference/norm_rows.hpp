@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/codec.hpp"
 #include "op/norm_params.hpp"
 #include "op/reference.hpp"
+#include "reference/norm_range.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -19,14 +18,6 @@ namespace numcheck::reference {
 /// epsilon as kernels get it: an FP32 number.
 [[nodiscard]] inline double epsilon_of(const op::NormParams& p) {
   return static_cast<double>(static_cast<float>(p.epsilon));
-}
-
-/// The bound of an error; values alone have none.
-inline double bound_of(double /*x*/) {
-  return 0;
-}
-inline double bound_of(const tolerance::Tracked& x) {
-  return x.b;
 }
 
 /// Row i of a matrix.
@@ -106,60 +97,6 @@ inline tolerance::Tracked row_rsigma(const tolerance::Tracked& spread, double ep
   rsigma.b = std::min(rsigma.b, kRoundings / std::sqrt(epsilon));
   return rsigma;
 }
-
-/// Sum of the magnitudes of terms, to see whether FP32 sums may overflow.
-class Reach {
- public:
-  void add(double magnitude) {
-    has_nan_ = has_nan_ || std::isnan(magnitude);
-    has_infinity_ = has_infinity_ || std::isinf(magnitude);
-    finite_ += std::isfinite(magnitude) ? magnitude : 0;
-  }
-  /// A result on the way to a term, which must stay within FP32's range by itself.
-  void pass(double magnitude) { beyond_ = beyond_ || (std::isfinite(magnitude) && magnitude > kMostSum); }
-  /// True if infinities, and no NaN, are among the terms: what differences and products of infinities become is then a
-  /// matter of how the formula is written.
-  [[nodiscard]] bool infinite() const { return has_infinity_ && !has_nan_; }
-  /// True if the sum times `factor` may leave FP32's range although no term is NaN: then it depends on the order what
-  /// it becomes. A NaN is one in any order.
-  [[nodiscard]] bool may_overflow(double factor = 1) const {
-    return !has_nan_ && (beyond_ || finite_ * factor > kMostSum);
-  }
-
- private:
-  static constexpr double kMostSum = 0x1p125;  ///< leaves room for the terms' own errors
-
-  double finite_ = 0;
-  bool has_nan_ = false;
-  bool has_infinity_ = false;
-  bool beyond_ = false;
-};
-
-/// A result of FP32 arithmetic: infinite where it overflows, whatever format it is then stored in. Within its error of
-/// FP32's largest number nothing is asked of it.
-inline double overflowed(double y) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return std::fabs(y) > kLargest ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
-}
-inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const double magnitude = std::fabs(x.y);
-  if (std::isfinite(magnitude) && magnitude + x.b > kLargest && magnitude - x.b <= kLargest) {
-    return {0, kNan, kNan};
-  }
-  return std::isfinite(magnitude) && magnitude > kLargest ? tolerance::Tracked(overflowed(x.y)) : x;
-}
-
-/// What FP32 sums over a row may do.
-struct RowRange {
-  bool finite = true;  ///< all elements are
-  bool sum_may_overflow = false;
-  bool squares_may_overflow = false;
-};
-
-/// `centre`: what is subtracted before squaring, with an error of at most `error`.
-[[nodiscard]] RowRange range_of(std::span<const double> x, double centre, double error);
 
 /// gamma' of a column, see op::NormParams.
 template <class Scalar>

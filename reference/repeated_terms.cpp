@@ -5,36 +5,48 @@
 
 namespace numcheck::reference {
 
-double RepeatedTerms::excess_variance() const {
+double RepeatedTerms::Groups::excess_variance() const {
   double excess = 0;
-  for (std::size_t i = 0; few_groups_ && i < group_count_; ++i) {
-    const GroupOfTerms& group = groups_[i];
-    excess += std::max(0.0, group.bound * group.bound / 3 - group.variance);
+  for (std::size_t i = 0; few_ && i < count_; ++i) {
+    const Group& group = groups_[i];
+    excess += group.several ? std::max(0.0, group.bound * group.bound / 3 - group.variance) : 0;
   }
+  return excess;
+}
+
+void RepeatedTerms::Groups::add(double key, double dy, double bound, double variance) {
+  if (!few_ || bound == 0) {
+    return;
+  }
+  auto* const end = groups_.begin() + count_;
+  auto* found = std::find_if(groups_.begin(), end, [key](const Group& group) { return group.key == key; });
+  if (found == end) {
+    few_ = count_ < kMostGroups;
+    if (!few_) {
+      return;
+    }
+    ++count_;
+    *found = {.key = key};
+  } else {
+    found->several = true;
+  }
+  found->bound += std::copysign(bound, dy);
+  found->variance += variance;
+}
+
+double RepeatedTerms::excess_variance() const {
   double squares = 0;
   for (std::size_t i = 0; few_values_ && i < value_count_; ++i) {
     squares += values_[i].net * values_[i].net;
   }
   const double step = tolerance::kUnit32 * largest_partial_;
-  return excess + std::max(0.0, squares - terms_) * step * step / 3;
+  return std::max(by_x_.excess_variance(), by_function_.excess_variance()) +
+         std::max(0.0, squares - terms_) * step * step / 3;
 }
 
-void RepeatedTerms::add_group(double x, double dy, const tolerance::Tracked& term) {
-  if (!few_groups_ || term.b == 0) {
-    return;
-  }
-  auto* const end = groups_.begin() + group_count_;
-  auto* found = std::find_if(groups_.begin(), end, [x](const GroupOfTerms& group) { return group.x == x; });
-  if (found == end) {
-    few_groups_ = group_count_ < kMostGroups;
-    if (!few_groups_) {
-      return;
-    }
-    ++group_count_;
-    *found = {.x = x};
-  }
-  found->bound += std::copysign(term.b, dy);
-  found->variance += term.v;
+double RepeatedTerms::bound_of_function(const tolerance::Tracked& term) {
+  const double product = tolerance::kUnit32 * (std::fabs(term.y) + term.b) + tolerance::kUnderflow;
+  return std::max(0.0, term.b - product);
 }
 
 void RepeatedTerms::add_value(double term) {

@@ -13,6 +13,9 @@ namespace numcheck::reference {
 ///
 ///   terms     the error of f is the same wherever x is: those of one x make a group with the error (sum +-b_i), whose
 ///             variance is at most a third of its square
+///   function  where f is flat, one FP32 number stands for f of many x (of 1 - s near s = 1 a few units are left):
+///   terms
+///             with the same FP32 f(x) make a group likewise, with the part of b_i that f has
 ///   sums      partial sums are multiples of their ulp, so that adding v errs by the same r_v all over a binade, and
 ///             adding -v by -r_v: values that occur n_v times more often than their negatives err by sum n_v r_v, with
 ///             |r_v| <= u times the largest partial sum; a third of the square, of what sum n_v^2 exceeds the number of
@@ -21,8 +24,10 @@ namespace numcheck::reference {
 /// With more values than it can hold, the terms count as independent.
 class RepeatedTerms {
  public:
-  void add(double x, double dy, const tolerance::Tracked& term) {
-    add_group(x, dy, term);
+  /// `function`: f(x) by FP32 arithmetic; 1 where the terms are dy alone.
+  void add(double x, float function, double dy, const tolerance::Tracked& term) {
+    by_x_.add(x, dy, term.b, term.v);
+    by_function_.add(static_cast<double>(function), dy, bound_of_function(term), term.v);
     add_value(term.y);
   }
 
@@ -31,24 +36,36 @@ class RepeatedTerms {
  private:
   static constexpr std::size_t kMostGroups = 64;
 
-  struct GroupOfTerms {
-    double x = 0;
-    double bound = 0;  ///< sum of the bounds, with the sign of dy
-    double variance = 0;
+  /// Terms with the same key, whose errors are one.
+  class Groups {
+   public:
+    void add(double key, double dy, double bound, double variance);
+    [[nodiscard]] double excess_variance() const;
+
+   private:
+    struct Group {
+      double key = 0;
+      double bound = 0;  ///< sum of the bounds, with the sign of dy
+      double variance = 0;
+      bool several = false;
+    };
+    std::array<Group, kMostGroups> groups_{};
+    std::size_t count_ = 0;
+    bool few_ = true;
   };
   struct GroupOfValues {
     double magnitude = 0;
     double net = 0;  ///< terms of this value less those of its negative
   };
 
-  void add_group(double x, double dy, const tolerance::Tracked& term);
+  /// What is left of a term's bound without the rounding of the product with dy.
+  static double bound_of_function(const tolerance::Tracked& term);
   void add_value(double term);
 
-  std::array<GroupOfTerms, kMostGroups> groups_{};
+  Groups by_x_;
+  Groups by_function_;
   std::array<GroupOfValues, kMostGroups> values_{};
-  std::size_t group_count_ = 0;
   std::size_t value_count_ = 0;
-  bool few_groups_ = true;
   bool few_values_ = true;
   double terms_ = 0;  ///< that are not zero: adding a zero does not err
   double partial_ = 0;

@@ -36,9 +36,10 @@ void normalise(const Problem& problem, Outputs& out) {
     }
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
-      const Scalar product = Scalar(x[j]) * rsigma;
-      const Scalar y = (rounded ? tolerance::rounded_to(product, problem.x.dtype) : product) * factors[j];
-      out.y.set(i * x.size() + j, overflowed(y));
+      const Scalar exact = Scalar(x[j]) * rsigma;
+      const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
+      const Scalar y = overflowed(product * factors[j]);
+      out.y.set(i * x.size() + j, tolerance::indeterminate(product, factors[j]) ? anything(y) : y);
     }
   });
 }
@@ -92,7 +93,7 @@ op::Reference rmsnorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
-  reference.version = "rmsnorm_fwd-2";
+  reference.version = "rmsnorm_fwd-3";
   return reference;
 }
 

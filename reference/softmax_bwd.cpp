@@ -39,20 +39,29 @@ struct GradientRow {
   explicit GradientRow(std::size_t size) : y(size), product(size) {}
 
   /// dx of the first `columns` elements; the others are no part of the row and zero. Where the row's sum is not finite
-  /// nothing is asked of them: TransformerEngine reads them too, and multiplies their zeros by that sum.
+  /// nothing is asked of them: TransformerEngine reads them too, and multiplies their zeros by that sum. Nor is
+  /// anything asked of elements whose y may be flushed to zero where an infinity multiplies it.
   void compute(const double* dy, const double* given, std::size_t columns, double scale, std::size_t first,
                TrackedOutput& dx) {
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     tolerance::Sum<Scalar> sum;
+    bool unknown = false;
     for (std::size_t j = 0; j < columns; ++j) {
       y[j] = as_read(given[j], Scalar());
-      product[j] = flushable(as_read(dy[j], Scalar()) * y[j]);
+      const Scalar gradient = as_read(dy[j], Scalar());
+      product[j] = flushable(gradient * y[j]);
+      unknown = unknown || tolerance::indeterminate(gradient, y[j]);
       sum.add(product[j]);
     }
     const Scalar total = sum.result();
     for (std::size_t j = 0; j < columns; ++j) {
-      dx.set(first + j, flushable(Scalar(scale) * (product[j] - flushable(y[j] * total))));
+      const Scalar value = flushable(Scalar(scale) * (product[j] - flushable(y[j] * total)));
+      if (unknown || tolerance::indeterminate(y[j], total)) {
+        dx.set(first + j, 0, kUnknown, kUnknown);
+      } else {
+        dx.set(first + j, value);
+      }
     }
-    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     const double yardstick = std::isfinite(tolerance::value_of(total)) ? 0 : kUnknown;
     for (std::size_t j = columns; j < y.size(); ++j) {
       dx.set(first + j, 0, yardstick, yardstick);
@@ -122,7 +131,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference softmax_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "softmax_bwd-2";
+  reference.version = "softmax_bwd-3";
   reference.derive = &derive;
   return reference;
 }

@@ -89,6 +89,15 @@ inline Tracked& operator*=(Tracked& x, const Tracked& z) {
   return x = x * z;
 }
 
+/// True if x z is an infinity times what may be zero: NaN on one device and infinite on another.
+inline bool indeterminate(double /*x*/, double /*z*/) {
+  return false;
+}
+inline bool indeterminate(const Tracked& x, const Tracked& z) {
+  const auto may_be_zero = [](const Tracked& a) { return a.b > 0 && std::fabs(a.y) <= a.b; };
+  return (std::isinf(x.y) && may_be_zero(z)) || (std::isinf(z.y) && may_be_zero(x));
+}
+
 /// The value alone, of either scalar.
 inline double value_of(double x) {
   return x;

@@ -23,13 +23,14 @@ struct Term {
   double x;
   double dy;
   Tracked g;
+  float function = 0;  ///< of x; 0: another one for each x
 };
 
 /// The excess over what Sum<Tracked> says.
 double excess_of(const std::vector<Term>& terms) {
   RepeatedTerms repeated;
   for (const Term& term : terms) {
-    repeated.add(term.x, term.dy, term.g);
+    repeated.add(term.x, term.function == 0 ? static_cast<float>(term.x) : term.function, term.dy, term.g);
   }
   return repeated.excess_variance();
 }
@@ -37,7 +38,7 @@ double excess_of(const std::vector<Term>& terms) {
 TEST(RepeatedTerms, NothingAndOneTermHaveNoExcess) {
   EXPECT_EQ(excess_of({}), 0);
   EXPECT_EQ(excess_of({{1, 1, {3}}}), 0);
-  EXPECT_EQ(excess_of({{1, 1, {3, 0.1, 0.01}}}), 0) << "a third of the square is less than the term's own variance";
+  EXPECT_EQ(excess_of({{1, 1, {3, 0.3, 0.01}}}), 0) << "one term has its own variance, whatever its bound";
 }
 
 // Four terms of one x with an error of at most 1/8 each: the group's is at most 1/2, its variance 1/12.
@@ -45,6 +46,19 @@ TEST(RepeatedTerms, ErrorsOfOneXAddUp) {
   const std::vector<Term> terms = {
       {2, 1, {1, 0.125, 0.001}}, {2, 1, {2, 0.125, 0.001}}, {2, 1, {3, 0.125, 0.001}}, {2, 1, {4, 0.125, 0.001}}};
   EXPECT_NEAR(excess_of(terms), 0.25 / 3 - 0.004, 1e-12);
+}
+
+// Different x with one FP32 f(x): the error of f is one, that of the product is each term's own.
+TEST(RepeatedTerms, ErrorsOfOneFunctionValueAddUp) {
+  std::vector<Term> terms;
+  for (int i = 0; i < 100; ++i) {
+    terms.push_back({8 + 0.001 * i, 1, {1 + 0.01 * i, 0.125, 0.001}, 0.75F});
+  }
+  EXPECT_NEAR(excess_of(terms), 12.5 * 12.5 / 3 - 0.1, 1e-4);
+  for (Term& term : terms) {
+    term.g.b = 0x1p-24 * (term.g.y + 1e-6);
+  }
+  EXPECT_EQ(excess_of(terms), 0) << "rounded products of different dy err each for itself";
 }
 
 // The same error with both signs of dy cancels.
@@ -151,6 +165,34 @@ TEST(BiasGradRepeated, TwoActivationsInTurn) {
   }
   EXPECT_LT(std::sqrt(squares / cases), 1.5);
   EXPECT_GT(std::sqrt(squares / cases), 0.1);
+}
+
+// Far out, where 1 - s has few bits left, all x of a neighbourhood give one derivative.
+TEST(BiasGradRepeated, SaturatedActivations) {
+  constexpr std::size_t kRows = 500;
+  double squares = 0;
+  constexpr unsigned kTrials = 40;
+  const op::Activation f = op::activation_kind("qgelu").function;
+  for (unsigned trial = 0; trial < kTrials; ++trial) {
+    std::mt19937 engine(trial);
+    std::normal_distribution<float> near(7.5F + 0.03F * static_cast<float>(trial), 0.002F);
+    std::vector<double> dy(kRows), x(kRows);
+    std::vector<float> terms(kRows);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      dy[i] = static_cast<double>(near(engine));
+      x[i] = static_cast<double>(near(engine));
+      terms[i] = declared::gradient<float>(f, x[i], dy[i], {});
+    }
+    const op::Values values = bias_gradient({.rows = kRows, .hidden = 1, .fused = "qgelu"}, dy, x);
+    double sum = 0;  // without the additions' own errors
+    for (const float term : terms) {
+      sum += static_cast<double>(term);
+    }
+    const double error = sum - value_of(values, 1)[0];
+    squares += error * error / static_cast<double>(values.outputs[1].second_moment[0]);
+  }
+  EXPECT_LT(std::sqrt(squares / kTrials), 1.5);
+  EXPECT_GT(std::sqrt(squares / kTrials), 0.05);
 }
 
 // dx of a tensor that is all one x errs everywhere alike, and so says its variance.

@@ -1,4 +1,6 @@
-#include "reference/norm_rows.hpp"
+#include "reference/norm_range.hpp"
+
+#include <algorithm>
 
 namespace numcheck::reference {
 

@@ -1,0 +1,99 @@
+// What FP32's range does to the formulas of the normalisations: sums that may overflow, and results that do.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::reference {
+
+/// The bound of an error; values alone have none.
+inline double bound_of(double /*x*/) {
+  return 0;
+}
+inline double bound_of(const tolerance::Tracked& x) {
+  return x.b;
+}
+
+/// Sum of the magnitudes of terms, to see whether FP32 sums may overflow.
+class Reach {
+ public:
+  void add(double magnitude) {
+    has_nan_ = has_nan_ || std::isnan(magnitude);
+    has_infinity_ = has_infinity_ || std::isinf(magnitude);
+    finite_ += std::isfinite(magnitude) ? magnitude : 0;
+  }
+  /// A result on the way to a term, which must stay within FP32's range by itself.
+  void pass(double magnitude) { beyond_ = beyond_ || (std::isfinite(magnitude) && magnitude > kMostSum); }
+  /// True if infinities, and no NaN, are among the terms: what differences and products of infinities become is then a
+  /// matter of how the formula is written.
+  [[nodiscard]] bool infinite() const { return has_infinity_ && !has_nan_; }
+  /// True if the sum times `factor` may leave FP32's range although no term is NaN: then it depends on the order what
+  /// it becomes. A NaN is one in any order.
+  [[nodiscard]] bool may_overflow(double factor = 1) const {
+    return !has_nan_ && (beyond_ || finite_ * factor > kMostSum);
+  }
+
+ private:
+  static constexpr double kMostSum = 0x1p125;  ///< leaves room for the terms' own errors
+
+  double finite_ = 0;
+  bool has_nan_ = false;
+  bool has_infinity_ = false;
+  bool beyond_ = false;
+};
+
+/// A result of FP32 arithmetic: infinite where it overflows, whatever format it is then stored in. Within its error of
+/// FP32's largest number nothing is asked of it.
+inline double overflowed(double y) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return std::fabs(y) > kLargest ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
+}
+inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const double magnitude = std::fabs(x.y);
+  if (std::isfinite(magnitude) && magnitude + x.b > kLargest && magnitude - x.b <= kLargest) {
+    return {0, kNan, kNan};
+  }
+  return std::isfinite(magnitude) && magnitude > kLargest ? tolerance::Tracked(overflowed(x.y)) : x;
+}
+
+/// A result of which nothing is asked. Values alone have no way to say so.
+inline double anything(double x) {
+  return x;
+}
+inline tolerance::Tracked anything(const tolerance::Tracked& /*x*/) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  return {0, kNan, kNan};
+}
+
+/// a b + c in FP32, rounded once or twice: which of the two is a matter of the compiler. Nothing is asked where that
+/// decides what becomes of an overflow, and where an infinity meets what may be zero.
+template <class Scalar>
+Scalar multiplied_and_added(const Scalar& a, const Scalar& b, const Scalar& c) {
+  const auto same = [](double x, double z) {
+    return std::isnan(x) ? std::isnan(z) : x == z || (std::isfinite(x) && std::isfinite(z));
+  };
+  const Scalar product = a * b;
+  const Scalar stored = overflowed(product);
+  const Scalar twice = overflowed(stored + c);
+  const bool at_the_limit = std::isfinite(tolerance::value_of(product)) && std::isnan(bound_of(stored));
+  const bool certain = same(tolerance::value_of(twice), tolerance::value_of(overflowed(product + c))) &&
+                       !(at_the_limit && std::isinf(tolerance::value_of(c))) && !tolerance::indeterminate(a, b);
+  return certain ? twice : anything(twice);
+}
+
+/// What FP32 sums over a row may do.
+struct RowRange {
+  bool finite = true;  ///< all elements are
+  bool sum_may_overflow = false;
+  bool squares_may_overflow = false;
+};
+
+/// `centre`: what is subtracted before squaring, with an error of at most `error`.
+[[nodiscard]] RowRange range_of(std::span<const double> x, double centre, double error);
+
+}  // namespace numcheck::reference
