@@ -45,4 +45,16 @@ std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases, const st
   return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, te_backend_names(paths));
 }
 
+std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::string_view identifier,
+                                       const std::vector<std::string>& paths) {
+  const std::string versioned = fmt::format("/{}@", kernels::te::kBackend);
+  const std::size_t at = identifier.find(versioned);
+  if (at == std::string_view::npos || paths.size() > 1) {
+    return for_every_te_lib(std::move(cases), paths);
+  }
+  const std::string_view name = identifier.substr(at + 1);
+  const std::vector<std::string> names = {std::string(name.substr(0, name.find('/')))};
+  return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, names);
+}
+
 }  // namespace numcheck::app

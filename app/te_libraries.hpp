@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli_forward.hpp"
@@ -21,5 +22,9 @@ void require_te_libs(const std::vector<std::string>& paths);
 /// Throws as require_te_libs.
 [[nodiscard]] std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases,
                                                        const std::vector<std::string>& paths);
+
+/// As for_every_te_lib, and where the identifier names a version ("…/transformer_engine@2.20.2/…"), that one.
+[[nodiscard]] std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::string_view identifier,
+                                                     const std::vector<std::string>& paths);
 
 }  // namespace numcheck::app

@@ -16,6 +16,7 @@
 #include "report/text_table.hpp"
 #include "run/group.hpp"
 #include "selection.hpp"
+#include "te_libraries.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -97,6 +98,7 @@ class ExplainCommand : public Command {
   void add_options(CLI::App& cli) override {
     cli.add_option("what", what_, "op, identifier or digest")->type_name("WHAT");
     add_plan_options(cli, plans_);
+    add_te_lib_option(cli, te_libs_);
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
@@ -121,13 +123,15 @@ class ExplainCommand : public Command {
     plan::Plan plan = load_plans(context, plans_, "explain");
     SelectionOptions only;
     only.cases = {what_};
-    context.terminal.out(explain_case(select(std::move(plan.cases), only).cases.front(), colour));
+    std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, te_libs_);
+    context.terminal.out(explain_case(select(std::move(cases), only).cases.front(), colour));
     return core::ExitCode::success;
   }
 
  private:
   std::string what_;
   PlanOptions plans_;
+  std::vector<std::string> te_libs_;
 };
 
 }  // namespace

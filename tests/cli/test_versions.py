@@ -70,6 +70,16 @@ class Cases(VersionsTest):
         self.assertEqual(self.ids(plan, *self.both, "--case", named["digest"]), [named["id"]])
         self.assertIn("unknown backend", self.run_cli("list", "cases", plan, "--backend", OLD, code=2).stderr)
 
+    def test_explain_knows_versions(self):
+        plan = self.plan(case=ROWS)
+        named = self.cases(plan, *self.both)[-1]
+        for what, options in [(named["id"], []), (named["id"], self.both), (named["digest"], self.both)]:
+            text = self.run_cli("explain", what, plan, *options, code=0).stdout
+            self.assertIn(named["id"] + "\ndigest " + named["digest"], text)
+        other = named["id"].replace(OLD, "transformer_engine@2.99.0")
+        self.assertIn(other, self.run_cli("explain", other, plan, code=0).stdout, "a version need not be here")
+        self.run_cli("explain", other, plan, *self.both, code=2)
+
     def test_a_sample_and_shards_keep_versions_together(self):
         plan = self.plan(case={**ROWS, "params": {"rows": {"from": 1, "to": 20, "step": 1}, "hidden": 16}})
         alone = self.ids(plan, "--sample", "7")
