@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/strings.hpp"
 #include "data/distribution.hpp"
@@ -93,10 +94,34 @@ void note_ports(const op::Op& op, const op::Params& params, const op::Mode& mode
   }
 }
 
-/// All ports that some setting gives, found by trying: the default, then modes, then one parameter at a time.
+/// One parameter with a value that is not its default.
+struct Setting {
+  std::size_t field = 0;
+  op::Value value;
+};
+
+std::vector<Setting> settings_of(const op::Op& op) {
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < op.fields().size(); ++i) {
+    for (op::Value& value : other_values(op.fields()[i])) {
+      settings.push_back({i, std::move(value)});
+    }
+  }
+  return settings;
+}
+
+std::string setting_text(const op::Op& op, const Setting& setting) {
+  return fmt::format("{} = {}", op.fields()[setting.field].name, value_text(setting.value));
+}
+
+/// All ports that some setting gives, found by trying: the default, then modes, then one parameter at a time, then two.
 std::vector<SeenPort> all_ports(const op::Op& op) {
   const op::Params base = small_params(op);
-  const std::vector<op::Field>& fields = op.fields();
+  const std::vector<Setting> settings = settings_of(op);
+  const auto changed = [](op::Params params, const Setting& setting) {
+    params[setting.field] = setting.value;
+    return params;
+  };
   std::vector<SeenPort> seen;
   bool first = true;
   for (const std::string_view name : op.modes) {
@@ -104,11 +129,16 @@ std::vector<SeenPort> all_ports(const op::Op& op) {
     first = false;
   }
   for (const std::string_view name : op.modes) {
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      for (const op::Value& value : other_values(fields[i])) {
-        op::Params params = base;
-        params[i] = value;
-        note_ports(op, params, *op::find_mode(name), fmt::format("{} = {}", fields[i].name, value_text(value)), seen);
+    for (const Setting& setting : settings) {
+      note_ports(op, changed(base, setting), *op::find_mode(name), setting_text(op, setting), seen);
+    }
+  }
+  const op::Mode& mode = *op::find_mode(op.modes.front());
+  for (const Setting& one : settings) {
+    for (const Setting& other : settings) {
+      if (one.field < other.field) {
+        note_ports(op, changed(changed(base, one), other), mode, setting_text(op, one) + ", " + setting_text(op, other),
+                   seen);
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/mxfp8.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -19,16 +20,24 @@ class Backward {
  public:
   /// `copies`: all forward inputs are the same.
   Backward(const op::ActivationParams& p, TrackedOutput& dx, bool values_only, bool copies)
-      : kind_(op::activation_kind(p.kind)), clamp_(clamp_of(p)), dx_(dx), values_only_(values_only), copies_(copies) {}
+      : kind_(op::activation_kind(p.kind)),
+        clamp_(clamp_of(p)),
+        sigmoid_(sigmoid_of(p)),
+        dx_(dx),
+        values_only_(values_only),
+        copies_(copies) {}
 
   /// dx of an op that is not gated, or the first half of a gated one.
   void first(std::size_t i, double dy, double a, double b) const {
     const op::Activation f = kind_.function;
     const double exact = exact_derivative(f, a, clamp_) * dy * (kind_.gated ? exact_factor(f, b, clamp_) : 1);
+    if (is_open(a)) {
+      return set_open(i, exact);
+    }
     set(
-        i, exact, tame(dy, a, b), [&] { return declared::derivative<Tracked>(f, a, clamp_); },
+        i, exact, tame(dy, a, b), [&] { return declared::derivative<Tracked>(f, a, clamp_, sigmoid_); },
         [&]<class S>(S) {
-          const S gradient = declared::gradient<S>(f, a, dy, clamp_);
+          const S gradient = declared::gradient<S>(f, a, dy, clamp_, sigmoid_);
           return kind_.gated ? gradient * declared::factor<S>(f, b, clamp_) : gradient;
         });
   }
@@ -40,15 +49,36 @@ class Backward {
     if (!factor_follows(f, b, clamp_)) {
       constexpr double kTooLarge = 0x1p126;
       const bool finite = std::fabs(dy * exact_value(f, a, clamp_)) < kTooLarge;
-      const double yardstick = finite ? 0 : std::numeric_limits<double>::quiet_NaN();
+      const bool may_follow =
+          sigmoid_ == Sigmoid::fast && std::isnan(b);  // b > limit is false of a NaN, b <= limit too
+      const double yardstick = finite && !may_follow ? 0 : kUnknown;
       return dx_.set(i, 0, yardstick, yardstick);
     }
+    if (is_open(a)) {
+      return set_open(i, dy * exact_value(f, a, clamp_));
+    }
     set(
-        i, dy * exact_value(f, a, clamp_), tame(dy, a), [&] { return declared::value<Tracked>(f, a, clamp_); },
-        [&]<class S>(S) { return declared::constant<S>(dy) * declared::value<S>(f, a, clamp_); });
+        i, dy * exact_value(f, a, clamp_), tame(dy, a),
+        [&] { return declared::value<Tracked>(f, a, clamp_, sigmoid_); },
+        [&]<class S>(S) { return declared::constant<S>(dy) * declared::value<S>(f, a, clamp_, sigmoid_); });
   }
 
  private:
+  using Sigmoid = declared::Sigmoid;
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+  /// TransformerEngine computes MXFP8 gradients of swiglu and clamped_swiglu with __expf, and nothing else.
+  /// Source: common/cast/mxfp8/gated_mxfp8.cuh.
+  static Sigmoid sigmoid_of(const op::ActivationParams& p) {
+    const op::ActivationKind& kind = op::activation_kind(p.kind);
+    const bool special = kind.function == op::Activation::silu || kind.function == op::Activation::clamped;
+    return op::is_mxfp8(p.output) && kind.gated && special ? Sigmoid::fast : Sigmoid::accurate;
+  }
+
+  /// Its order of the factors is another one there, too, so that others of them overflow where `a` is no tame number.
+  [[nodiscard]] bool is_open(double a) const { return sigmoid_ == Sigmoid::fast && !std::isnan(a) && !tame(a); }
+  void set_open(std::size_t i, double exact) const { dx_.set(i, std::isfinite(exact) ? exact : 0, kUnknown, kUnknown); }
+
   /// `function`: the value or slope that the result is a multiple of; `declared`: the result, by scalar.
   template <class Function, class Result>
   void set(std::size_t i, double exact, bool is_tame, const Function& function, const Result& declared) const {
@@ -65,6 +95,7 @@ class Backward {
 
   const op::ActivationKind& kind_;
   Clamp clamp_;
+  Sigmoid sigmoid_;
   TrackedOutput& dx_;
   bool values_only_;
   bool copies_;
@@ -88,6 +119,10 @@ op::Values values(const op::ReferenceRequest& request) {
       }
     }
   });
+  if (op::is_mxfp8(p.output)) {
+    return mxfp8_outputs(std::move(dx).take(),
+                         {op::kMxfp8Dx, p.rows, op::input_columns(p), op::mxfp8_codes(p.output), x.dtype, p.layout});
+  }
   op::Values result;
   result.outputs.push_back(std::move(dx).take());
   return result;

@@ -74,17 +74,20 @@ inline Tracked saturating_erf(const Tracked& x) {
                                 : tolerance::function_of(x, std::erf(x.y), kTwoOverRootPi * std::exp(-x.y * x.y), 2);
 }
 
+/// How the sigmoid is computed: by expf, or by __expf, whose error grows with its argument.
+enum class Sigmoid { accurate, fast };
+
 /// s = 1 / (1 + exp(-t)). Where exp(-t) is beyond FP32 the result is 0, and where the quotient is subnormal it may be
 /// flushed to 0.
-inline float logistic(float t) {
+inline float logistic(float t, Sigmoid /*kind*/) {
   return 1.0F / (1.0F + std::exp(-t));
 }
-inline Tracked logistic(const Tracked& t) {
+inline Tracked logistic(const Tracked& t, Sigmoid kind) {
   constexpr double kLargest = 0x1p127;
   if (t.y - t.b > kSigmoidIsOne) {
     return certain(1 / (1 + std::exp(-t.y)), std::exp(-t.y));
   }
-  const Tracked power = exponential(-t);
+  const Tracked power = exponential(-t, kind == Sigmoid::fast);
   if (power.y >= kLargest) {
     const double y = 1 / (1 + power.y);
     return {y, tolerance::kFlush, y * y};
@@ -140,19 +143,19 @@ S gelu_erf_derivative(const S& x) {
 
 /// x s(factor x) and its derivative; a factor of 1 costs no rounding.
 template <class S>
-S quick(const S& x, double factor) {
-  return x * logistic(factor == 1 ? x : constant<S>(factor) * x);
+S quick(const S& x, double factor, Sigmoid sigmoid) {
+  return x * logistic(factor == 1 ? x : constant<S>(factor) * x, sigmoid);
 }
 template <class S>
-S quick_derivative(const S& x, double factor) {
+S quick_derivative(const S& x, double factor, Sigmoid sigmoid) {
   const S t = factor == 1 ? x : constant<S>(factor) * x;
-  const S s = logistic(t);
+  const S s = logistic(t, sigmoid);
   return t * (s * complement(t, s)) + s;
 }
 
 /// f(x).
 template <class S>
-S value(Activation f, double x, const Clamp& clamp) {
+S value(Activation f, double x, const Clamp& clamp, Sigmoid sigmoid = Sigmoid::accurate) {
   const S exact = constant<S>(x);
   switch (f) {
     case Activation::gelu:
@@ -160,22 +163,22 @@ S value(Activation f, double x, const Clamp& clamp) {
     case Activation::gelu_erf:
       return gelu_erf(exact);
     case Activation::silu:
-      return quick(exact, 1);
+      return quick(exact, 1, sigmoid);
     case Activation::relu:
       return constant<S>(std::fmax(x, 0.0));
     case Activation::qgelu:
-      return quick(exact, kQuickFactor);
+      return quick(exact, kQuickFactor, sigmoid);
     case Activation::srelu:
       return x > 0 ? exact * exact : constant<S>(0);
     case Activation::clamped:
       break;
   }
-  return quick(constant<S>(std::fmin(x, clamp.limit)), clamp.alpha);
+  return quick(constant<S>(std::fmin(x, clamp.limit)), clamp.alpha, sigmoid);
 }
 
 /// f'(x).
 template <class S>
-S derivative(Activation f, double x, const Clamp& clamp) {
+S derivative(Activation f, double x, const Clamp& clamp, Sigmoid sigmoid = Sigmoid::accurate) {
   const S exact = constant<S>(x);
   switch (f) {
     case Activation::gelu:
@@ -183,23 +186,23 @@ S derivative(Activation f, double x, const Clamp& clamp) {
     case Activation::gelu_erf:
       return gelu_erf_derivative(exact);
     case Activation::silu:
-      return quick_derivative(exact, 1);
+      return quick_derivative(exact, 1, sigmoid);
     case Activation::relu:
       return constant<S>(x > 0 ? 1 : 0);
     case Activation::qgelu:
-      return quick_derivative(exact, kQuickFactor);
+      return quick_derivative(exact, kQuickFactor, sigmoid);
     case Activation::srelu:
       return constant<S>(std::fmax(2 * x, 0.0));
     case Activation::clamped:
       break;
   }
-  return x <= clamp.limit ? quick_derivative(exact, clamp.alpha) : constant<S>(0);
+  return x <= clamp.limit ? quick_derivative(exact, clamp.alpha, sigmoid) : constant<S>(0);
 }
 
 /// f'(x) dy. A factor of 0 or 1 rounds nothing.
 template <class S>
-S gradient(Activation f, double x, double dy, const Clamp& clamp) {
-  const S slope = derivative<S>(f, x, clamp);
+S gradient(Activation f, double x, double dy, const Clamp& clamp, Sigmoid sigmoid = Sigmoid::accurate) {
+  const S slope = derivative<S>(f, x, clamp, sigmoid);
   const double plain = value_of(slope);
   const bool rounds_nothing =
       f == Activation::relu || (plain == 0 && (f == Activation::srelu || f == Activation::clamped));

@@ -6,6 +6,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/mxfp8.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -66,6 +67,10 @@ op::Values values(const op::ReferenceRequest& request) {
       forward(i, *a, gate == 0 ? 0 : a[gate], request.values_only);
     }
   });
+  if (op::is_mxfp8(p.output)) {
+    return mxfp8_outputs(std::move(y).take(),
+                         {op::kMxfp8Y, p.rows, p.hidden, op::mxfp8_codes(p.output), x.dtype, p.layout});
+  }
   op::Values result;
   result.outputs.push_back(std::move(y).take());
   return result;

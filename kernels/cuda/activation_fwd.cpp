@@ -2,26 +2,14 @@
 
 #include "kernels/cuda/activation_launch.hpp"
 #include "kernels/cuda/binding.hpp"
-#include "kernels/cuda/port_access.hpp"
-#include "kernels/cuda_support/check.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
 
+constexpr ActivationOutput kOutput{"y", "y_scale", "y_amax"};
+
 Algorithm algorithm(CudaDevice& device, const Call& call) {
-  const auto params = op::from_params<op::ActivationParams>(call.c->params);
-  return {"own FP32 kernel, element by element",
-          {{"access", "16 bytes per thread where aligned"}},
-          0,
-          [&device, params](std::span<const PortMemory> ports, std::byte*) {
-            device.use();
-            ActivationLaunch launch = activation_launch(params, ports);
-            launch.out = tensor_of(ports, "y");
-            launch.scale = static_cast<const float*>(address_of(ports, "y_scale"));
-            launch.amax = static_cast<float*>(address_of(ports, "y_amax"));
-            return device.timed(
-                [&] { check(launch_activation_fwd(launch, device.stream()), "own activation_fwd kernel"); });
-          }};
+  return activation_algorithm(device, call, kOutput, &launch_activation_fwd);
 }
 
 }  // namespace

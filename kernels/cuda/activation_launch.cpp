@@ -1,9 +1,33 @@
 #include "kernels/cuda/activation_launch.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "kernels/cuda/mxfp8_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
+#include "kernels/cuda_support/check.hpp"
 
 namespace numcheck::kernels::cuda {
+namespace {
+
+/// The first port of codes with scales of their blocks; null if there is none.
+const op::Port* scaled_port(std::span<const op::Port> ports) {
+  const auto found = std::ranges::find_if(ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
+  return found == ports.end() ? nullptr : &*found;
+}
+
+void quantise(const Tensor& values, const op::Port& codes, std::span<const PortMemory> ports, cudaStream_t stream) {
+  Mxfp8Launch launch;
+  launch.values = values;
+  launch.codes = tensor_of(ports, codes.name);
+  launch.scales = address_of(ports, codes.scaled_by);
+  launch.rows = codes.rows;
+  launch.cols = codes.cols;
+  launch.along_rows = codes.block_rows == 1;
+  check(launch_mxfp8(launch, stream), "own MXFP8 kernel");
+}
+
+}  // namespace
 
 Function function_of(op::Activation activation) {
   switch (activation) {
@@ -37,6 +61,33 @@ ActivationLaunch activation_launch(const op::ActivationParams& params, std::span
   launch.x = tensor_of(ports, "x");
   launch.dy = tensor_of(ports, "dy");
   return launch;
+}
+
+Algorithm activation_algorithm(CudaDevice& device, const Call& call, const ActivationOutput& output,
+                               cudaError_t (*launch)(const ActivationLaunch&, cudaStream_t)) {
+  const auto params = op::from_params<op::ActivationParams>(call.c->params);
+  const op::Port* scaled = scaled_port(call.ports);
+  const int bytes = core::dtype_info(op::port_named(call.ports, "x").dtype).storage_bytes;
+  const auto scratch = scaled == nullptr ? 0 : static_cast<std::size_t>(scaled->elements() * bytes);
+  return {"own FP32 kernel, element by element",
+          {{"access", "16 bytes per thread where aligned"}},
+          scratch,
+          [&device, params, output, launch](std::span<const PortMemory> ports, std::byte* workspace) {
+            device.use();
+            ActivationLaunch work = activation_launch(params, ports);
+            const bool blocks = op::is_mxfp8(params.output);
+            work.out = blocks ? Tensor{workspace, work.x.storage} : tensor_of(ports, output.name);
+            work.scale = static_cast<const float*>(address_of(ports, output.scale));
+            work.amax = static_cast<float*>(address_of(ports, output.amax));
+            return device.timed([&] {
+              check(launch(work, device.stream()), "own activation kernel");
+              for (const PortMemory& memory : ports) {
+                if (!memory.port->scaled_by.empty()) {
+                  quantise(work.out, *memory.port, ports, device.stream());
+                }
+              }
+            });
+          }};
 }
 
 }  // namespace numcheck::kernels::cuda

@@ -1,10 +1,12 @@
-// From a case to the launch of an activation kernel.
+// From a case to the launch of its activation kernels.
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "kernels/backend.hpp"
 #include "kernels/cuda/activation_kernel.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
 #include "op/activation_kind.hpp"
 #include "op/activation_params.hpp"
 
@@ -14,5 +16,17 @@ namespace numcheck::kernels::cuda {
 
 /// The launch without its output: shape, function, x, and dy if there is such a port.
 [[nodiscard]] ActivationLaunch activation_launch(const op::ActivationParams& params, std::span<const PortMemory> ports);
+
+/// The names of an op's output ports.
+struct ActivationOutput {
+  std::string_view name;
+  std::string_view scale;
+  std::string_view amax;
+};
+
+/// The algorithm of the op whose kernel is `launch`. For an MXFP8 output it writes its results to scratch memory in the
+/// format of x, which is the rounding that the op defines, and a second kernel quantises them from there.
+[[nodiscard]] Algorithm activation_algorithm(CudaDevice& device, const Call& call, const ActivationOutput& output,
+                                             cudaError_t (*launch)(const ActivationLaunch&, cudaStream_t));
 
 }  // namespace numcheck::kernels::cuda

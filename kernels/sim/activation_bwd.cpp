@@ -1,11 +1,13 @@
 #include "kernels/sim/activation_bwd.hpp"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "kernels/sim/activation_faults.hpp"
 #include "kernels/sim/activation_math.hpp"
+#include "kernels/sim/activation_output.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -26,6 +28,11 @@ constexpr std::array kFaults = {
     OpFault{{"value_for_derivative", "dx is dy f(x)"}},
     kHalvesSwapped,
     kClampMissing,
+    kBlockScaleFloor,
+    kBlockScaleOff,
+    kNeighbourScale,
+    kFirstRoundingMissing,
+    kColumnwiseFromRowwise,
 };
 
 /// One element of the forward output: writes one or two of dx.
@@ -63,7 +70,7 @@ void run(const op::ActivationParams& p, std::span<const PortMemory> ports, const
       backward(dy[i], x.data() + at, dx.data() + at, hidden);
     }
   });
-  write_floats(ports, "dx", dx, fault);
+  write_activation(ports, "dx", op::kMxfp8Dx, std::move(dx), fault);
 }
 
 }  // namespace

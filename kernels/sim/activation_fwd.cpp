@@ -1,11 +1,13 @@
 #include "kernels/sim/activation_fwd.hpp"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "kernels/sim/activation_faults.hpp"
 #include "kernels/sim/activation_math.hpp"
+#include "kernels/sim/activation_output.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -16,8 +18,9 @@ op::ActivationParams params_of(const Call& call) {
   return op::from_params<op::ActivationParams>(call.c->params);
 }
 
-constexpr std::array kFaults = {kErfForTanh,       kTanhForErf,    kGeluConstant, kFactor2Missing,
-                                kBf16Intermediate, kHalvesSwapped, kClampMissing};
+constexpr std::array kFaults = {kErfForTanh,       kTanhForErf,     kGeluConstant,         kFactor2Missing,
+                                kBf16Intermediate, kHalvesSwapped,  kClampMissing,         kBlockScaleFloor,
+                                kBlockScaleOff,    kNeighbourScale, kFirstRoundingMissing, kColumnwiseFromRowwise};
 
 void run(const op::ActivationParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   const ActivationMath math = activation_math(p, fault);
@@ -38,7 +41,7 @@ void run(const op::ActivationParams& p, std::span<const PortMemory> ports, const
       y[i] = math.value(x[a]) * math.factor(x[b]);
     }
   });
-  write_floats(ports, "y", y, fault);
+  write_activation(ports, "y", op::kMxfp8Y, std::move(y), fault);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "kernels/transformer_engine/launch.hpp"
+#include "kernels/transformer_engine/mxfp8.hpp"
 #include "op/activation_params.hpp"
 
 namespace numcheck::kernels::te {
@@ -50,6 +52,9 @@ std::string obstacle(const Context& context, const Call& call, bool backward) {
   if (std::string layout = layout_obstacle(call); !layout.empty()) {
     return layout;
   }
+  if (std::string mxfp8 = mxfp8_obstacle(context, call); !mxfp8.empty()) {
+    return mxfp8;
+  }
   return context.library.lacks({function});
 }
 
@@ -75,23 +80,50 @@ void call_backward(const Operands& o, const op::ActivationParams& p, Handle dy, 
   }
 }
 
+/// The output's tensor, and what must follow the call that writes it.
+struct Output {
+  Output(Operands& operands, const op::ActivationParams& p, const op::Mxfp8Names& names, Extents extents) {
+    if (op::is_mxfp8(p.output)) {
+      blocks.emplace(operands, names);
+    }
+    handle = blocks.has_value() ? blocks->handle() : operands.output(names.rowwise, extents).handle();
+  }
+
+  void finish(Stream stream) const {
+    if (blocks.has_value()) {
+      blocks->copy_scales(stream);
+    }
+  }
+
+  Handle handle = nullptr;
+  std::optional<Mxfp8Output> blocks;
+};
+
 Algorithm fwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
-  return single_call(context, function_of(p, false), [p](Operands& o) -> Enqueue {
+  const Prepare prepare = [p](Operands& o) -> Enqueue {
     Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    Handle y = o.output("y", {p.rows, p.hidden}).handle();
-    return [=, &o](Handle) { call_forward(o, p, x, y); };
-  });
+    const Output y(o, p, op::kMxfp8Y, {p.rows, p.hidden});
+    return [=, &o](Handle) {
+      call_forward(o, p, x, y.handle);
+      y.finish(o.stream());
+    };
+  };
+  return single_call(context, function_of(p, false), prepare, mxfp8_scratch(call));
 }
 
 Algorithm bwd_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
-  return single_call(context, function_of(p, true), [p](Operands& o) -> Enqueue {
+  const Prepare prepare = [p](Operands& o) -> Enqueue {
     Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
     Handle x = o.input("x", {p.rows, op::input_columns(p)}).handle();
-    Handle dx = o.output("dx", {p.rows, op::input_columns(p)}).handle();
-    return [=, &o](Handle) { call_backward(o, p, dy, x, dx); };
-  });
+    const Output dx(o, p, op::kMxfp8Dx, {p.rows, op::input_columns(p)});
+    return [=, &o](Handle) {
+      call_backward(o, p, dy, x, dx.handle);
+      dx.finish(o.stream());
+    };
+  };
+  return single_call(context, function_of(p, true), prepare, mxfp8_scratch(call));
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ Tensor& Operands::tensor(void* memory, int dtype, Extents extents) {
   return tensors_.emplace_back(context_.library, memory, dtype, extents);
 }
 
-Tensor& Operands::none() {
-  return tensors_.emplace_back(context_.library);
+Tensor& Operands::none(ScalingMode mode) {
+  return tensors_.emplace_back(context_.library, mode);
 }
 
 std::string layout_obstacle(const Call& call) {

@@ -36,8 +36,8 @@ class Operands {
   void add_transpose(Tensor& tensor, int dtype, void* data, std::int64_t cols, std::int64_t rows);
   /// A tensor of memory that is no port.
   Tensor& tensor(void* memory, int dtype, Extents extents);
-  /// A tensor without data: what is left out.
-  Tensor& none();
+  /// A tensor without data: what is left out, or gets its parts later.
+  Tensor& none(ScalingMode mode = kPerTensor);
   /// Memory behind the scratch, as much as was asked for.
   [[nodiscard]] std::byte* extra() const noexcept;
 

@@ -62,7 +62,8 @@ std::size_t bytes_of(int data_type) {
   }
 }
 
-Tensor::Tensor(const Library& library) : library_(library), handle_(library.call(kCreateTensor, kPerTensor)) {}
+Tensor::Tensor(const Library& library, ScalingMode mode)
+    : library_(library), handle_(library.call(kCreateTensor, mode)) {}
 
 Tensor::Tensor(const Library& library, void* data, int dtype, Extents extents) : Tensor(library) {
   set(kRowwiseData, data, dtype, extents);

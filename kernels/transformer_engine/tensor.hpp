@@ -30,8 +30,8 @@ using Extents = std::initializer_list<std::int64_t>;
 /// An NVTETensor. It points to memory of others. Not movable: functions keep no reference, but workspaces hold handles.
 class Tensor {
  public:
-  /// A tensor without data, with the scale of the whole tensor.
-  explicit Tensor(const Library& library);
+  /// A tensor without data; by default with the scale of the whole tensor.
+  explicit Tensor(const Library& library, ScalingMode mode = kPerTensor);
   /// A tensor with row-wise data.
   Tensor(const Library& library, void* data, int dtype, Extents extents);
   ~Tensor();

@@ -8,8 +8,9 @@ namespace {
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<ActivationParams>(values);
   std::vector<Port> list = {dense_port("x", Role::input, mode.first, p.rows, input_columns(p), "input")};
-  add_output(list, dense_port("y", Role::output, output_dtype(p.output, mode), p.rows, p.hidden, "activated rows"),
-             "y_scale", "y_amax");
+  add_activation_output(list,
+                        dense_port("y", Role::output, output_dtype(p.output, mode), p.rows, p.hidden, "activated rows"),
+                        p, "y_scale", "y_amax", kMxfp8Y);
   return list;
 }
 

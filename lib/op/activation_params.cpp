@@ -1,5 +1,7 @@
 #include "op/activation_params.hpp"
 
+#include "op/output_format.hpp"
+
 namespace numcheck::op {
 
 std::int64_t input_columns(const ActivationParams& params) {
@@ -13,7 +15,16 @@ std::vector<std::string> check_activation(std::string_view op, const ActivationP
   if (given && activation_kind(params.kind).function != Activation::clamped) {
     return {std::string(op) + ": limit, alpha and offset belong to the kind clamped_swiglu, not to " + params.kind};
   }
-  return {};
+  return check_layout(op, params.output, params.layout);
+}
+
+void add_activation_output(std::vector<Port>& ports, const Port& output, const ActivationParams& params,
+                           std::string_view scale_name, std::string_view amax_name, const Mxfp8Names& names) {
+  if (is_mxfp8(params.output)) {
+    add_mxfp8_output(ports, output, names, params.layout);
+  } else {
+    add_output(ports, output, scale_name, amax_name);
+  }
 }
 
 ExactPlan exact_activation(const ActivationParams& params, const Mode& mode) {

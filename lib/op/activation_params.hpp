@@ -7,11 +7,13 @@
 
 #include "op/activation_kind.hpp"
 #include "op/field.hpp"
+#include "op/mxfp8.hpp"
 #include "op/op.hpp"
 
 namespace numcheck::op {
 
-/// Parameters of `activation_fwd` and `activation_bwd`.
+/// Parameters of `activation_fwd` and `activation_bwd`. With an MXFP8 output the result is rounded to the format of the
+/// inputs first, as TransformerEngine does (and nowhere else); see mxfp8.hpp for the ports and the rule.
 struct ActivationParams {
   std::string kind = "gelu";
   std::int64_t rows = 0;
@@ -19,7 +21,8 @@ struct ActivationParams {
   double limit = 7;  ///< clamped_swiglu; used as the nearest FP32 number, like alpha and offset
   double alpha = 1.702;
   double offset = 1;
-  std::string output = "default";  ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
+  std::string output = "default";  ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2 | mxfp8_e4m3 | mxfp8_e5m2
+  std::string layout = "rowwise";  ///< of an MXFP8 output: rowwise | columnwise | both
 
   template <class V>
   void describe(V& v) {
@@ -37,16 +40,28 @@ struct ActivationParams {
     v.number(
         "offset", "off", offset,
         {.minimum = -kMaxLimit, .maximum = kMaxLimit, .doc = "added to the clamped second half of clamped_swiglu"});
-    v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
+    v.choice("output", "out", output,
+             {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp8_e5m2"},
              "format of the output; default is the mode's", true);
+    v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
+             "whether the 32 elements that share a scale of an MXFP8 output lie in a row, in a column, or both", true);
   }
 };
+
+inline constexpr Mxfp8Names kMxfp8Y{"y", "y_scale_inv", "y_columnwise", "y_columnwise_scale_inv"};
+inline constexpr Mxfp8Names kMxfp8Dx{"dx", "dx_scale_inv", "dx_columnwise", "dx_columnwise_scale_inv"};
 
 /// Columns of the forward input: hidden, or 2 hidden of a gated kind.
 [[nodiscard]] std::int64_t input_columns(const ActivationParams& params);
 
-/// limit, alpha and offset given to a kind that has none: the mistake as a sentence, or nothing.
+/// limit, alpha and offset given to a kind that has none, a layout to an output that has none: the mistake as a
+/// sentence, or nothing.
 [[nodiscard]] std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params);
+
+/// Adds the ports of `output`, whose format is the parameter's: with one scale for the whole tensor, for its blocks, or
+/// without any.
+void add_activation_output(std::vector<Port>& ports, const Port& output, const ActivationParams& params,
+                           std::string_view scale_name, std::string_view amax_name, const Mxfp8Names& names);
 
 /// Integers are exact where the kind is rational; else the reason why there is no exact leg.
 [[nodiscard]] ExactPlan exact_activation(const ActivationParams& params, const Mode& mode);

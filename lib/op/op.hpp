@@ -45,6 +45,11 @@ struct Port {
   std::string_view of;            ///< roles scale and amax: the port that they describe
   Fill fill = Fill::generated;    ///< role input
   std::string_view doc;
+  /// The output that holds the scales of this one, empty if there is none: one scale for every block of
+  /// block_rows x block_cols elements (smaller at the ends), value = code * scale.
+  std::string_view scaled_by;
+  std::int64_t block_rows = 1;
+  std::int64_t block_cols = 1;
 
   /// Logical elements: batch * rows * cols.
   [[nodiscard]] std::int64_t elements() const noexcept { return batch * rows * cols; }

@@ -2,10 +2,12 @@
 
 #include <array>
 
+#include "op/mxfp8.hpp"
+
 namespace numcheck::op {
 
 core::Dtype output_dtype(const std::string& parameter, const Mode& mode) {
-  return core::parse_dtype(parameter).value_or(mode.output);
+  return is_mxfp8(parameter) ? mxfp8_codes(parameter) : core::parse_dtype(parameter).value_or(mode.output);
 }
 
 std::span<const std::string_view> storage_modes() noexcept {

@@ -9,7 +9,7 @@
 
 namespace numcheck::op {
 
-/// Format of the output: the parameter's, or the mode's.
+/// Format of the output: the parameter's, or the mode's; of "mxfp8_e4m3" that of the codes.
 [[nodiscard]] core::Dtype output_dtype(const std::string& parameter, const Mode& mode);
 
 [[nodiscard]] constexpr bool is_fp8(core::Dtype dtype) noexcept {

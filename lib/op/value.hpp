@@ -26,7 +26,8 @@ struct Field {
   double maximum = 0;  ///< inclusive
   std::vector<std::string_view> choices;
   /// True if the field changes where or how results are stored or accumulated, but not the exact value: cases that
-  /// differ only in such fields share one reference.
+  /// differ only in such fields share one reference. Not so where an output has scales for its blocks: what the
+  /// reference gives then are values of codes.
   bool storage_only = false;
 };
 

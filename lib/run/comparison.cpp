@@ -94,16 +94,23 @@ metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metri
   return norms_against(input, values.value.span(), &context.group->total_sample);
 }
 
-std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context, const op::Port& port,
-                                                           std::span<const std::byte> bytes,
+/// What the total error is measured against: the ideal values, where a rounding that the op defines makes others of
+/// them.
+std::span<const double> exact_values(const op::OutputValues& values) {
+  return values.ideal.empty() ? values.value.span() : values.ideal.span();
+}
+
+std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context,
+                                                           const ComparedPort& compared,
                                                            const tolerance::ErrorModel& model) {
+  const op::Port& port = compared.port();
   Expectation expectation;
   expect(expectation, context, port);
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
   metric::CompareInput input;
   const op::Sample whole;
   input.port = &port;
-  input.got = bytes;
+  input.got = compared.bytes();
   input.expected = expectation.value;
   input.magnitude = expectation.magnitude;
   input.second_moment = expectation.second_moment;
@@ -116,12 +123,15 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   const bool identity = context.prepared->rounding->identity;
   const bool whole_total = context.group->total_sample.indices == context.group->sample.indices;
   if (main && identity) {
-    input.unrounded = input.expected;
+    input.unrounded = expectation.ideal.empty() ? input.expected : expectation.ideal;
   } else if (main && whole_total) {
-    input.unrounded = output_named(context.group->total.get()->outputs, port.name).value.span();
+    input.unrounded = exact_values(output_named(context.group->total.get()->outputs, port.name));
   }
   auto entry = std::make_shared<ComparisonCache::Entry>();
   entry->statistics = metric::compare(input);
+  if (input.sample->all()) {
+    compared.count_in_codes(input.expected, entry->statistics);
+  }
   if (!expectation.ideal.empty()) {
     entry->ideal = norms_against(input, expectation.ideal, &whole);
   }
@@ -155,17 +165,17 @@ void ComparisonCache::store(const std::string& key, std::shared_ptr<const Entry>
   entries_.insert_or_assign(key, std::move(entry));
 }
 
-std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context, const op::Port& port,
-                                                             std::span<const std::byte> bytes,
-                                                             const core::Digest& digest,
+std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
+                                                             const ComparedPort& compared,
                                                              const tolerance::ErrorModel& model) {
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
-  const std::string key = fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()), port.name, digest.hex(),
-      model.source, model.output_scale, wanted.allclose_rtol.value_or(-1), wanted.allclose_atol.value_or(-1));
+  const std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
+                  compared.port().name, compared.digest(), model.source, model.output_scale,
+                  wanted.allclose_rtol.value_or(-1), wanted.allclose_atol.value_or(-1));
   std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
   if (entry == nullptr) {
-    entry = compare_port(context, port, bytes, model);
+    entry = compare_port(context, compared, model);
     context.cache->store(key, entry);
   }
   return entry;

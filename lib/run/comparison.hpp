@@ -10,6 +10,7 @@
 
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
+#include "run/compared_port.hpp"
 #include "run/group.hpp"
 #include "tolerance/error_model.hpp"
 #include "tolerance/judge.hpp"
@@ -45,9 +46,7 @@ struct EvaluationContext {
 
 /// Statistics and certificate of one output under a model, from the cache if these bits were compared before.
 [[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
-                                                                           const op::Port& port,
-                                                                           std::span<const std::byte> bytes,
-                                                                           const core::Digest& digest,
+                                                                           const ComparedPort& compared,
                                                                            const tolerance::ErrorModel& model);
 
 /// What the reference says of a port: its own values, or, if it gives none for an amax port, those of the output whose

@@ -103,11 +103,6 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   return model;
 }
 
-const core::Digest* digest_named(const RunReport& run, std::string_view port) {
-  const auto found = std::ranges::find(run.outputs, port, &OutputDigest::port);
-  return found == run.outputs.end() ? nullptr : &found->digest;
-}
-
 /// The run's own word on how it adds the slices of a split-K product; 1 slice if it says nothing.
 struct SliceReduction {
   int slices = 1;
@@ -132,9 +127,10 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
 
 /// Judges once more under the reduction that the run declares, if partial sums in the output's format explain what
 /// failed. Then the result is right as declared, but less precise than the mode's accumulation promises: a warning.
-void judge_declared_reduction(const EvaluationContext& context, const RunReport& run, const op::Port& port,
-                              std::span<const std::byte> bytes, const tolerance::RunFacts& facts,
-                              const tolerance::ErrorModel& strict, report::OutputResult& output) {
+void judge_declared_reduction(const EvaluationContext& context, const RunReport& run, const ComparedPort& compared,
+                              const tolerance::RunFacts& facts, const tolerance::ErrorModel& strict,
+                              report::OutputResult& output) {
+  const op::Port& port = compared.port();
   const SliceReduction reduction = slice_reduction_of(run);
   const bool narrow = core::dtype_info(port.dtype).storage_bytes < 4;
   if (!reduction.in_output_format || reduction.slices < 2 || !narrow || strict.exact) {
@@ -142,7 +138,7 @@ void judge_declared_reduction(const EvaluationContext& context, const RunReport&
   }
   const plan::Case& c = *context.prepared->c;
   const tolerance::ErrorModel model = tolerance::with_output_reduction(strict, reduction.slices);
-  const auto entry = compare_output(context, port, bytes, output.digest, model);
+  const auto entry = compare_output(context, compared, model);
   std::vector<tolerance::Criterion> criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (!all_ok(criteria)) {
     return;
@@ -157,20 +153,18 @@ void judge_declared_reduction(const EvaluationContext& context, const RunReport&
   output.criteria = std::move(criteria);
 }
 
-report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, const op::Port& port,
-                                   std::span<const std::byte> bytes, const tolerance::RunFacts& facts) {
+report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, std::size_t index,
+                                   const tolerance::RunFacts& facts) {
   const plan::Case& c = *context.prepared->c;
+  const ComparedPort compared(*context.prepared, index, run);
+  const op::Port& port = compared.port();
   const tolerance::ErrorModel model = model_of(context, port, facts.expected);
   report::OutputResult output;
   output.port = port.name;
   output.model_source = model.source;
   output.sampled = !context.group->sample.all() && port.role == op::Role::output;
-  const core::Digest* digest = digest_named(run, port.name);
-  if (digest == nullptr) {
-    throw core::InternalError("the worker gave no digest of output " + output.port);
-  }
-  output.digest = *digest;
-  const auto entry = compare_output(context, port, bytes, output.digest, model);
+  output.digest = digest_named(run, port.name);
+  const auto entry = compare_output(context, compared, model);
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
   output.ideal = entry->ideal;
@@ -179,10 +173,10 @@ report::OutputResult evaluate_port(const EvaluationContext& context, const RunRe
   }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
-    output.criteria.push_back(check_whole_output(context, port, bytes));
+    output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
   }
   if (!all_ok(output.criteria)) {
-    judge_declared_reduction(context, run, port, bytes, facts, model, output);
+    judge_declared_reduction(context, run, compared, facts, model, output);
   }
   return output;
 }
@@ -286,7 +280,7 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
     const op::Port& port = prepared.ports[i];
     const bool unknowable = port.role == op::Role::amax && !context.group->sample.all();  // a sample has no maximum
     if ((port.role == op::Role::output || port.role == op::Role::amax) && !unknowable) {
-      result.outputs.push_back(evaluate_port(context, run, port, prepared.host[i].bytes, facts));
+      result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }
   add_findings(context, result);

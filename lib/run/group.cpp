@@ -25,7 +25,7 @@ op::Params without_storage(const plan::Case& c) {
   op::Params params = c.params;
   const std::vector<op::Field>& fields = c.op->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].storage_only) {
+    if (fields[i].storage_only && shares_storage(c)) {
       params[i] = fields[i].fallback;
     }
   }

@@ -19,8 +19,12 @@
 
 namespace numcheck::run {
 
-/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (and, in the exact leg,
-/// the integers), in plan order.
+/// True if the reference of the case does not depend on how its outputs are stored. Values of codes with scales of
+/// their blocks do.
+[[nodiscard]] bool shares_storage(const plan::Case& c);
+
+/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (every one at all, where
+/// shares_storage is false; and, in the exact leg, the integers), in plan order.
 struct GroupPlan {
   std::string key;
   std::vector<std::size_t> cases;

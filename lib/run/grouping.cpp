@@ -34,8 +34,9 @@ std::string group_key(const plan::Case& c) {
     key += "|" + port + "=" + text_of(distribution);
   }
   const std::vector<op::Field>& fields = c.op->fields();
+  const bool all = !shares_storage(c);
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!fields[i].storage_only) {
+    if (all || !fields[i].storage_only) {
       key += "|" + text_of(c.params[i]);
     }
   }
@@ -78,6 +79,11 @@ constexpr std::uint64_t kDouble = sizeof(double);
 constexpr std::uint64_t kYardsticks = 2 * sizeof(float);
 
 }  // namespace
+
+bool shares_storage(const plan::Case& c) {
+  return std::ranges::all_of(c.op->ports(c.params, *c.mode),
+                             [](const op::Port& port) { return port.scaled_by.empty(); });
+}
 
 std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const std::vector<std::size_t>& selected) {
   std::vector<GroupPlan> groups;

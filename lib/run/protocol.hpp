@@ -34,7 +34,7 @@
 namespace numcheck::run {
 
 /// Both sides are the same binary, unless somebody starts a worker by hand.
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 class ProtocolError : public std::runtime_error {
  public:

@@ -28,6 +28,9 @@ json port_to_json(const op::Port& port, const PortPlace& place) {
           {"batch_stride", port.batch_stride},
           {"offset_bytes", port.offset_bytes},
           {"of", port.of},
+          {"scaled_by", port.scaled_by},
+          {"block_rows", port.block_rows},
+          {"block_cols", port.block_cols},
           {"arena", place.arena},
           {"place", place.offset},
           {"bytes", place.bytes}};
@@ -50,6 +53,9 @@ void add_port(TaskOrder& order, const json& object) {
   port.ld = extent(object, "ld");
   port.batch_stride = extent(object, "batch_stride");
   port.offset_bytes = extent(object, "offset_bytes");
+  port.scaled_by = order.names.emplace_back(text(object, "scaled_by"));
+  port.block_rows = extent(object, "block_rows");
+  port.block_cols = extent(object, "block_cols");
   order.ports.push_back(port);
   order.places.push_back({count(object, "arena"), count(object, "place"), count(object, "bytes")});
 }

@@ -56,6 +56,14 @@ class Validate(CliTest):
             self.run_cli("validate", plan, code=0)
 
 
+    def test_a_layout_is_one_of_mxfp8_outputs(self):
+        case = {"op": "activation_fwd", "mode": "bf16", "params": {"rows": 4, "hidden": 4, "layout": "both"}}
+        done = self.run_cli("validate", self.plan(cases=[case]), code=2)
+        self.assertIn("layout belongs to the outputs mxfp8_e4m3 and mxfp8_e5m2, not to default", done.stderr)
+        case["params"]["output"] = "mxfp8_e4m3"
+        self.run_cli("validate", self.plan(cases=[case]), code=0)
+
+
 class Explain(CliTest):
     def test_op(self):
         text = self.run_cli("explain", "gemm", code=0).stdout
@@ -64,6 +72,8 @@ class Explain(CliTest):
             self.assertIn(part, text)
         self.assertRegex(text, r"\nbias +input +bias = true")
         self.assertRegex(text, r"\nd_scale +scale +output = fp8_e4m3")
+        text = self.run_cli("explain", "activation_fwd", code=0).stdout
+        self.assertRegex(text, r"\ny_columnwise_scale_inv +output +output = mxfp8_e4m3, layout = columnwise")
 
     def test_case(self):
         plan = self.plan(case={"mode": "tf32", "environment": {"NVIDIA_TF32_OVERRIDE": "0"}})

@@ -5,12 +5,15 @@ result should be."""
 
 import random
 
+import te_limits
+
 MOST_ELEMENTS = 12000
 
 PLAIN = ["gelu", "gelu_erf", "silu", "relu", "qgelu", "srelu"]
 GATED = ["geglu", "swiglu", "reglu", "qgeglu", "sreglu", "clamped_swiglu"]
 FP8 = ["fp8_e4m3", "fp8_e5m2"]
 OUTPUTS = ["default"] * 3 + FP8
+MXFP8 = ["mxfp8_e4m3", "mxfp8_e5m2"]
 DISTRIBUTIONS = ["normal"] * 3 + ["positive", "uniform", "constant", "large_mean", "log_uniform", "outliers", "exact"]
 DISTRIBUTIONS += ["ties", "specials", "structured", "rows"]
 
@@ -101,7 +104,9 @@ def softmax_bwd(rng, shape, mode):
 
 def activation(rng, shape, mode):
     rows, hidden = shape(rng)
-    params = {"kind": rng.choice(PLAIN + GATED), "rows": rows, "hidden": hidden, "output": rng.choice(OUTPUTS)}
+    params = {"kind": rng.choice(PLAIN + GATED), "rows": rows, "hidden": hidden, "output": rng.choice(OUTPUTS + MXFP8)}
+    if params["output"] in MXFP8:
+        params["layout"] = rng.choice(["rowwise", "columnwise", "both"])
     if params["kind"] == "clamped_swiglu":
         params["limit"] = rng.choice([0.5, 7, 100])
         params["offset"] = rng.choice([0, 1])
@@ -216,7 +221,7 @@ def inputs_for(rng, op, backend):
 
 def draw_case(rng, op, backend, borders=False):
     mode = rng.choice(["fp32", "bf16", "fp16"])
-    return {
+    case = {
         "op": op,
         "mode": mode,
         "backend": backend,
@@ -224,6 +229,9 @@ def draw_case(rng, op, backend, borders=False):
         "inputs": inputs_for(rng, op, backend),
         "seed": rng.randint(0, 2**32),
     }
+    if backend.startswith("transformer_engine") and rng.random() < 0.95:
+        te_limits.fit(case, rng)
+    return case
 
 
 def draw_cases(op, backend, count, seed, borders=False):

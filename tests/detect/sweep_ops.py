@@ -45,7 +45,7 @@ def sweep(program, op, backend, arguments, options):
             if result["status"] == "unsupported":
                 reasons[result.get("reason", "")] += 1
             elif result["status"] not in HARMLESS:
-                wrong.append(f"{result['status']} {result['id']} seed {result['seed']}: {result.get('reason', '')}")
+                wrong.append(result)
     return statuses, reasons, wrong
 
 
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--backend", nargs="+", default=["sim"])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
+    parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
     options = ["--device", arguments.device, *arguments.options]
@@ -69,8 +70,11 @@ def main():
             print(f"{op:16}{backend:20}{counts}", flush=True)
             for reason, number in reasons.most_common(3):
                 print(f"    {number} unsupported: {reason}")
-            for line in wrong[:20]:
-                print(f"    {line}")
+            for case in wrong[:20]:
+                print(f"    {case['status']} {case['id']} seed {case['seed']}: {case.get('reason', '')}")
+            if wrong and arguments.wrong:
+                with arguments.wrong.open("a") as file:
+                    file.writelines(json.dumps(case) + "\n" for case in wrong)
             bad = bad or bool(wrong) or (statuses["pass"] == 0 and statuses["unsupported"] < arguments.cases)
     sys.exit(1 if bad else 0)
 

@@ -17,6 +17,9 @@ SEEN = ["G1 bound", "G2 rms", "G2 q999", "G2 max"]
 ROUNDING = ["G1 bound", "G2 rms", "G3 slope", "G4 ratio", "G4 element"]
 
 
+MX = {"output": "mxfp8_e4m3", "layout": "both"}
+
+
 def case(op, mode, distribution="normal", inputs=None, **params):
     return {
         "op": op,
@@ -103,6 +106,23 @@ FAULTS = [
     ("nan_dropped", fwd("gelu", distribution="specials"), ["G0 pattern"]),
     ("nan_dropped", bwd("silu", mode="bf16", distribution="specials"), ["G0 pattern"]),
     ("nan_dropped", bias(distribution="specials"), ["G0 pattern"]),
+    # scales of blocks
+    ("block_scale_floor", fwd("gelu", mode="bf16", **MX), SEEN),
+    ("block_scale_floor", bwd("swiglu", output="mxfp8_e5m2", layout="columnwise"), SEEN),
+    ("block_scale_off", fwd("swiglu", mode="fp16", **MX), SEEN),
+    ("block_scale_off", bwd("relu", distribution="exact", mode="bf16", **MX), ["exact"]),
+    ("neighbour_scale", fwd("silu", distribution="outliers", mode="bf16", **MX), SEEN),
+    ("neighbour_scale", bwd("gelu", **MX), SEEN),
+    ("first_rounding_missing", fwd("gelu", mode="bf16", **MX), SEEN),
+    ("first_rounding_missing", bwd("swiglu", mode="bf16", **MX), SEEN),
+    ("first_rounding_missing", fwd("geglu", mode="fp16", rows=128, hidden=128, **MX), SEEN),
+    ("columnwise_from_rowwise", fwd("gelu", mode="bf16", **MX), SEEN),
+    ("columnwise_from_rowwise", bwd("clamped_swiglu", mode="fp16", **MX), SEEN),
+    ("truncated_output", fwd("gelu", mode="bf16", **MX), SEEN),
+    ("output_scale_1_01", bwd("silu", mode="bf16", **MX), SEEN),
+    ("nan_dropped", fwd("gelu", mode="bf16", distribution="specials", **MX), ["G0 pattern"]),
+    ("last_row_stale", fwd("gelu", mode="bf16", **MX), SEEN),
+    ("bf16_intermediate", fwd("swiglu", output="mxfp8_e4m3"), SEEN),
     ("last_row_stale", fwd("gelu"), SEEN),
     ("last_row_stale", bwd("relu"), SEEN),
 ]
@@ -138,6 +158,11 @@ class Faults(CliTest):
             ("erf_for_tanh", fwd("silu"), "silu takes no tanh"),
             ("halves_swapped", bwd("gelu"), "gelu has no halves"),
             ("clamp_missing", fwd("swiglu"), "swiglu clamps nothing"),
+            ("block_scale_floor", fwd("gelu", output="fp8_e4m3"), "the output has no scales of its blocks"),
+            ("first_rounding_missing", fwd("gelu", **MX), "FP32 results are not rounded"),
+            ("columnwise_from_rowwise", bwd("gelu", output="mxfp8_e5m2"), "an output of both layouts"),
+            ("neighbour_scale", fwd("gelu", output="mxfp8_e5m2", rows=1, hidden=32), "one block only"),
+            ("saturate_missing", fwd("gelu", **MX), "no output of this case can show it"),
             ("sum_of_dy", bias(), "a sum without activation has no dx"),
             ("sum_of_rounded", bias("gelu"), "dx is not rounded"),
         ]:

@@ -83,6 +83,9 @@ TEST(Protocol, task_round_trip) {
   port.batch_stride = 40;
   port.offset_bytes = 16;
   port.of = "y";
+  port.scaled_by = "s";
+  port.block_rows = 128;
+  port.block_cols = 32;
   const std::vector<HostPort> ports{{&port, {}}};
   const std::vector<PortPlace> places{{4, 4096, 100}};
   const std::vector<ArenaFact> arenas{{4, 1 << 30}};
@@ -113,6 +116,9 @@ TEST(Protocol, task_round_trip) {
   EXPECT_EQ(got.ld, 7);
   EXPECT_EQ(got.batch_stride, 40);
   EXPECT_EQ(got.offset_bytes, 16);
+  EXPECT_EQ(got.scaled_by, "s");
+  EXPECT_EQ(got.block_rows, 128);
+  EXPECT_EQ(got.block_cols, 32);
   EXPECT_EQ(order.places[0].arena, 4U);
   EXPECT_EQ(order.places[0].offset, 4096U);
   EXPECT_EQ(order.places[0].bytes, 100U);
@@ -184,8 +190,8 @@ TEST(Protocol, refuses_nonsense) {
         "{\"type\":\"started\"}", R"({"type":"end","task":1,"outcome":{"kind":"timeout","reason":"","device_s":0}})",
         R"({"type":"end","task":1,"outcome":{"kind":"passed","reason":"","device_s":0}})",
         R"({"type":"end","task":1,"outcome":{"kind":"done","reason":"","device_s":-1}})",
-        R"({"type":"hello","protocol":3,"device":{},"libraries":[]})",
-        R"({"type":"hello","protocol":2,"device":{},"libraries":[]})", R"({"type":"answer","task":1})",
+        R"({"type":"hello","protocol":4,"device":{},"libraries":[]})",
+        R"({"type":"hello","protocol":3,"device":{},"libraries":[]})", R"({"type":"answer","task":1})",
         R"({"type":"answer","task":1,"outcome":{"kind":"perhaps","reason":"","device_s":0}})"}) {
     EXPECT_THROW((void)decode_from_worker(text), ProtocolError) << text;
   }

@@ -10,6 +10,7 @@
 #include "kernels/transformer_engine/norms.hpp"
 #include "kernels/transformer_engine/rope.hpp"
 #include "kernels/transformer_engine/softmax.hpp"
+#include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
@@ -177,6 +178,23 @@ TEST(TeActivationObstacle, KindsAndVersions) {
   p.kind = "gelu";
   p.rows = 0;
   EXPECT_TRUE(says(obstacle(), "no tensor without elements"));
+}
+
+TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
+  op::ActivationParams p;
+  p.rows = p.hidden = 64;
+  p.output = "mxfp8_e4m3";
+  p.layout = "both";
+  const auto obstacle = [&p](int sm) {
+    return obstacle_of(te::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
+  };
+  EXPECT_TRUE(says(obstacle(90), "compute capability 10.0 and later, and this one has 9.0"));
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_dgelu"));  // the fake library; nothing else stands in the way
+  p.hidden = 40;
+  EXPECT_TRUE(says(obstacle(100), "multiples of 32; dx is 64 x 40"));
+  p.output = "fp8_e4m3";
+  p.layout = "rowwise";
+  EXPECT_TRUE(says(obstacle(90), "has no nvte_dgelu"));
 }
 
 TEST(TeRopeObstacle, DependsOnTheVersion) {

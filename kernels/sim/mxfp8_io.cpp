@@ -1,0 +1,152 @@
+#include "kernels/sim/mxfp8_io.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "kernels/sim/tensor_io.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+constexpr int kBias = 127;
+constexpr int kMostExponent = 254;
+
+/// One layout of the output: what every block of it does.
+class Layout {
+ public:
+  Layout(const PortMemory& codes, const PortMemory& scales, std::string_view fault)
+      : codes_(codes), scales_(scales), fault_(fault) {}
+
+  /// Returns the values of the stored codes.
+  [[nodiscard]] std::vector<float> write(const std::vector<float>& results) const {
+    const op::Port& grid = *scales_.port;
+    std::vector<float> values(results.size());
+    int before = -1;
+    for (std::int64_t number = 0; number < grid.elements(); ++number) {
+      const std::vector<std::size_t> block = block_at(number / grid.cols, number % grid.cols);
+      const int exponent = exponent_of(results, block);
+      const bool borrows = fault_ == "neighbour_scale" && before >= 0;
+      for (const std::size_t at : block) {
+        values[at] = store(at, results[at], borrows ? before : exponent);
+      }
+      before = exponent;
+      const bool off = fault_ == "block_scale_off" && number == grid.elements() / 2;
+      const int stored = off && exponent < kMostExponent ? exponent + 1 : exponent;
+      scales_.data[grid.offset_bytes + number] = static_cast<std::byte>(stored);
+    }
+    return values;
+  }
+
+ private:
+  /// Elements of the block in row `line`, column `at` of the scales.
+  [[nodiscard]] std::vector<std::size_t> block_at(std::int64_t line, std::int64_t at) const {
+    const op::Port& port = *codes_.port;
+    std::vector<std::size_t> elements;
+    for (std::int64_t r = line * port.block_rows; r < std::min((line + 1) * port.block_rows, port.rows); ++r) {
+      for (std::int64_t c = at * port.block_cols; c < std::min((at + 1) * port.block_cols, port.cols); ++c) {
+        elements.push_back(static_cast<std::size_t>(r * port.cols + c));
+      }
+    }
+    return elements;
+  }
+
+  [[nodiscard]] int exponent_of(const std::vector<float>& results, const std::vector<std::size_t>& block) const {
+    float amax = 0;
+    for (const std::size_t at : block) {
+      amax = std::fmax(amax, std::fabs(results[at]));
+    }
+    const auto most = static_cast<float>(core::dtype_info(codes_.port->dtype).max_finite);
+    if (fault_ == "block_scale_floor" && amax > 0 && std::isfinite(amax)) {
+      return std::clamp(std::ilogb(amax) - std::ilogb(most) + kBias, 0, kMostExponent);
+    }
+    return static_cast<int>(core::encode(static_cast<double>(amax * (1.0F / most)), core::Dtype::e8m0,
+                                         core::Overflow::saturate, core::Rounding::toward_positive));
+  }
+
+  [[nodiscard]] float store(std::size_t at, float result, int exponent) const {
+    const op::Port& port = *codes_.port;
+    const float scaled = result * std::ldexp(1.0F, kBias - exponent);
+    const auto rounding = fault_ == "truncated_output" ? core::Rounding::toward_zero : core::Rounding::nearest_even;
+    const std::uint64_t code =
+        core::encode(static_cast<double>(scaled), port.dtype, core::Overflow::saturate, rounding);
+    codes_.data[static_cast<std::size_t>(port.offset_bytes) + at] = static_cast<std::byte>(code);
+    return static_cast<float>(core::decode(code, port.dtype)) * std::ldexp(1.0F, exponent - kBias);
+  }
+
+  const PortMemory& codes_;
+  const PortMemory& scales_;
+  std::string_view fault_;
+};
+
+/// What the faults of all outputs do to a result, before it is rounded.
+float spoilt(float result, std::string_view fault) {
+  if (fault == "nan_dropped" && std::isnan(result)) {
+    return 0;
+  }
+  constexpr float kWrongScale = 1.01F;
+  return fault == "output_scale_1_01" ? result * kWrongScale : result;
+}
+
+const op::Port* scaled_port(const Call& call) {
+  const auto found = std::ranges::find_if(call.ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
+  return found == call.ports.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool has_mxfp8(std::span<const PortMemory> ports, const op::Mxfp8Names& names) noexcept {
+  return find_port(ports, names.rowwise_scales) != nullptr || find_port(ports, names.columnwise_scales) != nullptr;
+}
+
+void write_mxfp8(std::span<const PortMemory> ports, const op::Mxfp8Names& names, std::vector<float> results,
+                 core::Dtype first, std::string_view fault) {
+  const PortMemory* rowwise = find_port(ports, names.rowwise_scales);
+  const PortMemory* columnwise = find_port(ports, names.columnwise_scales);
+  const op::Port& port = *find_port(ports, rowwise != nullptr ? names.rowwise : names.columnwise)->port;
+  const bool rounds = fault != "first_rounding_missing";
+  std::ranges::transform(results, results.begin(), [&](float result) {
+    const float value = spoilt(result, fault);
+    return rounds ? static_cast<float>(core::round_to(static_cast<double>(value), first)) : value;
+  });
+  if (fault == "last_row_stale") {
+    std::fill(results.end() - static_cast<std::ptrdiff_t>(port.cols), results.end(), 0.0F);
+  }
+  if (rowwise != nullptr) {
+    std::vector<float> values = Layout(*find_port(ports, names.rowwise), *rowwise, fault).write(results);
+    if (fault == "columnwise_from_rowwise") {
+      results = std::move(values);
+    }
+  }
+  if (columnwise != nullptr) {
+    (void)Layout(*find_port(ports, names.columnwise), *columnwise, fault).write(results);
+  }
+}
+
+std::string needs_block_scales(const Call& call) {
+  return scaled_port(call) == nullptr ? "the output has no scales of its blocks" : "";
+}
+
+std::string needs_two_blocks(const Call& call) {
+  const op::Port* codes = scaled_port(call);
+  if (codes == nullptr) {
+    return needs_block_scales(call);
+  }
+  return op::port_named(call.ports, codes->scaled_by).elements() < 2 ? "the output has one block only" : "";
+}
+
+std::string needs_first_rounding(const Call& call) {
+  if (scaled_port(call) == nullptr) {
+    return needs_block_scales(call);
+  }
+  return call.c->mode->first == core::Dtype::fp32 ? "FP32 results are not rounded before they are quantised" : "";
+}
+
+std::string needs_both_layouts(const Call& call) {
+  const auto scaled = std::ranges::count_if(call.ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
+  return scaled < 2 ? "it takes an output of both layouts" : "";
+}
+
+}  // namespace numcheck::kernels::sim
