@@ -119,7 +119,7 @@ bool is_digest_prefix(std::string_view text) {
 }
 
 /// The case that an identifier, or a prefix of at least 4 digits of a digest, names.
-core::Digest named_case(const std::vector<Case>& cases, const std::string& name) {
+core::Digest named_case(const std::vector<Case>& cases, const std::string& name, const std::string& by) {
   std::vector<const Case*> found;
   std::vector<std::string_view> ids;
   for (const Case& c : cases) {
@@ -131,7 +131,7 @@ core::Digest named_case(const std::vector<Case>& cases, const std::string& name)
   if (found.empty()) {
     constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers than this take too long
     const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
-    throw core::UsageError(fmt::format("--case: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", name,
+    throw core::UsageError(fmt::format("{}: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", by, name,
                                        nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
   }
   if (found.size() > 1 && found.front()->id != name) {
@@ -139,7 +139,7 @@ core::Digest named_case(const std::vector<Case>& cases, const std::string& name)
     for (const Case* c : found) {
       candidates += "\n  " + c->digest.hex() + "  " + c->id;
     }
-    throw core::UsageError(fmt::format("--case: {} is the start of several digests:{}", name, candidates));
+    throw core::UsageError(fmt::format("{}: {} is the start of several digests:{}", by, name, candidates));
   }
   return found.front()->digest;
 }
@@ -150,7 +150,7 @@ void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
   }
   std::set<core::Digest> wanted;
   for (const std::string& name : options.cases) {
-    wanted.insert(named_case(cases, name));
+    wanted.insert(named_case(cases, name, options.named_by));
   }
   std::erase_if(cases, [&wanted](const Case& c) { return !wanted.contains(c.digest); });
 }

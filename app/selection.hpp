@@ -19,8 +19,9 @@ struct SelectionOptions {
   std::vector<std::string> modes;
   std::vector<std::string> backends;
   std::vector<std::string> tags;
-  std::vector<std::string> cases;  ///< identifiers or prefixes of digests
-  std::string failed_in;           ///< path of a report
+  std::vector<std::string> cases;   ///< identifiers or prefixes of digests
+  std::string named_by = "--case";  ///< what named them, for messages
+  std::string failed_in;            ///< path of a report
   std::string sample;
   std::string shard;
 };

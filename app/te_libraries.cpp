@@ -52,8 +52,16 @@ std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::strin
   if (at == std::string_view::npos || paths.size() > 1) {
     return for_every_te_lib(std::move(cases), paths);
   }
-  const std::string_view name = identifier.substr(at + 1);
-  const std::vector<std::string> names = {std::string(name.substr(0, name.find('/')))};
+  const std::string_view rest = identifier.substr(at + 1);
+  const std::vector<std::string> names = {std::string(rest.substr(0, rest.find('/')))};
+  if (!plan::is_backend_name(names.front()) || plan::version_of(names.front()).empty()) {
+    throw core::UsageError(
+        fmt::format("explain: {} has no version behind the @, as in {}@2.20.2", names.front(), kernels::te::kBackend));
+  }
+  if (paths.size() == 1 && te_backend_names(paths) != names) {
+    throw core::UsageError(fmt::format("explain: --te-lib is {}, and the case is one of {}",
+                                       te_backend_names(paths).front(), names.front()));
+  }
   return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, names);
 }
 

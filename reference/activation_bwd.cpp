@@ -67,15 +67,13 @@ class Backward {
   using Sigmoid = declared::Sigmoid;
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-  /// TransformerEngine computes MXFP8 gradients of swiglu and clamped_swiglu with __expf, and nothing else.
-  /// Source: common/cast/mxfp8/gated_mxfp8.cuh.
   static Sigmoid sigmoid_of(const op::ActivationParams& p) {
-    const op::ActivationKind& kind = op::activation_kind(p.kind);
-    const bool special = kind.function == op::Activation::silu || kind.function == op::Activation::clamped;
-    return op::is_mxfp8(p.output) && kind.gated && special ? Sigmoid::fast : Sigmoid::accurate;
+    return p.sigmoid == "fast" ? Sigmoid::fast : Sigmoid::accurate;
   }
 
-  /// Its order of the factors is another one there, too, so that others of them overflow where `a` is no tame number.
+  /// The path of TransformerEngine that has the fast sigmoid has another order of the factors, too, so that others of
+  /// them overflow where `a` is no tame number. Source: common/cast/mxfp8/gated_mxfp8.cuh,
+  /// common/cast/fp8/gated_fp8.cuh.
   [[nodiscard]] bool is_open(double a) const { return sigmoid_ == Sigmoid::fast && !std::isnan(a) && !tame(a); }
   void set_open(std::size_t i, double exact) const { dx_.set(i, std::isfinite(exact) ? exact : 0, kUnknown, kUnknown); }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -135,7 +136,8 @@ template <class Scalar>
     sum.add(y[j]);
   }
   const Scalar other = row.hidden > 0 ? term(Scalar(row.masked_score)) : Scalar(0.0);
-  for (double left = tolerance::value_of(other) == 0 ? 0 : row.hidden; left > 0; --left) {
+  const double others = tolerance::value_of(other) == 0 ? 0 : row.hidden;
+  for (auto left = static_cast<std::int64_t>(others); left > 0; --left) {
     sum.add(other);
   }
   const Scalar total = sum.result();

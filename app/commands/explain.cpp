@@ -109,6 +109,7 @@ class ExplainCommand : public Command {
     if (what_.empty()) {
       throw core::UsageError("explain: what? an op, or a case and its plan");
     }
+    require_te_libs(te_libs_);
     const bool colour = context.terminal.colour_on_stdout();
     if (const run::CatalogRow* row = run::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
       context.terminal.out(explain_op(*row, colour));
@@ -123,6 +124,7 @@ class ExplainCommand : public Command {
     plan::Plan plan = load_plans(context, plans_, "explain");
     SelectionOptions only;
     only.cases = {what_};
+    only.named_by = "explain";
     std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, te_libs_);
     context.terminal.out(explain_case(select(std::move(cases), only).cases.front(), colour));
     return core::ExitCode::success;

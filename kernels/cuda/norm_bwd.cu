@@ -39,7 +39,8 @@ template <class In, int N, bool kCentred>
 OnePass one_pass(const NormBackward& p) {
   const NormBlock block = norm_block((p.hidden + N - 1) / N, kBackwardLimits<In, kCentred>);
   OnePass pass;
-  const bool plain = p.gamma_rule == GammaRule::plain && !p.adds;
+  const bool full = std::int64_t{block.held} * block.threads * N == p.hidden;
+  const bool plain = p.gamma_rule == GammaRule::plain && !p.adds && full;
   pass.kernel =
       plain ? one_pass_kernel<In, N, kCentred, true>(block.held) : one_pass_kernel<In, N, kCentred, false>(block.held);
   if (pass.kernel == nullptr) {

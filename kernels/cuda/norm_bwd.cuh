@@ -36,7 +36,7 @@ __device__ __forceinline__ RowGradient<kCentred> saved_statistics(const NormBack
 }
 
 /// Adds the means to the row's statistics. `x` and `dz`: the thread's parts of the row.
-/// kPlain: gamma as it is, and nothing is added to dx.
+/// kPlain: gamma as it is, nothing is added to dx, and the parts are full ones.
 template <class In, int N, bool kCentred, bool kPlain, class Part>
 __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, RowGradient<kCentred> gradient,
                                                               const Part& x, const Part& dz,
@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_ba
   float dbeta[kHeld][N] = {};
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
   for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < p.rows; row += step) {
-    const RowPart<In, N, kHeld> x(p.x.data, row, hidden);
-    const RowPart<In, N, kHeld> dz(p.dz.data, row, hidden);
+    const RowPart<In, N, kHeld, kPlain> x(p.x.data, row, hidden);
+    const RowPart<In, N, kHeld, kPlain> dz(p.dz.data, row, hidden);
     const auto gradient =
         row_gradient<In, N, kCentred, kPlain>(p, saved_statistics<kCentred>(p, row), x, dz, sum_of_block);
     const auto add_up = [&](int g, int i, float dz_value, float xh) {

@@ -19,15 +19,16 @@ __device__ __forceinline__ float gamma_factor(In gamma, GammaRule rule) {
 
 /// The elements of a row that this thread of blockDim.x works on: groups of N consecutive ones, neighbours in
 /// neighbouring threads. Where N > 1 the row is a whole number of groups. kHeld groups stay in registers after one
-/// read; with kHeld = 0 every pass reads them again.
-template <class In, int N, int kHeld>
+/// read; with kHeld = 0 every pass reads them again. kFull: the held groups of all threads make up the row, so that
+/// none needs a look whether it is there.
+template <class In, int N, int kHeld, bool kFull = false>
 class RowPart {
  public:
   __device__ __forceinline__ RowPart(const void* matrix, std::int64_t row, int hidden)
       : row_(static_cast<const In*>(matrix) + row * hidden), hidden_(hidden) {
 #pragma unroll
     for (int g = 0; g < kHeld; ++g) {
-      if (column(g) < hidden_) {
+      if (has(g)) {
         held_[g] = Vec<In, N>::load(row_ + column(g));
       }
     }
@@ -39,12 +40,12 @@ class RowPart {
     if constexpr (kHeld > 0) {
 #pragma unroll
       for (int g = 0; g < kHeld; ++g) {
-        if (column(g) < hidden_) {
+        if (has(g)) {
           visit(g, column(g), held_[g], other.held_[g]);
         }
       }
     } else {
-      for (int g = 0; column(g) < hidden_; ++g) {
+      for (int g = 0; has(g); ++g) {
         visit(g, column(g), Vec<In, N>::load(row_ + column(g)), Vec<In, N>::load(other.row_ + column(g)));
       }
     }
@@ -60,6 +61,7 @@ class RowPart {
   __device__ __forceinline__ int column(int g) const {
     return (g * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * N;
   }
+  __device__ __forceinline__ bool has(int g) const { return kFull || column(g) < hidden_; }
 
   const In* row_;
   int hidden_;

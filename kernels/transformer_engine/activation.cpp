@@ -1,5 +1,7 @@
 #include "kernels/transformer_engine/activation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -43,6 +45,27 @@ std::string_view function_of(const op::ActivationParams& p, bool backward) {
   return row == nullptr ? std::string_view() : backward ? row->backward.name : row->forward.name;
 }
 
+/// What the kernels of gated kinds ask beyond that. Those with MXFP8 output, and from compute capability 10.0 on those
+/// for whole lines of 32 elements, are other kernels than the plain ones.
+/// Source: TransformerEngine common/cast/dispatch/gated.cuh.
+std::string gated_obstacle(const Context& context, const op::ActivationParams& p, bool backward) {
+  constexpr int kFirst = 100;
+  const op::ActivationKind& kind = op::activation_kind(p.kind);
+  const bool whole = p.hidden % op::kMxfp8Block == 0;
+  if (!kind.gated) {
+    return {};
+  }
+  if (op::is_mxfp8(p.output) && !whole) {
+    return fmt::format(
+        "TransformerEngine's gated activations with an MXFP8 output take hidden in multiples of 32, not {}", p.hidden);
+  }
+  const bool other_kernel = op::is_mxfp8(p.output) || (context.info.sm >= kFirst && whole);
+  if (backward && other_kernel && op::has_fast_sigmoid(kind) && p.sigmoid != "fast") {
+    return "TransformerEngine computes this gradient with a fast exponential here: sigmoid fast";
+  }
+  return {};
+}
+
 std::string obstacle(const Context& context, const Call& call, bool backward) {
   const auto p = op::from_params<op::ActivationParams>(call.c->params);
   const std::string_view function = function_of(p, backward);
@@ -54,6 +77,9 @@ std::string obstacle(const Context& context, const Call& call, bool backward) {
   }
   if (std::string mxfp8 = mxfp8_obstacle(context, call); !mxfp8.empty()) {
     return mxfp8;
+  }
+  if (std::string gated = gated_obstacle(context, p, backward); !gated.empty()) {
+    return gated;
   }
   return context.library.lacks({function});
 }

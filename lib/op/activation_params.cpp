@@ -8,12 +8,19 @@ std::int64_t input_columns(const ActivationParams& params) {
   return activation_kind(params.kind).gated ? 2 * params.hidden : params.hidden;
 }
 
+bool has_fast_sigmoid(const ActivationKind& kind) {
+  return kind.gated && (kind.function == Activation::silu || kind.function == Activation::clamped);
+}
+
 std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params) {
   const ActivationParams defaults;
   const bool given =
       params.limit != defaults.limit || params.alpha != defaults.alpha || params.offset != defaults.offset;
   if (given && activation_kind(params.kind).function != Activation::clamped) {
     return {std::string(op) + ": limit, alpha and offset belong to the kind clamped_swiglu, not to " + params.kind};
+  }
+  if (params.sigmoid == "fast" && (op != "activation_bwd" || !has_fast_sigmoid(activation_kind(params.kind)))) {
+    return {std::string(op) + ": a fast sigmoid belongs to activation_bwd with the kind swiglu or clamped_swiglu"};
   }
   return check_layout(op, params.output, params.layout);
 }

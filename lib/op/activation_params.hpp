@@ -21,8 +21,9 @@ struct ActivationParams {
   double limit = 7;  ///< clamped_swiglu; used as the nearest FP32 number, like alpha and offset
   double alpha = 1.702;
   double offset = 1;
-  std::string output = "default";  ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2 | mxfp8_e4m3 | mxfp8_e5m2
-  std::string layout = "rowwise";  ///< of an MXFP8 output: rowwise | columnwise | both
+  std::string output = "default";    ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2 | mxfp8_e4m3 | mxfp8_e5m2
+  std::string layout = "rowwise";    ///< of an MXFP8 output: rowwise | columnwise | both
+  std::string sigmoid = "accurate";  ///< of gradients, see has_fast_sigmoid(): accurate | fast
 
   template <class V>
   void describe(V& v) {
@@ -45,6 +46,8 @@ struct ActivationParams {
              "format of the output; default is the mode's", true);
     v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
              "whether the 32 elements that share a scale of an MXFP8 output lie in a row, in a column, or both", true);
+    v.choice("sigmoid", "sg", sigmoid, {"accurate", "fast"},
+             "gradients of swiglu and clamped_swiglu: whether their exponential may be the fast __expf");
   }
 };
 
@@ -54,8 +57,13 @@ inline constexpr Mxfp8Names kMxfp8Dx{"dx", "dx_scale_inv", "dx_columnwise", "dx_
 /// Columns of the forward input: hidden, or 2 hidden of a gated kind.
 [[nodiscard]] std::int64_t input_columns(const ActivationParams& params);
 
-/// limit, alpha and offset given to a kind that has none, a layout to an output that has none: the mistake as a
-/// sentence, or nothing.
+/// True for the kinds in whose gradients TransformerEngine has a path with s = __frcp_rn(1 + __expf(-t)). Where a
+/// case's sigmoid is `fast`, its reference admits the error of that path; an accurate one passes as well. Source:
+/// TransformerEngine common/util/math.h, sigmoidf.
+[[nodiscard]] bool has_fast_sigmoid(const ActivationKind& kind);
+
+/// limit, alpha and offset given to a kind that has none, a fast sigmoid likewise, a layout to an output that has none:
+/// the mistake as a sentence, or nothing.
 [[nodiscard]] std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params);
 
 /// Adds the ports of `output`, whose format is the parameter's: with one scale for the whole tensor, for its blocks, or

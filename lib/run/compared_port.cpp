@@ -133,10 +133,16 @@ double ComparedPort::scale_of(std::size_t flat) const {
   return scales_[line * across + flat % cols / static_cast<std::size_t>(stored_.block_cols)];
 }
 
-double ComparedPort::step(std::size_t flat, double value) const {
+double ComparedPort::steps_between(std::size_t flat, double got, double expected) const {
+  if (got == expected) {
+    return 0;
+  }
+  if (stored_.dtype == core::Dtype::e8m0) {
+    return std::fabs(std::log2(got) - std::log2(expected));
+  }
   const double scale = scale_of(flat);
-  const double code = std::min(std::fabs(value / scale), core::dtype_info(stored_.dtype).max_finite);
-  return core::ulp(code, stored_.dtype) * scale;
+  const double code = std::min(std::fabs(expected / scale), core::dtype_info(stored_.dtype).max_finite);
+  return std::fabs(got - expected) / (core::ulp(code, stored_.dtype) * scale);
 }
 
 void ComparedPort::count_in_codes(std::span<const double> expected, metric::Statistics& statistics) const {
@@ -144,16 +150,16 @@ void ComparedPort::count_in_codes(std::span<const double> expected, metric::Stat
     return;
   }
   std::vector<Steps> parts(divide_up(static_cast<std::int64_t>(expected.size()), kElementsPerTask));
-  core::parallel_chunks(
-      expected.size(), std::size_t{kElementsPerTask}, [&](std::size_t part, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          const double got = static_cast<double>(values_[i]);
-          const float wanted = static_cast<float>(expected[i]);
-          if (std::isfinite(got) && std::isfinite(wanted)) {
-            parts[part].add(got == expected[i] ? 0 : std::fabs(got - expected[i]) / step(i, expected[i]));
-          }
-        }
-      });
+  core::parallel_chunks(expected.size(), std::size_t{kElementsPerTask},
+                        [&](std::size_t part, std::size_t begin, std::size_t end) {
+                          for (std::size_t i = begin; i < end; ++i) {
+                            const double got = static_cast<double>(values_[i]);
+                            const float wanted = static_cast<float>(expected[i]);
+                            if (std::isfinite(got) && std::isfinite(wanted)) {
+                              parts[part].add(steps_between(i, got, expected[i]));
+                            }
+                          }
+                        });
   Steps all;
   std::ranges::for_each(parts, [&all](const Steps& part) { all.merge(part); });
   statistics.ulp_histogram = all.histogram;
@@ -162,7 +168,7 @@ void ComparedPort::count_in_codes(std::span<const double> expected, metric::Stat
   for (metric::Worst& worst : statistics.worst) {
     const auto flat = static_cast<std::size_t>(worst.index);
     worst.got_bits = bits_at(flat);
-    worst.ulps = std::fabs(worst.got - worst.expected) / step(flat, worst.expected);
+    worst.ulps = steps_between(flat, worst.got, worst.expected);
   }
 }
 

@@ -38,8 +38,9 @@ class ComparedPort {
   [[nodiscard]] std::uint64_t bits_at(std::size_t flat) const;
   /// Scale of an element, by flat logical index; 1 if there is none.
   [[nodiscard]] double scale_of(std::size_t flat) const;
-  /// Spacing of the numbers that may be stored, near `value` in that element.
-  [[nodiscard]] double step(std::size_t flat, double value) const;
+  /// Distance of two values of that element in codes: in their spacing near the expected one, or, of powers of two, in
+  /// exponents.
+  [[nodiscard]] double steps_between(std::size_t flat, double got, double expected) const;
 
   const op::Port& stored_;
   std::span<const std::byte> stored_bytes_;

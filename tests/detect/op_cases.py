@@ -113,6 +113,13 @@ def activation(rng, shape, mode):
     return params
 
 
+def activation_bwd(rng, shape, mode):
+    params = activation(rng, shape, mode)
+    if params["kind"] in ("swiglu", "clamped_swiglu") and rng.random() < 0.3:
+        params["sigmoid"] = "fast"
+    return params
+
+
 def bias_grad(rng, shape, mode):
     rows, hidden = shape(rng)
     params = {"rows": rows, "hidden": hidden, "fused": rng.choice(["none", "gelu", "silu", "relu", "qgelu", "srelu"])}
@@ -192,7 +199,7 @@ PARAMS = {
     "rmsnorm_fwd": rmsnorm_fwd,
     "rmsnorm_bwd": rmsnorm_bwd,
     "activation_fwd": activation,
-    "activation_bwd": activation,
+    "activation_bwd": activation_bwd,
     "bias_grad": bias_grad,
     "softmax_fwd": softmax_fwd,
     "softmax_bwd": softmax_bwd,

@@ -38,11 +38,12 @@ def norm(params, rng):
 def activation(params, rng):
     if params["kind"] == "gelu_erf":
         params["kind"] = "gelu"
+    params.pop("sigmoid", None)
     if params["output"].startswith("mxfp8") and rng.random() < 0.9:  # its kernels need compute capability 10.0
         params["output"] = "default"
         del params["layout"]
     elif params["output"].startswith("mxfp8"):
-        params["rows"], params["hidden"] = multiple(params["rows"], 32), multiple(params["hidden"], 32)
+        params["hidden"] = multiple(params["hidden"], 32)
 
 
 def bias_grad(params, rng):

@@ -178,7 +178,7 @@ TEST(Mxfp8, values_only_are_exact_results) {
   EXPECT_TRUE(y.outputs[0].magnitude.empty());
 }
 
-// TransformerEngine computes these gradients with __expf for MXFP8 outputs only.
+// What a case's `sigmoid` chooses between.
 TEST(Mxfp8, gradients_of_swiglu_may_use_a_fast_sigmoid) {
   using declared::Sigmoid;
   const Clamp clamp{7, 1.7, 1};

@@ -191,10 +191,33 @@ TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
   EXPECT_TRUE(says(obstacle(90), "compute capability 10.0 and later, and this one has 9.0"));
   EXPECT_TRUE(says(obstacle(100), "has no nvte_dgelu"));  // the fake library; nothing else stands in the way
   p.hidden = 40;
-  EXPECT_TRUE(says(obstacle(100), "multiples of 32; dx is 64 x 40"));
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_dgelu")) << "ends of blocks are its kernels' own affair";
+  p.kind = "geglu";
+  EXPECT_TRUE(says(obstacle(100), "multiples of 32, not 40"));
+  p.kind = "gelu";
   p.output = "fp8_e4m3";
   p.layout = "rowwise";
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dgelu"));
+}
+
+TEST(TeActivationObstacle, OtherKernelsHaveAFastSigmoid) {
+  op::ActivationParams p;
+  p.rows = p.hidden = 64;
+  p.kind = "swiglu";
+  const auto obstacle = [&p](int sm) {
+    return obstacle_of(te::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
+  };
+  EXPECT_TRUE(says(obstacle(90), "has no nvte_dswiglu"));
+  EXPECT_TRUE(says(obstacle(100), "sigmoid fast"));
+  p.hidden = 72;
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_dswiglu")) << "the plain kernel";
+  p.hidden = 64;
+  p.output = "mxfp8_e4m3";
+  EXPECT_TRUE(says(obstacle(100), "sigmoid fast"));
+  p.sigmoid = "fast";
+  EXPECT_TRUE(says(obstacle(100), "has no nvte_dswiglu"));
+  p.output = "default";
+  EXPECT_TRUE(says(obstacle(90), "has no nvte_dswiglu")) << "an accurate one is good enough";
 }
 
 TEST(TeRopeObstacle, DependsOnTheVersion) {
