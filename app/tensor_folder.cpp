@@ -35,6 +35,21 @@ void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run
   }
 }
 
+/// What the bytes of block-scaled outputs stand for; empty if there are none.
+std::string scales_text(const run::RunTensors& run) {
+  std::string text;
+  for (const run::HostPort& host : run.ports) {
+    const op::Port& port = *host.port;
+    if (!port.scaled_by.empty()) {
+      text += fmt::format(
+          "{}{} holds codes and {} one E8M0 byte e for every {} x {} of them: value = code * 2^(e - 127), as in "
+          "expected_{}",
+          text.empty() ? "" : "; ", port.name, port.scaled_by, port.block_rows, port.block_cols, port.name);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 TensorFolder::TensorFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
@@ -55,12 +70,15 @@ void TensorFolder::keep(const run::RunTensors& run) {
       tensors.push_back(data::dense_tensor(*port.port, port.bytes, copies.emplace_back()));
     }
     add_expected(tensors, run);
-    const std::map<std::string, std::string> texts = {{"te-numcheck", machine::build_info().version},
-                                                      {"case", run.c->id},
-                                                      {"digest", run.c->digest.hex()},
-                                                      {"run", run.result->run.label},
-                                                      {"status", report::status_name(run.result->status)},
-                                                      {"failing", run.result->failing}};
+    std::map<std::string, std::string> texts = {{"te-numcheck", machine::build_info().version},
+                                                {"case", run.c->id},
+                                                {"digest", run.c->digest.hex()},
+                                                {"run", run.result->run.label},
+                                                {"status", report::status_name(run.result->status)},
+                                                {"failing", run.result->failing}};
+    if (std::string scales = scales_text(run); !scales.empty()) {
+      texts["scales"] = std::move(scales);
+    }
     const std::string name = fmt::format("{}-{}.safetensors", run.c->digest.hex().substr(0, kDigits), run.number);
     data::write_safetensors(folder_ / name, tensors, texts);
   } catch (const std::exception& error) {

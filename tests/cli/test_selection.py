@@ -133,6 +133,22 @@ class KeptTensors(CliTest):
                 self.assertAlmostEqual(expected[3 * i + j], product, delta=1e-12)
                 self.assertAlmostEqual(d[3 * i + j], product, delta=1e-5)
 
+    def test_codes_with_scales_of_their_blocks(self):
+        params = {"kind": "relu", "rows": 3, "hidden": 40, "output": "mxfp8_e4m3"}
+        plan = self.plan(case={"op": "activation_fwd", "mode": "fp32", "params": params})
+        self.run_cli("run", plan, *SIM, "--keep-tensors", "kept", "--no-save", code=0)
+        (path,) = (self.folder / "kept").iterdir()
+        texts, tensors = read_safetensors(path)
+        self.assertEqual(texts["scales"], "y holds codes and y_scale_inv one E8M0 byte e for every 1 x 32 of them: "
+                                          "value = code * 2^(e - 127), as in expected_y")
+        codes, scales = tensors["y"][2], tensors["y_scale_inv"][2]
+        expected = struct.unpack("<120d", tensors["expected_y"][2])
+        for i, code in enumerate(codes):
+            exponent, fraction = code >> 3 & 15, code & 7
+            value = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0 ** -9
+            scale = 2.0 ** (scales[i // 40 * 2 + i % 40 // 32] - 127)
+            self.assertEqual(value * scale * (-1 if code & 128 else 1), expected[i])
+
     def test_a_file_for_every_run_of_every_case_that_ran(self):
         plan = self.plan(case={"mode": ["bf16", "fp8_e4m3"], "algorithms": "all"})
         self.run_cli("run", plan, *SIM, "--keep-tensors", "kept", "--out", "out", code=0)
