@@ -39,7 +39,8 @@ void normalise(const Problem& problem, Outputs& out) {
       const Scalar exact = Scalar(x[j]) * rsigma;
       const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
       const Scalar y = overflowed(product * factors[j]);
-      out.y.set(i * x.size() + j, tolerance::indeterminate(product, factors[j]) ? anything(y) : y);
+      const bool open = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
+      out.y.set(i * x.size() + j, open ? anything(y) : y);
     }
   });
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "norm_problem.hpp"
 
@@ -204,6 +205,47 @@ TEST(NormFwd, NothingIsAskedWhereSumsMayOverflow) {
     EXPECT_FALSE(undetermined(output_named(layernorm, "mu"), 1));
     EXPECT_EQ(value_of(layernorm, "y")[3], 1);
   }
+}
+
+/// y of the first column of the row 2 6 6 6, where (x - mu) rsigma is -1.5.
+op::OutputValues first_of(double gamma, double beta) {
+  op::Values values = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)),
+                               {{"x", {2, 6, 6, 6}}, {"gamma", {gamma, 1, 1, 1}}, {"beta", {beta, 0, 0, 0}}});
+  return std::move(values.outputs.front());
+}
+
+bool asks_nothing(const op::OutputValues& output, std::size_t i = 0) {
+  return std::isfinite(output.value[i]) && std::isnan(output.magnitude[i]);
+}
+
+// gamma xh overflows by itself; a fused multiply-add does not see that.
+TEST(LayernormFwd, NothingIsAskedWhereAFusedAddDecides) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  EXPECT_TRUE(asks_nothing(first_of(kLargest, kInfinity))) << "-inf + inf, or inf";
+  EXPECT_TRUE(asks_nothing(first_of(-kLargest, -kLargest))) << "inf, or half of the largest number";
+  EXPECT_EQ(first_of(kLargest, 1).value[0], -kInfinity) << "beyond FP32 either way";
+  EXPECT_EQ(first_of(kLargest, -kInfinity).value[0], -kInfinity);
+  EXPECT_EQ(first_of(kLargest / 2, kInfinity).value[0], kInfinity);
+  EXPECT_TRUE(std::isnan(first_of(kInfinity, kInfinity).value[0])) << "an infinite gamma is infinite either way";
+  EXPECT_FALSE(asks_nothing(first_of(1, 1)));
+}
+
+// Infinity times a number within its error of zero is NaN or infinite; times any other it is known.
+TEST(NormFwd, NothingIsAskedOfInfinityTimesWhatMayBeZero) {
+  const Inputs rows = {{"x", {5, 1, 9, 5}}, {"gamma", Numbers(4, kInfinity)}, {"beta", Numbers(4, 0.0)}};
+  const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)), rows);
+  const op::OutputValues& y = output_named(layernorm, "y");
+  EXPECT_TRUE(asks_nothing(y, 0));
+  EXPECT_TRUE(asks_nothing(y, 3));
+  EXPECT_EQ(y.value[1], -kInfinity);
+  EXPECT_EQ(y.value[2], kInfinity);
+  const Inputs squares = {{"x", {0, 1e-45, 4, -4}}, {"gamma", Numbers(4, kInfinity)}};
+  const op::Values rmsnorm = evaluate(problem_of(rows_of<Rmsnorm>(1, 4, 1)), squares);
+  const op::OutputValues& z = output_named(rmsnorm, "y");
+  EXPECT_TRUE(std::isnan(z.value[0])) << "zero stays zero";
+  EXPECT_TRUE(asks_nothing(z, 1)) << "it may underflow on its way";
+  EXPECT_EQ(z.value[2], kInfinity);
+  EXPECT_EQ(z.value[3], -kInfinity);
 }
 
 /// Rows in FP32, sums in order of the columns, variance in two passes.

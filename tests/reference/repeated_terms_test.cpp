@@ -195,6 +195,13 @@ TEST(BiasGradRepeated, SaturatedActivations) {
   EXPECT_GT(std::sqrt(squares / kTrials), 0.05);
 }
 
+// The order in which like signs come matters: the model must know how many terms there are (see widen_for_order).
+TEST(BiasGradRepeated, TheSumSaysItsLength) {
+  const op::Values sums = bias_gradient({.rows = 4, .hidden = 1}, {1, 2, 3, 4});
+  EXPECT_EQ(sums.outputs.back().reduction, 4);
+  EXPECT_EQ(bias_gradient({.rows = 0, .hidden = 1}, {}).outputs.back().reduction, 1);
+}
+
 // dx of a tensor that is all one x errs everywhere alike, and so says its variance.
 TEST(BiasGradRepeated, OneActivationEverywhere) {
   const std::vector<double> x(64, 0.7), dy(64, 1.3);

@@ -46,6 +46,24 @@ TEST(SoftmaxBwd, NothingBeyondTheDiagonalIsRead) {
   EXPECT_EQ(dx.value[3], 0.5);
 }
 
+// A subnormal y may be flushed to zero, which an infinity turns into NaN.
+TEST(SoftmaxBwd, NothingIsAskedOfAFlushableYTimesInfinity) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto asks_nothing = [](const op::OutputValues& dx, std::size_t i) {
+    return std::isfinite(dx.value[i]) && std::isnan(dx.magnitude[i]);
+  };
+  const op::OutputValues dx =
+      backward(gradient_rows_of(1, 4), {{"dy", {1, kInf, 1, 1}}, {"y", {0x1p-130, 0.25, 0.5, 0}}});
+  EXPECT_TRUE(asks_nothing(dx, 0));
+  EXPECT_TRUE(std::isnan(dx.value[1])) << "inf - inf";
+  EXPECT_EQ(dx.value[2], -kInf);
+  EXPECT_TRUE(std::isnan(dx.value[3])) << "zero times inf, in any arithmetic";
+  const op::OutputValues all = backward(gradient_rows_of(1, 2), {{"dy", {kInf, 1}}, {"y", {0x1p-130, 1}}});
+  EXPECT_TRUE(asks_nothing(all, 0) && asks_nothing(all, 1)) << "then their sum is as unknown";
+  const op::OutputValues sound = backward(gradient_rows_of(1, 2), {{"dy", {2, 1}}, {"y", {0x1p-130, 1}}});
+  EXPECT_FALSE(asks_nothing(sound, 0) || asks_nothing(sound, 1));
+}
+
 TEST(SoftmaxBwd, IsTheDerivativeOfTheForwardPass) {
   constexpr std::size_t kRows = 3;
   constexpr std::size_t kColumns = 5;
