@@ -1,0 +1,126 @@
+// Forward norms of special values: what is asked, and of what nothing is.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "norm_problem.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::evaluate;
+using testing::Inputs;
+using testing::output_named;
+using testing::problem_of;
+using testing::rows_of;
+using testing::undetermined;
+using testing::value_of;
+using Layernorm = op::LayernormFwdParams;
+using Rmsnorm = op::RmsnormFwdParams;
+using Numbers = std::vector<double>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const double kNan = std::nan("");
+
+bool all_nan(const Numbers& values, std::size_t first, std::size_t count) {
+  for (std::size_t i = first; i < first + count; ++i) {
+    if (!std::isnan(values.at(i))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST(NormFwd, SpecialValuesStayInTheirRow) {
+  const Numbers sound = {2, 6, 6, 6};
+  const Numbers x = {2, 6,    6, 6, 1,         kInfinity, 2, 3,          2, 6, 6, 6,
+                     1, kNan, 2, 3, kInfinity, 1,         2, -kInfinity, 2, 6, 6, 6};
+  const Inputs rows = {{"x", x}, {"gamma", Numbers(4, 2.0)}, {"beta", Numbers(4, 1.0)}};
+  const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(6, 4, 1)), rows);
+  const op::Values rmsnorm = evaluate(problem_of(rows_of<Rmsnorm>(6, 4, 1)), rows);
+  const Numbers y = value_of(layernorm, "y");
+  const Numbers z = value_of(rmsnorm, "y");
+  for (const std::size_t row : {0U, 2U, 5U}) {
+    EXPECT_EQ(Numbers(y.begin() + 4 * row, y.begin() + 4 * row + 4), (Numbers{-2, 2, 2, 2}));
+    EXPECT_NEAR(z[4 * row], 4 / std::sqrt(29.0), 1e-15);
+  }
+  for (const std::size_t row : {1U, 3U, 4U}) {
+    EXPECT_TRUE(all_nan(y, 4 * row, 4)) << row;
+    EXPECT_TRUE(std::isnan(value_of(layernorm, "rsigma")[row]));
+  }
+  EXPECT_EQ(value_of(layernorm, "mu")[1], kInfinity);
+  EXPECT_TRUE(std::isnan(value_of(layernorm, "mu")[3]));
+  EXPECT_TRUE(std::isnan(value_of(layernorm, "mu")[4]));
+  // An infinite mean square scales by 0: only 0 times infinity is NaN.
+  EXPECT_EQ(value_of(rmsnorm, "rsigma")[1], 0);
+  EXPECT_EQ(value_of(rmsnorm, "rsigma")[4], 0);
+  EXPECT_EQ(z[4], 0);
+  EXPECT_TRUE(std::isnan(z[5]));
+  EXPECT_EQ(z[6], 0);
+  EXPECT_TRUE(all_nan(z, 12, 4));
+}
+
+// Squares of 2^64 overflow FP32, sums of 2^126 may; the neighbouring row does not care.
+TEST(NormFwd, NothingIsAskedWhereSumsMayOverflow) {
+  const Inputs squares = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
+  const Inputs sums = {{"x", {0x1p126, 0x1p126, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
+  for (const Inputs& rows : {squares, sums}) {
+    const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(2, 2, 0)), rows);
+    const op::Values rmsnorm = evaluate(problem_of(rows_of<Rmsnorm>(2, 2, 0)), rows);
+    for (const op::Values* values : {&layernorm, &rmsnorm}) {
+      for (const std::size_t i : {0U, 1U, 2U, 3U}) {
+        EXPECT_EQ(undetermined(output_named(*values, "y"), i), i < 2) << i;
+        EXPECT_EQ(undetermined(output_named(*values, "rsigma"), i / 2), i < 2);
+      }
+    }
+    EXPECT_EQ(undetermined(output_named(layernorm, "mu"), 0), rows.at("x")[0] == 0x1p126);
+    EXPECT_FALSE(undetermined(output_named(layernorm, "mu"), 1));
+    EXPECT_EQ(value_of(layernorm, "y")[3], 1);
+  }
+}
+
+/// y of the first column of the row 2 6 6 6, where (x - mu) rsigma is -1.5.
+op::OutputValues first_of(double gamma, double beta) {
+  op::Values values = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)),
+                               {{"x", {2, 6, 6, 6}}, {"gamma", {gamma, 1, 1, 1}}, {"beta", {beta, 0, 0, 0}}});
+  return std::move(values.outputs.front());
+}
+
+bool asks_nothing(const op::OutputValues& output, std::size_t i = 0) {
+  return std::isfinite(output.value[i]) && std::isnan(output.magnitude[i]);
+}
+
+// gamma xh overflows by itself; a fused multiply-add does not see that.
+TEST(LayernormFwd, NothingIsAskedWhereAFusedAddDecides) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  EXPECT_TRUE(asks_nothing(first_of(kLargest, kInfinity))) << "-inf + inf, or inf";
+  EXPECT_TRUE(asks_nothing(first_of(-kLargest, -kLargest))) << "inf, or half of the largest number";
+  EXPECT_EQ(first_of(kLargest, 1).value[0], -kInfinity) << "beyond FP32 either way";
+  EXPECT_EQ(first_of(kLargest, -kInfinity).value[0], -kInfinity);
+  EXPECT_EQ(first_of(kLargest / 2, kInfinity).value[0], kInfinity);
+  EXPECT_TRUE(std::isnan(first_of(kInfinity, kInfinity).value[0])) << "an infinite gamma is infinite either way";
+  EXPECT_FALSE(asks_nothing(first_of(1, 1)));
+}
+
+// Infinity times a number within its error of zero is NaN or infinite; times any other it is known.
+TEST(NormFwd, NothingIsAskedOfInfinityTimesWhatMayBeZero) {
+  const Inputs rows = {{"x", {5, 1, 9, 5}}, {"gamma", Numbers(4, kInfinity)}, {"beta", Numbers(4, 0.0)}};
+  const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)), rows);
+  const op::OutputValues& y = output_named(layernorm, "y");
+  EXPECT_TRUE(asks_nothing(y, 0));
+  EXPECT_TRUE(asks_nothing(y, 3));
+  EXPECT_EQ(y.value[1], -kInfinity);
+  EXPECT_EQ(y.value[2], kInfinity);
+  const Inputs squares = {{"x", {0, 1e-45, 4, -4}}, {"gamma", Numbers(4, kInfinity)}};
+  const op::Values rmsnorm = evaluate(problem_of(rows_of<Rmsnorm>(1, 4, 1)), squares);
+  const op::OutputValues& z = output_named(rmsnorm, "y");
+  EXPECT_TRUE(std::isnan(z.value[0])) << "zero stays zero";
+  EXPECT_TRUE(asks_nothing(z, 1)) << "it may underflow on its way";
+  EXPECT_EQ(z.value[2], kInfinity);
+  EXPECT_EQ(z.value[3], -kInfinity);
+}
+
+}  // namespace
+}  // namespace numcheck::reference
