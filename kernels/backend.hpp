@@ -55,6 +55,10 @@ struct PortMemory {
   std::byte* data = nullptr;
 };
 
+/// What a product that is given C and D as one memory says in Algorithm::details: the library may then add to D where
+/// it lies, in D's format.
+inline constexpr std::pair<std::string_view, std::string_view> kAddsInPlace = {"addend", "in place"};
+
 /// One way in which the backend can compute the case.
 struct Algorithm {
   std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"

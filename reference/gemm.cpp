@@ -12,6 +12,7 @@
 #include "op/field.hpp"
 #include "reference/freivalds.hpp"
 #include "reference/gemm_check.hpp"
+#include "reference/gemm_diagnosis.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_sampled.hpp"
 #include "reference/gemm_yardsticks.hpp"
@@ -99,7 +100,13 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 
 op::Reference gemm_reference() {
   static const std::string version = "gemm/1 " + std::string(matmul_implementation());
-  return {.values = &gemm_values, .yardsticks = &gemm_yardsticks, .version = version, .exact_holds = &gemm_exact_holds};
+  op::Reference reference;
+  reference.values = &gemm_values;
+  reference.yardsticks = &gemm_yardsticks;
+  reference.version = version;
+  reference.exact_holds = &gemm_exact_holds;
+  reference.diagnose = &gemm_diagnosis;
+  return reference;
 }
 
 }  // namespace numcheck::reference

@@ -7,7 +7,7 @@ numcheck_test(harness_devices_test LABEL unit
   LIBRARIES numcheck_kernels numcheck_harness numcheck_sim numcheck_driver numcheck_cuda)
 
 if(NUMCHECK_HAVE_CUDA)
-  numcheck_test(norm_workspace_test LABEL unit SOURCES unit/norm_workspace_test.cpp LIBRARIES numcheck_cuda)
+  numcheck_test(norm_workspace_test LABEL unit SOURCES unit/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
     SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness_fake.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)

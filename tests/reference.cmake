@@ -1,5 +1,5 @@
 numcheck_test(reference_test LABEL reference
-  SOURCES reference/freivalds_test.cpp reference/gemm_precision_test.cpp reference/gemm_test.cpp
+  SOURCES reference/freivalds_test.cpp reference/gemm_diagnosis_test.cpp reference/gemm_precision_test.cpp reference/gemm_test.cpp
           reference/gemm_yardsticks_test.cpp
   LIBRARIES numcheck_reference)
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cublaslt/algorithm_text.hpp"
 #include "kernels/cublaslt/problem.hpp"
+#include "kernels/cuda_support/addend.hpp"
 #include "kernels/guarded_buffer.hpp"
 #include "op/gemm.hpp"
 
@@ -106,11 +107,18 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, c
   for (const auto& result : problem->heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     AlgorithmText text = describe_algorithm(lt, result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
+    const bool in_place = op::from_params<op::GemmParams>(call.c->params).in_place;
+    if (in_place) {
+      text.details.emplace_back(kAddsInPlace);
+    }
     const std::size_t workspace_bytes = result.workspaceSize;
     algorithms.push_back({std::move(text.label), std::move(text.details), workspace_bytes,
-                          [problem, &device, algorithm = result.algo, workspace_bytes](
+                          [problem, &device, algorithm = result.algo, workspace_bytes, in_place](
                               std::span<const PortMemory> ports, std::byte* workspace) {
                             device.use();
+                            if (in_place) {
+                              copy_addend(ports, device.stream());
+                            }
                             return device.timed([&] {
                               problem->enqueue(ports, algorithm, workspace, workspace_bytes, device.stream());
                             });

@@ -189,7 +189,7 @@ void LtProblem::enqueue(std::span<const PortMemory> ports, const cublasLtMatmulA
   }
   set_scale_pointers(ports);
   std::byte* d = pointer_of(ports, "d");
-  const std::byte* c = pointer_of(ports, "c");
+  const std::byte* c = params_.in_place ? d : pointer_of(ports, "c");
   if (c == nullptr && !quantised_) {
     c = d;  // beta is 0: C is not read; in place is what frameworks pass
   }

@@ -8,6 +8,7 @@
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/gemm_kernel.hpp"
 #include "kernels/cuda/storage.hpp"
+#include "kernels/cuda_support/addend.hpp"
 #include "kernels/cuda_support/check.hpp"
 #include "op/gemm.hpp"
 
@@ -45,7 +46,7 @@ GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports)
   launch.epilogue = epilogue_of(p);
   launch.a = view_of(ports, "a");
   launch.b = view_of(ports, "b");
-  launch.c = view_of(ports, "c");
+  launch.c = view_of(ports, p.in_place ? "d" : "c");
   launch.d = view_of(ports, "d");
   launch.bias = view_of(ports, "bias");
   return launch;
@@ -68,6 +69,9 @@ Algorithm gemm_algorithm(CudaDevice& device, const Call& call) {
       0,
       [&device, params](std::span<const PortMemory> ports, std::byte*) {
         device.use();
+        if (params.in_place) {
+          copy_addend(ports, device.stream());
+        }
         return device.timed([&] { check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel"); });
       }};
 }

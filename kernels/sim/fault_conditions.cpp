@@ -81,6 +81,10 @@ std::string needs_beta(const SimGemm& g) {
   return unless(g.params.beta != 0, "beta is 0");
 }
 
+std::string needs_narrow_addend(const SimGemm& g) {
+  return g.params.beta == 0 ? needs_beta(g) : needs_narrow_output(g);
+}
+
 std::string needs_bias(const SimGemm& g) {
   return unless(g.params.bias, "there is no bias");
 }

@@ -32,6 +32,9 @@ Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
                {"split_k", std::to_string(split_k)},
                {"evidence", context.evidence},
                {"NVIDIA_TF32_OVERRIDE", context.tf32_override.empty() ? "unset" : context.tf32_override}};
+  if (gemm.params.in_place) {
+    a.details.emplace_back(kAddsInPlace);
+  }
   if (!call.inject.empty()) {
     a.details.emplace_back("fault", call.inject);
   }

@@ -7,7 +7,7 @@
 #include <array>
 #include <limits>
 
-#include "kernels/cuda_support/check.hpp"
+#include "kernels/cuda_support/addend.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "op/gemm.hpp"
 #include "op/output_format.hpp"
@@ -64,6 +64,9 @@ std::string output_obstacle(const Call& call, const op::GemmParams& p) {
   if (op::is_fp8(output) && p.beta != 0) {
     return "TransformerEngine does not accumulate into an FP8 output";
   }
+  if (p.beta != 0 && !p.in_place) {
+    return "TransformerEngine adds to D where it lies: set in_place to true";
+  }
   return {};
 }
 
@@ -109,16 +112,6 @@ int aux_type(core::Dtype output) {
   return op::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
 }
 
-/// D begins as C, which the library adds to.
-void copy_addend(const Operands& operands, Stream stream) {
-  if (operands.has("c")) {
-    const auto bytes = static_cast<std::size_t>(operands.port("d").elements()) *
-                       static_cast<std::size_t>(core::dtype_info(operands.port("d").dtype).storage_bytes);
-    check(cudaMemcpyAsync(operands.data("d"), operands.data("c"), bytes, cudaMemcpyDeviceToDevice, stream),
-          "cudaMemcpyAsync");
-  }
-}
-
 Algorithm gemm_algorithm(const Context& context, const Call& call) {
   const auto p = op::from_params<op::GemmParams>(call.c->params);
   const bool split = op::gemm_promotes(p, *call.c->mode);
@@ -126,27 +119,33 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
   const int aux = aux_type(op::gemm_output_dtype(p, *call.c->mode));
   const std::size_t space = workspace_bytes(context.info.sm);
   const std::size_t aux_bytes = gelu ? static_cast<std::size_t>(p.m * p.n) * bytes_of(aux) : 0;
-  return {readable_name(kGemm.name),
-          {{"function", std::string(kGemm.name)}, {"transformer_engine", context.library.version()}},
-          aligned(space) + aux_bytes,
-          [=](std::span<const PortMemory> ports, std::byte* memory) {
-            context.device->use();
-            Operands operands(context, ports, nullptr);
-            Product product(operands, p, split, memory, space);
-            if (gelu) {
-              product.config.set(kMatmulGeluEpilogue, true);
-              product.config.set(kMatmulEpilogueAux,
-                                 operands.tensor(memory + aligned(space), aux, {p.m, p.n}).handle());
-            }
-            copy_addend(operands, operands.stream());
-            const auto alpha = static_cast<float>(p.alpha);
-            const auto beta = static_cast<float>(p.beta);
-            return context.device->timed([&] {
-              context.library.call(kGemm, p.trans_b ? 1 : 0, p.trans_a ? 1 : 0, &alpha, product.a.handle(),
-                                   product.b.handle(), &beta, product.d.handle(), product.d.handle(),
-                                   product.workspace.handle(), product.config.handle(), operands.stream());
-            });
-          }};
+  Algorithm algorithm = {
+      readable_name(kGemm.name),
+      {{"function", std::string(kGemm.name)}, {"transformer_engine", context.library.version()}},
+      aligned(space) + aux_bytes,
+      [=](std::span<const PortMemory> ports, std::byte* memory) {
+        context.device->use();
+        Operands operands(context, ports, nullptr);
+        Product product(operands, p, split, memory, space);
+        if (gelu) {
+          product.config.set(kMatmulGeluEpilogue, true);
+          product.config.set(kMatmulEpilogueAux, operands.tensor(memory + aligned(space), aux, {p.m, p.n}).handle());
+        }
+        if (p.in_place) {
+          copy_addend(ports, operands.stream());
+        }
+        const auto alpha = static_cast<float>(p.alpha);
+        const auto beta = static_cast<float>(p.beta);
+        return context.device->timed([&] {
+          context.library.call(kGemm, p.trans_b ? 1 : 0, p.trans_a ? 1 : 0, &alpha, product.a.handle(),
+                               product.b.handle(), &beta, product.d.handle(), product.d.handle(),
+                               product.workspace.handle(), product.config.handle(), operands.stream());
+        });
+      }};
+  if (p.in_place) {
+    algorithm.details.emplace_back(kAddsInPlace);
+  }
+  return algorithm;
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ class Rows {
     for (std::int64_t j = 0; j < n_; ++j) {
       const auto at = static_cast<std::size_t>(j);
       float z = e_.scale * acc[j * stride];
+      if (e_.product_format) {
+        z = static_cast<float>(core::round_to(static_cast<double>(z), *e_.product_format));
+      }
       if (e_.c) {
         z = std::fma(e_.beta, c_[at], z);
       }

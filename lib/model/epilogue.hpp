@@ -21,7 +21,8 @@ enum class Activation : std::uint8_t {
 
 /// What happens to an accumulator, in FP32 with one rounding per operation:
 ///
-///   z = scale * acc;  z = fma(beta, c, z) if there is a C;  z = z + bias if there is one;  z = f(z)
+///   z = scale * acc [rounded to product_format]
+///   z = fma(beta, c, z) if there is a C;  z = z + bias if there is one;  z = f(z)
 ///   amax = max |z|, NaN ignored
 ///   d = round(output, z * d_scale)
 ///
@@ -36,9 +37,10 @@ struct Epilogue {
   core::Dtype output = core::Dtype::fp32;
   core::Rounding rounding = core::Rounding::nearest_even;
   core::Overflow overflow = core::Overflow::ieee;
-  std::optional<core::Dtype> detour;  ///< rounded to this format before the output's: a double rounding
-  bool flushes_subnormals = false;    ///< subnormal outputs become zero
-  bool drops_nan = false;             ///< NaN becomes zero
+  std::optional<core::Dtype> product_format;  ///< the product is rounded to it before anything is added
+  std::optional<core::Dtype> detour;          ///< rounded to this format before the output's: a double rounding
+  bool flushes_subnormals = false;            ///< subnormal outputs become zero
+  bool drops_nan = false;                     ///< NaN becomes zero
 };
 
 /// Where D goes; element (i, j) lies at data + (i * row_stride + j) * storage bytes.

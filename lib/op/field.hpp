@@ -59,8 +59,9 @@ class FieldCollector {
                       {},
                       range.storage_only});
   }
-  void boolean(std::string_view name, std::string_view tag, bool& member, std::string_view doc) {
-    fields.push_back({name, tag, FieldKind::boolean, doc, Value(member), false, 0, 0, {}, false});
+  void boolean(std::string_view name, std::string_view tag, bool& member, std::string_view doc,
+               bool storage_only = false) {
+    fields.push_back({name, tag, FieldKind::boolean, doc, Value(member), false, 0, 0, {}, storage_only});
   }
   void choice(std::string_view name, std::string_view tag, std::string& member, std::vector<std::string_view> choices,
               std::string_view doc, bool storage_only = false) {
@@ -75,7 +76,7 @@ class FieldLoader {
   explicit FieldLoader(const Params& params) : params_(params) {}
   void integer(std::string_view, std::string_view, std::int64_t& member, const Range&) { load(member); }
   void number(std::string_view, std::string_view, double& member, const Range&) { load(member); }
-  void boolean(std::string_view, std::string_view, bool& member, std::string_view) { load(member); }
+  void boolean(std::string_view, std::string_view, bool& member, std::string_view, bool = false) { load(member); }
   void choice(std::string_view, std::string_view, std::string& member, const std::vector<std::string_view>&,
               std::string_view, bool = false) {
     load(member);
@@ -94,7 +95,9 @@ class FieldStorer {
  public:
   void integer(std::string_view, std::string_view, std::int64_t& member, const Range&) { params.emplace_back(member); }
   void number(std::string_view, std::string_view, double& member, const Range&) { params.emplace_back(member); }
-  void boolean(std::string_view, std::string_view, bool& member, std::string_view) { params.emplace_back(member); }
+  void boolean(std::string_view, std::string_view, bool& member, std::string_view, bool = false) {
+    params.emplace_back(member);
+  }
   void choice(std::string_view, std::string_view, std::string& member, const std::vector<std::string_view>&,
               std::string_view, bool = false) {
     params.emplace_back(member);

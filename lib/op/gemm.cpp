@@ -96,6 +96,10 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
     mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" has a meaning in FP8 modes only, not in " +
                        std::string(mode.name));
   }
+  if (p.in_place && (p.beta == 0 || is_fp8(gemm_output_dtype(p, mode)))) {
+    mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, and with beta 0 there is no C"
+                                      : "gemm: in_place needs C and D of one format, and C never is FP8");
+  }
   constexpr double kMaxElements = 0x1p40;
   const auto count = [&p](std::int64_t rows, std::int64_t cols) {
     return static_cast<double>(p.batch) * static_cast<double>(rows) * static_cast<double>(cols);

@@ -28,6 +28,7 @@ struct GemmParams {
   bool trans_b = false;
   double alpha = 1;
   double beta = 0;
+  bool in_place = false;  ///< C and D are one memory; needs beta
   bool bias = false;
   std::string epilogue = "none";       ///< none | relu | gelu
   std::string output = "default";      ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
@@ -48,6 +49,7 @@ struct GemmParams {
     v.boolean("trans_b", "tb", trans_b, "B is stored n x k");
     v.number("alpha", "alpha", alpha, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of the product"});
     v.number("beta", "beta", beta, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of C; 0 means no C"});
+    v.boolean("in_place", "ip", in_place, "C and D are one memory, as where weight gradients accumulate", true);
     v.boolean("bias", "bias", bias, "add a row of n numbers to every row");
     v.choice("epilogue", "epi", epilogue, {"none", "relu", "gelu"}, "function applied before the output is rounded");
     v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},

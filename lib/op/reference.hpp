@@ -120,6 +120,7 @@ struct FindingRequest {
   std::span<const Operand> inputs;
   const Values* expected = nullptr;
   std::span<const Delivered> outputs;
+  const Sample* sample = nullptr;  ///< what `expected` holds of the main output
 };
 
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`
@@ -137,6 +138,8 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+  /// What may explain a run that failed, or is less precise than promised; asked only then, and no gate. Null: nothing.
+  std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;
 
   [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }
 };

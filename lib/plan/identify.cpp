@@ -103,6 +103,13 @@ void identify(Case& c) {
   }
   nlohmann::json json = case_to_json(c);
   json.erase("seed_in_id");  // it names the case, it does not change its numbers
+  // Without defaults, as in the identifier: a parameter that an op is given later orphans no baseline.
+  const std::vector<op::Field>& fields = c.op->fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!fields[i].required && c.params[i] == fields[i].fallback) {
+      json["params"].erase(std::string(fields[i].name));
+    }
+  }
   c.digest = core::digest_of(json.dump());
 }
 

@@ -89,6 +89,11 @@ std::string output_lines(const std::string& port, const json& output) {
                         metrics.at("elements").get<std::uint64_t>());
   }
   text += "\n";
+  for (const json& finding : output.at("findings")) {
+    if (const auto words = finding.at("text").get<std::string>(); !words.empty()) {
+      text += fmt::format("      {}: {}\n", finding.at("name").get<std::string>(), words);
+    }
+  }
   return output.at("worst").empty() ? text : text + worst_line(output.at("worst").front());
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@
 #include "core/error.hpp"
 #include "data/inputs.hpp"
 #include "model/expected_class.hpp"
+#include "run/declared_rounding.hpp"
 #include "tolerance/judge.hpp"
-#include "tolerance/output_reduction.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::run {
@@ -103,54 +104,8 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   return model;
 }
 
-/// The run's own word on how it adds the slices of a split-K product; 1 slice if it says nothing.
-struct SliceReduction {
-  int slices = 1;
-  bool in_output_format = false;
-};
-
-SliceReduction slice_reduction_of(const RunReport& run) {
-  SliceReduction found;
-  for (const auto& [key, value] : run.details) {
-    if (key == "split_k") {
-      found.slices = std::atoi(value.c_str());
-    } else if (key == "reduction") {
-      found.in_output_format = value == "output_type" || value == "inplace";
-    }
-  }
-  return found;
-}
-
 bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
-}
-
-/// Judges once more under the reduction that the run declares, if partial sums in the output's format explain what
-/// failed. Then the result is right as declared, but less precise than the mode's accumulation promises: a warning.
-void judge_declared_reduction(const EvaluationContext& context, const RunReport& run, const ComparedPort& compared,
-                              const tolerance::RunFacts& facts, const tolerance::ErrorModel& strict,
-                              report::OutputResult& output) {
-  const op::Port& port = compared.port();
-  const SliceReduction reduction = slice_reduction_of(run);
-  const bool narrow = core::dtype_info(port.dtype).storage_bytes < 4;
-  if (!reduction.in_output_format || reduction.slices < 2 || !narrow || strict.exact) {
-    return;
-  }
-  const plan::Case& c = *context.prepared->c;
-  const tolerance::ErrorModel model = tolerance::with_output_reduction(strict, reduction.slices);
-  const auto entry = compare_output(context, compared, model);
-  std::vector<tolerance::Criterion> criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
-  if (!all_ok(criteria)) {
-    return;
-  }
-  const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
-  output.warning = fmt::format(
-      "{}: {} slices of k are added in {}, as the library declares; with FP32 sums {} would be {:.4g} > {:.4g}",
-      output.port, reduction.slices, core::dtype_info(port.dtype).name, broken->name, broken->measured, broken->limit);
-  output.model_source = model.source;
-  output.statistics = entry->statistics;
-  output.certificate = entry->certificate;
-  output.criteria = std::move(criteria);
 }
 
 report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, std::size_t index,
@@ -176,36 +131,45 @@ report::OutputResult evaluate_port(const EvaluationContext& context, const RunRe
     output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
   }
   if (!all_ok(output.criteria)) {
-    judge_declared_reduction(context, run, compared, facts, model, output);
+    judge_declared_rounding(context, run, compared, facts, model, output);
   }
   return output;
 }
 
-/// What the op's own statistics say; those with a limit are gates of their output.
-void add_findings(const EvaluationContext& context, report::RunResult& result) {
-  const op::Reference& reference = context.group->row->reference;
-  if (reference.findings == nullptr) {
-    return;
+/// Finished outputs as the op's own statistics want them.
+class DeliveredOutputs {
+ public:
+  explicit DeliveredOutputs(const PreparedCase& prepared) {
+    for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+      const op::Port& port = prepared.ports[i];
+      if (port.role != op::Role::output) {
+        continue;
+      }
+      core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, prepared.host[i].bytes));
+      const auto scale = prepared.scale.find(port.name);
+      const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
+      if (factor != 1.0) {
+        std::ranges::for_each(values.span(), [&](double& value) { value /= factor; });
+      }
+      outputs_.push_back({port.name, values.span(), port.dtype, factor});
+    }
   }
+  [[nodiscard]] std::span<const op::Delivered> outputs() const noexcept { return outputs_; }
+
+ private:
+  std::vector<core::Buffer<double>> decoded_;
+  std::vector<op::Delivered> outputs_;
+};
+
+using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
+
+/// What a function of the op says about the run; what has a limit becomes a gate of its output.
+void add_findings(const EvaluationContext& context, FindingsFn findings, report::RunResult& result) {
   const PreparedCase& prepared = *context.prepared;
-  std::vector<core::Buffer<double>> decoded;
-  std::vector<op::Delivered> delivered;
-  for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
-    const op::Port& port = prepared.ports[i];
-    if (port.role != op::Role::output) {
-      continue;
-    }
-    core::Buffer<double>& values = decoded.emplace_back(data::load_port(port, prepared.host[i].bytes));
-    const auto scale = prepared.scale.find(port.name);
-    if (scale != prepared.scale.end() && scale->second != 1.0F) {
-      std::ranges::for_each(values.span(), [&](double& value) { value /= static_cast<double>(scale->second); });
-    }
-    const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
-    delivered.push_back({port.name, values.span(), port.dtype, factor});
-  }
+  const DeliveredOutputs delivered(prepared);
   const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
-  for (op::Finding& finding :
-       reference.findings({&context.group->params, prepared.rounding->operands, expected.get(), delivered})) {
+  for (op::Finding& finding : findings({&context.group->params, prepared.rounding->operands, expected.get(),
+                                        delivered.outputs(), &context.group->sample})) {
     const auto output = std::ranges::find(result.outputs, finding.port, &report::OutputResult::port);
     if (output == result.outputs.end()) {
       throw core::InternalError("a finding is about no output: " + finding.port);
@@ -283,8 +247,15 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
       result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }
-  add_findings(context, result);
+  const op::Reference& reference = context.group->row->reference;
+  if (reference.findings != nullptr) {
+    add_findings(context, reference.findings, result);
+  }
   settle(result);
+  if (reference.diagnose != nullptr &&
+      (result.status == report::Status::fail || result.status == report::Status::warn)) {
+    add_findings(context, reference.diagnose, result);
+  }
   comparison_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

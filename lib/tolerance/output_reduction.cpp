@@ -6,8 +6,14 @@
 
 namespace numcheck::tolerance {
 
+namespace {
+
+/// In units of u^2: of rounding a log-uniform value to nearest.
+constexpr double kRoundingVariance = 0.18;
+
+}  // namespace
+
 ErrorModel with_output_reduction(ErrorModel model, int slices) {
-  constexpr double kRoundingVariance = 0.18;
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = format.unit_roundoff;
   const double variance = kRoundingVariance * u * u;
@@ -18,6 +24,19 @@ ErrorModel with_output_reduction(ErrorModel model, int slices) {
   model.var_value += variance * (1 + count / 3);
   model.var_magnitude += model.cancelled * model.cancelled * variance * (1 + count / 3);
   model.source += ", " + std::to_string(slices) + " slices added in " + std::string(format.name);
+  return model;
+}
+
+ErrorModel with_rounded_product(ErrorModel model) {
+  const core::DtypeInfo& format = core::dtype_info(model.output);
+  const double u = format.unit_roundoff;
+  const double variance = kRoundingVariance * u * u;
+  model.bound_magnitude += u;
+  model.bound_absolute += format.min_subnormal / 2;
+  model.var_second += variance;
+  model.var_value += variance;
+  model.var_magnitude += model.cancelled * model.cancelled * variance;
+  model.source += ", the product rounded to " + std::string(format.name);
   return model;
 }
 

@@ -118,6 +118,10 @@ void add_epilogue_faults(std::vector<FaultCase>& out) {
   add("bias_missing", make_case("bf16", p), "G1 bound");
   add("bias_missing", make_case("fp8_e4m3", p), "G1 bound");
   p = shape(64);
+  p.beta = 1;
+  add("product_rounded", make_case("bf16", p), "G1 bound", "G4 ratio");
+  add("product_rounded", make_case("fp16", p), "G1 bound", "G4 ratio");
+  p = shape(64);
   p.epilogue = "gelu";
   p.alpha = 0.125;
   add("gelu_erf", make_case("fp32", p), "G1 bound");

@@ -67,6 +67,8 @@ FAULTS = [
     ("scale_1_01", gemm("bf16"), ["G1 bound", "G2 rms", "G4 ratio"]),
     ("scale_1_01", gemm("fp8_hybrid", output="fp8_e4m3"), ["G1 bound", "G2 rms", "G3 slope", "G4 ratio"]),
     ("beta_ignored", gemm("fp32", beta=0.5), ["G1 bound"]),
+    ("product_rounded", gemm("bf16", beta=1), ["G1 bound", "G4 ratio"]),
+    ("product_rounded", gemm("fp16", beta=-1, k=1024), ["G1 bound", "G4 ratio"]),
     ("bias_missing", gemm("bf16", bias=True), ["G1 bound", "G2 rms"]),
     ("gelu_erf", gemm("fp32", epilogue="gelu"), ["G1 bound", "G2 rms", "G2 q999"]),
     # output
@@ -110,6 +112,27 @@ class Faults(CliTest):
         for fault, case, _ in FAULTS:
             with self.subTest(case=f"of {fault}: {case['mode']} {case['params']}"):
                 self.assertEqual(self.run_case(case, code=0)["status"], "pass")
+
+    def test_a_rounded_product_is_named_and_only_in_place_excused(self):
+        for mode in ("bf16", "fp16"):
+            shares = {}
+            for in_place, status in ((False, "fail"), (True, "warn")):
+                case = gemm(mode, m=256, n=160, beta=1, in_place=in_place)
+                result = self.run_case(case, "--inject", "product_rounded", code=int(status == "fail"))
+                self.assertEqual(result["status"], status)
+                self.assertIn("C is added, in place" if in_place else "G1 bound", result["reason"])
+                (finding,) = result["runs"][0]["outputs"]["d"]["findings"]
+                self.assertEqual(finding["name"], "product rounded before C is added")
+                shares[in_place] = finding["measured"]
+                self.assertEqual(self.run_case(case, code=0)["status"], "pass")
+            self.assertGreater(shares[True], 0.99)
+            self.assertEqual(shares[True], shares[False])
+
+    def test_in_place_excuses_nothing_else(self):
+        for fault in ("truncated_output", "scale_1_01", "beta_ignored", "missing_k_tail", "unreduced_split_k"):
+            with self.subTest(fault=fault):
+                case = gemm("bf16", m=256, n=160, beta=1, in_place=True)
+                self.assertEqual(self.run_case(case, "--inject", fault, code=1)["status"], "fail")
 
     def test_no_fault_is_forgotten(self):
         listed = json.loads(self.run_cli("list", "faults", "--json", code=0).stdout)

@@ -108,6 +108,24 @@ TEST_F(GpuGemm, FactorsBiasEpiloguesAndWiderOutput) {
   }
 }
 
+TEST_F(GpuGemm, AddsToDInPlace) {
+  for (int bits = 0; bits < 8; ++bits) {
+    GemmParams params = shape(48, 40, 16);
+    params.in_place = true;
+    params.beta = (bits & 1) != 0 ? 1 : -2;
+    params.batch = (bits & 2) != 0 ? 3 : 1;
+    params.pad_d = (bits & 4) != 0 ? 8 : 0;
+    for (const char* mode : {"fp32", "bf16", "fp16"}) {
+      for (const char* output : {"default", "fp32"}) {
+        params.output = output;
+        TestCase for_lt(params, mode), for_own(params, mode);
+        expect_exact(lt(), for_lt);
+        expect_exact(own(), for_own);
+      }
+    }
+  }
+}
+
 TEST_F(GpuGemm, Fp8EveryOutputAndAccumulation) {
   if (!has_fp8()) {
     GTEST_SKIP() << "FP8 needs sm_89; this is sm_" << device_->device().sm;

@@ -101,6 +101,11 @@ TEST(Epilogue, FaultyStores) {
   EXPECT_EQ(epilogue_of(e, {1 + 0x1p-8F + 0x1p-12F}, Dtype::bf16)[0], 1.0F);
   EXPECT_EQ(epilogue_of({}, {1 + 0x1p-8F + 0x1p-12F}, Dtype::bf16)[0], 1 + 0x1p-7F);
   e = {};
+  e.product_format = Dtype::bf16;
+  e.scale = 2;
+  // Twice 1/2 + 2^-9 is a tie of BF16 and becomes 1, whatever is added after.
+  EXPECT_EQ(epilogue_of(e, {0.5F + 0x1p-9F}, Dtype::fp32)[0], 1.0F);
+  e = {};
   e.flushes_subnormals = true;
   EXPECT_EQ(epilogue_of(e, {0x1p-130F, 0x1p-126F}, Dtype::fp32), (std::vector<float>{0, 0x1p-126F}));
   e = {};

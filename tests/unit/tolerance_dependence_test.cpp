@@ -96,6 +96,20 @@ TEST(OutputReduction, RoundsSumsThatMayBeCancelled) {
   EXPECT_NEAR(difference, 0.18 * 0x1p-16 * 3, 0.02 * 0.18 * 0x1p-16 * 3);  // operands may be enlarged by 2^-9
 }
 
+TEST(RoundedProduct, AddsOneRoundingOfWhatIsNotC) {
+  Setting s{.mode = "fp16", .p = with_k(64), .expected = PrecisionClass::native, .more = {}};
+  s.p.beta = 1;
+  ErrorModel plain = model_of(s);
+  plain.output = core::Dtype::fp16;
+  const ErrorModel rounded = with_rounded_product(plain);
+  EXPECT_DOUBLE_EQ(rounded.bound_magnitude - plain.bound_magnitude, 0x1p-11);
+  EXPECT_DOUBLE_EQ(rounded.bound_absolute - plain.bound_absolute, 0x1p-25);
+  EXPECT_NEAR(rounded.var_second - plain.var_second, 0.18 * 0x1p-22, 1e-12);
+  EXPECT_NEAR(rounded.var_value - plain.var_value, 0.18 * 0x1p-22, 1e-12);
+  EXPECT_EQ(rounded.kappa, plain.kappa) << "no limit moves";
+  EXPECT_NE(rounded.source.find("the product rounded to fp16"), std::string::npos) << rounded.source;
+}
+
 /// Statistics of a large clean output.
 metric::Statistics clean() {
   metric::Statistics s;

@@ -79,6 +79,8 @@ TEST(TeGemmObstacle, ShapesAndEpilogues) {
   p.epilogue = "gelu";
   p.bias = true;
   p.beta = 1;
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "set in_place to true"));
+  p.in_place = true;
   EXPECT_EQ(gemm_obstacle(p, "bf16"), "");
   p.output = "fp8_e4m3";
   EXPECT_TRUE(says(gemm_obstacle(p, "fp8_e4m3"), "does not accumulate into an FP8 output"));

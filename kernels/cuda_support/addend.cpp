@@ -1,0 +1,39 @@
+#include "kernels/cuda_support/addend.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "kernels/cuda_support/check.hpp"
+
+namespace numcheck::kernels {
+namespace {
+
+const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
+  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
+  if (found == ports.end()) {
+    throw core::InternalError("a product that adds in place has no port " + std::string(name));
+  }
+  return *found;
+}
+
+}  // namespace
+
+void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
+  const PortMemory& c = port_of(ports, "c");
+  const PortMemory& d = port_of(ports, "d");
+  const op::Port& port = *d.port;
+  if (c.port->dtype != port.dtype || c.port->ld != port.ld || c.port->batch_stride != port.batch_stride) {
+    throw core::InternalError("a product that adds in place has a C of another layout than D");
+  }
+  const auto size = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const std::size_t pitch = static_cast<std::size_t>(port.ld) * size;
+  const std::size_t width = static_cast<std::size_t>(port.cols) * size;
+  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
+    const std::size_t begin = static_cast<std::size_t>(batch * port.batch_stride) * size;
+    check(cudaMemcpy2DAsync(d.data + port.offset_bytes + begin, pitch, c.data + c.port->offset_bytes + begin, pitch,
+                            width, static_cast<std::size_t>(port.rows), cudaMemcpyDeviceToDevice, stream),
+          "cudaMemcpy2DAsync");
+  }
+}
+
+}  // namespace numcheck::kernels
