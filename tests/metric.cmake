@@ -1,5 +1,5 @@
 # Comparison, gates and the certificate; then the checks of the checker: planted faults and clean sweeps.
-add_library(numcheck_detect STATIC detect/mini_run.cpp detect/random_case.cpp)
+add_library(numcheck_detect STATIC detect/library_case.cpp detect/mini_run.cpp detect/random_case.cpp)
 target_include_directories(numcheck_detect PUBLIC detect)
 target_link_libraries(numcheck_detect
   PUBLIC numcheck_run numcheck_harness numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
@@ -8,6 +8,8 @@ target_link_libraries(numcheck_detect
 
 add_executable(clean_sweep detect/clean_sweep.cpp)
 target_link_libraries(clean_sweep PRIVATE numcheck_detect numcheck_flags)
+add_executable(gemm_cases detect/gemm_cases.cpp)
+target_link_libraries(gemm_cases PRIVATE numcheck_detect numcheck_flags)
 
 numcheck_test(metric_test LABEL unit
   SOURCES unit/metric_problem.cpp unit/metric_statistics_test.cpp unit/metric_special_test.cpp

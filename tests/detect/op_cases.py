@@ -1,4 +1,4 @@
-"""Random clean cases of every op but gemm (clean_sweep draws those), and shapes at the borders of tiles.
+"""Random clean cases of every op but gemm (gemm_cases draws those), and shapes at the borders of tiles.
 
 Each op has one function that draws its parameters; shapes(rng) gives (rows, columns). Nothing here knows what a
 result should be."""

@@ -1,0 +1,91 @@
+#include "library_case.hpp"
+
+#include <map>
+#include <string>
+
+#include "data/distribution.hpp"
+#include "op/gemm.hpp"
+#include "random_case.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+using op::GemmParams;
+
+constexpr std::int64_t kFp8Multiple = 16;
+
+std::int64_t multiple(std::int64_t value, std::int64_t of) {
+  return (value + of - 1) / of * of;
+}
+
+bool is_fp8(core::Dtype dtype) {
+  return dtype == core::Dtype::fp8_e4m3 || dtype == core::Dtype::fp8_e5m2;
+}
+
+/// The nearest mode that the backend has.
+std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
+  static const std::map<std::string_view, std::string_view> kTransformerEngine = {
+      {"fp32", "tf32"},          {"fp32_pedantic", "tf32"}, {"fp32_fast16f", "tf32"},
+      {"fp32_fast16bf", "tf32"}, {"bf16x9", "tf32"},        {"fp16_acc16", "fp16"}};
+  static const std::map<std::string_view, std::string_view> kOwn = {
+      {"tf32", "fp32"},      {"fp32_fast16f", "fp32"}, {"fp32_fast16bf", "fp32_pedantic"},
+      {"bf16x9", "fp32"},    {"fp16_acc16", "fp16"},   {"fp8_e4m3", "bf16"},
+      {"fp8_hybrid", "fp16"}};
+  if (backend != "transformer_engine" && backend != "cuda") {
+    return mode.name;
+  }
+  const auto& nearest = backend == "cuda" ? kOwn : kTransformerEngine;
+  const auto found = nearest.find(mode.name);
+  return found == nearest.end() ? mode.name : found->second;
+}
+
+/// Products of codes as the hardware takes them: A B^T, rows and pointers of 16-byte multiples.
+void fit_fp8(GemmParams& p) {
+  p.trans_a = false;
+  p.trans_b = true;
+  p.m = multiple(p.m, kFp8Multiple);
+  p.n = multiple(p.n, kFp8Multiple);
+  p.k = multiple(p.k, kFp8Multiple);
+  p.pad_a = p.pad_b = p.pad_d = p.misalign = 0;
+}
+
+void fit_transformer_engine(GemmParams& p, bool fp8_output) {
+  p.pad_a = p.pad_b = p.pad_d = p.misalign = 0;
+  p.batch = 1;
+  p.epilogue = p.epilogue == "relu" ? "gelu" : p.epilogue;
+  p.beta = fp8_output ? 0 : p.beta;
+}
+
+/// Outputs and accumulators that only the modes have from which the case was taken.
+void fit_mode(GemmParams& p, const op::Mode& mode) {
+  if (!mode.scaled) {
+    p.accumulate = "default";
+    p.output = p.output == "fp32" && mode.compute == op::Compute::fp32 ? "fp32" : "default";
+  }
+}
+
+}  // namespace
+
+plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_view backend) {
+  plan::Case c = random_case(seed, index).c;
+  c.mode = op::find_mode(mode_for(backend, *c.mode));
+  c.backend = backend;
+  auto p = op::from_params<GemmParams>(c.params);
+  fit_mode(p, *c.mode);
+  const bool fp8_output = is_fp8(op::gemm_output_dtype(p, *c.mode));
+  if (c.mode->scaled) {
+    fit_fp8(p);
+  }
+  if (backend == "transformer_engine") {
+    fit_transformer_engine(p, fp8_output);
+  }
+  p.in_place = p.beta != 0 && !fp8_output && (backend == "transformer_engine" || index % 2 == 0);
+  if (p.beta == 0) {
+    c.inputs.ports.erase("c");
+  }
+  c.params = op::to_params(p);
+  plan::identify(c);
+  return c;
+}
+
+}  // namespace numcheck::detect
