@@ -17,7 +17,7 @@ numcheck_test(metric_test LABEL unit
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(detect_test LABEL detect TIMEOUT 300
-  SOURCES detect/detect_test.cpp detect/false_alarms_test.cpp detect/fault_cases.cpp
+  SOURCES detect/detect_test.cpp detect/false_alarms_test.cpp detect/fault_cases.cpp detect/shortcuts_test.cpp
   LIBRARIES numcheck_detect numcheck_sim)
 
 numcheck_test(tolerance_test LABEL unit

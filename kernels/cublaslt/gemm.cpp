@@ -59,6 +59,16 @@ bool has_no_output(const Call& call) {
   return op::port_named(call.ports, "d").elements() == 0;
 }
 
+/// What was asked for beside the product, which some kernels do in the output's format.
+void add_options(const op::GemmParams& params, AlgorithmText& text) {
+  if (const std::string_view epilogue = epilogue_name(params); !epilogue.empty()) {
+    text.details.emplace_back("epilogue", epilogue);
+  }
+  if (params.in_place) {
+    text.details.emplace_back(kAddsInPlace);
+  }
+}
+
 Algorithm nothing_to_do() {
   return {"nothing to compute", {}, 0, [](std::span<const PortMemory>, std::byte*) { return 0.0; }};
 }
@@ -103,17 +113,15 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, c
   device.use();
   const GuardedBuffer scratch(device.memory(), kScratchBytes);
   const auto problem = std::make_shared<LtProblem>(lt, call, scratch.data());
+  const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
   for (const auto& result : problem->heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     AlgorithmText text = describe_algorithm(lt, result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
-    const bool in_place = op::from_params<op::GemmParams>(call.c->params).in_place;
-    if (in_place) {
-      text.details.emplace_back(kAddsInPlace);
-    }
+    add_options(params, text);
     const std::size_t workspace_bytes = result.workspaceSize;
     algorithms.push_back({std::move(text.label), std::move(text.details), workspace_bytes,
-                          [problem, &device, algorithm = result.algo, workspace_bytes, in_place](
+                          [problem, &device, algorithm = result.algo, workspace_bytes, in_place = params.in_place](
                               std::span<const PortMemory> ports, std::byte* workspace) {
                             device.use();
                             if (in_place) {

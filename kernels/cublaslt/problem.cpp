@@ -117,6 +117,23 @@ cublasComputeType_t compute_type(op::Compute compute) {
   throw core::InternalError("cuBLASLt binding: compute type unknown to this build");
 }
 
+std::string_view epilogue_name(const op::GemmParams& params) noexcept {
+  switch (epilogue_of(params)) {
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+      return "RELU_BIAS";
+    case CUBLASLT_EPILOGUE_RELU:
+      return "RELU";
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+      return "GELU_BIAS";
+    case CUBLASLT_EPILOGUE_GELU:
+      return "GELU";
+    case CUBLASLT_EPILOGUE_BIAS:
+      return "BIAS";
+    default:
+      return {};
+  }
+}
+
 LtProblem::LtProblem(const CublasLt& lt, const Call& call, const std::byte* scratch)
     : lt_(lt),
       ports_(call.ports.begin(), call.ports.end()),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/backend.hpp"
@@ -22,6 +23,9 @@ namespace numcheck::kernels {
 
 /// True if this build's header has the mode's compute type.
 [[nodiscard]] bool knows_compute(op::Compute compute) noexcept;
+
+/// "GELU_BIAS": the library's name of the epilogue; empty if there is none.
+[[nodiscard]] std::string_view epilogue_name(const op::GemmParams& params) noexcept;
 
 /// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T, and a row-major matrix is its transpose in column
 /// major: so the library's A is our B, its B our A, its m our n, and nothing is copied. Transposition flags stay with

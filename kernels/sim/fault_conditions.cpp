@@ -85,6 +85,11 @@ std::string needs_narrow_addend(const SimGemm& g) {
   return g.params.beta == 0 ? needs_beta(g) : needs_narrow_output(g);
 }
 
+std::string needs_narrow_epilogue(const SimGemm& g) {
+  const bool changes = g.params.bias || g.params.epilogue == "gelu";  // relu of a rounded sum is the rounded relu
+  return changes ? needs_narrow_output(g) : "there is neither bias nor gelu";
+}
+
 std::string needs_bias(const SimGemm& g) {
   return unless(g.params.bias, "there is no bias");
 }

@@ -21,6 +21,7 @@ namespace numcheck::kernels {
 [[nodiscard]] std::string needs_square_output(const SimGemm& g);
 [[nodiscard]] std::string needs_beta(const SimGemm& g);
 [[nodiscard]] std::string needs_narrow_addend(const SimGemm& g);
+[[nodiscard]] std::string needs_narrow_epilogue(const SimGemm& g);
 [[nodiscard]] std::string needs_bias(const SimGemm& g);
 [[nodiscard]] std::string needs_gelu(const SimGemm& g);
 [[nodiscard]] std::string needs_wide_accumulator(const SimGemm& g);

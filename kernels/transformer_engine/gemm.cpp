@@ -142,6 +142,9 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
                                product.workspace.handle(), product.config.handle(), operands.stream());
         });
       }};
+  if (gelu || p.bias) {
+    algorithm.details.emplace_back("epilogue", !gelu ? "BIAS" : p.bias ? "GELU_AUX_BIAS" : "GELU_AUX");
+  }
   if (p.in_place) {
     algorithm.details.emplace_back(kAddsInPlace);
   }

@@ -14,9 +14,10 @@ constexpr std::int64_t kElementsPerTask = 1 << 15;
 
 constexpr float kSqrt2OverPi = 0.7978845608028654F;
 constexpr float kGeluCubic = 0.044715F;
+constexpr float kTurns = 64;  // tanh_error changes its sign every 0.05
 constexpr float kSqrtHalf = 0.7071067811865476F;
 
-float activated(Activation activation, float z) {
+float activated(Activation activation, float z, float tanh_error) {
   switch (activation) {
     case Activation::none:
       return z;
@@ -24,7 +25,10 @@ float activated(Activation activation, float z) {
       return z < 0 ? 0.0F : z;  // NaN comes through
     case Activation::gelu_tanh: {
       const float cubic = z + kGeluCubic * (z * z * z);
-      const auto t = static_cast<float>(std::tanh(static_cast<double>(kSqrt2OverPi * cubic)));
+      auto t = static_cast<float>(std::tanh(static_cast<double>(kSqrt2OverPi * cubic)));
+      if (tanh_error != 0) {
+        t += tanh_error * std::sin(kTurns * z);
+      }
       return 0.5F * z * (1.0F + t);
     }
     case Activation::gelu_erf: {
@@ -58,10 +62,13 @@ class Rows {
       if (e_.c) {
         z = std::fma(e_.beta, c_[at], z);
       }
+      if (e_.sum_format) {
+        z = static_cast<float>(core::round_to(static_cast<double>(z), *e_.sum_format));
+      }
       if (!bias_.empty()) {
         z += bias_[at];
       }
-      z = activated(e_.activation, z);
+      z = activated(e_.activation, z, e_.tanh_error);
       amax = std::fmax(amax, std::fabs(z));
       z_[at] = finished(e_.d_scale ? z * *e_.d_scale : z);
     }

@@ -54,9 +54,15 @@ struct Substitute {
   PrecisionClass observed;
 };
 
+struct Permission {
+  Compute request;
+  PrecisionClass observed;
+};
+
 struct Table {
   std::map<Compute, Expectation> requests;
   std::vector<Substitute> acceptable;
+  std::vector<Permission> permitted;
 };
 
 Table parse_table() {
@@ -69,6 +75,10 @@ Table parse_table() {
   for (const auto& row : root.at("acceptable")) {
     table.acceptable.push_back({value_named(kClassNames, row.at("expected").get<std::string>()),
                                 value_named(kClassNames, row.at("observed").get<std::string>())});
+  }
+  for (const auto& row : root.at("permitted")) {
+    table.permitted.push_back({value_named(kComputeNames, row.at("request").get<std::string>()),
+                               value_named(kClassNames, row.at("observed").get<std::string>())});
   }
   return table;
 }
@@ -98,6 +108,11 @@ bool acceptable_class(PrecisionClass expected, PrecisionClass observed) {
   return expected == observed || std::ranges::any_of(table().acceptable, [&](const Substitute& s) {
            return s.expected == expected && s.observed == observed;
          });
+}
+
+bool permitted_class(const op::Mode& mode, PrecisionClass observed) {
+  return std::ranges::any_of(table().permitted,
+                             [&](const Permission& p) { return p.request == mode.compute && p.observed == observed; });
 }
 
 }  // namespace numcheck::model

@@ -18,4 +18,8 @@ namespace numcheck::model {
 /// such request only permits TF32 (one of eight cuBLASLt algorithms for FAST_TF32 at 512^3 is plain FP32).
 [[nodiscard]] bool acceptable_class(tolerance::PrecisionClass expected, tolerance::PrecisionClass observed);
 
+/// True if the mode's request itself permits operands of that class, although another is what it gets as a rule: a run
+/// that was observed in it is judged as one. BF16 for FAST_16BF.
+[[nodiscard]] bool permitted_class(const op::Mode& mode, tolerance::PrecisionClass observed);
+
 }  // namespace numcheck::model

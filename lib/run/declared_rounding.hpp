@@ -1,4 +1,4 @@
-// Runs that round parts of a sum to the output's format, and say so.
+// Runs whose library takes shortcuts, and that say so.
 #pragma once
 
 #include "report/record.hpp"
@@ -9,9 +9,11 @@
 namespace numcheck::run {
 
 /// Judges an output that failed under `strict` once more, under what the run says of itself in its details: slices of k
-/// added in the output's format (split_k, reduction), or an addition to D in memory (addend). If that explains
-/// everything that failed, the result is right as declared but less precise than the mode's accumulation promises:
-/// `output` then holds the second judgement, and a warning with the gate that broke. Otherwise nothing changes.
+/// added in the output's format (split_k, reduction), an addition to D in memory (addend), an epilogue of cuBLASLt
+/// (epilogue), which some kernels apply to what was rounded for D, and whose gelu has an approximate tanh. If one of
+/// them explains everything that failed, or all do, the result is right as the library computes it but less precise
+/// than the mode promises: `output` then holds the second judgement, and a warning with the gate that broke. Otherwise
+/// nothing changes.
 void judge_declared_rounding(const EvaluationContext& context, const RunReport& run, const ComparedPort& compared,
                              const tolerance::RunFacts& facts, const tolerance::ErrorModel& strict,
                              report::OutputResult& output);

@@ -33,11 +33,15 @@ std::string override_of(const plan::Case& c) {
   return inherited == nullptr ? "" : inherited;
 }
 
-/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table.
-PrecisionClass expected_of(const EvaluationContext& context) {
+/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table, and may be
+/// observed in another class that the request permits.
+PrecisionClass expected_of(const EvaluationContext& context, PrecisionClass observed) {
   const plan::Case& c = *context.prepared->c;
   if (!c.op->multiplies_matrices) {
     return PrecisionClass::native;
+  }
+  if (model::permitted_class(*c.mode, observed)) {
+    return observed;
   }
   const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
   return context.backend == "cuda" && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
@@ -59,8 +63,8 @@ bool draws_are_constant(const PreparedCase& prepared) {
     return port.role == op::Role::input && port.fill == op::Fill::generated;
   };
   return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
-           return !drawn(port) ||
-                  tolerance::pattern_of(prepared.c->inputs.of(port.name)).order == tolerance::Order::constant;
+           return !drawn(port) || tolerance::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order ==
+                                      tolerance::Order::constant;
          });
 }
 
@@ -82,12 +86,12 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   if (!operands.empty()) {
     request.first_scale = operands[0].scale;
     request.first_max = largest(0);
-    request.first_pattern = tolerance::pattern_of(c.inputs.of(operands[0].port));
+    request.first_pattern = tolerance::pattern_of(c.inputs.of(operands[0].port), operands[0].dtype);
   }
   if (operands.size() > 1) {
     request.second_scale = operands[1].scale;
     request.second_max = largest(1);
-    request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port));
+    request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port), operands[1].dtype);
   }
   request.constant_inputs = draws_are_constant(prepared);
   tolerance::ErrorModel model = context.group->row->error_model(request, port.name);
@@ -233,11 +237,12 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
     context.group->total.wait();
   }
   const auto start = std::chrono::steady_clock::now();
+  const PrecisionClass observed = parse_class(run.observed_class);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
                             .inputs_intact = run.inputs_intact,
                             .deterministic = run.deterministic,
-                            .expected = expected_of(context),
-                            .observed = parse_class(run.observed_class)};
+                            .expected = expected_of(context, observed),
+                            .observed = observed};
   result.expected_class = tolerance::class_name(facts.expected);
   const PreparedCase& prepared = *context.prepared;
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {

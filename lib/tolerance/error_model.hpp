@@ -73,8 +73,8 @@ struct Pattern {
   double coherence = 0;  ///< |mean| / mean of |x|: 1 where all elements share a sign, 0 where the signs cancel
 };
 
-/// Pattern of a distribution.
-[[nodiscard]] Pattern pattern_of(const data::Distribution& distribution);
+/// Pattern of a distribution whose values are rounded to `format`: an interval with few numbers in it is structured.
+[[nodiscard]] Pattern pattern_of(const data::Distribution& distribution, core::Dtype format);
 
 /// What a model is made for.
 struct ModelRequest {

@@ -239,12 +239,14 @@ void widen_for_patterns(const Gemm& g, ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
-/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand rounded to a shorter
-/// format.
+/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand times alpha or rounded to a
+/// shorter format.
 bool factor_overflows(const Gemm& g) {
   const double scales = g.request.first_scale * g.request.second_scale;
   const double largest = std::max(g.request.first_max, g.request.second_max);
-  const bool operand = g.is_fp32_storage && std::isinf(core::round_to(largest, g.first));
+  // alpha may multiply an operand before the product does (cuBLASLt 13.1 algorithm 11).
+  const double enlarged = largest * std::max(1.0, std::abs(g.p.alpha));
+  const bool operand = g.is_fp32_storage && std::isinf(core::round_to(enlarged, g.first));
   return operand || std::isinf(core::round_to(scales, Dtype::fp32)) ||
          std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
 }
@@ -252,7 +254,8 @@ bool factor_overflows(const Gemm& g) {
 /// From where partial sums may overflow, with a margin for their own rounding.
 void add_overflow(const Gemm& g, ErrorModel& model) {
   const double largest = g.accumulates_fp16() ? 65520.0 : 0x1p128;
-  constexpr double kMargin = 0.99;
+  // z (1 + tanh) is up to twice gelu(z).
+  const double kMargin = g.p.epilogue == "gelu" ? 0.495 : 0.99;
   if (factor_overflows(g)) {
     model.overflow_magnitude = 0;
     model.overflow_possible = true;

@@ -5,7 +5,6 @@
 #include "core/dtype.hpp"
 
 namespace numcheck::tolerance {
-
 namespace {
 
 /// In units of u^2: of rounding a log-uniform value to nearest.
@@ -27,16 +26,27 @@ ErrorModel with_output_reduction(ErrorModel model, int slices) {
   return model;
 }
 
-ErrorModel with_rounded_product(ErrorModel model) {
+ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_square) {
   const core::DtypeInfo& format = core::dtype_info(model.output);
-  const double u = format.unit_roundoff;
+  const double u = steepness * format.unit_roundoff;
+  const double spacing = steepness * format.min_subnormal;
   const double variance = kRoundingVariance * u * u;
   model.bound_magnitude += u;
-  model.bound_absolute += format.min_subnormal / 2;
+  model.bound_absolute += spacing / 2;
   model.var_second += variance;
   model.var_value += variance;
   model.var_magnitude += model.cancelled * model.cancelled * variance;
-  model.source += ", the product rounded to " + std::string(format.name);
+  model.var_absolute += spacing * spacing / 12 + variance * rest_square;
+  model.source += ", a part rounded to " + std::string(format.name);
+  return model;
+}
+
+ErrorModel with_approximate_tanh(ErrorModel model) {
+  constexpr double kError = 8e-6 / 2;
+  model.bound_magnitude += kError;
+  model.var_magnitude += kError * kError / 3;
+  model.slope_slack += kError;  // the error is a function of z: where z hardly varies, one error in all elements
+  model.source += ", an approximate tanh";
   return model;
 }
 

@@ -122,6 +122,14 @@ void add_epilogue_faults(std::vector<FaultCase>& out) {
   add("product_rounded", make_case("bf16", p), "G1 bound", "G4 ratio");
   add("product_rounded", make_case("fp16", p), "G1 bound", "G4 ratio");
   p = shape(64);
+  p.bias = true;
+  add("sum_rounded", make_case("bf16", p), "G1 bound", "G4 ratio");
+  p.epilogue = "gelu";
+  add("sum_rounded", make_case("fp16", p), "G1 bound", "G4 ratio");
+  p = shape(8);
+  p.epilogue = "gelu";
+  add("approximate_tanh", make_case("fp32", p), "G1 bound", "G2 rms");
+  p = shape(64);
   p.epilogue = "gelu";
   p.alpha = 0.125;
   add("gelu_erf", make_case("fp32", p), "G1 bound");

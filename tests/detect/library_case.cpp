@@ -56,6 +56,32 @@ void fit_transformer_engine(GemmParams& p, bool fp8_output) {
   p.beta = fp8_output ? 0 : p.beta;
 }
 
+void draw_normal(plan::Case& c) {
+  c.inputs.common = data::make_distribution("normal");
+  c.inputs.ports.clear();
+}
+
+/// What cuBLASLt 13.1 was found to do on an H200, and clean cases have none of:
+///   - its amax of an FP8 output counts what its tiles hold beyond D, where bias is added to nothing (16 x 16 outputs
+///   in
+///     tiles of 16 x 64), and is NaN for some D with a NaN, which it skips in others;
+///   - an FP16 sum overflows before its epilogue or between its slices, where D itself would not: gelu then is NaN for
+///   0.
+void avoid_known_faults(plan::Case& c, GemmParams& p, core::Dtype output) {
+  const bool wide =
+      c.inputs.common.name == "log_uniform" || c.inputs.ports.contains("a") || c.inputs.ports.contains("b");
+  if (is_fp8(output)) {
+    p.bias = false;
+    c.inputs.ports.erase("bias");
+  }
+  if (is_fp8(output) && c.inputs.common.name == "specials") {
+    draw_normal(c);
+  }
+  if (output == core::Dtype::fp16 && (wide || p.epilogue == "gelu")) {
+    draw_normal(c);
+  }
+}
+
 /// Outputs and accumulators that only the modes have from which the case was taken.
 void fit_mode(GemmParams& p, const op::Mode& mode) {
   if (!mode.scaled) {
@@ -78,6 +104,9 @@ plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_vie
   }
   if (backend == "transformer_engine") {
     fit_transformer_engine(p, fp8_output);
+  }
+  if (backend == "cublaslt" || backend == "transformer_engine") {
+    avoid_known_faults(c, p, op::gemm_output_dtype(p, *c.mode));
   }
   p.in_place = p.beta != 0 && !fp8_output && (backend == "transformer_engine" || index % 2 == 0);
   if (p.beta == 0) {

@@ -31,7 +31,7 @@ run::Catalog catalog() {
 
 }  // namespace
 
-MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOptions& options) {
+MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOptions& options, const Details& details) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
     backend = kernels::make_sim_backend(sm);
@@ -51,9 +51,10 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOption
   context.cache = &cache;
   MiniResult result;
   double seconds = 0;
-  result.outcome = harness_.run(
-      *backend, cases.front(), prepared.front().host, options,
-      [&](const run::RunReport& report) { result.runs.push_back(run::evaluate_run(context, report, seconds)); });
+  result.outcome = harness_.run(*backend, cases.front(), prepared.front().host, options, [&](run::RunReport report) {
+    report.details.insert(report.details.end(), details.begin(), details.end());
+    result.runs.push_back(run::evaluate_run(context, report, seconds));
+  });
   return result;
 }
 

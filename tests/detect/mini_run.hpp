@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/harness.hpp"
@@ -20,8 +21,12 @@ struct MiniResult {
 /// Not thread-safe: one per thread.
 class MiniRunner {
  public:
-  /// Runs the case on a simulated device of that architecture.
-  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const run::ExecuteOptions& options);
+  using Details = std::vector<std::pair<std::string, std::string>>;
+
+  /// Runs the case on a simulated device of that architecture. `details` are added to what its algorithms say of
+  /// themselves, before they are judged.
+  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const run::ExecuteOptions& options,
+                               const Details& details = {});
 
  private:
   kernels::Harness harness_;

@@ -69,6 +69,9 @@ FAULTS = [
     ("beta_ignored", gemm("fp32", beta=0.5), ["G1 bound"]),
     ("product_rounded", gemm("bf16", beta=1), ["G1 bound", "G4 ratio"]),
     ("product_rounded", gemm("fp16", beta=-1, k=1024), ["G1 bound", "G4 ratio"]),
+    ("sum_rounded", gemm("bf16", bias=True), ["G1 bound", "G4 ratio"]),
+    ("sum_rounded", gemm("fp16", epilogue="gelu", k=16), ["G1 bound", "G4 ratio"]),
+    ("approximate_tanh", gemm("fp32", epilogue="gelu", k=8), ["G1 bound", "G2 rms"]),
     ("bias_missing", gemm("bf16", bias=True), ["G1 bound", "G2 rms"]),
     ("gelu_erf", gemm("fp32", epilogue="gelu"), ["G1 bound", "G2 rms", "G2 q999"]),
     # output

@@ -106,6 +106,15 @@ TEST(Epilogue, FaultyStores) {
   // Twice 1/2 + 2^-9 is a tie of BF16 and becomes 1, whatever is added after.
   EXPECT_EQ(epilogue_of(e, {0.5F + 0x1p-9F}, Dtype::fp32)[0], 1.0F);
   e = {};
+  e.sum_format = Dtype::bf16;
+  e.activation = model::Activation::relu;
+  EXPECT_EQ(epilogue_of(e, {1 + 0x1p-8F}, Dtype::fp32)[0], 1.0F);
+  e = {};
+  e.activation = model::Activation::gelu_tanh;
+  const float exact = epilogue_of(e, {1}, Dtype::fp32)[0];
+  e.tanh_error = 1e-3F;
+  EXPECT_NEAR(epilogue_of(e, {1}, Dtype::fp32)[0] - exact, 0.5e-3 * std::sin(64.0), 1e-6);
+  e = {};
   e.flushes_subnormals = true;
   EXPECT_EQ(epilogue_of(e, {0x1p-130F, 0x1p-126F}, Dtype::fp32), (std::vector<float>{0, 0x1p-126F}));
   e = {};

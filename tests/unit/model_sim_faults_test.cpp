@@ -54,6 +54,8 @@ const std::map<std::string, Meant>& meant_cases() {
                                         {"scale_1_01", {"fp32", base()}},
                                         {"beta_ignored", {"fp32", addends}},
                                         {"product_rounded", {"bf16", addends}},
+                                        {"sum_rounded", {"fp16", addends}},
+                                        {"approximate_tanh", {"fp32", addends}},
                                         {"bias_missing", {"bf16", addends}},
                                         {"gelu_erf", {"fp32", addends}},
                                         {"bf16_output_in_fp32", {"fp32", base()}},
@@ -144,8 +146,9 @@ TEST(SimFaults, RefuseCasesThatTheyCannotChange) {
   SimDevice device(*backend, small, "bf16");
   for (const char* fault :
        {"tf32_silently", "tf32_truncated_inputs", "bf16_inputs", "tf32x3_in_core", "fast_accumulation", "promotion_512",
-        "unreduced_split_k", "transposed_a", "transposed_output", "beta_ignored", "product_rounded", "bias_missing",
-        "gelu_erf", "bf16_output_in_fp32", "fp16_detour_fp8_output", "saturate_missing", "stale_amax"}) {
+        "unreduced_split_k", "transposed_a", "transposed_output", "beta_ignored", "product_rounded", "sum_rounded",
+        "approximate_tanh", "bias_missing", "gelu_erf", "bf16_output_in_fp32", "fp16_detour_fp8_output",
+        "saturate_missing", "stale_amax"}) {
     const auto support = device.supports(fault);
     EXPECT_FALSE(support.yes) << fault;
     EXPECT_NE(support.reason.find(fault), std::string::npos) << support.reason;

@@ -168,6 +168,13 @@ TEST(ExpectedClass, EveryModeHasOne) {
   }
 }
 
+TEST(ExpectedClass, AFastBf16RequestPermitsBf16) {
+  for (const op::Mode& m : op::all_modes()) {
+    EXPECT_EQ(model::permitted_class(m, PrecisionClass::bf16_inputs), m.name == "fp32_fast16bf") << m.name;
+    EXPECT_FALSE(model::permitted_class(m, PrecisionClass::tf32_truncated)) << m.name;
+  }
+}
+
 TEST(ExpectedClass, OnlyFp32MayStandInForTf32) {
   constexpr PrecisionClass kAll[] = {PrecisionClass::fp32,           PrecisionClass::tf32_rne,
                                      PrecisionClass::tf32_truncated, PrecisionClass::bf16_inputs,

@@ -96,18 +96,29 @@ TEST(OutputReduction, RoundsSumsThatMayBeCancelled) {
   EXPECT_NEAR(difference, 0.18 * 0x1p-16 * 3, 0.02 * 0.18 * 0x1p-16 * 3);  // operands may be enlarged by 2^-9
 }
 
-TEST(RoundedProduct, AddsOneRoundingOfWhatIsNotC) {
+TEST(RoundedPart, AddsOneRoundingToTheOutputsFormat) {
   Setting s{.mode = "fp16", .p = with_k(64), .expected = PrecisionClass::native, .more = {}};
   s.p.beta = 1;
-  ErrorModel plain = model_of(s);
-  plain.output = core::Dtype::fp16;
-  const ErrorModel rounded = with_rounded_product(plain);
+  const ErrorModel plain = model_of(s);
+  const ErrorModel rounded = with_rounded_part(plain, 1, 4);
   EXPECT_DOUBLE_EQ(rounded.bound_magnitude - plain.bound_magnitude, 0x1p-11);
   EXPECT_DOUBLE_EQ(rounded.bound_absolute - plain.bound_absolute, 0x1p-25);
   EXPECT_NEAR(rounded.var_second - plain.var_second, 0.18 * 0x1p-22, 1e-12);
   EXPECT_NEAR(rounded.var_value - plain.var_value, 0.18 * 0x1p-22, 1e-12);
+  EXPECT_NEAR(rounded.var_absolute - plain.var_absolute, 4 * 0.18 * 0x1p-22, 1e-12) << "of what is added";
+  EXPECT_EQ(rounded.overflow_magnitude, plain.overflow_magnitude) << "an overflow in between is wrong";
   EXPECT_EQ(rounded.kappa, plain.kappa) << "no limit moves";
-  EXPECT_NE(rounded.source.find("the product rounded to fp16"), std::string::npos) << rounded.source;
+  EXPECT_NEAR(with_rounded_part(plain, 2, 0).bound_magnitude - plain.bound_magnitude, 0x1p-10, 1e-12);
+}
+
+TEST(ApproximateTanh, ErrsByHalfOfItsErrorTimesZ) {
+  Setting s{.mode = "fp32", .p = with_k(64), .expected = PrecisionClass::fp32, .more = {}};
+  s.p.epilogue = "gelu";
+  const ErrorModel plain = model_of(s);
+  const ErrorModel loose = with_approximate_tanh(plain);
+  EXPECT_DOUBLE_EQ(loose.bound_magnitude - plain.bound_magnitude, 4e-6);
+  EXPECT_EQ(loose.bound_value, plain.bound_value);
+  EXPECT_EQ(loose.kappa, plain.kappa);
 }
 
 /// Statistics of a large clean output.

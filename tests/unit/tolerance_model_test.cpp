@@ -229,7 +229,7 @@ TEST(GemmModel, NoProductsNoError) {
 
 TEST(Pattern, OfDistributions) {
   const auto expect = [](const data::Distribution& d, Order order, double coherence) {
-    const Pattern pattern = pattern_of(d);
+    const Pattern pattern = pattern_of(d, core::Dtype::fp32);
     EXPECT_EQ(pattern.order, order) << d.name;
     EXPECT_NEAR(pattern.coherence, coherence, 1e-9) << d.name;
   };
@@ -247,6 +247,11 @@ TEST(Pattern, OfDistributions) {
   expect(d, Order::random, 1 / (0.6826894921370859 + 2 * 0.24197072451914337));  // erf(x), density at one sigma
   d.params = {0.0, 1.0};
   expect(d, Order::random, 0);
+  EXPECT_EQ(pattern_of(data::make_distribution("large_mean"), core::Dtype::bf16).order, Order::random);
+  d = data::make_distribution("uniform");
+  d.params = {0.4972, 0.5012};
+  EXPECT_EQ(pattern_of(d, core::Dtype::fp16).order, Order::random);
+  EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::structured) << "two numbers of BF16 lie there";
   d = data::make_distribution("uniform");
   d.params = {5.0, 5.0};
   expect(d, Order::structured, 1);

@@ -1,0 +1,100 @@
+// Results that are less precise than their mode promises end as warnings where a shortcut that the run declares
+// explains them, and fail where it does not.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/distribution.hpp"
+#include "mini_run.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+struct Setting {
+  std::string_view mode;
+  op::GemmParams p;
+  std::string fault;
+  MiniRunner::Details details;
+};
+
+op::GemmParams product(std::int64_t k) {
+  op::GemmParams p;
+  p.m = 120;
+  p.n = 88;
+  p.k = k;
+  return p;
+}
+
+op::GemmParams with_epilogue(std::int64_t k, std::string epilogue, bool bias) {
+  op::GemmParams p = product(k);
+  p.epilogue = std::move(epilogue);
+  p.bias = bias;
+  return p;
+}
+
+report::RunResult run(const Setting& s) {
+  plan::Case c;
+  c.op = &op::gemm();
+  c.mode = op::find_mode(s.mode);
+  c.params = op::to_params(s.p);
+  c.backend = "sim";
+  c.inputs.common = data::make_distribution("normal");
+  c.seed = 7;
+  plan::identify(c);
+  MiniRunner runner;
+  return runner.run(c, 90, {.inject = s.fault, .classify = false}, s.details).runs.front();
+}
+
+const std::vector<Setting>& explained() {
+  static const std::vector<Setting> all = {
+      {"bf16", with_epilogue(64, "none", true), "sum_rounded", {{"epilogue", "BIAS"}}},
+      {"fp16", with_epilogue(64, "relu", true), "sum_rounded", {{"epilogue", "RELU_BIAS"}}},
+      {"fp16", with_epilogue(16, "gelu", true), "sum_rounded", {{"epilogue", "GELU_BIAS"}}},
+      {"fp32", with_epilogue(8, "gelu", false), "approximate_tanh", {{"epilogue", "GELU"}}}};
+  return all;
+}
+
+TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
+  for (Setting s : explained()) {
+    const report::RunResult result = run(s);
+    EXPECT_EQ(result.status, report::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
+    EXPECT_NE(result.failing.find(s.fault == "sum_rounded" ? "before the epilogue" : "tanh of gelu"), std::string::npos)
+        << result.failing;
+    s.details.clear();
+    EXPECT_EQ(run(s).status, report::Status::fail) << s.fault << " in " << s.mode << " is nobody's";
+    s.fault.clear();
+    EXPECT_EQ(run(s).status, report::Status::pass) << s.mode;
+  }
+}
+
+TEST(Shortcuts, ExcuseNothingElse) {
+  for (Setting s : explained()) {
+    for (const char* fault : {"scale_1_01", "missing_k_tail", "unreduced_split_k", "unwritten_tile"}) {
+      s.fault = fault;
+      EXPECT_EQ(run(s).status, report::Status::fail) << fault << " in " << s.mode << ' ' << s.p.epilogue;
+    }
+  }
+  const MiniRunner::Details gelu = {{"epilogue", "GELU"}};
+  EXPECT_EQ(run({"fp32", with_epilogue(8, "gelu", false), "gelu_erf", gelu}).status, report::Status::fail);
+  const MiniRunner::Details bias = {{"epilogue", "BIAS"}};
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "bias_missing", bias}).status, report::Status::fail);
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, report::Status::fail);
+}
+
+TEST(Shortcuts, MayComeTogether) {
+  op::GemmParams p = product(64);
+  p.beta = 1;
+  p.in_place = true;
+  p.bias = true;
+  const report::RunResult one = run({"bf16", p, "product_rounded", {{"epilogue", "BIAS"}}});
+  EXPECT_EQ(one.status, report::Status::warn) << one.failing;
+  p.epilogue = "gelu";
+  const report::RunResult narrow = run({"fp16", p, "approximate_tanh", {{"epilogue", "GELU_BIAS"}}});
+  EXPECT_NE(narrow.status, report::Status::fail) << narrow.failing;
+}
+
+}  // namespace
+}  // namespace numcheck::detect
