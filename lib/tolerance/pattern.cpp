@@ -11,10 +11,10 @@ namespace numcheck::tolerance {
 namespace {
 
 /// Values in an interval that is short against its distance from zero round alike in every binade of the format, and so
-/// do their sums if the format has few numbers there: half_width / (u |center|) of them.
-Order order_around(double center, double half_width, core::Dtype format) {
-  const double fewest = std::max(0x1p-8, 2 * core::dtype_info(format).unit_roundoff);
-  return std::abs(center) * fewest > half_width ? Order::structured : Order::random;
+/// do their sums where the format itself has few numbers there: half_width / (u |center|), if that is below `fewest`.
+Order order_around(double center, double half_width, core::Dtype format, double fewest) {
+  const double shortest = std::max(0x1p-8, fewest * core::dtype_info(format).unit_roundoff);
+  return std::abs(center) * shortest > half_width ? Order::structured : Order::random;
 }
 
 /// |low + high| / 2 over the mean of |x|, which for limits of different signs is (low^2 + high^2) / (2 (high - low)).
@@ -47,11 +47,12 @@ Pattern pattern_of(const data::Distribution& distribution, core::Dtype format) {
   }
   if (name == "uniform") {
     const auto p = op::from_params<data::UniformParams>(distribution.params);
-    return {order_around((p.low + p.high) / 2, std::abs(p.high - p.low) / 2, format), uniform_coherence(p.low, p.high)};
+    return {order_around((p.low + p.high) / 2, std::abs(p.high - p.low) / 2, format, 8),
+            uniform_coherence(p.low, p.high)};
   }
   if (name == "large_mean") {
     const auto p = op::from_params<data::LargeMeanParams>(distribution.params);
-    return {order_around(p.mean, p.sigma, format), normal_coherence(p.mean, p.sigma)};
+    return {order_around(p.mean, p.sigma, format, 2), normal_coherence(p.mean, p.sigma)};
   }
   if (name == "log_uniform") {
     const auto p = op::from_params<data::LogUniformParams>(distribution.params);

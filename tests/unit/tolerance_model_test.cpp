@@ -252,6 +252,10 @@ TEST(Pattern, OfDistributions) {
   d.params = {0.4972, 0.5012};
   EXPECT_EQ(pattern_of(d, core::Dtype::fp16).order, Order::random);
   EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::structured) << "two numbers of BF16 lie there";
+  d.params = {0.998, 1.0295};
+  EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::structured) << "five";
+  d.params = {0.5, 1.0};
+  EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::random);
   d = data::make_distribution("uniform");
   d.params = {5.0, 5.0};
   expect(d, Order::structured, 1);
