@@ -69,7 +69,9 @@ Table parse_table() {
   const auto root = nlohmann::json::parse(tf32_classes_text());
   Table table;
   for (const auto& [name, row] : root.at("requests").items()) {
-    const auto at = [&row](const char* key) { return value_named(kClassNames, row.at(key).get<std::string>()); };
+    const auto at = [&classes = row](const char* key) {
+      return value_named(kClassNames, classes.at(key).get<std::string>());
+    };
     table.requests[value_named(kComputeNames, name)] = {at("unset"), at("0"), at("1")};
   }
   for (const auto& row : root.at("acceptable")) {

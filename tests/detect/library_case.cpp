@@ -27,14 +27,14 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
   static const std::map<std::string_view, std::string_view> kTransformerEngine = {
       {"fp32", "tf32"},          {"fp32_pedantic", "tf32"}, {"fp32_fast16f", "tf32"},
       {"fp32_fast16bf", "tf32"}, {"bf16x9", "tf32"},        {"fp16_acc16", "fp16"}};
-  static const std::map<std::string_view, std::string_view> kOwn = {
+  static const std::map<std::string_view, std::string_view> kPlain = {
       {"tf32", "fp32"},      {"fp32_fast16f", "fp32"}, {"fp32_fast16bf", "fp32_pedantic"},
       {"bf16x9", "fp32"},    {"fp16_acc16", "fp16"},   {"fp8_e4m3", "bf16"},
       {"fp8_hybrid", "fp16"}};
   if (backend != "transformer_engine" && backend != "cuda") {
     return mode.name;
   }
-  const auto& nearest = backend == "cuda" ? kOwn : kTransformerEngine;
+  const auto& nearest = backend == "cuda" ? kPlain : kTransformerEngine;
   const auto found = nearest.find(mode.name);
   return found == nearest.end() ? mode.name : found->second;
 }
