@@ -1,9 +1,11 @@
 #include "reference/gemm_diagnosis.hpp"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -18,31 +20,67 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 14;
 constexpr std::uint64_t kFewest = 32;
 
-/// Elements that tell one rounding from two, and those of them that were rounded twice.
-struct Count {
-  std::uint64_t telling = 0;
-  std::uint64_t twice = 0;
+/// The parts of one exact element.
+struct Parts {
+  double y = 0;
+  double addend = 0;  ///< beta C
+  double bias = 0;
 };
 
-/// `index` maps an expected value to its element.
-template <class Index>
-Count count_twice_rounded(const op::Delivered& d, std::span<const double> expected, std::span<const double> c,
-                          double factor, const Index& index) {
+struct Hypothesis {
+  std::string_view name;
+  std::string_view words;
+  double Parts::* last;  ///< what is added to the rounded rest
+};
+
+constexpr std::array kHypotheses = {Hypothesis{op::kProductRounded, "a product rounded to", &Parts::addend},
+                                    Hypothesis{op::kSumRounded, "a sum without bias rounded to", &Parts::bias}};
+
+/// Elements that tell one rounding from more, and those of them that have the bits of more.
+struct Count {
+  std::uint64_t telling = 0;
+  std::uint64_t rounded = 0;
+};
+
+/// The finished output, with what is needed to take its elements apart.
+struct Output {
+  const op::Delivered& d;
+  std::span<const double> expected;  ///< of every element, or of a sample
+  std::span<const std::int64_t> sample;
+  const op::Operand* c = nullptr;
+  const op::Operand* bias = nullptr;
+  double beta = 0;
+  std::int64_t columns = 1;
+  bool above_zero = false;  ///< relu: only these can be taken apart
+
+  [[nodiscard]] std::size_t index(std::size_t i) const noexcept {
+    return sample.empty() ? i : static_cast<std::size_t>(sample[i]);
+  }
+  [[nodiscard]] Parts parts(std::size_t i) const noexcept {
+    const std::size_t at = index(i);
+    return {expected[i], c == nullptr ? 0 : beta * c->scale * c->data[at],
+            bias == nullptr ? 0 : bias->scale * bias->data[at % static_cast<std::size_t>(columns)]};
+  }
+};
+
+Count count_bits(const Output& output, const Hypothesis& hypothesis) {
   Count total;
   std::mutex mutex;
-  core::parallel_chunks(expected.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+  core::parallel_chunks(output.expected.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     Count found;
     for (std::size_t i = begin; i < end; ++i) {
-      const double addend = factor * c[index(i)];
-      const double once = core::round_to(expected[i], d.dtype);
-      const double twice = core::round_to(core::round_to(expected[i] - addend, d.dtype) + addend, d.dtype);
-      const bool tells = std::isfinite(once) && std::isfinite(twice) && once != twice;
+      const Parts parts = output.parts(i);
+      const double once = core::round_to(parts.y, output.d.dtype);
+      const double last = parts.*hypothesis.last;
+      const double more = core::round_to(core::round_to(parts.y - last, output.d.dtype) + last, output.d.dtype);
+      const bool tells =
+          std::isfinite(once) && std::isfinite(more) && once != more && (!output.above_zero || (once > 0 && more > 0));
       found.telling += tells ? 1 : 0;
-      found.twice += tells && d.value[index(i)] == twice ? 1 : 0;
+      found.rounded += tells && output.d.value[output.index(i)] == more ? 1 : 0;
     }
     const std::lock_guard lock(mutex);
     total.telling += found.telling;
-    total.twice += found.twice;
+    total.rounded += found.rounded;
   });
   return total;
 }
@@ -53,28 +91,31 @@ std::vector<op::Finding> gemm_diagnosis(const op::FindingRequest& request) {
   const auto p = op::from_params<op::GemmParams>(*request.params);
   const op::Delivered& d = request.outputs[0];
   const bool narrow = d.dtype == core::Dtype::bf16 || d.dtype == core::Dtype::fp16;
-  if (!narrow || p.beta == 0 || p.bias || p.epilogue != "none") {
+  if (!narrow || p.epilogue == "gelu") {
     return {};
   }
-  const op::Operand& c = op::operand_named(request.inputs, "c");
-  const std::span<const double> addends(c.data, c.elements());
-  const std::span<const double> expected = request.expected->outputs.at(0).value.span();
-  const std::vector<std::int64_t>& indices = request.sample->indices;
-  const double factor = p.beta * c.scale;
-  const Count count = request.sample->all()
-                          ? count_twice_rounded(d, expected, addends, factor, [](std::size_t i) { return i; })
-                          : count_twice_rounded(d, expected, addends, factor,
-                                                [&](std::size_t i) { return static_cast<std::size_t>(indices[i]); });
-  if (count.telling < kFewest) {
-    return {};
-  }
-  const double share = static_cast<double>(count.twice) / static_cast<double>(count.telling);
-  const std::string_view format = core::dtype_info(d.dtype).name;
-  return {{.name = "product rounded before C is added",
+  const Output output{.d = d,
+                      .expected = request.expected->outputs.at(0).value.span(),
+                      .sample = request.sample->indices,
+                      .c = op::find_operand(request.inputs, "c"),
+                      .bias = op::find_operand(request.inputs, "bias"),
+                      .beta = p.beta,
+                      .columns = p.n,
+                      .above_zero = p.epilogue == "relu"};
+  std::vector<op::Finding> findings;
+  for (const Hypothesis& hypothesis : kHypotheses) {
+    const Count count = count_bits(output, hypothesis);
+    if (count.telling >= kFewest) {
+      const double share = static_cast<double>(count.rounded) / static_cast<double>(count.telling);
+      findings.push_back(
+          {.name = std::string(hypothesis.name),
            .port = std::string(d.port),
            .measured = share,
-           .text = fmt::format("{:.4g} % of the {} elements that tell have the bits of a product rounded to {} first",
-                               100 * share, count.telling, format)}};
+           .text = fmt::format("{:.4g} % of the {} elements that tell have the bits of {} {} first", 100 * share,
+                               count.telling, hypothesis.words, core::dtype_info(d.dtype).name)});
+    }
+  }
+  return findings;
 }
 
 }  // namespace numcheck::reference

@@ -28,10 +28,16 @@ void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
   const auto size = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::size_t pitch = static_cast<std::size_t>(port.ld) * size;
   const std::size_t width = static_cast<std::size_t>(port.cols) * size;
-  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
+  if (port.elements() == 0) {
+    return;
+  }
+  const bool contiguous = port.batch_stride == port.rows * port.ld;  // rows of the next matrix follow at the same pitch
+  const std::int64_t copies = contiguous ? 1 : port.batch;
+  const std::int64_t rows = contiguous ? port.rows * port.batch : port.rows;
+  for (std::int64_t batch = 0; batch < copies; ++batch) {
     const std::size_t begin = static_cast<std::size_t>(batch * port.batch_stride) * size;
     check(cudaMemcpy2DAsync(d.data + port.offset_bytes + begin, pitch, c.data + c.port->offset_bytes + begin, pitch,
-                            width, static_cast<std::size_t>(port.rows), cudaMemcpyDeviceToDevice, stream),
+                            width, static_cast<std::size_t>(rows), cudaMemcpyDeviceToDevice, stream),
           "cudaMemcpy2DAsync");
   }
 }

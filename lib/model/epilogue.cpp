@@ -56,18 +56,8 @@ class Rows {
     for (std::int64_t j = 0; j < n_; ++j) {
       const auto at = static_cast<std::size_t>(j);
       float z = e_.scale * acc[j * stride];
-      if (e_.product_format) {
-        z = static_cast<float>(core::round_to(static_cast<double>(z), *e_.product_format));
-      }
-      if (e_.c) {
-        z = std::fma(e_.beta, c_[at], z);
-      }
-      if (e_.sum_format) {
-        z = static_cast<float>(core::round_to(static_cast<double>(z), *e_.sum_format));
-      }
-      if (!bias_.empty()) {
-        z += bias_[at];
-      }
+      z = e_.product_format ? with_c(rounded(with_bias(z, at), e_.product_format), at)
+                            : with_bias(rounded(with_c(z, at), e_.sum_format), at);
       z = activated(e_.activation, z, e_.tanh_error);
       amax = std::fmax(amax, std::fabs(z));
       z_[at] = finished(e_.d_scale ? z * *e_.d_scale : z);
@@ -85,6 +75,12 @@ class Rows {
       row.rows = 1;
       load_matrix(row, {}, {}, {}, c_);
     }
+  }
+
+  [[nodiscard]] float with_c(float z, std::size_t at) const { return e_.c ? std::fma(e_.beta, c_[at], z) : z; }
+  [[nodiscard]] float with_bias(float z, std::size_t at) const { return bias_.empty() ? z : z + bias_[at]; }
+  [[nodiscard]] static float rounded(float z, std::optional<core::Dtype> format) {
+    return format ? static_cast<float>(core::round_to(static_cast<double>(z), *format)) : z;
   }
 
   [[nodiscard]] double finished(float z) const {

@@ -21,9 +21,8 @@ enum class Activation : std::uint8_t {
 
 /// What happens to an accumulator, in FP32 with one rounding per operation:
 ///
-///   z = scale * acc [rounded to product_format]
-///   z = fma(beta, c, z) if there is a C [rounded to sum_format]
-///   z = z + bias if there is one;  z = f(z)
+///   z = scale * acc
+///   z = fma(beta, c, z) if there is a C [rounded to sum_format];  z = z + bias if there is one;  z = f(z)
 ///   amax = max |z|, NaN ignored
 ///   d = round(output, z * d_scale)
 ///
@@ -38,7 +37,7 @@ struct Epilogue {
   core::Dtype output = core::Dtype::fp32;
   core::Rounding rounding = core::Rounding::nearest_even;
   core::Overflow overflow = core::Overflow::ieee;
-  std::optional<core::Dtype> product_format;  ///< the product is rounded to it before anything is added
+  std::optional<core::Dtype> product_format;  ///< product and bias are rounded to it, and C is added after
   std::optional<core::Dtype> sum_format;  ///< alpha op(A) op(B) + beta C is rounded to it before bias and activation
   float tanh_error = 0;                   ///< by which the tanh of gelu_tanh errs at most, in turns
   std::optional<core::Dtype> detour;      ///< rounded to this format before the output's: a double rounding

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "op/field.hpp"
 #include "op/op.hpp"
@@ -69,6 +70,10 @@ struct GemmParams {
                .storage_only = true});
   }
 };
+
+/// Names of the findings about what was rounded too early, see reference/gemm_diagnosis.hpp.
+inline constexpr std::string_view kProductRounded = "product rounded before C is added";
+inline constexpr std::string_view kSumRounded = "sum rounded before bias is added";
 
 /// Format of D for these parameters.
 [[nodiscard]] core::Dtype gemm_output_dtype(const GemmParams& params, const Mode& mode);

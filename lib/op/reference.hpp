@@ -138,7 +138,7 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
-  /// What may explain a run that failed, or is less precise than promised; asked only then, and no gate. Null: nothing.
+  /// What may explain an output that failed a gate; asked only then, and no gate itself. Null: nothing.
   std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;
 
   [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }

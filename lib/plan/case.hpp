@@ -77,8 +77,9 @@ struct Case {
 /// The known issue that applies to a case on a device: the first one, if any.
 [[nodiscard]] std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device);
 
-/// Computes id and digest from the other members. Defaults are omitted from the id; tags, xfail, tolerance and
-/// timeout are part of neither. Segments after the backend, each only if it says something:
+/// Computes id and digest from the other members. Defaults of parameters are in neither: baselines outlive a parameter
+/// that an op is given, but a default must never change once cases have been judged with it. Tags, xfail, tolerance and
+/// timeout are in neither, too. Segments after the backend, each only if it says something:
 ///   algorithms=all, algorithms=top:8
 ///   exact, outliers(fraction=0.01), a=outliers, uniform,a=constant(value=1)
 ///   seed=7

@@ -33,15 +33,11 @@ std::string override_of(const plan::Case& c) {
   return inherited == nullptr ? "" : inherited;
 }
 
-/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table, and may be
-/// observed in another class that the request permits.
-PrecisionClass expected_of(const EvaluationContext& context, PrecisionClass observed) {
+/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table.
+PrecisionClass expected_of(const EvaluationContext& context) {
   const plan::Case& c = *context.prepared->c;
   if (!c.op->multiplies_matrices) {
     return PrecisionClass::native;
-  }
-  if (model::permitted_class(*c.mode, observed)) {
-    return observed;
   }
   const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
   return context.backend == "cuda" && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
@@ -82,16 +78,19 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
   const std::vector<op::Operand>& operands = prepared.rounding->operands;
+  const auto format_of = [expected](const op::Operand& operand) {  // in which it is multiplied
+    return expected == PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
+  };
   const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
   if (!operands.empty()) {
     request.first_scale = operands[0].scale;
     request.first_max = largest(0);
-    request.first_pattern = tolerance::pattern_of(c.inputs.of(operands[0].port), operands[0].dtype);
+    request.first_pattern = tolerance::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
   }
   if (operands.size() > 1) {
     request.second_scale = operands[1].scale;
     request.second_max = largest(1);
-    request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port), operands[1].dtype);
+    request.second_pattern = tolerance::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }
   request.constant_inputs = draws_are_constant(prepared);
   tolerance::ErrorModel model = context.group->row->error_model(request, port.name);
@@ -110,34 +109,6 @@ tolerance::ErrorModel model_of(const EvaluationContext& context, const op::Port&
 
 bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
-}
-
-report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, std::size_t index,
-                                   const tolerance::RunFacts& facts) {
-  const plan::Case& c = *context.prepared->c;
-  const ComparedPort compared(*context.prepared, index, run);
-  const op::Port& port = compared.port();
-  const tolerance::ErrorModel model = model_of(context, port, facts.expected);
-  report::OutputResult output;
-  output.port = port.name;
-  output.model_source = model.source;
-  output.sampled = !context.group->sample.all() && port.role == op::Role::output;
-  output.digest = digest_named(run, port.name);
-  const auto entry = compare_output(context, compared, model);
-  output.statistics = entry->statistics;
-  output.certificate = entry->certificate;
-  output.ideal = entry->ideal;
-  if (entry->ideal.has_value()) {
-    output.ideal_note = expected_values(context, port).ideal_note;
-  }
-  output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
-  if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
-    output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
-  }
-  if (!all_ok(output.criteria)) {
-    judge_declared_rounding(context, run, compared, facts, model, output);
-  }
-  return output;
 }
 
 /// Finished outputs as the op's own statistics want them.
@@ -167,13 +138,31 @@ class DeliveredOutputs {
 
 using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
 
-/// What a function of the op says about the run; what has a limit becomes a gate of its output.
-void add_findings(const EvaluationContext& context, FindingsFn findings, report::RunResult& result) {
+/// What a function of the op says about the run.
+std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function) {
   const PreparedCase& prepared = *context.prepared;
   const DeliveredOutputs delivered(prepared);
   const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
-  for (op::Finding& finding : findings({&context.group->params, prepared.rounding->operands, expected.get(),
-                                        delivered.outputs(), &context.group->sample})) {
+  return function({&context.group->params, prepared.rounding->operands, expected.get(), delivered.outputs(),
+                   &context.group->sample});
+}
+
+/// What may explain the failure of one output.
+std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, std::string_view port) {
+  if (context.group->row->reference.diagnose == nullptr) {
+    return {};
+  }
+  std::vector<op::Finding> findings = findings_of(context, context.group->row->reference.diagnose);
+  std::erase_if(findings, [port](const op::Finding& finding) { return finding.port != port; });
+  return findings;
+}
+
+/// The op's own statistics; those with a limit become gates of their output.
+void add_findings(const EvaluationContext& context, report::RunResult& result) {
+  if (context.group->row->reference.findings == nullptr) {
+    return;
+  }
+  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings)) {
     const auto output = std::ranges::find(result.outputs, finding.port, &report::OutputResult::port);
     if (output == result.outputs.end()) {
       throw core::InternalError("a finding is about no output: " + finding.port);
@@ -185,6 +174,35 @@ void add_findings(const EvaluationContext& context, FindingsFn findings, report:
       output->findings.push_back(std::move(finding));
     }
   }
+}
+
+report::OutputResult evaluate_port(const EvaluationContext& context, const RunReport& run, std::size_t index,
+                                   const tolerance::RunFacts& facts) {
+  const plan::Case& c = *context.prepared->c;
+  const ComparedPort compared(*context.prepared, index, run);
+  const op::Port& port = compared.port();
+  const tolerance::ErrorModel model = model_of(context, port, facts.expected);
+  report::OutputResult output;
+  output.port = port.name;
+  output.model_source = model.source;
+  output.sampled = !context.group->sample.all() && port.role == op::Role::output;
+  output.digest = digest_named(run, port.name);
+  const auto entry = compare_output(context, compared, model);
+  output.statistics = entry->statistics;
+  output.certificate = entry->certificate;
+  output.ideal = entry->ideal;
+  if (entry->ideal.has_value()) {
+    output.ideal_note = expected_values(context, port).ideal_note;
+  }
+  output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
+  if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
+    output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
+  }
+  if (!all_ok(output.criteria)) {
+    output.findings = diagnosis_of(context, port.name);
+    judge_declared_rounding(context, run, compared, facts, model, output);
+  }
+  return output;
 }
 
 void settle(report::RunResult& result) {
@@ -238,12 +256,14 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
   }
   const auto start = std::chrono::steady_clock::now();
   const PrecisionClass observed = parse_class(run.observed_class);
+  const PrecisionClass expected = expected_of(context);
+  const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
                             .inputs_intact = run.inputs_intact,
                             .deterministic = run.deterministic,
-                            .expected = expected_of(context, observed),
+                            .expected = permitted ? observed : expected,
                             .observed = observed};
-  result.expected_class = tolerance::class_name(facts.expected);
+  result.expected_class = tolerance::class_name(expected);
   const PreparedCase& prepared = *context.prepared;
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
     const op::Port& port = prepared.ports[i];
@@ -252,15 +272,8 @@ report::RunResult evaluate_run(const EvaluationContext& context, const RunReport
       result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }
-  const op::Reference& reference = context.group->row->reference;
-  if (reference.findings != nullptr) {
-    add_findings(context, reference.findings, result);
-  }
+  add_findings(context, result);
   settle(result);
-  if (reference.diagnose != nullptr &&
-      (result.status == report::Status::fail || result.status == report::Status::warn)) {
-    add_findings(context, reference.diagnose, result);
-  }
   comparison_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -32,6 +32,7 @@ struct Gemm {
   PrecisionClass operands = PrecisionClass::native;
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
   Dtype second = Dtype::fp32;
+  bool cublas = false;      ///< cuBLASLt, directly or below TransformerEngine
   bool own_kernel = false;  ///< backend "cuda": a sequential FP32 chain whatever the mode
   double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, else 0
 
@@ -39,6 +40,7 @@ struct Gemm {
     product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
     is_fp32_storage = r.mode->first == Dtype::fp32;
     own_kernel = r.backend == "cuda";
+    cublas = r.backend == "cublaslt" || r.backend.starts_with("transformer_engine");
     operands = !is_fp32_storage ? PrecisionClass::native : own_kernel ? PrecisionClass::fp32 : r.expected;
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
@@ -229,9 +231,7 @@ void add_epilogue(const Gemm& g, ErrorModel& model) {
 void widen_for_patterns(const Gemm& g, ErrorModel& model) {
   const Order a = g.request.first_pattern.order;
   const Order b = g.request.second_pattern.order;
-  const bool patterned =
-      a == Order::structured || b == Order::structured || (a == Order::constant && b == Order::constant);
-  if (!patterned) {
+  if (a != Order::structured && b != Order::structured && (a != Order::constant || b != Order::constant)) {
     return;
   }
   model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));
@@ -239,13 +239,12 @@ void widen_for_patterns(const Gemm& g, ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
-/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand times alpha or rounded to a
-/// shorter format.
+/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand rounded to a shorter format
+/// or times alpha (algorithm 11 of cuBLASLt 13.1 multiplies them first).
 bool factor_overflows(const Gemm& g) {
   const double scales = g.request.first_scale * g.request.second_scale;
   const double largest = std::max(g.request.first_max, g.request.second_max);
-  // alpha may multiply an operand before the product does (cuBLASLt 13.1 algorithm 11).
-  const double enlarged = largest * std::max(1.0, std::abs(g.p.alpha));
+  const double enlarged = g.cublas ? largest * std::max(1.0, std::abs(g.p.alpha)) : largest;
   const bool operand = g.is_fp32_storage && std::isinf(core::round_to(enlarged, g.first));
   return operand || std::isinf(core::round_to(scales, Dtype::fp32)) ||
          std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
@@ -253,20 +252,19 @@ bool factor_overflows(const Gemm& g) {
 
 /// From where partial sums may overflow, with a margin for their own rounding.
 void add_overflow(const Gemm& g, ErrorModel& model) {
-  const double largest = g.accumulates_fp16() ? 65520.0 : 0x1p128;
-  // z (1 + tanh) is up to twice gelu(z).
-  const double kMargin = g.p.epilogue == "gelu" ? 0.495 : 0.99;
+  const double margin = g.p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
+  const double limit = margin * (g.accumulates_fp16() ? 65520.0 : 0x1p128);
   if (factor_overflows(g)) {
     model.overflow_magnitude = 0;
     model.overflow_possible = true;
     return;
   }
-  model.overflow_magnitude = kMargin * largest * std::min(1.0, g.product_scale) / g.enlargement();
+  model.overflow_magnitude = limit * std::min(1.0, g.product_scale) / g.enlargement();
   const double reach = static_cast<double>(g.p.k) * g.request.first_max * g.request.second_max;
   // C and bias are as large as they like, and an FP32 subnormal may become zero when it is shortened (inf * 0).
   const bool shortened = g.is_fp32_storage && g.first != Dtype::fp32;
-  model.overflow_possible =
-      shortened || g.p.beta != 0 || g.p.bias || reach * std::max(1.0, g.product_scale) >= kMargin * largest;
+  const bool reaches = reach * std::max(1.0, g.product_scale) >= limit;
+  model.overflow_possible = shortened || g.p.beta != 0 || g.p.bias || reaches;
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -10,11 +9,26 @@
 namespace numcheck::tolerance {
 namespace {
 
-/// Values in an interval that is short against its distance from zero round alike in every binade of the format, and so
-/// do their sums where the format itself has few numbers there: half_width / (u |center|), if that is below `fewest`.
-Order order_around(double center, double half_width, core::Dtype format, double fewest) {
-  const double shortest = std::max(0x1p-8, fewest * core::dtype_info(format).unit_roundoff);
-  return std::abs(center) * shortest > half_width ? Order::structured : Order::random;
+/// Values in an interval that is short against its distance from zero round alike in every binade of the format.
+Order order_around(double center, double half_width) {
+  constexpr double kFewest = 0x1p-8;
+  return std::abs(center) * kFewest > half_width ? Order::structured : Order::random;
+}
+
+/// How many numbers of the format lie between two numbers of one sign, about: binades, each of 2^fraction_bits.
+double numbers_between(double low, double high, core::Dtype format) {
+  const auto position = [](double x) {
+    const int exponent = std::ilogb(x);
+    return exponent + std::ldexp(std::abs(x), -exponent) - 1;
+  };
+  return std::ldexp(std::abs(position(high) - position(low)), core::dtype_info(format).fraction_bits);
+}
+
+/// As order_around; and where the format has few numbers between the limits, sums round alike too.
+Order order_between(double low, double high, core::Dtype format) {
+  constexpr double kFewest = 8;
+  const bool few = low * high > 0 && numbers_between(low, high, format) < kFewest;
+  return few ? Order::structured : order_around((low + high) / 2, std::abs(high - low) / 2);
 }
 
 /// |low + high| / 2 over the mean of |x|, which for limits of different signs is (low^2 + high^2) / (2 (high - low)).
@@ -47,12 +61,11 @@ Pattern pattern_of(const data::Distribution& distribution, core::Dtype format) {
   }
   if (name == "uniform") {
     const auto p = op::from_params<data::UniformParams>(distribution.params);
-    return {order_around((p.low + p.high) / 2, std::abs(p.high - p.low) / 2, format, 8),
-            uniform_coherence(p.low, p.high)};
+    return {order_between(p.low, p.high, format), uniform_coherence(p.low, p.high)};
   }
   if (name == "large_mean") {
     const auto p = op::from_params<data::LargeMeanParams>(distribution.params);
-    return {order_around(p.mean, p.sigma, format, 2), normal_coherence(p.mean, p.sigma)};
+    return {order_around(p.mean, p.sigma), normal_coherence(p.mean, p.sigma)};
   }
   if (name == "log_uniform") {
     const auto p = op::from_params<data::LogUniformParams>(distribution.params);

@@ -5,6 +5,7 @@
 
 #include "data/distribution.hpp"
 #include "op/gemm.hpp"
+#include "op/output_format.hpp"
 #include "random_case.hpp"
 
 namespace numcheck::detect {
@@ -16,10 +17,6 @@ constexpr std::int64_t kFp8Multiple = 16;
 
 std::int64_t multiple(std::int64_t value, std::int64_t of) {
   return (value + of - 1) / of * of;
-}
-
-bool is_fp8(core::Dtype dtype) {
-  return dtype == core::Dtype::fp8_e4m3 || dtype == core::Dtype::fp8_e5m2;
 }
 
 /// The nearest mode that the backend has.
@@ -61,20 +58,17 @@ void draw_normal(plan::Case& c) {
   c.inputs.ports.clear();
 }
 
-/// What cuBLASLt 13.1 was found to do on an H200, and clean cases have none of:
-///   - its amax of an FP8 output counts what its tiles hold beyond D, where bias is added to nothing (16 x 16 outputs
-///   in
-///     tiles of 16 x 64), and is NaN for some D with a NaN, which it skips in others;
-///   - an FP16 sum overflows before its epilogue or between its slices, where D itself would not: gelu then is NaN for
-///   0.
+/// Clean cases have none of what cuBLASLt 13.1 was found to do wrong on an H200. Its amax of an FP8 output counts what
+/// its tiles hold beyond D, where bias is added to nothing, and is NaN for some D with a NaN, which it skips in others.
+/// An FP16 sum overflows before its epilogue, or between its slices, where D itself would not: gelu is NaN then, not 0.
 void avoid_known_faults(plan::Case& c, GemmParams& p, core::Dtype output) {
   const bool wide =
       c.inputs.common.name == "log_uniform" || c.inputs.ports.contains("a") || c.inputs.ports.contains("b");
-  if (is_fp8(output)) {
+  if (op::is_fp8(output)) {
     p.bias = false;
     c.inputs.ports.erase("bias");
   }
-  if (is_fp8(output) && c.inputs.common.name == "specials") {
+  if (op::is_fp8(output) && c.inputs.common.name == "specials") {
     draw_normal(c);
   }
   if (output == core::Dtype::fp16 && (wide || p.epilogue == "gelu")) {
@@ -98,7 +92,7 @@ plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_vie
   c.backend = backend;
   auto p = op::from_params<GemmParams>(c.params);
   fit_mode(p, *c.mode);
-  const bool fp8_output = is_fp8(op::gemm_output_dtype(p, *c.mode));
+  const bool fp8_output = op::is_fp8(op::gemm_output_dtype(p, *c.mode));
   if (c.mode->scaled) {
     fit_fp8(p);
   }

@@ -84,6 +84,29 @@ TEST(Shortcuts, ExcuseNothingElse) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, report::Status::fail);
 }
 
+TEST(Shortcuts, NeedTheirBits) {
+  op::GemmParams p = product(64);
+  p.in_place = true;
+  for (const double beta : {1.0, 0.02}) {
+    p.beta = beta;
+    for (const char* fault : {"fp16_accumulation", "double_rounded_output", "beta_ignored", "truncated_output"}) {
+      EXPECT_EQ(run({"bf16", p, fault, {}}).status, report::Status::fail) << fault << ' ' << beta;
+    }
+    const report::RunResult rounded = run({"bf16", p, "product_rounded", {}});
+    EXPECT_NE(rounded.status, report::Status::fail) << beta << ": " << rounded.failing;
+  }
+  p.beta = 1;
+  p.bias = true;
+  const report::RunResult sum = run({"bf16", p, "sum_rounded", {{"epilogue", "BIAS"}}});
+  EXPECT_EQ(sum.status, report::Status::warn) << sum.failing;
+  EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
+}
+
+TEST(Shortcuts, OfReluAloneExcuseNothing) {
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {{"epilogue", "RELU"}}}).status,
+            report::Status::fail);
+}
+
 TEST(Shortcuts, MayComeTogether) {
   op::GemmParams p = product(64);
   p.beta = 1;

@@ -49,7 +49,7 @@ def sweep(program, op, backend, arguments, options):
     """Counts by status, reasons of what is unsupported, and the cases that must not be."""
     statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
     cases = cases_of(op, backend, arguments)
-    harmless = (*HARMLESS, "warn") if backend in LIBRARIES else HARMLESS
+    harmless = (*HARMLESS, "warn") if op == "gemm" and backend in LIBRARIES else HARMLESS
     for first in range(0, len(cases), BATCH):
         for result in run_batch(program, cases[first : first + BATCH], options):
             statuses[result["status"]] += 1
@@ -75,6 +75,13 @@ def main():
     arguments = parser.parse_args()
     options = ["--device", arguments.device, *arguments.options]
     every = [*PARAMS, "gemm"] if arguments.gemm_cases and not arguments.borders else list(PARAMS)
+    for op in arguments.ops or []:
+        if op != "gemm" and op not in PARAMS:
+            parser.error(f"unknown op {op}; there are {' '.join([*PARAMS, 'gemm'])}")
+        if op == "gemm" and not arguments.gemm_cases:
+            parser.error("gemm needs --gemm-cases, the program that draws its cases")
+        if op == "gemm" and arguments.borders:
+            parser.error("gemm has no --borders")
     bad = False
     for op in arguments.ops or every:
         for backend in arguments.backend:

@@ -65,6 +65,8 @@ FAULTS = [
     ("scale_half", gemm("bf16"), ["G1 bound"]),
     ("scale_1_01", gemm("fp32"), ["G1 bound"]),
     ("scale_1_01", gemm("bf16"), ["G1 bound", "G2 rms", "G4 ratio"]),
+    ("scale_1_01", gemm("fp8_hybrid", k=1024, distribution="uniform", inputs={"low": 0.1, "high": 1}), ["G3 slope"]),
+    ("fast_accumulation", gemm("fp8_e4m3", k=1024, distribution="uniform", inputs={"low": 0.5, "high": 1}), ["G2 rms"]),
     ("scale_1_01", gemm("fp8_hybrid", output="fp8_e4m3"), ["G1 bound", "G2 rms", "G3 slope", "G4 ratio"]),
     ("beta_ignored", gemm("fp32", beta=0.5), ["G1 bound"]),
     ("product_rounded", gemm("bf16", beta=1), ["G1 bound", "G4 ratio"]),

@@ -1,8 +1,10 @@
 // The diagnosis of a product: bits rounded once and twice are told apart, whole and on a sample.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -74,6 +76,39 @@ TEST(GemmDiagnosis, TellsOneRoundingFromTwo) {
   }
 }
 
+double measured(const std::vector<op::Finding>& findings, std::string_view name) {
+  const auto found = std::ranges::find(findings, name, &op::Finding::name);
+  return found == findings.end() ? -1 : found->measured;
+}
+
+TEST(GemmDiagnosis, TellsWhatWasRounded) {
+  GemmProblem p = problem(1);
+  p.bias.assign(p.c.begin(), p.c.begin() + 48);
+  std::ranges::reverse(p.bias);
+  const std::vector<double> exact = p.output();
+  for (const char* epilogue : {"none", "relu"}) {
+    p.gemm.epilogue = epilogue;
+    /// `last`: C, or bias, is added to the rounded rest.
+    const auto shares = [&](const auto& last) {
+      std::vector<double> d = exact;
+      for (std::size_t i = 0; i < d.size(); ++i) {
+        const double rest = core::round_to(d[i] - last(i), Dtype::bf16);
+        d[i] = core::round_to(rest + last(i), Dtype::bf16);
+        d[i] = p.gemm.epilogue == "relu" && d[i] < 0 ? 0 : d[i];
+      }
+      return diagnosis(p, {.delivered = d, .sample = {}});
+    };
+    const auto by_c = shares([&](std::size_t i) { return p.c[i]; });
+    const auto by_bias = shares([&](std::size_t i) { return p.bias[i % 48]; });
+    const auto by_nothing = shares([](std::size_t) { return 0.0; });
+    EXPECT_EQ(measured(by_c, op::kProductRounded), 1) << epilogue;
+    EXPECT_LT(measured(by_c, op::kSumRounded), 0.6) << epilogue;
+    EXPECT_EQ(measured(by_bias, op::kSumRounded), 1) << epilogue;
+    EXPECT_LT(measured(by_bias, op::kProductRounded), 0.6) << epilogue;
+    EXPECT_EQ(measured(by_nothing, op::kSumRounded), 0) << epilogue;
+  }
+}
+
 TEST(GemmDiagnosis, ReadsTheElementsOfASample) {
   GemmProblem p = problem(1);
   std::vector<double> delivered = rounded(p, p.output(), true);
@@ -94,10 +129,11 @@ TEST(GemmDiagnosis, IsSilentWhereNothingCanBeTold) {
   const std::vector<double> exact = p.output();
   EXPECT_TRUE(diagnosis(p, {.delivered = exact, .sample = {}, .dtype = Dtype::fp32}).empty());
   EXPECT_TRUE(diagnosis(p, {.delivered = rounded(p, exact, true), .sample = {0, 1, 2}}).empty()) << "too few elements";
-  p.gemm.epilogue = "relu";
+  p.gemm.epilogue = "gelu";
   EXPECT_TRUE(diagnosis(p, {.delivered = exact, .sample = {}}).empty());
   p.gemm.epilogue = "none";
   p.gemm.beta = 0;
+  p.c.clear();
   EXPECT_TRUE(diagnosis(p, {.delivered = exact, .sample = {}}).empty());
 }
 

@@ -255,7 +255,9 @@ TEST(Pattern, OfDistributions) {
   d.params = {0.998, 1.0295};
   EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::structured) << "five";
   d.params = {0.5, 1.0};
-  EXPECT_EQ(pattern_of(d, core::Dtype::bf16).order, Order::random);
+  EXPECT_EQ(pattern_of(d, core::Dtype::fp8_e4m3).order, Order::random) << "eight";
+  d.params = {-0.5, -0.1};
+  EXPECT_EQ(pattern_of(d, core::Dtype::fp8_e5m2).order, Order::random) << "nine";
   d = data::make_distribution("uniform");
   d.params = {5.0, 5.0};
   expect(d, Order::structured, 1);
