@@ -31,13 +31,10 @@ void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
   if (port.elements() == 0) {
     return;
   }
-  const bool contiguous = port.batch_stride == port.rows * port.ld;  // rows of the next matrix follow at the same pitch
-  const std::int64_t copies = contiguous ? 1 : port.batch;
-  const std::int64_t rows = contiguous ? port.rows * port.batch : port.rows;
-  for (std::int64_t batch = 0; batch < copies; ++batch) {
+  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
     const std::size_t begin = static_cast<std::size_t>(batch * port.batch_stride) * size;
     check(cudaMemcpy2DAsync(d.data + port.offset_bytes + begin, pitch, c.data + c.port->offset_bytes + begin, pitch,
-                            width, static_cast<std::size_t>(rows), cudaMemcpyDeviceToDevice, stream),
+                            width, static_cast<std::size_t>(port.rows), cudaMemcpyDeviceToDevice, stream),
           "cudaMemcpy2DAsync");
   }
 }
