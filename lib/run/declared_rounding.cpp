@@ -130,7 +130,7 @@ std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
 }
 
 /// True unless a finding says that too few elements have the bits that the shortcut gives. Errors of the product itself
-/// take some from a result that has them: 0.6 % of an FP16 output at k = 512, 1.4 % at k = 2048 (H200).
+/// take some from a result that has them: 0.3 % of an FP16 output at k = 512, 1.4 % at k = 2048 (H200).
 bool has_evidence(const report::OutputResult& output, std::string_view evidence) {
   constexpr double kFewest = 0.8;
   const auto found = std::ranges::find(output.findings, evidence, &op::Finding::name);
