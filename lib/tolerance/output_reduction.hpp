@@ -24,7 +24,7 @@ namespace numcheck::tolerance {
 /// because |P| <= A, and P^2 is about S2 + R^2 where the rest cancels P, else about y^2. `rest_square` is the mean of
 /// R^2. What overflows the format in between is wrong all the same: no NaN and no infinity is excused. Measured with
 /// cuBLASLt 13.1 on an H200: before C is added (beta 1, C and D one memory, k not split; P = alpha op(A) op(B)), and
-/// before bias and activation (kernels without TMA; P has C in it).
+/// before bias and activation (algorithms 23 and 24; P has C in it).
 [[nodiscard]] ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_square);
 
 /// Largest slope of gelu, at 1.4.
