@@ -97,7 +97,9 @@ Shortcuts shortcuts_of(const RunReport& run, const EvaluationContext& context, c
                          op::kSumRounded});
   }
   if (gelu) {
-    all.others.push_back({&tolerance::with_approximate_tanh, "the tanh of gelu is an approximation (to 8e-6)", {}});
+    all.others.push_back({&tolerance::with_approximate_tanh,
+                          fmt::format("the tanh of gelu is an approximation (to {:g})", tolerance::kTanhError),
+                          {}});
   }
   return all;
 }

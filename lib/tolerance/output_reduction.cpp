@@ -42,7 +42,7 @@ ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_squ
 }
 
 ErrorModel with_approximate_tanh(ErrorModel model) {
-  constexpr double kError = 8e-6 / 2;
+  constexpr double kError = kTanhError / 2;
   model.bound_magnitude += kError;
   model.var_magnitude += kError * kError / 3;
   model.slope_slack += kError;  // the error is a function of z: where z hardly varies, one error in all elements

@@ -7,8 +7,8 @@ gemm_cases, which is built with the tests.
     sweep_ops.py --program build/app/te-numcheck --cases 500 --borders --backend cuda
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
-that could be wrong) nor unsupported by the backend. A library's product may also end as a warning: sums in the output's
-format, as it declares. Exit code 1 if there is such a case, or an op that passed nothing."""
+that could be wrong) nor unsupported by the backend. A library's product may also end as a warning: something was
+rounded to the output's format too early, as the library declares or its bits show. Exit code 1 if there is such a case, or an op that passed nothing."""
 
 import argparse
 import collections
