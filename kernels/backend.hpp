@@ -37,7 +37,8 @@ struct FaultInfo {
   std::string_view doc;
 };
 
-/// Memory of a device: plain bytes. Host memory for simulated devices. All calls are synchronous.
+/// Memory of a device: plain bytes. Host memory for simulated devices. All calls look synchronous. A fault on the
+/// device is not: it surfaces in any later call.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -46,6 +47,7 @@ class DeviceMemory {
   virtual void upload(std::byte* device, std::span<const std::byte> host) = 0;
   virtual void download(std::span<std::byte> host, const std::byte* device) = 0;
   virtual void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) = 0;
+  /// Waits for everything on the device, on whatever stream; throws what has failed there.
   virtual void synchronize() = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "kernels/classify.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,8 +53,9 @@ const PortMemory& memory_of(std::span<const PortMemory> ports, std::string_view 
 class Prober {
  public:
   Prober(const Algorithm& algorithm, const Call& call, DeviceMemory& memory, std::span<const PortMemory> ports,
-         std::byte* workspace)
+         std::byte* workspace, Launcher& launcher)
       : algorithm_(algorithm),
+        launcher_(launcher),
         params_(op::from_params<op::GemmParams>(call.c->params)),
         memory_(memory),
         ports_(ports),
@@ -92,7 +95,8 @@ class Prober {
   void launch() {
     const PortMemory& d = memory_of(ports_, "d");
     memory_.fill(d.data, 0xFF, d.port->extent_bytes());
-    static_cast<void>(algorithm_.launch(ports_, workspace_));
+    static_cast<void>(
+        launcher_.launch(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_, memory_));
   }
 
   float result(bool first, std::size_t index) {
@@ -105,6 +109,8 @@ class Prober {
   }
 
   const Algorithm& algorithm_;
+  Launcher& launcher_;
+  int launches_ = 0;
   op::GemmParams params_;
   DeviceMemory& memory_;
   std::span<const PortMemory> ports_;
@@ -168,8 +174,8 @@ void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> po
 }
 
 Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
-                                  std::span<const PortMemory> ports, std::byte* workspace) {
-  Prober prober(algorithm, call, memory, ports, workspace);
+                                  std::span<const PortMemory> ports, std::byte* workspace, Launcher& launcher) {
+  Prober prober(algorithm, call, memory, ports, workspace, launcher);
   Classification a = prober.operand(true);
   const Classification b = prober.operand(false);
   if (a.name == b.name) {

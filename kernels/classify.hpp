@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/backend.hpp"
+#include "kernels/launcher.hpp"
 
 namespace numcheck::kernels {
 
@@ -36,6 +37,7 @@ void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> po
 /// probes need rows (columns). Every output that is read depends on one probe. Inputs and D hold garbage afterwards.
 /// Source: tensor_core_numerics section 2.6, probe G6.
 [[nodiscard]] Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
-                                                std::span<const PortMemory> ports, std::byte* workspace);
+                                                std::span<const PortMemory> ports, std::byte* workspace,
+                                                Launcher& launcher);
 
 }  // namespace numcheck::kernels

@@ -50,6 +50,10 @@ class DeviceExecutor : public run::Executor {
     return harness_.run(*backend, c, ports, options, sink);
   }
 
+  [[nodiscard]] std::optional<run::DeviceLoss> device_loss() noexcept override {
+    return cuda_ ? harness_.device_loss(cuda_->memory()) : std::nullopt;
+  }
+
  private:
   [[nodiscard]] Backend* backend_of(const plan::Case& c) {
     return find(c.backend == "auto" ? preferred(c.op->name) : plan::backend_of(c.backend));
@@ -90,10 +94,14 @@ std::unique_ptr<run::Executor> cuda_executor(int index, const DriverState& drive
         "there is no cuda:{}; this machine shows {} CUDA device{} (cuda:0{})", index, driver.devices,
         driver.devices == 1 ? "" : "s", driver.devices == 1 ? "" : fmt::format(" to cuda:{}", driver.devices - 1)));
   }
-  return std::make_unique<DeviceExecutor>(open_cuda_device(index, options), options.bindings);
+  return make_executor(open_cuda_device(index, options), options.bindings);
 }
 
 }  // namespace
+
+std::unique_ptr<run::Executor> make_executor(std::unique_ptr<CudaBackends> backends, Bindings bindings) {
+  return std::make_unique<DeviceExecutor>(std::move(backends), bindings);
+}
 
 std::unique_ptr<run::Executor> make_executor(const machine::DeviceChoice& choice, const ExecutorOptions& options) {
   using Kind = machine::DeviceChoice::Kind;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kernels/backend.hpp"
+#include "kernels/cuda_support/backend_set.hpp"
 #include "kernels/executor_options.hpp"
 #include "machine/device.hpp"
 #include "run/execution.hpp"
@@ -20,5 +21,8 @@ namespace numcheck::kernels {
 /// Throws core::EnvironmentError if the device does not exist or its driver does not work.
 [[nodiscard]] std::unique_ptr<run::Executor> make_executor(const machine::DeviceChoice& choice,
                                                            const ExecutorOptions& options = {});
+
+/// The executor of a device that is open already: what the one above makes of it.
+[[nodiscard]] std::unique_ptr<run::Executor> make_executor(std::unique_ptr<CudaBackends> backends, Bindings bindings);
 
 }  // namespace numcheck::kernels

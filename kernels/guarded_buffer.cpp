@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "kernels/harness.hpp"
 
@@ -31,41 +30,32 @@ std::string damage(const Guard& guard, bool before) {
 }  // namespace
 
 GuardedBuffer::GuardedBuffer(DeviceMemory& memory, std::size_t size)
-    : memory_(&memory), base_(memory.allocate(size + 2 * kGuardBytes)), size_(size) {
+    : base_(memory.allocate(size + 2 * kGuardBytes), Release{&memory}), size_(size) {
   restore_guards();
 }
 
-GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
-    : memory_(other.memory_), base_(std::exchange(other.base_, nullptr)), size_(other.size_) {}
-
-GuardedBuffer::~GuardedBuffer() {
-  if (base_ != nullptr) {
-    memory_->release(base_);
-  }
-}
-
 std::byte* GuardedBuffer::data() const noexcept {
-  return base_ + kGuardBytes;
+  return base_.get() + kGuardBytes;
 }
 
 void GuardedBuffer::fill(std::uint8_t pattern) {
   if (size_ != 0) {
-    memory_->fill(data(), pattern, size_);
+    memory().fill(data(), pattern, size_);
   }
 }
 
 void GuardedBuffer::restore_guards() {
-  memory_->fill(base_, kPoisonByte, kGuardBytes);
-  memory_->fill(data() + size_, kPoisonByte, kGuardBytes);
+  memory().fill(base_.get(), kPoisonByte, kGuardBytes);
+  memory().fill(data() + size_, kPoisonByte, kGuardBytes);
 }
 
 std::string GuardedBuffer::guard_damage() const {
   Guard guard;
-  memory_->download(guard, base_);
+  memory().download(guard, base_.get());
   if (std::string text = damage(guard, true); !text.empty()) {
     return text;
   }
-  memory_->download(guard, data() + size_);
+  memory().download(guard, data() + size_);
   return damage(guard, false);
 }
 

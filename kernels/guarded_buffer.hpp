@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -14,11 +15,6 @@ namespace numcheck::kernels {
 class GuardedBuffer {
  public:
   GuardedBuffer(DeviceMemory& memory, std::size_t size);
-  GuardedBuffer(GuardedBuffer&& other) noexcept;
-  GuardedBuffer& operator=(GuardedBuffer&&) = delete;
-  GuardedBuffer(const GuardedBuffer&) = delete;
-  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
-  ~GuardedBuffer();
 
   [[nodiscard]] std::byte* data() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -31,8 +27,14 @@ class GuardedBuffer {
   [[nodiscard]] std::string guard_damage() const;
 
  private:
-  DeviceMemory* memory_;
-  std::byte* base_;
+  struct Release {
+    DeviceMemory* memory;
+    void operator()(std::byte* pointer) const noexcept { memory->release(pointer); }
+  };
+
+  [[nodiscard]] DeviceMemory& memory() const noexcept { return *base_.get_deleter().memory; }
+
+  std::unique_ptr<std::byte, Release> base_;  ///< owned before anything is done to it that may throw
   std::size_t size_;
 };
 

@@ -59,12 +59,19 @@ std::vector<op::Port> ports_of(std::span<const run::HostPort> host) {
   return ports;
 }
 
-/// The device's complaint if it does not answer any more; empty if it does.
-std::string device_complaint(DeviceMemory& memory) {
+/// What went wrong, in words; empty if nothing did. What says that the case cannot be computed comes through, and so
+/// does what has cost the device: the case boundary tells it.
+template <class Step>
+std::string attempt(Session& session, const Step& step) {
   try {
-    memory.synchronize();
+    step();
     return {};
+  } catch (const NotSupported&) {
+    throw;
   } catch (const std::exception& error) {
+    if (session.launcher().loss(session.memory())) {
+      throw;
+    }
     return error.what();
   }
 }
@@ -97,18 +104,15 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
       set_class(reports[i], cached->second);
       continue;
     }
-    try {
+    const std::string error = attempt(session, [&] {
       const auto found = classify_algorithm(algorithms[i], call, session.memory(), session.ports(),
-                                            session.workspace_for(algorithms[i]).data());
+                                            session.workspace_for(algorithms[i]).data(), session.launcher());
       set_class(reports[i], found);
       if (backend.device().simulated) {
         known.emplace(key, found);
       }
-    } catch (const NotSupported&) {
-      throw;
-    } catch (const std::exception& error) {
-      reports[i].error = fmt::format("classification: {}", error.what());
-    }
+    });
+    reports[i].error = error.empty() ? error : "classification: " + error;
   }
   session.restore_guards();
 }
@@ -128,7 +132,7 @@ run::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const
   if (algorithms.empty()) {
     return {Kind::unsupported, fmt::format("{} offers no algorithm for this case", backend.name()), 0};
   }
-  Session session(backend, ports, host, staging_);
+  Session session(backend, ports, host, staging_, launcher_);
   if (std::string obstacle = fault.empty() ? std::string() : memory_fault_obstacle(fault, session.ports());
       !obstacle.empty()) {
     return {Kind::unsupported, std::move(obstacle), 0};
@@ -143,28 +147,27 @@ run::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const
   run::Outcome outcome;
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     if (reports[i].error.empty()) {
-      try {
+      reports[i].error = attempt(session, [&] {
         measure(session, algorithms[i], std::max(options.repeats, 1), fault, reports[i], outcome.device_s);
-      } catch (const NotSupported&) {
-        throw;
-      } catch (const std::exception& error) {
-        reports[i].error = error.what();
-        reports[i].outputs.clear();
-      }
+      });
+    }
+    const bool failed = !reports[i].error.empty();
+    if (failed) {
+      reports[i].outputs.clear();
     }
     sink(reports[i]);
-    if (reports[i].error.empty()) {
-      continue;
+    if (failed) {
+      session.restore_guards();
+      session.upload_inputs();
     }
-    if (const std::string complaint = device_complaint(session.memory()); !complaint.empty()) {
-      return {Kind::crashed, fmt::format("{}: {}", reports[i].label, reports[i].error), outcome.device_s};
-    }
-    session.restore_guards();
-    session.upload_inputs();
   }
   return outcome;
 } catch (const NotSupported& refusal) {
   return {run::Outcome::Kind::unsupported, refusal.what(), 0};
+}
+
+std::optional<run::DeviceLoss> Harness::device_loss(DeviceMemory& memory) noexcept {
+  return launcher_.loss(memory);
 }
 
 run::Outcome run_case(Backend& backend, const plan::Case& c, std::span<const run::HostPort> ports,

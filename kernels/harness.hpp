@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "core/buffer.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/classify.hpp"
+#include "kernels/launcher.hpp"
 #include "run/execution.hpp"
 
 namespace numcheck::kernels {
@@ -33,14 +35,17 @@ class Harness {
   /// with the outputs of the first launch in the host buffers. Padding of host buffers is not read; that of outputs
   /// comes back as the device left it.
   ///
-  /// An algorithm that throws is a report with an error. If the device answers no more after it, the outcome is
-  /// `crashed` with its words: the process must not be used for another case. Other exceptions come through: a lack of
-  /// device memory, host ports that do not fit.
+  /// An algorithm that throws is a report with an error, as long as the device still answers. What has cost the device
+  /// comes through as it is, and so do other exceptions: a lack of device memory, host ports that do not fit.
   [[nodiscard]] run::Outcome run(Backend& backend, const plan::Case& c, std::span<const run::HostPort> ports,
                                  const run::ExecuteOptions& options, const run::RunSink& sink);
 
+  /// Nothing if the device of that memory still answers; else what it says, and what was launched last.
+  [[nodiscard]] std::optional<run::DeviceLoss> device_loss(DeviceMemory& memory) noexcept;
+
  private:
   core::Buffer<std::byte> staging_;
+  Launcher launcher_;
   std::map<std::string, Classification, std::less<>> simulated_classes_;
 };
 

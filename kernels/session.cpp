@@ -26,8 +26,8 @@ bool is_written(const op::Port& port) {
 }  // namespace
 
 Session::Session(Backend& backend, std::span<const op::Port> ports, std::span<const run::HostPort> host,
-                 core::Buffer<std::byte>& staging)
-    : memory_(backend.memory()), staging_(staging) {
+                 core::Buffer<std::byte>& staging, Launcher& launcher)
+    : memory_(backend.memory()), staging_(staging), launcher_(launcher) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const std::size_t bytes = ports[i].extent_bytes();
     if (host[i].bytes.size() < bytes) {
@@ -90,8 +90,8 @@ double Session::launch(const Algorithm& algorithm, int repeat, std::string_view 
   }
   GuardedBuffer& workspace = workspace_for(algorithm);
   workspace.fill(kWorkspacePatterns.at(static_cast<std::size_t>(repeat) % kWorkspacePatterns.size()));
-  const double seconds = algorithm.launch(ports_, workspace.data());
-  memory_.synchronize();
+  const double seconds =
+      launcher_.launch(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data(), memory_);
   if (!fault.empty()) {
     plant_memory_fault(fault, repeat, memory_, ports_, workspace.data() + workspace.size());
   }

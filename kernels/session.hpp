@@ -11,6 +11,7 @@
 #include "core/buffer.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/guarded_buffer.hpp"
+#include "kernels/launcher.hpp"
 #include "kernels/memory_fault.hpp"
 #include "run/execution.hpp"
 
@@ -22,12 +23,13 @@ class Session {
   /// `host` is parallel to `ports`; buffers may be larger than the ports need. Throws core::InternalError if one is
   /// smaller, and what DeviceMemory::allocate throws.
   Session(Backend& backend, std::span<const op::Port> ports, std::span<const run::HostPort> host,
-          core::Buffer<std::byte>& staging);
+          core::Buffer<std::byte>& staging, Launcher& launcher);
 
   [[nodiscard]] std::span<const PortMemory> ports() const { return ports_; }
   /// A workspace of exactly the size that the algorithm asked for, so that its guard is where the algorithm must stop.
   [[nodiscard]] GuardedBuffer& workspace_for(const Algorithm& algorithm);
   [[nodiscard]] DeviceMemory& memory() { return memory_; }
+  [[nodiscard]] Launcher& launcher() { return launcher_; }
   [[nodiscard]] core::Buffer<std::byte>& staging() { return staging_; }
 
   void upload_inputs();
@@ -54,6 +56,7 @@ class Session {
   DeviceMemory& memory_;
   std::vector<std::span<std::byte>> host_;
   core::Buffer<std::byte>& staging_;
+  Launcher& launcher_;
   core::Buffer<std::byte> padded_;
   std::vector<GuardedBuffer> buffers_;
   std::optional<GuardedBuffer> workspace_;

@@ -16,3 +16,8 @@ numcheck_test(run_pipeline_test LABEL unit
           unit/run_version_cases_test.cpp
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
             numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)
+
+# One fault of the device costs one case, at whatever call it surfaces. This executable is its own worker, too.
+numcheck_test(containment_test LABEL unit TIMEOUT 300
+  SOURCES unit/containment/containment_test.cpp unit/containment/faulty_device.cpp
+  LIBRARIES numcheck_app)

@@ -17,6 +17,8 @@ class CudaBackends {
  public:
   virtual ~CudaBackends() = default;
   [[nodiscard]] virtual const machine::Device& device() const = 0;
+  /// That of all backends of the device.
+  [[nodiscard]] virtual DeviceMemory& memory() = 0;
   /// The backend of that name, made when first asked for; null for names that are none of a CUDA device. Throws
   /// core::EnvironmentError if its library is missing.
   [[nodiscard]] virtual Backend* find(std::string_view name) = 0;

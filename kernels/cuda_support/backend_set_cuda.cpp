@@ -35,6 +35,8 @@ class OpenDevice : public CudaBackends {
 
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
 
+  [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
+
   [[nodiscard]] Backend* find(std::string_view name) override {
     for (std::size_t i = 0; i < kLoaders.size(); ++i) {
       if (kLoaders[i].name == name) {

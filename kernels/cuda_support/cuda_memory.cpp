@@ -172,7 +172,8 @@ void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
 
 void CudaMemory::synchronize() {
   use_device();
-  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  // Not the stream alone: libraries launch on streams of their own.
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   check(cudaGetLastError(), "kernel launch");
 }
 

@@ -200,7 +200,7 @@ class Expander {
   /// False for entries of "defaults", which need not match in every sweep.
   [[nodiscard]] bool is_own(const Node& entry, std::string_view key) const {
     const Node* list = spec_->node->find(key);
-    return list != nullptr && !list->items.empty() && &entry >= &list->items.front() && &entry <= &list->items.back();
+    return list != nullptr && std::ranges::any_of(list->items, [&entry](const Node& item) { return &item == &entry; });
   }
 
   void report_sentences() {

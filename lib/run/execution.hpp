@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,6 +62,12 @@ struct Outcome {
   double device_s = 0;
 };
 
+/// A device that no longer answers: what it says, and what it followed.
+struct DeviceLoss {
+  std::string error;     ///< "CudaError: cudaDeviceSynchronize failed: cudaErrorIllegalAddress (...)"
+  std::string followed;  ///< "it followed the launch of cublasLt algo 67, run 2"
+};
+
 /// Called after each algorithm, with its outputs in the host buffers; they are overwritten once it returns.
 using RunSink = std::function<void(const RunReport&)>;
 
@@ -76,6 +83,10 @@ class Executor {
   [[nodiscard]] virtual Support supports(const plan::Case& /*c*/, const ExecuteOptions& /*options*/) { return {}; }
   [[nodiscard]] virtual Outcome execute(const plan::Case& c, std::span<const HostPort> ports,
                                         const ExecuteOptions& options, const RunSink& sink) = 0;
+  /// Waits for the device and asks whether it still answers: nothing if it does. A CUDA fault is asynchronous, poisons
+  /// its process and surfaces in any later call, so this is asked around everything above and not left to those who
+  /// happen to meet the fault.
+  [[nodiscard]] virtual std::optional<DeviceLoss> device_loss() noexcept { return std::nullopt; }
 };
 
 /// Makes the executor of a device; throws core::EnvironmentError if the device is not usable. Provided by `app`, which

@@ -99,7 +99,7 @@ class InProcessPool final : public Pool {
       if (!has_work() && stop_) {
         return;
       }
-      if (!executor && !start_error_ && !(cancelled_ && !hello_wanted_)) {
+      if (!executor && !start_error_ && loss_.empty() && !(cancelled_ && !hello_wanted_)) {
         lock.unlock();
         std::exception_ptr error;
         executor = make(error);
@@ -114,14 +114,14 @@ class InProcessPool final : public Pool {
         const Question question = std::move(questions_.front());
         questions_.pop_front();
         lock.unlock();
-        answer(executor.get(), question);
+        answer(executor, question);
         lock.lock();
       } else if (!queue_.empty()) {
         Task task = std::move(queue_.front());
         queue_.pop_front();
         const bool cancelled = cancelled_;
         lock.unlock();
-        run(executor.get(), std::move(task), cancelled);
+        run(executor, std::move(task), cancelled);
         lock.lock();
       }
     }
@@ -145,16 +145,41 @@ class InProcessPool final : public Pool {
 
   /// Why nothing can be done, if there is no executor or the run is over.
   [[nodiscard]] Outcome not_begun(bool cancelled) const {
-    return {Outcome::Kind::error, cancelled ? std::string(kInterrupted) : describe_exception(start_error_), 0};
+    if (cancelled || loss_.empty()) {
+      return {Outcome::Kind::error, cancelled ? std::string(kInterrupted) : describe_exception(start_error_), 0};
+    }
+    return {Outcome::Kind::error,
+            "not run: this process lost its device " + loss_ + "; without --in-process its worker is replaced", 0};
   }
 
-  void answer(Executor* executor, const Question& question) {
+  /// A process that has lost its device cannot get it back.
+  void give_up(std::unique_ptr<Executor>& executor, std::string loss) {
+    loss_ = std::move(loss);
+    (void)executor.release();  // tearing a lost context down can hang or fault; the system takes it back
+  }
+
+  /// What came before may have cost the device since: then the next case must not pay for it.
+  void look_for_loss(std::unique_ptr<Executor>& executor) {
+    if (const auto loss = executor ? executor->device_loss() : std::nullopt) {
+      give_up(executor, "between two cases (" + loss->error + "; " + loss->followed + ")");
+    }
+  }
+
+  void heed_outcome(std::unique_ptr<Executor>& executor, const plan::Case& c, const Outcome& outcome) {
+    if (outcome.kind == Outcome::Kind::crashed) {
+      give_up(executor, "in " + c.id);
+    }
+  }
+
+  void answer(std::unique_ptr<Executor>& executor, const Question& question) {
+    look_for_loss(executor);
     bool accepted = true;
     for (std::size_t i = 0; i < question.cases.size() && accepted; ++i) {
+      const plan::Case& c = *question.cases[i];
       const bool cancelled = is_cancelled();
-      const Outcome outcome = cancelled || executor == nullptr
-                                  ? not_begun(cancelled)
-                                  : support_guarded(*executor, *question.cases[i], options_.execute);
+      const Outcome outcome =
+          cancelled || !executor ? not_begun(cancelled) : support_guarded(*executor, c, options_.execute);
+      heed_outcome(executor, c, outcome);
       accepted = tell_answer(question, i, outcome, ledger_);
     }
     if (!accepted) {
@@ -163,13 +188,15 @@ class InProcessPool final : public Pool {
     ledger_.end();
   }
 
-  void run(Executor* executor, Task task, bool cancelled) {
+  void run(std::unique_ptr<Executor>& executor, Task task, bool cancelled) {
+    look_for_loss(executor);
     Outcome outcome;
-    if (cancelled || executor == nullptr) {
+    if (cancelled || !executor) {
       outcome = not_begun(cancelled);
     } else {
       std::exception_ptr failure;
       outcome = execute_guarded(*executor, *task.c, task.ports, options_.execute, guarded_sink(task, failure));
+      heed_outcome(executor, *task.c, outcome);
       if (failure) {
         outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};
       }
@@ -188,6 +215,7 @@ class InProcessPool final : public Pool {
   std::deque<Task> queue_;
   std::optional<WorkerHello> hello_;
   std::exception_ptr start_error_;
+  std::string loss_;  ///< where the device was lost: "in gemm/..."; used by the thread alone
   bool hello_wanted_ = false;
   bool cancelled_ = false;
   bool stop_ = false;

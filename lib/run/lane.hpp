@@ -12,6 +12,13 @@
 
 namespace numcheck::run {
 
+/// Workers that ended one after the other. A crash costs its case only and shows that workers do start, so many are
+/// allowed; one that does not begin, or hangs until its time is up, costs minutes each time.
+struct EndsInRow {
+  int crashes = 0;  ///< in the middle of its work
+  int deaths = 0;   ///< did not begin, or overran a time limit
+};
+
 struct Lane {
   WorkerKey key;
   std::deque<Question> questions;  ///< go before the tasks
@@ -19,26 +26,28 @@ struct Lane {
   std::optional<WorkerHello> hello;  ///< of the first worker that was ready
   bool hello_wanted = false;
   bool starting_for_hello = false;
-  int deaths_in_row = 0;           ///< without a finished case between
-  int question_deaths_in_row = 0;  ///< without an answer between
+  EndsInRow case_ends;      ///< without a finished case between
+  EndsInRow question_ends;  ///< without an answer between
   std::string last_death;
   std::string given_up;  ///< why no further worker is started; empty: go on
 
   [[nodiscard]] bool has_work() const { return !questions.empty() || !queue.empty(); }
   [[nodiscard]] bool needs_hello() const { return hello_wanted && !hello && given_up.empty() && !starting_for_hello; }
 
-  void count_death(const std::string& reason, int max_respawns_in_row) {
-    give_up_beyond(max_respawns_in_row, ++deaths_in_row, "finishing a case", reason);
+  void count_case_end(const Outcome& end, const WorkerOptions& options) {
+    count(case_ends, "finishing a case", end, options);
   }
-  void count_question_death(const std::string& reason, int max_respawns_in_row) {
-    give_up_beyond(max_respawns_in_row, ++question_deaths_in_row, "answering a question", reason);
+  void count_question_end(const Outcome& end, const WorkerOptions& options) {
+    count(question_ends, "answering a question", end, options);
   }
 
  private:
-  void give_up_beyond(int limit, int deaths, std::string_view without, const std::string& reason) {
-    last_death = reason;
-    if (deaths > limit) {
-      given_up = fmt::format("no more workers: {} in a row died without {}; the last: {}", deaths, without, reason);
+  void count(EndsInRow& ends, std::string_view without, const Outcome& end, const WorkerOptions& options) {
+    const bool crashed = end.kind == Outcome::Kind::crashed;
+    const int in_row = ++(crashed ? ends.crashes : ends.deaths);
+    last_death = end.reason;
+    if (in_row > (crashed ? options.max_crashes_in_row : options.max_respawns_in_row)) {
+      given_up = fmt::format("no more workers: {} in a row died without {}; the last: {}", in_row, without, end.reason);
     }
   }
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 #include <typeinfo>
 #include <utility>
 
@@ -18,6 +19,27 @@ std::string short_type_name(const std::type_info& type) {
   std::string name = status == 0 && text ? text.get() : type.name();
   const auto colon = name.find('<') == std::string::npos ? name.rfind("::") : std::string::npos;
   return colon == std::string::npos ? name : name.substr(colon + 2);
+}
+
+/// Every way out of an executor comes through here.
+Outcome at_boundary(Executor& executor, Outcome outcome) {
+  const std::optional<DeviceLoss> loss = executor.device_loss();
+  if (!loss) {
+    return outcome;
+  }
+  const bool had_surfaced = outcome.kind == Outcome::Kind::error || outcome.kind == Outcome::Kind::crashed;
+  const std::string& first = had_surfaced ? outcome.reason : loss->error;
+  return {Outcome::Kind::crashed, fmt::format("{}; {}", first, loss->followed), outcome.device_s};
+}
+
+/// Calls `answer`; an exception is an error with type and text.
+template <class Answer>
+Outcome guarded(const Answer& answer) {
+  try {
+    return answer();
+  } catch (...) {
+    return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
+  }
 }
 
 }  // namespace
@@ -87,20 +109,15 @@ RunSink guarded_sink(const Task& task, std::exception_ptr& failure) {
 
 Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
                         const ExecuteOptions& options, const RunSink& sink) {
-  try {
-    return executor.execute(c, ports, options, sink);
-  } catch (...) {
-    return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
-  }
+  return at_boundary(executor, guarded([&] { return executor.execute(c, ports, options, sink); }));
 }
 
 Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOptions& options) {
-  try {
-    Support support = executor.supports(c, options);
-    return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported, std::move(support.reason), 0};
-  } catch (...) {
-    return {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
-  }
+  return at_boundary(executor, guarded([&]() -> Outcome {
+                       Support support = executor.supports(c, options);
+                       return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported,
+                               std::move(support.reason), 0};
+                     }));
 }
 
 std::string describe_exception(const std::exception_ptr& exception) {

@@ -56,7 +56,9 @@ bool tell_answer(const Question& question, std::size_t index, const Outcome& out
 /// Wraps a task's on_run so that it never throws: its first exception is kept in `failure` and later calls are dropped.
 [[nodiscard]] RunSink guarded_sink(const Task& task, std::exception_ptr& failure);
 
-/// The case boundary: executes and turns an exception into Outcome::error with type and text.
+/// The case boundary: executes and turns an exception into Outcome::error with type and text. Whatever the end, the
+/// device is asked whether it still answers; if not, the case is Outcome::crashed with the first error's text and the
+/// launch that it followed, and the executor must not be used again.
 [[nodiscard]] Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
                                       const ExecuteOptions& options, const RunSink& sink);
 

@@ -187,12 +187,20 @@ class ProcessPool final : public Pool {
     lock.lock();
     roster_.end_use(*worker);
     if (lost || !worker->alive() || worker->spent()) {
-      lane.count_death(result ? result->reason : worker->death(), options_.max_respawns_in_row);
+      lane.count_case_end(result ? *result : not_begun(*worker), options_);
       roster_.dismiss(lock, worker);
     } else {
-      lane.deaths_in_row = 0;
+      lane.case_ends = {};
     }
     return result;
+  }
+
+  /// The worker ended before it began with what it was given; that is told, for no case will say it.
+  Outcome not_begun(const WorkerProcess& worker) const {
+    if (options_.on_replaced && worker.death() != kInterrupted) {
+      options_.on_replaced(worker.death());
+    }
+    return {Outcome::Kind::error, worker.death(), 0};
   }
 
   void answer_next(Lock& lock, Lane& lane, Slot& worker) {
@@ -230,30 +238,29 @@ class ProcessPool final : public Pool {
     const std::uint64_t number = ++last_number_;
     lock.unlock();
     std::size_t answers = 0;
-    std::string end;
+    Outcome end;
     bool lost = false;
     const AnswerSink listen = [&](std::size_t index, const Outcome& outcome) {
       ++answers;
-      end = outcome.reason;
+      end = outcome;
       tell(index, outcome);
     };
+    bool begun = true;
     try {
-      if (!worker->ask(number, cases, listen)) {
-        end = worker->death();
-      }
+      begun = worker->ask(number, cases, listen).has_value();
     } catch (...) {
       lost = true;
       listen(answers, {Outcome::Kind::error, describe_exception(std::current_exception()), 0});
     }
     lock.lock();
     roster_.end_use(*worker);
-    const bool ended = lost || !worker->alive();
+    const bool ended = lost || !worker->alive() || worker->spent();
     // The last answer of a worker that has ended is its death.
     if (answers > (ended ? 1U : 0U)) {
-      lane.question_deaths_in_row = 0;
+      lane.question_ends = {};
     }
     if (ended) {
-      lane.count_question_death(end, options_.max_respawns_in_row);
+      lane.count_question_end(begun ? end : not_begun(*worker), options_);
       roster_.dismiss(lock, worker);
     }
   }

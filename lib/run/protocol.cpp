@@ -120,6 +120,10 @@ std::string encode(const Started& message) {
   return line({{"type", "started"}, {"task", message.task}});
 }
 
+std::string encode(const Lost& message) {
+  return line({{"type", "lost"}, {"task", message.task}, {"text", printable(message.text, kMaxText)}});
+}
+
 std::string encode(const Answer& message) {
   return line(
       {{"type", "answer"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxSentence)}});
@@ -147,6 +151,9 @@ FromWorker decode_from_worker(std::string_view message) {
   }
   if (type == "started") {
     return Started{count(object, "task")};
+  }
+  if (type == "lost") {
+    return Lost{count(object, "task"), text(object, "text")};
   }
   if (type == "answer") {
     return Answer{count(object, "task"), outcome_from(member(object, "outcome"))};

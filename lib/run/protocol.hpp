@@ -4,11 +4,13 @@
 //   hello    protocol, device, libraries              ask      task, cases, options
 //   failed   text (instead of hello)                  task     task, case, options, arenas, ports
 //   started  task                                     ack      task (the output blocks may be overwritten)
+//   lost     task, text (instead of started)
 //   answer   task, outcome: one a case that was asked
 //   run      task, report (waits for ack)
 //   end      task, outcome
 //
-// Questions and tasks are numbered together. An answer's outcome is `done` if the case can run, else unsupported or
+// Questions and tasks are numbered together. A worker that finds its device lost before it begins says so and ends: the
+// fault is not that of the case it was given. An answer's outcome is `done` if the case can run, else unsupported or
 // error with its sentence.
 //
 // What a worker says is not trusted: decode_from_worker checks every field and throws ProtocolError with a sentence.
@@ -34,7 +36,7 @@
 namespace numcheck::run {
 
 /// Both sides are the same binary, unless somebody starts a worker by hand.
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 
 class ProtocolError : public std::runtime_error {
  public:
@@ -50,6 +52,11 @@ struct StartFailed {
 struct Started {
   std::uint64_t task = 0;
 };
+/// The device stopped answering between two cases.
+struct Lost {
+  std::uint64_t task = 0;  ///< what was to begin
+  std::string text;
+};
 /// Whether the next case of a question can run.
 struct Answer {
   std::uint64_t task = 0;
@@ -63,11 +70,12 @@ struct TaskEnded {
   std::uint64_t task = 0;
   Outcome outcome;
 };
-using FromWorker = std::variant<Hello, StartFailed, Started, Answer, RunDone, TaskEnded>;
+using FromWorker = std::variant<Hello, StartFailed, Started, Lost, Answer, RunDone, TaskEnded>;
 
 [[nodiscard]] std::string encode(const Hello& message);
 [[nodiscard]] std::string encode(const StartFailed& message);
 [[nodiscard]] std::string encode(const Started& message);
+[[nodiscard]] std::string encode(const Lost& message);
 /// Its sentence is cut so that the answers to a whole question fit into a socket's buffer.
 [[nodiscard]] std::string encode(const Answer& message);
 /// Texts are cut to what fits into a message.

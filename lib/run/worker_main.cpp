@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -101,6 +102,22 @@ class Worker {
   }
 
  private:
+  /// The device context is lost. Tearing it down can hang or fault; the system takes everything back as it is.
+  [[noreturn]] static void leave() {
+    std::fflush(nullptr);
+    ::_exit(kFailed);
+  }
+
+  /// Tells that work on `task` begins, unless what came before has cost the device: then the next case must not pay for
+  /// it. False if the coordinator has gone.
+  bool begin(std::uint64_t task) {
+    if (const std::optional<DeviceLoss> loss = executor_.device_loss()) {
+      std::ignore = channel_.send(encode(Lost{task, fmt::format("{}; {}", loss->error, loss->followed)}));
+      leave();
+    }
+    return channel_.send(encode(Started{task}));
+  }
+
   /// False if the coordinator has gone.
   bool heed(Message& message) {
     const FromCoordinator decoded = decode_from_coordinator(message.text, lookup_);
@@ -118,11 +135,14 @@ class Worker {
   /// Each answer is sent as it is found, so that a case that kills the worker is known. False if the coordinator has
   /// gone.
   bool answer(const QuestionOrder& question) {
-    bool connected = channel_.send(encode(Started{question.task}));
+    bool connected = begin(question.task);
     for (auto asked = question.cases.begin(); connected && asked != question.cases.end(); ++asked) {
       const Outcome outcome = asked->mistake.empty() ? support_guarded(executor_, asked->c, question.options)
                                                      : Outcome{Outcome::Kind::error, asked->mistake, 0};
       connected = channel_.send(encode(Answer{question.task, outcome}));
+      if (outcome.kind == Outcome::Kind::crashed) {
+        leave();
+      }
     }
     return connected;
   }
@@ -161,7 +181,7 @@ class Worker {
 
   /// Runs one task and reports its end. False if the coordinator has gone.
   bool obey(const TaskOrder& order) {
-    if (!channel_.send(encode(Started{order.task}))) {
+    if (!begin(order.task)) {
       return false;
     }
     Outcome outcome{Outcome::Kind::error, order.mistake, 0};
@@ -174,9 +194,7 @@ class Worker {
       return false;
     }
     if (outcome.kind == Outcome::Kind::crashed) {
-      // The device context is lost. Tearing it down can hang or fault; the system takes everything back as it is.
-      std::fflush(nullptr);
-      ::_exit(kFailed);
+      leave();
     }
     return true;
   }

@@ -15,8 +15,7 @@
 namespace numcheck::run {
 namespace {
 
-/// A worker that closed its socket is about to end; a killed one too, unless it hangs in the driver.
-constexpr double kEndPatience_s = 1;
+/// A killed worker ends at once, unless it hangs in the driver.
 constexpr double kKillPatience_s = 10;
 /// Time for an idle worker to give its device back (tearing down a CUDA context takes a few tenths of a second).
 constexpr double kGoodbyePatience_s = 3;

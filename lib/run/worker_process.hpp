@@ -53,13 +53,15 @@ class WorkerProcess {
   /// How the worker died before it began, when run() or ask() returned nothing.
   [[nodiscard]] const std::string& death() const noexcept { return death_; }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
-  /// The worker reported that its device context is lost: it ends by itself and takes no more tasks.
+  /// The worker reported that its device is lost: it ends by itself and takes no more tasks or questions.
   [[nodiscard]] bool spent() const noexcept { return spent_; }
   /// From any thread: SIGKILL to the worker's process group. What runs on it ends as error "interrupted".
   void kill();
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// A worker that closed its socket, or said that it ends, is about to end.
+  static constexpr double kEndPatience_s = 1;
   enum class Heard { message, closed, too_long, late };
   struct Running {
     std::uint64_t number;
@@ -81,8 +83,10 @@ class WorkerProcess {
   [[nodiscard]] Outcome overran(double limit_s);
   /// The outcome when something else than a message was heard.
   [[nodiscard]] Outcome lost_while(Heard heard, double limit_s);
+  /// True if the worker says that its device was lost before it began with `number`; it is buried then.
+  [[nodiscard]] bool lost_before(const FromWorker& decoded, std::uint64_t number, bool started);
   /// Acts on one message; the outcome if the task has ended.
-  [[nodiscard]] std::optional<Outcome> hear(Running& running, std::string_view text);
+  [[nodiscard]] std::optional<Outcome> hear(Running& running, FromWorker decoded);
   /// The answer to the next case of a question; nothing if the worker died before it began.
   [[nodiscard]] std::optional<Outcome> next_answer(std::uint64_t number, bool& started);
   [[nodiscard]] bool give(std::uint64_t number, const Task& task);

@@ -47,8 +47,19 @@ void WorkerProcess::check_report(const RunReport& report, const Task& task) cons
   }
 }
 
-std::optional<Outcome> WorkerProcess::hear(Running& running, std::string_view text) {
-  FromWorker decoded = decode_from_worker(text);
+bool WorkerProcess::lost_before(const FromWorker& decoded, std::uint64_t number, bool started) {
+  const auto* lost = std::get_if<Lost>(&decoded);
+  if (lost == nullptr || lost->task != number || started) {
+    return false;
+  }
+  bury(kEndPatience_s);
+  death_ = unless_interrupted(Outcome::Kind::crashed,
+                              fmt::format("the worker's device was lost between two cases: {}", lost->text))
+               .reason;
+  return true;
+}
+
+std::optional<Outcome> WorkerProcess::hear(Running& running, FromWorker decoded) {
   if (const auto* started = std::get_if<Started>(&decoded)) {
     if (started->task == running.number && !std::exchange(running.started, true)) {
       running.deadline = Clock::now() + seconds(running.limit_s);
@@ -100,7 +111,11 @@ std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task
       return lost_while(heard, limit_s);
     }
     try {
-      if (auto outcome = hear(running, message.text)) {
+      FromWorker decoded = decode_from_worker(message.text);
+      if (lost_before(decoded, number, running.started)) {
+        return std::nullopt;
+      }
+      if (auto outcome = hear(running, std::move(decoded))) {
         return outcome;
       }
     } catch (const ProtocolError& error) {
@@ -124,7 +139,11 @@ std::optional<Outcome> WorkerProcess::next_answer(std::uint64_t number, bool& st
     }
     try {
       FromWorker decoded = decode_from_worker(message.text);
+      if (lost_before(decoded, number, started)) {
+        return std::nullopt;
+      }
       if (auto* answer = std::get_if<Answer>(&decoded); answer != nullptr && answer->task == number && started) {
+        spent_ = answer->outcome.kind == Outcome::Kind::crashed;
         return std::move(answer->outcome);
       }
       const auto* begun = std::get_if<Started>(&decoded);
@@ -152,7 +171,7 @@ std::optional<std::size_t> WorkerProcess::ask(std::uint64_t number, std::span<co
   }
   bool started = false;
   std::size_t answered = 0;
-  while (answered < question.cases && alive_) {
+  while (answered < question.cases && alive_ && !spent_) {
     const auto answer = next_answer(number, started);
     if (!answer) {
       return std::nullopt;

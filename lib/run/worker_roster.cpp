@@ -62,7 +62,7 @@ bool WorkerRoster::prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess
       if (failure->permanent) {
         lane.given_up = failure->reason;
       } else {
-        lane.count_death(failure->reason, options_.max_respawns_in_row);
+        lane.count_case_end({Outcome::Kind::error, failure->reason, 0}, options_);
       }
       changed_.notify_all();
     }
@@ -89,6 +89,8 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
   lock.lock();
   starting_.erase(candidate.get());
   if (auto* failure = std::get_if<StartFailure>(&answer)) {
+    // A device that worked before may need a moment after a fault.
+    failure->permanent = failure->permanent && !lane.hello;
     return std::move(*failure);
   }
   const auto& hello = std::get<WorkerHello>(answer);

@@ -44,7 +44,10 @@ struct WorkerOptions {
   double timeout_s = 120;  ///< per case, from the moment the worker has it and is ready
   double startup_timeout_s = 120;
   double answer_timeout_s = 30;  ///< to answer a question, or to begin a case: takes far less unless the worker hangs
-  int max_respawns_in_row = 3;   ///< without a finished case between; then the rest of that environment is `error`
+  /// Workers that did not begin or overran a time limit, without a finished case between; then the rest of that
+  /// environment is `error`.
+  int max_respawns_in_row = 3;
+  int max_crashes_in_row = 100;  ///< the same for workers that crashed in the middle of a case
   bool in_process = false;       ///< no children; refuses cases with an environment
   ExecuteOptions execute;
   std::vector<std::string> worker_argv;  ///< arguments for /proc/self/exe: {"exec", "--worker", ...}
@@ -54,6 +57,9 @@ struct WorkerOptions {
   /// What workers and their libraries print, as it comes; called on pool threads, one call at a time. None: dropped,
   /// but the last lines are told when a worker dies.
   std::function<void(std::string_view)> on_output;
+  /// Told why a worker was replaced that ended between two cases, which cost neither: its device was lost, or somebody
+  /// killed it. Called on pool threads; must neither throw nor use the pool. None: dropped.
+  std::function<void(const std::string&)> on_replaced;
 };
 
 /// A case on its way to a device. Ports' bytes lie inside blocks of this pool's allocate().

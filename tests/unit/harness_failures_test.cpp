@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "harness_fake.hpp"
+#include "kernels/guarded_buffer.hpp"
 
 namespace numcheck::kernels::test {
 namespace {
@@ -49,27 +50,74 @@ TEST(HarnessFailures, OneAlgorithmThatThrowsDoesNotStopTheOthers) {
   }
 }
 
-TEST(HarnessFailures, ADeadDeviceEndsTheCaseAsCrashed) {
+/// What the device is asked at the case boundary, where an exception of the harness has come through.
+run::DeviceLoss loss_after(TestCase& test, FakeBackend& backend) {
+  EXPECT_THROW(static_cast<void>(test.run(backend)), core::EnvironmentError);
+  return test.harness.device_loss(backend.memory()).value_or(run::DeviceLoss{});
+}
+
+TEST(HarnessFailures, ALostDeviceComesThroughWithItsFirstError) {
   FakeBackend backend;
   backend.algorithm_count = 3;
   backend.misbehave = [&backend](auto, auto*, int) {
     backend.memory_.dead = true;
-    throw core::EnvironmentError("cudaErrorIllegalAddress");
+    throw core::EnvironmentError("the first error");
   };
   TestCase test(shape(4, 4, 4), "bf16");
-  const auto reports = test.run(backend);
-  EXPECT_EQ(test.outcome.kind, Kind::crashed);
-  EXPECT_EQ(test.outcome.reason, "fake 0: cudaErrorIllegalAddress");
-  EXPECT_EQ(reports.size(), 1U);
+  try {
+    static_cast<void>(test.run(backend));
+    FAIL();
+  } catch (const core::EnvironmentError& error) {
+    EXPECT_STREQ(error.what(), "the first error");
+  }
+  EXPECT_EQ(backend.launches, 1) << "nothing is launched on a device that is lost";
   EXPECT_TRUE(backend.memory_.live.empty());
+  EXPECT_EQ(test.harness.device_loss(backend.memory())->followed, "it followed the launch of fake 0 (run 1)");
 }
 
-TEST(HarnessFailures, AnAsynchronousFaultIsFoundAtTheNextSynchronisation) {
+TEST(HarnessFailures, AnAsynchronousFaultIsPutOnTheLaunchThatItFollowed) {
+  FakeBackend backend;
+  backend.misbehave = [&backend](auto, auto*, int launch) { backend.memory_.dead = launch == 1; };
+  TestCase test(shape(4, 4, 4), "bf16");
+  const run::DeviceLoss loss = loss_after(test, backend);
+  EXPECT_EQ(loss.error, "cudaErrorIllegalAddress");
+  EXPECT_EQ(loss.followed, "it followed the launch of fake 0 (run 2)");
+}
+
+TEST(HarnessFailures, AClassificationThatCostsTheDeviceIsNamed) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int) { backend.memory_.dead = true; };
+  TestCase test(shape(16, 16, 4), "fp32");
+  EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (classification 1)");
+}
+
+TEST(HarnessFailures, AFaultThatSurfacesLaterIsPutOnNoLaunch) {
+  FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
-  EXPECT_EQ(test.run(backend).at(0).error, "cudaErrorIllegalAddress");
-  EXPECT_EQ(test.outcome.kind, Kind::crashed);
+  static_cast<void>(test.run(backend));
+  EXPECT_FALSE(test.harness.device_loss(backend.memory()));
+  backend.memory_.dead = true;
+  const auto loss = test.harness.device_loss(backend.memory());
+  ASSERT_TRUE(loss);
+  EXPECT_NE(loss->followed.find("fake 0 (run 2)"), std::string::npos) << loss->followed;
+  EXPECT_NE(loss->followed.find("cannot be told"), std::string::npos) << loss->followed;
+}
+
+TEST(HarnessFailures, AnErrorThatALibraryLeftBehindIsNoLoss) {
+  FakeBackend backend;
+  TestCase test(shape(4, 4, 4), "bf16");
+  backend.memory_.complaints = 1;
+  EXPECT_FALSE(test.harness.device_loss(backend.memory()));
+}
+
+TEST(HarnessFailures, AGuardThatCannotBeSetLeaksNoBuffer) {
+  FakeBackend backend;
+  backend.memory_.fills_left = 0;
+  EXPECT_THROW(GuardedBuffer(backend.memory(), 100), core::EnvironmentError);
+  EXPECT_TRUE(backend.memory_.live.empty());
+  backend.memory_.fills_left = 1;
+  EXPECT_THROW(GuardedBuffer(backend.memory(), 100), core::EnvironmentError);
+  EXPECT_TRUE(backend.memory_.live.empty());
 }
 
 TEST(HarnessFailures, FullDeviceMemoryComesThroughAndLeaksNothing) {

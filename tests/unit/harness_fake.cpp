@@ -99,11 +99,15 @@ void FakeMemory::download(std::span<std::byte> host, const std::byte* device) {
 }
 
 void FakeMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) {
+  if (fills_left == 0) {
+    throw core::EnvironmentError("cudaMemsetAsync failed");
+  }
+  fills_left -= fills_left > 0 ? 1 : 0;
   std::memset(device, pattern, bytes);
 }
 
 void FakeMemory::synchronize() {
-  if (dead) {
+  if (dead || complaints-- > 0) {
     throw core::EnvironmentError("cudaErrorIllegalAddress");
   }
 }

@@ -29,6 +29,8 @@ class FakeMemory : public DeviceMemory {
   std::set<std::byte*> live;
   std::size_t capacity = static_cast<std::size_t>(-1);  ///< allocations of more bytes fail
   bool dead = false;                                    ///< synchronize throws, as after a CUDA fault
+  int complaints = 0;                                   ///< synchronize throws that often, then works
+  int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
 };
 
 /// How a fake product rounds its operands before it multiplies.

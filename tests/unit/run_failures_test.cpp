@@ -132,31 +132,55 @@ TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
 }
 
-TEST(Failures, respawns_in_a_row_are_bounded) {
-  WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 2;
-  WorkerPool pool(options);
+/// Six cases that all end `act`'s way, beside one of another environment.
+std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act) {
+  WorkerPool pool(std::move(options));
   Collector collector(pool);
   std::vector<const Done*> all;
   for (int i = 0; i < 6; ++i) {
-    all.push_back(&collector.submit(make_case("exit7")));
+    all.push_back(&collector.submit(make_case(act)));
   }
   const Done& other = collector.submit(make_case("add", 16, {{"NVIDIA_TF32_OVERRIDE", "0"}}));
   pool.wait_idle();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(all[i]->outcome.kind, Kind::crashed);
-  }
-  for (int i = 3; i < 6; ++i) {
-    EXPECT_EQ(all[i]->outcome.kind, Kind::error);
-    EXPECT_TRUE(contains(all[i]->outcome.reason, "3 in a row died")) << all[i]->outcome.reason;
-    EXPECT_TRUE(contains(all[i]->outcome.reason, "exited with status 7")) << all[i]->outcome.reason;
-  }
   EXPECT_EQ(other.outcome.kind, Kind::done) << "another environment is another matter";
+  std::vector<Outcome> outcomes;
+  for (const Done* done : all) {
+    outcomes.push_back(done->outcome);
+  }
+  return outcomes;
+}
+
+TEST(Failures, every_crash_costs_its_own_case_only) {
+  WorkerOptions options = worker_options();
+  options.max_respawns_in_row = 2;
+  for (const char* act : {"exit7", "lost_device"}) {
+    for (const Outcome& outcome : six_in_a_row(options, act)) {
+      EXPECT_EQ(outcome.kind, Kind::crashed) << act << ": " << outcome.reason;
+    }
+  }
+}
+
+TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
+  WorkerOptions options = worker_options();
+  options.timeout_s = 0.2;
+  for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {
+    options.max_crashes_in_row = kind == Kind::crashed ? 2 : 100;
+    options.max_respawns_in_row = kind == Kind::timeout ? 2 : 100;
+    const std::vector<Outcome> outcomes = six_in_a_row(options, act);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(outcomes[i].kind, kind);
+    }
+    for (std::size_t i = 3; i < 6; ++i) {
+      EXPECT_EQ(outcomes[i].kind, Kind::error);
+      EXPECT_TRUE(contains(outcomes[i].reason, "3 in a row died")) << outcomes[i].reason;
+      EXPECT_TRUE(contains(outcomes[i].reason, outcomes[0].reason)) << outcomes[i].reason;
+    }
+  }
 }
 
 TEST(Failures, a_finished_case_resets_the_bound) {
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 1;
+  options.max_crashes_in_row = 1;
   WorkerPool pool(options);
   Collector collector(pool);
   const Done* last = nullptr;

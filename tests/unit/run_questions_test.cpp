@@ -110,7 +110,7 @@ TEST(Questions, that_hang_or_lie_cost_that_case_only) {
 
 TEST(Questions, have_bounded_deaths_in_a_row) {
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 2;
+  options.max_crashes_in_row = 2;
   WorkerPool pool(options);
   Asked asked(std::vector<std::string>(6, "asked_kill"));
   ask_and_wait(pool, asked);
@@ -122,7 +122,7 @@ TEST(Questions, have_bounded_deaths_in_a_row) {
 
 TEST(Questions, do_not_excuse_cases_that_kill_their_worker) {
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 1;
+  options.max_crashes_in_row = 1;
   WorkerPool pool(options);
   Collector collector(pool);
   const Done* last = nullptr;

@@ -1,0 +1,24 @@
+// A device that fails for good at a chosen call: everything that a CUDA fault does to its process, without a GPU.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "run/execution.hpp"
+
+namespace numcheck::containment {
+
+/// Which call fails, and where calls are counted.
+struct Fault {
+  int call = 0;           ///< from 1, of the calls for the case with that m: 0 means none
+  std::int64_t m = 0;     ///< rows of the product whose case faults
+  int between_cases = 0;  ///< the device dies by itself after this many cases, when all of them have been judged
+};
+
+/// The executor that a CUDA device gets, on top of simulated products as backend `cublaslt`. Calls to the device
+/// (allocate, fill, upload, launch, record, synchronize, download, release, ...) are counted; from the chosen one on
+/// each of them fails, as after an illegal address. Results have the process' id among their details.
+[[nodiscard]] std::unique_ptr<run::Executor> make_faulty_executor(const Fault& fault);
+
+}  // namespace numcheck::containment
