@@ -22,6 +22,7 @@
 #include "kernels/cuda/softmax_bwd.hpp"
 #include "kernels/cuda/softmax_fwd.hpp"
 #include "kernels/cudnn/bindings.hpp"
+#include "kernels/device_fault.hpp"
 #include "kernels/executor.hpp"
 #include "kernels/harness.hpp"
 #include "kernels/sim/activation_bwd.hpp"
@@ -288,6 +289,7 @@ std::vector<kernels::FaultInfo> faults() {
   const std::vector<kernels::FaultInfo> arithmetic = kernels::sim_faults_of(all_bindings());
   std::vector<kernels::FaultInfo> all(memory.begin(), memory.end());
   all.insert(all.end(), arithmetic.begin(), arithmetic.end());
+  all.push_back(kernels::kDeviceFault);
   return all;
 }
 

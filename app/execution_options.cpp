@@ -46,7 +46,7 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
   cli.add_flag("--in-process", options.in_process,
                "no worker processes: for debuggers and sanitizers; refuses cases that set environment variables")
       ->group(group);
-  cli.add_option("--inject", options.inject, "plant a fault into a simulated device; te-numcheck list faults")
+  cli.add_option("--inject", options.inject, "plant a fault, to see that it is caught; te-numcheck list faults")
       ->type_name("FAULT")
       ->group(group);
 }

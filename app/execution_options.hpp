@@ -18,6 +18,7 @@ struct ExecutionOptions {
   std::string memory;
   std::string repeat;
   std::string inject;
+  std::vector<std::string> inject_cases;  ///< identifiers or prefixes of digests; of `run` alone
   bool in_process = false;
 };
 

@@ -47,6 +47,9 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
   add("--device", execution.device, "auto");
   add("--repeat", execution.repeat, "");
   add("--inject", execution.inject, "");
+  for (const std::string& name : execution.inject_cases) {
+    add("--inject-case", name, "");
+  }
   if (execution.te_libs.size() > 1) {  // identifiers and digests name versions then
     for (const std::string& path : execution.te_libs) {
       add("--te-lib", recorded_path(path), "");

@@ -118,32 +118,6 @@ bool is_digest_prefix(std::string_view text) {
   return text.size() >= 4 && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// The case that an identifier, or a prefix of at least 4 digits of a digest, names.
-core::Digest named_case(const std::vector<Case>& cases, const std::string& name, const std::string& by) {
-  std::vector<const Case*> found;
-  std::vector<std::string_view> ids;
-  for (const Case& c : cases) {
-    ids.push_back(c.id);
-    if (c.id == name || (is_digest_prefix(name) && c.digest.hex().starts_with(name))) {
-      found.push_back(&c);
-    }
-  }
-  if (found.empty()) {
-    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers than this take too long
-    const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
-    throw core::UsageError(fmt::format("{}: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", by, name,
-                                       nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
-  }
-  if (found.size() > 1 && found.front()->id != name) {
-    std::string candidates;
-    for (const Case* c : found) {
-      candidates += "\n  " + c->digest.hex() + "  " + c->id;
-    }
-    throw core::UsageError(fmt::format("{}: {} is the start of several digests:{}", by, name, candidates));
-  }
-  return found.front()->digest;
-}
-
 void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
   if (options.cases.empty()) {
     return;
@@ -218,6 +192,31 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
 }
 
 }  // namespace
+
+core::Digest named_case(const std::vector<Case>& cases, const std::string& name, const std::string& by) {
+  std::vector<const Case*> found;
+  std::vector<std::string_view> ids;
+  for (const Case& c : cases) {
+    ids.push_back(c.id);
+    if (c.id == name || (is_digest_prefix(name) && c.digest.hex().starts_with(name))) {
+      found.push_back(&c);
+    }
+  }
+  if (found.empty()) {
+    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers than this take too long
+    const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
+    throw core::UsageError(fmt::format("{}: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", by, name,
+                                       nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+  }
+  if (found.size() > 1 && found.front()->id != name) {
+    std::string candidates;
+    for (const Case* c : found) {
+      candidates += "\n  " + c->digest.hex() + "  " + c->id;
+    }
+    throw core::UsageError(fmt::format("{}: {} is the start of several digests:{}", by, name, candidates));
+  }
+  return found.front()->digest;
+}
 
 void add_selection_options(CLI::App& cli, SelectionOptions& options) {
   const char* group = "Selection";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli_forward.hpp"
+#include "core/hash.hpp"
 #include "plan/case.hpp"
 #include "shard.hpp"
 
@@ -32,6 +33,11 @@ struct Selection {
   std::vector<plan::Case> cases;  ///< in plan order
   Shard shard;
 };
+
+/// The case that an identifier, or a prefix of at least 4 digits of a digest, names. Throws core::UsageError that says
+/// `by` what it was named if there is none, or several.
+[[nodiscard]] core::Digest named_case(const std::vector<plan::Case>& cases, const std::string& name,
+                                      const std::string& by);
 
 /// Applies the options in the order in which they are documented. An empty result is no error here. Throws
 /// core::UsageError on a bad expression, an unknown op, mode, backend or tag, an ambiguous digest, a --case that names

@@ -1,10 +1,12 @@
 // te-numcheck run: expand, execute, report.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
@@ -92,6 +94,7 @@ class Run {
     plan::Plan plan = load_plans(context_, options_.plans, "run");
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
+    plant_in_cases(plan.cases);
     selection_ = select(std::move(plan.cases), options_.selection);
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard_index = selection_.shard.index;
@@ -100,6 +103,15 @@ class Run {
     if (selection_.cases.empty()) {
       context_.terminal.err(
           fmt::format("nothing to run: the selection leaves none of the plan's {} cases\n", facts_.plan.expanded));
+    }
+  }
+
+  void plant_in_cases(const std::vector<plan::Case>& cases) {
+    if (!options_.execution.inject_cases.empty() && options_.execution.inject.empty()) {
+      throw core::UsageError("--inject-case names a case, but --inject no fault to plant in it");
+    }
+    for (const std::string& name : options_.execution.inject_cases) {
+      pipeline_.workers.inject_only.insert(named_case(cases, name, "--inject-case"));
     }
   }
 
@@ -122,6 +134,10 @@ class Run {
     pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
       folder_.keep(c.digest, c.id, finished.record);
     };
+    pipeline_.workers.on_replaced = [this](const std::string& why) {
+      const std::lock_guard lock(notes_mutex_);
+      facts_.notes.push_back("a worker was replaced between two cases: " + why);
+    };
     pipeline_.on_progress = [this](const run::Progress& progress) {
       if (!context_.common.quiet) {
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
@@ -140,7 +156,8 @@ class Run {
             .shard = fmt::format("{}/{}", selection_.shard.index, selection_.shard.count),
             .environment = machine::numeric_environment(),
             .settings = {{"repeat", std::to_string(pipeline_.workers.execute.repeats)},
-                         {"inject", pipeline_.workers.execute.inject}}};
+                         {"inject", pipeline_.workers.execute.inject},
+                         {"inject_case", fmt::format("{}", fmt::join(options_.execution.inject_cases, " "))}}};
   }
 
   /// Records of the run that is resumed. What runs now is known before: a worker is asked.
@@ -170,6 +187,9 @@ class Run {
     facts_.times = {times.wall_s,      times.inputs_s,     times.device_s,
                     times.reference_s, times.yardsticks_s, times.comparison_s};
     facts_.interrupted = result.interrupted;
+    for (const std::string& note : facts_.notes) {
+      context_.terminal.err("note: " + note + "\n");
+    }
     std::vector<nlohmann::json> records;
     records.reserve(result.cases.size());
     for (run::FinishedCase& finished : result.cases) {
@@ -237,6 +257,7 @@ class Run {
   Selection selection_;
   std::optional<run::WorkerHello> hello_;
   std::chrono::steady_clock::time_point start_;
+  std::mutex notes_mutex_;  ///< guards facts_.notes while workers run
 };
 
 class RunCommand : public Command {
@@ -248,6 +269,10 @@ class RunCommand : public Command {
     add_selection_options(cli, options_.selection);
     add_device_options(cli, options_.execution);
     add_execution_options(cli, options_.execution);
+    cli.add_option("--inject-case", options_.execution.inject_cases, "plant the fault of --inject in this case only")
+        ->type_name("ID|DIGEST")
+        ->allow_extra_args(false)
+        ->group("Execution");
     cli.add_option("--budget", options_.budget,
                    "start no case after this time, as 90s, 10m; the cheapest cases of each op and mode come first")
         ->type_name("TIME")

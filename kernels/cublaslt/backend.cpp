@@ -4,6 +4,7 @@
 
 #include "kernels/cublaslt/gemm.hpp"
 #include "kernels/cublaslt/library.hpp"
+#include "kernels/device_fault.hpp"
 
 namespace numcheck::kernels {
 namespace {
@@ -21,7 +22,7 @@ class CublasLtBackend : public Backend {
       return {false, fmt::format("cublaslt does not compute the op {}", call.c->op->name)};
     }
     if (!call.inject.empty()) {
-      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+      return {false, not_planted_here(call.inject)};
     }
     if (std::string obstacle = gemm_obstacle(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
       return {false, std::move(obstacle)};

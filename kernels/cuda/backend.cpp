@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/illegal_address.hpp"
+#include "kernels/device_fault.hpp"
 
 namespace numcheck::kernels {
 namespace {
@@ -20,15 +24,16 @@ class CudaBackend : public Backend {
     if (binding == nullptr) {
       return {false, fmt::format("cuda has no kernel for the op {}", call.c->op->name)};
     }
-    if (!call.inject.empty()) {
-      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+    if (!call.inject.empty() && call.inject != kDeviceFault.name) {
+      return {false, not_planted_here(call.inject)};
     }
     std::string obstacle = binding->obstacle(call);
     return {obstacle.empty(), std::move(obstacle)};
   }
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
-    return {find(call)->algorithm(device_, call)};
+    Algorithm algorithm = find(call)->algorithm(device_, call);
+    return {call.inject.empty() ? std::move(algorithm) : cuda::with_illegal_address(std::move(algorithm), device_)};
   }
 
  private:

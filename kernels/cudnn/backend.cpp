@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/library.hpp"
+#include "kernels/device_fault.hpp"
 
 namespace numcheck::kernels {
 namespace {
@@ -28,7 +29,7 @@ class CudnnBackend : public Backend {
       return {false, fmt::format("cudnn does not compute the op {}", call.c->op->name)};
     }
     if (!call.inject.empty()) {
-      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+      return {false, not_planted_here(call.inject)};
     }
     if (std::string obstacle = binding->obstacle(call); !obstacle.empty()) {
       return {false, std::move(obstacle)};

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/strings.hpp"
+#include "kernels/device_fault.hpp"
 #include "kernels/sim/binding.hpp"
 #include "kernels/sim/gemm_binding.hpp"
 #include "kernels/sim/host_memory.hpp"
@@ -79,6 +80,9 @@ class SimBackend final : public Backend {
   [[nodiscard]] std::string fault_obstacle(const SimBinding& binding, const Call& call) const {
     if (has_fault(binding.faults(), call.inject)) {
       return binding.fault_obstacle(call, context_);
+    }
+    if (call.inject == kDeviceFault.name) {
+      return not_planted_here(call.inject);
     }
     const std::vector<FaultInfo> all = sim_faults_of(bindings_);
     if (has_fault(all, call.inject)) {

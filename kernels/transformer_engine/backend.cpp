@@ -1,4 +1,5 @@
 #include "kernels/transformer_engine/backend.hpp"
+#include "kernels/device_fault.hpp"
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ class TransformerEngineBackend : public Backend {
       return {false, fmt::format("TransformerEngine has no function for the op {}", call.c->op->name)};
     }
     if (!call.inject.empty()) {
-      return {false, fmt::format("the fault {} can be planted in a simulated device only", call.inject)};
+      return {false, not_planted_here(call.inject)};
     }
     load(plan::version_of(call.c->backend));
     if (!library_.has_value()) {

@@ -125,6 +125,11 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
                  {"time_s", times_json(facts.times)},
                  {"summary", summarise(cases)},
                  {"cases", records}};
+  if (!facts.notes.empty()) {
+    for (const std::string& note : facts.notes) {
+      report["notes"].push_back(without_folders(note));
+    }
+  }
   json effect = override_effect(cases, report["environment"]);
   if (!effect["rows"].empty()) {
     report["override_effect"] = std::move(effect);

@@ -16,7 +16,7 @@ namespace numcheck::report {
 
 /// Version of the format: major breaks readers, minor adds fields, patch corrects. Readers ignore unknown fields.
 inline constexpr std::string_view kReportSchemaName = "te-numcheck/report";
-inline constexpr std::string_view kReportSchemaVersion = "1.1.0";
+inline constexpr std::string_view kReportSchemaVersion = "1.2.0";
 
 struct ToolFacts {
   std::string version;
@@ -64,6 +64,7 @@ struct RunFacts {
   RunTimes times;
   std::string started;  ///< ISO 8601, UTC
   bool interrupted = false;
+  std::vector<std::string> notes;  ///< what happened beside the cases: a worker was replaced between two of them
 };
 
 /// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE where cases ask for it, what changed from

@@ -195,6 +195,8 @@ nlohmann::json report_schema() {
               {"summary", summary_definition()},
               {"cases", {{"type", "array"}}}});
   schema["properties"]["brief"] = flag("cases have their essential members only; absent: false");
+  schema["properties"]["notes"] =
+      list_of(text("what happened beside the cases: a worker that was replaced between two"));
   schema["properties"]["override_effect"] = override_definition();
   schema["properties"]["library_changes"] = library_changes_definition();
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};

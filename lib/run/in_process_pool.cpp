@@ -178,7 +178,7 @@ class InProcessPool final : public Pool {
       const plan::Case& c = *question.cases[i];
       const bool cancelled = is_cancelled();
       const Outcome outcome =
-          cancelled || !executor ? not_begun(cancelled) : support_guarded(*executor, c, options_.execute);
+          cancelled || !executor ? not_begun(cancelled) : support_guarded(*executor, c, execute_options(options_, c));
       heed_outcome(executor, c, outcome);
       accepted = tell_answer(question, i, outcome, ledger_);
     }
@@ -195,7 +195,8 @@ class InProcessPool final : public Pool {
       outcome = not_begun(cancelled);
     } else {
       std::exception_ptr failure;
-      outcome = execute_guarded(*executor, *task.c, task.ports, options_.execute, guarded_sink(task, failure));
+      outcome = execute_guarded(*executor, *task.c, task.ports, execute_options(options_, *task.c),
+                                guarded_sink(task, failure));
       heed_outcome(executor, *task.c, outcome);
       if (failure) {
         outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};

@@ -27,7 +27,8 @@ bool WorkerProcess::give(std::uint64_t number, const Task& task) {
       descriptors.push_back(arena->fd.get());
     }
   }
-  const std::string text = encode_task(number, *task.c, options_.execute, arenas, task.ports, layout.places);
+  const std::string text =
+      encode_task(number, *task.c, execute_options(options_, *task.c), arenas, task.ports, layout.places);
   const bool sent = channel_.send(text, descriptors);
   for (const ArenaFact& arena : arenas) {
     known_arenas_.insert(arena.id);
@@ -160,7 +161,10 @@ std::optional<std::size_t> WorkerProcess::ask(std::uint64_t number, std::span<co
                                               const AnswerSink& on_answer) {
   EncodedQuestion question;
   try {
-    question = encode_question(number, cases, options_.execute);
+    const ExecuteOptions execute = execute_options(options_, *cases.front());
+    const auto other = std::ranges::find_if(
+        cases, [&](const plan::Case* c) { return execute_options(options_, *c).inject != execute.inject; });
+    question = encode_question(number, {cases.begin(), other}, execute);
     if (!channel_.send(question.text)) {
       death_ = died().reason;
       return std::nullopt;

@@ -13,6 +13,14 @@ WorkerKey worker_key(const plan::Case& c) {
   return {c.environment, std::string(plan::version_of(c.backend))};
 }
 
+ExecuteOptions execute_options(const WorkerOptions& options, const plan::Case& c) {
+  ExecuteOptions execute = options.execute;
+  if (!options.inject_only.empty() && !options.inject_only.contains(c.digest)) {
+    execute.inject.clear();
+  }
+  return execute;
+}
+
 class WorkerPool::Impl {
  public:
   explicit Impl(WorkerOptions options)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,7 @@ struct WorkerOptions {
   int max_crashes_in_row = 100;  ///< the same for workers that crashed in the middle of a case
   bool in_process = false;       ///< no children; refuses cases with an environment
   ExecuteOptions execute;
+  std::set<core::Digest> inject_only;    ///< cases that get execute.inject; empty: all
   std::vector<std::string> worker_argv;  ///< arguments for /proc/self/exe: {"exec", "--worker", ...}
   ExecutorFactory factory;               ///< in-process only
   int max_workers = 8;               ///< processes alive at a time, over all environments: each holds a device context
@@ -61,6 +63,9 @@ struct WorkerOptions {
   /// killed it. Called on pool threads; must neither throw nor use the pool. None: dropped.
   std::function<void(const std::string&)> on_replaced;
 };
+
+/// What holds for this case.
+[[nodiscard]] ExecuteOptions execute_options(const WorkerOptions& options, const plan::Case& c);
 
 /// A case on its way to a device. Ports' bytes lie inside blocks of this pool's allocate().
 struct Task {

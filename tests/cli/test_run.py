@@ -19,6 +19,25 @@ VACUOUS = {"mode": "fp8_e4m3", "params": {"m": 4, "n": 4, "k": 64}, "inputs": {"
 
 
 class ExitCodes(CliTest):
+    def test_a_fault_in_one_case_only(self):
+        plan = self.plan(case={"mode": ["fp32", "bf16", "fp16"]})
+        listed = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)
+        victim = listed[1]
+        for name in (victim["digest"], victim["id"]):
+            self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "--inject-case", name, "--json", "r.json", code=1)
+            statuses = {case["id"]: case["status"] for case in self.report("r.json")["cases"]}
+            self.assertEqual(statuses.pop(victim["id"]), "fail")
+            self.assertEqual(set(statuses.values()), {"pass"})
+        again = [case for case in self.report("r.json")["cases"] if case["status"] == "fail"][0]["reproduce"]
+        self.assertIn("--inject-case", again)
+
+    def test_a_fault_in_no_case_is_refused(self):
+        plan = self.plan()
+        done = self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "--inject-case", "nothing", code=2)
+        self.assertIn("--inject-case: no case is named \"nothing\"", done.stderr)
+        done = self.run_cli("run", plan, *SIM, "--inject-case", "nothing", code=2)
+        self.assertIn("no fault to plant", done.stderr)
+
     def test_0_all_passed(self):
         self.run_cli("run", self.plan(), *SIM, code=0)
 

@@ -1,0 +1,24 @@
+#include "kernels/cuda/illegal_address.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "kernels/cuda/illegal_address_kernel.hpp"
+#include "kernels/cuda_support/check.hpp"
+#include "kernels/cuda_support/stream.hpp"
+
+namespace numcheck::kernels::cuda {
+
+Algorithm with_illegal_address(Algorithm algorithm, CudaDevice& device) {
+  device.use();
+  const auto stream = std::make_shared<Stream>();
+  algorithm.launch = [stream, launch = std::move(algorithm.launch)](std::span<const PortMemory> ports,
+                                                                    std::byte* workspace) {
+    const double seconds = launch(ports, workspace);
+    check(launch_illegal_write(stream->get()), "planted illegal write");
+    return seconds;
+  };
+  return algorithm;
+}
+
+}  // namespace numcheck::kernels::cuda

@@ -1,0 +1,19 @@
+# A cuBLASLt that faults, and the whole program with it, on a GPU.
+find_library(NUMCHECK_REAL_CUBLASLT NAMES libcublasLt.so.13 libcublasLt.so.12
+             HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib64)
+mark_as_advanced(NUMCHECK_REAL_CUBLASLT)
+if(NUMCHECK_HAVE_CUDA AND NUMCHECK_REAL_CUBLASLT AND TE_NUMCHECK_PYTHON)
+  cmake_path(GET NUMCHECK_REAL_CUBLASLT FILENAME faulty_name)
+  add_library(faulty_cublaslt SHARED gpu/faulty_cublaslt.cpp "${PROJECT_SOURCE_DIR}/kernels/cuda/illegal_address.cu")
+  target_include_directories(faulty_cublaslt PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_include_directories(faulty_cublaslt SYSTEM PRIVATE "${TE_NUMCHECK_CUBLASLT_INCLUDE}")
+  target_compile_definitions(faulty_cublaslt PRIVATE REAL_CUBLASLT="${NUMCHECK_REAL_CUBLASLT}")
+  target_link_libraries(faulty_cublaslt PRIVATE numcheck_flags CUDA::cudart_static ${CMAKE_DL_LIBS})
+  set_target_properties(faulty_cublaslt PROPERTIES PREFIX "" OUTPUT_NAME "${faulty_name}" SUFFIX "" NO_SONAME ON
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/faulty_cublaslt")
+  add_test(NAME gpu_containment
+    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/gpu/test_containment.py")
+  set_tests_properties(gpu_containment PROPERTIES LABELS gpu TIMEOUT 600 RESOURCE_LOCK gpu
+    SKIP_REGULAR_EXPRESSION "no usable GPU"
+    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAULTY_CUBLASLT=$<TARGET_FILE_DIR:faulty_cublaslt>")
+endif()
