@@ -6,7 +6,7 @@ add_test(NAME packaging_install_is_relocatable
 find_program(NUMCHECK_DPKG_DEB dpkg-deb)
 mark_as_advanced(NUMCHECK_DPKG_DEB)
 add_test(NAME packaging_packages_hold_the_program
-  COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCPACK=${CMAKE_CPACK_COMMAND}
+  COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DCPACK=${CMAKE_CPACK_COMMAND}
           "-DDPKG_DEB=$<$<BOOL:${NUMCHECK_DPKG_DEB}>:${NUMCHECK_DPKG_DEB}>" -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages
           -P ${CMAKE_CURRENT_LIST_DIR}/cli/packages_hold_the_program.cmake)
 # Both write the build folder's list of installed files.

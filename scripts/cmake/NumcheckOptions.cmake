@@ -19,3 +19,16 @@ target_compile_options(numcheck_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TE_NUMCHECK_WERROR}>>:-Werror>
   # These come from the optimiser and are wrong about std::string, std::variant and JSON objects in g++ 12 and 13.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>)
+
+# Hardening: what plans, reports and workers send must end the program with a message at worst. The C library checks
+# sizes in optimised code only, and a sanitizer sees more where it does not.
+include(CheckPIESupported)
+check_pie_supported()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+target_compile_options(numcheck_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong>)
+target_compile_definitions(numcheck_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  target_compile_options(numcheck_flags INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>)
+endif()
+target_link_options(numcheck_flags INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)

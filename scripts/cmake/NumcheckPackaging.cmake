@@ -4,8 +4,13 @@
 
 include(GNUInstallDirs)
 
-# Where the loader looks for libraries that are not the system's: beside the binary, then in NVIDIA's wheel layout.
+# Where the loader looks for libraries that are not the system's: beside the binary, then in NVIDIA's wheel layout. The
+# build tree's binary is linked with the same path: one that CMake changes at installation ends in a colon, and an empty
+# entry is the working folder, from which the loader must never take a library. Folders of libraries that were found
+# outside the system (CMAKE_PREFIX_PATH, conda) come last.
 set_target_properties(te-numcheck PROPERTIES
+  BUILD_WITH_INSTALL_RPATH ON
+  INSTALL_RPATH_USE_LINK_PATH ON
   INSTALL_RPATH "$ORIGIN/../lib:$ORIGIN/../nvidia/cu13/lib:$ORIGIN/../nvidia/cudnn/lib")
 
 # The program proper. The libraries that it links dynamically (fmt; where there is no static one, OpenBLAS and xxHash)

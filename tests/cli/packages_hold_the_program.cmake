@@ -1,6 +1,14 @@
-# cmake -DBUILD=dir -DCPACK=tool -DDPKG_DEB=tool-or-empty -DWORK=dir -P packages_hold_the_program.cmake
+# cmake -DBUILD=dir -DREADELF=tool -DCPACK=tool -DDPKG_DEB=tool-or-empty -DWORK=dir -P packages_hold_the_program.cmake
 # Makes the packages, unpacks them and runs the program from there, with the plans that they bring.
 include("${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake")
+
+# Fails unless the loader looks in folders beside the program only: an empty or relative entry is the working folder.
+function(expect_run_path program)
+  run_or_fail("${READELF}" -d "${program}")
+  if(NOT output MATCHES "RUNPATH[^\n]*\\[\\$ORIGIN/[^]:]+(:(\\$ORIGIN)?/[^]:]+)*\\]")
+    message(FATAL_ERROR "unexpected run path in\n${output}")
+  endif()
+endfunction()
 
 # Fails unless the one file that matches the pattern is a program that finds its plans from another folder.
 function(expect_program pattern)
@@ -10,6 +18,7 @@ function(expect_program pattern)
     message(FATAL_ERROR "${count} files match ${pattern}")
   endif()
   run_or_fail("${found}" validate configs/plans/quick.json WORKING_DIRECTORY "${WORK}/elsewhere")
+  expect_run_path("${found}")
 endfunction()
 
 # make_package(GENERATOR PATTERN): sets `package` to its path.
