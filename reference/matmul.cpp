@@ -2,25 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <sstream>
 #include <string>
-
-#ifdef NUMCHECK_HAVE_BLAS
-#define EIGEN_USE_BLAS
-#endif
-#include <Eigen/Core>
 
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"
-
-#ifdef NUMCHECK_HAVE_BLAS
-// Extensions of OpenBLAS; its header is not always where its library is.
-extern "C" {
-void openblas_set_num_threads(int threads);
-char* openblas_get_config();
-char* openblas_get_corename();
-}
-#endif
+#include "reference/product.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -82,44 +68,23 @@ struct Grid {
   }
 };
 
-void use_one_blas_thread() {
-#ifdef NUMCHECK_HAVE_BLAS
-  openblas_set_num_threads(1);
-#endif
-}
-
-template <class T>
-using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using ConstMap = Eigen::Map<const Dense<T>>;
-
 /// target (tile.rows x tile.cols inside rows of `stride` elements) = product over k in [begin, end).
 template <class T>
 void multiply_tile(const ProductShape& shape, Factor<T> first, Factor<T> second, const Tile& tile, Index begin,
                    Index end, T* target, Index stride) {
-  Eigen::Map<Dense<T>, 0, Eigen::OuterStride<>> out(target, tile.rows, tile.cols, Eigen::OuterStride<>(stride));
-  if (begin >= end) {
-    out.setZero();
-    return;
-  }
   const T* a = first.data + tile.batch * shape.m * shape.k;
   const T* b = second.data + tile.batch * shape.k * shape.n;
-  const Index depth = end - begin;
-  const auto with_first = [&](const auto& left) {
-    if (second.transposed) {
-      const ConstMap<T> right(b, shape.n, shape.k);
-      out.noalias() = left * right.block(tile.col, begin, tile.cols, depth).transpose();
-    } else {
-      const ConstMap<T> right(b, shape.k, shape.n);
-      out.noalias() = left * right.block(begin, tile.col, depth, tile.cols);
-    }
-  };
-  if (first.transposed) {
-    const ConstMap<T> left(a, shape.k, shape.m);
-    with_first(left.block(begin, tile.row, depth, tile.rows).transpose());
+  TileProduct<T> product{.rows = tile.rows, .cols = tile.cols, .depth = std::max<Index>(0, end - begin)};
+  product.left = first.transposed ? TileFactor<T>{a + begin * shape.m + tile.row, shape.m, true}
+                                  : TileFactor<T>{a + tile.row * shape.k + begin, shape.k, false};
+  product.right = second.transposed ? TileFactor<T>{b + tile.col * shape.k + begin, shape.k, true}
+                                    : TileFactor<T>{b + begin * shape.n + tile.col, shape.n, false};
+  product.out = target;
+  product.out_stride = stride;
+  if (blas_is_usable()) {
+    multiply_by_blas(product);
   } else {
-    const ConstMap<T> left(a, shape.m, shape.k);
-    with_first(left.block(tile.row, begin, tile.rows, depth));
+    multiply_by_eigen(product);
   }
 }
 
@@ -157,7 +122,6 @@ void multiply_all(const ProductShape& shape, Factor<T> first, Factor<T> second, 
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) {
     return;
   }
-  use_one_blas_thread();
   const Grid grid(shape);
   const Index tiles = shape.batch * grid.row_tiles * grid.col_tiles;
   if (grid.parts > 1) {
@@ -170,22 +134,6 @@ void multiply_all(const ProductShape& shape, Factor<T> first, Factor<T> second, 
     multiply_tile(shape, first, second, tile, Index{0}, shape.k, target, shape.n);
     finish(tile);
   });
-}
-
-std::string describe_implementation() {
-#ifdef NUMCHECK_HAVE_BLAS
-  // The configuration begins with "OpenBLAS 0.3.21 ..."; its other words are build options.
-  std::istringstream words(openblas_get_config());
-  std::string name;
-  std::string version;
-  words >> name >> version;
-  return name + " " + version + " " + openblas_get_corename();
-#else
-  std::ostringstream text;
-  text << "Eigen " << EIGEN_WORLD_VERSION << '.' << EIGEN_MAJOR_VERSION << '.' << EIGEN_MINOR_VERSION << ' '
-       << Eigen::SimdInstructionSetsInUse();
-  return text.str();
-#endif
 }
 
 }  // namespace
@@ -201,7 +149,7 @@ void multiply(const ProductShape& shape, Factor<float> first, Factor<float> seco
 }
 
 std::string_view matmul_implementation() {
-  static const std::string text = describe_implementation();
+  static const std::string text = blas_is_usable() ? describe_blas() : describe_eigen();
   return text;
 }
 

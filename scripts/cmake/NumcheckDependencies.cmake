@@ -24,8 +24,10 @@ foreach(kind IN ITEMS a so)
   if(TE_NUMCHECK_OPENBLAS AND NUMCHECK_OPENBLAS_${kind} AND NOT TE_NUMCHECK_OPENBLAS_LIBRARY)
     set(CMAKE_REQUIRED_LIBRARIES ${NUMCHECK_OPENBLAS_${kind}} Threads::Threads)
     check_cxx_source_compiles("
-      extern \"C\" { void dgemm_(); void sgemm_(); void openblas_set_num_threads(int); char* openblas_get_config(); }
-      int main() { openblas_set_num_threads(1); openblas_get_config(); dgemm_(); sgemm_(); }"
+      extern \"C\" { void dgemm_(); void sgemm_(); void openblas_set_num_threads(int); char* openblas_get_config();
+                   void gotoblas_init(); void* blas_memory_alloc(int); void blas_memory_free(void*); }
+      int main() { gotoblas_init(); blas_memory_free(blas_memory_alloc(0)); openblas_set_num_threads(1);
+                   openblas_get_config(); dgemm_(); sgemm_(); }"
       NUMCHECK_OPENBLAS_${kind}_LINKS)
     unset(CMAKE_REQUIRED_LIBRARIES)
     if(NUMCHECK_OPENBLAS_${kind}_LINKS)

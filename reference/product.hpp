@@ -1,0 +1,46 @@
+// The product of one tile, by OpenBLAS or by Eigen's own kernels. Which of them a process uses is decided once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace numcheck::reference {
+
+/// A factor of a tile: row-major with `stride` elements from row to row; with `transposed`, the transpose of that.
+template <class T>
+struct TileFactor {
+  const T* data = nullptr;
+  std::int64_t stride = 0;
+  bool transposed = false;
+};
+
+/// out (rows x cols, row-major, `out_stride` elements from row to row) = left (rows x depth) * right (depth x cols).
+/// Rows and columns are positive; with depth 0 the product is zero.
+template <class T>
+struct TileProduct {
+  TileFactor<T> left;
+  TileFactor<T> right;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t depth = 0;
+  T* out = nullptr;
+  std::int64_t out_stride = 0;
+};
+
+/// Eigen's own kernels. Throws std::bad_alloc.
+void multiply_by_eigen(const TileProduct<double>& product);
+void multiply_by_eigen(const TileProduct<float>& product);
+/// "Eigen 3.4.0 SSE2".
+[[nodiscard]] std::string describe_eigen();
+
+/// Whether OpenBLAS is linked and has got its buffers. OpenBLAS asks for a buffer again and again, for ever, where the
+/// system has no memory for it, so it is used only if all the buffers that it will need can be had at the first call,
+/// and, where the address space is limited (ulimit -v), if they leave room for everything else.
+[[nodiscard]] bool blas_is_usable();
+/// One thread each; only if blas_is_usable(). Throws core::InternalError if a dimension exceeds BLAS' 32 bits.
+void multiply_by_blas(const TileProduct<double>& product);
+void multiply_by_blas(const TileProduct<float>& product);
+/// "OpenBLAS 0.3.21 SkylakeX"; empty where none is linked.
+[[nodiscard]] std::string describe_blas();
+
+}  // namespace numcheck::reference
