@@ -102,7 +102,7 @@ std::string_view exit_code_words(int code) noexcept {
     case 4:
       return "nothing was verified: no case was selected, or none could run";
     case 130:
-      return "interrupted (143: terminated); a partial report was written";
+      return "interrupted (143: terminated, 129: terminal closed); a partial report was written";
     default:
       return "";
   }

@@ -3,7 +3,7 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
   SOURCES unit/run_main.cpp unit/run_fake.cpp unit/run_support.cpp
           unit/run_transport_test.cpp unit/run_protocol_test.cpp unit/run_workers_test.cpp unit/run_failures_test.cpp
           unit/run_idle_deaths_test.cpp unit/run_questions_test.cpp unit/run_interrupts_test.cpp
-          unit/run_journal_test.cpp unit/run_in_process_test.cpp unit/run_versions_test.cpp
+          unit/run_journal_test.cpp unit/run_in_process_test.cpp unit/run_surroundings_test.cpp unit/run_versions_test.cpp
   LIBRARIES numcheck_workers numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 

@@ -13,6 +13,7 @@ enum class ExitCode : int {
   usage = 2,
   environment = 3,
   nothing_verified = 4,
+  hung_up = 129,
   interrupted = 130,
   terminated = 143,
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,6 +24,17 @@ constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 46;
 std::size_t capacity_for(std::size_t bytes) {
   const std::size_t step = std::max(kPage, std::bit_floor(bytes) / 8);
   return (bytes + step - 1) / step * step;
+}
+
+/// Size of a new arena. Address space costs nothing either, unless it is limited (ulimit -v): then an arena takes a
+/// small share, since the worker maps it as well, beside its own heaps and libraries.
+std::size_t arena_bytes() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return kArenaBytes;
+  }
+  constexpr rlim_t kShare = 16;
+  return std::min(kArenaBytes, static_cast<std::size_t>(limit.rlim_cur / kShare) / kPage * kPage);
 }
 
 [[noreturn]] void fail(std::size_t bytes, int error) {
@@ -90,11 +102,13 @@ BlockPlace ArenaPool::take_idle(std::multimap<std::size_t, BlockPlace>& idle, st
 
 BlockPlace ArenaPool::cut(std::size_t capacity) {
   if (arenas_.empty() || arenas_.back()->mapping->size() - arenas_.back()->used < capacity) {
-    const std::size_t bytes = std::max(kArenaBytes, capacity);
+    const std::size_t bytes = std::max(arena_bytes(), capacity);
     auto arena = std::make_unique<Arena>();
     arena->id = arenas_.size() + 1;
-    arena->fd = FileDescriptor(::memfd_create("te-numcheck", MFD_CLOEXEC));
-    if (!arena->fd.valid() || ::ftruncate(arena->fd.get(), static_cast<off_t>(bytes)) != 0) {
+    arena->fd = FileDescriptor(::memfd_create("te-numcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    // A worker that changed the size would cost the coordinator a SIGBUS.
+    if (!arena->fd.valid() || ::ftruncate(arena->fd.get(), static_cast<off_t>(bytes)) != 0 ||
+        ::fcntl(arena->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
       fail(bytes, errno);
     }
     arena->mapping = std::make_unique<Mapping>(arena->fd.get(), bytes);

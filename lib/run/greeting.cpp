@@ -3,10 +3,12 @@
 #include <chrono>
 #include <exception>
 
+#include "run/start_thread.hpp"
+
 namespace numcheck::run {
 
 Greeting::Greeting(WorkerPool& pool, const WorkerKey& key, const std::function<void(const WorkerHello&)>& on_hello) {
-  thread_ = std::jthread([this, &pool, key, on_hello] {
+  thread_ = start_thread<std::jthread>("that greets the first worker", [this, &pool, key, on_hello] {
     try {
       WorkerHello hello = pool.hello(key);
       if (on_hello) {

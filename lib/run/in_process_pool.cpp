@@ -7,6 +7,7 @@
 #include "core/buffer.hpp"
 #include "core/error.hpp"
 #include "run/pool.hpp"
+#include "run/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -27,7 +28,7 @@ class InProcessPool final : public Pool {
     if (!options_.factory) {
       throw core::InternalError("in-process runs need the factory of an executor");
     }
-    thread_ = std::thread([this] { serve(); });
+    thread_ = start_thread("that runs the cases", [this] { serve(); });
   }
 
   ~InProcessPool() override {

@@ -16,11 +16,12 @@
 #include <utility>
 
 #include "run/file_descriptor.hpp"
+#include "run/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
 
-constexpr std::array kSignals{SIGINT, SIGTERM};
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
 // A signal handler can reach nothing but globals; these are lock-free, as signal safety requires.
 std::atomic<int> write_end = -1;
@@ -60,8 +61,8 @@ class Interrupt::Impl {
     ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
     arrived = 0;
     first_signal = 0;
+    thread_ = start_thread("that listens for interrupts", [this] { listen(); });
     write_end = ends[1];
-    thread_ = std::thread([this] { listen(); });
     install();
   }
 
@@ -144,6 +145,8 @@ core::ExitCode Interrupt::exit_code() const noexcept {
       return core::ExitCode::interrupted;
     case SIGTERM:
       return core::ExitCode::terminated;
+    case SIGHUP:
+      return core::ExitCode::hung_up;
     default:
       return core::ExitCode::success;
   }

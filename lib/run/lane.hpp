@@ -29,7 +29,8 @@ struct Lane {
   EndsInRow case_ends;      ///< without a finished case between
   EndsInRow question_ends;  ///< without an answer between
   std::string last_death;
-  std::string given_up;  ///< why no further worker is started; empty: go on
+  std::string given_up;     ///< why no further worker is started; empty: go on
+  bool threadless = false;  ///< the system gave no thread to serve it: what comes is refused, with `given_up`
 
   [[nodiscard]] bool has_work() const { return !questions.empty() || !queue.empty(); }
   [[nodiscard]] bool needs_hello() const { return hello_wanted && !hello && given_up.empty() && !starting_for_hello; }

@@ -20,6 +20,7 @@
 #include "run/group.hpp"
 #include "run/memory_gate.hpp"
 #include "run/pool.hpp"
+#include "run/start_thread.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
 
@@ -89,7 +90,8 @@ class Pipeline {
   void run_selected(const std::vector<std::size_t>& selected) {
     // Starting a device takes a second; inputs and references need none.
     greeting_.emplace(pool_, worker_key(cases_[selected.front()]), options_.on_hello);
-    const std::jthread watcher([this](const std::stop_token& stop) { stop_.watch(stop); });
+    const auto watcher = start_thread<std::jthread>("that watches for interrupts",
+                                                    [this](const std::stop_token& stop) { stop_.watch(stop); });
     std::vector<GroupPlan> groups = group_cases(cases_, selected);
     if (options_.budget_s > 0) {
       groups = cheapest_first(cases_, std::move(groups));

@@ -13,6 +13,7 @@
 #include "run/arena.hpp"
 #include "run/lane.hpp"
 #include "run/pool.hpp"
+#include "run/start_thread.hpp"
 #include "run/task_layout.hpp"
 #include "run/worker_roster.hpp"
 
@@ -70,17 +71,32 @@ class ProcessPool final : public Pool {
   }
 
   void ask(Question question) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    Lane& lane = lane_of(worker_key(*question.cases.front()));
+    if (lane.threadless) {
+      const Outcome refused{Outcome::Kind::error, lane.given_up, 0};
+      lock.unlock();
+      for (std::size_t i = 0; i < question.cases.size() && tell_answer(question, i, refused, ledger_); ++i) {
+      }
+      return;
+    }
+    lane.questions.push_back(std::move(question));
     ledger_.begin();
-    lane_of(worker_key(*question.cases.front())).questions.push_back(std::move(question));
     changed_.notify_all();
   }
 
   void submit(Task task) override {
     (void)layout_of(task);  // throws if it is not a task for this pool
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    Lane& lane = lane_of(worker_key(*task.c));
+    if (lane.threadless) {
+      const Outcome refused{Outcome::Kind::error, lane.given_up, 0};
+      lock.unlock();
+      conclude_task(std::move(task), refused, ledger_);
+      return;
+    }
+    lane.queue.push_back(std::move(task));
     ledger_.begin();
-    lane_of(worker_key(*task.c)).queue.push_back(std::move(task));
     changed_.notify_all();
   }
 
@@ -100,14 +116,22 @@ class ProcessPool final : public Pool {
   using Lock = WorkerRoster::Lock;
   using Slot = std::unique_ptr<WorkerProcess>;  ///< a lane's place for a worker process; empty before it is needed
 
-  /// The lane, with its slots' threads; made on first use.
+  /// The lane, with its slots' threads; made on first use. With fewer threads than wanted it works, but for none.
   Lane& lane_of(const WorkerKey& key) {
     auto& lane = lanes_[key];
     if (!lane) {
       lane = std::make_unique<Lane>();
       lane->key = key;
-      for (int i = 0; i < std::max(1, options_.workers_per_environment); ++i) {
-        slots_.emplace_back([this, &g = *lane] { serve(g); });
+      lane->threadless = true;
+      const auto wanted = static_cast<std::size_t>(std::max(1, options_.workers_per_environment));
+      try {
+        slots_.reserve(slots_.size() + wanted);
+        for (std::size_t i = 0; i < wanted; ++i) {
+          slots_.push_back(start_thread("that talks to a worker", [this, &g = *lane] { serve(g); }));
+          lane->threadless = false;
+        }
+      } catch (const std::exception& error) {
+        lane->given_up = lane->threadless ? error.what() : "";
       }
     }
     return *lane;
@@ -146,18 +170,29 @@ class ProcessPool final : public Pool {
     return roster_.cancelled() ? std::string(kInterrupted) : lane.given_up;
   }
 
+  static void relock(Lock& lock) {
+    if (!lock.owns_lock()) {
+      lock.lock();
+    }
+  }
+
   void run_next(Lock& lock, Lane& lane, Slot& worker) {
     Task task = std::move(lane.queue.front());
     lane.queue.pop_front();
     std::optional<Outcome> outcome;
-    for (int deaths = 0; !outcome && roster_.prepare(lock, lane, worker);) {
-      outcome = run_on(lock, lane, worker, task);
-      if (!outcome && ++deaths == kDeathsBeforeBegin) {
-        outcome = {Outcome::Kind::crashed, lane.last_death, 0};
+    try {
+      for (int deaths = 0; !outcome && roster_.prepare(lock, lane, worker);) {
+        outcome = run_on(lock, lane, worker, task);
+        if (!outcome && ++deaths == kDeathsBeforeBegin) {
+          outcome = {Outcome::Kind::crashed, lane.last_death, 0};
+        }
       }
-    }
-    if (!outcome) {
-      outcome = {Outcome::Kind::error, why_not_begun(lane), 0};
+      if (!outcome) {
+        outcome = {Outcome::Kind::error, why_not_begun(lane), 0};
+      }
+    } catch (const std::exception&) {  // there is no memory for a message, for instance
+      relock(lock);
+      outcome = {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
     }
     lock.unlock();
     if (!conclude_task(std::move(task), *outcome, ledger_)) {
@@ -212,16 +247,22 @@ class ProcessPool final : public Pool {
       accepted = accepted && tell_answer(question, answered, outcome, ledger_);
       ++answered;
     };
-    for (int deaths = 0; answered < question.cases.size() && roster_.prepare(lock, lane, worker);) {
-      const std::size_t before = answered;
-      ask_on(lock, lane, worker, std::span(question.cases).subspan(answered), tell);
-      deaths = answered == before ? deaths + 1 : 0;
-      if (deaths == kDeathsBeforeBegin) {
-        tell(answered, {Outcome::Kind::crashed, lane.last_death, 0});
-        deaths = 0;
+    Outcome rest{Outcome::Kind::error, "", 0};
+    try {
+      for (int deaths = 0; answered < question.cases.size() && roster_.prepare(lock, lane, worker);) {
+        const std::size_t before = answered;
+        ask_on(lock, lane, worker, std::span(question.cases).subspan(answered), tell);
+        deaths = answered == before ? deaths + 1 : 0;
+        if (deaths == kDeathsBeforeBegin) {
+          tell(answered, {Outcome::Kind::crashed, lane.last_death, 0});
+          deaths = 0;
+        }
       }
+      rest.reason = why_not_begun(lane);
+    } catch (const std::exception&) {
+      relock(lock);
+      rest.reason = describe_exception(std::current_exception());
     }
-    const Outcome rest{Outcome::Kind::error, why_not_begun(lane), 0};
     lock.unlock();
     while (answered < question.cases.size()) {
       tell(answered, rest);

@@ -9,10 +9,12 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -22,6 +24,7 @@
 #include "run/channel.hpp"
 #include "run/pool.hpp"
 #include "run/protocol.hpp"
+#include "run/start_thread.hpp"
 #include "run/workers.hpp"
 
 namespace numcheck::run {
@@ -48,7 +51,7 @@ void volunteer_for_oom() noexcept {
 /// Ends the process when the coordinator dies, even in the middle of a computation or of a start.
 class Watchdog {
  public:
-  explicit Watchdog(int socket) : stop_(::eventfd(0, EFD_CLOEXEC)), thread_([this, socket] { watch(socket); }) {}
+  explicit Watchdog(int socket) : stop_(::eventfd(0, EFD_CLOEXEC)), thread_(start_watching(socket)) {}
   ~Watchdog() {
     ::eventfd_write(stop_.get(), 1);
     thread_.join();
@@ -60,6 +63,13 @@ class Watchdog {
   void set_busy(bool busy) noexcept { busy_ = busy; }
 
  private:
+  std::thread start_watching(int socket) {
+    if (!stop_.valid()) {
+      throw core::EnvironmentError("cannot make an eventfd: " + std::generic_category().message(errno));
+    }
+    return start_thread("that watches the coordinator", [this, socket] { watch(socket); });
+  }
+
   void watch(int socket) {
     std::array<pollfd, 2> items{pollfd{stop_.get(), POLLIN, 0}, pollfd{socket, 0, 0}};
     while ((items[0].revents | items[1].revents) == 0) {

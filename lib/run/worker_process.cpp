@@ -20,9 +20,12 @@ constexpr double kKillPatience_s = 10;
 /// Time for an idle worker to give its device back (tearing down a CUDA context takes a few tenths of a second).
 constexpr double kGoodbyePatience_s = 3;
 
-int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
+/// Listening wakes up at least this often; a longer pause was not the worker's.
+constexpr std::chrono::milliseconds kListenSlice{100};
+
+int slice_until(std::chrono::steady_clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kListenSlice.count()));
 }
 
 }  // namespace
@@ -84,11 +87,13 @@ std::string WorkerProcess::bury(double patience_s) {
   return status ? describe_exit(*status) : "ended";
 }
 
-WorkerProcess::Heard WorkerProcess::listen(Message& message, Clock::time_point deadline) {
-  for (;;) {
+WorkerProcess::Heard WorkerProcess::listen(Message& message, Clock::time_point& deadline) {
+  for (Clock::time_point last_look = Clock::now();;) {
     std::array<pollfd, 2> items{pollfd{channel_.fd(), POLLIN, 0}, pollfd{output_.fd(), POLLIN, 0}};
-    const int wait_ms = milliseconds_until(deadline);
-    const int ready = ::poll(items.data(), items.size(), wait_ms);
+    const int ready = ::poll(items.data(), items.size(), slice_until(deadline));
+    const Clock::duration pause = Clock::now() - last_look;
+    last_look += pause;
+    deadline += pause > 2 * kListenSlice ? pause : Clock::duration::zero();
     if (items[1].revents != 0 && ready > 0) {
       output_.drain(options_.on_output);
     }
@@ -133,7 +138,7 @@ Outcome WorkerProcess::overran(double limit_s) {
 
 std::variant<WorkerHello, StartFailure> WorkerProcess::start() {
   Message message;
-  const auto deadline = Clock::now() + seconds(options_.startup_timeout_s);
+  auto deadline = Clock::now() + seconds(options_.startup_timeout_s);
   switch (listen(message, deadline)) {
     case Heard::late:
       bury(0);

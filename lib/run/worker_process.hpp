@@ -73,7 +73,9 @@ class WorkerProcess {
   };
 
   [[nodiscard]] static Clock::duration seconds(double value);
-  [[nodiscard]] Heard listen(Message& message, Clock::time_point deadline);
+  /// Waits for a message until the deadline, which moves by the time that this process could not listen (stopped by
+  /// SIGSTOP, suspended, starved): the worker is not late if nobody heard it.
+  [[nodiscard]] Heard listen(Message& message, Clock::time_point& deadline);
   /// Ends the process, at the latest after `patience_s`, and reaps it; says how it ended: "was killed by ...".
   std::string bury(double patience_s);
   /// The outcome of what runs, unless it is an interrupt that ended it.

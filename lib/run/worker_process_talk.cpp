@@ -127,7 +127,7 @@ std::optional<Outcome> WorkerProcess::run(std::uint64_t number, const Task& task
 
 std::optional<Outcome> WorkerProcess::next_answer(std::uint64_t number, bool& started) {
   const double limit_s = options_.answer_timeout_s;
-  const auto deadline = Clock::now() + seconds(limit_s);
+  auto deadline = Clock::now() + seconds(limit_s);
   Message message;
   for (;;) {
     const Heard heard = listen(message, deadline);

@@ -85,8 +85,12 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
     answer = candidate->start();
   } catch (const core::Error& error) {
     answer = StartFailure{error.what(), false};
+  } catch (const std::exception& error) {  // std::bad_alloc, say: nothing may leave the thread that serves the lane
+    answer = StartFailure{fmt::format("cannot start a worker: {}", error.what()), false};
   }
-  lock.lock();
+  if (!lock.owns_lock()) {
+    lock.lock();
+  }
   starting_.erase(candidate.get());
   if (auto* failure = std::get_if<StartFailure>(&answer)) {
     // A device that worked before may need a moment after a fault.

@@ -67,6 +67,10 @@ class Interrupted(CliTest):
     def test_sigterm_has_its_own_code(self):
         self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
 
+    def test_closed_terminal_writes_the_report(self):
+        self.assertEqual(self.interrupt(signal.SIGHUP)[0], 129)
+        self.assertTrue(self.report()["interrupted"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -32,7 +32,7 @@ struct FakeParams {
               "hang",        "spin",        "late_hang",   "print",         "print_much",    "corrupt",
               "too_long",    "wrong_task",  "nan_time",    "unknown_port",  "throw",         "throw_odd",
               "lost_device", "unsupported", "environment", "no_second_end", "closes_socket", "refused",
-              "asked_kill",  "asked_hang",  "asked_throw", "asked_lie",     "asked_long"},
+              "asked_kill",  "asked_hang",  "asked_throw", "asked_lie",     "asked_long",    "slow"},
              "what the device does");
   }
 };
@@ -153,6 +153,8 @@ class FakeExecutor final : public Executor {
       std::_Exit(7);
     } else if (act == "hang") {
       sleep_forever();
+    } else if (act == "slow") {
+      ::usleep(1'000'000);
     } else if (act == "spin") {
       compute_forever();
     } else if (act == "print") {
@@ -178,6 +180,9 @@ class FakeExecutor final : public Executor {
   }
 
   static void after(const std::string& act) {
+    if (act == "slow") {
+      ::usleep(300'000);
+    }
     if (act == "late_hang") {
       sleep_forever();
     }

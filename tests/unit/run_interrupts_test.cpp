@@ -128,6 +128,14 @@ TEST(Signals, are_counted_and_told) {
   EXPECT_EQ(again.exit_code(), core::ExitCode::interrupted);
 }
 
+TEST(Signals, a_closed_terminal_is_told_like_a_termination) {
+  Interrupt interrupt;
+  ::raise(SIGHUP);
+  EXPECT_TRUE(interrupt.wait_for(1, 5));
+  EXPECT_EQ(interrupt.exit_code(), core::ExitCode::hung_up);
+  EXPECT_EQ(static_cast<int>(interrupt.exit_code()), 129);
+}
+
 TEST(Signals, stop_a_hanging_run_at_the_second) {
   WorkerPool pool(worker_options());
   (void)pool.hello({});
@@ -157,14 +165,16 @@ TEST(SignalsDeathTest, the_third_ends_the_process) {
 
 TEST(SignalsDeathTest, an_ignored_signal_stays_ignored) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        std::signal(SIGINT, SIG_IGN);
-        const Interrupt interrupt;
-        ::raise(SIGINT);
-        std::_Exit(interrupt.requested() ? 1 : 0);
-      },
-      testing::ExitedWithCode(0), "");
+  for (const int signal : {SIGINT, SIGHUP}) {
+    EXPECT_EXIT(
+        {
+          std::signal(signal, SIG_IGN);
+          const Interrupt interrupt;
+          ::raise(signal);
+          std::_Exit(interrupt.requested() ? 1 : 0);
+        },
+        testing::ExitedWithCode(0), "");
+  }
 }
 
 }  // namespace

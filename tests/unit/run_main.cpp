@@ -29,6 +29,22 @@ int be_a_coordinator(const std::string& act) {
   }
 }
 
+/// Runs one case with a time limit, says "ready" before, and how it ended after.
+int tell_outcome(const std::string& act, double timeout_s) {
+  using namespace numcheck::run;
+  WorkerOptions options = fake::worker_options();
+  options.timeout_s = timeout_s;
+  WorkerPool pool(std::move(options));
+  (void)pool.hello({});
+  std::printf("ready\n");
+  std::fflush(stdout);
+  fake::Collector collector(pool);
+  const fake::Done& done = collector.submit(fake::make_case(act));
+  pool.wait_idle();
+  std::printf("%s\n", done.outcome.kind == Outcome::Kind::done ? "done" : done.outcome.reason.c_str());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +59,9 @@ int main(int argc, char** argv) {
   }
   if (arguments.size() == 2 && arguments[0] == "coordinate") {
     return be_a_coordinator(arguments[1]);
+  }
+  if (arguments.size() == 3 && arguments[0] == "outcome") {
+    return tell_outcome(arguments[1], std::stod(arguments[2]));
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -1,6 +1,8 @@
 // Channel, arenas and spawning, below the pool.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +123,17 @@ TEST(Arena, gives_pages_back_beyond_the_limit) {
   }
   EXPECT_EQ(addresses.size(), 3U);
   EXPECT_TRUE(addresses.contains(second)) << "address space is reused too";
+}
+
+TEST(Arena, cannot_be_cut_short_by_who_maps_it) {
+  const auto pool = std::make_shared<ArenaPool>(1U << 20);
+  const auto block = pool->allocate(8192);
+  const Arena& arena = *dynamic_cast<ArenaBlock&>(*block).place().arena;
+  // Pages behind the end of a file raise SIGBUS in every process that maps it.
+  EXPECT_NE(::ftruncate(arena.fd.get(), 0), 0);
+  EXPECT_NE(::ftruncate(arena.fd.get(), static_cast<off_t>(arena.mapping->size()) * 2), 0);
+  EXPECT_NE(::fcntl(arena.fd.get(), F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor can it be made read-only";
+  block->bytes()[8191] = std::byte{1};
 }
 
 TEST(Arena, handles_nothing_and_too_much) {
