@@ -1,6 +1,7 @@
 // Parse, dispatch, map exceptions to exit codes: the only catch-all.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 #include <new>
 #include <string>
@@ -11,6 +12,7 @@
 #include "machine/build_info.hpp"
 #include "plan/diagnostic.hpp"
 #include "plans.hpp"
+#include "stack.hpp"
 #include "terminal.hpp"
 
 namespace {
@@ -87,6 +89,9 @@ ExitCode guarded(const std::vector<std::string>& argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return static_cast<int>(
-      guarded(argc > 0 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>()));
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of the write, which is told
+  return app::with_enough_stack([&] {
+    return static_cast<int>(
+        guarded(argc > 0 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>()));
+  });
 }
