@@ -32,6 +32,7 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
     }
   }
   std::ranges::move(part.warnings, std::back_inserter(whole.warnings));
+  std::ranges::move(part.files, std::back_inserter(whole.files));
 }
 
 /// The file that the installation has under a relative path that does not exist here ("configs/plans/quick.json"), so

@@ -2,15 +2,12 @@
 
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
+#include "core/file.hpp"
 
 namespace numcheck::data {
 namespace {
@@ -29,10 +26,6 @@ std::string header_of(std::span<const StoredTensor> tensors, const std::map<std:
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   return text;
-}
-
-void write(std::ofstream& file, std::span<const std::byte> bytes) {
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 }  // namespace
@@ -92,19 +85,13 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
   static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so are the bytes here");
   const std::string header = header_of(tensors, texts);
   const std::uint64_t length = header.size();
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  write(file, std::as_bytes(std::span(&length, 1)));
-  write(file, std::as_bytes(std::span(header)));
+  core::NewFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(header);
   for (const StoredTensor& tensor : tensors) {
-    write(file, tensor.bytes);
+    file.write(tensor.bytes);
   }
-  file.close();
-  if (!file) {
-    const int reason = errno;
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-    throw core::IoError(fmt::format("cannot write {}: {}", path.string(), std::strerror(reason)));
-  }
+  file.publish();
 }
 
 }  // namespace numcheck::data

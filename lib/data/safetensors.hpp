@@ -31,8 +31,8 @@ struct StoredTensor {
 [[nodiscard]] StoredTensor dense_tensor(const op::Port& port, std::span<const std::byte> image,
                                         std::vector<std::byte>& scratch);
 
-/// Writes the tensors, in this order, with texts about them. Throws core::IoError that names the file, which is then
-/// not there.
+/// Writes the tensors, in this order, with texts about them, as a core::NewFile. Throws core::IoError that names the
+/// file, which is then not there.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& texts);
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/strings.hpp"
+#include "core/file.hpp"
 #include "plan/document.hpp"
 
 namespace numcheck::plan {
@@ -26,6 +25,12 @@ fs::path resolved(const fs::path& path) {
   std::error_code error;
   fs::path result = fs::weakly_canonical(path, error);
   return error ? fs::absolute(path, error).lexically_normal() : result;
+}
+
+/// Whether mistakes in it may be shown with their line: of a file that was never meant to be a plan nothing is quoted.
+bool looks_like_a_plan(std::string_view text) noexcept {
+  const std::size_t first = skip_blank(text, 0);
+  return first < text.size() && text[first] == '{';
 }
 
 void merge(Node& into, Node from) {
@@ -154,8 +159,11 @@ class Loader {
       }
       return load(file, target.string());
     }
-    FileText content =
-        read_file(target.string(), limits_.max_file_bytes - std::min(bytes_, limits_.max_file_bytes), true);
+    core::FileText content =
+        core::read_regular_file(target, limits_.max_file_bytes - std::min(bytes_, limits_.max_file_bytes));
+    if (content.problem.empty() && !looks_like_a_plan(content.text)) {
+      content.problem = R"(it is no plan: that begins with "{")";
+    }
     if (!content.problem.empty()) {
       reporter_.error(name, fmt::format("cannot read {}: {}", quote(target.string()), content.problem),
                       {"paths are relative to the file that names them", {}});
@@ -189,34 +197,6 @@ class Loader {
 };
 
 }  // namespace
-
-FileText read_file(const std::string& path, std::uint64_t max_bytes, bool regular_only) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    return {{}, "no such file"};
-  }
-  if (error || fs::is_directory(status) || (regular_only && !fs::is_regular_file(status))) {
-    return {{}, error ? error.message() : fs::is_directory(status) ? "it is a folder" : "it is not a regular file"};
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    return {{}, "it cannot be opened"};
-  }
-  FileText content;
-  std::vector<char> block(1U << 16);
-  while (stream) {
-    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    content.text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
-    if (content.text.size() > max_bytes) {
-      return {{}, fmt::format("it is larger than {}", core::human_bytes(max_bytes))};
-    }
-  }
-  if (stream.bad()) {
-    return {{}, "it cannot be read"};
-  }
-  return content;
-}
 
 Node load_merged(std::string_view text, const std::string& path, const Limits& limits, Sources& sources,
                  Reporter& reporter) {

@@ -21,11 +21,4 @@ inline constexpr std::size_t kMaxFiles = 64;
 [[nodiscard]] Node load_merged(std::string_view text, const std::string& path, const Limits& limits, Sources& sources,
                                Reporter& reporter);
 
-/// Content of a file, at most `max_bytes`.
-struct FileText {
-  std::string text;
-  std::string problem;  ///< why there is none: "no such file", or empty
-};
-[[nodiscard]] FileText read_file(const std::string& path, std::uint64_t max_bytes, bool regular_only);
-
 }  // namespace numcheck::plan

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/strings.hpp"
 #include "plan/case_spec.hpp"
@@ -131,7 +132,7 @@ std::string digest_text(Node root) {
 }  // namespace
 
 Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits) {
-  FileText content = read_file(path, limits.max_file_bytes, false);
+  const core::FileText content = core::read_regular_file(path, limits.max_file_bytes);
   if (!content.problem.empty()) {
     Diagnostic diagnostic;
     diagnostic.file = path;
@@ -157,6 +158,9 @@ Plan parse_plan(std::string_view text, const std::string& path, const Vocabulary
   reporter.throw_if_failed();
   plan.digest = core::digest_of(digest_text(root)).hex();
   plan.warnings = reporter.warnings();
+  for (const Source& source : sources) {
+    plan.files.push_back(source.name);
+  }
   return plan;
 }
 

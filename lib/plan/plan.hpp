@@ -36,10 +36,11 @@ struct Plan {
   std::string digest;  ///< of the merged document without comments and descriptions: 32 hex digits
   std::vector<Case> cases;
   std::vector<Diagnostic> warnings;
+  std::vector<std::string> files;  ///< the plan and what it extends, as paths from the working folder
 };
 
-/// Reads, merges, checks and expands a plan file; throws PlanError with every mistake at once. A case that names no
-/// backend has Op::default_backend; "auto" stays as it is and means what the device has.
+/// Reads, merges, checks and expands a plan file, which must be a regular one; throws PlanError with every mistake at
+/// once. A case that names no backend has Op::default_backend; "auto" stays as it is and means what the device has.
 [[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
 
 /// The same from text; `path` is used for messages and relative paths.

@@ -1,5 +1,6 @@
 // Plans that are made of several files.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -101,11 +102,40 @@ TEST(Extends, DevicesAreNotRead) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"/dev/zero\""));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(plan.json:1:27: error: cannot read "/dev/zero": it is not a regular file
+            R"(plan.json:1:27: error: cannot read "/dev/zero": it is a device, no regular file
     1 | {"version": 1, "extends": "/dev/zero"}
       |                           ^~~~~~~~~~~
    hint: paths are relative to the file that names them
 )");
+}
+
+TEST(Extends, WhatTheSystemMakesUpAndPipesAreNotRead) {
+  const testing::Folder folder;
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // nobody writes to it: reading would wait for ever
+  folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
+  const std::string text = folder.diagnose_file("plan.json");
+  EXPECT_NE(text.find("it shows the state of the system (/proc, /sys)"), std::string::npos) << text;
+  EXPECT_NE(text.find("it is a pipe, no regular file"), std::string::npos) << text;
+}
+
+TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
+  const testing::Folder folder;
+  folder.write("plan.json", plan_of("\"extends\": \"secret\""));
+  for (const char* content : {"token = hunter2\n", "// words\n /* more */ hunter2", "", "[\"hunter2\"]", "\x01hunter2",
+                              "\xFF\xFEh\0u\0n\0t\0", "\"hunter2\""}) {
+    folder.write("secret", content);
+    const std::string text = folder.diagnose_file("plan.json");
+    EXPECT_NE(text.find(R"(cannot read "secret": it is no plan)"), std::string::npos) << text;
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
+}
+
+TEST(Extends, TheFilesOfAPlanAreKnown) {
+  const testing::Folder folder;
+  folder.write("base.json", plan_of("\"cases\": [" + std::string(kCase) + "]"));
+  folder.write("plan.json", plan_of("\"extends\": \"base.json\""));
+  const Plan plan = load_plan(folder.path("plan.json"), testing::vocabulary(), {});
+  EXPECT_EQ(plan.files, (std::vector<std::string>{folder.path("plan.json"), folder.path("base.json")}));
 }
 
 TEST(Extends, WrongTypes) {

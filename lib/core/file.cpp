@@ -1,0 +1,214 @@
+#include "core/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+
+namespace numcheck::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAttempts = 100;  // at a name that nobody has; the second one is for broken random numbers
+constexpr std::size_t kBlock = std::size_t{1} << 16;
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+IoError cannot_write(const fs::path& path, int error) {
+  return IoError(fmt::format("cannot write {}: {}", path.string(), reason(error)));
+}
+
+/// What is no regular file, in words; empty for one.
+std::string_view kind_of(mode_t mode) noexcept {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "";
+    case S_IFDIR:
+      return "it is a folder";
+    case S_IFIFO:
+      return "it is a pipe, no regular file";
+    case S_IFSOCK:
+      return "it is a socket, no regular file";
+    default:
+      return "it is a device, no regular file";
+  }
+}
+
+/// File systems whose files are made up by the kernel: sizes are zero, contents are state of processes and devices.
+bool is_made_up(int file) noexcept {
+  static constexpr std::array<std::uint32_t, 9> kMagic = {
+      PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC,
+      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BINFMTFS_MAGIC, 0x62656570 /* configfs */};
+  struct statfs facts{};
+  return ::fstatfs(file, &facts) == 0 &&
+         std::ranges::find(kMagic, static_cast<std::uint32_t>(facts.f_type)) != kMagic.end();
+}
+
+void write_all(int file, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t step = ::write(file, content.data(), content.size());
+    if (step < 0 && errno == EINTR) {
+      continue;
+    }
+    if (step < 0) {
+      throw cannot_write(path, errno);
+    }
+    content.remove_prefix(static_cast<std::size_t>(step));
+  }
+}
+
+/// Not made from the target's name, which may be as long as a name can be.
+fs::path temporary_name(const fs::path& folder) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    throw IoError("cannot get random bytes: " + reason(errno));
+  }
+  return folder / fmt::format(".te-numcheck-{:016x}.tmp", number);
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// So that the new name survives a crash of the machine. Not every file system can, and the content is safe already.
+void sync_folder(const fs::path& folder) noexcept {
+  const FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.valid()) {
+    (void)::fsync(file.get());
+  }
+}
+
+}  // namespace
+
+FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) {
+    return {{}, errno == ENOENT ? "no such file" : reason(errno)};
+  }
+  if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {
+    return {{}, std::string(kind)};  // not even opened: opening does something to some devices
+  }
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
+    return {{}, reason(errno)};
+  }
+  if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {  // somebody has just put it there
+    return {{}, std::string(kind)};
+  }
+  if (is_made_up(file.get())) {
+    return {{}, "it shows the state of the system (/proc, /sys) and is no file on a disk"};
+  }
+  const auto too_large = [max_bytes](std::uint64_t bytes) {
+    return FileText{{}, fmt::format("it has {}, and {} are read at most", human_bytes(bytes), human_bytes(max_bytes))};
+  };
+  if (static_cast<std::uint64_t>(facts.st_size) > max_bytes) {
+    return too_large(static_cast<std::uint64_t>(facts.st_size));
+  }
+  FileText content;
+  content.text.resize(static_cast<std::size_t>(facts.st_size) + 1);  // one more: to see the end without growing
+  for (std::size_t size = 0;;) {
+    const ssize_t step = ::read(file.get(), content.text.data() + size, content.text.size() - size);
+    if (step < 0 && errno != EINTR) {
+      return {{}, reason(errno)};
+    }
+    size += step > 0 ? static_cast<std::size_t>(step) : 0;
+    if (size > max_bytes) {  // it grows while it is read
+      return too_large(size);
+    }
+    if (step == 0) {
+      content.text.resize(size);
+      return content;
+    }
+    if (size == content.text.size()) {
+      content.text.resize(size + kBlock);
+    }
+  }
+}
+
+std::optional<FileIdentity> identity_of_file(const fs::path& path) noexcept {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    return std::nullopt;
+  }
+  return FileIdentity{facts.st_dev, facts.st_ino};
+}
+
+NewFile::NewFile(fs::path target) : target_(std::move(target)) {
+  struct stat there{};
+  if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {
+    throw cannot_write(target_, errno);  // a name that is too long, for one: the temporary one is short
+  }
+  for (int attempt = 0; attempt < kAttempts && !file_.valid(); ++attempt) {
+    temporary_ = temporary_name(folder_of(target_));
+    file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!file_.valid() && errno != EEXIST) {
+      break;
+    }
+  }
+  if (!file_.valid()) {
+    throw cannot_write(target_, errno);
+  }
+}
+
+NewFile::~NewFile() {
+  if (file_.valid()) {
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void NewFile::write(std::string_view text) {
+  write_all(file_.get(), text, target_);
+}
+
+void NewFile::write(std::span<const std::byte> bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void NewFile::publish() {
+  // EINVAL, EROFS: the file system cannot, which is no failure of this file.
+  if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
+    throw cannot_write(target_, errno);
+  }
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    throw cannot_write(target_, errno);
+  }
+  file_.reset();
+  sync_folder(folder_of(target_));
+}
+
+void try_new_file(const fs::path& target) {
+  const NewFile probe(target);
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  struct stat there{};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    // A device or a pipe is written to: renaming a file onto it would take its place.
+    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (!file.valid()) {
+      throw cannot_write(path, errno);
+    }
+    write_all(file.get(), content, path);
+    return;
+  }
+  NewFile file(path);
+  file.write(content);
+  file.publish();
+}
+
+}  // namespace numcheck::core
