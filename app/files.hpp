@@ -1,21 +1,13 @@
-// Files that the program reads and writes.
+// Reports that the program reads.
 #pragma once
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <string_view>
 
 namespace numcheck::app {
 
-/// Whole file; throws core::IoError.
-[[nodiscard]] std::string read_file(const std::filesystem::path& path);
-
-/// Writes beside the target and renames, so that a reader never sees half a file; what is no regular file (a device, a
-/// pipe) is written to as it is. Throws core::IoError.
-void write_file(const std::filesystem::path& path, std::string_view content);
-
-/// A report.json with at least the fields that selection and views need; throws core::IoError if it is none.
+/// A report.json with at least the fields that selection needs; throws core::IoError if it is none. Nothing but a
+/// regular file of at most 1 GiB is read.
 [[nodiscard]] nlohmann::json read_report(const std::filesystem::path& path);
 
 }  // namespace numcheck::app

@@ -1,7 +1,6 @@
 // Parse, dispatch, map exceptions to exit codes: the only catch-all.
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <new>
 #include <string>
@@ -13,6 +12,7 @@
 #include "plan/diagnostic.hpp"
 #include "plans.hpp"
 #include "stack.hpp"
+#include "standard_streams.hpp"
 #include "terminal.hpp"
 
 namespace {
@@ -89,7 +89,8 @@ ExitCode guarded(const std::vector<std::string>& argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of the write, which is told
+  app::open_standard_streams();
+  app::ignore_file_size_signal();
   return app::with_enough_stack([&] {
     return static_cast<int>(
         guarded(argc > 0 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>()));

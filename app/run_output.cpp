@@ -1,49 +1,55 @@
 #include "run_output.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "facts.hpp"
-#include "files.hpp"
 
 namespace numcheck::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-void require_writable_file(const std::string& option, const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    throw core::UsageError(fmt::format("{} {}: there is no folder {}", option, path.string(), folder.string()));
-  }
-  if (fs::is_directory(path, ignored)) {
-    throw core::UsageError(fmt::format("{} {}: that is a folder; name a file in it", option, path.string()));
-  }
-  if (::access(folder.c_str(), W_OK) != 0) {
-    throw core::UsageError(fmt::format("{} {}: {} cannot be written to", option, path.string(), folder.string()));
+/// Makes a folder and those above it.
+void make_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) {
+    throw core::IoError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
   }
 }
 
-/// te-numcheck-20250131-120000, with -2, -3, ... where that exists.
-fs::path default_folder() {
+/// Makes te-numcheck-20250131-120000, or that with -2, -3, ... where other runs of the same second have taken it.
+fs::path make_default_folder() {
+  constexpr int kMaxNumber = 10'000;
   const std::string base = "te-numcheck-" + utc_stamp();
-  fs::path folder = base;
-  for (int number = 2; fs::exists(folder); ++number) {
-    folder = fmt::format("{}-{}", base, number);
+  for (int number = 1; number <= kMaxNumber; ++number) {
+    fs::path folder = number == 1 ? base : fmt::format("{}-{}", base, number);
+    std::error_code failure;
+    if (fs::create_directory(folder, failure)) {
+      return folder;
+    }
+    if (failure && failure != std::errc::file_exists) {
+      throw core::IoError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
+    }
   }
-  return folder;
+  throw core::IoError(fmt::format("{} and {} folders like it are taken; name one with --out", base, kMaxNumber));
 }
 
 }  // namespace
 
 bool OutputOptions::json_on_stdout() const {
   return std::ranges::find(json, "-") != json.end();
+}
+
+bool OutputOptions::makes_default_folder() const {
+  return out.empty() && resume.empty() && !no_save && json.empty();
 }
 
 void add_output_options(CLI::App& cli, OutputOptions& options) {
@@ -71,71 +77,55 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
   cli.add_flag("--include-host", options.include_host, "name this host in the report")->group(group);
 }
 
-void check_output_options(const OutputOptions& options) {
-  const bool saves = !options.out.empty() || !options.resume.empty();
-  if (options.no_save && saves) {
-    throw core::UsageError(fmt::format("--no-save contradicts {}", options.out.empty() ? "--resume" : "--out"));
-  }
-  if (!options.out.empty() && !options.resume.empty()) {
-    throw core::UsageError("--out contradicts --resume: a resumed run writes to its own folder");
-  }
-  for (const std::string& path : options.json) {
-    if (path != "-") {
-      require_writable_file("--json", path);
-    }
-  }
-  for (const std::string& path : options.brief_json) {
-    if (path == "-") {
-      throw core::UsageError("--brief-json -: name a file; --json - puts the whole report on stdout");
-    }
-    require_writable_file("--brief-json", path);
-  }
-  std::error_code ignored;
-  if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {
-    throw core::UsageError(fmt::format("--out {0}: it has a report.json already; take another folder", options.out));
-  }
-  if (!options.out.empty() && fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored)) {
-    throw core::UsageError(fmt::format("--out {}: that is no folder", options.out));
-  }
-  if (!options.resume.empty() && !fs::is_directory(options.resume, ignored)) {
-    throw core::UsageError(fmt::format("--resume {}: there is no such folder", options.resume));
-  }
-}
-
-RunFolder::RunFolder(const OutputOptions& options) : resumes_(!options.resume.empty()) {
-  if (resumes_) {
-    folder_ = options.resume;
-  } else if (!options.out.empty()) {
-    folder_ = options.out;
-  } else if (!options.no_save && options.json.empty()) {
-    folder_ = default_folder();
-    is_default_ = true;
-  }
-}
+RunFolder::RunFolder(const OutputOptions& options)
+    : folder_(options.resume.empty() ? options.out : options.resume),
+      resumes_(!options.resume.empty()),
+      is_default_(options.makes_default_folder()) {}
 
 std::vector<std::pair<core::Digest, nlohmann::json>> RunFolder::resume(const run::JournalHeader& header,
+                                                                       std::span<const plan::Case> cases,
                                                                        std::vector<std::string>& notes) {
   run::ResumedJournal resumed = run::Journal::open_for_resume(folder_.string(), header);
   journal_.emplace(std::move(resumed.journal));
   std::ranges::copy(resumed.notes, std::back_inserter(notes));
+  std::map<core::Digest, std::string_view> names;
+  for (const plan::Case& c : cases) {
+    names.emplace(c.digest, c.id);
+  }
   std::vector<std::pair<core::Digest, nlohmann::json>> done;
   done.reserve(resumed.finished.size());
   for (const run::JournalEntry& entry : resumed.finished) {
+    const auto name = names.find(entry.digest);
+    if (name == names.end()) {
+      continue;  // not selected this time
+    }
+    if (name->second != entry.id) {
+      notes.push_back(fmt::format("{}: the case #{} has another identifier there; it runs again", journal_->path(),
+                                  entry.digest.short_hex()));
+      continue;
+    }
     done.emplace_back(entry.digest, nlohmann::json::parse(entry.record));
   }
   return done;
 }
 
 void RunFolder::start(const run::JournalHeader& header) {
-  if (folder_.empty() || resumes_) {
+  if (resumes_ || journal_.has_value() || (folder_.empty() && !is_default_)) {
     return;
   }
-  std::error_code failure;
-  fs::create_directories(folder_, failure);
-  if (failure) {
-    throw core::IoError(fmt::format("cannot make the folder {}: {}", folder_.string(), failure.message()));
+  if (!is_default_) {
+    make_folder(folder_);
+    journal_.emplace(run::Journal::create(folder_.string(), header));
+    return;
   }
-  journal_.emplace(run::Journal::create(folder_.string(), header));
+  folder_ = make_default_folder();
+  try {
+    journal_.emplace(run::Journal::create(folder_.string(), header));
+  } catch (const core::Error&) {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);  // this run has just made it, and nobody will look for it
+    throw;
+  }
 }
 
 void RunFolder::keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record) {
@@ -150,13 +140,12 @@ void RunFolder::keep(const core::Digest& digest, const std::string& id, const nl
 }
 
 std::optional<fs::path> RunFolder::finish(const std::string& report) {
-  if (folder_.empty() || (is_default_ && !journal_.has_value())) {
+  if (folder_.empty()) {
     return std::nullopt;  // nothing ran: no folder for it unless the user named one
   }
-  std::error_code ignored;
-  fs::create_directories(folder_, ignored);
+  make_folder(folder_);
   fs::path path = folder_ / "report.json";
-  write_file(path, report);
+  core::write_file(path, report);
   if (!failure_.empty()) {
     throw core::IoError(failure_);
   }

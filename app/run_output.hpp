@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli_forward.hpp"
 #include "core/hash.hpp"
+#include "plan/case.hpp"
 #include "report/report.hpp"
 #include "run/journal.hpp"
 #include "run/workers.hpp"
@@ -26,22 +28,22 @@ struct OutputOptions {
 
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool json_on_stdout() const;
+  /// Nobody said where the report goes.
+  [[nodiscard]] bool makes_default_folder() const;
 };
 
 void add_output_options(CLI::App& cli, OutputOptions& options);
 
-/// Throws core::UsageError for contradictory options and for paths that cannot be written to, before anything runs.
-void check_output_options(const OutputOptions& options);
-
 /// Where a run keeps its journal and its report; without a folder it keeps nothing.
 class RunFolder {
  public:
-  /// The folder that the options ask for; by default te-numcheck-TIME in the working folder.
+  /// The folder that the options ask for; by default te-numcheck-TIME in the working folder, which start() makes.
   explicit RunFolder(const OutputOptions& options);
 
   [[nodiscard]] bool resumes() const noexcept { return resumes_; }
-  /// Continues the journal; returns the finished records. Throws as run::Journal::open_for_resume.
+  /// Continues the journal; returns the finished records of `cases`. Throws as run::Journal::open_for_resume.
   [[nodiscard]] std::vector<std::pair<core::Digest, nlohmann::json>> resume(const run::JournalHeader& header,
+                                                                            std::span<const plan::Case> cases,
                                                                             std::vector<std::string>& notes);
   /// Creates folder and journal, unless the run is resumed or keeps nothing.
   void start(const run::JournalHeader& header);
@@ -51,7 +53,7 @@ class RunFolder {
   [[nodiscard]] std::optional<std::filesystem::path> finish(const std::string& report);
 
  private:
-  std::filesystem::path folder_;  ///< empty: keep nothing
+  std::filesystem::path folder_;  ///< empty: keep nothing, or a default folder that is not made yet
   bool resumes_ = false;
   bool is_default_ = false;
   std::optional<run::Journal> journal_;

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "annotations.hpp"
 #include "core/error.hpp"
@@ -93,7 +95,10 @@ std::size_t Terminal::width() const noexcept {
 void Terminal::out(std::string_view text) const {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {
-    throw core::IoError("cannot write to standard output");
+    const int error = errno;  // EBADF: the caller closed it (open_standard_streams)
+    throw core::IoError(
+        fmt::format("cannot write to standard output: {}",
+                    error == EBADF ? std::string("it is closed") : std::generic_category().message(error)));
   }
 }
 

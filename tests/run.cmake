@@ -7,6 +7,13 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
   LIBRARIES numcheck_workers numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 
+# TE_NUMCHECK_MUTATIONS=1000000 is what was promised once; fewer of them are enough for every day.
+numcheck_test(run_journal_text_test LABEL unit
+  SOURCES unit/run_journal_text_test.cpp
+  LIBRARIES numcheck_workers numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
+            numcheck_core numcheck_machine nlohmann_json::nlohmann_json)
+target_include_directories(run_journal_text_test PRIVATE unit)
+
 numcheck_test(machine_test LABEL unit
   SOURCES unit/machine_device_test.cpp unit/machine_environment_test.cpp unit/machine_memory_test.cpp
   LIBRARIES numcheck_machine numcheck_core)

@@ -9,6 +9,7 @@
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "core/json_depth.hpp"
 #include "execution_options.hpp"
 #include "plan/case.hpp"
 #include "plans.hpp"
@@ -95,7 +96,7 @@ class ExecCommand : public Command {
   [[nodiscard]] std::optional<plan::Case> parse_line(Context& context, const std::string& line,
                                                      std::size_t number) const {
     const std::string place = fmt::format("stdin:{}: ", number);
-    json object = json::parse(line, nullptr, false);
+    json object = core::nests_deeper(line) ? json(json::value_t::discarded) : json::parse(line, nullptr, false);
     if (object.is_discarded()) {
       context.terminal.error(place + "this line is no JSON");
       return std::nullopt;

@@ -12,11 +12,12 @@
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "core/file.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "facts.hpp"
-#include "files.hpp"
 #include "machine/environment.hpp"
+#include "output_checks.hpp"
 #include "plans.hpp"
 #include "report/brief.hpp"
 #include "report/console.hpp"
@@ -92,6 +93,7 @@ class Run {
  private:
   void choose_cases() {
     plan::Plan plan = load_plans(context_, options_.plans, "run");
+    spare_plans(options_.output, plan.files);
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
@@ -168,7 +170,7 @@ class Run {
     run::WorkerPool probe(pipeline_.workers);
     hello_ = probe.hello(run::worker_key(selection_.cases.front()));
     std::vector<std::string> notes;
-    auto done = folder_.resume(journal_header(*hello_), notes);
+    auto done = folder_.resume(journal_header(*hello_), selection_.cases, notes);
     for (const std::string& note : notes) {
       context_.terminal.err("note: " + note + "\n");
     }
@@ -219,11 +221,11 @@ class Run {
     attempt([&] { saved = folder_.finish(text); });
     for (const std::string& path : options_.output.json) {
       if (path != "-") {
-        attempt([&] { write_file(path, text); });
+        attempt([&] { core::write_file(path, text); });
       }
     }
     for (const std::string& path : options_.output.brief_json) {
-      attempt([&] { write_file(path, report::brief_text(report::brief_report(report))); });
+      attempt([&] { core::write_file(path, report::brief_text(report::brief_report(report))); });
     }
     show(report, text, saved.has_value() ? saved->string() : "");
     if (failure.has_value()) {

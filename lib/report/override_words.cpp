@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -60,7 +61,8 @@ Effect effect_of(const std::vector<const json*>& rows, const std::string& state)
 }
 
 double median(std::vector<double> values) {
-  std::ranges::sort(values);
+  // NaN compares with nothing, which a sort does not forgive; in this order it is beyond infinity.
+  std::ranges::sort(values, [](double one, double other) { return std::strong_order(one, other) < 0; });
   return values[values.size() / 2];
 }
 

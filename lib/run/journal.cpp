@@ -7,28 +7,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <system_error>
 
 #include "core/error.hpp"
-#include "run/json_fields.hpp"
+#include "core/file.hpp"
 
 namespace numcheck::run {
 namespace {
 
 using nlohmann::json;
-using Facts = std::map<std::string, std::string>;
+using Facts = JournalFacts;
 
-constexpr const char* kName = "te-numcheck/results";
-constexpr int kVersion = 1;
 constexpr auto kSyncInterval = std::chrono::seconds(5);
-constexpr std::array<std::string_view, 7> kVerdicts{"pass",        "warn",  "fail", "inconclusive",
-                                                    "unsupported", "xfail", "xpass"};
+// A run of 100 000 cases writes 500 MiB.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
 std::string reason() {
   return std::generic_category().message(errno);
@@ -68,77 +62,6 @@ std::vector<std::string> differences(const Facts& there, const Facts& here) {
   return result;
 }
 
-Facts read_header(const std::string& path, const std::string& line) {
-  try {
-    const json header = json::parse(line);
-    if (fields::text(header, "journal") == kName) {
-      if (const int version = fields::small(header, "version"); version != kVersion) {
-        throw core::UsageError(fmt::format(
-            "cannot resume: {} has version {}, this te-numcheck writes {}; start a new run", path, version, kVersion));
-      }
-      return fields::member(header, "facts").get<Facts>();
-    }
-  } catch (const json::exception&) {
-  } catch (const ProtocolError&) {
-  }
-  throw core::IoError(fmt::format("{} does not begin as a journal of te-numcheck; start a new run", path));
-}
-
-JournalEntry read_entry(const std::string& line, bool& has_verdict) {
-  const json object = json::parse(line);
-  const json& record = fields::member(object, "record");
-  const std::string& status = fields::text(record, "status");
-  has_verdict = std::find(kVerdicts.begin(), kVerdicts.end(), status) != kVerdicts.end();
-  return {fields::digest(object, "digest"), fields::text(object, "id"), record.dump()};
-}
-
-struct Contents {
-  Facts facts;
-  std::vector<JournalEntry> finished;
-  std::vector<std::string> notes;
-  std::uint64_t whole_bytes = 0;  ///< up to the end of the last whole line
-};
-
-Contents read_journal(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Contents contents;
-  std::map<core::Digest, std::size_t> position;
-  std::vector<std::optional<JournalEntry>> entries;
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) {  // no line end: the process or the machine died while it wrote this
-      contents.notes.push_back(fmt::format("{}:{}: the last line is torn and was dropped", path, number));
-      break;
-    }
-    contents.whole_bytes += line.size() + 1;
-    if (number == 1) {
-      contents.facts = read_header(path, line);
-      continue;
-    }
-    try {
-      bool has_verdict = false;
-      JournalEntry entry = read_entry(line, has_verdict);
-      const auto [found, is_new] = position.emplace(entry.digest, entries.size());
-      if (is_new) {
-        entries.emplace_back();
-      }
-      entries[found->second] = has_verdict ? std::optional(std::move(entry)) : std::nullopt;
-    } catch (const std::exception& error) {
-      contents.notes.push_back(fmt::format("{}:{}: damaged and ignored, its case runs again ({})", path, number,
-                                           printable(error.what(), 120)));
-    }
-  }
-  if (contents.whole_bytes == 0) {
-    read_header(path, "");
-  }
-  for (std::optional<JournalEntry>& entry : entries) {
-    if (entry) {
-      contents.finished.push_back(std::move(*entry));
-    }
-  }
-  return contents;
-}
-
 std::string path_in(const std::string& folder) {
   return folder + "/results.jsonl";
 }
@@ -166,7 +89,7 @@ void Journal::lock() {
 
 Journal Journal::create(const std::string& folder, const JournalHeader& header) {
   const std::string path = path_in(folder);
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
   if (!file.valid() && errno == EEXIST) {
     throw core::UsageError(
         fmt::format("{} exists: continue that run with --resume {}, or choose another folder", path, folder));
@@ -176,14 +99,17 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
   }
   Journal journal(path, std::move(file), 0, 0);
   journal.lock();
-  journal.write_line(fields::line({{"journal", kName}, {"version", kVersion}, {"facts", facts_of(header)}}));
+  JournalHead head = journal_head(facts_of(header));
+  journal.write_line(head.line);
+  journal.head_checksum_ = std::move(head.checksum);
   ::fdatasync(journal.file_.get());
   return journal;
 }
 
 ResumedJournal Journal::open_for_resume(const std::string& folder, const JournalHeader& header) {
   const std::string path = path_in(folder);
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  // Without O_NONBLOCK a pipe would wait for its other end.
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) {
     throw core::UsageError(
         fmt::format("cannot resume: there is no {}; name the folder that an earlier run made", path));
@@ -193,7 +119,11 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   }
   Journal journal(path, std::move(file), 0, 0);
   journal.lock();
-  Contents contents = read_journal(path);
+  const core::FileText content = core::read_regular_file(path, kMaxBytes);
+  if (!content.problem.empty()) {
+    throw core::IoError(fmt::format("cannot read {}: {}", path, content.problem));
+  }
+  JournalText contents = parse_journal(content.text, path);
   const std::vector<std::string> different = differences(contents.facts, facts_of(header));
   if (!different.empty()) {
     throw core::UsageError(
@@ -204,13 +134,14 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   if (::ftruncate(journal.file_.get(), static_cast<off_t>(contents.whole_bytes)) != 0) {
     throw core::IoError(fmt::format("cannot cut the torn last line off {}: {}", path, reason()));
   }
+  journal.head_checksum_ = std::move(contents.checksum);
   journal.size_ = contents.whole_bytes;
   journal.cases_ = contents.finished.size();
   return {std::move(journal), std::move(contents.finished), std::move(contents.notes)};
 }
 
 void Journal::append(const core::Digest& digest, const std::string& id, const json& record) {
-  write_line(fields::line({{"digest", digest.hex()}, {"id", id}, {"record", record}}));
+  write_line(journal_line(head_checksum_, digest, id, record));
   ++cases_;
   const auto now = std::chrono::steady_clock::now();
   if (now - synced_ >= kSyncInterval) {

@@ -1,7 +1,11 @@
 // results.jsonl: what a run has finished so far, one line a case, so that an interrupted run can go on.
 //
-//   {"journal": "te-numcheck/results", "version": 1, "facts": {"plan digest": "...", "tool version": "...", ...}}
-//   {"digest": "<32 hex digits>", "id": "gemm/m=...", "record": {...}}
+//   {"xxh128":"<32 hex digits>","facts":{"plan digest":"...",...},"journal":"te-numcheck/results","version":2}
+//   {"xxh128":"<32 hex digits>","digest":"<32 hex digits>","id":"gemm/m=...","record":{...}}
+//
+// The checksum of the first line is that of the bytes after `",`; that of any other line is that of the first line's
+// checksum (its 32 digits) and the bytes after `",`. So a changed byte, a line under another case's name and a line of
+// another journal are seen; such a line's case runs again. Of a damaged first line nothing can be resumed.
 //
 // Lines are written with one write(2) each, so that they survive the end of this process at any moment; they are synced
 // to the disk every few seconds and at the end, so that a crash of the machine costs a few cases.
@@ -20,6 +24,7 @@
 #include "machine/device.hpp"
 #include "machine/environment.hpp"
 #include "run/file_descriptor.hpp"
+#include "run/journal_text.hpp"
 
 namespace numcheck::run {
 
@@ -36,13 +41,6 @@ struct JournalHeader {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-/// A case that an earlier part of the run has finished.
-struct JournalEntry {
-  core::Digest digest;
-  std::string id;
-  std::string record;  ///< JSON text of its object in the report
-};
-
 struct ResumedJournal;
 
 /// Not thread-safe.
@@ -53,7 +51,8 @@ class Journal {
   [[nodiscard]] static Journal create(const std::string& folder, const JournalHeader& header);
 
   /// Opens it to go on. Throws core::UsageError if there is none, if `header` differs from that of the run (naming
-  /// every difference) or if another process is writing to it; core::IoError if it is not a journal.
+  /// every difference) or if another process is writing to it; core::IoError if it is not a journal or its first line
+  /// is damaged.
   [[nodiscard]] static ResumedJournal open_for_resume(const std::string& folder, const JournalHeader& header);
 
   Journal(Journal&&) noexcept = default;
@@ -72,6 +71,7 @@ class Journal {
   void write_line(const std::string& line);
 
   std::string path_;
+  std::string head_checksum_;
   FileDescriptor file_;
   std::uint64_t size_;
   std::uint64_t cases_;
@@ -83,7 +83,7 @@ struct ResumedJournal {
   /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. Those that ended error, crashed,
   /// timeout or skipped are not among them: they run again. Of a case that was recorded twice the last record counts.
   std::vector<JournalEntry> finished;
-  std::vector<std::string> notes;  ///< lines that were damaged, as sentences; their cases run again
+  std::vector<std::string> notes;  ///< lines that cannot be used, as sentences; their cases run again
 };
 
 }  // namespace numcheck::run

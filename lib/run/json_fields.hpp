@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "core/json_depth.hpp"
 #include "run/protocol.hpp"
 
 namespace numcheck::run::fields {
@@ -117,6 +118,9 @@ inline std::optional<std::size_t> position_of(std::span<const char* const> names
 
 /// A message as JSON.
 inline nlohmann::json parse(std::string_view text) {
+  if (core::nests_deeper(text)) {
+    throw ProtocolError(fmt::format("it nests deeper than {} lists and objects", core::kMaxJsonDepth));
+  }
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {

@@ -1,0 +1,178 @@
+#include "output_checks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+
+namespace numcheck::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file that a run writes, and the option that says so.
+struct Output {
+  std::string option;
+  fs::path path;
+};
+
+std::vector<Output> outputs_of(const OutputOptions& options) {
+  std::vector<Output> outputs;
+  const auto add = [&outputs](const char* option, const fs::path& path) {
+    outputs.push_back({fmt::format("{} {}", option, path.string()), path});
+  };
+  for (const std::string& path : options.json) {
+    if (path != "-") {
+      add("--json", path);
+    }
+  }
+  for (const std::string& path : options.brief_json) {
+    add("--brief-json", path);
+  }
+  for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume)}) {
+    for (const char* name : {"report.json", "results.jsonl"}) {
+      if (!folder.empty()) {
+        outputs.push_back({fmt::format("{} {}", option, folder), fs::path(folder) / name});
+      }
+    }
+  }
+  return outputs;
+}
+
+bool is_special(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(path, ignored);
+  return fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
+}
+
+/// The same name in the same folder. What both lead to does not matter: a link is replaced, a device is shared.
+bool same_name(const fs::path& one, const fs::path& other) {
+  const auto folder = [](const fs::path& path) {
+    std::error_code ignored;
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    return fs::weakly_canonical(parent, ignored);
+  };
+  return one.filename() == other.filename() && folder(one) == folder(other);
+}
+
+void require_different(const std::vector<Output>& outputs) {
+  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
+    for (auto other = std::next(one); other != outputs.end(); ++other) {
+      if (same_name(one->path, other->path) && !is_special(one->path)) {
+        throw core::UsageError(fmt::format("{} and {} are one file; name two", one->option, other->option));
+      }
+    }
+  }
+}
+
+/// Tries it; `option` is what the user typed.
+void require_new_file(std::string_view option, const fs::path& path) {
+  try {
+    core::try_new_file(path);
+  } catch (const core::IoError& error) {
+    throw core::UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+void require_writable_file(const char* option, const fs::path& path) {
+  const std::string said = fmt::format("{} {}", option, path.string());
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    throw core::UsageError(fmt::format("{}: there is no folder {}", said, folder.string()));
+  }
+  if (fs::is_directory(path, ignored)) {
+    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", said));
+  }
+  if (!is_special(path)) {
+    require_new_file(said, path);
+  } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
+    throw core::UsageError(fmt::format("{}: it cannot be written to", said));
+  }
+}
+
+/// A folder that is there, or the nearest one above that is: what is missing is made when the run begins.
+void require_writable_folder(const char* option, const fs::path& folder) {
+  const std::string said = fmt::format("{} {}", option, folder.string());
+  std::error_code failure;
+  fs::path above = fs::absolute(folder, failure).lexically_normal();
+  fs::path longest = "results.jsonl";
+  while (!fs::exists(fs::status(above, failure))) {
+    if (failure && failure != std::errc::no_such_file_or_directory && failure != std::errc::not_a_directory) {
+      throw core::UsageError(fmt::format("{}: {}", said, failure.message()));
+    }
+    longest = std::max(longest, above.filename(), [](const fs::path& one, const fs::path& other) {
+      return one.native().size() < other.native().size();
+    });
+    above = above.parent_path();
+  }
+  if (!fs::is_directory(above, failure)) {
+    throw core::UsageError(fmt::format("{}: {} is no folder", said, above.string()));
+  }
+  require_new_file(said, above / longest);
+}
+
+}  // namespace
+
+void check_output_options(const OutputOptions& options) {
+  const bool saves = !options.out.empty() || !options.resume.empty();
+  if (options.no_save && saves) {
+    throw core::UsageError(fmt::format("--no-save contradicts {}", options.out.empty() ? "--resume" : "--out"));
+  }
+  if (!options.out.empty() && !options.resume.empty()) {
+    throw core::UsageError("--out contradicts --resume: a resumed run writes to its own folder");
+  }
+  for (const std::string& path : options.json) {
+    if (path != "-") {
+      require_writable_file("--json", path);
+    }
+  }
+  for (const std::string& path : options.brief_json) {
+    if (path == "-") {
+      throw core::UsageError("--brief-json -: name a file; --json - puts the whole report on stdout");
+    }
+    require_writable_file("--brief-json", path);
+  }
+  std::error_code ignored;
+  if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {
+    throw core::UsageError(fmt::format("--out {0}: it has a report.json already; take another folder", options.out));
+  }
+  if (!options.out.empty() && fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored)) {
+    throw core::UsageError(fmt::format("--out {}: that is no folder", options.out));
+  }
+  if (!options.resume.empty() && !fs::is_directory(options.resume, ignored)) {
+    throw core::UsageError(fmt::format("--resume {}: there is no such folder", options.resume));
+  }
+  for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume),
+                                       std::pair("--keep-tensors", options.keep_tensors)}) {
+    if (!folder.empty()) {
+      require_writable_folder(option, folder);
+    }
+  }
+  if (options.makes_default_folder()) {
+    require_new_file("the working folder (--out names another, --no-save keeps nothing)", "te-numcheck-TIME");
+  }
+  require_different(outputs_of(options));
+}
+
+void spare_plans(const OutputOptions& options, const std::vector<std::string>& plan_files) {
+  for (const Output& output : outputs_of(options)) {
+    const std::optional<core::FileIdentity> target = core::identity_of_file(output.path);
+    const auto plan = std::ranges::find_if(plan_files, [&target](const std::string& file) {
+      return target.has_value() && core::identity_of_file(file) == target;
+    });
+    if (plan != plan_files.end()) {
+      throw core::UsageError(
+          fmt::format("{}: that is {}, which the plan is read from; name another file", output.option, *plan));
+    }
+  }
+}
+
+}  // namespace numcheck::app

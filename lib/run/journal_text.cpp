@@ -1,0 +1,202 @@
+#include "run/journal_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/json_depth.hpp"
+#include "report/record_shape.hpp"
+#include "run/json_fields.hpp"
+
+namespace numcheck::run {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kName = "te-numcheck/results";
+constexpr std::string_view kBefore = R"({"xxh128":")";  // of the checksum
+constexpr std::string_view kAfter = R"(",)";
+constexpr std::size_t kDigits = 32;
+constexpr std::size_t kMaxNotes = 20;
+constexpr std::array<std::string_view, 7> kVerdicts{"pass",        "warn",  "fail", "inconclusive",
+                                                    "unsupported", "xfail", "xpass"};
+
+/// `seed` is what a line belongs to: the header's checksum, so that a line of another journal is no line of this one.
+std::string checksum_of(std::string_view seed, std::string_view rest) {
+  return core::digest_of(fmt::format("{}{}", seed, rest)).hex();
+}
+
+struct SealedLine {
+  std::string line;
+  std::string checksum;
+};
+
+/// {"xxh128":"CHECKSUM",REST, where {REST is the object's text.
+SealedLine seal(std::string_view seed, const json& object) {
+  const std::string text = fields::line(object);
+  const std::string_view rest = std::string_view(text).substr(1);
+  std::string checksum = checksum_of(seed, rest);
+  return {fmt::format("{}{}{}{}", kBefore, checksum, kAfter, rest), std::move(checksum)};
+}
+
+bool has_seal(std::string_view line) noexcept {
+  return line.starts_with(kBefore) && line.substr(std::min(line.size(), kBefore.size() + kDigits)).starts_with(kAfter);
+}
+
+std::string_view checksum_in(std::string_view line) noexcept {
+  return line.substr(kBefore.size(), kDigits);
+}
+
+/// What the checksum is of.
+std::string_view text_in(std::string_view line) noexcept {
+  return line.substr(kBefore.size() + kDigits + kAfter.size());
+}
+
+/// The object of a line whose checksum is right. Throws ProtocolError.
+json opened(std::string_view seed, std::string_view line) {
+  if (!has_seal(line)) {
+    throw ProtocolError("it has no checksum");
+  }
+  if (checksum_of(seed, text_in(line)) != checksum_in(line)) {
+    throw ProtocolError("its checksum does not match");
+  }
+  return fields::parse(fmt::format("{{{}", text_in(line)));
+}
+
+/// The version of a header line, with or without a checksum; nothing if it is none.
+std::optional<int> version_of(std::string_view line) {
+  try {
+    const json header = fields::parse(line);
+    return fields::text(header, "journal") == kName ? std::optional(fields::small(header, "version")) : std::nullopt;
+  } catch (const ProtocolError&) {
+    return std::nullopt;
+  }
+}
+
+/// A damaged header says nothing, not even its version. Version 1 had no checksum.
+void require_intact_head(std::string_view line, const std::string& path) {
+  if (has_seal(line) && checksum_of("", text_in(line)) != checksum_in(line)) {
+    throw core::IoError(fmt::format(
+        "{} has a damaged first line: under which conditions its results were made cannot be known; start a new run",
+        path));
+  }
+}
+
+JournalFacts read_head(std::string_view line, const std::string& path) {
+  require_intact_head(line, path);
+  const std::optional<int> version = version_of(line);
+  if (version.has_value() && *version != kJournalVersion) {
+    throw core::UsageError(fmt::format("cannot resume: {} has version {}, this te-numcheck writes {}; start a new run",
+                                       path, *version, kJournalVersion));
+  }
+  try {
+    if (version.has_value()) {
+      return fields::member(opened("", line), "facts").get<JournalFacts>();
+    }
+  } catch (const json::exception&) {
+  } catch (const ProtocolError&) {
+  }
+  throw core::IoError(fmt::format("{} does not begin as a journal of te-numcheck; start a new run", path));
+}
+
+JournalEntry read_entry(std::string_view seed, std::string_view line, bool& has_verdict) {
+  const json object = opened(seed, line);
+  const json& record = fields::member(object, "record");
+  if (const std::string mistake = report::record_mistake(record); !mistake.empty()) {
+    throw ProtocolError(mistake);
+  }
+  JournalEntry entry{fields::digest(object, "digest"), fields::text(object, "id"), record.dump()};
+  if (fields::digest(record, "digest") != entry.digest || fields::text(record, "id") != entry.id) {
+    throw ProtocolError("its record is that of another case");
+  }
+  has_verdict = std::ranges::find(kVerdicts, fields::text(record, "status")) != kVerdicts.end();
+  return entry;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  JournalText read(std::string_view text) {
+    std::size_t number = 1;
+    for (; !text.empty() || number == 1; ++number) {
+      const std::size_t end = text.find('\n');
+      if (end == std::string_view::npos && number > 1) {  // the process or the machine died while it wrote this
+        note(number, "the last line is torn and was dropped");
+        break;
+      }
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (number == 1) {
+        result_.facts = read_head(end == std::string_view::npos ? std::string_view() : line, path_);
+        result_.checksum = checksum_in(line);
+      } else {
+        add(number, line);
+      }
+      result_.whole_bytes += line.size() + 1;
+    }
+    return finish();
+  }
+
+ private:
+  void add(std::size_t number, std::string_view line) {
+    try {
+      bool has_verdict = false;
+      JournalEntry entry = read_entry(result_.checksum, line, has_verdict);
+      const auto [found, is_new] = position_.emplace(entry.digest, entries_.size());
+      if (is_new) {
+        entries_.emplace_back();
+      }
+      entries_[found->second] = has_verdict ? std::optional(std::move(entry)) : std::nullopt;
+    } catch (const ProtocolError& error) {
+      note(number, fmt::format("damaged and ignored, its case runs again ({})", printable(error.what(), 120)));
+    }
+  }
+
+  void note(std::size_t number, std::string_view sentence) {
+    if (++told_ <= kMaxNotes) {
+      result_.notes.push_back(fmt::format("{}:{}: {}", path_, number, sentence));
+    }
+  }
+
+  JournalText finish() {
+    if (told_ > kMaxNotes) {
+      result_.notes.push_back(fmt::format("{}: and {} more lines like these", path_, told_ - kMaxNotes));
+    }
+    for (std::optional<JournalEntry>& entry : entries_) {
+      if (entry) {
+        result_.finished.push_back(std::move(*entry));
+      }
+    }
+    return std::move(result_);
+  }
+
+  const std::string& path_;
+  JournalText result_;
+  std::map<core::Digest, std::size_t> position_;
+  std::vector<std::optional<JournalEntry>> entries_;
+  std::size_t told_ = 0;
+};
+
+}  // namespace
+
+JournalHead journal_head(const JournalFacts& facts) {
+  SealedLine sealed = seal("", {{"journal", kName}, {"version", kJournalVersion}, {"facts", facts}});
+  return {std::move(sealed.line), std::move(sealed.checksum)};
+}
+
+std::string journal_line(std::string_view head_checksum, const core::Digest& digest, const std::string& id,
+                         const json& record) {
+  return seal(head_checksum, {{"digest", digest.hex()}, {"id", id}, {"record", record}}).line;
+}
+
+JournalText parse_journal(std::string_view text, const std::string& path) {
+  return Reader(path).read(text);
+}
+
+}  // namespace numcheck::run
