@@ -114,7 +114,7 @@ FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
     return {{}, "it shows the state of the system (/proc, /sys) and is no file on a disk"};
   }
   const auto too_large = [max_bytes](std::uint64_t bytes) {
-    return FileText{{}, fmt::format("it has {}, and {} are read at most", human_bytes(bytes), human_bytes(max_bytes))};
+    return FileText{{}, fmt::format("it is larger than {}: it has {}", human_bytes(max_bytes), human_bytes(bytes))};
   };
   if (static_cast<std::uint64_t>(facts.st_size) > max_bytes) {
     return too_large(static_cast<std::uint64_t>(facts.st_size));

@@ -68,7 +68,7 @@ class Names(CliTest):
 
     def test_the_umask_decides_who_may_read(self):
         plan = self.plan()
-        for mask, mode in ((0o022, 0o644), (0o077, 0o600)):
+        for mask, mode in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
             name = f"out{mask:o}"
             command = [PROGRAM, "run", plan, *SIM, "--out", name, "--json", f"{name}.json", "--keep-tensors", f"{name}/tensors"]
             subprocess.run(command, cwd=self.folder, env=CLEAN, umask=mask, check=True, capture_output=True)

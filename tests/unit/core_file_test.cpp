@@ -61,7 +61,7 @@ TEST(ReadRegularFile, ReadsUpToTheLimit) {
   const std::string path = folder.write("a", std::string("12345\0", 6));
   EXPECT_EQ(read_regular_file(path, 6).text, std::string("12345\0", 6));
   EXPECT_EQ(read_regular_file(path, 6).problem, "");
-  EXPECT_EQ(read_regular_file(path, 5).problem, "it has 6 B, and 5 B are read at most");
+  EXPECT_EQ(read_regular_file(path, 5).problem, "it is larger than 5 B: it has 6 B");
   EXPECT_EQ(read_regular_file(folder.write("empty", ""), 0).problem, "");
 }
 

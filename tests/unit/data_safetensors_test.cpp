@@ -1,7 +1,9 @@
 // Files of tensors: what another reader finds in them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -109,19 +111,34 @@ TEST(Safetensors, HeaderAndBytesFitTogether) {
 TEST(Safetensors, AFileThatCannotBeWrittenIsNamedAndLeftOut) {
   const test::TemporaryFolder folder;
   EXPECT_THROW(write_safetensors(folder.path() / "nowhere" / "x", {}, {}), core::IoError);
-  if (std::filesystem::exists("/dev/full")) {
-    const std::filesystem::path full = folder.path() / "full";
-    std::filesystem::create_symlink("/dev/full", full);
-    const std::vector<std::byte> bytes(1 << 20);
-    const std::vector<StoredTensor> tensors = {{"a", "U8", {1 << 20}, bytes}};
-    try {
-      write_safetensors(full, tensors, {});
-      FAIL();
-    } catch (const core::IoError& error) {
-      EXPECT_NE(std::string(error.what()).find("full: No space left"), std::string::npos) << error.what();
-    }
-    EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full)));
+  std::signal(SIGXFSZ, SIG_IGN);
+  const std::filesystem::path full = folder.path() / "full";
+  const std::vector<std::byte> bytes(1 << 20);
+  const std::vector<StoredTensor> tensors = {{"a", "U8", {1 << 20}, bytes}};
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit tight{1 << 16, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  std::string words;
+  try {
+    write_safetensors(full, tensors, {});
+  } catch (const core::IoError& error) {
+    words = error.what();
   }
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_NE(words.find("full: File too large"), std::string::npos) << words;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Safetensors, ALinkIsNotFollowed) {
+  const test::TemporaryFolder folder;
+  const std::string victim = folder.write("victim", "mine");
+  std::filesystem::create_symlink(victim, folder.path() / "tensors");
+  const std::vector<std::byte> bytes(8);
+  const std::vector<StoredTensor> tensors = {{"a", "U8", {8}, bytes}};
+  write_safetensors(folder.path() / "tensors", tensors, {});
+  EXPECT_EQ(std::filesystem::file_size(victim), 4U);
+  EXPECT_FALSE(std::filesystem::is_symlink(folder.path() / "tensors"));
 }
 
 }  // namespace

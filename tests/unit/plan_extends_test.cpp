@@ -185,7 +185,12 @@ TEST(Extends, SyntaxErrorsAndVersionsOfBases) {
   folder.write("list.json", "[]");
   folder.write("plan.json", plan_of("\"extends\": [\"common.json\", \"broken.json\", \"list.json\"], \"cases\": [" +
                                     std::string(kCase) + "]"));
-  EXPECT_EQ(folder.diagnose_file("plan.json"), R"(common.json:1:13: error: plan version 2 is newer than this program
+  EXPECT_EQ(folder.diagnose_file("plan.json"),
+            R"(plan.json:1:58: error: cannot read "list.json": it is no plan: that begins with "{"
+    1 | …xtends": ["common.json", "broken.json", "list.json"], "cases": [{"op": "gemm", "params": {"m": 1, "n…
+      |                                          ^~~~~~~~~~~
+   hint: paths are relative to the file that names them
+common.json:1:13: error: plan version 2 is newer than this program
     1 | {"version": 2}
       |             ^
    hint: this program reads version 1; use a newer te-numcheck
@@ -193,10 +198,6 @@ broken.json:1:14: error: trailing comma
     1 | {"version": 1,}
       |              ^
    hint: JSON has no comma after the last element
-list.json:1:1: error: a plan must be an object, not a list
-    1 | []
-      | ^
-   hint: {"version": 1, "cases": [...]}
 )");
 }
 

@@ -117,7 +117,7 @@ TEST(PlanMistakes, FileThatIsTooLarge) {
   Limits limits;
   limits.max_file_bytes = 2048;
   EXPECT_EQ(folder.diagnose_file("plan.json", limits),
-            "plan.json: error: cannot read the plan: it is larger than 2.0 KiB\n");
+            "plan.json: error: cannot read the plan: it is larger than 2.0 KiB: it has 2.9 KiB\n");
   EXPECT_EQ(testing::diagnose(std::string(3000, ' '), limits), "plan.json: error: the plan is larger than 2.0 KiB\n");
 }
 
