@@ -20,7 +20,7 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 CLEAN = {
     name: value
     for name, value in os.environ.items()
-    if not name.startswith(("TE_NUMCHECK", "NVIDIA_", "CUBLAS", "CUDNN", "NVTE_", "GTEST_", "SLURM_", "GITHUB_"))
+    if not name.startswith(("TE_NUMCHECK", "NVIDIA_", "CUBLAS", "CUDNN", "NVTE_", "OPENBLAS_", "GTEST_", "SLURM_", "GITHUB_"))
     and name not in ("NO_COLOR", "CLICOLOR_FORCE", "JOB_COMPLETION_INDEX", "CI_NODE_INDEX", "CI_NODE_TOTAL")
 }
 TIMEOUT_S = 120

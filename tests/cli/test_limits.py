@@ -104,6 +104,14 @@ class Limits(CliTest):
         # It would ask for each of its buffers for ever.
         self.assertEqual([reference(512 * MIB), reference(1 << 44)], ["Eigen", "OpenBLAS"])
 
+    def test_threads_of_openblas_are_recorded_as_the_user_set_them(self):
+        """The program sets the variable while OpenBLAS initialises itself."""
+        for value in (None, "3"):
+            env = {} if value is None else {"OPENBLAS_NUM_THREADS": value}
+            out = f"threads-{value}"
+            self.run_cli("run", self.plan_name, *SIM, "--out", out, code=0, env=env)
+            self.assertEqual(self.report(f"{out}/report.json")["environment"].get("OPENBLAS_NUM_THREADS"), value)
+
     def test_descriptors(self):
         self.sweep(resource.RLIMIT_NOFILE, [8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64])
 
