@@ -1,6 +1,6 @@
 numcheck_test(reference_test LABEL reference
   SOURCES reference/freivalds_test.cpp reference/gemm_diagnosis_test.cpp reference/gemm_precision_test.cpp reference/gemm_test.cpp
-          reference/gemm_yardsticks_test.cpp
+          reference/gemm_yardsticks_test.cpp reference/product_test.cpp
   LIBRARIES numcheck_reference)
 
 # MPFR serves as arithmetic beyond double; without it the twofold tests remain.
