@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/printable.hpp"
+
 namespace numcheck::app {
 namespace {
 
@@ -40,20 +42,25 @@ std::string_view level(plan::Severity severity) {
 
 }  // namespace
 
-std::string annotation(std::string_view text) {
-  return "::error::" + escaped(text, false) + "\n";
+std::string annotation(std::string_view text, const std::vector<std::string>& notes) {
+  std::string lines = core::printable(text);
+  for (const std::string& note : notes) {
+    lines += "\n" + core::printable(note);
+  }
+  return "::error::" + escaped(lines, false) + "\n";
 }
 
 std::string annotation(const plan::Diagnostic& diagnostic) {
   std::string place;
   if (!diagnostic.file.empty()) {
-    place = " file=" + escaped(diagnostic.file, true);
+    place = " file=" + escaped(core::printable(diagnostic.file), true);
     if (diagnostic.line > 0) {
       place += fmt::format(",line={},col={}", diagnostic.line, diagnostic.column);
     }
   }
   const std::string hint = diagnostic.hint.empty() ? "" : " (" + diagnostic.hint + ")";
-  return fmt::format("::{}{}::{}\n", level(diagnostic.severity), place, escaped(diagnostic.text + hint, false));
+  return fmt::format("::{}{}::{}\n", level(diagnostic.severity), place,
+                     escaped(core::printable(diagnostic.text + hint), false));
 }
 
 }  // namespace numcheck::app

@@ -75,7 +75,7 @@ ExitCode guarded(const std::vector<std::string>& argv) {
     terminal.err(diagnostics_summary(error.diagnostics()));
     return error.exit_code();
   } catch (const numcheck::core::Error& error) {
-    plain_terminal().error(error.what());
+    plain_terminal().error(error.what(), error.notes());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
     plain_terminal().error("out of memory");

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/printable.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -71,7 +72,7 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   for (const std::string& path : options.paths) {
     const std::string found = here_or_installed(path).string();
     if (found != path) {
-      context.terminal.err(fmt::format("{} is not here; reading {}\n", path, found));
+      context.terminal.err(fmt::format("{} is not here; reading {}\n", core::printable(path), core::printable(found)));
     }
     append(whole, plan::load_plan(found, vocabulary(), limits), known);
   }
@@ -81,14 +82,8 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
 
 void print_diagnostics(Terminal& terminal, const std::vector<plan::Diagnostic>& diagnostics) {
   for (const plan::Diagnostic& diagnostic : diagnostics) {
-    std::string text = plan::render(diagnostic);
-    if (!text.ends_with('\n')) {
-      text += '\n';
-    }
-    terminal.err(text);
-    if (terminal.facts().github_actions) {
-      terminal.err(annotation(diagnostic));
-    }
+    terminal.err(plan::render(diagnostic));
+    terminal.annotate(annotation(diagnostic));
   }
 }
 

@@ -1,23 +1,19 @@
 #include "reproduce.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
+
+#include "core/printable.hpp"
 
 namespace numcheck::app {
 namespace {
 
-/// A word as a shell reads it back.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./:=,+@%") == std::string::npos;
-  if (plain) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
+/// A path that an option parser takes for one, and no option.
+std::string as_argument(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
 }
 
 /// A path for the record, which names no folder by an absolute path: relative to the working folder where it is below
@@ -34,14 +30,43 @@ std::string recorded_path(const std::string& path) {
 
 }  // namespace
 
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./:=,+@%") == std::string::npos;
+  // A word that begins with = is the path of a command for zsh.
+  if (plain && !word.starts_with('=')) {
+    return word;
+  }
+  const bool shown_as_it_is = core::is_printable(word);
+  std::string text = shown_as_it_is ? "'" : "$'";
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t length = std::max<std::size_t>(1, core::utf8_length(word, at));
+    const std::string_view character = std::string_view(word).substr(at, length);
+    if (character == "'") {
+      text += shown_as_it_is ? "'\\''" : "\\'";
+    } else if (!shown_as_it_is && character == "\\") {
+      text += "\\\\";
+    } else if (!core::is_printable(character)) {
+      for (const char byte : character) {
+        text += fmt::format("\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+      }
+    } else {
+      text += character;
+    }
+    at += length;
+  }
+  return text + "'";
+}
+
 std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& execution) {
   std::string text = "te-numcheck run";
   for (const std::string& path : plans.paths) {
-    text += " " + quoted(recorded_path(path));
+    text += " " + shell_word(as_argument(recorded_path(path)));
   }
   const auto add = [&text](const char* option, const std::string& value, const char* fallback) {
     if (value != fallback) {
-      text += std::string(" ") + option + " " + quoted(value);
+      text += std::string(" ") + option + " " + shell_word(value);
     }
   };
   add("--device", execution.device, "auto");
@@ -52,7 +77,7 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
   }
   if (execution.te_libs.size() > 1) {  // identifiers and digests name versions then
     for (const std::string& path : execution.te_libs) {
-      add("--te-lib", recorded_path(path), "");
+      add("--te-lib", as_argument(recorded_path(path)), "");
     }
   }
   return text;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "arguments.hpp"
@@ -14,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "files.hpp"
+#include "pattern.hpp"
 #include "plan/backend_name.hpp"
 #include "run/group.hpp"
 
@@ -22,26 +22,34 @@ namespace {
 
 using plan::Case;
 
-std::vector<std::regex> compile(const std::vector<std::string>& expressions, std::string_view option) {
-  std::vector<std::regex> compiled;
-  for (const std::string& expression : expressions) {
-    try {
-      compiled.emplace_back(expression, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& mistake) {
-      throw core::UsageError(
-          fmt::format("{}: \"{}\" is no regular expression: {}", option, expression, mistake.what()));
+void keep_flagged(std::vector<Case>& cases, const std::vector<bool>& keep) {
+  std::vector<Case> kept;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (keep[i]) {
+      kept.push_back(std::move(cases[i]));
     }
   }
-  return compiled;
+  cases = std::move(kept);
 }
 
 void filter_by_name(std::vector<Case>& cases, const SelectionOptions& options) {
-  const std::vector<std::regex> wanted = compile(options.filters, "--filter");
-  const std::vector<std::regex> unwanted = compile(options.excludes, "--exclude");
-  std::erase_if(cases, [&](const Case& c) {
-    const auto matches = [&c](const std::regex& expression) { return std::regex_search(c.id, expression); };
-    return !std::ranges::all_of(wanted, matches) || std::ranges::any_of(unwanted, matches);
-  });
+  std::vector<bool> keep(cases.size(), true);
+  std::vector<std::string_view> ids;
+  ids.reserve(cases.size());
+  for (const Case& c : cases) {
+    ids.emplace_back(c.id);
+  }
+  const auto apply = [&](const std::vector<std::string>& expressions, std::string_view option, bool wanted) {
+    for (const std::string& expression : expressions) {
+      const std::vector<bool> found = Pattern(expression, option).found_in(ids);
+      for (std::size_t i = 0; i < keep.size(); ++i) {
+        keep[i] = keep[i] && found[i] == wanted;
+      }
+    }
+  };
+  apply(options.filters, "--filter", true);
+  apply(options.excludes, "--exclude", false);
+  keep_flagged(cases, keep);
 }
 
 /// Keeps cases for which `matches(case, word)` holds for one of the words.
@@ -182,13 +190,7 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
       keep[index] = shard_of(group.key, shard.count) == shard.index;
     }
   }
-  std::vector<Case> kept;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (keep[i]) {
-      kept.push_back(std::move(cases[i]));
-    }
-  }
-  cases = std::move(kept);
+  keep_flagged(cases, keep);
 }
 
 }  // namespace
@@ -209,11 +211,11 @@ core::Digest named_case(const std::vector<Case>& cases, const std::string& name,
                                        nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
   }
   if (found.size() > 1 && found.front()->id != name) {
-    std::string candidates;
+    std::vector<std::string> candidates;
     for (const Case* c : found) {
-      candidates += "\n  " + c->digest.hex() + "  " + c->id;
+      candidates.push_back(c->digest.hex() + "  " + c->id);
     }
-    throw core::UsageError(fmt::format("{}: {} is the start of several digests:{}", by, name, candidates));
+    throw core::UsageError(fmt::format("{}: {} is the start of several digests:", by, name), std::move(candidates));
   }
   return found.front()->digest;
 }

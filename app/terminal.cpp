@@ -13,7 +13,9 @@
 
 #include "annotations.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "report/text_table.hpp"
+#include "screen_text.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -93,7 +95,11 @@ std::size_t Terminal::width() const noexcept {
 }
 
 void Terminal::out(std::string_view text) const {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  data(screen_text(text, colour_out_));
+}
+
+void Terminal::data(std::string_view bytes) const {
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (!written || std::fflush(stdout) != 0) {
     const int error = errno;  // EBADF: the caller closed it (open_standard_streams)
     throw core::IoError(
@@ -102,27 +108,39 @@ void Terminal::out(std::string_view text) const {
   }
 }
 
-void Terminal::err(std::string_view text) {
+void Terminal::write_err(std::string_view bytes) {
   clear_status();
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
 }
 
-void Terminal::error(std::string_view text) {
-  err(report::paint("error:", report::Colour::red, colour_err_) + " " + std::string(text) + "\n");
+void Terminal::err(std::string_view text) {
+  write_err(screen_text(text, colour_err_));
+}
+
+void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
+  std::string lines = report::paint("error:", report::Colour::red, colour_err_) + " " + core::printable(text) + "\n";
+  for (const std::string& note : notes) {
+    lines += "  " + core::printable(note) + "\n";
+  }
+  err(lines);
+  annotate(annotation(text, notes));
+}
+
+void Terminal::annotate(std::string_view annotation) {
   if (facts_.github_actions) {
-    err(annotation(text));
+    write_err(annotation);
   }
 }
 
 void Terminal::status(std::string_view text) {
   const auto now = Clock::now();
   if (redraw_ && (!line_shown_ || now - last_ >= kRedrawInterval)) {
-    const std::string line = "\r\x1b[K" + std::string(text);
+    const std::string line = "\r\x1b[K" + screen_text(text, false);
     std::fwrite(line.data(), 1, line.size(), stderr);
     line_shown_ = true;
     last_ = now;
   } else if (plain_ && now - last_ >= kPlainInterval) {
-    const std::string line = std::string(text) + "\n";
+    const std::string line = screen_text(text, false) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
     last_ = now;
   }
@@ -147,7 +165,7 @@ std::string progress_line(std::size_t done, std::size_t total, std::size_t faile
   }
   const std::size_t used = head.size() + tail.size();
   const std::size_t room = width > used + 8 ? width - used - 1 : 8;
-  return head + report::cut_middle(id, room) + tail;
+  return head + report::cut_middle(core::printable(id), room) + tail;
 }
 
 }  // namespace numcheck::app

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace numcheck::app {
 
@@ -41,12 +42,18 @@ class Terminal {
   /// Columns for the console view: the terminal's, or 100 where stdout is none.
   [[nodiscard]] std::size_t width() const noexcept;
 
-  /// Writes to stdout; throws core::IoError if it cannot (a full disk must not look like success).
+  /// Lines for people, as screen_text lets them pass, to stdout; throws core::IoError if it cannot write (a full disk
+  /// must not look like success).
   void out(std::string_view text) const;
-  /// Writes to stderr after removing the status line.
+  /// Bytes for programs, to stdout as they are.
+  void data(std::string_view bytes) const;
+  /// Lines for people to stderr, after removing the status line.
   void err(std::string_view text);
-  /// "error: ...", and under GitHub Actions the same as an annotation.
-  void error(std::string_view text);
+  /// "error: ..." in one line and the notes below it, and under GitHub Actions the same as an annotation. Line ends and
+  /// control characters in them are shown as escapes.
+  void error(std::string_view text, const std::vector<std::string>& notes = {});
+  /// Under GitHub Actions, the lines that mark a place in a file; else nothing.
+  void annotate(std::string_view annotation);
 
   /// One redrawn line on a tty (at most 10 a second), one plain line every 30 s elsewhere, or nothing.
   void status(std::string_view text);
@@ -54,6 +61,8 @@ class Terminal {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  void write_err(std::string_view bytes);
 
   TerminalFacts facts_;
   bool colour_out_ = false;

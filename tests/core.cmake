@@ -1,6 +1,7 @@
 numcheck_test(core_test LABEL unit
   SOURCES unit/core_buffer_test.cpp unit/core_codec_test.cpp unit/core_cpu_limit_test.cpp unit/core_dtype_test.cpp
-          unit/core_file_test.cpp unit/core_json_depth_test.cpp unit/core_parallel_test.cpp unit/core_text_test.cpp
+          unit/core_file_test.cpp unit/core_json_depth_test.cpp unit/core_parallel_test.cpp unit/core_printable_test.cpp
+          unit/core_text_test.cpp
   LIBRARIES numcheck_core)
 # Impossible allocations are part of the test; the sanitizer would end the program instead of refusing them.
 set_tests_properties(core_test PROPERTIES ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)

@@ -30,9 +30,9 @@ class CompletionCommand : public Command {
     }
     require_known(shell_, "shell", kInfo.words);
     const std::vector<CompletedCommand> commands = completed_commands(context.cli);
-    context.terminal.out(shell_ == "bash"  ? bash_completion(commands)
-                         : shell_ == "zsh" ? zsh_completion(commands)
-                                           : fish_completion(commands));
+    context.terminal.data(shell_ == "bash"  ? bash_completion(commands)
+                          : shell_ == "zsh" ? zsh_completion(commands)
+                                            : fish_completion(commands));
     return core::ExitCode::success;
   }
 

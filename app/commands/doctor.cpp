@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "core/isa.hpp"
 #include "core/parallel.hpp"
+#include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "inspect_apart.hpp"
@@ -121,15 +122,16 @@ std::string finding_line(const Finding& finding, bool colour) {
   const auto [word, paint] = finding.kind == Finding::Kind::good   ? std::pair("ok  ", Colour::green)
                              : finding.kind == Finding::Kind::note ? std::pair("note", Colour::yellow)
                                                                    : std::pair("BAD ", Colour::red);
-  return fmt::format("{}  {:<18} {}\n", report::paint(word, paint, colour), finding.subject, finding.sentence);
+  return fmt::format("{}  {:<18} {}\n", report::paint(word, paint, colour), core::printable(finding.subject),
+                     core::printable(finding.sentence));
 }
 
 std::string variables_text(bool colour) {
   std::string text = "\nvariables that change numbers\n";
   for (const machine::VariableState& variable : machine::numeric_environment()) {
     const std::string value =
-        variable.value.has_value() ? report::paint(*variable.value, Colour::yellow, colour) : "unset";
-    text += fmt::format("  {:<48} {}{}\n", variable.name, value,
+        variable.value.has_value() ? report::paint(core::printable(*variable.value), Colour::yellow, colour) : "unset";
+    text += fmt::format("  {:<48} {}{}\n", core::printable(variable.name), value,
                         variable.listed ? "" : "   (not known to te-numcheck; of a family that may change numbers)");
   }
   return text;

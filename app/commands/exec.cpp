@@ -16,6 +16,7 @@
 #include "report/summary.hpp"
 #include "run/pipeline.hpp"
 #include "run/workers.hpp"
+#include "screen_text.hpp"
 #include "te_libraries.hpp"
 
 namespace numcheck::app {
@@ -83,7 +84,7 @@ class ExecCommand : public Command {
       }
       json record = std::move(result.cases.front().record);
       record.erase("reproduce");
-      context.terminal.out(record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+      context.terminal.data(stdout_json(record, -1));
       records.push_back(std::move(record));
     }
     if (malformed) {
@@ -121,7 +122,7 @@ class ExecCommand : public Command {
       context.terminal.error(place + "this is no case");
       print_diagnostics(context.terminal, error.diagnostics());
     } catch (const core::UsageError& error) {
-      context.terminal.error(place + error.what());
+      context.terminal.error(place + error.what(), error.notes());
     }
     return std::nullopt;
   }

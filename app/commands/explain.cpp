@@ -8,6 +8,7 @@
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "explain_op.hpp"
 #include "model/expected_class.hpp"
@@ -15,6 +16,7 @@
 #include "report/override_words.hpp"
 #include "report/text_table.hpp"
 #include "run/group.hpp"
+#include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
 
@@ -85,10 +87,10 @@ std::string explain_case(const plan::Case& c, bool colour) {
   return fmt::format(
       "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
       "memory\n\n"
-      "{}\nlimits on sm_90, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}\n",
-      c.id, c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc, exact_text(c),
-      c.op->flops(c.params), core::human_bytes(run::estimate_case_bytes(c)), ports_text(c, colour), model_text(row, c),
-      plan::case_to_json(c).dump());
+      "{}\nlimits on sm_90, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
+      core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc,
+      exact_text(c), c.op->flops(c.params), core::human_bytes(run::estimate_case_bytes(c)), ports_text(c, colour),
+      model_text(row, c), stdout_json(plan::case_to_json(c), -1));
 }
 
 class ExplainCommand : public Command {

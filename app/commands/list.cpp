@@ -16,7 +16,7 @@
 #include "plans.hpp"
 #include "report/report.hpp"
 #include "report/text_table.hpp"
-#include "run_output.hpp"
+#include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
 
@@ -226,7 +226,11 @@ class ListCommand : public Command {
   }
 
   void print(Context& context, const json& list, const std::vector<std::string>& keys) const {
-    context.terminal.out(json_ ? report_text(list) : table_text(list, keys, context.terminal.colour_on_stdout()));
+    if (json_) {
+      context.terminal.data(stdout_json(list, 1));
+    } else {
+      context.terminal.out(table_text(list, keys, context.terminal.colour_on_stdout()));
+    }
   }
 
   std::string what_;

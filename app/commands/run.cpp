@@ -13,6 +13,7 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "core/file.hpp"
+#include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "facts.hpp"
@@ -25,6 +26,7 @@
 #include "reproduce.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
+#include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
 #include "tensor_folder.hpp"
@@ -128,8 +130,8 @@ class Run {
     pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
     pipeline_.on_hello = [this](const run::WorkerHello& hello) {
       if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
-        context_.terminal.err(
-            fmt::format("no NVIDIA driver here: running on {}, which is no hardware evidence\n", hello.device.name));
+        context_.terminal.err(fmt::format("no NVIDIA driver here: running on {}, which is no hardware evidence\n",
+                                          core::printable(hello.device.name)));
       }
       folder_.start(journal_header(hello));
     };
@@ -172,7 +174,7 @@ class Run {
     std::vector<std::string> notes;
     auto done = folder_.resume(journal_header(*hello_), selection_.cases, notes);
     for (const std::string& note : notes) {
-      context_.terminal.err("note: " + note + "\n");
+      context_.terminal.err("note: " + core::printable(note) + "\n");
     }
     return done;
   }
@@ -190,7 +192,7 @@ class Run {
                     times.reference_s, times.yardsticks_s, times.comparison_s};
     facts_.interrupted = result.interrupted;
     for (const std::string& note : facts_.notes) {
-      context_.terminal.err("note: " + note + "\n");
+      context_.terminal.err("note: " + core::printable(note) + "\n");
     }
     std::vector<nlohmann::json> records;
     records.reserve(result.cases.size());
@@ -227,7 +229,7 @@ class Run {
     for (const std::string& path : options_.output.brief_json) {
       attempt([&] { core::write_file(path, report::brief_text(report::brief_report(report))); });
     }
-    show(report, text, saved.has_value() ? saved->string() : "");
+    show(report, saved.has_value() ? saved->string() : "");
     if (failure.has_value()) {
       throw core::IoError(*failure);
     }
@@ -236,13 +238,13 @@ class Run {
     }
   }
 
-  void show(const nlohmann::json& report, const std::string& text, const std::string& path) {
+  void show(const nlohmann::json& report, const std::string& path) {
     report::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
                                 .width = options_.wide ? 0 : context_.terminal.width(),
                                 .verbosity = context_.common.verbosity(),
                                 .report_path = path};
     if (options_.output.json_on_stdout()) {
-      context_.terminal.out(text);
+      context_.terminal.data(stdout_json(report, 1));
       view.colour = false;
       context_.terminal.err(report::render_summary(report, view));
     } else {

@@ -28,7 +28,7 @@ class SchemaCommand : public Command {
   [[nodiscard]] core::ExitCode run(Context& context) override {
     require_known(which_, "schema", kInfo.words);
     const nlohmann::json schema = which_ == "plan" ? plan::plan_schema(vocabulary()) : report::report_schema();
-    context.terminal.out(schema.dump(2) + "\n");
+    context.terminal.data(schema.dump(2) + "\n");
     return core::ExitCode::success;
   }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "command.hpp"
+#include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "plans.hpp"
 #include "run/group.hpp"
@@ -45,14 +46,14 @@ class ValidateCommand : public Command {
     std::string text;
     if (!context.common.quiet) {
       for (const auto& [kind, count] : by_kind) {
-        text += fmt::format("{:>6}  {}\n", count, kind);
+        text += fmt::format("{:>6}  {}\n", count, core::printable(kind));
       }
       text +=
           fmt::format("largest case needs {} of host memory; all cases together are {:.3g} floating-point operations\n",
                       core::human_bytes(largest), flops);
     }
-    text += fmt::format("{}: {} cases in {} groups that share inputs and references; the plan is valid\n", plan.name,
-                        plan.cases.size(), groups);
+    text += fmt::format("{}: {} cases in {} groups that share inputs and references; the plan is valid\n",
+                        core::printable(plan.name), plan.cases.size(), groups);
     context.terminal.out(text);
     return core::ExitCode::success;
   }

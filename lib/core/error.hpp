@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace numcheck::core {
 
@@ -18,20 +20,25 @@ enum class ExitCode : int {
   terminated = 143,
 };
 
-/// Base of all exceptions that the program throws on purpose; carries the exit code it leads to.
+/// Base of all exceptions that the program throws on purpose; carries the exit code it leads to. A message is one line:
+/// a line end in it came from outside and is shown as such. Further lines are notes.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ExitCode code, const std::string& message, std::vector<std::string> notes = {})
+      : std::runtime_error(message), code_(code), notes_(std::move(notes)) {}
   [[nodiscard]] ExitCode exit_code() const noexcept { return code_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
 
  private:
   ExitCode code_;
+  std::vector<std::string> notes_;
 };
 
 /// A command line that cannot be carried out: unknown option, contradictory options.
 class UsageError : public Error {
  public:
-  explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}
+  explicit UsageError(const std::string& message, std::vector<std::string> notes = {})
+      : Error(ExitCode::usage, message, std::move(notes)) {}
 };
 
 /// A file or stream that cannot be read or written.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/printable.hpp"
 #include "plan/source.hpp"
 
 namespace numcheck::plan {
@@ -25,20 +26,6 @@ const char* severity_name(Severity severity) noexcept {
   return "error";
 }
 
-std::uint32_t code_point(std::string_view sequence) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(sequence[i])); };
-  switch (sequence.size()) {
-    case 2:
-      return (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
-    case 3:
-      return (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
-    case 4:
-      return (byte(0) & 0x07U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
-    default:
-      return byte(0);
-  }
-}
-
 struct WidthRange {
   std::uint32_t first;
   std::uint32_t last;
@@ -53,21 +40,41 @@ constexpr std::array kWidths = {
     WidthRange{0xFFE0, 0xFFE6, 2}, WidthRange{0x1F300, 0x1FAFF, 2}, WidthRange{0x20000, 0x3FFFD, 2},
 };
 
-/// Terminal cells of code points [first, first + count) of `line`.
-std::size_t cells(std::string_view line, std::size_t first, std::size_t count) {
+/// Terminal cells of a printable text.
+std::size_t cells(std::string_view text) {
   std::size_t total = 0;
-  std::size_t index = 0;
-  for (std::size_t at = 0; at < line.size() && index < first + count; ++index) {
-    const std::size_t length = std::max<std::size_t>(1, utf8_length(line, at));
-    const std::uint32_t point = code_point(line.substr(at, length));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(text, at));
+    const std::uint32_t point = core::code_point(text.substr(at, length));
     const auto* range =
         std::ranges::find_if(kWidths, [&](const WidthRange& r) { return point >= r.first && point <= r.last; });
-    if (index >= first) {
-      total += range == kWidths.end() ? 1 : range->cells;
-    }
+    total += range == kWidths.end() ? 1 : range->cells;
     at += length;
   }
-  return total + (first + count - index);  // beyond the line: blank cells
+  return total;
+}
+
+/// Where the code point after the first `count` begins.
+std::size_t offset_of(std::string_view line, std::size_t count) {
+  std::size_t at = 0;
+  for (; count > 0 && at < line.size(); --count) {
+    at += std::max<std::size_t>(1, utf8_length(line, at));
+  }
+  return at;
+}
+
+/// The source line and the caret below it. Each of the line's parts is made printable by itself, so that the caret is
+/// below what it means however long the escapes before it are.
+std::string quoted_source(const Diagnostic& diagnostic) {
+  const std::string_view line = diagnostic.source_line;
+  const std::size_t caret = offset_of(line, diagnostic.caret_column - 1);
+  const std::string_view rest = line.substr(caret);
+  const std::string before = core::printable(line.substr(0, caret));
+  const std::string marked = core::printable(rest.substr(0, offset_of(rest, diagnostic.caret_length)));
+  const std::string after = core::printable(rest.substr(offset_of(rest, diagnostic.caret_length)));
+  const std::size_t tail = std::max<std::size_t>(1, cells(marked)) - 1;
+  return fmt::format("{:>5} |{}{}{}{}\n{:>5} | {}^{}\n", diagnostic.line, line.empty() ? "" : " ", before, marked,
+                     after, "", std::string(cells(before), ' '), std::string(tail, '~'));
 }
 
 std::string render_all(const std::vector<Diagnostic>& diagnostics) {
@@ -89,30 +96,25 @@ std::string summarise(std::size_t shown, std::size_t found) {
 }  // namespace
 
 std::string render(const Diagnostic& diagnostic) {
-  std::string out = diagnostic.file;
+  std::string out = core::printable(diagnostic.file);
   if (diagnostic.line != 0) {
     out += fmt::format(":{}:{}", diagnostic.line, diagnostic.column);
   }
   if (!out.empty()) {
     out += ": ";
   }
-  out += fmt::format("{}: {}\n", severity_name(diagnostic.severity), diagnostic.text);
+  out += fmt::format("{}: {}\n", severity_name(diagnostic.severity), core::printable(diagnostic.text));
   if (diagnostic.line != 0 && diagnostic.caret_column != 0) {
-    const std::size_t indent = cells(diagnostic.source_line, 0, diagnostic.caret_column - 1);
-    const std::size_t width = std::max<std::size_t>(1, cells(diagnostic.source_line, diagnostic.caret_column - 1,
-                                                             std::max<std::size_t>(1, diagnostic.caret_length)));
-    out += fmt::format("{:>5} |{}{}\n", diagnostic.line, diagnostic.source_line.empty() ? "" : " ",
-                       diagnostic.source_line);
-    out += fmt::format("{:>5} | {}^{}\n", "", std::string(indent, ' '), std::string(width - 1, '~'));
+    out += quoted_source(diagnostic);
   }
   if (!diagnostic.hint.empty()) {
-    out += fmt::format("   hint: {}\n", diagnostic.hint);
+    out += fmt::format("   hint: {}\n", core::printable(diagnostic.hint));
   }
   if (!diagnostic.note.empty()) {
-    out += fmt::format("   note: {}\n", diagnostic.note);
+    out += fmt::format("   note: {}\n", core::printable(diagnostic.note));
   }
   if (!diagnostic.pointer.empty()) {
-    out += fmt::format("   at {}\n", diagnostic.pointer);
+    out += fmt::format("   at {}\n", core::printable(diagnostic.pointer));
   }
   return out;
 }

@@ -17,7 +17,7 @@ struct Diagnostic {
   std::size_t line = 0;    ///< 1-based; 0 if there is no position
   std::size_t column = 0;  ///< 1-based, in code points
   std::string text;
-  std::string source_line;       ///< the offending line, shortened around the column if it is very long
+  std::string source_line;  ///< the offending line as written, tabs as blanks; cut around the column if it is very long
   std::size_t caret_column = 0;  ///< 1-based code point of `source_line` where the caret starts; 0: no caret
   std::size_t caret_length = 1;  ///< in code points
   std::string hint;              ///< "did you mean \"bf16\"? ..."
@@ -25,7 +25,8 @@ struct Diagnostic {
   std::string pointer;           ///< JSON pointer
 };
 
-/// GNU form with source line, caret, hint and pointer, as in interface.md section 7.
+/// GNU form with source line, caret, hint and pointer, as in interface.md section 7. Every field is made printable: the
+/// line ends are the only control characters.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic);
 
 /// Mistakes that a PlanError carries at most.

@@ -34,7 +34,7 @@ void Reporter::add(Severity severity, const Location& where, const Node* node, s
   diagnostic.note = std::move(advice.note);
   place(diagnostic, *sources_, where);
   if (node != nullptr && root_ != nullptr) {
-    diagnostic.pointer = printable(pointer_of(*root_, *node), kMaxPointer);
+    diagnostic.pointer = core::printable(pointer_of(*root_, *node), kMaxPointer);
   }
   list.push_back({where, std::move(diagnostic)});
 }
@@ -79,7 +79,7 @@ void Reporter::throw_if_failed() const {
 }
 
 std::string quote(std::string_view text) {
-  return '"' + printable(text, kMaxQuoted) + '"';
+  return '"' + core::printable(text, kMaxQuoted) + '"';
 }
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates, std::string_view lead) {

@@ -10,6 +10,13 @@ constexpr std::size_t kMaxLine = 100;
 constexpr std::size_t kBefore = 40;
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
+/// As it was written, but that tabs take one column.
+std::string one_column_tabs(std::string_view line) {
+  std::string text(line);
+  std::ranges::replace(text, '\t', ' ');
+  return text;
+}
+
 bool is_continuation(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
@@ -48,47 +55,7 @@ std::size_t step_back(std::string_view text, std::size_t start, std::size_t offs
   return offset;
 }
 
-/// C0 and C1 controls and the marks that reorder text on a terminal (U+200E-F, U+202A-E, U+2066-9).
-bool is_hidden(std::string_view sequence) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
-  if (sequence.size() == 1) {
-    return byte(0) < 0x20 || byte(0) >= 0x7F;
-  }
-  if (sequence.size() == 2) {
-    return byte(0) == 0xC2 && byte(1) < 0xA0;
-  }
-  if (sequence.size() != 3 || byte(0) != 0xE2) {
-    return false;
-  }
-  return (byte(1) == 0x80 && ((byte(2) >= 0xAA && byte(2) <= 0xAE) || byte(2) == 0x8E || byte(2) == 0x8F)) ||
-         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);
-}
-
 }  // namespace
-
-std::size_t utf8_length(std::string_view text, std::size_t offset) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(text[offset + i])); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) {
-    return 1;
-  }
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || offset + length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[offset + i])) {
-      return 0;
-    }
-  }
-  // Overlong forms, surrogates and values beyond U+10FFFF (RFC 3629 section 4).
-  const unsigned second = byte(1);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-      (lead == 0xF4 && second > 0x8F)) {
-    return 0;
-  }
-  return length;
-}
 
 std::size_t find_invalid_utf8(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
@@ -108,27 +75,6 @@ LineColumn line_column(std::string_view text, std::size_t offset) noexcept {
   const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
   const auto lines = static_cast<std::size_t>(std::ranges::count(before, '\n'));
   return {lines + 1, count_columns(before.substr(start)) + 1};
-}
-
-std::string printable(std::string_view text, std::size_t max_columns) {
-  std::string out;
-  std::size_t columns = 0;
-  for (std::size_t at = 0; at < text.size(); ++columns) {
-    if (columns == max_columns) {
-      return out + std::string(kEllipsis);
-    }
-    const std::size_t length = step(text, at);
-    const std::string_view sequence = text.substr(at, length);
-    if (sequence == "\t") {
-      out += ' ';
-    } else if (is_hidden(sequence)) {
-      out += '?';
-    } else {
-      out += sequence;
-    }
-    at += length;
-  }
-  return out;
 }
 
 void place(Diagnostic& diagnostic, const Sources& sources, const Location& where) {
@@ -163,7 +109,7 @@ void place(Diagnostic& diagnostic, const Sources& sources, const Location& where
   }
   const std::size_t from = std::clamp(offset, start, end);
   const std::size_t to = std::min(end, from + where.length);
-  diagnostic.source_line = prefix + printable(text.substr(start, end - start), kMaxLine) + suffix;
+  diagnostic.source_line = prefix + one_column_tabs(text.substr(start, end - start)) + suffix;
   diagnostic.caret_column = count_columns(prefix) + count_columns(text.substr(start, from - start)) + 1;
   diagnostic.caret_length = std::max<std::size_t>(1, count_columns(text.substr(from, to - from)));
 }

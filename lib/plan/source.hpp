@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/printable.hpp"
 #include "plan/diagnostic.hpp"
 #include "plan/node.hpp"
 
 namespace numcheck::plan {
+
+using core::utf8_length;
 
 struct Source {
   std::string name;  ///< as messages show it
@@ -30,14 +33,7 @@ struct LineColumn {
 /// Fills file, line, column, source line and caret of a diagnostic from a location (nothing if it has no file).
 void place(Diagnostic& diagnostic, const Sources& sources, const Location& where);
 
-/// Text for a terminal: tabs become blanks, bytes that a terminal would act on or that are no UTF-8 become '?', and
-/// what is beyond `max_columns` code points an ellipsis.
-[[nodiscard]] std::string printable(std::string_view text, std::size_t max_columns);
-
 /// Offset of the first byte that is no UTF-8, or npos.
 [[nodiscard]] std::size_t find_invalid_utf8(std::string_view text) noexcept;
-
-/// Bytes of the well-formed UTF-8 sequence at `offset`, or 0.
-[[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t offset) noexcept;
 
 }  // namespace numcheck::plan

@@ -9,9 +9,11 @@
 #include <tuple>
 #include <vector>
 
+#include "core/printable.hpp"
 #include "report/console_words.hpp"
 #include "report/number.hpp"
 #include "report/override_words.hpp"
+#include "report/printable_report.hpp"
 #include "report/summary.hpp"
 #include "report/text_table.hpp"
 
@@ -243,12 +245,14 @@ std::string render_summary(const json& report, const ConsoleOptions& options) {
     line += "    " + paint(simulated, Colour::alarm, options.colour);
   }
   if (!options.report_path.empty()) {
-    line += "    report: " + options.report_path;
+    line += "    report: " + core::printable(options.report_path);
   }
   return line + "\n";
 }
 
-std::string render_console(const json& report, const ConsoleOptions& options) {
+std::string render_console(const json& raw, const ConsoleOptions& options) {
+  const PrintableReport printable(raw);
+  const json& report = printable.get();
   if (options.verbosity < 0) {
     return render_summary(report, options);
   }

@@ -15,10 +15,11 @@ struct ConsoleOptions {
   std::string report_path;  ///< where report.json went; empty if nowhere
 };
 
-/// The whole view. A simulated device is named as such in the first lines and in the summary line.
+/// The whole view. A simulated device is named as such in the first lines and in the summary line. Whatever the report
+/// holds, the view's line ends and colours are its own (core::printable).
 [[nodiscard]] std::string render_console(const nlohmann::json& report, const ConsoleOptions& options);
 
-/// Parts of the view, in their order.
+/// Parts of the view, in their order, of a report whose texts are printable.
 [[nodiscard]] std::string render_header(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_cases(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_groups(const nlohmann::json& report, const ConsoleOptions& options);

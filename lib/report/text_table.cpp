@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/printable.hpp"
+
 namespace numcheck::report {
 namespace {
 
@@ -111,13 +113,19 @@ std::string cut_middle(std::string_view text, std::size_t width) {
 
 std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                          std::size_t width, bool colour) {
-  const std::vector<std::size_t> widths = column_widths(columns, rows, width);
+  std::vector<std::vector<Cell>> shown = rows;
+  for (std::vector<Cell>& row : shown) {
+    for (Cell& cell : row) {
+      cell.text = core::printable(cell.text);
+    }
+  }
+  const std::vector<std::size_t> widths = column_widths(columns, shown, width);
   std::vector<Cell> titles;
   for (const Column& column : columns) {
     titles.push_back({column.title, Colour::bold});
   }
   std::string text = line_of(columns, widths, titles, colour);
-  for (const std::vector<Cell>& row : rows) {
+  for (const std::vector<Cell>& row : shown) {
     text += line_of(columns, widths, row, colour);
   }
   return text;

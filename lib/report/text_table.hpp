@@ -31,7 +31,7 @@ struct Column {
 };
 
 /// Header and rows, two spaces between columns; columns that may be cut give way until a line fits `width`, but keep
-/// at least 12 columns. A width of 0 means unlimited.
+/// at least 12 columns. A width of 0 means unlimited. Cells are made printable (core::printable).
 [[nodiscard]] std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                                        std::size_t width, bool colour);
 

@@ -126,10 +126,10 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   JournalText contents = parse_journal(content.text, path);
   const std::vector<std::string> different = differences(contents.facts, facts_of(header));
   if (!different.empty()) {
-    throw core::UsageError(
-        fmt::format("cannot resume {}: its results were made under other conditions\n  {}\n"
-                    "start a new run, or restore these conditions",
-                    folder, fmt::join(different, "\n  ")));
+    throw core::UsageError(fmt::format("cannot resume {}: its results were made under other conditions; start a new "
+                                       "run, or restore these conditions",
+                                       folder),
+                           different);
   }
   if (::ftruncate(journal.file_.get(), static_cast<off_t>(contents.whole_bytes)) != 0) {
     throw core::IoError(fmt::format("cannot cut the torn last line off {}: {}", path, reason()));

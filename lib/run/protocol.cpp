@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "core/printable.hpp"
 #include "run/json_fields.hpp"
 
 namespace numcheck::run {
@@ -168,17 +169,7 @@ FromWorker decode_from_worker(std::string_view message) {
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
-  // A round trip through the JSON writer replaces what is not UTF-8.
-  const bool cut = text.size() > max_bytes;
-  const std::string quoted = line(json(std::string(text.substr(0, max_bytes))));
-  std::string clean = json::parse(quoted).get<std::string>();
-  for (char& character : clean) {
-    const auto code = static_cast<unsigned char>(character);
-    if ((code < 0x20 && character != '\n') || code == 0x7F) {
-      character = ' ';
-    }
-  }
-  return cut ? clean + "..." : clean;
+  return core::printable_bytes(text, max_bytes);
 }
 
 }  // namespace numcheck::run

@@ -142,7 +142,7 @@ inline constexpr std::size_t kMaxCasesOfQuestion = 16;
 /// Throws ProtocolError if it is no message; what is wrong with a case or its ports is TaskOrder::mistake.
 [[nodiscard]] FromCoordinator decode_from_coordinator(std::string_view text, plan::OpLookup lookup);
 
-/// Text as it may stand in a record: valid UTF-8 without control characters, at most `max_bytes` long.
+/// Text as it may stand in a record: core::printable, at most `max_bytes` long.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_bytes);
 
 }  // namespace numcheck::run

@@ -1,6 +1,8 @@
 // How diagnostics look: columns, carets, tabs, wide characters, long lines, text that a terminal would act on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plan/source.hpp"
 #include "plan_support.hpp"
 
@@ -110,15 +112,31 @@ TEST(Diagnostic, EndOfFileAndBeyond) {
 TEST(Diagnostic, NothingReachesTheTerminalThatItWouldActOn) {
   const std::string text = "\x1B[31m\x07\xC2\x9B\xE2\x80\xAE\xFF x";
   const Diagnostic diagnostic = at(text, text.find('x'), 1);
-  EXPECT_EQ(diagnostic.source_line, "?[31m???? x");
   EXPECT_EQ(diagnostic.column, diagnostic.caret_column);
+  const std::string shown = "\\x1b[31m\\x07\\u{9b}\\u{202e}\\xff ";
+  EXPECT_EQ(render(diagnostic),
+            "f.json:1:11: error: here\n    1 | " + shown + "x\n      | " + std::string(shown.size(), ' ') + "^\n");
   const std::string rendered =
       testing::diagnose(testing::with_case("\"m\\u001b[31m\\u202e\\n" + std::string(100, 'q') + "\": 1"));
-  EXPECT_NE(rendered.find("unknown key \"m?[31m??" + std::string(52, 'q') + "\xE2\x80\xA6\""), std::string::npos)
+  EXPECT_NE(rendered.find("unknown key \"m\\x1b[31m\\u{202e}\\n" + std::string(41, 'q') + "\xE2\x80\xA6\""),
+            std::string::npos)
       << rendered;
   for (const char c : rendered) {
     EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
   }
+}
+
+TEST(Diagnostic, EveryFieldIsMadePrintable) {
+  Diagnostic diagnostic;
+  for (std::string Diagnostic::* field : {&Diagnostic::file, &Diagnostic::text, &Diagnostic::source_line,
+                                          &Diagnostic::hint, &Diagnostic::note, &Diagnostic::pointer}) {
+    diagnostic.*field = "\n::error::\x1b[2J";
+  }
+  diagnostic.line = diagnostic.caret_column = 1;
+  const std::string rendered = render(diagnostic);
+  EXPECT_EQ(std::ranges::count(rendered, '\n'), 6) << rendered;
+  EXPECT_EQ(rendered.find('\x1b'), std::string::npos);
+  EXPECT_NE(rendered.find("   note: \\n::error::\\x1b[2J\n"), std::string::npos);
 }
 
 TEST(Diagnostic, PointersAreEscapedAsRfc6901Says) {

@@ -46,7 +46,11 @@ class JournalTest : public testing::Test {
     try {
       (void)Journal::open_for_resume(folder_, changed);
     } catch (const core::UsageError& error) {
-      return error.what();
+      std::string lines = error.what();
+      for (const std::string& note : error.notes()) {
+        lines += "\n" + note;
+      }
+      return lines;
     }
     return "";
   }

@@ -49,7 +49,8 @@ TEST(ProgressLine, SurvivesAbsurdEstimates) {
 }
 
 TEST(Annotation, EscapesWhatWorkflowCommandsCannotHold) {
-  EXPECT_EQ(annotation("50 % of\ntwo lines"), "::error::50 %25 of%0Atwo lines\n");
+  EXPECT_EQ(annotation("50 % of", {"two lines"}), "::error::50 %25 of%0Atwo lines\n");
+  EXPECT_EQ(annotation("a\n::error::b\x1b"), "::error::a\\n::error::b\\x1b\n");
 }
 
 TEST(Annotation, NamesThePlace) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -66,6 +67,47 @@ TEST(Console, ShowsTenFailuresAndCountsTheRest) {
   EXPECT_TRUE(has(text, "k=73/fp32"));
   EXPECT_FALSE(has(text, "FAIL  gemm/m=8,n=4,k=74/fp32"));
   EXPECT_TRUE(has(text, "3 more failures are in the report"));
+}
+
+/// Puts hostile text behind every text of a value.
+void poison(json& value, const std::string& text) {
+  if (value.is_string()) {
+    value = value.get<std::string>() + text;
+  } else if (value.is_structured()) {
+    for (json& item : value) {
+      poison(item, text);
+    }
+  }
+}
+
+TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
+  const std::string hostile = "\n::error::x\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF";
+  json report = sample_report(false, 2);
+  const std::string clean = render_console(report, {.width = 0, .verbosity = 2});
+  for (json& record : report["cases"]) {
+    for (const char* member : {"id", "op", "mode", "backend", "reason", "reproduce"}) {
+      if (record.contains(member)) {
+        poison(record[member], hostile);
+      }
+    }
+    poison(record["runs"][0]["implementation"], hostile);
+    poison(record["runs"][0]["failing"], hostile);
+    json& outputs = record["runs"][0]["outputs"];
+    outputs = {{"d" + hostile, outputs.at("d")}};
+    poison(outputs.front().at("worst"), hostile);
+    poison(outputs.front().at("findings"), hostile);
+  }
+  for (const char* part : {"tool", "plan", "machine", "environment"}) {
+    poison(report[part], hostile);
+  }
+  report["environment"]["A" + hostile] = hostile;
+  const std::string text = render_console(report, {.width = 0, .verbosity = 2, .report_path = "r" + hostile});
+  EXPECT_LE(std::ranges::count(text, '\n'), std::ranges::count(clean, '\n') + 12) << "reasons and variables are shown";
+  EXPECT_EQ(text.find("\n::"), std::string::npos);
+  for (const std::string bad : {"\x1b", "\x7f", "\xC2\x9B", "\xE2\x80\xAE", "\xFF"}) {
+    EXPECT_EQ(text.find(bad), std::string::npos) << text;
+  }
+  EXPECT_TRUE(has(text, "\\n::error::x\\x1b[2J\\x7f\\u{9b}\\u{202e}\\xff")) << text;
 }
 
 TEST(Console, QuietIsOneLine) {

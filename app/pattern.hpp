@@ -1,0 +1,36 @@
+// Regular expressions of the command line, whoever wrote them: bounded time, bounded stack.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace numcheck::app {
+
+/// An ECMAScript regular expression without look-ahead and back-references, the two that no automaton can do.
+///
+/// std::regex backtracks, for ever on "(.+)+y", and recurses as deeply as an expression nests and a text is long. So
+/// its breadth-first executor runs, whose time is O(states x length), the states are limited, and both compiling and
+/// matching happen on a thread with a stack of its own that is larger than the limits can need.
+class Pattern {
+ public:
+  static constexpr std::size_t kMaxBytes = 2000;
+
+  /// `option` names it in messages. Throws core::UsageError for an expression that is wrong, too long or too large, or
+  /// has what is not supported; core::EnvironmentError if no thread can be started.
+  Pattern(std::string_view expression, std::string_view option);
+  ~Pattern();
+  Pattern(Pattern&&) noexcept;
+  Pattern& operator=(Pattern&&) noexcept;
+
+  /// For each text whether the expression matches somewhere in it.
+  [[nodiscard]] std::vector<bool> found_in(std::span<const std::string_view> texts) const;
+
+ private:
+  struct Automaton;
+  std::unique_ptr<Automaton> automaton_;
+};
+
+}  // namespace numcheck::app

@@ -1,0 +1,59 @@
+#include "report/printable_report.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/printable.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+bool all_printable(const json& value) {
+  if (value.is_string()) {
+    return core::is_printable(value.get_ref<const std::string&>());
+  }
+  if (value.is_object()) {
+    const auto members = value.items();
+    return std::all_of(members.begin(), members.end(), [](const auto& member) {
+      return core::is_printable(member.key()) && all_printable(member.value());
+    });
+  }
+  return !value.is_array() || std::ranges::all_of(value, all_printable);
+}
+
+json printable_copy(const json& value) {
+  if (value.is_string()) {
+    return core::printable(value.get_ref<const std::string&>());
+  }
+  if (value.is_object()) {
+    json copy = json::object();
+    for (const auto& [key, member] : value.items()) {
+      copy[core::printable(key)] = printable_copy(member);
+    }
+    return copy;
+  }
+  if (value.is_array()) {
+    json copy = json::array();
+    for (const json& item : value) {
+      copy.push_back(printable_copy(item));
+    }
+    return copy;
+  }
+  return value;
+}
+
+}  // namespace
+
+PrintableReport::PrintableReport(const json& report)
+    : report_(&report), copy_(all_printable(report) ? nullptr : std::make_unique<json>(printable_copy(report))) {}
+
+PrintableReport::~PrintableReport() = default;
+
+const json& PrintableReport::get() const noexcept {
+  return copy_ == nullptr ? *report_ : *copy_;
+}
+
+}  // namespace numcheck::report
