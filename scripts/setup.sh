@@ -103,6 +103,8 @@ needs_of_the_checks() {
   for tool in clang-format-19 clang-tidy-19 codespell shellcheck git; do
     require "$tool" "$tool" "$(command -v "$tool" || true)"
   done
+  require clang-19 clang-19 "$(command -v clang++-19 || true)"
+  require libFuzzer libclang-rt-19-dev "$(first_existing /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.fuzzer*.a || true)"
 }
 
 # CUDA and cuDNN are not Debian packages; they are reported, never installed.

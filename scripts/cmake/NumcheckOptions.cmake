@@ -3,6 +3,7 @@
 set(TE_NUMCHECK_CUDA AUTO CACHE STRING "CUDA backends: AUTO (if a toolkit is found), ON (required), OFF")
 set_property(CACHE TE_NUMCHECK_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TE_NUMCHECK_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TE_NUMCHECK_FUZZ "Build the libFuzzer targets; needs clang and the preset's flags" OFF)
 option(TE_NUMCHECK_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -1,0 +1,19 @@
+// Messages between coordinator and worker, of which neither believes the other.
+#include "run/protocol.hpp"
+
+#include "text.hpp"
+#include "vocabulary.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace numcheck;
+  const std::string_view text = fuzz::text(data, size);
+  try {
+    (void)run::decode_from_worker(text);
+  } catch (const run::ProtocolError&) {
+  }
+  try {
+    (void)run::decode_from_coordinator(text, &fuzz::lookup);
+  } catch (const run::ProtocolError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,26 @@
+// A report that is read back: what --failed-in does, then every view of those of its cases that are whole.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/error.hpp"
+#include "report/parse_report.hpp"
+#include "report/record_shape.hpp"
+#include "text.hpp"
+#include "views.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace numcheck;
+  std::vector<nlohmann::json> whole;
+  try {
+    const nlohmann::json report = report::parse_report(fuzz::text(data, size), "report.json");
+    for (const nlohmann::json& record : report.at("cases")) {
+      if (report::record_mistake(record).empty()) {
+        whole.push_back(record);
+      }
+    }
+  } catch (const core::IoError&) {
+    return 0;
+  }
+  fuzz::show(whole);
+  return 0;
+}

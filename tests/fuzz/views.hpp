@@ -1,0 +1,22 @@
+// Everything that a report is shown as, of cases that were read from a file and found usable.
+#pragma once
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "report/brief.hpp"
+#include "report/console.hpp"
+#include "report/report.hpp"
+
+namespace numcheck::fuzz {
+
+inline void show(const std::vector<nlohmann::json>& cases) {
+  const nlohmann::json report = report::make_report({}, cases);
+  if (report::render_console(report, {.colour = true, .verbosity = 2}).empty() ||
+      report::brief_text(report::brief_report(report)).empty()) {
+    std::abort();
+  }
+}
+
+}  // namespace numcheck::fuzz
