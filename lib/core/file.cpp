@@ -153,15 +153,14 @@ NewFile::NewFile(fs::path target) : target_(std::move(target)) {
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {
     throw cannot_write(target_, errno);  // a name that is too long, for one: the temporary one is short
   }
-  for (int attempt = 0; attempt < kAttempts && !file_.valid(); ++attempt) {
+  int error = EEXIST;
+  for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
     temporary_ = temporary_name(folder_of(target_));
     file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file_.valid() && errno != EEXIST) {
-      break;
-    }
+    error = file_.valid() ? 0 : errno;
   }
-  if (!file_.valid()) {
-    throw cannot_write(target_, errno);
+  if (error != 0) {
+    throw cannot_write(target_, error);
   }
 }
 
