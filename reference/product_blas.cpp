@@ -56,7 +56,7 @@ __attribute__((constructor(101))) void initialise_with_one_thread() {
   before ? ::setenv(kVariable, before->c_str(), 1) : ::unsetenv(kVariable);
 }
 
-/// What a buffer takes, measured with 0.3.21 and 0.3.26 on x86-64: 128 MiB and a page.
+/// What a buffer takes, measured with 0.3.21 on x86-64: 128 MiB and a page.
 constexpr std::size_t kBufferBytes = std::size_t{130} << 20;
 /// Left for arenas of shared memory, stacks and heaps of threads, and tensors where the address space is limited.
 constexpr std::size_t kRoomBytes = std::size_t{4} << 30;

@@ -160,8 +160,8 @@ class KeptTensors(CliTest):
 
     def test_a_folder_that_cannot_be(self):
         plan = self.plan()
-        self.assertIn(f"--keep-tensors {plan}: that cannot be a folder",
-                      self.run_cli("run", plan, *SIM, "--keep-tensors", plan, code=2).stderr)
+        self.assertRegex(self.run_cli("run", plan, *SIM, "--keep-tensors", plan, code=2).stderr,
+                         f"--keep-tensors {plan}: .*{plan} is no folder")
 
 
 if __name__ == "__main__":
