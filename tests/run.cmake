@@ -15,7 +15,7 @@ numcheck_test(run_journal_text_test LABEL unit
 target_include_directories(run_journal_text_test PRIVATE unit)
 
 numcheck_test(machine_test LABEL unit
-  SOURCES unit/machine_device_test.cpp unit/machine_environment_test.cpp unit/machine_memory_test.cpp
+  SOURCES unit/machine_device_test.cpp unit/machine_environment_test.cpp unit/machine_memory_test.cpp unit/machine_search_path_test.cpp
   LIBRARIES numcheck_machine numcheck_core)
 
 numcheck_test(run_pipeline_test LABEL unit

@@ -17,6 +17,7 @@
 #include "machine/build_info.hpp"
 #include "machine/environment.hpp"
 #include "machine/memory.hpp"
+#include "machine/search_path.hpp"
 #include "plan/backend_name.hpp"
 #include "reference/matmul.hpp"
 #include "report/text_table.hpp"
@@ -118,6 +119,18 @@ std::vector<Finding> host_findings() {
                        core::human_bytes(machine::default_memory_bytes()))}};
 }
 
+std::vector<Finding> search_path_findings() {
+  std::vector<Finding> findings;
+  for (const machine::IgnoredEntry& ignored : machine::ignored_entries()) {
+    // The loader reads its variable before this program runs.
+    const bool loaders_own = ignored.variable == "LD_LIBRARY_PATH";
+    findings.push_back({Finding::Kind::note, ignored.variable,
+                        fmt::format("its entry \"{}\" is relative: no library is looked for there{}", ignored.entry,
+                                    loaders_own ? " by te-numcheck, but the system's loader does; take it out" : "")});
+  }
+  return findings;
+}
+
 std::string finding_line(const Finding& finding, bool colour) {
   const auto [word, paint] = finding.kind == Finding::Kind::good   ? std::pair("ok  ", Colour::green)
                              : finding.kind == Finding::Kind::note ? std::pair("note", Colour::yellow)
@@ -152,7 +165,8 @@ class DoctorCommand : public Command {
       return core::ExitCode::success;
     }
     std::vector<Finding> findings = {build_finding(), driver_finding(kernels::probe_driver())};
-    for (const auto& more : {device_findings(options_), transformer_engine_findings(options_), host_findings()}) {
+    for (const auto& more :
+         {device_findings(options_), transformer_engine_findings(options_), host_findings(), search_path_findings()}) {
       findings.insert(findings.end(), more.begin(), more.end());
     }
     const bool colour = context.terminal.colour_on_stdout();

@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
-#include "core/strings.hpp"
+#include "machine/search_path.hpp"
 
 namespace numcheck::kernels {
 namespace {
@@ -94,12 +94,7 @@ const LibraryName& cudnn_library() noexcept {
 }
 
 std::vector<fs::path> library_directories() {
-  std::vector<fs::path> folders;
-  for (const std::string& folder : core::split(variable("LD_LIBRARY_PATH"), ':')) {
-    if (!folder.empty()) {
-      folders.emplace_back(folder);
-    }
-  }
+  std::vector<fs::path> folders = machine::absolute_entries("LD_LIBRARY_PATH");
   std::error_code ignored;
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
   if (!executable.empty()) {
@@ -110,14 +105,14 @@ std::vector<fs::path> library_directories() {
     }
   }
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const std::string root = variable(name); !root.empty()) {
-      folders.push_back(fs::path(root) / "lib64");
+    if (const auto root = machine::absolute_folder(name)) {
+      folders.push_back(*root / "lib64");
     }
   }
   folders.emplace_back("/usr/local/cuda/lib64");
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string prefix = variable(name); !prefix.empty()) {
-      add_python_folders(prefix, folders);
+    if (const auto prefix = machine::absolute_folder(name)) {
+      add_python_folders(*prefix, folders);
     }
   }
   return folders;

@@ -22,7 +22,7 @@ struct LibraryName {
 
 /// Directories that are searched before the loader's own: LD_LIBRARY_PATH, lib folders beside the executable
 /// (../lib, ../nvidia/cu13/lib, ...), CUDA_HOME, CUDA_PATH, /usr/local/cuda, and site-packages/nvidia/*/lib of the
-/// Python environment that VIRTUAL_ENV or CONDA_PREFIX names.
+/// Python environment that VIRTUAL_ENV or CONDA_PREFIX names. Relative entries of these variables are left out.
 [[nodiscard]] std::vector<std::filesystem::path> library_directories();
 
 /// A loaded shared object.

@@ -10,6 +10,7 @@
 #include "kernels/cuda_support/library.hpp"
 #include "kernels/transformer_engine/find.hpp"
 #include "kernels/transformer_engine/needed.hpp"
+#include "machine/search_path.hpp"
 
 namespace numcheck::kernels::te {
 namespace {
@@ -39,9 +40,9 @@ void add_wheel_folders(const fs::path& packages, std::vector<fs::path>& folders)
 std::vector<fs::path> search_folders(const fs::path& file, const std::string& lib_dir) {
   std::vector<fs::path> folders;
   if (!lib_dir.empty()) {
-    folders.emplace_back(lib_dir);
+    folders.push_back(fs::absolute(lib_dir));
   } else if (is_set("TE_NUMCHECK_LIB_DIR")) {
-    folders.emplace_back(std::getenv("TE_NUMCHECK_LIB_DIR"));
+    folders.push_back(fs::absolute(std::getenv("TE_NUMCHECK_LIB_DIR")));
   }
   add_wheel_folders(package_folder_of(file), folders);
   const std::vector<fs::path> usual = library_directories();
@@ -112,8 +113,8 @@ fs::path toolkit_with_headers(const fs::path& file) {
     return {};
   }
   std::vector<fs::path> candidates;
-  if (is_set("CUDA_PATH")) {
-    candidates.emplace_back(std::getenv("CUDA_PATH"));
+  if (const auto toolkit = machine::absolute_folder("CUDA_PATH")) {
+    candidates.push_back(*toolkit);
   }
   candidates.emplace_back("/usr/local/cuda");
   std::vector<fs::path> environments = {package_folder_of(file)};

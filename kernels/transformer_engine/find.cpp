@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "core/strings.hpp"
+#include "machine/search_path.hpp"
 
 namespace numcheck::kernels::te {
 namespace {
@@ -64,10 +64,10 @@ class Folders {
 /// Prefix of the first python3 on PATH: an environment that is used without having been activated. The link itself is
 /// not followed, because a virtual environment's python3 is a link out of it.
 fs::path python_prefix() {
-  for (const std::string& folder : core::split(variable("PATH"), ':')) {
+  for (const fs::path& folder : machine::absolute_entries("PATH")) {
     std::error_code ignored;
-    if (!folder.empty() && fs::exists(fs::path(folder) / "python3", ignored)) {
-      return fs::path(folder).parent_path();
+    if (fs::exists(folder / "python3", ignored)) {
+      return folder.parent_path();
     }
   }
   return {};
@@ -137,21 +137,19 @@ std::string text_of(const Installed& installed) {
 
 std::vector<fs::path> package_folders() {
   Folders folders;
-  for (const std::string& folder : core::split(variable("PYTHONPATH"), ':')) {
-    if (!folder.empty()) {
-      folders.add(folder);
-    }
+  for (const fs::path& folder : machine::absolute_entries("PYTHONPATH")) {
+    folders.add(folder);
   }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string prefix = variable(name); !prefix.empty()) {
-      folders.add_prefix(prefix);
+    if (const auto prefix = machine::absolute_folder(name)) {
+      folders.add_prefix(*prefix);
     }
   }
   if (const fs::path prefix = python_prefix(); !prefix.empty()) {
     folders.add_prefix(prefix);
   }
-  if (const std::string home = variable("HOME"); !home.empty()) {
-    folders.add_prefix(fs::path(home) / ".local");
+  if (const auto home = machine::absolute_folder("HOME")) {
+    folders.add_prefix(*home / ".local");
   }
   for (const char* prefix : {"/usr/local", "/usr", "/opt/conda"}) {
     folders.add_prefix(prefix);

@@ -44,7 +44,8 @@ struct Search {
 };
 
 /// Folders that hold Python packages, of the active environment first: PYTHONPATH, VIRTUAL_ENV, CONDA_PREFIX, the
-/// prefix of the first python3 on PATH, the user's own folder, and the system's. Only folders that exist.
+/// prefix of the first python3 on PATH, the user's own folder, and the system's. Only folders that exist, and no
+/// relative entries: those would be below the working folder.
 [[nodiscard]] std::vector<std::filesystem::path> package_folders();
 
 /// The folder of packages that a library file belongs to: transformer_engine/wheel_lib/libtransformer_engine.so and

@@ -156,6 +156,33 @@ TEST_F(FindTest, AnAskedPathIsTheOnlyOne) {
   EXPECT_EQ(find_library({}).problem.find("TE_NUMCHECK_TE_LIB: /nowhere is no file"), 0U);
 }
 
+TEST_F(FindTest, NeverLooksBelowTheWorkingFolder) {
+  const fs::path before = fs::current_path();
+  install("env", "2.20.2");
+  touch(folder_.path() / "env" / "bin" / "python3");
+  touch(folder_.path() / "libtransformer_engine.so");
+  fs::current_path(folder_.path());
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"PYTHONPATH", "."},
+                                                                  {"PYTHONPATH", ":"},
+                                                                  {"PYTHONPATH", "./env/lib/python3.12/site-packages"},
+                                                                  {"VIRTUAL_ENV", "env"},
+                                                                  {"CONDA_PREFIX", "./env"},
+                                                                  {"PATH", "env/bin"}}) {
+    setenv(name, value, 1);
+    for (const fs::path& folder : package_folders()) {
+      EXPECT_TRUE(folder.is_absolute()) << name << "=" << value << ": " << folder;
+    }
+    const Search search = find_library({});
+    EXPECT_FALSE(search.found.has_value() && search.found->file.string().find("env/lib") != std::string::npos) << name;
+    unsetenv(name);
+  }
+  // What the user names himself may be relative.
+  const std::vector<std::string> named = {"libtransformer_engine.so"};
+  EXPECT_EQ(find_library(named).found->file, folder_.path() / "libtransformer_engine.so");
+  fs::current_path(before);
+}
+
 TEST_F(FindTest, RefusesTwoLibraries) {
   const std::vector<std::string> two = {install("a", "2.20.2").string(), install("b", "2.11.0").string()};
   EXPECT_NE(find_library(two).problem.find("do not fit into one process"), std::string::npos);
