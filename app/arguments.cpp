@@ -22,13 +22,24 @@ std::uint64_t parse_count(std::string_view text, std::string_view option, std::u
   return value;
 }
 
-std::vector<std::string> split_lists(const std::vector<std::string>& values) {
+double parse_time_s(std::string_view text, std::string_view option, double maximum_s) {
+  const double value = core::parse_duration_s(text, option);
+  if (!(value > 0) || value > maximum_s) {
+    throw core::UsageError(
+        fmt::format("{}: \"{}\" is not a time of more than 0 and up to {}h", option, text, maximum_s / 3600));
+  }
+  return value;
+}
+
+std::vector<std::string> split_lists(const std::vector<std::string>& values, std::string_view option) {
   std::vector<std::string> list;
   for (const std::string& value : values) {
     for (std::string& part : core::split(value, ',')) {
-      if (!part.empty()) {
-        list.push_back(std::move(part));
+      if (part.empty()) {
+        throw core::UsageError(
+            fmt::format("{}: \"{}\" has an empty entry; write names with one comma between two", option, value));
       }
+      list.push_back(std::move(part));
     }
   }
   return list;

@@ -13,8 +13,12 @@ namespace numcheck::app {
 [[nodiscard]] std::uint64_t parse_count(std::string_view text, std::string_view option, std::uint64_t minimum,
                                         std::uint64_t maximum);
 
-/// "a,b" and repetitions of the option, as one list without empty entries.
-[[nodiscard]] std::vector<std::string> split_lists(const std::vector<std::string>& values);
+/// "500ms", "60s", "1.5h" in seconds; throws core::UsageError naming the option unless it is more than 0 and at most
+/// `maximum_s`.
+[[nodiscard]] double parse_time_s(std::string_view text, std::string_view option, double maximum_s);
+
+/// "a,b" and repetitions of the option, as one list; throws core::UsageError naming the option if an entry is empty.
+[[nodiscard]] std::vector<std::string> split_lists(const std::vector<std::string>& values, std::string_view option);
 
 /// Throws core::UsageError with a suggestion unless `word` is one of `legal`.
 void require_known(std::string_view word, std::string_view what, const std::vector<std::string_view>& legal);

@@ -65,10 +65,54 @@ std::vector<std::string> legal_words(const CLI::App& cli) {
       fmt::format("unknown {} {}{}", kind, word, nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
 }
 
-/// CLI11's words differ between its versions; the name of the option is in all of them.
-std::string missing_value_text(const std::string& text) {
+std::vector<const CLI::App*> with_commands(const CLI::App& cli) {
+  std::vector<const CLI::App*> all = {&cli};
+  for (const CLI::App* command : cli.get_subcommands([](const CLI::App*) { return true; })) {
+    all.push_back(command);
+  }
+  return all;
+}
+
+/// A value is missing, or there is one too many. CLI11's words differ between its versions; the name of the option is
+/// in all of them.
+std::string mismatch_text(const CLI::App& cli, const std::string& text) {
   const std::string name = text.substr(0, text.find_first_of(": "));
+  for (const CLI::App* app : with_commands(cli)) {
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_name() == name && option->results().size() > 1) {
+        return fmt::format("option {} is given {} times; it takes one value", name, option->results().size());
+      }
+    }
+  }
   return fmt::format("option {} needs a value", name);
+}
+
+/// An empty value is a variable of a script that was not set, never a wish: --out "$OUT" must not mean "no --out".
+void reject_empty_values(const CLI::App& cli) {
+  for (const CLI::App* app : with_commands(cli)) {
+    for (const CLI::Option* option : app->get_options()) {
+      const std::vector<std::string>& values = option->results();
+      if (option->count() == 0 || std::ranges::find(values, "") == values.end()) {
+        continue;
+      }
+      if (option->nonpositional()) {
+        throw core::UsageError(fmt::format("option {} needs a value, not an empty one", option->get_name()));
+      }
+      throw core::UsageError(fmt::format("{}: an argument is empty", app->get_name()));
+    }
+  }
+}
+
+/// "--quiet=" would be taken for "--quiet".
+void reject_empty_assignments(const std::vector<std::string>& argv) {
+  for (const std::string& word : argv) {
+    if (word == "--") {
+      return;
+    }
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      throw core::UsageError(fmt::format("option {} needs a value, not an empty one", word.substr(0, word.size() - 1)));
+    }
+  }
 }
 
 }  // namespace
@@ -95,7 +139,7 @@ void CommandLine::parse(const std::vector<std::string>& argv) {
   try {
     cli_->parse(reversed);
   } catch (const CLI::ArgumentMismatch& mistake) {
-    throw core::UsageError(missing_value_text(mistake.what()));
+    throw core::UsageError(mismatch_text(*cli_, mistake.what()));
   } catch (const CLI::ParseError& mistake) {
     throw core::UsageError(mistake.what());
   }
@@ -110,6 +154,8 @@ void CommandLine::parse(const std::vector<std::string>& argv) {
   }
   if (!common_.help && !common_.version) {
     reject_leftovers();
+    reject_empty_assignments(argv);
+    reject_empty_values(*cli_);
   }
 }
 

@@ -54,13 +54,16 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
 run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
   constexpr std::uint64_t kMaxJobs = 64;
   constexpr std::uint64_t kMaxRepeats = 10'000;
+  constexpr double kMaxTimeout_s = 86'400;                      // as in plans
+  constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 50;  // sums of such sizes do not overflow
   run::PipelineOptions pipeline;
   run::WorkerOptions& workers = pipeline.workers;
   workers.device = machine::parse_device(options.device);
   workers.in_process = options.in_process;
   workers.worker_argv = {"exec", "--worker", "--device", workers.device.text()};
   if (!options.lib_dir.empty()) {
-    if (!std::filesystem::is_directory(options.lib_dir)) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(options.lib_dir, ignored)) {
       throw core::UsageError(fmt::format("--lib-dir: {} is no folder", options.lib_dir));
     }
     workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
@@ -77,10 +80,14 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     workers.workers_per_environment = static_cast<int>(parse_count(options.jobs, "--jobs", 1, kMaxJobs));
   }
   if (!options.timeout.empty()) {
-    workers.timeout_s = core::parse_duration_s(options.timeout, "--timeout");
+    workers.timeout_s = parse_time_s(options.timeout, "--timeout", kMaxTimeout_s);
   }
   if (!options.memory.empty()) {
     pipeline.memory_bytes = core::parse_bytes(options.memory, "--memory");
+    if (pipeline.memory_bytes == 0 || pipeline.memory_bytes > kMaxMemory) {
+      throw core::UsageError(fmt::format("--memory: \"{}\" is not a size from 1 byte to {}", options.memory,
+                                         core::human_bytes(kMaxMemory)));
+    }
   }
   if (!options.repeat.empty()) {
     workers.execute.repeats = static_cast<int>(parse_count(options.repeat, "--repeat", 1, kMaxRepeats));

@@ -14,9 +14,13 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/printable.hpp"
+#include "machine/memory.hpp"
 
 namespace numcheck::app {
 namespace {
+
+/// Expanding takes some 20 us a case, so that this many take minutes, and no longer.
+constexpr std::uint64_t kMostCases = 10'000'000;
 
 void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   whole.name += (whole.name.empty() ? "" : "+") + part.name;
@@ -64,8 +68,9 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   }
   plan::Limits limits;
   limits.sandbox = options.sandbox;
+  limits.case_memory_bytes = machine::default_memory_bytes();
   if (!options.max_cases.empty()) {
-    limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, UINT32_MAX);
+    limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, kMostCases);
   }
   plan::Plan whole;
   std::set<core::Digest> known;

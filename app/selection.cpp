@@ -56,7 +56,7 @@ void filter_by_name(std::vector<Case>& cases, const SelectionOptions& options) {
 template <class Matches>
 void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& values, std::string_view what,
                      const std::vector<std::string_view>& legal, const Matches& matches) {
-  const std::vector<std::string> wanted = split_lists(values);
+  const std::vector<std::string> wanted = split_lists(values, fmt::format("--{}", what));
   if (wanted.empty()) {
     return;
   }
@@ -102,7 +102,7 @@ void filter_by_fields(std::vector<Case>& cases, const SelectionOptions& options)
 }
 
 void filter_by_tags(std::vector<Case>& cases, const SelectionOptions& options) {
-  const std::vector<std::string> wanted = split_lists(options.tags);
+  const std::vector<std::string> wanted = split_lists(options.tags, "--tag");
   if (wanted.empty()) {
     return;
   }

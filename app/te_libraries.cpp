@@ -23,7 +23,8 @@ void add_te_lib_option(CLI::App& cli, std::vector<std::string>& paths) {
 
 void require_te_libs(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    if (!std::filesystem::exists(path)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) {
       throw core::UsageError(fmt::format("--te-lib: there is no {}", path));
     }
   }

@@ -21,6 +21,7 @@ namespace numcheck::app {
 namespace {
 
 constexpr std::size_t kDefaultColumns = 100;
+constexpr std::size_t kMaxMessage = 2000;  // characters; an argument that it quotes may have 131071
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(30);
 
@@ -118,12 +119,14 @@ void Terminal::err(std::string_view text) {
 }
 
 void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
-  std::string lines = report::paint("error:", report::Colour::red, colour_err_) + " " + core::printable(text) + "\n";
+  // Beginning and end, because the one names the option and the other what would be right.
+  const std::string message = report::cut_middle(core::printable(text), kMaxMessage);
+  std::string lines = report::paint("error:", report::Colour::red, colour_err_) + " " + message + "\n";
   for (const std::string& note : notes) {
     lines += "  " + core::printable(note) + "\n";
   }
   err(lines);
-  annotate(annotation(text, notes));
+  annotate(annotation(message, notes));
 }
 
 void Terminal::annotate(std::string_view annotation) {

@@ -54,6 +54,8 @@ struct Options {
   bool wide = false;
 };
 
+constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
+
 /// Test runners of the GoogleTest protocol want a sign that sharding was understood.
 void acknowledge_shard(const SelectionOptions& selection) {
   const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
@@ -78,7 +80,7 @@ class Run {
           static_cast<std::size_t>(parse_count(options_.fail_fast, "--fail-fast", 1, UINT32_MAX));
     }
     if (!options_.budget.empty()) {
-      pipeline_.budget_s = core::parse_duration_s(options_.budget, "--budget");
+      pipeline_.budget_s = parse_time_s(options_.budget, "--budget", kMaxBudget_s);
     }
     pipeline_.reproduce_prefix = reproduce_prefix(options_.plans, options_.execution);
     choose_cases();

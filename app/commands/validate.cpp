@@ -20,7 +20,7 @@ const CommandInfo kInfo{
     .summary = "parse and check plans, count their cases; needs no device",
     .usage = "[OPTIONS] PLAN...",
     .examples = {"validate configs/plans/quick.json", "validate my-plan.json --max-cases 1000"},
-    .exit_codes = {0, 2},
+    .exit_codes = {0, 2, 4},
     .takes_files = true,
 };
 
@@ -32,6 +32,13 @@ class ValidateCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     const plan::Plan plan = load_plans(context, options_, "validate");
+    if (plan.cases.empty()) {
+      context.terminal.err(
+          fmt::format("{}: no case is left, so that there would be nothing to run: \"exclude\" drops "
+                      "all of them\n",
+                      core::printable(plan.name)));
+      return core::ExitCode::nothing_verified;
+    }
     std::map<std::string, std::size_t> by_kind;
     std::uint64_t largest = 0;
     double flops = 0;

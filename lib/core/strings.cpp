@@ -82,6 +82,11 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   std::string_view best;
   std::size_t best_distance = limit + 1;
   for (const std::string_view candidate : candidates) {
+    // Lengths that differ by more are farther apart than the limit, and may be of a 100 kB argument.
+    const std::size_t longer = std::max(wanted.size(), candidate.size());
+    if (longer - std::min(wanted.size(), candidate.size()) >= best_distance) {
+      continue;
+    }
     const std::size_t distance = edit_distance(wanted, lowered(candidate));
     // A name that shares no letter with the word is no suggestion, however short both are.
     if (distance < best_distance && distance < std::max(wanted.size(), candidate.size())) {

@@ -11,8 +11,8 @@
 
 namespace numcheck::plan {
 
-/// Reports a plan of more than limits.max_cases cases, counted on the products of the axes before `exclude`. Nothing
-/// may be expanded after a report.
+/// Reports a plan of more cases than limits.max_cases, or than limits.case_memory_bytes can hold, counted on the
+/// products of the axes before `exclude`. Nothing may be expanded after a report.
 void check_case_count(const std::vector<CaseSpec>& specs, const Limits& limits, Reporter& reporter);
 
 /// All cases in plan order: objects in their order, axes nested as in axes_of with the last one fastest. Reports

@@ -25,6 +25,8 @@ struct Vocabulary {
 struct Limits {
   std::uint64_t max_cases = 100'000;
   std::uint64_t max_file_bytes = 64u << 20;
+  /// What the expanded cases may take; a plan of more is refused before it is expanded.
+  std::uint64_t case_memory_bytes = UINT64_MAX;
   bool sandbox = false;  ///< refuse paths outside the plan's folder
 };
 

@@ -77,7 +77,18 @@ TEST(ParseCount, TakesPlainDecimalNumbersWithinBounds) {
 }
 
 TEST(SplitLists, JoinsRepetitionsAndCommas) {
-  EXPECT_EQ(split_lists({"a,b", "c", "", "d,,e"}), (std::vector<std::string>{"a", "b", "c", "d", "e"}));
+  EXPECT_EQ(split_lists({"a,b", "c", "d"}, "--op"), (std::vector<std::string>{"a", "b", "c", "d"}));
+  for (const char* value : {"", ",", "a,", ",a", "a,,b"}) {
+    EXPECT_THROW((void)split_lists({value}, "--op"), core::UsageError) << value;
+  }
+}
+
+TEST(ParseTime, TakesTimesThatCanBeWaitedFor) {
+  EXPECT_EQ(parse_time_s("1.5h", "--timeout", 86400), 5400);
+  for (const std::string& text :
+       {std::string("0s"), std::string("0.0ms"), std::string("25h"), std::string(400, '9') + "s"}) {
+    EXPECT_THROW((void)parse_time_s(text, "--timeout", 86400), core::UsageError) << text;
+  }
 }
 
 TEST(RequireKnown, SuggestsAndLists) {
