@@ -1,10 +1,12 @@
 """te-numcheck run: which cases run, and what is kept of them: filters, shards, fail-fast, budget, tensors."""
 
 import json
+import resource
 import struct
+import subprocess
 import unittest
 
-from support import CliTest
+from support import CLEAN, PROGRAM, CliTest
 
 SIM = ["--device", "sim:sm_90"]
 LONG_SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 1000, "step": 1}}}
@@ -22,6 +24,22 @@ class Selection(CliTest):
         self.assertEqual(self.ids(plan, "-k", "k=1/"), ["gemm/m=8,n=8,k=1/fp32/sim"])
         self.assertEqual(len(self.ids(plan, "-k", "k=1", "-k", "2/fp32")), 1, "all must match")
         self.assertEqual(len(self.ids(plan, "--exclude", "k=1")), 8)
+
+    def test_expressions_that_no_stack_and_no_time_would_suffice_for(self):
+        """Under a stack of 64 kB, too: neither a signal nor a long wait."""
+        plan = self.plan(case=SWEEP)
+        small_stack = lambda: resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))  # noqa: E731
+        for limit in (None, small_stack):
+            for expression, code, sentence in ((f"{'(' * 15820}{')' * 15820}", 2, "it has 31640 bytes"),
+                                               (f"{'(' * 900}k{')' * 900}", 0, ""), ("(.+)+y", 4, ""), ("(a*)*$", 0, ""),
+                                               ("((a?){1000}){1000}", 2, "too many states"), ("(.?){900}", 0, ""),
+                                               ("(k)\\1", 2, "reference back"), ("(?=k)", 2, "look-ahead"),
+                                               ("a|" * 900, 0, "")):
+                with self.subTest(expression=expression[:30], small_stack=limit is not None):
+                    done = subprocess.run([PROGRAM, "list", "cases", plan, "--filter", expression], cwd=self.folder,
+                                          env=CLEAN, capture_output=True, timeout=30, preexec_fn=limit)
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertIn(sentence, done.stderr.decode())
 
     def test_by_field(self):
         plan = self.plan(case={"mode": ["fp32", "bf16", "fp16"], "tags": ["smoke"]})

@@ -132,5 +132,23 @@ TEST(PlanMistakes, MaxCasesIsALimitOfTheUser) {
   EXPECT_EQ(testing::diagnose(four, limits), "");
 }
 
+TEST(PlanMistakes, CasesThatDoNotFitIntoMemoryAreRefusedBeforeTheyAreMade) {
+  Limits limits;
+  limits.max_cases = 1'000'000'000;
+  limits.case_memory_bytes = 1U << 30;
+  const std::string many = testing::with_case(
+      R"("params": {"m": {"from": 1, "to": 20000, "step": 1}, "n": {"from": 1, "to": 20000, "step": 1}},
+                                                 "exclude": [{"k": 4}])");
+  const std::string refusal = testing::diagnose(many, limits);
+  EXPECT_NE(refusal.find("the plan has 400000000 cases, which take about 968.6 GiB of memory; 1.0 GiB may be used"),
+            std::string::npos)
+      << refusal;
+  EXPECT_NE(refusal.find("this sweep has 400000000: m 20000 x n 20000"), std::string::npos);
+  limits.case_memory_bytes = 10'000;
+  EXPECT_NE(testing::diagnose(testing::with_case(R"("params": {"m": [1, 2], "n": [1, 2]})"), limits).find("of memory"),
+            std::string::npos);
+  EXPECT_EQ(testing::diagnose(testing::with_case(R"("params": {"m": [1, 2]})"), limits), "");
+}
+
 }  // namespace
 }  // namespace numcheck::plan
