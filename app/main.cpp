@@ -11,6 +11,7 @@
 #include "machine/build_info.hpp"
 #include "plan/diagnostic.hpp"
 #include "plans.hpp"
+#include "scarce_memory.hpp"
 #include "stack.hpp"
 #include "standard_streams.hpp"
 #include "terminal.hpp"
@@ -89,6 +90,7 @@ ExitCode guarded(const std::vector<std::string>& argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  app::prepare_for_scarce_memory();
   app::open_standard_streams();
   app::ignore_file_size_signal();
   return app::with_enough_stack([&] {

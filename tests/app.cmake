@@ -14,11 +14,14 @@ target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SO
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
 if(TE_NUMCHECK_PYTHON)
+  # A preloaded library that shows 16 processors.
+  add_library(many_cpus SHARED cli/many_cpus.cpp)
+  target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage options hostile commands run files selection resume workers report readme versions new_op
           hardening limits)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
-      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>")
+      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>")
   endforeach()
 else()
   message(WARNING "te-numcheck: no python3 was found; the command line tests are left out")

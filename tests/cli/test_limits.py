@@ -41,7 +41,7 @@ class Limits(CliTest):
         run = ["run", self.plan_name, *SIM]
         return [["--version"], ["list", "ops"], ["validate", self.plan_name], ["doctor"], run, [*run, "--in-process"]]
 
-    def run_limited(self, what, value, command, user=None):
+    def run_limited(self, what, value, command, user=None, env=None):
         """One command under one limit; returns exit code and stderr."""
         self.number += 1
         out = ["--out", f"out{self.number}"] if command[0] == "run" else []
@@ -55,7 +55,7 @@ class Limits(CliTest):
 
         name = f"{command} under limit {what} = {value}"
         start = time.monotonic()
-        child = subprocess.Popen([self.program, *command, *out], cwd=self.folder, env=CLEAN, stdin=subprocess.DEVNULL,
+        child = subprocess.Popen([self.program, *command, *out], cwd=self.folder, env={**CLEAN, **(env or {})}, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit, start_new_session=True)
         try:
             stdout, stderr = child.communicate(timeout=LIMIT_S)
@@ -91,6 +91,14 @@ class Limits(CliTest):
             for extra in ([], ["--in-process"]):
                 with self.subTest(limit=limit, extra=extra):
                     self.run_limited(resource.RLIMIT_AS, limit * MIB, ["run", plan, *SIM, *extra])
+
+    def test_many_threads_in_little_memory(self):
+        """As on a machine of 16 processors; what a thread's heap and stack take is address space, too."""
+        for limit in range(60, 260, 20) if not FULL else range(60, 600, 4):
+            for extra in ([], ["--in-process"]):
+                with self.subTest(limit=limit, extra=extra):
+                    self.run_limited(resource.RLIMIT_AS, limit * MIB, ["run", self.plan_name, *SIM, *extra],
+                                     env={"LD_PRELOAD": os.environ["TE_MANY_CPUS"]})
 
     def test_reference_without_room_for_the_buffers_of_openblas(self):
         def reference(limit):

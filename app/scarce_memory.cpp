@@ -1,0 +1,55 @@
+#include "scarce_memory.hpp"
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace numcheck::app {
+namespace {
+
+constexpr int kHeaps = 2;
+
+bool ran_out_of_memory() noexcept {
+  try {
+    if (const std::exception_ptr current = std::current_exception()) {
+      std::rethrow_exception(current);
+    }
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+  return false;
+}
+
+/// Allocates nothing.
+[[noreturn]] void end() noexcept {
+  if (ran_out_of_memory()) {
+    constexpr std::string_view kWords =
+        "error: out of memory, even to say where; is it limited (ulimit -v)? What had finished is in the run's "
+        "journal: "
+        "--resume goes on\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
+    ::_exit(static_cast<int>(core::ExitCode::environment));
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void prepare_for_scarce_memory() noexcept {
+  std::set_terminate(&end);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    ::mallopt(M_ARENA_MAX, kHeaps);
+  }
+}
+
+}  // namespace numcheck::app
