@@ -1,17 +1,30 @@
 #include "execution_options.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "te_libraries.hpp"
 
 namespace numcheck::app {
+namespace {
+
+/// The thread that computes cannot be freed, so the process ends. What had finished is in the journal.
+[[noreturn]] void end_stuck(const std::string& sentence) {
+  fmt::print(stderr, "\nerror: {}; the run ends here, and --resume goes on with what is left\n",
+             core::printable(sentence));
+  ::_exit(static_cast<int>(core::ExitCode::environment));
+}
+
+}  // namespace
 
 void add_device_options(CLI::App& cli, ExecutionOptions& options) {
   const char* group = "Device";
@@ -57,6 +70,7 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
   constexpr double kMaxTimeout_s = 86'400;                      // as in plans
   constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 50;  // sums of such sizes do not overflow
   run::PipelineOptions pipeline;
+  pipeline.on_stuck = &end_stuck;
   run::WorkerOptions& workers = pipeline.workers;
   workers.device = machine::parse_device(options.device);
   workers.in_process = options.in_process;

@@ -29,6 +29,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Operations a second of a reference on one slow core without a BLAS, with a margin.
+constexpr double kSlowestFlops = 1e8;
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -166,8 +169,20 @@ class Pipeline {
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       submit(plan.cases[i], owner, cache, std::move(prepared[i]));
     }
-    compute_references(*group);
+    {
+      const auto work = stop_.stuck().begin(fmt::format("the reference of {}", cases_[plan.cases.front()].id),
+                                            options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
+      compute_references(*group);
+    }
     book_.add_times(*group);
+  }
+
+  [[nodiscard]] double flops_of(const GroupPlan& plan) const {
+    double flops = 0;
+    for (const std::size_t index : plan.cases) {
+      flops += cases_[index].op->flops(cases_[index].params);
+    }
+    return flops;
   }
 
   void submit(std::size_t index, std::shared_ptr<Group> group, std::shared_ptr<ComparisonCache> cache,

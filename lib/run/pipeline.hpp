@@ -57,6 +57,10 @@ struct PipelineOptions {
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
   /// Called once for each run that was compared, on pool threads, while its tensors are there. Must not throw.
   std::function<void(const RunTensors&)> on_tensors;
+  /// Called on a thread of its own when a reference does not come back; the thread that computes it cannot be freed, so
+  /// this ends the process. What has finished is in the journal by then.
+  std::function<void(const std::string&)> on_stuck;
+  double reference_grace_s = 300;  ///< beyond what the reference's work may take on the slowest machine
   /// 0: go on; 1: finish what runs, then stop; 2: stop now. Polled.
   std::function<int()> interrupted;
 };

@@ -41,14 +41,18 @@ void StopControl::watch(const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   bool cancelled = false;
+  bool killed = false;
   while (!stop.stop_requested()) {
     if (!cancelled && must_stop()) {
       pool_.cancel_pending();
       cancelled = true;
     }
-    if (options_.interrupted && options_.interrupted() >= 2) {
+    if (!killed && options_.interrupted && options_.interrupted() >= 2) {
       pool_.kill_workers();
-      return;
+      killed = true;
+    }
+    if (const auto sentence = stuck_.look(); sentence && options_.on_stuck) {
+      options_.on_stuck(*sentence);
     }
     stopped.wait_for(lock, stop, kPoll, [&stop] { return stop.stop_requested(); });
   }

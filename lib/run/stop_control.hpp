@@ -8,6 +8,7 @@
 
 #include "run/case_book.hpp"
 #include "run/pipeline.hpp"
+#include "run/stuck_watch.hpp"
 
 namespace numcheck::run {
 
@@ -19,8 +20,12 @@ class StopControl {
 
   /// True if no further case is to start. Once true, it stays so.
   [[nodiscard]] bool must_stop();
-  /// Cancels what waits, and kills what runs at the second interrupt, while other threads compute or wait.
+  /// While other threads compute or wait: cancels what waits, kills what runs at the second interrupt, and tells
+  /// PipelineOptions::on_stuck what does not come back.
   void watch(const std::stop_token& stop);
+
+  /// What the watching thread looks at.
+  [[nodiscard]] StuckWatch& stuck() noexcept { return stuck_; }
 
   [[nodiscard]] bool interrupted() const noexcept { return cause_ == Cause::interrupt; }
   /// Why cases were not started, as a sentence for the record.
@@ -35,6 +40,7 @@ class StopControl {
   WorkerPool& pool_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<Cause> cause_ = Cause::none;
+  StuckWatch stuck_;
 };
 
 }  // namespace numcheck::run

@@ -64,9 +64,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo, void* workspace,
                               size_t workspace_bytes, cudaStream_t stream) {
-  const cublasStatus_t status =
-      real<decltype(&cublasLtMatmul)>("cublasLtMatmul")(handle, desc, alpha, a, a_layout, b, b_layout, beta, c,
-                                                        c_layout, d, d_layout, algo, workspace, workspace_bytes, stream);
+  const cublasStatus_t status = real<decltype(&cublasLtMatmul)>("cublasLtMatmul")(
+      handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, algo, workspace, workspace_bytes,
+      stream);
   count_product();
   return status;
 }
@@ -89,7 +89,7 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, size_t bytes) {
   return real<decltype(&cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute")(desc, attribute, value,
-                                                                                          bytes);
+                                                                                           bytes);
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, uint64_t rows,
                                           uint64_t cols, int64_t ld) {
@@ -101,8 +101,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 size_t bytes) {
-  return real<decltype(&cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute")(layout, attribute,
-                                                                                              value, bytes);
+  return real<decltype(&cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute")(layout, attribute, value,
+                                                                                               bytes);
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   return real<decltype(&cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate")(preference);
@@ -133,8 +133,8 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
 cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                  cublasLtMatmulAlgoCapAttributes_t attribute, void* value, size_t bytes,
                                                  size_t* written) {
-  return real<decltype(&cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute")(algo, attribute,
-                                                                                                value, bytes, written);
+  return real<decltype(&cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute")(algo, attribute, value,
+                                                                                                 bytes, written);
 }
 
 }  // extern "C"

@@ -53,6 +53,7 @@ const op::Op& copy_op() {
 }
 
 op::Values copy_values(const op::ReferenceRequest& request) {
+  std::this_thread::sleep_for(reference_delay.load());
   const op::Operand& x = request.inputs.at(0);
   op::Values values;
   const std::size_t n = request.sample.all() ? static_cast<std::size_t>(x.cols) : request.sample.indices.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct CopyParams {
     v.integer("pad", "pad", pad, {.minimum = 0, .maximum = 64, .doc = "padding", .storage_only = true});
   }
 };
+
+/// How long each reference takes.
+inline std::atomic<std::chrono::milliseconds> reference_delay = std::chrono::milliseconds(0);
 
 [[nodiscard]] std::vector<CatalogRow> copy_catalog();
 

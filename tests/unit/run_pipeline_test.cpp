@@ -26,6 +26,22 @@ TEST(Pipeline, CleanCopyPasses) {
   EXPECT_EQ(status_of(make_case(5000, "bf16")), report::Status::pass);
 }
 
+TEST(Pipeline, AReferenceThatDoesNotComeBackIsTold) {
+  const std::vector<CatalogRow> catalog = copy_catalog();
+  const plan::Case c = make_case(5000, "fp32");
+  PipelineOptions options = in_process();
+  std::vector<std::string> told;
+  options.on_stuck = [&told](const std::string& sentence) { told.push_back(sentence); };
+  options.reference_grace_s = 0.2;
+  EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, report::Status::pass);
+  EXPECT_TRUE(told.empty());
+  reference_delay = std::chrono::milliseconds(700);
+  EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, report::Status::pass);
+  reference_delay = std::chrono::milliseconds(0);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << told[0];
+}
+
 TEST(Pipeline, OneFlippedBitFails) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"wrong"})), report::Status::fail);
 }
