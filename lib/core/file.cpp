@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/error.hpp"
@@ -91,6 +93,26 @@ void sync_folder(const fs::path& folder) noexcept {
   if (file.valid()) {
     (void)::fsync(file.get());
   }
+}
+
+/// A device or a pipe, to be written to. A named pipe that nobody reads would keep us for ever.
+FileDescriptor open_special(const std::filesystem::path& path) {
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+  constexpr auto kPatience = std::chrono::seconds(3);
+  constexpr auto kPoll = std::chrono::milliseconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  FileDescriptor file(::open(path.c_str(), kFlags | O_NONBLOCK));
+  while (!file.valid() && errno == ENXIO && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kPoll);
+    file = FileDescriptor(::open(path.c_str(), kFlags | O_NONBLOCK));
+  }
+  if (!file.valid()) {
+    const int reason = errno;
+    throw reason == ENXIO ? IoError(fmt::format("cannot write {}: nobody reads it", path.string()))
+                          : cannot_write(path, reason);
+  }
+  ::fcntl(file.get(), F_SETFL, kFlags);
+  return file;
 }
 
 }  // namespace
@@ -198,10 +220,7 @@ void write_file(const fs::path& path, std::string_view content) {
   struct stat there{};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
     // A device or a pipe is written to: renaming a file onto it would take its place.
-    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-    if (!file.valid()) {
-      throw cannot_write(path, errno);
-    }
+    const FileDescriptor file = open_special(path);
     write_all(file.get(), content, path);
     return;
   }

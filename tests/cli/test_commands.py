@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import SOURCE, CliTest, has_nvidia_driver
+from support import CLEAN, PROGRAM, SOURCE, CliTest, has_nvidia_driver
 
 TOPICS = ["ops", "modes", "backends", "devices", "distributions", "faults", "variables"]
 
@@ -175,6 +175,12 @@ class Exec(CliTest):
         self.exec_lines(self.CASE, options=("--inject", "missing_k_tail"), code=1)
         self.exec_lines({**self.CASE, "backend": "cublaslt"}, code=4)
         self.exec_lines(code=4)
+
+    def test_a_line_without_end_is_not_read_to_the_end(self):
+        endless = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=open("/dev/zero", "rb"), env=CLEAN,
+                                 capture_output=True, timeout=60)
+        self.assertEqual(endless.returncode, 2)
+        self.assertIn(b"stdin:1: no case is longer than 16 MiB", endless.stderr)
 
     def test_bad_lines_are_named_and_the_others_run(self):
         results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}',

@@ -66,6 +66,18 @@ class Names(CliTest):
         self.run_cli("run", self.plan(), *SIM, "--json", longest, code=0)
         self.assertEqual(self.report(longest)["summary"]["pass"], 1)
 
+    def test_a_pipe_that_nobody_reads_is_an_error(self):
+        os.mkfifo(self.folder / "pipe")
+        done = self.run_cli("run", self.plan(), *SIM, "--json", "pipe", code=3)
+        self.assertIn("cannot write pipe: nobody reads it", done.stderr)
+        self.assertIn("1 pass", done.stdout, "what was computed is shown")
+
+    def test_a_pipe_that_somebody_reads_gets_the_report(self):
+        os.mkfifo(self.folder / "pipe")
+        reader = subprocess.Popen(["cat", "pipe"], cwd=self.folder, stdout=subprocess.PIPE)
+        self.run_cli("run", self.plan(), *SIM, "--json", "pipe", code=0)
+        self.assertEqual(json.loads(reader.communicate(timeout=60)[0])["summary"]["pass"], 1)
+
     def test_the_umask_decides_who_may_read(self):
         plan = self.plan()
         for mask, mode in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
