@@ -92,7 +92,7 @@ ExitCode guarded(const std::vector<std::string>& argv) {
 int main(int argc, char** argv) {
   app::prepare_for_scarce_memory();
   app::open_standard_streams();
-  app::ignore_file_size_signal();
+  app::set_up_signals();
   return app::with_enough_stack([&] {
     return static_cast<int>(
         guarded(argc > 0 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>()));

@@ -1,6 +1,8 @@
 #include "output_checks.hpp"
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +48,22 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
   return outputs;
 }
 
+/// Whether a link of the path leads to an open file (/dev/stdout, /proc/self/fd/1): what lies there is replaced by
+/// nobody, and a second way to write to it would mix with the first.
+bool leads_to_open_file(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code failure;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(path, failure)); ++links) {
+    const fs::path folder = fs::weakly_canonical(fs::absolute(path, failure).parent_path(), failure);
+    struct statfs facts{};
+    if (::statfs(folder.c_str(), &facts) == 0 && facts.f_type == PROC_SUPER_MAGIC) {
+      return true;
+    }
+    path = folder / fs::read_symlink(path, failure);
+  }
+  return false;
+}
+
 bool is_special(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status there = fs::status(path, ignored);
@@ -72,6 +90,19 @@ void require_different(const std::vector<Output>& outputs) {
   }
 }
 
+/// No file may take the place of a folder that is going to be made, nor of one above it.
+void require_no_folder_there(const std::vector<Output>& outputs, const std::string& option, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path made = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+  for (const Output& output : outputs) {
+    const fs::path file = fs::weakly_canonical(fs::absolute(output.path, ignored), ignored);
+    if (std::ranges::mismatch(file, made).in1 == file.end()) {
+      throw core::UsageError(
+          fmt::format("{} is a file, and {} {} wants a folder there", output.option, option, folder.string()));
+    }
+  }
+}
+
 /// Tries it; `option` is what the user typed.
 void require_new_file(std::string_view option, const fs::path& path) {
   try {
@@ -90,6 +121,9 @@ void require_writable_file(const char* option, const fs::path& path) {
   }
   if (fs::is_directory(path, ignored)) {
     throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", said));
+  }
+  if (!is_special(path) && leads_to_open_file(path)) {
+    throw core::UsageError(fmt::format("{}: that is a file that is open already; --json - writes to stdout", said));
   }
   if (!is_special(path)) {
     require_new_file(said, path);
@@ -159,7 +193,14 @@ void check_output_options(const OutputOptions& options) {
   if (options.makes_default_folder()) {
     require_new_file("the working folder (--out names another, --no-save keeps nothing)", "te-numcheck-TIME");
   }
-  require_different(outputs_of(options));
+  const std::vector<Output> outputs = outputs_of(options);
+  require_different(outputs);
+  for (const auto& [option, folder] :
+       {std::pair("--out", options.out), std::pair("--keep-tensors", options.keep_tensors)}) {
+    if (!folder.empty()) {
+      require_no_folder_there(outputs, option, folder);
+    }
+  }
 }
 
 void spare_plans(const OutputOptions& options, const std::vector<std::string>& plan_files) {

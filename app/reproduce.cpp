@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "core/printable.hpp"
 
@@ -22,8 +23,9 @@ std::string recorded_path(const std::string& path) {
   if (!path.starts_with('/')) {
     return path;
   }
+  std::error_code failure;  // the working folder may be gone
   const std::filesystem::path relative =
-      std::filesystem::path(path).lexically_relative(std::filesystem::current_path());
+      std::filesystem::path(path).lexically_relative(std::filesystem::current_path(failure));
   return relative.empty() || *relative.begin() == ".." ? std::filesystem::path(path).filename().string()
                                                        : relative.string();
 }
@@ -70,7 +72,10 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
     }
   };
   add("--device", execution.device, "auto");
+  add("--max-cases", plans.max_cases, "");
   add("--repeat", execution.repeat, "");
+  add("--timeout", execution.timeout, "");
+  add("--memory", execution.memory, "");
   add("--inject", execution.inject, "");
   for (const std::string& name : execution.inject_cases) {
     add("--inject-case", name, "");

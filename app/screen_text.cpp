@@ -60,7 +60,8 @@ std::string screen_line(std::string_view line, bool colour) {
   if (const std::size_t start = leading_blanks(out); std::string_view(out).substr(start).starts_with("::")) {
     out.replace(start, 1, "\\x3a");
   }
-  return replaced(std::move(out), "##[", "#\\x23[");
+  // Azure Pipelines (##vso[, ##[) and TeamCity (##teamcity[) look for theirs anywhere in a line.
+  return replaced(std::move(out), "##", "#\\x23");
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ std::string screen_text(std::string_view text, bool colour) {
 }
 
 std::string stdout_json(const nlohmann::json& value, int indent) {
-  return replaced(value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace), "##[", "#\\u0023[") + "\n";
+  return replaced(value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace), "##", "#\\u0023") + "\n";
 }
 
 }  // namespace numcheck::app

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <initializer_list>
 
 namespace numcheck::app {
 
@@ -17,8 +18,15 @@ void open_standard_streams() noexcept {
   }
 }
 
-void ignore_file_size_signal() noexcept {
+void set_up_signals() noexcept {
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    sigaddset(&ours, signal);
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
 }  // namespace numcheck::app

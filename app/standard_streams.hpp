@@ -8,7 +8,9 @@ namespace numcheck::app {
 /// what goes to a closed standard error is lost.
 void open_standard_streams() noexcept;
 
-/// A file that grows beyond `ulimit -f` shall be an error of write(2) like any other, not the end of the process.
-void ignore_file_size_signal() noexcept;
+/// Whatever the parent has blocked or ignored: interrupts arrive and ends of children are told. A file that grows
+/// beyond `ulimit -f` is an error of write(2) like any other, not the end of the process. (A SIGINT or SIGHUP that is
+/// ignored stays so: nohup.)
+void set_up_signals() noexcept;
 
 }  // namespace numcheck::app

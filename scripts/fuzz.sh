@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 seconds=${1:-60}
-[[ $seconds =~ ^[0-9]+$ ]] || die "fuzz.sh SECONDS [TARGET...]: \"$seconds\" is no number of seconds"
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz.sh SECONDS [TARGET...]: \"$seconds\" is no number of seconds"
 shift || true
 targets=("$@")
 [ "${#targets[@]}" -gt 0 ] || targets=(plan protocol report journal)

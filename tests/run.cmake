@@ -19,7 +19,7 @@ numcheck_test(machine_test LABEL unit
   LIBRARIES numcheck_machine numcheck_core)
 
 numcheck_test(run_pipeline_test LABEL unit
-  SOURCES unit/run_budget_test.cpp unit/run_compared_port_test.cpp unit/run_constant_output_test.cpp unit/run_copy.cpp unit/run_pipeline_test.cpp
+  SOURCES unit/run_budget_test.cpp unit/run_compared_port_test.cpp unit/run_conclude_test.cpp unit/run_constant_output_test.cpp unit/run_copy.cpp unit/run_pipeline_test.cpp
           unit/run_stuck_watch_test.cpp unit/run_version_cases_test.cpp
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
             numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -71,6 +74,9 @@ class ExecCommand : public Command {
         throw core::UsageError(fmt::format("stdin:{}: no case is longer than 16 MiB, and this line is", number));
       }
       line += static_cast<char>(letter);
+    }
+    if (std::ferror(stdin) != 0) {
+      throw core::IoError(fmt::format("cannot read standard input: {}", std::strerror(errno)));
     }
     return !line.empty();
   }

@@ -1,11 +1,11 @@
 // te-numcheck run: expand, execute, report.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +13,7 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "core/file.hpp"
+#include "core/file_descriptor.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
@@ -60,7 +61,9 @@ constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
 void acknowledge_shard(const SelectionOptions& selection) {
   const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
   if (path != nullptr && selection.shard.starts_with("auto")) {
-    std::ofstream touched(path, std::ios::app);
+    // A pipe must not keep us.
+    const core::FileDescriptor touched(
+        ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666));
   }
 }
 

@@ -32,6 +32,9 @@ constexpr std::array kHidden = {
     Range{0xFEFF, 0xFEFF},    // byte order mark
     Range{0xFFA0, 0xFFA0},    // halfwidth Hangul filler
     Range{0xFFF9, 0xFFFB},    // interlinear annotation
+    Range{0x13430, 0x1343F},  // formats of hieroglyphs
+    Range{0x1BCA0, 0x1BCA3},  // formats of shorthand
+    Range{0x1D173, 0x1D17A},  // formats of music
     Range{0xE0000, 0xE0FFF},  // tags
 };
 

@@ -1,6 +1,7 @@
 #include "plan/extends.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -20,6 +21,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kVersion = "1";
 
 constexpr std::size_t kMaxPath = 4096;
+/// Of which every plan has one.
+constexpr std::array<std::string_view, 8> kKeys = {R"("cases")", R"("defaults")", R"("seed")",        R"("extends")",
+                                                   R"("name")",  R"("version")",  R"("description")", R"("$schema")"};
 
 fs::path resolved(const fs::path& path) {
   std::error_code error;
@@ -28,9 +32,14 @@ fs::path resolved(const fs::path& path) {
 }
 
 /// Whether mistakes in it may be shown with their line: of a file that was never meant to be a plan nothing is quoted.
-bool looks_like_a_plan(std::string_view text) noexcept {
+/// Empty if so, else why not.
+std::string why_no_plan(std::string_view text) {
   const std::size_t first = skip_blank(text, 0);
-  return first < text.size() && text[first] == '{';
+  if (first == text.size() || text[first] != '{') {
+    return R"(it is no plan: that begins with "{")";
+  }
+  const auto has = [text](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  return std::ranges::any_of(kKeys, has) ? "" : "it is no plan: it has none of a plan's keys";
 }
 
 void merge(Node& into, Node from) {
@@ -161,8 +170,8 @@ class Loader {
     }
     core::FileText content =
         core::read_regular_file(target, limits_.max_file_bytes - std::min(bytes_, limits_.max_file_bytes));
-    if (content.problem.empty() && !looks_like_a_plan(content.text)) {
-      content.problem = R"(it is no plan: that begins with "{")";
+    if (content.problem.empty()) {
+      content.problem = why_no_plan(content.text);
     }
     if (!content.problem.empty()) {
       reporter_.error(name, fmt::format("cannot read {}: {}", quote(target.string()), content.problem),

@@ -6,6 +6,7 @@
 // idle blocks beyond a limit go back to the system (fallocate(2), FALLOC_FL_PUNCH_HOLE) without the workers' help.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@ namespace numcheck::run {
 class Mapping {
  public:
   /// Throws core::EnvironmentError if it cannot be mapped.
-  Mapping(int fd, std::size_t bytes);
+  Mapping(int fd, std::size_t bytes, bool writable);
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -38,7 +39,9 @@ class Mapping {
 
 struct Arena {
   std::uint64_t id = 0;  ///< from 1
+  BlockUse use = BlockUse::output;
   FileDescriptor fd;
+  FileDescriptor shown;  ///< what workers get: for inputs it can be read only
   std::unique_ptr<Mapping> mapping;
   std::size_t used = 0;  ///< bytes that have been cut into blocks
 };
@@ -57,23 +60,30 @@ class ArenaPool : public std::enable_shared_from_this<ArenaPool> {
   explicit ArenaPool(std::uint64_t max_idle_bytes);
 
   /// A block whose bytes() has that size, aligned to a page; contents are arbitrary.
-  [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes);
+  [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse use = BlockUse::output);
   /// Bytes in idle blocks that may hold pages.
   [[nodiscard]] std::uint64_t idle_bytes() const;
 
  private:
   friend class ArenaBlock;
   void release(const BlockPlace& place) noexcept;
-  [[nodiscard]] BlockPlace take_idle(std::multimap<std::size_t, BlockPlace>& idle, std::size_t capacity,
-                                     std::size_t largest);
-  [[nodiscard]] BlockPlace cut(std::size_t capacity);
+  using Idle = std::multimap<std::size_t, BlockPlace>;  ///< by capacity
+  /// Blocks of one use.
+  struct Stock {
+    Arena* open = nullptr;  ///< the one that blocks are cut from
+    Idle warm;              ///< pages touched
+    Idle cold;              ///< pages given back
+  };
+  [[nodiscard]] Stock& stock(BlockUse use) { return stocks_.at(static_cast<std::size_t>(use)); }
+  [[nodiscard]] static BlockPlace take_idle(Idle& idle, std::size_t capacity, std::size_t largest);
+  [[nodiscard]] BlockPlace cut(std::size_t capacity, BlockUse use);
+  [[nodiscard]] Arena& new_arena(std::size_t bytes, BlockUse use);
 
   mutable std::mutex mutex_;
   std::uint64_t max_idle_bytes_;
   std::uint64_t warm_bytes_ = 0;
   std::vector<std::unique_ptr<Arena>> arenas_;
-  std::multimap<std::size_t, BlockPlace> warm_;  ///< idle, by capacity, pages touched
-  std::multimap<std::size_t, BlockPlace> cold_;  ///< idle, pages given back
+  std::array<Stock, 2> stocks_;
 };
 
 class ArenaBlock final : public SharedBlock {

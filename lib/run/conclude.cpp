@@ -28,20 +28,25 @@ void conclude(report::CaseResult& result, const Outcome& outcome, const std::str
   }
   result.reason =
       outcome.kind == Outcome::Kind::done && result.runs.empty() ? "the worker reported no run" : outcome.reason;
+  // A worker that was lost, or ran out of time, is news whatever its runs had shown before.
+  const bool lost = outcome.kind == Outcome::Kind::crashed || outcome.kind == Outcome::Kind::timeout;
   const auto settled = [&result] {
     return result.status != Status::pass && result.status != Status::warn && result.status != Status::inconclusive;
   };
   for (const Status worse : {Status::warn, Status::inconclusive, Status::error, Status::fail}) {
     const auto found = std::ranges::find(result.runs, worse, &report::RunResult::status);
     const bool outranks = worse == Status::fail || !settled();
-    if (found != result.runs.end() && outranks) {
+    if (found != result.runs.end() && lost) {
+      result.reason += worse == Status::fail ? "; before that a run failed: " + found->failing : "";
+    } else if (found != result.runs.end() && outranks) {
       result.status = worse;
       result.reason = found->failing;
     }
   }
   const std::optional<plan::XFail>& known = result.c->xfail;
   const bool expired = known.has_value() && !known->expires.empty() && known->expires < today;
-  if (known.has_value() && result.status == Status::fail && !expired) {
+  const bool whole = outcome.kind == Outcome::Kind::done;
+  if (known.has_value() && result.status == Status::fail && whole && !expired) {
     result.status = Status::xfail;
     result.reason = known->reason + " (" + result.reason + ")";
   } else if (known.has_value() && result.status == Status::pass) {

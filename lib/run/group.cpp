@@ -59,7 +59,7 @@ void compute_rounding(const Group& group, Rounding& rounding) {
 
 std::shared_ptr<Group> prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
                                      double flops_limit,
-                                     const std::function<std::shared_ptr<SharedBlock>(std::size_t)>& allocate,
+                                     const std::function<std::shared_ptr<SharedBlock>(std::size_t, BlockUse)>& allocate,
                                      std::vector<PreparedCase>& prepared) {
   const auto start = std::chrono::steady_clock::now();
   const plan::Case& first = cases[plan.cases.front()];

@@ -99,7 +99,8 @@ struct PreparedCase {
 /// `allocate` gives memory that workers see.
 [[nodiscard]] std::shared_ptr<Group> prepare_group(
     const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog, double flops_limit,
-    const std::function<std::shared_ptr<SharedBlock>(std::size_t)>& allocate, std::vector<PreparedCase>& prepared);
+    const std::function<std::shared_ptr<SharedBlock>(std::size_t, BlockUse)>& allocate,
+    std::vector<PreparedCase>& prepared);
 
 /// Computes values of every rounding, yardsticks and total values, fulfilling the promises (with the exception if one
 /// is thrown).

@@ -59,7 +59,7 @@ PreparedCase GroupBuilder::prepare(const plan::Case& c) {
     const op::Port& port = prepared.ports[i];
     std::shared_ptr<SharedBlock> block = stored[i].block;
     if (block == nullptr) {
-      block = allocate_(port.extent_bytes());
+      block = allocate_(port.extent_bytes(), use_of(port));
       if (port.role == op::Role::scale) {
         const float factor = scale_port_value(c, prepared, port);
         std::memcpy(block->bytes().data(), &factor, sizeof factor);
@@ -108,7 +108,7 @@ std::shared_ptr<SharedBlock> GroupBuilder::store(const std::string& key, const o
                                                  std::span<const double> values, float scale) {
   std::shared_ptr<SharedBlock>& block = stored_[key];
   if (block == nullptr) {
-    block = allocate_(port.extent_bytes());
+    block = allocate_(port.extent_bytes(), use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
   }
   return block;

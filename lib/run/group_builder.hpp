@@ -13,7 +13,7 @@ namespace numcheck::run {
 
 class GroupBuilder {
  public:
-  using Allocate = std::function<std::shared_ptr<SharedBlock>(std::size_t)>;
+  using Allocate = std::function<std::shared_ptr<SharedBlock>(std::size_t, BlockUse)>;
 
   /// Both must outlive the builder.
   GroupBuilder(Group& group, const Allocate& allocate) : group_(group), allocate_(allocate) {}

@@ -41,7 +41,9 @@ class InProcessPool final : public Pool {
     thread_.join();
   }
 
-  std::shared_ptr<SharedBlock> allocate(std::size_t bytes) override { return std::make_shared<PlainBlock>(bytes); }
+  std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse /*use*/) override {
+    return std::make_shared<PlainBlock>(bytes);
+  }
 
   WorkerHello hello(const WorkerKey& key) override {
     refuse_environment(key.environment);

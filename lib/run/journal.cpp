@@ -100,7 +100,12 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
   Journal journal(path, std::move(file), 0, 0);
   journal.lock();
   JournalHead head = journal_head(facts_of(header));
-  journal.write_line(head.line);
+  try {
+    journal.write_line(head.line);
+  } catch (const core::IoError&) {
+    ::unlink(path.c_str());  // nothing is in it that could go on
+    throw;
+  }
   journal.head_checksum_ = std::move(head.checksum);
   ::fdatasync(journal.file_.get());
   return journal;
@@ -161,6 +166,9 @@ void Journal::write_line(const std::string& line) {
     if (step < 0) {
       const std::string why = reason();
       const bool clean = ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0;
+      if (size_ == 0) {
+        throw core::IoError(fmt::format("cannot write {}: {}", path_, why));
+      }
       throw core::IoError(fmt::format("cannot write {}: {}; the {} cases before are kept{}, continue with --resume",
                                       path_, why, cases_, clean ? "" : " (the last line is torn)"));
     }

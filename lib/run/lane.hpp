@@ -13,10 +13,11 @@
 namespace numcheck::run {
 
 /// Workers that ended one after the other. A crash costs its case only and shows that workers do start, so many are
-/// allowed; one that does not begin, or hangs until its time is up, costs minutes each time.
+/// allowed; one that hangs until its time is up costs minutes; one that does not begin will not begin the next time.
 struct EndsInRow {
-  int crashes = 0;  ///< in the middle of its work
-  int deaths = 0;   ///< did not begin, or overran a time limit
+  int crashes = 0;   ///< in the middle of its work
+  int timeouts = 0;  ///< overran a time limit
+  int deaths = 0;    ///< did not begin
 };
 
 struct Lane {
@@ -44,11 +45,19 @@ struct Lane {
 
  private:
   void count(EndsInRow& ends, std::string_view without, const Outcome& end, const WorkerOptions& options) {
-    const bool crashed = end.kind == Outcome::Kind::crashed;
-    const int in_row = ++(crashed ? ends.crashes : ends.deaths);
+    int* in_row = &ends.deaths;
+    int limit = options.max_respawns_in_row;
+    if (end.kind == Outcome::Kind::crashed) {
+      in_row = &ends.crashes;
+      limit = options.max_crashes_in_row;
+    } else if (end.kind == Outcome::Kind::timeout) {
+      in_row = &ends.timeouts;
+      limit = options.max_timeouts_in_row;
+    }
     last_death = end.reason;
-    if (in_row > (crashed ? options.max_crashes_in_row : options.max_respawns_in_row)) {
-      given_up = fmt::format("no more workers: {} in a row died without {}; the last: {}", in_row, without, end.reason);
+    if (++*in_row > limit) {
+      given_up =
+          fmt::format("no more workers: {} in a row died without {}; the last: {}", *in_row, without, end.reason);
     }
   }
 };

@@ -154,7 +154,7 @@ class Pipeline {
     std::shared_ptr<Group> group;
     std::vector<PreparedCase> prepared;
     try {
-      const auto allocate = [this](std::size_t size) { return pool_.allocate(size); };
+      const auto allocate = [this](std::size_t size, BlockUse use) { return pool_.allocate(size, use); };
       group = prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate, prepared);
     } catch (const std::exception& failure) {
       for (const std::size_t index : plan.cases) {

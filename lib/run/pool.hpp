@@ -18,7 +18,7 @@ inline constexpr std::string_view kInterrupted = "interrupted";
 class Pool {
  public:
   virtual ~Pool() = default;
-  [[nodiscard]] virtual std::shared_ptr<SharedBlock> allocate(std::size_t bytes) = 0;
+  [[nodiscard]] virtual std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse use) = 0;
   [[nodiscard]] virtual WorkerHello hello(const WorkerKey& key) = 0;
   virtual void ask(Question question) = 0;
   virtual void submit(Task task) = 0;

@@ -56,7 +56,9 @@ class ProcessPool final : public Pool {
     }
   }
 
-  std::shared_ptr<SharedBlock> allocate(std::size_t bytes) override { return arenas_->allocate(bytes); }
+  std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse use) override {
+    return arenas_->allocate(bytes, use);
+  }
 
   WorkerHello hello(const WorkerKey& key) override {
     std::unique_lock lock(mutex_);

@@ -94,6 +94,7 @@ struct PortPlace {
 struct ArenaFact {
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
+  bool writable = true;
 };
 
 struct TaskOrder {

@@ -85,7 +85,7 @@ TaskOrder order_from(const json& object, plan::OpLookup lookup) {
   TaskOrder order;
   order.task = count(object, "task");
   for (const json& arena : list(object, "arenas")) {
-    order.arenas.push_back({count(arena, "id"), count(arena, "bytes")});
+    order.arenas.push_back({count(arena, "id"), count(arena, "bytes"), boolean(arena, "writable")});
   }
   try {
     order.c = plan::case_from_json(member(object, "case"), lookup);
@@ -106,7 +106,7 @@ std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOp
                         std::span<const PortPlace> places) {
   json arena_list = json::array();
   for (const ArenaFact& arena : arenas) {
-    arena_list.push_back({{"id", arena.id}, {"bytes", arena.bytes}});
+    arena_list.push_back({{"id", arena.id}, {"bytes", arena.bytes}, {"writable", arena.writable}});
   }
   json port_list = json::array();
   for (std::size_t i = 0; i < ports.size(); ++i) {

@@ -162,7 +162,8 @@ class Worker {
       throw ProtocolError(fmt::format("{} arenas but {} descriptors", order.arenas.size(), message.descriptors.size()));
     }
     for (std::size_t i = 0; i < order.arenas.size(); ++i) {
-      arenas_[order.arenas[i].id] = std::make_unique<Mapping>(message.descriptors[i].get(), order.arenas[i].bytes);
+      const ArenaFact& arena = order.arenas[i];
+      arenas_[arena.id] = std::make_unique<Mapping>(message.descriptors[i].get(), arena.bytes, arena.writable);
     }
   }
 

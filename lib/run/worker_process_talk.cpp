@@ -23,8 +23,8 @@ bool WorkerProcess::give(std::uint64_t number, const Task& task) {
   std::vector<int> descriptors;
   for (const Arena* arena : layout.arenas) {
     if (!known_arenas_.contains(arena->id)) {
-      arenas.push_back({arena->id, arena->mapping->size()});
-      descriptors.push_back(arena->fd.get());
+      arenas.push_back({arena->id, arena->mapping->size(), arena->use == BlockUse::output});
+      descriptors.push_back(arena->shown.get());
     }
   }
   const std::string text =

@@ -31,8 +31,8 @@ class WorkerPool::Impl {
 WorkerPool::WorkerPool(WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 WorkerPool::~WorkerPool() = default;
 
-std::shared_ptr<SharedBlock> WorkerPool::allocate(std::size_t bytes) {
-  return impl_->pool->allocate(bytes);
+std::shared_ptr<SharedBlock> WorkerPool::allocate(std::size_t bytes, BlockUse use) {
+  return impl_->pool->allocate(bytes, use);
 }
 WorkerHello WorkerPool::hello(const WorkerKey& key) {
   return impl_->pool->hello(key);

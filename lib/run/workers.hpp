@@ -29,6 +29,14 @@ class SharedBlock {
   [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
 };
 
+/// What workers may do with a block: those of inputs they cannot write to, so that a stray write of a library cannot
+/// make other cases fail.
+enum class BlockUse { input, output };
+
+[[nodiscard]] inline BlockUse use_of(const op::Port& port) noexcept {
+  return port.role == op::Role::output || port.role == op::Role::amax ? BlockUse::output : BlockUse::input;
+}
+
 /// Which worker a case needs: it reads environment variables once, and two versions of a library do not fit into one
 /// process (they share what they declare unique).
 struct WorkerKey {
@@ -45,11 +53,11 @@ struct WorkerOptions {
   double timeout_s = 120;  ///< per case, from the moment the worker has it and is ready
   double startup_timeout_s = 120;
   double answer_timeout_s = 30;  ///< to answer a question, or to begin a case: takes far less unless the worker hangs
-  /// Workers that did not begin or overran a time limit, without a finished case between; then the rest of that
-  /// environment is `error`.
+  /// Workers that did not begin, without a finished case between; then the rest of that environment is `error`.
   int max_respawns_in_row = 3;
-  int max_crashes_in_row = 100;  ///< the same for workers that crashed in the middle of a case
-  bool in_process = false;       ///< no children; refuses cases with an environment
+  int max_timeouts_in_row = 20;   ///< the same for cases that overran their time limit
+  int max_crashes_in_row = 1000;  ///< the same for workers that crashed in the middle of a case
+  bool in_process = false;        ///< no children; refuses cases with an environment
   ExecuteOptions execute;
   std::set<core::Digest> inject_only;    ///< cases that get execute.inject; empty: all
   std::vector<std::string> worker_argv;  ///< arguments for /proc/self/exe: {"exec", "--worker", ...}
@@ -115,7 +123,7 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Contents are arbitrary. Throws core::EnvironmentError if there is no memory. The block may outlive the pool.
-  [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes);
+  [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse use = BlockUse::output);
 
   /// Starts (if needed) the worker of a key and returns what it said; throws core::EnvironmentError with the
   /// worker's own words if it cannot start. In-process: throws what the factory threw.

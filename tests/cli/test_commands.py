@@ -1,6 +1,7 @@
 """list, validate, explain, doctor, schema, completion and exec."""
 
 import json
+import os
 import shutil
 import subprocess
 import unittest
@@ -175,6 +176,12 @@ class Exec(CliTest):
         self.exec_lines(self.CASE, options=("--inject", "missing_k_tail"), code=1)
         self.exec_lines({**self.CASE, "backend": "cublaslt"}, code=4)
         self.exec_lines(code=4)
+
+    def test_what_cannot_be_read_is_no_empty_input(self):
+        done = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=os.open(self.folder, os.O_RDONLY), env=CLEAN,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"cannot read standard input: Is a directory", done.stderr)
 
     def test_a_line_without_end_is_not_read_to_the_end(self):
         endless = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=open("/dev/zero", "rb"), env=CLEAN,

@@ -66,6 +66,46 @@ class Names(CliTest):
         self.run_cli("run", self.plan(), *SIM, "--json", longest, code=0)
         self.assertEqual(self.report(longest)["summary"]["pass"], 1)
 
+    def test_no_file_takes_the_place_of_a_folder_to_be_made(self):
+        plan = self.plan()
+        for options in (("--json", "k", "--keep-tensors", "k"), ("--brief-json", "k", "--keep-tensors", "k/x"),
+                        ("--out", "o", "--keep-tensors", "o/report.json"), ("--json", "k", "--out", "k/x")):
+            done = self.run_cli("run", plan, *SIM, *options, code=2)
+            self.assertIn("wants a folder there", done.stderr, options)
+
+    def test_a_link_to_an_open_file_is_not_replaced(self):
+        (self.folder / "stdout").symlink_to("/proc/self/fd/1")
+        with open(self.folder / "out.txt", "wb") as out:
+            done = subprocess.run([PROGRAM, "run", self.plan(), *SIM, "--json", "stdout"], cwd=self.folder, env=CLEAN,
+                                  stdout=out, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"--json - writes to stdout", done.stderr)
+        self.assertTrue((self.folder / "stdout").is_symlink())
+
+    def test_a_journal_that_could_not_begin_is_not_there(self):
+        plan = self.plan()
+        done = subprocess.run([PROGRAM, "run", plan, *SIM, "--in-process", "--out", "out"], cwd=self.folder, env=CLEAN,
+                              capture_output=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        self.assertEqual(done.returncode, 3)
+        self.assertNotIn(b"--resume", done.stderr)
+        self.assertFalse((self.folder / "out" / "results.jsonl").exists())
+        self.run_cli("run", plan, *SIM, "--out", "out", code=0)
+
+    def test_a_small_limit_of_file_sizes_leaves_room_for_small_cases(self):
+        done = subprocess.run([PROGRAM, "run", self.plan(), *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
+                              capture_output=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20)))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_working_folder_that_is_gone(self):
+        plan = self.folder / self.plan()
+        gone = self.folder / "gone"
+        gone.mkdir()
+        done = subprocess.run(["sh", "-c", f'cd gone && rmdir ../gone && exec "{PROGRAM}" run {plan} --device sim:sm_90 --no-save'],
+                              cwd=self.folder, env=CLEAN, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_pipe_that_nobody_reads_is_an_error(self):
         os.mkfifo(self.folder / "pipe")
         done = self.run_cli("run", self.plan(), *SIM, "--json", "pipe", code=3)
@@ -171,6 +211,13 @@ class Reading(CliTest):
         (self.folder / "out").mkdir()
         os.mkfifo(self.folder / "out" / "results.jsonl")
         self.assertIn("results.jsonl", self.quickly("run", "plan.json", *SIM, "--resume", "out", code=3))
+
+    def test_credentials_in_json_are_not_quoted(self):
+        (self.folder / "docker.json").write_text('{"auths": {"registry": {"auth": "c2VjcmV0"}}}')
+        (self.folder / "leak.json").write_text('{"version": 1, "extends": "docker.json", "cases": []}')
+        done = self.run_cli("validate", "leak.json", code=2)
+        self.assertIn("it is no plan", done.stderr)
+        self.assertNotIn("c2VjcmV0", done.stdout + done.stderr)
 
     def test_what_a_plan_extends_is_not_quoted_unless_it_is_a_plan(self):
         (self.folder / "secret").write_text("TOKEN=hunter2\n")

@@ -42,10 +42,11 @@ class Resume(CliTest):
 
 
 class Interrupted(CliTest):
-    def interrupt(self, number):
+    def interrupt(self, number, before=None):
         plan = self.plan(case={"params": {"m": 64, "n": 64, "k": {"from": 1, "to": 20000, "step": 1}}})
         child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 preexec_fn=before)
         journal = self.folder / "out" / "results.jsonl"
         deadline = time.monotonic() + 60
         while not (journal.exists() and journal.read_bytes().count(b"\n") > 5) and time.monotonic() < deadline:
@@ -66,6 +67,12 @@ class Interrupted(CliTest):
 
     def test_sigterm_has_its_own_code(self):
         self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
+
+    def test_signals_arrive_though_the_parent_blocks_them(self):
+        def block():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+        self.assertEqual(self.interrupt(signal.SIGTERM, block)[0], 143)
 
     def test_closed_terminal_writes_the_report(self):
         self.assertEqual(self.interrupt(signal.SIGHUP)[0], 129)

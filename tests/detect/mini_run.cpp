@@ -39,7 +39,7 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOption
   constexpr double kNoLimit = 1e18;
   const std::vector<plan::Case> cases = {c};
   std::vector<run::PreparedCase> prepared;
-  const auto allocate = [](std::size_t bytes) { return std::make_shared<PlainBlock>(bytes); };
+  const auto allocate = [](std::size_t bytes, run::BlockUse) { return std::make_shared<PlainBlock>(bytes); };
   const auto group = run::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate, prepared);
   run::compute_references(*group);
   run::ComparisonCache cache;

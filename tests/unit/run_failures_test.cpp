@@ -150,6 +150,13 @@ std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act)
   return outcomes;
 }
 
+/// Inputs are shared with other cases and lie beside them: a stray write must not make those wrong.
+TEST(Failures, a_worker_that_writes_to_an_input_costs_its_own_case) {
+  const Done done = among_good_ones(make_case("writes_input"));
+  EXPECT_EQ(done.outcome.kind, Kind::crashed);
+  EXPECT_TRUE(contains(done.outcome.reason, "SIGSEGV")) << done.outcome.reason;
+}
+
 TEST(Failures, every_crash_costs_its_own_case_only) {
   WorkerOptions options = worker_options();
   options.max_respawns_in_row = 2;
@@ -165,7 +172,7 @@ TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
   options.timeout_s = 0.2;
   for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {
     options.max_crashes_in_row = kind == Kind::crashed ? 2 : 100;
-    options.max_respawns_in_row = kind == Kind::timeout ? 2 : 100;
+    options.max_timeouts_in_row = kind == Kind::timeout ? 2 : 100;
     const std::vector<Outcome> outcomes = six_in_a_row(options, act);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(outcomes[i].kind, kind);

@@ -28,11 +28,11 @@ struct FakeParams {
   void describe(V& v) {
     v.integer("n", "n", n, {.minimum = 0, .maximum = 1e9, .doc = "elements"});
     v.choice("act", "act", act,
-             {"add",         "several",     "sigkill",     "segfault",      "abort",         "exit7",
-              "hang",        "spin",        "late_hang",   "print",         "print_much",    "corrupt",
-              "too_long",    "wrong_task",  "nan_time",    "unknown_port",  "throw",         "throw_odd",
-              "lost_device", "unsupported", "environment", "no_second_end", "closes_socket", "refused",
-              "asked_kill",  "asked_hang",  "asked_throw", "asked_lie",     "asked_long",    "slow"},
+             {"add",           "several",       "sigkill", "segfault",     "abort",       "exit7",       "hang",
+              "spin",          "late_hang",     "print",   "print_much",   "corrupt",     "too_long",    "wrong_task",
+              "nan_time",      "unknown_port",  "throw",   "throw_odd",    "lost_device", "unsupported", "environment",
+              "no_second_end", "closes_socket", "refused", "writes_input", "asked_kill",  "asked_hang",  "asked_throw",
+              "asked_lie",     "asked_long",    "slow"},
              "what the device does");
   }
 };
@@ -122,6 +122,9 @@ class FakeExecutor final : public Executor {
   Outcome execute(const plan::Case& c, std::span<const HostPort> ports, const ExecuteOptions&,
                   const RunSink& sink) override {
     const std::string act = load(c.params).act;
+    if (act == "writes_input") {
+      ports[0].bytes[0] = std::byte{1};
+    }
     before(act);
     const int runs = act == "several" ? 3 : 1;
     for (int run = 0; run < runs; ++run) {

@@ -37,7 +37,7 @@ Task make_task(WorkerPool& pool, const plan::Case& c, const std::vector<op::Port
   Task task;
   task.c = &c;
   for (const op::Port& port : ports) {
-    task.blocks.push_back(pool.allocate(port.extent_bytes()));
+    task.blocks.push_back(pool.allocate(port.extent_bytes(), use_of(port)));
     task.ports.push_back({&port, task.blocks.back()->bytes()});
   }
   return task;

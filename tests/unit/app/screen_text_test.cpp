@@ -25,14 +25,15 @@ TEST(ScreenText, BreaksWhatACiServiceWouldTakeForACommand) {
   EXPECT_EQ(screen_text("\xC2\xA0\xE3\x80\x80 ::error::x", false), "\xC2\xA0\xE3\x80\x80 \\x3a:error::x");
   EXPECT_EQ(screen_text("std::regex", false), "std::regex");
   EXPECT_EQ(screen_text("x ##[error]y", false), "x #\\x23[error]y");
+  EXPECT_EQ(screen_text("x ##vso[task.complete]y", false), "x #\\x23vso[task.complete]y");
 }
 
 TEST(StdoutJson, IsTheSameValueInPrintableAscii) {
-  const nlohmann::json value = {{"k\x7f\xC3\xA9", "\x1b[31m \xC2\x9B \xE2\x80\xAE \n \xF0\x9F\x98\x80 ##[error]"}};
+  const nlohmann::json value = {{"k\x7f\xC3\xA9", "\x1b[31m \xC2\x9B \xE2\x80\xAE \n \xF0\x9F\x98\x80 ##[error] ##vso[x]"}};
   for (const int indent : {-1, 1}) {
     const std::string text = stdout_json(value, indent);
     EXPECT_EQ(nlohmann::json::parse(text), value);
-    EXPECT_EQ(text.find("##["), std::string::npos);
+    EXPECT_EQ(text.find("##"), std::string::npos);
     EXPECT_EQ(text.find_first_not_of('\n', 0), 0U);
     for (const char c : text) {
       EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7F)) << text;
