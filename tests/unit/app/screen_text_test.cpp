@@ -29,7 +29,8 @@ TEST(ScreenText, BreaksWhatACiServiceWouldTakeForACommand) {
 }
 
 TEST(StdoutJson, IsTheSameValueInPrintableAscii) {
-  const nlohmann::json value = {{"k\x7f\xC3\xA9", "\x1b[31m \xC2\x9B \xE2\x80\xAE \n \xF0\x9F\x98\x80 ##[error] ##vso[x]"}};
+  const nlohmann::json value = {
+      {"k\x7f\xC3\xA9", "\x1b[31m \xC2\x9B \xE2\x80\xAE \n \xF0\x9F\x98\x80 ##[error] ##vso[x]"}};
   for (const int indent : {-1, 1}) {
     const std::string text = stdout_json(value, indent);
     EXPECT_EQ(nlohmann::json::parse(text), value);
