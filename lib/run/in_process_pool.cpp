@@ -3,6 +3,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/buffer.hpp"
 #include "core/error.hpp"
@@ -158,7 +159,9 @@ class InProcessPool final : public Pool {
   /// A process that has lost its device cannot get it back.
   void give_up(std::unique_ptr<Executor>& executor, std::string loss) {
     loss_ = std::move(loss);
-    (void)executor.release();  // tearing a lost context down can hang or fault; the system takes it back
+    // Tearing a lost context down can hang or fault: it is never destroyed, and the system takes it back.
+    static std::vector<std::unique_ptr<Executor>>& lost = *new std::vector<std::unique_ptr<Executor>>;
+    lost.push_back(std::move(executor));
   }
 
   /// What came before may have cost the device since: then the next case must not pay for it.
