@@ -29,13 +29,12 @@ bool ran_out_of_memory() noexcept {
   return false;
 }
 
-/// Allocates nothing.
+/// Takes no memory from the heap: there is none.
 [[noreturn]] void end() noexcept {
   if (ran_out_of_memory()) {
     constexpr std::string_view kWords =
-        "error: out of memory, even to say where; is it limited (ulimit -v)? What had finished is in the run's "
-        "journal: "
-        "--resume goes on\n";
+        "error: out of memory, too little even to say where; is it limited (ulimit -v)?\n"
+        "  What had finished is in the run's journal, and --resume goes on from there.\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     ::_exit(static_cast<int>(core::ExitCode::environment));
   }

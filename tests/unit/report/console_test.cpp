@@ -42,6 +42,15 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Report, NotesAreThereIfThereAreAnyAndNameNoFolder) {
+  RunFacts facts;
+  EXPECT_FALSE(make_report(facts, {}).contains("notes"));
+  facts.notes = {"a worker was replaced: /home/somebody/libx.so failed"};
+  const json notes = make_report(facts, {}).at("notes");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].get<std::string>().find("somebody"), std::string::npos) << notes[0];
+}
+
 TEST(Console, ASimulatedRunSaysSoAboveAndBelowAndWhenQuiet) {
   const std::string words = "SIMULATED sm_90: no hardware evidence";
   const json report = sample_report(true, 0);
