@@ -6,49 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cublaslt/gemm_binding.hpp"
-#include "kernels/cuda/activation_bwd.hpp"
-#include "kernels/cuda/activation_fwd.hpp"
-#include "kernels/cuda/bias_grad.hpp"
-#include "kernels/cuda/dropout.hpp"
-#include "kernels/cuda/gemm.hpp"
-#include "kernels/cuda/layernorm_bwd.hpp"
-#include "kernels/cuda/layernorm_fwd.hpp"
-#include "kernels/cuda/moe.hpp"
-#include "kernels/cuda/quantize.hpp"
-#include "kernels/cuda/rmsnorm_bwd.hpp"
-#include "kernels/cuda/rmsnorm_fwd.hpp"
-#include "kernels/cuda/rope.hpp"
-#include "kernels/cuda/softmax_bwd.hpp"
-#include "kernels/cuda/softmax_fwd.hpp"
+#include "kernels/contract/device_fault.hpp"
+#include "kernels/cublaslt/bindings.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cudnn/bindings.hpp"
-#include "kernels/device_fault.hpp"
-#include "kernels/executor.hpp"
-#include "kernels/harness.hpp"
-#include "kernels/sim/activation_bwd.hpp"
-#include "kernels/sim/activation_fwd.hpp"
-#include "kernels/sim/bias_grad.hpp"
-#include "kernels/sim/dropout.hpp"
-#include "kernels/sim/gemm_binding.hpp"
-#include "kernels/sim/layernorm_bwd.hpp"
-#include "kernels/sim/layernorm_fwd.hpp"
-#include "kernels/sim/moe.hpp"
-#include "kernels/sim/quantize.hpp"
-#include "kernels/sim/rmsnorm_bwd.hpp"
-#include "kernels/sim/rmsnorm_fwd.hpp"
-#include "kernels/sim/rope.hpp"
+#include "kernels/harness/harness.hpp"
+#include "kernels/loader/executor.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/sim.hpp"
-#include "kernels/sim/softmax_bwd.hpp"
-#include "kernels/sim/softmax_fwd.hpp"
-#include "kernels/transformer_engine/activation.hpp"
-#include "kernels/transformer_engine/bias_grad.hpp"
-#include "kernels/transformer_engine/cast.hpp"
-#include "kernels/transformer_engine/dropout.hpp"
-#include "kernels/transformer_engine/gemm.hpp"
-#include "kernels/transformer_engine/moe.hpp"
-#include "kernels/transformer_engine/norms.hpp"
-#include "kernels/transformer_engine/rope.hpp"
-#include "kernels/transformer_engine/softmax.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
+#include "model/error_model.hpp"
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
 #include "op/bias_grad.hpp"
@@ -78,7 +45,7 @@
 #include "reference/router_topk.hpp"
 #include "reference/softmax_bwd.hpp"
 #include "reference/softmax_fwd.hpp"
-#include "tolerance/error_model.hpp"
+#include "tolerance/gemm_model.hpp"
 #include "tolerance/tracked_model.hpp"
 
 namespace numcheck::app {
@@ -86,10 +53,16 @@ namespace numcheck::app {
 // A build without CUDA has no bindings of the libraries on a CUDA device, but their names stay: such cases are
 // `unsupported`, with the reason.
 #ifdef NUMCHECK_HAVE_CUDA
-#define NUMCHECK_ON_CUDA(binding, backend_name) &(binding)
+#define ON_CUDA(backend, name) &kernels::backend::name()
 #else
-#define NUMCHECK_ON_CUDA(binding, backend_name) absent(backend_name)
+#define ON_CUDA(backend, name) absent(#backend)
 #endif
+#define OP(name) &op::name(), reference::name##_reference()
+#define CUBLASLT(name) ON_CUDA(cublaslt, name)
+#define CUDA(name) ON_CUDA(cuda, name)
+#define CUDNN(name) ON_CUDA(cudnn, name)
+#define TE(name) ON_CUDA(transformer_engine, name)
+#define SIM(name) &kernels::sim::name()
 
 namespace {
 
@@ -106,119 +79,35 @@ const Binding* absent(std::string_view backend) {
 struct Row {
   const op::Op* op;
   op::Reference reference;
-  tolerance::ErrorModelFn error_model;
+  model::ErrorModelFn error_model;
   std::vector<const Binding*> bindings;  ///< the first one is what the backend `auto` means on a GPU
 };
 
 const std::vector<Row>& table() {
+  // clang-format off: one row a line
   static const std::vector<Row> rows = {
-      {&op::gemm(),
-       reference::gemm_reference(),
-       &tolerance::gemm_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cublaslt_gemm(), "cublaslt"), NUMCHECK_ON_CUDA(kernels::cuda::gemm(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::gemm(), "transformer_engine"), &kernels::sim::gemm()}},
-      {&op::layernorm_fwd(),
-       reference::layernorm_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::layernorm_fwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::layernorm_fwd(), "transformer_engine"), &kernels::sim::layernorm_fwd()}},
-      {&op::layernorm_bwd(),
-       reference::layernorm_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::layernorm_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::layernorm_bwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::layernorm_bwd(), "transformer_engine"), &kernels::sim::layernorm_bwd()}},
-      {&op::rmsnorm_fwd(),
-       reference::rmsnorm_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::rmsnorm_fwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::rmsnorm_fwd(), "transformer_engine"), &kernels::sim::rmsnorm_fwd()}},
-      {&op::rmsnorm_bwd(),
-       reference::rmsnorm_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rmsnorm_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::rmsnorm_bwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::rmsnorm_bwd(), "transformer_engine"), &kernels::sim::rmsnorm_bwd()}},
-      {&op::activation_fwd(),
-       reference::activation_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::activation_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::activation_fwd(), "transformer_engine"), &kernels::sim::activation_fwd()}},
-      {&op::activation_bwd(),
-       reference::activation_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::activation_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::activation_bwd(), "transformer_engine"), &kernels::sim::activation_bwd()}},
-      {&op::bias_grad(),
-       reference::bias_grad_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::bias_grad(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::bias_grad(), "transformer_engine"), &kernels::sim::bias_grad()}},
-      {&op::softmax_fwd(),
-       reference::softmax_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::softmax_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::softmax_fwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::softmax_fwd(), "transformer_engine"), &kernels::sim::softmax_fwd()}},
-      {&op::softmax_bwd(),
-       reference::softmax_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::softmax_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::cudnn::softmax_bwd(), "cudnn"),
-        NUMCHECK_ON_CUDA(kernels::te::softmax_bwd(), "transformer_engine"), &kernels::sim::softmax_bwd()}},
-      {&op::quantize(),
-       reference::quantize_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::quantize(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::quantize(), "transformer_engine"), &kernels::sim::quantize()}},
-      {&op::dequantize(),
-       reference::dequantize_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::dequantize(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::dequantize(), "transformer_engine"), &kernels::sim::dequantize()}},
-      {&op::transpose(),
-       reference::transpose_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::transpose(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::transpose(), "transformer_engine"), &kernels::sim::transpose()}},
-      {&op::rope_fwd(),
-       reference::rope_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rope_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::rope_fwd(), "transformer_engine"), &kernels::sim::rope_fwd()}},
-      {&op::rope_bwd(),
-       reference::rope_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::rope_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::rope_bwd(), "transformer_engine"), &kernels::sim::rope_bwd()}},
-      {&op::moe_permute(),
-       reference::moe_permute_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::moe_permute(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::moe_permute(), "transformer_engine"), &kernels::sim::moe_permute()}},
-      {&op::moe_unpermute(),
-       reference::moe_unpermute_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::moe_unpermute(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::moe_unpermute(), "transformer_engine"), &kernels::sim::moe_unpermute()}},
-      {&op::router_topk(),
-       reference::router_topk_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::router_topk(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::router_topk(), "transformer_engine"), &kernels::sim::router_topk()}},
-      {&op::dropout_fwd(),
-       reference::dropout_fwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_fwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::dropout_fwd(), "transformer_engine"), &kernels::sim::dropout_fwd()}},
-      {&op::dropout_bwd(),
-       reference::dropout_bwd_reference(),
-       &tolerance::tracked_error_model,
-       {NUMCHECK_ON_CUDA(kernels::cuda::dropout_bwd(), "cuda"),
-        NUMCHECK_ON_CUDA(kernels::te::dropout_bwd(), "transformer_engine"), &kernels::sim::dropout_bwd()}},
+      {OP(gemm), &tolerance::gemm_error_model, {CUBLASLT(gemm), CUDA(gemm), TE(gemm), SIM(gemm)}},
+      {OP(layernorm_fwd), &tolerance::tracked_error_model, {CUDA(layernorm_fwd), CUDNN(layernorm_fwd), TE(layernorm_fwd), SIM(layernorm_fwd)}},
+      {OP(layernorm_bwd), &tolerance::tracked_error_model, {CUDA(layernorm_bwd), CUDNN(layernorm_bwd), TE(layernorm_bwd), SIM(layernorm_bwd)}},
+      {OP(rmsnorm_fwd), &tolerance::tracked_error_model, {CUDA(rmsnorm_fwd), CUDNN(rmsnorm_fwd), TE(rmsnorm_fwd), SIM(rmsnorm_fwd)}},
+      {OP(rmsnorm_bwd), &tolerance::tracked_error_model, {CUDA(rmsnorm_bwd), CUDNN(rmsnorm_bwd), TE(rmsnorm_bwd), SIM(rmsnorm_bwd)}},
+      {OP(activation_fwd), &tolerance::tracked_error_model, {CUDA(activation_fwd), TE(activation_fwd), SIM(activation_fwd)}},
+      {OP(activation_bwd), &tolerance::tracked_error_model, {CUDA(activation_bwd), TE(activation_bwd), SIM(activation_bwd)}},
+      {OP(bias_grad), &tolerance::tracked_error_model, {CUDA(bias_grad), TE(bias_grad), SIM(bias_grad)}},
+      {OP(softmax_fwd), &tolerance::tracked_error_model, {CUDA(softmax_fwd), CUDNN(softmax_fwd), TE(softmax_fwd), SIM(softmax_fwd)}},
+      {OP(softmax_bwd), &tolerance::tracked_error_model, {CUDA(softmax_bwd), CUDNN(softmax_bwd), TE(softmax_bwd), SIM(softmax_bwd)}},
+      {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
+      {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
+      {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
+      {OP(rope_fwd), &tolerance::tracked_error_model, {CUDA(rope_fwd), TE(rope_fwd), SIM(rope_fwd)}},
+      {OP(rope_bwd), &tolerance::tracked_error_model, {CUDA(rope_bwd), TE(rope_bwd), SIM(rope_bwd)}},
+      {OP(moe_permute), &tolerance::tracked_error_model, {CUDA(moe_permute), TE(moe_permute), SIM(moe_permute)}},
+      {OP(moe_unpermute), &tolerance::tracked_error_model, {CUDA(moe_unpermute), TE(moe_unpermute), SIM(moe_unpermute)}},
+      {OP(router_topk), &tolerance::tracked_error_model, {CUDA(router_topk), TE(router_topk), SIM(router_topk)}},
+      {OP(dropout_fwd), &tolerance::tracked_error_model, {CUDA(dropout_fwd), TE(dropout_fwd), SIM(dropout_fwd)}},
+      {OP(dropout_bwd), &tolerance::tracked_error_model, {CUDA(dropout_bwd), TE(dropout_bwd), SIM(dropout_bwd)}},
   };
+  // clang-format on
   return rows;
 }
 
@@ -233,8 +122,8 @@ kernels::Bindings all_bindings() {
   return all;
 }
 
-run::CatalogRow catalog_row(const Row& row) {
-  run::CatalogRow out{row.op, row.reference, row.error_model, {}};
+prepare::CatalogRow catalog_row(const Row& row) {
+  prepare::CatalogRow out{row.op, row.reference, row.error_model, {}};
   for (const Binding* binding : row.bindings) {
     out.backends.push_back(binding->backend);
   }
@@ -247,9 +136,9 @@ kernels::Bindings bindings() {
   return all_bindings();
 }
 
-run::Catalog catalog() {
-  static const std::vector<run::CatalogRow> rows = [] {
-    std::vector<run::CatalogRow> list;
+prepare::Catalog catalog() {
+  static const std::vector<prepare::CatalogRow> rows = [] {
+    std::vector<prepare::CatalogRow> list;
     std::ranges::transform(table(), std::back_inserter(list), catalog_row);
     return list;
   }();
@@ -257,7 +146,7 @@ run::Catalog catalog() {
 }
 
 const op::Op* find_op(std::string_view name) {
-  const run::CatalogRow* row = run::find_row(catalog(), name);
+  const prepare::CatalogRow* row = prepare::find_row(catalog(), name);
   return row == nullptr ? nullptr : row->op;
 }
 
@@ -272,7 +161,7 @@ std::vector<BackendInfo> backends() {
 
 plan::Vocabulary vocabulary() {
   plan::Vocabulary words;
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     words.ops.push_back(row.op);
   }
   for (const BackendInfo& backend : backends()) {
@@ -285,17 +174,17 @@ plan::Vocabulary vocabulary() {
 }
 
 std::vector<kernels::FaultInfo> faults() {
-  const std::span<const kernels::FaultInfo> memory = kernels::harness_faults();
-  const std::vector<kernels::FaultInfo> arithmetic = kernels::sim_faults_of(all_bindings());
+  const std::span<const kernels::FaultInfo> memory = kernels::harness::harness_faults();
+  const std::vector<kernels::FaultInfo> arithmetic = kernels::sim::faults_of(all_bindings());
   std::vector<kernels::FaultInfo> all(memory.begin(), memory.end());
   all.insert(all.end(), arithmetic.begin(), arithmetic.end());
   all.push_back(kernels::kDeviceFault);
   return all;
 }
 
-run::ExecutorFactory executor_factory(const std::string& lib_dir, const std::vector<std::string>& te_libs) {
+worker::ExecutorFactory executor_factory(const std::string& lib_dir, const std::vector<std::string>& te_libs) {
   return [lib_dir, te_libs](const machine::DeviceChoice& choice) {
-    return kernels::make_executor(choice, {.lib_dir = lib_dir, .te_libs = te_libs, .bindings = all_bindings()});
+    return kernels::loader::make_executor(choice, {.lib_dir = lib_dir, .te_libs = te_libs, .bindings = all_bindings()});
   };
 }
 

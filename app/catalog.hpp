@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 #include "plan/plan.hpp"
-#include "run/catalog.hpp"
-#include "run/execution.hpp"
+#include "prepare/catalog.hpp"
+#include "worker/execution.hpp"
 
 namespace numcheck::app {
 
@@ -19,7 +19,7 @@ struct BackendInfo {
   std::string_view doc;
 };
 
-[[nodiscard]] run::Catalog catalog();
+[[nodiscard]] prepare::Catalog catalog();
 /// What each backend has, in the order of the table.
 [[nodiscard]] kernels::Bindings bindings();
 [[nodiscard]] const op::Op* find_op(std::string_view name);
@@ -33,7 +33,7 @@ struct BackendInfo {
 
 /// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty; TransformerEngine's is
 /// the one of `te_libs`, of several the one that the case's backend names, or the installed one.
-[[nodiscard]] run::ExecutorFactory executor_factory(const std::string& lib_dir,
-                                                    const std::vector<std::string>& te_libs);
+[[nodiscard]] worker::ExecutorFactory executor_factory(const std::string& lib_dir,
+                                                       const std::vector<std::string>& te_libs);
 
 }  // namespace numcheck::app

@@ -51,16 +51,11 @@ class Command {
   [[nodiscard]] virtual core::ExitCode run(Context& context) = 0;
 };
 
-/// All commands in the order of help.
-[[nodiscard]] std::vector<std::unique_ptr<Command>> make_commands();
+namespace commands {
 
-[[nodiscard]] std::unique_ptr<Command> make_run_command();
-[[nodiscard]] std::unique_ptr<Command> make_list_command();
-[[nodiscard]] std::unique_ptr<Command> make_validate_command();
-[[nodiscard]] std::unique_ptr<Command> make_explain_command();
-[[nodiscard]] std::unique_ptr<Command> make_exec_command();
-[[nodiscard]] std::unique_ptr<Command> make_doctor_command();
-[[nodiscard]] std::unique_ptr<Command> make_schema_command();
-[[nodiscard]] std::unique_ptr<Command> make_completion_command();
+/// All commands, in the order of help.
+[[nodiscard]] std::vector<std::unique_ptr<Command>> make_all();
+
+}  // namespace commands
 
 }  // namespace numcheck::app

@@ -1,11 +1,11 @@
 #include "command_line.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "core/strings.hpp"
 #include "help.hpp"
@@ -117,7 +117,7 @@ void reject_empty_assignments(const std::vector<std::string>& argv) {
 
 }  // namespace
 
-CommandLine::CommandLine() : commands_(make_commands()), cli_(std::make_unique<CLI::App>()) {
+CommandLine::CommandLine() : commands_(commands::make_all()), cli_(std::make_unique<CLI::App>()) {
   cli_->name("te-numcheck");
   cli_->set_help_flag("");
   cli_->allow_extras();

@@ -1,10 +1,10 @@
 #include "completion_scripts.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <memory>
 
 #include <CLI/CLI.hpp>
-#include <memory>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "command.hpp"
 #include "core/strings.hpp"
@@ -90,7 +90,7 @@ std::string bash_values(const CompletedCommand& command) {
 
 std::vector<CompletedCommand> completed_commands(const CLI::App& cli) {
   std::vector<CompletedCommand> commands = {{"", "", options_of(cli), {}}};
-  const std::vector<std::unique_ptr<Command>> known = make_commands();
+  const std::vector<std::unique_ptr<Command>> known = commands::make_all();
   for (const std::unique_ptr<Command>& command : known) {
     const CommandInfo& info = command->info();
     commands.push_back({std::string(info.name),

@@ -1,11 +1,12 @@
 #include "execution_options.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
@@ -71,7 +72,7 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
   constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 50;  // sums of such sizes do not overflow
   run::PipelineOptions pipeline;
   pipeline.on_stuck = &end_stuck;
-  run::WorkerOptions& workers = pipeline.workers;
+  worker::WorkerOptions& workers = pipeline.workers;
   workers.device = machine::parse_device(options.device);
   workers.in_process = options.in_process;
   workers.worker_argv = {"exec", "--worker", "--device", workers.device.text()};

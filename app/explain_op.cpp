@@ -1,19 +1,19 @@
 #include "explain_op.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "core/strings.hpp"
 #include "data/distribution.hpp"
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 
 namespace numcheck::app {
 namespace {
 
-using report::Cell;
+using report::views::Cell;
 
 std::string value_text(const op::Value& value) {
   struct Words {
@@ -47,7 +47,8 @@ std::string params_table(const op::Op& op, bool colour) {
                     {legal_values(field)},
                     {std::string(field.doc)}});
   }
-  return report::render_table({{"parameter"}, {"in ids"}, {"default"}, {"values"}, {"meaning"}}, rows, 0, colour);
+  return report::views::render_table({{"parameter"}, {"in ids"}, {"default"}, {"values"}, {"meaning"}}, rows, 0,
+                                     colour);
 }
 
 /// A port, and the setting that makes it appear.
@@ -165,7 +166,7 @@ std::string ports_table(const op::Op& op, bool colour) {
     rows.push_back(
         {{std::string(seen.port.name)}, {role_name(seen.port.role)}, {seen.when}, {std::string(seen.port.doc)}});
   }
-  return report::render_table({{"port"}, {"role"}, {"for example with"}, {"meaning"}}, rows, 0, colour);
+  return report::views::render_table({{"port"}, {"role"}, {"for example with"}, {"meaning"}}, rows, 0, colour);
 }
 
 std::string modes_table(const op::Op& op, bool colour) {
@@ -178,7 +179,7 @@ std::string modes_table(const op::Op& op, bool colour) {
                     {std::string(core::dtype_info(mode.output).name)},
                     {std::string(mode.doc)}});
   }
-  return report::render_table({{"mode"}, {"first"}, {"second"}, {"output"}, {"meaning"}}, rows, 0, colour);
+  return report::views::render_table({{"mode"}, {"first"}, {"second"}, {"output"}, {"meaning"}}, rows, 0, colour);
 }
 
 std::string distributions_table(bool colour) {
@@ -190,7 +191,7 @@ std::string distributions_table(bool colour) {
     }
     rows.push_back({{std::string(info.name)}, {parameters}, {std::string(info.doc)}});
   }
-  return report::render_table({{"inputs"}, {"parameters"}, {"meaning"}}, rows, 0, colour);
+  return report::views::render_table({{"inputs"}, {"parameters"}, {"meaning"}}, rows, 0, colour);
 }
 
 constexpr std::string_view kGates =
@@ -205,7 +206,7 @@ constexpr std::string_view kGates =
 
 }  // namespace
 
-std::string explain_op(const run::CatalogRow& row, bool colour) {
+std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;
   return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}", op.name,
                      op.summary, op.formula, op.source, row.reference.version, fmt::join(row.backends, ", "),

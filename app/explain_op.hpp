@@ -4,11 +4,11 @@
 #include <string>
 
 #include "op/op.hpp"
-#include "run/catalog.hpp"
+#include "prepare/catalog.hpp"
 
 namespace numcheck::app {
 
 /// Formula, ports, parameters, modes, backends, distributions and gates, as text.
-[[nodiscard]] std::string explain_op(const run::CatalogRow& row, bool colour);
+[[nodiscard]] std::string explain_op(const prepare::CatalogRow& row, bool colour);
 
 }  // namespace numcheck::app

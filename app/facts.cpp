@@ -1,10 +1,11 @@
 #include "facts.hpp"
 
-#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <array>
 #include <ctime>
+
+#include <fmt/chrono.h>
 
 #include "core/isa.hpp"
 #include "core/parallel.hpp"

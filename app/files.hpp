@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::app {

@@ -1,9 +1,9 @@
 #include "help.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace numcheck::app {
 namespace {

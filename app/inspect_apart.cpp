@@ -1,23 +1,23 @@
 #include "inspect_apart.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "core/error.hpp"
-#include "run/channel.hpp"
-#include "run/output_tail.hpp"
-#include "run/spawn.hpp"
-#include "run/workers.hpp"
+#include "worker/channel.hpp"
+#include "worker/output_tail.hpp"
+#include "worker/spawn.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::app {
 namespace {
 
-using kernels::te::Inspection;
+using kernels::transformer_engine::Inspection;
 
 /// Loading from a cold network disk takes half a minute.
 constexpr auto kPatience = std::chrono::seconds(120);
@@ -29,32 +29,32 @@ std::vector<std::string> asked(const std::string& te_lib) {
 
 /// The child's answer; nothing if it ended, or took too long, without one. What it prints is read meanwhile, so that it
 /// cannot block on a full pipe.
-std::optional<std::string> wait_for_answer(run::SpawnedWorker& child, run::OutputTail& output) {
+std::optional<std::string> wait_for_answer(worker::SpawnedWorker& child, worker::OutputTail& output) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (bool ended = false; std::chrono::steady_clock::now() < deadline;) {
-    run::Message message;
-    if (child.channel.receive(message, false) == run::Received::message) {
+    worker::Message message;
+    if (child.channel.receive(message, false) == worker::Received::message) {
       return message.text;
     }
     if (ended) {
       return std::nullopt;
     }
     output.drain({});
-    ended = run::wait_for_end(child.pid, kStep_s);
+    ended = worker::wait_for_end(child.pid, kStep_s);
   }
   return std::nullopt;
 }
 
 /// Ends the child if it has not ended; says how it did.
-std::string bury(run::SpawnedWorker& child) {
-  const bool ended = run::wait_for_end(child.pid, 0);
+std::string bury(worker::SpawnedWorker& child) {
+  const bool ended = worker::wait_for_end(child.pid, 0);
   ::kill(-child.pid, SIGKILL);
-  (void)run::wait_for_end(child.pid, 1);
-  const std::optional<int> status = run::reap(child.pid);
+  (void)worker::wait_for_end(child.pid, 1);
+  const std::optional<int> status = worker::reap(child.pid);
   if (!ended) {
     return "did not end";
   }
-  return status.has_value() ? run::describe_exit(*status) : "ended";
+  return status.has_value() ? worker::describe_exit(*status) : "ended";
 }
 
 }  // namespace
@@ -67,12 +67,12 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
   if (!lib_dir.empty()) {
     arguments.insert(arguments.end(), {"--lib-dir", lib_dir});
   }
-  run::SpawnedWorker child = run::spawn_worker(arguments, {});
-  run::OutputTail output(std::move(child.output));
+  worker::SpawnedWorker child = worker::spawn_worker(arguments, {});
+  worker::OutputTail output(std::move(child.output));
   const std::optional<std::string> answer = wait_for_answer(child, output);
   if (answer.has_value()) {
     child.channel.close();
-    (void)run::wait_for_end(child.pid, 3);  // a library may have something to do at exit
+    (void)worker::wait_for_end(child.pid, 3);  // a library may have something to do at exit
   }
   const std::string end = bury(child);
   if (!answer.has_value()) {
@@ -85,8 +85,8 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
 }
 
 void answer_inspection(const std::string& te_lib, const std::string& lib_dir) {
-  run::Channel channel{run::FileDescriptor(run::kWorkerSocketFd)};
-  const Inspection inspection = kernels::te::inspect_library(asked(te_lib), lib_dir);
+  worker::Channel channel{core::FileDescriptor(worker::kWorkerSocketFd)};
+  const Inspection inspection = kernels::transformer_engine::inspect_library(asked(te_lib), lib_dir);
   const nlohmann::json answer = {{"usable", inspection.usable}, {"sentence", inspection.sentence}};
   if (!channel.send(answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
     throw core::UsageError("doctor --inspect is what doctor runs for each library; it answers on descriptor 3");

@@ -9,7 +9,8 @@
 namespace numcheck::app {
 
 /// What `te-numcheck doctor --inspect` says of the library at `te_lib` (empty: the installed one).
-[[nodiscard]] kernels::te::Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir);
+[[nodiscard]] kernels::transformer_engine::Inspection inspect_apart(const std::string& te_lib,
+                                                                    const std::string& lib_dir);
 
 /// The child's side: inspects, and answers on the descriptor that it was given. Throws core::UsageError if there is
 /// none.

@@ -1,10 +1,10 @@
 // Parse, dispatch, map exceptions to exit codes: the only catch-all.
-#include <fmt/format.h>
-
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "command_line.hpp"
 #include "core/error.hpp"

@@ -1,6 +1,5 @@
 #include "output_checks.hpp"
 
-#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/file.hpp"

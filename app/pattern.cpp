@@ -4,13 +4,14 @@
 
 #include "pattern.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 
 #include <cstring>
 #include <exception>
 #include <regex>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/printable.hpp"

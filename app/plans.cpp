@@ -1,11 +1,11 @@
 #include "plans.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "annotations.hpp"
 #include "arguments.hpp"

@@ -1,11 +1,11 @@
 #include "reproduce.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "core/printable.hpp"
 

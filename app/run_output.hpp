@@ -2,18 +2,19 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli_forward.hpp"
 #include "core/hash.hpp"
 #include "plan/case.hpp"
 #include "report/report.hpp"
 #include "run/journal.hpp"
-#include "run/workers.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::app {
 

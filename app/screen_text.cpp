@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+
 #include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
@@ -31,7 +32,7 @@ std::size_t leading_blanks(std::string_view line) {
   }
 }
 
-/// Bytes of a colour that report::paint writes, at the beginning of a text: ESC [ digits and semicolons m.
+/// Bytes of a colour that report::views::paint writes, at the beginning of a text: ESC [ digits and semicolons m.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) {
     return 0;

@@ -1,12 +1,12 @@
 #include "selection.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
@@ -15,7 +15,7 @@
 #include "files.hpp"
 #include "pattern.hpp"
 #include "plan/backend_name.hpp"
-#include "run/group.hpp"
+#include "prepare/group.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -185,7 +185,7 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
     all[i] = i;
   }
   std::vector<bool> keep(cases.size());
-  for (const run::GroupPlan& group : run::group_cases(cases, all)) {
+  for (const prepare::GroupPlan& group : prepare::group_cases(cases, all)) {
     for (const std::size_t index : group.cases) {
       keep[index] = shard_of(group.key, shard.count) == shard.index;
     }

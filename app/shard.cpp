@@ -1,8 +1,8 @@
 #include "shard.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
+
+#include <fmt/format.h>
 
 #include "arguments.hpp"
 #include "core/error.hpp"

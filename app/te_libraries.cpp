@@ -1,10 +1,10 @@
 #include "te_libraries.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "kernels/transformer_engine/versions.hpp"
@@ -32,7 +32,7 @@ void require_te_libs(const std::vector<std::string>& paths) {
 
 std::vector<std::string> te_backend_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
-  for (kernels::te::NamedLibrary& library : kernels::te::name_libraries(paths)) {
+  for (kernels::transformer_engine::NamedLibrary& library : kernels::transformer_engine::name_libraries(paths)) {
     names.push_back(std::move(library.backend));
   }
   return names;
@@ -43,12 +43,12 @@ std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases, const st
   if (paths.size() <= 1) {
     return cases;
   }
-  return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, te_backend_names(paths));
+  return plan::one_case_per_version(std::move(cases), kernels::transformer_engine::kBackend, te_backend_names(paths));
 }
 
 std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::string_view identifier,
                                        const std::vector<std::string>& paths) {
-  const std::string versioned = fmt::format("/{}@", kernels::te::kBackend);
+  const std::string versioned = fmt::format("/{}@", kernels::transformer_engine::kBackend);
   const std::size_t at = identifier.find(versioned);
   if (at == std::string_view::npos || paths.size() > 1) {
     return for_every_te_lib(std::move(cases), paths);
@@ -56,14 +56,14 @@ std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::strin
   const std::string_view rest = identifier.substr(at + 1);
   const std::vector<std::string> names = {std::string(rest.substr(0, rest.find('/')))};
   if (!plan::is_backend_name(names.front()) || plan::version_of(names.front()).empty()) {
-    throw core::UsageError(
-        fmt::format("explain: {} has no version behind the @, as in {}@2.20.2", names.front(), kernels::te::kBackend));
+    throw core::UsageError(fmt::format("explain: {} has no version behind the @, as in {}@2.20.2", names.front(),
+                                       kernels::transformer_engine::kBackend));
   }
   if (paths.size() == 1 && te_backend_names(paths) != names) {
     throw core::UsageError(fmt::format("explain: --te-lib is {}, and the case is one of {}",
                                        te_backend_names(paths).front(), names.front()));
   }
-  return plan::one_case_per_version(std::move(cases), kernels::te::kBackend, names);
+  return plan::one_case_per_version(std::move(cases), kernels::transformer_engine::kBackend, names);
 }
 
 }  // namespace numcheck::app

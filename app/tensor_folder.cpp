@@ -1,7 +1,5 @@
 #include "tensor_folder.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -10,6 +8,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "data/safetensors.hpp"
@@ -38,7 +38,7 @@ void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run
 /// What the bytes of block-scaled outputs stand for; empty if there are none.
 std::string scales_text(const run::RunTensors& run) {
   std::string text;
-  for (const run::HostPort& host : run.ports) {
+  for (const worker::HostPort& host : run.ports) {
     const op::Port& port = *host.port;
     if (!port.scaled_by.empty()) {
       text += fmt::format(
@@ -66,7 +66,7 @@ void TensorFolder::keep(const run::RunTensors& run) {
   try {
     std::vector<StoredTensor> tensors;
     std::deque<std::vector<std::byte>> copies;
-    for (const run::HostPort& port : run.ports) {
+    for (const worker::HostPort& port : run.ports) {
       tensors.push_back(data::dense_tensor(*port.port, port.bytes, copies.emplace_back()));
     }
     add_expected(tensors, run);
@@ -74,7 +74,7 @@ void TensorFolder::keep(const run::RunTensors& run) {
                                                 {"case", run.c->id},
                                                 {"digest", run.c->digest.hex()},
                                                 {"run", run.result->run.label},
-                                                {"status", report::status_name(run.result->status)},
+                                                {"status", verdict::status_name(run.result->status)},
                                                 {"failing", run.result->failing}};
     if (std::string scales = scales_text(run); !scales.empty()) {
       texts["scales"] = std::move(scales);

@@ -1,6 +1,5 @@
 #include "terminal.hpp"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,10 +10,12 @@
 #include <cstdlib>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "annotations.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 #include "screen_text.hpp"
 
 namespace numcheck::app {
@@ -120,8 +121,8 @@ void Terminal::err(std::string_view text) {
 
 void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
   // Beginning and end, because the one names the option and the other what would be right.
-  const std::string message = report::cut_middle(core::printable(text), kMaxMessage);
-  std::string lines = report::paint("error:", report::Colour::red, colour_err_) + " " + message + "\n";
+  const std::string message = report::views::cut_middle(core::printable(text), kMaxMessage);
+  std::string lines = report::views::paint("error:", report::views::Colour::red, colour_err_) + " " + message + "\n";
   for (const std::string& note : notes) {
     lines += "  " + core::printable(note) + "\n";
   }
@@ -168,7 +169,7 @@ std::string progress_line(std::size_t done, std::size_t total, std::size_t faile
   }
   const std::size_t used = head.size() + tail.size();
   const std::size_t room = width > used + 8 ? width - used - 1 : 8;
-  return head + report::cut_middle(core::printable(id), room) + tail;
+  return head + report::views::cut_middle(core::printable(id), room) + tail;
 }
 
 }  // namespace numcheck::app

@@ -1,11 +1,11 @@
 #include "reference/mxfp8.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"

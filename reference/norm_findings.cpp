@@ -1,9 +1,9 @@
 #include "reference/norm_findings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"

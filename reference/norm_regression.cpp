@@ -1,9 +1,9 @@
 #include "reference/norm_regression.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace numcheck::reference {
 namespace {

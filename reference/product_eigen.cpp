@@ -1,5 +1,6 @@
-#include <Eigen/Core>
 #include <sstream>
+
+#include <Eigen/Core>
 
 #include "reference/product.hpp"
 

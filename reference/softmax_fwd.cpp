@@ -1,10 +1,10 @@
 #include "reference/softmax_fwd.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"

@@ -1,10 +1,10 @@
 #include "reference/softmax_row_sums.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"

@@ -13,7 +13,7 @@ cd "$root"
 scripts/setup.sh --quiet --checks
 
 readonly kChecks=(format length layers headers spelling shell schema tidy)
-readonly kSoftLength=300 kHardLength=500
+readonly kSoftLength=350 kHardLength=500
 failed=()
 
 # Tracked files, and new ones that are not ignored.
@@ -39,16 +39,9 @@ check_length() {
   return "$status"
 }
 
-# What a layer must not include (links are PRIVATE, so this is only the quicker answer).
+# The order of layers and folders (links are PRIVATE, so for layers this is only the quicker answer).
 check_layers() {
-  local status=0
-  ! grep -nE '#include [<"](Eigen|CLI|cuda|cublas|cudnn|kernels|reference|app)[/_.A-Za-z]*' -r lib || status=1
-  ! grep -nE '#include [<"](CLI|cuda|cublas|cudnn|kernels|app)[/_.A-Za-z]*' -r reference || status=1
-  ! grep -nE '#include [<"](CLI|Eigen|reference|app)[/_.A-Za-z]*' -r kernels || status=1
-  ! grep -nE '#include <(span|concepts|source_location|fmt/|nlohmann|cublasLt)' -r kernels --include='*.cu' --include='*.cuh' ||
-    status=1
-  ! grep -nE '\b(std::cout|std::cerr|printf|std::exit|std::abort)\b *[(<]' -r lib reference --include='*.cpp' || status=1
-  return "$status"
+  python3 -B scripts/check_layers.py
 }
 
 # Every header compiles alone.

@@ -5,7 +5,7 @@
 
 What it writes compiles and refuses to compute: the reference and the kernels throw until they are written, and the
 catalog test fails until the op has documentation, ports that its reference produces, faults and a quick case. Existing
-files are never overwritten. The last thing it prints is the row for app/catalog.cpp.
+files are never overwritten. It ends with the lines to add to the lists of bindings and to app/catalog.cpp.
 """
 import argparse
 import pathlib
@@ -123,24 +123,11 @@ op::Reference @op@_reference() {
 }  // namespace numcheck::reference
 """
 
-SIM_HPP = """// `@op@` on a simulated device.
-#pragma once
-
-#include "kernels/binding.hpp"
-
-namespace numcheck::kernels::sim {
-
-[[nodiscard]] const Binding& @op@();
-
-}  // namespace numcheck::kernels::sim
-"""
-
-SIM_CPP = """#include "kernels/sim/@op@.hpp"
-
-#include <array>
+SIM_CPP = """#include <array>
 #include <vector>
 
 #include "core/error.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/op_faults.hpp"
 #include "op/@op@.hpp"
 
@@ -174,21 +161,8 @@ const Binding& @op@() {
 }  // namespace numcheck::kernels::sim
 """
 
-CUDA_HPP = """// Binding of the op `@op@` to the own kernel.
-#pragma once
-
-#include "kernels/binding.hpp"
-
-namespace numcheck::kernels::cuda {
-
-[[nodiscard]] const Binding& @op@();
-
-}  // namespace numcheck::kernels::cuda
-"""
-
-CUDA_CPP = """#include "kernels/cuda/@op@.hpp"
-
-#include "kernels/cuda/binding.hpp"
+CUDA_CPP = """#include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -197,7 +171,7 @@ std::string obstacle(const Call&) {
   return "the own kernel of @op@ is not written yet";
 }
 
-Algorithm algorithm(CudaDevice&, const Call&) {
+Algorithm algorithm(cuda_support::CudaDevice&, const Call&) {
   return {};
 }
 
@@ -211,19 +185,16 @@ const Binding& @op@() {
 }  // namespace numcheck::kernels::cuda
 """
 
-ROW = """      {{&op::{op}(),
-       reference::{op}_reference(),
-       &tolerance::tracked_error_model,
-       {{NUMCHECK_ON_CUDA(kernels::cuda::{op}(), "cuda"), &kernels::sim::{op}()}}}},"""
+ROW = "      {{OP({op}), &tolerance::tracked_error_model, {{CUDA({op}), SIM({op})}}}},"
+
+DECLARATION = "[[nodiscard]] const Binding& {op}();"
 
 FILES = {
     "lib/op/{op}.hpp": DESCRIPTOR_HPP,
     "lib/op/{op}.cpp": DESCRIPTOR_CPP,
     "reference/{op}.hpp": REFERENCE_HPP,
     "reference/{op}.cpp": REFERENCE_CPP,
-    "kernels/sim/{op}.hpp": SIM_HPP,
     "kernels/sim/{op}.cpp": SIM_CPP,
-    "kernels/cuda/{op}.hpp": CUDA_HPP,
     "kernels/cuda/{op}.cpp": CUDA_CPP,
 }
 
@@ -252,7 +223,8 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(options.root))
-    print(f"\nthe row for app/catalog.cpp (and its four includes):\n{ROW.format(op=options.op)}")
+    print(f"\nto kernels/sim/bindings.hpp and kernels/cuda/bindings.hpp:\n{DECLARATION.format(op=options.op)}")
+    print(f"\nthe row for app/catalog.cpp (and its two includes):\n{ROW.format(op=options.op)}")
     return 0
 
 

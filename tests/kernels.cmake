@@ -1,15 +1,15 @@
 numcheck_test(harness_test LABEL unit
-  SOURCES unit/harness_fake.cpp unit/harness_guards_test.cpp unit/harness_failures_test.cpp
-          unit/harness_classify_test.cpp unit/harness_port_image_test.cpp
+  SOURCES unit/harness/fake.cpp unit/harness/guards_test.cpp unit/harness/failures_test.cpp
+          unit/harness/classify_test.cpp unit/harness/port_image_test.cpp
   LIBRARIES numcheck_harness numcheck_tolerance)
 numcheck_test(harness_devices_test LABEL unit
-  SOURCES unit/harness_devices_test.cpp unit/harness_fake.cpp
+  SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp
   LIBRARIES numcheck_kernels numcheck_harness numcheck_sim numcheck_driver numcheck_cuda)
 
 if(NUMCHECK_HAVE_CUDA)
-  numcheck_test(norm_workspace_test LABEL unit SOURCES unit/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
+  numcheck_test(norm_workspace_test LABEL unit SOURCES unit/cuda/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
-    SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness_fake.cpp
+    SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness/fake.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)
   set_tests_properties(gpu_gemm_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
 endif()

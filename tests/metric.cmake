@@ -12,8 +12,8 @@ add_executable(gemm_cases detect/gemm_cases.cpp)
 target_link_libraries(gemm_cases PRIVATE numcheck_detect numcheck_flags)
 
 numcheck_test(metric_test LABEL unit
-  SOURCES unit/metric_problem.cpp unit/metric_statistics_test.cpp unit/metric_special_test.cpp
-          unit/metric_opinion_test.cpp unit/metric_invariance_test.cpp
+  SOURCES unit/metric/problem.cpp unit/metric/statistics_test.cpp unit/metric/special_test.cpp
+          unit/metric/opinion_test.cpp unit/metric/invariance_test.cpp
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(detect_test LABEL detect TIMEOUT 300
@@ -21,8 +21,8 @@ numcheck_test(detect_test LABEL detect TIMEOUT 300
   LIBRARIES numcheck_detect numcheck_sim)
 
 numcheck_test(tolerance_test LABEL unit
-  SOURCES unit/metric_problem.cpp unit/tolerance_judge_test.cpp unit/tolerance_model_test.cpp
-          unit/tolerance_vacuity_test.cpp unit/tolerance_alike_test.cpp unit/tolerance_dependence_test.cpp
+  SOURCES unit/metric/problem.cpp unit/tolerance/judge_test.cpp unit/tolerance/model_test.cpp
+          unit/tolerance/vacuity_test.cpp unit/tolerance/alike_test.cpp unit/tolerance/dependence_test.cpp
   LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
             nlohmann_json::nlohmann_json)
 

@@ -16,9 +16,9 @@ numcheck_test(model_statistics_test LABEL conformance
   LIBRARIES numcheck_model numcheck_op numcheck_core)
 
 numcheck_test(model_unit_test LABEL unit
-  SOURCES unit/model_epilogue_test.cpp unit/model_gemm_test.cpp unit/model_product_test.cpp unit/model_tables_test.cpp unit/model_steps.cpp
+  SOURCES unit/model/epilogue_test.cpp unit/model/gemm_test.cpp unit/model/product_test.cpp unit/model/tables_test.cpp unit/model/steps.cpp
   LIBRARIES numcheck_model numcheck_op numcheck_core)
 
 numcheck_test(model_sim_test LABEL unit
-  SOURCES unit/model_sim_test.cpp unit/model_sim_faults_test.cpp unit/sim_device.cpp
+  SOURCES unit/sim/device_test.cpp unit/sim/faults_test.cpp unit/sim/device.cpp
   LIBRARIES numcheck_sim numcheck_model numcheck_op numcheck_core)

@@ -1,20 +1,20 @@
-add_library(plan_test_support STATIC unit/plan_support.cpp)
+add_library(plan_test_support STATIC unit/plan/support.cpp)
 target_compile_definitions(plan_test_support PUBLIC TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_include_directories(plan_test_support PUBLIC unit)
 target_link_libraries(plan_test_support PUBLIC numcheck_plan PRIVATE fmt::fmt numcheck_flags)
 
 numcheck_test(plan_test LABEL unit
-  SOURCES unit/plan_backend_name_test.cpp unit/plan_case_test.cpp unit/plan_device_condition_test.cpp unit/plan_diagnostic_test.cpp
-          unit/plan_expand_test.cpp unit/plan_extends_test.cpp unit/plan_mistakes_test.cpp
+  SOURCES unit/plan/backend_name_test.cpp unit/plan/case_test.cpp unit/plan/device_condition_test.cpp unit/plan/diagnostic_test.cpp
+          unit/plan/expand_test.cpp unit/plan/extends_test.cpp unit/plan/mistakes_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 
 # The published schema and plans know every op, so they need the catalog.
 numcheck_test(plan_catalog_test LABEL unit
-  SOURCES unit/plan_schema_test.cpp unit/plan_shipped_test.cpp
+  SOURCES unit/plan/schema_test.cpp unit/plan/shipped_test.cpp
   LIBRARIES plan_test_support numcheck_app nlohmann_json::nlohmann_json)
 
 numcheck_test(plan_hostile_test LABEL unit
-  SOURCES unit/plan_hostile_test.cpp unit/plan_mutation_test.cpp
+  SOURCES unit/plan/hostile_test.cpp unit/plan/mutation_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 
 # The first Python 3 that has jsonschema; the one in PATH may be a user's own without it.
@@ -36,7 +36,7 @@ else()
   set(schema_python python3)
 endif()
 add_test(NAME plan_schema_validate
-  COMMAND ${schema_python} ${CMAKE_CURRENT_LIST_DIR}/unit/plan_schema_validate.py
+  COMMAND ${schema_python} ${CMAKE_CURRENT_LIST_DIR}/unit/plan/schema_validate.py
           ${PROJECT_SOURCE_DIR}/configs/schema/plan-1.schema.json ${PROJECT_SOURCE_DIR}/configs/plans
           ${CMAKE_CURRENT_LIST_DIR}/data/plan)
 set_tests_properties(plan_schema_validate PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 60)

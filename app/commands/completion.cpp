@@ -3,9 +3,10 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "completion_scripts.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 const CommandInfo kInfo{
@@ -46,4 +47,4 @@ std::unique_ptr<Command> make_completion_command() {
   return std::make_unique<CompletionCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -1,18 +1,18 @@
 // te-numcheck doctor: what this machine offers, what is missing and how to get it.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "core/isa.hpp"
 #include "core/parallel.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "inspect_apart.hpp"
-#include "kernels/cuda_support/probe.hpp"
+#include "kernels/loader/probe.hpp"
 #include "kernels/transformer_engine/versions.hpp"
 #include "machine/build_info.hpp"
 #include "machine/environment.hpp"
@@ -20,12 +20,12 @@
 #include "machine/search_path.hpp"
 #include "plan/backend_name.hpp"
 #include "reference/matmul.hpp"
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
-using report::Colour;
+using report::views::Colour;
 
 const CommandInfo kInfo{
     .name = "doctor",
@@ -42,8 +42,8 @@ struct Finding {
   std::string sentence;
 };
 
-Finding driver_finding(const kernels::DriverState& driver) {
-  using Kind = kernels::DriverState::Kind;
+Finding driver_finding(const kernels::loader::DriverState& driver) {
+  using Kind = kernels::loader::DriverState::Kind;
   switch (driver.kind) {
     case Kind::works:
       return {Finding::Kind::good, "driver", driver.sentence};
@@ -60,7 +60,7 @@ Finding driver_finding(const kernels::DriverState& driver) {
 
 Finding build_finding() {
   const machine::BuildInfo& build = machine::build_info();
-  if (!kernels::built_with_cuda()) {
+  if (!kernels::loader::built_with_cuda()) {
     return {Finding::Kind::note, "CUDA backends",
             "not in this build: cublaslt and cuda are unsupported. Install a CUDA toolkit (12.0 or newer), set "
             "CUDAToolkit_ROOT if it is in an unusual place, and build again"};
@@ -82,10 +82,10 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
   const run::PipelineOptions pipeline = pipeline_options(options);
   const machine::DeviceChoice& choice = pipeline.workers.device;
   try {
-    const std::unique_ptr<run::Executor> executor = pipeline.workers.factory(choice);
+    const std::unique_ptr<worker::Executor> executor = pipeline.workers.factory(choice);
     findings.push_back({Finding::Kind::good, "device " + choice.text(), device_sentence(executor->device())});
     for (const auto& [name, version] : executor->libraries()) {
-      if (plan::backend_of(name) == kernels::te::kBackend) {
+      if (plan::backend_of(name) == kernels::transformer_engine::kBackend) {
         continue;  // it is loaded and looked at more closely
       }
       findings.push_back({Finding::Kind::good, name, version});
@@ -98,14 +98,15 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
 
 /// Nobody needs TransformerEngine to check other backends: that it is missing is bad only where it was asked for.
 std::vector<Finding> transformer_engine_findings(const ExecutionOptions& options) {
-  if (!kernels::built_with_cuda()) {
+  if (!kernels::loader::built_with_cuda()) {
     return {};
   }
   const Finding::Kind otherwise = options.te_libs.empty() ? Finding::Kind::note : Finding::Kind::bad;
   std::vector<Finding> findings;
   for (const std::string& path : options.te_libs.empty() ? std::vector<std::string>{""} : options.te_libs) {
     const auto [usable, sentence] = inspect_apart(path, options.lib_dir);
-    findings.push_back({usable ? Finding::Kind::good : otherwise, std::string(kernels::te::kBackend), sentence});
+    findings.push_back(
+        {usable ? Finding::Kind::good : otherwise, std::string(kernels::transformer_engine::kBackend), sentence});
   }
   return findings;
 }
@@ -135,15 +136,16 @@ std::string finding_line(const Finding& finding, bool colour) {
   const auto [word, paint] = finding.kind == Finding::Kind::good   ? std::pair("ok  ", Colour::green)
                              : finding.kind == Finding::Kind::note ? std::pair("note", Colour::yellow)
                                                                    : std::pair("BAD ", Colour::red);
-  return fmt::format("{}  {:<18} {}\n", report::paint(word, paint, colour), core::printable(finding.subject),
+  return fmt::format("{}  {:<18} {}\n", report::views::paint(word, paint, colour), core::printable(finding.subject),
                      core::printable(finding.sentence));
 }
 
 std::string variables_text(bool colour) {
   std::string text = "\nvariables that change numbers\n";
   for (const machine::VariableState& variable : machine::numeric_environment()) {
-    const std::string value =
-        variable.value.has_value() ? report::paint(core::printable(*variable.value), Colour::yellow, colour) : "unset";
+    const std::string value = variable.value.has_value()
+                                  ? report::views::paint(core::printable(*variable.value), Colour::yellow, colour)
+                                  : "unset";
     text += fmt::format("  {:<48} {}{}\n", core::printable(variable.name), value,
                         variable.listed ? "" : "   (not known to te-numcheck; of a family that may change numbers)");
   }
@@ -164,7 +166,7 @@ class DoctorCommand : public Command {
       answer_inspection(options_.te_libs.empty() ? "" : options_.te_libs.front(), options_.lib_dir);
       return core::ExitCode::success;
     }
-    std::vector<Finding> findings = {build_finding(), driver_finding(kernels::probe_driver())};
+    std::vector<Finding> findings = {build_finding(), driver_finding(kernels::loader::probe_driver())};
     for (const auto& more :
          {device_findings(options_), transformer_engine_findings(options_), host_findings(), search_path_findings()}) {
       findings.insert(findings.end(), more.begin(), more.end());
@@ -196,4 +198,4 @@ std::unique_ptr<Command> make_doctor_command() {
   return std::make_unique<DoctorCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -1,28 +1,29 @@
 // te-numcheck exec: cases as JSON lines in, results as JSON lines out. With --worker it is the coordinator's child.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "core/json_depth.hpp"
 #include "execution_options.hpp"
 #include "plan/case.hpp"
 #include "plans.hpp"
 #include "report/summary.hpp"
 #include "run/pipeline.hpp"
-#include "run/workers.hpp"
 #include "screen_text.hpp"
 #include "te_libraries.hpp"
+#include "worker/workers.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 using nlohmann::json;
@@ -49,7 +50,7 @@ class ExecCommand : public Command {
     run::PipelineOptions pipeline = pipeline_options(options_);
     if (worker_) {
       return static_cast<core::ExitCode>(
-          run::worker_main(run::kWorkerSocketFd, pipeline.workers.device, pipeline.workers.factory, &find_op));
+          worker::worker_main(worker::kWorkerSocketFd, pipeline.workers.device, pipeline.workers.factory, &find_op));
     }
     pipeline.reproduce_prefix = "te-numcheck run PLAN";
     return run_lines(context, pipeline);
@@ -58,8 +59,8 @@ class ExecCommand : public Command {
  private:
   /// A case that ended like this has cost its worker, and workers that die in a row are not replaced for ever: the next
   /// line starts afresh.
-  static bool cost_a_worker(report::Status status) {
-    return status == report::Status::crashed || status == report::Status::timeout;
+  static bool cost_a_worker(verdict::Status status) {
+    return status == verdict::Status::crashed || status == verdict::Status::timeout;
   }
 
   /// The next line of stdin; false at its end.
@@ -87,7 +88,7 @@ class ExecCommand : public Command {
     std::vector<json> records;
     bool malformed = false;
     std::string line;
-    std::optional<run::WorkerPool> pool;
+    std::optional<worker::WorkerPool> pool;
     for (std::size_t number = 1; read_line(line, number); ++number) {
       if (line.find_first_not_of(" \t\r") == std::string::npos) {
         continue;
@@ -159,4 +160,4 @@ std::unique_ptr<Command> make_exec_command() {
   return std::make_unique<ExecCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -1,26 +1,27 @@
 // te-numcheck explain: an op, or one case of a plan.
-#include <fmt/format.h>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "explain_op.hpp"
 #include "model/expected_class.hpp"
 #include "plans.hpp"
+#include "prepare/group.hpp"
 #include "report/override_words.hpp"
-#include "report/text_table.hpp"
-#include "run/group.hpp"
+#include "report/views/text_table.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 const CommandInfo kInfo{
@@ -33,7 +34,7 @@ const CommandInfo kInfo{
 };
 
 std::string ports_text(const plan::Case& c, bool colour) {
-  std::vector<std::vector<report::Cell>> rows;
+  std::vector<std::vector<report::views::Cell>> rows;
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     rows.push_back({{std::string(port.name)},
                     {std::string(core::dtype_info(port.dtype).name)},
@@ -44,7 +45,7 @@ std::string ports_text(const plan::Case& c, bool colour) {
                     {core::human_bytes(port.extent_bytes())},
                     {std::string(port.doc)}});
   }
-  return report::render_table(
+  return report::views::render_table(
       {{"port"}, {"format"}, {"shape"}, {"row stride", true}, {"offset", true}, {"bytes", true}, {"meaning"}}, rows, 0,
       colour);
 }
@@ -61,17 +62,16 @@ std::string exact_text(const plan::Case& c) {
   return fmt::format("+-1..{} times +-1..{}, one non-zero in {}", plan.max_first, plan.max_second, plan.stride);
 }
 
-std::string model_text(const run::CatalogRow& row, const plan::Case& c) {
-  tolerance::ModelRequest request{.params = &c.params, .mode = c.mode, .backend = c.backend};
+std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
+  model::ModelRequest request{.params = &c.params, .mode = c.mode, .backend = c.backend};
   request.exact_leg = c.inputs.exact_leg();
   const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
   request.expected = model::expected_class(
       *c.mode, variable == c.environment.end() ? std::string() : variable->second.value_or(std::string()));
-  std::string text =
-      fmt::format("  expected class: {}\n", report::class_words(tolerance::class_name(request.expected)));
+  std::string text = fmt::format("  expected class: {}\n", report::class_words(model::class_name(request.expected)));
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     if (port.role == op::Role::output) {
-      const tolerance::ErrorModel model = row.error_model(request, port.name);
+      const model::ErrorModel model = row.error_model(request, port.name);
       text += fmt::format("  {}: {}\n", port.name, model.source);
       text += model.exact ? "     equal to the rounded reference, bit for bit\n"
                           : fmt::format("     bound {} A + {} |y| + {}, kappa {}\n",
@@ -83,13 +83,13 @@ std::string model_text(const run::CatalogRow& row, const plan::Case& c) {
 }
 
 std::string explain_case(const plan::Case& c, bool colour) {
-  const run::CatalogRow& row = *run::find_row(catalog(), c.op->name);
+  const prepare::CatalogRow& row = *prepare::find_row(catalog(), c.op->name);
   return fmt::format(
       "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
       "memory\n\n"
       "{}\nlimits on sm_90, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
       core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc,
-      exact_text(c), c.op->flops(c.params), core::human_bytes(run::estimate_case_bytes(c)), ports_text(c, colour),
+      exact_text(c), c.op->flops(c.params), core::human_bytes(prepare::estimate_case_bytes(c)), ports_text(c, colour),
       model_text(row, c), stdout_json(plan::case_to_json(c), -1));
 }
 
@@ -105,7 +105,7 @@ class ExplainCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     std::vector<std::string_view> ops;
-    for (const run::CatalogRow& row : catalog()) {
+    for (const prepare::CatalogRow& row : catalog()) {
       ops.push_back(row.op->name);
     }
     if (what_.empty()) {
@@ -113,7 +113,7 @@ class ExplainCommand : public Command {
     }
     require_te_libs(te_libs_);
     const bool colour = context.terminal.colour_on_stdout();
-    if (const run::CatalogRow* row = run::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
+    if (const prepare::CatalogRow* row = prepare::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
       context.terminal.out(explain_op(*row, colour));
       return core::ExitCode::success;
     }
@@ -144,4 +144,4 @@ std::unique_ptr<Command> make_explain_command() {
   return std::make_unique<ExplainCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

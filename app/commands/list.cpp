@@ -1,30 +1,30 @@
 // te-numcheck list: what there is, without running anything.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "data/distribution.hpp"
 #include "execution_options.hpp"
-#include "kernels/cuda_support/probe.hpp"
+#include "kernels/loader/probe.hpp"
 #include "machine/environment.hpp"
 #include "op/mode.hpp"
 #include "plans.hpp"
 #include "report/report.hpp"
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 using nlohmann::json;
-using report::Column;
+using report::views::Column;
 
 const CommandInfo kInfo{
     .name = "list",
@@ -38,7 +38,7 @@ const CommandInfo kInfo{
 
 json ops_list() {
   json list = json::array();
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     list.push_back(
         {{"name", row.op->name}, {"summary", row.op->summary}, {"modes", row.op->modes}, {"backends", row.backends}});
   }
@@ -67,7 +67,7 @@ json backends_list() {
 
 json devices_list() {
   json list = json::array();
-  for (const machine::Device& device : kernels::cuda_devices()) {
+  for (const machine::Device& device : kernels::loader::cuda_devices()) {
     list.push_back({{"name", fmt::format("cuda:{}", device.index)},
                     {"summary", fmt::format("{}, sm_{}, driver {}", device.name, device.sm, device.driver)}});
   }
@@ -143,16 +143,16 @@ std::string table_text(const json& list, const std::vector<std::string>& keys, b
   for (const std::string& key : keys) {
     columns.push_back({key});
   }
-  std::vector<std::vector<report::Cell>> rows;
+  std::vector<std::vector<report::views::Cell>> rows;
   for (const json& item : list) {
-    std::vector<report::Cell> row;
+    std::vector<report::views::Cell> row;
     row.reserve(keys.size());
     for (const std::string& key : keys) {
       row.push_back({cell_text(item.at(key))});
     }
     rows.push_back(std::move(row));
   }
-  return report::render_table(columns, rows, 0, colour);
+  return report::views::render_table(columns, rows, 0, colour);
 }
 
 struct Topic {
@@ -246,4 +246,4 @@ std::unique_ptr<Command> make_list_command() {
   return std::make_unique<ListCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -1,17 +1,19 @@
 // te-numcheck run: expand, execute, report.
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "core/file.hpp"
 #include "core/file_descriptor.hpp"
 #include "core/printable.hpp"
@@ -22,8 +24,8 @@
 #include "output_checks.hpp"
 #include "plans.hpp"
 #include "report/brief.hpp"
-#include "report/console.hpp"
 #include "report/summary.hpp"
+#include "report/views/console.hpp"
 #include "reproduce.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
@@ -32,7 +34,7 @@
 #include "te_libraries.hpp"
 #include "tensor_folder.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 const CommandInfo kInfo{
@@ -133,7 +135,7 @@ class Run {
 
   void connect(const run::Interrupt& interrupt) {
     pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
-    pipeline_.on_hello = [this](const run::WorkerHello& hello) {
+    pipeline_.on_hello = [this](const worker::WorkerHello& hello) {
       if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
         context_.terminal.err(fmt::format("no NVIDIA driver here: running on {}, which is no hardware evidence\n",
                                           core::printable(hello.device.name)));
@@ -156,7 +158,7 @@ class Run {
     };
   }
 
-  run::JournalHeader journal_header(const run::WorkerHello& hello) const {
+  run::JournalHeader journal_header(const worker::WorkerHello& hello) const {
     return {.plan_digest = facts_.plan.digest,
             .tool_version = fmt::format("{} ({}{})", facts_.tool.version, facts_.tool.revision,
                                         facts_.tool.dirty ? ", changed" : ""),
@@ -174,8 +176,8 @@ class Run {
     if (!folder_.resumes() || selection_.cases.empty()) {
       return {};
     }
-    run::WorkerPool probe(pipeline_.workers);
-    hello_ = probe.hello(run::worker_key(selection_.cases.front()));
+    worker::WorkerPool probe(pipeline_.workers);
+    hello_ = probe.hello(worker::worker_key(selection_.cases.front()));
     std::vector<std::string> notes;
     auto done = folder_.resume(journal_header(*hello_), selection_.cases, notes);
     for (const std::string& note : notes) {
@@ -244,16 +246,16 @@ class Run {
   }
 
   void show(const nlohmann::json& report, const std::string& path) {
-    report::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
-                                .width = options_.wide ? 0 : context_.terminal.width(),
-                                .verbosity = context_.common.verbosity(),
-                                .report_path = path};
+    report::views::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
+                                       .width = options_.wide ? 0 : context_.terminal.width(),
+                                       .verbosity = context_.common.verbosity(),
+                                       .report_path = path};
     if (options_.output.json_on_stdout()) {
       context_.terminal.data(stdout_json(report, 1));
       view.colour = false;
-      context_.terminal.err(report::render_summary(report, view));
+      context_.terminal.err(report::views::render_summary(report, view));
     } else {
-      context_.terminal.out(report::render_console(report, view));
+      context_.terminal.out(report::views::render_console(report, view));
     }
   }
 
@@ -264,7 +266,7 @@ class Run {
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Selection selection_;
-  std::optional<run::WorkerHello> hello_;
+  std::optional<worker::WorkerHello> hello_;
   std::chrono::steady_clock::time_point start_;
   std::mutex notes_mutex_;  ///< guards facts_.notes while workers run
 };
@@ -313,4 +315,4 @@ std::unique_ptr<Command> make_run_command() {
   return std::make_unique<RunCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -5,9 +5,10 @@
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "report/report.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 const CommandInfo kInfo{
@@ -42,4 +43,4 @@ std::unique_ptr<Command> make_schema_command() {
   return std::make_unique<SchemaCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

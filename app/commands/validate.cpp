@@ -1,18 +1,19 @@
 // te-numcheck validate: parse, check and count; no device is needed.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include "command.hpp"
+#include "commands/commands.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "plans.hpp"
-#include "run/group.hpp"
+#include "prepare/group.hpp"
 
-namespace numcheck::app {
+namespace numcheck::app::commands {
 namespace {
 
 const CommandInfo kInfo{
@@ -45,11 +46,11 @@ class ValidateCommand : public Command {
     std::vector<std::size_t> all;
     for (const plan::Case& c : plan.cases) {
       ++by_kind[fmt::format("{} {} {}", c.op->name, c.mode->name, c.backend)];
-      largest = std::max(largest, run::estimate_case_bytes(c));
+      largest = std::max(largest, prepare::estimate_case_bytes(c));
       flops += c.op->flops(c.params);
       all.push_back(all.size());
     }
-    const std::size_t groups = run::group_cases(plan.cases, all).size();
+    const std::size_t groups = prepare::group_cases(plan.cases, all).size();
     std::string text;
     if (!context.common.quiet) {
       for (const auto& [kind, count] : by_kind) {
@@ -75,4 +76,4 @@ std::unique_ptr<Command> make_validate_command() {
   return std::make_unique<ValidateCommand>();
 }
 
-}  // namespace numcheck::app
+}  // namespace numcheck::app::commands

@@ -1,12 +1,12 @@
 #include "kernels/cublaslt/algorithm_text.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstdint>
 #include <string_view>
 
-namespace numcheck::kernels {
+#include <fmt/format.h>
+
+namespace numcheck::kernels::cublaslt {
 namespace {
 
 struct Named {
@@ -125,4 +125,4 @@ AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t&
   return text;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

@@ -7,7 +7,7 @@
 
 #include "kernels/cublaslt/library.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// "cublasLt algo 67, tile 128x128, split-k 4" and the configuration in pairs: id, tile, stages, split_k, reduction,
 /// swizzle, custom, cluster, flags. Names of tiles, stages and clusters come from the header that this was built with;
@@ -19,4 +19,4 @@ struct AlgorithmText {
 
 [[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

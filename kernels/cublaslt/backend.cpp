@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "kernels/contract/device_fault.hpp"
+#include "kernels/cublaslt/bindings.hpp"
 #include "kernels/cublaslt/gemm.hpp"
 #include "kernels/cublaslt/library.hpp"
-#include "kernels/device_fault.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 namespace {
 
 class CublasLtBackend : public Backend {
  public:
-  CublasLtBackend(CudaDevice& device, const std::string& lib_dir) : device_(device), lt_(load(device, lib_dir)) {}
+  CublasLtBackend(cuda_support::CudaDevice& device, const std::string& lib_dir)
+      : device_(device), lt_(load(device, lib_dir)) {}
 
   [[nodiscard]] std::string_view name() const override { return "cublaslt"; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
@@ -37,24 +39,29 @@ class CublasLtBackend : public Backend {
   [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
 
  private:
-  static std::unique_ptr<CublasLt> load(const CudaDevice& device, const std::string& lib_dir) {
+  static std::unique_ptr<CublasLt> load(const cuda_support::CudaDevice& device, const std::string& lib_dir) {
     device.use();  // the handle belongs to the current device
     return std::make_unique<CublasLt>(lib_dir);
   }
 
-  CudaDevice& device_;
+  cuda_support::CudaDevice& device_;
   std::unique_ptr<CublasLt> lt_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cublaslt_backend(CudaDevice& device, const std::string& lib_dir) {
+const Binding& gemm() {
+  static const Binding binding{"cublaslt", "gemm"};
+  return binding;
+}
+
+std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const std::string& lib_dir) {
   return std::make_unique<CublasLtBackend>(device, lib_dir);
 }
 
-std::string cublaslt_version_text(const Backend& backend) {
+std::string version_text(const Backend& backend) {
   const auto* lt = dynamic_cast<const CublasLtBackend*>(&backend);
   return lt == nullptr ? std::string() : lt->version_text();
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

@@ -4,16 +4,16 @@
 #include <memory>
 #include <string>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// The library is loaded here; throws core::EnvironmentError if it is missing or does not start. The device must
 /// outlive the backend.
-[[nodiscard]] std::unique_ptr<Backend> make_cublaslt_backend(CudaDevice& device, const std::string& lib_dir);
+[[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const std::string& lib_dir);
 
 /// "13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)" of a backend made here.
-[[nodiscard]] std::string cublaslt_version_text(const Backend& backend);
+[[nodiscard]] std::string version_text(const Backend& backend);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

@@ -1,17 +1,17 @@
 #include "kernels/cublaslt/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "kernels/cublaslt/algorithm_text.hpp"
 #include "kernels/cublaslt/problem.hpp"
 #include "kernels/cuda_support/addend.hpp"
-#include "kernels/guarded_buffer.hpp"
+#include "kernels/harness/guarded_buffer.hpp"
 #include "op/gemm.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 namespace {
 
 constexpr int kMostAlgorithms = 64;
@@ -92,26 +92,26 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
   return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
 }
 
-Support gemm_support(const CublasLt& lt, CudaDevice& device, const Call& call) {
+Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
   if (has_no_output(call)) {
     return {};
   }
   device.use();
-  const GuardedBuffer scratch(device.memory(), kScratchBytes);
+  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
   const auto candidates = LtProblem(lt, call, scratch.data()).heuristic(1, kWorkspaceLimit);
   if (!candidates.results.empty()) {
     return {};
   }
   return {false, fmt::format("cuBLASLt {} offers no algorithm for this product on sm_{} ({})", lt.version(),
-                             device.info().sm, cublas_status_name(candidates.status))};
+                             device.info().sm, cuda_support::cublas_status_name(candidates.status))};
 }
 
-std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, const Call& call) {
+std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
   if (has_no_output(call)) {
     return {nothing_to_do()};
   }
   device.use();
-  const GuardedBuffer scratch(device.memory(), kScratchBytes);
+  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
   const auto problem = std::make_shared<LtProblem>(lt, call, scratch.data());
   const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
@@ -125,7 +125,7 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, c
                               std::span<const PortMemory> ports, std::byte* workspace) {
                             device.use();
                             if (in_place) {
-                              copy_addend(ports, device.stream());
+                              cuda_support::copy_addend(ports, device.stream());
                             }
                             return device.timed([&] {
                               problem->enqueue(ports, algorithm, workspace, workspace_bytes, device.stream());
@@ -135,4 +135,4 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, c
   return algorithms;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

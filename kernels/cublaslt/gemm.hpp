@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cublaslt/library.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// Workspace that the heuristic may plan with. Fixed, because its size changes the choice and hence the bits.
 inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
@@ -21,10 +21,11 @@ inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
 [[nodiscard]] std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version);
 
 /// Whether the library's heuristic knows an algorithm. Precondition: no obstacle.
-[[nodiscard]] Support gemm_support(const CublasLt& lt, CudaDevice& device, const Call& call);
+[[nodiscard]] Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call);
 
 /// The algorithms that the case asks for: the heuristic's first, its first N, or all of its results (at most 64).
 /// Launches hold the device and the library by reference.
-[[nodiscard]] std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, CudaDevice& device, const Call& call);
+[[nodiscard]] std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device,
+                                                     const Call& call);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

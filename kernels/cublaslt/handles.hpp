@@ -1,16 +1,16 @@
 // RAII for cuBLASLt's descriptors.
 #pragma once
 
-#include <cublasLt.h>
-
 #include <memory>
 #include <string_view>
+
+#include <cublasLt.h>
 
 #include "kernels/cublaslt/library.hpp"
 #include "kernels/cuda_support/check.hpp"
 #include "op/op.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// A cublasLtMatmulDesc_t.
 class MatmulDesc {
@@ -22,7 +22,7 @@ class MatmulDesc {
 
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, T value) {
-    check(lt_.desc_set(desc_, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+    cuda_support::check(lt_.desc_set(desc_, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
   }
   [[nodiscard]] cublasLtMatmulDesc_t get() const noexcept { return desc_; }
 
@@ -56,7 +56,8 @@ class MatmulPreference {
 
   template <class T>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, T value) {
-    check(lt_.preference_set(preference_, attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
+    cuda_support::check(lt_.preference_set(preference_, attribute, &value, sizeof value),
+                        "cublasLtMatmulPreferenceSetAttribute");
   }
   [[nodiscard]] cublasLtMatmulPreference_t get() const noexcept { return preference_; }
 
@@ -65,4 +66,4 @@ class MatmulPreference {
   cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

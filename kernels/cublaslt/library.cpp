@@ -4,10 +4,10 @@
 
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
-CublasLt::CublasLt(const std::string& lib_dir) : library_(cublaslt_library(), lib_dir) {
-  check(create(&handle_), "cublasLtCreate");
+CublasLt::CublasLt(const std::string& lib_dir) : library_(cuda_support::cublaslt_library(), lib_dir) {
+  cuda_support::check(create(&handle_), "cublasLtCreate");
 }
 
 CublasLt::~CublasLt() {
@@ -20,4 +20,4 @@ std::string CublasLt::version() const {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

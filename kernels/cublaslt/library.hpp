@@ -1,13 +1,13 @@
 // The functions of cuBLASLt that this program calls, bound when the library is loaded.
 #pragma once
 
-#include <cublasLt.h>
-
 #include <string>
+
+#include <cublasLt.h>
 
 #include "kernels/cuda_support/library.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// A loaded cuBLASLt with one handle. Members have the names and signatures of cublasLt.h.
 class CublasLt {
@@ -24,7 +24,7 @@ class CublasLt {
   [[nodiscard]] std::string version() const;
 
  private:
-  SharedLibrary library_;
+  cuda_support::SharedLibrary library_;
 
  public:
   decltype(&::cublasLtCreate) create = library_.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate");
@@ -60,4 +60,4 @@ class CublasLt {
   cublasLtHandle_t handle_ = nullptr;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

@@ -1,14 +1,14 @@
 #include "kernels/cublaslt/problem.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 namespace {
 
 const op::Port* find_port(std::span<const op::Port> ports, std::string_view name) {
@@ -216,10 +216,10 @@ void LtProblem::enqueue(std::span<const PortMemory> ports, const cublasLtMatmulA
   const auto bytes = static_cast<std::size_t>(core::dtype_info(scalar).storage_bytes);
   core::encode(std::span(&params_.alpha, 1), scalar, std::span(alpha).first(bytes));
   core::encode(std::span(&params_.beta, 1), scalar, std::span(beta).first(bytes));
-  check(lt_.matmul(lt_.handle(), desc_.get(), alpha.data(), pointer_of(ports, "b"), first_.get(),
-                   pointer_of(ports, "a"), second_.get(), beta.data(), c, addend_layout(), d, d_.get(), &algorithm,
-                   workspace, workspace_bytes, stream),
-        "cublasLtMatmul");
+  cuda_support::check(lt_.matmul(lt_.handle(), desc_.get(), alpha.data(), pointer_of(ports, "b"), first_.get(),
+                                 pointer_of(ports, "a"), second_.get(), beta.data(), c, addend_layout(), d, d_.get(),
+                                 &algorithm, workspace, workspace_bytes, stream),
+                      "cublasLtMatmul");
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

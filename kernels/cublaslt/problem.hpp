@@ -1,19 +1,19 @@
 // One matrix product in cuBLASLt's terms: descriptors, layouts, alignments.
 #pragma once
 
-#include <cublasLt.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include <cublasLt.h>
+
+#include "kernels/contract/backend.hpp"
 #include "kernels/cublaslt/handles.hpp"
 #include "op/gemm.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cublaslt {
 
 /// Storage format in the library's terms; throws InternalError for a format that cuBLASLt has not.
 [[nodiscard]] cudaDataType_t cuda_type(core::Dtype dtype);
@@ -66,4 +66,4 @@ class LtProblem {
   MatrixLayout d_;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cublaslt

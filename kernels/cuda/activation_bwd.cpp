@@ -1,14 +1,13 @@
-#include "kernels/cuda/activation_bwd.hpp"
-
 #include "kernels/cuda/activation_launch.hpp"
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr ActivationOutput kOutput{"dx", "dx_scale", "dx_amax"};
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   return activation_algorithm(device, call, kOutput, &launch_activation_bwd);
 }
 

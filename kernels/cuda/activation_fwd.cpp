@@ -1,14 +1,13 @@
-#include "kernels/cuda/activation_fwd.hpp"
-
 #include "kernels/cuda/activation_launch.hpp"
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr ActivationOutput kOutput{"y", "y_scale", "y_amax"};
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   return activation_algorithm(device, call, kOutput, &launch_activation_fwd);
 }
 

@@ -24,7 +24,7 @@ void quantise(const Tensor& values, const op::Port& codes, std::span<const PortM
   launch.rows = codes.rows;
   launch.cols = codes.cols;
   launch.along_rows = codes.block_rows == 1;
-  check(launch_mxfp8(launch, stream), "own MXFP8 kernel");
+  cuda_support::check(launch_mxfp8(launch, stream), "own MXFP8 kernel");
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ ActivationLaunch activation_launch(const op::ActivationParams& params, std::span
   return launch;
 }
 
-Algorithm activation_algorithm(CudaDevice& device, const Call& call, const ActivationOutput& output,
+Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& call, const ActivationOutput& output,
                                cudaError_t (*launch)(const ActivationLaunch&, cudaStream_t)) {
   const auto params = op::from_params<op::ActivationParams>(call.c->params);
   const op::Port* scaled = scaled_port(call.ports);
@@ -80,7 +80,7 @@ Algorithm activation_algorithm(CudaDevice& device, const Call& call, const Activ
             work.scale = static_cast<const float*>(address_of(ports, output.scale));
             work.amax = static_cast<float*>(address_of(ports, output.amax));
             return device.timed([&] {
-              check(launch(work, device.stream()), "own activation kernel");
+              cuda_support::check(launch(work, device.stream()), "own activation kernel");
               for (const PortMemory& memory : ports) {
                 if (!memory.port->scaled_by.empty()) {
                   quantise(work.out, *memory.port, ports, device.stream());

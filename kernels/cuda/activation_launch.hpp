@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cuda/activation_kernel.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 #include "op/activation_kind.hpp"
@@ -26,7 +26,8 @@ struct ActivationOutput {
 
 /// The algorithm of the op whose kernel is `launch`. For an MXFP8 output it writes its results to scratch memory in the
 /// format of x, which is the rounding that the op defines, and a second kernel quantises them from there.
-[[nodiscard]] Algorithm activation_algorithm(CudaDevice& device, const Call& call, const ActivationOutput& output,
+[[nodiscard]] Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& call,
+                                             const ActivationOutput& output,
                                              cudaError_t (*launch)(const ActivationLaunch&, cudaStream_t));
 
 }  // namespace numcheck::kernels::cuda

@@ -1,19 +1,19 @@
 #include "kernels/cuda/backend.hpp"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "kernels/contract/device_fault.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/illegal_address.hpp"
-#include "kernels/device_fault.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda {
 namespace {
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(CudaDevice& device, Bindings bindings) : device_(device), bindings_(bindings) {}
+  CudaBackend(cuda_support::CudaDevice& device, Bindings bindings) : device_(device), bindings_(bindings) {}
 
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
@@ -33,7 +33,7 @@ class CudaBackend : public Backend {
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
     Algorithm algorithm = find(call)->algorithm(device_, call);
-    return {call.inject.empty() ? std::move(algorithm) : cuda::with_illegal_address(std::move(algorithm), device_)};
+    return {call.inject.empty() ? std::move(algorithm) : with_illegal_address(std::move(algorithm), device_)};
   }
 
  private:
@@ -41,14 +41,14 @@ class CudaBackend : public Backend {
     return static_cast<const CudaBinding*>(find_binding(bindings_, "cuda", call.c->op->name));
   }
 
-  CudaDevice& device_;
+  cuda_support::CudaDevice& device_;
   Bindings bindings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(CudaDevice& device, Bindings bindings) {
+std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, Bindings bindings) {
   return std::make_unique<CudaBackend>(device, bindings);
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda

@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda {
 
 /// The device must outlive the backend.
-[[nodiscard]] std::unique_ptr<Backend> make_cuda_backend(CudaDevice& device, Bindings bindings);
+[[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, Bindings bindings);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda

@@ -1,11 +1,11 @@
-#include "kernels/cuda/bias_grad.hpp"
+#include "op/bias_grad.hpp"
 
 #include "kernels/cuda/activation_launch.hpp"
 #include "kernels/cuda/bias_grad_kernel.hpp"
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/bias_grad.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -28,7 +28,7 @@ BiasGradLaunch launch_of(const op::BiasGradParams& p, std::span<const PortMemory
   return launch;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::BiasGradParams>(call.c->params);
   return {"own FP32 kernel, slabs of rows, then the slabs",
           {{"order", "8 chains per slab of rows, 32 chains over the slabs"}},
@@ -36,7 +36,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
           [&device, params](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
             return device.timed([&] {
-              check(launch_bias_grad(launch_of(params, ports, workspace), device.stream()), "own bias_grad kernel");
+              cuda_support::check(launch_bias_grad(launch_of(params, ports, workspace), device.stream()),
+                                  "own bias_grad kernel");
             });
           }};
 }

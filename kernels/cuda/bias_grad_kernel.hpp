@@ -1,10 +1,10 @@
 // Launcher of the own bias gradient. Plain C++17: included by nvcc.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <cuda_runtime_api.h>
 
 #include "kernels/cuda/activation_kernel.hpp"
 

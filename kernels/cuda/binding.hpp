@@ -3,17 +3,17 @@
 
 #include <string>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda {
 
 struct CudaBinding : Binding {
   /// Why the own kernel does not compute the case, as a sentence; empty if it does.
   std::string (*obstacle)(const Call&) = nullptr;
   /// The one algorithm; called without obstacle only. The device outlives it.
-  Algorithm (*algorithm)(CudaDevice&, const Call&) = nullptr;
+  Algorithm (*algorithm)(cuda_support::CudaDevice&, const Call&) = nullptr;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda

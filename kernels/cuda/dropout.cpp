@@ -1,10 +1,10 @@
-#include "kernels/cuda/dropout.hpp"
+#include "op/dropout.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/dropout_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/dropout.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -26,7 +26,7 @@ DropoutLaunch launch_of(const op::DropoutParams& p, std::span<const PortMemory> 
 }
 
 template <bool backward>
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::DropoutParams>(call.c->params);
   return {"own kernel",
           {{"order", "Philox4x32-10, one random byte per element"}},
@@ -35,7 +35,7 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
             device.use();
             return device.timed([&] {
               const DropoutLaunch launch = launch_of(p, ports, backward);
-              check(
+              cuda_support::check(
                   backward ? launch_dropout_bwd(launch, device.stream()) : launch_dropout_fwd(launch, device.stream()),
                   "own dropout kernel");
             });

@@ -1,9 +1,9 @@
 // Launchers of dropout. Plain C++17: included by nvcc.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
+
+#include <cuda_runtime_api.h>
 
 #include "kernels/cuda/tensor.hpp"
 

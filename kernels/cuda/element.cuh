@@ -1,13 +1,13 @@
 // Elements in device memory: conversion to and from FP32, vectors of them, and the choice of their type at run time.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "kernels/cuda/storage.hpp"
 

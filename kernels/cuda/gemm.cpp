@@ -1,16 +1,16 @@
-#include "kernels/cuda/gemm.hpp"
-
-#include <fmt/format.h>
+#include "op/gemm.hpp"
 
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/gemm_kernel.hpp"
 #include "kernels/cuda/storage.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/gemm.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -61,19 +61,20 @@ std::string gemm_obstacle(const Call& call) {
   return {};
 }
 
-Algorithm gemm_algorithm(CudaDevice& device, const Call& call) {
+Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::GemmParams>(call.c->params);
-  return {
-      "own FP32 FMA kernel, sequential k",
-      {{"tile", "64x64"}, {"order", "k ascending, one fma chain per output"}},
-      0,
-      [&device, params](std::span<const PortMemory> ports, std::byte*) {
-        device.use();
-        if (params.in_place) {
-          copy_addend(ports, device.stream());
-        }
-        return device.timed([&] { check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel"); });
-      }};
+  return {"own FP32 FMA kernel, sequential k",
+          {{"tile", "64x64"}, {"order", "k ascending, one fma chain per output"}},
+          0,
+          [&device, params](std::span<const PortMemory> ports, std::byte*) {
+            device.use();
+            if (params.in_place) {
+              cuda_support::copy_addend(ports, device.stream());
+            }
+            return device.timed([&] {
+              cuda_support::check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel");
+            });
+          }};
 }
 
 }  // namespace

@@ -9,13 +9,13 @@
 
 namespace numcheck::kernels::cuda {
 
-Algorithm with_illegal_address(Algorithm algorithm, CudaDevice& device) {
+Algorithm with_illegal_address(Algorithm algorithm, cuda_support::CudaDevice& device) {
   device.use();
-  const auto stream = std::make_shared<Stream>();
+  const auto stream = std::make_shared<cuda_support::Stream>();
   algorithm.launch = [stream, launch = std::move(algorithm.launch)](std::span<const PortMemory> ports,
                                                                     std::byte* workspace) {
     const double seconds = launch(ports, workspace);
-    check(launch_illegal_write(stream->get()), "planted illegal write");
+    cuda_support::check(launch_illegal_write(stream->get()), "planted illegal write");
     return seconds;
   };
   return algorithm;

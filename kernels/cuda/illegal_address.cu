@@ -1,6 +1,6 @@
-#include "kernels/cuda/illegal_address_kernel.hpp"
-
 #include <cstdint>
+
+#include "kernels/cuda/illegal_address_kernel.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {

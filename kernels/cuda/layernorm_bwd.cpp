@@ -1,10 +1,10 @@
-#include "kernels/cuda/layernorm_bwd.hpp"
+#include "op/layernorm_bwd.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/norm_launch.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/layernorm_bwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -35,21 +35,22 @@ NormBackward sizes_of(const op::LayernormBwdParams& p, const Call& call) {
   return launch;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::LayernormBwdParams>(call.c->params);
   device.use();
   const std::size_t partial_bytes = layernorm_bwd_workspace(sizes_of(params, call));
-  return {
-      "own FP32 kernels, partial sums per block",
-      {{"reduction", "threads of a row, rows of a block, blocks: each in a fixed order"}},
-      partial_bytes,
-      [&device, params, partial_bytes](std::span<const PortMemory> ports, std::byte* workspace) {
-        device.use();
-        NormBackward launch = launch_of(params, ports);
-        launch.partial = reinterpret_cast<float*>(workspace);
-        launch.partial_bytes = partial_bytes;
-        return device.timed([&] { check(launch_layernorm_bwd(launch, device.stream()), "own layernorm_bwd kernels"); });
-      }};
+  return {"own FP32 kernels, partial sums per block",
+          {{"reduction", "threads of a row, rows of a block, blocks: each in a fixed order"}},
+          partial_bytes,
+          [&device, params, partial_bytes](std::span<const PortMemory> ports, std::byte* workspace) {
+            device.use();
+            NormBackward launch = launch_of(params, ports);
+            launch.partial = reinterpret_cast<float*>(workspace);
+            launch.partial_bytes = partial_bytes;
+            return device.timed([&] {
+              cuda_support::check(launch_layernorm_bwd(launch, device.stream()), "own layernorm_bwd kernels");
+            });
+          }};
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include "kernels/cuda/layernorm_fwd.hpp"
+#include "op/layernorm_fwd.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/norm_launch.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/layernorm_fwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -26,7 +26,7 @@ NormForward launch_of(const op::LayernormFwdParams& p, std::span<const PortMemor
   return launch;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::LayernormFwdParams>(call.c->params);
   return {"own FP32 kernel, variance in a second pass",
           {{"reduction", "threads of a row in a fixed order"}},
@@ -34,7 +34,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
           [&device, params](std::span<const PortMemory> ports, std::byte*) {
             device.use();
             return device.timed([&] {
-              check(launch_layernorm_fwd(launch_of(params, ports), device.stream()), "own layernorm_fwd kernel");
+              cuda_support::check(launch_layernorm_fwd(launch_of(params, ports), device.stream()),
+                                  "own layernorm_fwd kernel");
             });
           }};
 }

@@ -1,10 +1,10 @@
-#include "kernels/cuda/moe.hpp"
+#include "op/moe.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/moe_kernel.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/moe.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -14,11 +14,12 @@ std::string none(const Call&) {
 }
 
 template <class Launch>
-Algorithm algorithm(CudaDevice& device, std::string order, Launch launch) {
+Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch launch) {
   return {
       "own kernel", {{"order", std::move(order)}}, 0, [&device, launch](std::span<const PortMemory> ports, std::byte*) {
         device.use();
-        return device.timed([&] { check(launch(ports, device.stream()), "own mixture-of-experts kernel"); });
+        return device.timed(
+            [&] { cuda_support::check(launch(ports, device.stream()), "own mixture-of-experts kernel"); });
       }};
 }
 
@@ -35,14 +36,14 @@ MoeLaunch launch_of(const P& p, std::span<const PortMemory> ports) {
   return launch;
 }
 
-Algorithm permute_algorithm(CudaDevice& device, const Call& call) {
+Algorithm permute_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::MoePermuteParams>(call.c->params);
   return algorithm(device, "rows moved", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     return launch_moe_permute(launch_of(p, ports), stream);
   });
 }
 
-Algorithm unpermute_algorithm(CudaDevice& device, const Call& call) {
+Algorithm unpermute_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::MoeUnpermuteParams>(call.c->params);
   return algorithm(device, "experts ascending, every step rounded to the tensor's format",
                    [p](std::span<const PortMemory> ports, cudaStream_t stream) {
@@ -56,7 +57,7 @@ RouterScore score_of(const std::string& name) {
                                   : RouterScore::softmax_pre;
 }
 
-Algorithm router_algorithm(CudaDevice& device, const Call& call) {
+Algorithm router_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::RouterTopkParams>(call.c->params);
   return algorithm(device, "one warp per token", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     RouterLaunch launch;

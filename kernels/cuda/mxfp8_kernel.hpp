@@ -1,9 +1,9 @@
 // Launcher of the own MXFP8 quantisation kernel. Plain C++17: included by nvcc.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
+
+#include <cuda_runtime_api.h>
 
 #include "kernels/cuda/tensor.hpp"
 

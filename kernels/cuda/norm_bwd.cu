@@ -1,7 +1,7 @@
+#include <algorithm>
+
 #include "kernels/cuda/norm_bwd.cuh"
 #include "kernels/cuda/residency.hpp"
-
-#include <algorithm>
 
 namespace numcheck::kernels::cuda {
 namespace {

@@ -1,10 +1,10 @@
 // Launchers of the own row normalisations. Plain C++17: included by nvcc.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <cuda_runtime_api.h>
 
 #include "kernels/cuda/tensor.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cuda/tensor.hpp"
 
 namespace numcheck::kernels::cuda {

@@ -1,10 +1,10 @@
-#include "kernels/cuda/quantize.hpp"
+#include "op/quantize.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/quantize_kernel.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/quantize.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -27,15 +27,15 @@ std::string quantize_obstacle(const Call& call) {
 }
 
 template <class Launch>
-Algorithm algorithm(CudaDevice& device, std::string order, Launch launch) {
+Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch launch) {
   return {
       "own kernel", {{"order", std::move(order)}}, 0, [&device, launch](std::span<const PortMemory> ports, std::byte*) {
         device.use();
-        return device.timed([&] { check(launch(ports, device.stream()), "own cast kernel"); });
+        return device.timed([&] { cuda_support::check(launch(ports, device.stream()), "own cast kernel"); });
       }};
 }
 
-Algorithm quantize_algorithm(CudaDevice& device, const Call& call) {
+Algorithm quantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::QuantizeParams>(call.c->params);
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     QuantizeLaunch launch;
@@ -51,7 +51,7 @@ Algorithm quantize_algorithm(CudaDevice& device, const Call& call) {
   });
 }
 
-Algorithm dequantize_algorithm(CudaDevice& device, const Call& call) {
+Algorithm dequantize_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::DequantizeParams>(call.c->params);
   return algorithm(device, "elementwise", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     return launch_dequantize(tensor_of(ports, "q"), static_cast<const float*>(address_of(ports, "q_scale_inv")),
@@ -59,7 +59,7 @@ Algorithm dequantize_algorithm(CudaDevice& device, const Call& call) {
   });
 }
 
-Algorithm transpose_algorithm(CudaDevice& device, const Call& call) {
+Algorithm transpose_algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::TransposeParams>(call.c->params);
   return algorithm(device, "tiles of 32 x 32", [p](std::span<const PortMemory> ports, cudaStream_t stream) {
     const Tensor x = tensor_of(ports, "x");

@@ -1,6 +1,5 @@
-#include "kernels/cuda/quantize_kernel.hpp"
-
 #include "kernels/cuda/element.cuh"
+#include "kernels/cuda/quantize_kernel.hpp"
 #include "kernels/cuda/reduce.cuh"
 
 namespace numcheck::kernels::cuda {

@@ -1,11 +1,11 @@
 #include "kernels/cuda/residency.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
+
+#include <cuda_runtime_api.h>
 
 namespace numcheck::kernels::cuda {
 namespace {

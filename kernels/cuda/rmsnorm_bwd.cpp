@@ -1,10 +1,10 @@
-#include "kernels/cuda/rmsnorm_bwd.hpp"
+#include "op/rmsnorm_bwd.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/norm_launch.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/rmsnorm_bwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -36,7 +36,7 @@ NormBackward sizes_of(const op::RmsnormBwdParams& p, const Call& call) {
   return launch;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::RmsnormBwdParams>(call.c->params);
   device.use();
   const std::size_t partial_bytes = rmsnorm_bwd_workspace(sizes_of(params, call));
@@ -48,7 +48,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
             NormBackward launch = launch_of(params, ports);
             launch.partial = reinterpret_cast<float*>(workspace);
             launch.partial_bytes = partial_bytes;
-            return device.timed([&] { check(launch_rmsnorm_bwd(launch, device.stream()), "own rmsnorm_bwd kernels"); });
+            return device.timed(
+                [&] { cuda_support::check(launch_rmsnorm_bwd(launch, device.stream()), "own rmsnorm_bwd kernels"); });
           }};
 }
 

@@ -1,10 +1,10 @@
-#include "kernels/cuda/rmsnorm_fwd.hpp"
+#include "op/rmsnorm_fwd.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/norm_launch.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/rmsnorm_fwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -25,7 +25,7 @@ NormForward launch_of(const op::RmsnormFwdParams& p, std::span<const PortMemory>
   return launch;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::RmsnormFwdParams>(call.c->params);
   return {"own FP32 kernel",
           {{"reduction", "threads of a row in a fixed order"}},
@@ -33,7 +33,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
           [&device, params](std::span<const PortMemory> ports, std::byte*) {
             device.use();
             return device.timed([&] {
-              check(launch_rmsnorm_fwd(launch_of(params, ports), device.stream()), "own rmsnorm_fwd kernel");
+              cuda_support::check(launch_rmsnorm_fwd(launch_of(params, ports), device.stream()),
+                                  "own rmsnorm_fwd kernel");
             });
           }};
 }

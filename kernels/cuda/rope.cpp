@@ -1,10 +1,10 @@
-#include "kernels/cuda/rope.hpp"
+#include "op/rope.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/rope_kernel.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/rope.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -31,15 +31,16 @@ RopeLaunch launch_of(const op::RopeParams& p, bool backward, std::span<const Por
 }
 
 template <bool backward>
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::RopeParams>(call.c->params);
   return {"own kernel",
           {{"order", "elementwise, one sine and cosine per channel and token"}},
           0,
           [&device, p](std::span<const PortMemory> ports, std::byte*) {
             device.use();
-            return device.timed(
-                [&] { check(launch_rope(launch_of(p, backward, ports), device.stream()), "own rope kernel"); });
+            return device.timed([&] {
+              cuda_support::check(launch_rope(launch_of(p, backward, ports), device.stream()), "own rope kernel");
+            });
           }};
 }
 

@@ -1,15 +1,15 @@
-#include "kernels/cuda/softmax_bwd.hpp"
+#include "op/softmax_bwd.hpp"
 
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/softmax_shape.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/softmax_bwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   return {"own kernel",
           {{"order", "each thread in order of the columns, then a tree"}},
           0,
@@ -22,7 +22,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
             launch.y = tensor_of(ports, "y");
             launch.dx = tensor_of(ports, "dx");
             device.use();
-            return device.timed([&] { check(launch_softmax_bwd(launch, device.stream()), "own softmax kernel"); });
+            return device.timed(
+                [&] { cuda_support::check(launch_softmax_bwd(launch, device.stream()), "own softmax kernel"); });
           }};
 }
 

@@ -1,13 +1,13 @@
-#include "kernels/cuda/softmax_fwd.hpp"
+#include "op/softmax_fwd.hpp"
 
 #include <limits>
 
 #include "core/codec.hpp"
 #include "kernels/cuda/binding.hpp"
+#include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/port_access.hpp"
 #include "kernels/cuda/softmax_shape.hpp"
 #include "kernels/cuda_support/check.hpp"
-#include "op/softmax_fwd.hpp"
 
 namespace numcheck::kernels::cuda {
 namespace {
@@ -29,7 +29,7 @@ SoftmaxForward rules_of(const Call& call) {
   return rules;
 }
 
-Algorithm algorithm(CudaDevice& device, const Call& call) {
+Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   return {"own kernel",
           {{"order", "each thread in order of the columns, then a tree"}},
           0,
@@ -39,7 +39,8 @@ Algorithm algorithm(CudaDevice& device, const Call& call) {
             launch.y = tensor_of(ports, "y");
             launch.mask = static_cast<const std::uint8_t*>(address_of(ports, "mask"));
             device.use();
-            return device.timed([&] { check(launch_softmax_fwd(launch, device.stream()), "own softmax kernel"); });
+            return device.timed(
+                [&] { cuda_support::check(launch_softmax_fwd(launch, device.stream()), "own softmax kernel"); });
           }};
 }
 

@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
@@ -39,4 +39,4 @@ void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
   }
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -1,16 +1,16 @@
 // Products that add to D where it lies.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <span>
 
-#include "kernels/backend.hpp"
+#include <cuda_runtime_api.h>
 
-namespace numcheck::kernels {
+#include "kernels/contract/backend.hpp"
+
+namespace numcheck::kernels::cuda_support {
 
 /// Enqueues D = C, element by element, so that a product may add to it. Precondition: ports "c" and "d" of one format
 /// and layout. Throws CudaError.
 void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

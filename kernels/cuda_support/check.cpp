@@ -1,11 +1,11 @@
 #include "kernels/cuda_support/check.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <string>
 
-namespace numcheck::kernels {
+#include <fmt/format.h>
+
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 std::string place(const std::source_location& where) {
@@ -62,4 +62,4 @@ void check(cublasStatus_t status, std::string_view call, const std::source_locat
   }
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -1,15 +1,15 @@
 // Errors of the CUDA runtime and of cuBLAS, as exceptions that say which call failed and where.
 #pragma once
 
-#include <cublasLt.h>
-#include <cuda_runtime_api.h>
-
 #include <source_location>
 #include <string_view>
 
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
 #include "core/error.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 /// A CUDA runtime call failed. The text has the call, the status name, CUDA's own text, and the place.
 class CudaError : public core::EnvironmentError {
@@ -42,4 +42,4 @@ void check(cudaError_t status, std::string_view call,
 void check(cublasStatus_t status, std::string_view call,
            const std::source_location& where = std::source_location::current());
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -5,7 +5,7 @@
 #include "kernels/cuda_support/check.hpp"
 #include "kernels/cuda_support/driver_files.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 /// "GPU-1b2c3d4e-...", as nvidia-smi writes it.
@@ -54,4 +54,4 @@ double CudaDevice::timed(const std::function<void()>& enqueue) {
   return timer_.seconds(stream_.get(), enqueue);
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -7,7 +7,7 @@
 #include "kernels/cuda_support/stream.hpp"
 #include "machine/device.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 /// Identity of device `index`; throws CudaError.
 [[nodiscard]] machine::Device query_device(int index);
@@ -35,4 +35,4 @@ class CudaDevice {
   CudaMemory memory_;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

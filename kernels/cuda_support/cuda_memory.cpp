@@ -1,17 +1,17 @@
 #include "kernels/cuda_support/cuda_memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 constexpr std::size_t kSlotBytes = std::size_t{16} << 20;
@@ -177,4 +177,4 @@ void CudaMemory::synchronize() {
   check(cudaGetLastError(), "kernel launch");
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

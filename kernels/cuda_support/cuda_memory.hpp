@@ -1,8 +1,6 @@
 // Device memory of one GPU: pooled, with pinned staging for large copies.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <map>
@@ -10,10 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include <cuda_runtime_api.h>
+
+#include "kernels/contract/backend.hpp"
 #include "kernels/cuda_support/stream.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 /// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill may still be under way
 /// when it returns, but no later call can tell. Released blocks are kept for the next case, because small cases are
@@ -55,4 +55,4 @@ class CudaMemory : public DeviceMemory {
   std::array<Slot, 2> slots_;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 struct CloseLibrary {
@@ -71,4 +71,4 @@ std::string driver_version() {
   return version.empty() ? version_from_proc() : version;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 /// "/dev/nvidiactl", "libcuda.so.1" or what else shows that a driver is installed; empty if nothing does.
 [[nodiscard]] std::string driver_trace();
@@ -11,4 +11,4 @@ namespace numcheck::kernels {
 /// "580.65.06" from NVML or /proc/driver/nvidia/version; empty if neither answers.
 [[nodiscard]] std::string driver_version();
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -1,18 +1,19 @@
 #include "kernels/cuda_support/library.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <link.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "core/error.hpp"
 #include "machine/search_path.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 namespace {
 
 namespace fs = std::filesystem;
@@ -154,4 +155,4 @@ void* SharedLibrary::address(const char* name) const {
   return found;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 /// A library that is loaded by name.
 struct LibraryName {
@@ -51,4 +51,4 @@ class SharedLibrary {
   std::string path_;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

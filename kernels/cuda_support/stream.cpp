@@ -2,7 +2,7 @@
 
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cuda_support {
 
 Stream::Stream() {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
@@ -30,4 +30,4 @@ double StreamTimer::seconds(cudaStream_t stream, const std::function<void()>& en
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

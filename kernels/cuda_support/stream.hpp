@@ -1,11 +1,11 @@
 // Streams and the timing of what runs on them.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <functional>
 
-namespace numcheck::kernels {
+#include <cuda_runtime_api.h>
+
+namespace numcheck::kernels::cuda_support {
 
 /// A non-blocking CUDA stream of the current device.
 class Stream {
@@ -44,4 +44,4 @@ class StreamTimer {
   Event stop_;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cuda_support

@@ -1,30 +1,31 @@
 #include "kernels/cudnn/backend.hpp"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
+#include "kernels/contract/device_fault.hpp"
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/library.hpp"
-#include "kernels/device_fault.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cudnn {
 namespace {
 
 constexpr std::string_view kName = "cudnn";
 
 class CudnnBackend : public Backend {
  public:
-  CudnnBackend(CudaDevice& device, ExecutorOptions options) : device_(device), options_(std::move(options)) {}
+  CudnnBackend(cuda_support::CudaDevice& device, ExecutorOptions options)
+      : device_(device), options_(std::move(options)) {}
 
   [[nodiscard]] std::string_view name() const override { return kName; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
   [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
 
   [[nodiscard]] Support supports(const Call& call) override {
-    const cudnn::CudnnBinding* binding = find(call);
+    const CudnnBinding* binding = find(call);
     if (binding == nullptr) {
       return {false, fmt::format("cudnn does not compute the op {}", call.c->op->name)};
     }
@@ -43,8 +44,8 @@ class CudnnBackend : public Backend {
   }
 
  private:
-  [[nodiscard]] const cudnn::CudnnBinding* find(const Call& call) const {
-    return static_cast<const cudnn::CudnnBinding*>(find_binding(options_.bindings, kName, call.c->op->name));
+  [[nodiscard]] const CudnnBinding* find(const Call& call) const {
+    return static_cast<const CudnnBinding*>(find_binding(options_.bindings, kName, call.c->op->name));
   }
 
   void load() {
@@ -60,24 +61,24 @@ class CudnnBackend : public Backend {
     }
   }
 
-  CudaDevice& device_;
+  cuda_support::CudaDevice& device_;
   ExecutorOptions options_;
-  std::optional<cudnn::Library> library_;
-  std::optional<cudnn::Handle> handle_;
+  std::optional<Library> library_;
+  std::optional<Handle> handle_;
   std::string problem_;  ///< why there is no library; empty before it was looked for
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cudnn_backend(CudaDevice& device, const ExecutorOptions& options) {
+std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const ExecutorOptions& options) {
   return std::make_unique<CudnnBackend>(device, options);
 }
 
-std::string cudnn_version_text(const ExecutorOptions& options) try {
-  const cudnn::Library library(options.lib_dir);
+std::string version_text(const ExecutorOptions& options) try {
+  const Library library(options.lib_dir);
   return fmt::format("{} ({})", library.version(), library.path());
 } catch (const core::EnvironmentError&) {
   return {};
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cudnn

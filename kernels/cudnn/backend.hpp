@@ -4,17 +4,17 @@
 #include <memory>
 #include <string>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/executor_options.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
-#include "kernels/executor_options.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::cudnn {
 
 /// The library is loaded with the first case. Where it is missing or does not start, every case is unsupported, with a
 /// sentence that says what would help. The device must outlive the backend.
-[[nodiscard]] std::unique_ptr<Backend> make_cudnn_backend(CudaDevice& device, const ExecutorOptions& options);
+[[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const ExecutorOptions& options);
 
 /// "9.19.0 (path)" of the library that would be used; empty if there is none.
-[[nodiscard]] std::string cudnn_version_text(const ExecutorOptions& options);
+[[nodiscard]] std::string version_text(const ExecutorOptions& options);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::cudnn

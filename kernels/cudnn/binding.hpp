@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 #include "kernels/cudnn/library.hpp"
 
@@ -15,7 +15,7 @@ namespace numcheck::kernels::cudnn {
 struct Context {
   const Library& library;
   ContextHandle handle;
-  CudaDevice& device;
+  cuda_support::CudaDevice& device;
 };
 
 struct CudnnBinding : Binding {

@@ -1,7 +1,7 @@
 // Bindings of the row normalisations to cuDNN's graph interface, and of the softmax to its legacy functions.
 #pragma once
 
-#include "kernels/binding.hpp"
+#include "kernels/contract/binding.hpp"
 
 namespace numcheck::kernels::cudnn {
 

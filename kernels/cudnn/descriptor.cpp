@@ -1,9 +1,9 @@
 #include "kernels/cudnn/descriptor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace numcheck::kernels::cudnn {
 

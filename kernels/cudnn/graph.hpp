@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cudnn/descriptor.hpp"
 
 namespace numcheck::kernels::cudnn {

@@ -1,7 +1,6 @@
 #include "kernels/cudnn/library.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <link.h>
 
 #include <array>
@@ -10,12 +9,14 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace numcheck::kernels::cudnn {
 namespace {
 
 /// Folder of the cuDNN that the process has loaded; empty if it has none.
 std::string loaded_folder() {
-  void* handle = dlopen(cudnn_library().files.front(), RTLD_LAZY | RTLD_NOLOAD);
+  void* handle = dlopen(cuda_support::cudnn_library().files.front(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) {
     return {};
   }
@@ -36,12 +37,12 @@ std::string folder_to_search(const std::string& lib_dir) {
 
 /// cuDNN asks the loader for NVRTC by name only, so one in a folder that the loader does not search must be there
 /// before. None is no error here: cuDNN then says what it cannot compile.
-std::optional<SharedLibrary> load_compiler(std::size_t cudart_version, const std::string& lib_dir) {
+std::optional<cuda_support::SharedLibrary> load_compiler(std::size_t cudart_version, const std::string& lib_dir) {
   static constexpr std::array kNewer = {"libnvrtc.so.13"};
   static constexpr std::array kOlder = {"libnvrtc.so.12"};
   const std::span<const char* const> files = cudart_version >= 13000 ? std::span<const char* const>(kNewer) : kOlder;
   try {
-    return SharedLibrary({"nvrtc", files}, lib_dir);
+    return cuda_support::SharedLibrary({"nvrtc", files}, lib_dir);
   } catch (const core::EnvironmentError&) {
     return std::nullopt;
   }
@@ -78,7 +79,7 @@ Complaint first_complaint(std::string_view text) {
           std::string(trimmed(after.substr(0, after.find('\n'))))};
 }
 
-Library::Library(const std::string& lib_dir) : library_(cudnn_library(), folder_to_search(lib_dir)) {
+Library::Library(const std::string& lib_dir) : library_(cuda_support::cudnn_library(), folder_to_search(lib_dir)) {
   compiler_ = load_compiler(get_cudart_version(), lib_dir);
 }
 

@@ -62,8 +62,8 @@ class Library {
  private:
   [[nodiscard]] Complaint complaint() const;
 
-  SharedLibrary library_;
-  std::optional<SharedLibrary> compiler_;
+  cuda_support::SharedLibrary library_;
+  std::optional<cuda_support::SharedLibrary> compiler_;
 
   template <class Function>
   [[nodiscard]] Function* bind(const char* name) const {

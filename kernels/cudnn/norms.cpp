@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/bindings.hpp"

@@ -1,8 +1,8 @@
 #include "kernels/cudnn/operands.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "op/output_format.hpp"

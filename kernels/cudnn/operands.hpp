@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/cudnn/interface.hpp"
 
 namespace numcheck::kernels::cudnn {

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <limits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "kernels/cudnn/binding.hpp"

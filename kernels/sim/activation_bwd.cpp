@@ -1,5 +1,3 @@
-#include "kernels/sim/activation_bwd.hpp"
-
 #include <array>
 #include <utility>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "kernels/sim/activation_faults.hpp"
 #include "kernels/sim/activation_math.hpp"
 #include "kernels/sim/activation_output.hpp"
+#include "kernels/sim/bindings.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/sim/bias_grad.hpp"
+#include "op/bias_grad.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "core/parallel.hpp"
 #include "kernels/sim/activation_faults.hpp"
 #include "kernels/sim/activation_math.hpp"
-#include "op/bias_grad.hpp"
+#include "kernels/sim/bindings.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

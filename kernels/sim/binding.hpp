@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 /// The simulated device.
 struct SimContext {
@@ -29,4 +29,4 @@ struct SimBinding : Binding {
   std::string (*fault_obstacle)(const Call&, const SimContext&) = nullptr;
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

@@ -1,4 +1,4 @@
-#include "kernels/sim/dropout.hpp"
+#include "op/dropout.hpp"
 
 #include <array>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 #include "core/parallel.hpp"
 #include "core/rng.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
-#include "op/dropout.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

@@ -1,10 +1,10 @@
 #include "kernels/sim/fault_conditions.hpp"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
-namespace numcheck::kernels {
+#include <fmt/format.h>
+
+namespace numcheck::kernels::sim {
 namespace {
 
 using core::Dtype;
@@ -103,4 +103,4 @@ std::string needs_wide_accumulator(const SimGemm& g) {
                 has_fp32_operands(g) ? "the operands are FP32" : "the accumulator is FP16 already");
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

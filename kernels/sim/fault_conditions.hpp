@@ -5,7 +5,7 @@
 
 #include "kernels/sim/gemm.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 [[nodiscard]] std::string none(const SimGemm& g);
 [[nodiscard]] std::string needs_fp32_class(const SimGemm& g);
@@ -26,4 +26,4 @@ namespace numcheck::kernels {
 [[nodiscard]] std::string needs_gelu(const SimGemm& g);
 [[nodiscard]] std::string needs_wide_accumulator(const SimGemm& g);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

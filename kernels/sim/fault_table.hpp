@@ -6,7 +6,7 @@
 
 #include "kernels/sim/gemm.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 /// Why the fault would change nothing in this case, as a sentence; empty if it can. Throws core::UsageError for a name
 /// that is not among sim_faults(), with the nearest one.
@@ -19,4 +19,4 @@ void plant_fault(std::string_view fault, const SimGemm& gemm, model::GemmTask& t
 /// What a device with the fault stores as amax.
 [[nodiscard]] float amax_with_fault(std::string_view fault, float amax) noexcept;
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/strings.hpp"
@@ -11,7 +11,7 @@
 #include "kernels/sim/fault_table.hpp"
 #include "kernels/sim/sim.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 namespace {
 
 using core::Dtype;
@@ -247,4 +247,4 @@ float amax_with_fault(std::string_view fault, float amax) noexcept {
   return fault == "stale_amax" ? kStaleAmax * amax : amax;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

@@ -1,11 +1,11 @@
 #include "kernels/sim/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
@@ -13,7 +13,7 @@
 #include "kernels/sim/fault_table.hpp"
 #include "model/expected_class.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 namespace {
 
 using core::Dtype;
@@ -148,4 +148,4 @@ void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int sp
   }
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

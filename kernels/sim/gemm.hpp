@@ -4,13 +4,13 @@
 #include <span>
 #include <string>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "model/arithmetic.hpp"
+#include "model/error_model.hpp"
 #include "model/simulate.hpp"
 #include "op/gemm.hpp"
-#include "tolerance/error_model.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 /// A case as the simulated library sees it, before a fault is planted.
 struct SimGemm {
@@ -18,11 +18,11 @@ struct SimGemm {
   const op::Mode* mode = nullptr;
   int sm = 90;
   core::Dtype output = core::Dtype::fp32;
-  tolerance::PrecisionClass expected = tolerance::PrecisionClass::native;  ///< which the simulated device honours
+  model::PrecisionClass expected = model::PrecisionClass::native;  ///< which the simulated device honours
   model::Arithmetic arithmetic;
   bool a_is_dense = true;
 
-  [[nodiscard]] bool uses_tf32() const noexcept { return expected == tolerance::PrecisionClass::tf32_rne; }
+  [[nodiscard]] bool uses_tf32() const noexcept { return expected == model::PrecisionClass::tf32_rne; }
 };
 
 /// Reads the case. Precondition: gemm_obstacle() is empty.
@@ -38,4 +38,4 @@ struct SimGemm {
 /// Runs all matrices of the batch, with the fault (empty: none), and stores amax where the op has one.
 void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int split_k, const std::string& fault);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

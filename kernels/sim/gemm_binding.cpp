@@ -1,12 +1,11 @@
-#include "kernels/sim/gemm_binding.hpp"
-
-#include <fmt/format.h>
-
 #include <array>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "kernels/sim/binding.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fault_table.hpp"
 #include "kernels/sim/gemm.hpp"
 #include "kernels/sim/sim.hpp"

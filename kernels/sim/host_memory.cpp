@@ -1,14 +1,14 @@
 #include "kernels/sim/host_memory.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <new>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/strings.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
@@ -46,4 +46,4 @@ void HostMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
   }
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

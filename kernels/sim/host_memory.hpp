@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 class HostMemory final : public DeviceMemory {
  public:
@@ -19,4 +19,4 @@ class HostMemory final : public DeviceMemory {
   void synchronize() override {}
 };
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

@@ -1,11 +1,11 @@
-#include "kernels/sim/layernorm_bwd.hpp"
+#include "op/layernorm_bwd.hpp"
 
 #include <array>
 #include <vector>
 
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/norm_gradients.hpp"
 #include "kernels/sim/norm_rows.hpp"
-#include "op/layernorm_bwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

@@ -1,11 +1,11 @@
-#include "kernels/sim/layernorm_fwd.hpp"
+#include "op/layernorm_fwd.hpp"
 
 #include <array>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/norm_rows.hpp"
-#include "op/layernorm_fwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

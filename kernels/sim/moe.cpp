@@ -1,4 +1,4 @@
-#include "kernels/sim/moe.hpp"
+#include "op/moe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
-#include "op/moe.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "op/norm_params.hpp"
 
 namespace numcheck::kernels::sim {

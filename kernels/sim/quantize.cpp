@@ -1,4 +1,4 @@
-#include "kernels/sim/quantize.hpp"
+#include "op/quantize.hpp"
 
 #include <array>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/codec.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
-#include "op/quantize.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

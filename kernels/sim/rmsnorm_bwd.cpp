@@ -1,11 +1,11 @@
-#include "kernels/sim/rmsnorm_bwd.hpp"
+#include "op/rmsnorm_bwd.hpp"
 
 #include <array>
 #include <vector>
 
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/norm_gradients.hpp"
 #include "kernels/sim/norm_rows.hpp"
-#include "op/rmsnorm_bwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

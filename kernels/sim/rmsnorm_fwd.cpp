@@ -1,12 +1,12 @@
-#include "kernels/sim/rmsnorm_fwd.hpp"
+#include "op/rmsnorm_fwd.hpp"
 
 #include <array>
 #include <vector>
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/norm_rows.hpp"
-#include "op/rmsnorm_fwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

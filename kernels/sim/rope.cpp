@@ -1,4 +1,4 @@
-#include "kernels/sim/rope.hpp"
+#include "op/rope.hpp"
 
 #include <array>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
-#include "op/rope.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

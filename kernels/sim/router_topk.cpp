@@ -8,8 +8,8 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
-#include "kernels/sim/moe.hpp"
 #include "op/moe.hpp"
 
 namespace numcheck::kernels::sim {

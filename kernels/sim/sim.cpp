@@ -1,22 +1,22 @@
 #include "kernels/sim/sim.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "core/strings.hpp"
-#include "kernels/device_fault.hpp"
+#include "kernels/contract/device_fault.hpp"
 #include "kernels/sim/binding.hpp"
-#include "kernels/sim/gemm_binding.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/host_memory.hpp"
 #include "machine/memory.hpp"
 #include "model/instruction_table.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 namespace {
 
 std::string read_variable(const char* name) {
@@ -29,7 +29,7 @@ bool has_fault(std::span<const FaultInfo> faults, std::string_view name) {
 }
 
 Bindings gemm_alone() {
-  static const Binding* const only = &sim::gemm();
+  static const Binding* const only = &gemm();
   return {&only, 1};
 }
 
@@ -84,7 +84,7 @@ class SimBackend final : public Backend {
     if (call.inject == kDeviceFault.name) {
       return not_planted_here(call.inject);
     }
-    const std::vector<FaultInfo> all = sim_faults_of(bindings_);
+    const std::vector<FaultInfo> all = faults_of(bindings_);
     if (has_fault(all, call.inject)) {
       return fmt::format("the fault {} does not apply: {} has no such fault", call.inject, call.c->op->name);
     }
@@ -105,11 +105,11 @@ class SimBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_sim_backend(int sm, Bindings bindings) {
+std::unique_ptr<Backend> make_backend(int sm, Bindings bindings) {
   return std::make_unique<SimBackend>(sm, bindings);
 }
 
-std::vector<FaultInfo> sim_faults_of(Bindings bindings) {
+std::vector<FaultInfo> faults_of(Bindings bindings) {
   std::vector<FaultInfo> all;
   for (const Binding* binding : bindings) {
     if (binding->backend != "sim") {
@@ -124,4 +124,4 @@ std::vector<FaultInfo> sim_faults_of(Bindings bindings) {
   return all;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

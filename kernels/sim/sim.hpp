@@ -4,22 +4,22 @@
 #include <memory>
 #include <span>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::sim {
 
 /// A simulated device of that architecture (80, 86, 89, 90, 100, 120, or one that is modelled as an earlier one of
 /// them). It obeys NVIDIA_TF32_OVERRIDE as the libraries do: the variable is read here, once. Computes the ops that
 /// `bindings` list for `sim`; `gemm` alone if there are none. Throws core::EnvironmentError for architectures before
 /// sm_80.
-[[nodiscard]] std::unique_ptr<Backend> make_sim_backend(int sm, Bindings bindings = {});
+[[nodiscard]] std::unique_ptr<Backend> make_backend(int sm, Bindings bindings = {});
 
 /// The arithmetic faults of `gemm` (Call::inject), in the order of documentation. A fault that cannot change anything
 /// in a case makes the case unsupported, with a sentence; faults of memory are planted by the harness.
 [[nodiscard]] std::span<const FaultInfo> sim_faults() noexcept;
 
 /// The faults of all ops that the bindings list for `sim`, each name once.
-[[nodiscard]] std::vector<FaultInfo> sim_faults_of(Bindings bindings);
+[[nodiscard]] std::vector<FaultInfo> faults_of(Bindings bindings);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::sim

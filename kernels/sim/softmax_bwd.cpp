@@ -1,4 +1,4 @@
-#include "kernels/sim/softmax_bwd.hpp"
+#include "op/softmax_bwd.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/op_faults.hpp"
-#include "op/softmax_bwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/sim/softmax_fwd.hpp"
+#include "op/softmax_fwd.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/op_faults.hpp"
-#include "op/softmax_fwd.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {

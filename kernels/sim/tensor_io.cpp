@@ -1,11 +1,11 @@
 #include "kernels/sim/tensor_io.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/error.hpp"

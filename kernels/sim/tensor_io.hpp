@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 
 namespace numcheck::kernels::sim {
 

@@ -1,16 +1,15 @@
-#include "kernels/transformer_engine/activation.hpp"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "kernels/transformer_engine/mxfp8.hpp"
 #include "op/activation_params.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 struct Row {
@@ -169,4 +168,4 @@ const Binding& activation_bwd() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

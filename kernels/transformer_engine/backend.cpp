@@ -1,13 +1,13 @@
 #include "kernels/transformer_engine/backend.hpp"
-#include "kernels/device_fault.hpp"
-
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
+#include "kernels/contract/device_fault.hpp"
 #include "kernels/transformer_engine/binding.hpp"
 #include "kernels/transformer_engine/companions.hpp"
 #include "kernels/transformer_engine/find.hpp"
@@ -15,20 +15,20 @@
 #include "kernels/transformer_engine/versions.hpp"
 #include "plan/backend_name.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 class TransformerEngineBackend : public Backend {
  public:
-  TransformerEngineBackend(CudaDevice& device, ExecutorOptions options)
+  TransformerEngineBackend(cuda_support::CudaDevice& device, ExecutorOptions options)
       : device_(device), options_(std::move(options)) {}
 
-  [[nodiscard]] std::string_view name() const override { return te::kBackend; }
+  [[nodiscard]] std::string_view name() const override { return kBackend; }
   [[nodiscard]] const machine::Device& device() const override { return device_.info(); }
   [[nodiscard]] DeviceMemory& memory() override { return device_.memory(); }
 
   [[nodiscard]] Support supports(const Call& call) override {
-    const te::TeBinding* binding = find(call);
+    const TeBinding* binding = find(call);
     if (binding == nullptr) {
       return {false, fmt::format("TransformerEngine has no function for the op {}", call.c->op->name)};
     }
@@ -48,33 +48,33 @@ class TransformerEngineBackend : public Backend {
   }
 
  private:
-  [[nodiscard]] const te::TeBinding* find(const Call& call) const {
-    return static_cast<const te::TeBinding*>(find_binding(options_.bindings, te::kBackend, call.c->op->name));
+  [[nodiscard]] const TeBinding* find(const Call& call) const {
+    return static_cast<const TeBinding*>(find_binding(options_.bindings, kBackend, call.c->op->name));
   }
 
-  [[nodiscard]] te::Context context() { return {*library_, &device_, device_.info()}; }
+  [[nodiscard]] Context context() { return {*library_, &device_, device_.info()}; }
 
   void load(std::string_view version) {
     if (version_.has_value()) {
       if (*version_ != version) {
-        throw core::InternalError(fmt::format("this process is for {}@{} and was given a case of {}@{}", te::kBackend,
-                                              *version_, te::kBackend, version));
+        throw core::InternalError(fmt::format("this process is for {}@{} and was given a case of {}@{}", kBackend,
+                                              *version_, kBackend, version));
       }
       return;
     }
     version_ = version;
-    const te::Choice choice = te::choose_library(options_.te_libs, version);
+    const Choice choice = choose_library(options_.te_libs, version);
     if (!choice.problem.empty()) {
       problem_ = choice.problem;
       return;
     }
-    te::Search search = te::find_library(choice.asked);
+    Search search = find_library(choice.asked);
     if (!search.found.has_value()) {
       problem_ = std::move(search.problem);
       return;
     }
     // It compiles some kernels at run time and looks for CUDA's headers in fewer places than there are.
-    if (const auto toolkit = te::toolkit_with_headers(search.found->file); !toolkit.empty()) {
+    if (const auto toolkit = toolkit_with_headers(search.found->file); !toolkit.empty()) {
       setenv("CUDA_HOME", toolkit.c_str(), 0);
     }
     device_.use();
@@ -85,33 +85,33 @@ class TransformerEngineBackend : public Backend {
     }
   }
 
-  CudaDevice& device_;
+  cuda_support::CudaDevice& device_;
   ExecutorOptions options_;
-  std::optional<te::Library> library_;
+  std::optional<Library> library_;
   std::optional<std::string> version_;  ///< that the cases name, empty for none; nothing before the first case
   std::string problem_;                 ///< why there is no library
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_transformer_engine_backend(CudaDevice& device, const ExecutorOptions& options) {
+std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const ExecutorOptions& options) {
   return std::make_unique<TransformerEngineBackend>(device, options);
 }
 
-std::vector<std::pair<std::string, std::string>> transformer_engine_versions(const ExecutorOptions& options) {
+std::vector<std::pair<std::string, std::string>> versions_in_use(const ExecutorOptions& options) {
   std::vector<std::pair<std::string, std::string>> versions;
   if (options.te_libs.size() <= 1) {
-    const te::Search search = te::find_library(options.te_libs);
+    const Search search = find_library(options.te_libs);
     if (search.found.has_value()) {
-      versions.emplace_back(te::kBackend, te::text_of(*search.found));
+      versions.emplace_back(kBackend, text_of(*search.found));
     }
     return versions;
   }
-  for (const te::NamedLibrary& library : te::name_libraries(options.te_libs)) {
-    const te::Search search = te::find_library(std::span(&library.path, 1));
-    versions.emplace_back(library.backend, search.found.has_value() ? te::text_of(*search.found) : search.problem);
+  for (const NamedLibrary& library : name_libraries(options.te_libs)) {
+    const Search search = find_library(std::span(&library.path, 1));
+    versions.emplace_back(library.backend, search.found.has_value() ? text_of(*search.found) : search.problem);
   }
   return versions;
 }
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::transformer_engine

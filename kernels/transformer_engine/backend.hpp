@@ -6,22 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/executor_options.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
-#include "kernels/executor_options.hpp"
 
-namespace numcheck::kernels {
+namespace numcheck::kernels::transformer_engine {
 
 /// The library is looked for here and loaded with the first case: it is large. Where it is missing, too old or does
 /// not load, every case is unsupported, with a sentence that says what would help. Of several libraries the one of the
 /// case's backend is meant; a case of another one throws core::InternalError, because a process has room for one. The
 /// device must outlive the backend.
-[[nodiscard]] std::unique_ptr<Backend> make_transformer_engine_backend(CudaDevice& device,
-                                                                       const ExecutorOptions& options);
+[[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const ExecutorOptions& options);
 
 /// {"transformer_engine", "2.20.2 (path)"} of the library that would be used, if there is one. Of several libraries
 /// each by its own name, and what is wrong with it in place of its version. Nothing is loaded.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> transformer_engine_versions(
-    const ExecutorOptions& options);
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> versions_in_use(const ExecutorOptions& options);
 
-}  // namespace numcheck::kernels
+}  // namespace numcheck::kernels::transformer_engine

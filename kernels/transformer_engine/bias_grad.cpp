@@ -1,13 +1,13 @@
-#include "kernels/transformer_engine/bias_grad.hpp"
+#include "op/bias_grad.hpp"
 
 #include <algorithm>
 #include <array>
 
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
-#include "op/bias_grad.hpp"
 #include "op/output_format.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 struct Row {
@@ -86,4 +86,4 @@ const Binding& bias_grad() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "kernels/backend.hpp"
-#include "kernels/binding.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/contract/binding.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 #include "kernels/transformer_engine/library.hpp"
 #include "machine/device.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// What a binding works with; library and device outlive every algorithm.
 struct Context {
   const Library& library;
-  CudaDevice* device = nullptr;  ///< not looked at for obstacles
+  cuda_support::CudaDevice* device = nullptr;  ///< not looked at for obstacles
   machine::Device info;
 };
 
@@ -25,4 +25,4 @@ struct TeBinding : Binding {
   Algorithm (*algorithm)(const Context&, const Call&) = nullptr;
 };
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

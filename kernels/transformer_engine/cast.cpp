@@ -1,9 +1,8 @@
-#include "kernels/transformer_engine/cast.hpp"
-
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "op/quantize.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 std::string obstacle(const Context& context, const Call& call, std::string_view function) {
@@ -80,4 +79,4 @@ const Binding& transpose() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -12,7 +12,7 @@
 #include "kernels/transformer_engine/needed.hpp"
 #include "machine/search_path.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,7 +45,7 @@ std::vector<fs::path> search_folders(const fs::path& file, const std::string& li
     folders.push_back(fs::absolute(std::getenv("TE_NUMCHECK_LIB_DIR")));
   }
   add_wheel_folders(package_folder_of(file), folders);
-  const std::vector<fs::path> usual = library_directories();
+  const std::vector<fs::path> usual = cuda_support::library_directories();
   folders.insert(folders.end(), usual.begin(), usual.end());
   for (const fs::path& packages : package_folders()) {
     add_wheel_folders(packages, folders);
@@ -128,4 +128,4 @@ fs::path toolkit_with_headers(const fs::path& file) {
   return found == candidates.end() ? fs::path() : *found;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// Sonames of NVIDIA's libraries that the file asks for, CUDA's runtime first, and NVRTC of the same CUDA, which it
 /// uses without asking for it.
@@ -21,4 +21,4 @@ namespace numcheck::kernels::te {
 /// nvidia/cuda_runtime of the Python environments.
 [[nodiscard]] std::filesystem::path toolkit_with_headers(const std::filesystem::path& file);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

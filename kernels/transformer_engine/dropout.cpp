@@ -1,11 +1,11 @@
-#include "kernels/transformer_engine/dropout.hpp"
+#include "op/dropout.hpp"
 
 #include <array>
 
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
-#include "op/dropout.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// Seed and offset of the generator.
@@ -66,4 +66,4 @@ const Binding& dropout_bwd() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,16 +1,16 @@
 #include "kernels/transformer_engine/find.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "machine/search_path.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ Search find_library(std::span<const std::string> asked) {
                                     searched.empty() ? "any Python environment" : searched, kInstall)};
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// Release of TransformerEngine; `text` as its package says it: "2.20.2", "2.21.0.dev0+1a2b3c4".
 struct Version {
@@ -63,4 +63,4 @@ struct Search {
 /// package_folders() that has one. If a path is given nothing else is searched. Versions before 2.9 are a problem.
 [[nodiscard]] Search find_library(std::span<const std::string> asked);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

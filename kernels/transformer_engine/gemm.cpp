@@ -1,18 +1,18 @@
-#include "kernels/transformer_engine/gemm.hpp"
-
-#include <cuda_runtime_api.h>
-#include <fmt/format.h>
+#include "op/gemm.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
 #include "kernels/cuda_support/addend.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
-#include "op/gemm.hpp"
 #include "op/output_format.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 constexpr std::array<std::string_view, 5> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
@@ -132,7 +132,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
           product.config.set(kMatmulEpilogueAux, operands.tensor(memory + aligned(space), aux, {p.m, p.n}).handle());
         }
         if (p.in_place) {
-          copy_addend(ports, operands.stream());
+          cuda_support::copy_addend(ports, operands.stream());
         }
         const auto alpha = static_cast<float>(p.alpha);
         const auto beta = static_cast<float>(p.beta);
@@ -158,4 +158,4 @@ const Binding& gemm() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

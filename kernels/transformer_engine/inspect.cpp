@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "kernels/transformer_engine/library.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 Inspection inspect_library(std::span<const std::string> asked, const std::string& lib_dir) {
   const Search search = find_library(asked);
@@ -26,4 +26,4 @@ Inspection inspect_library(std::span<const std::string> asked, const std::string
   }
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 struct Inspection {
   bool usable = false;
@@ -14,4 +14,4 @@ struct Inspection {
 /// Finds the library, loads it and looks for every function that the bindings may call.
 [[nodiscard]] Inspection inspect_library(std::span<const std::string> asked, const std::string& lib_dir);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -9,7 +9,7 @@
 
 struct CUstream_st;
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 using Handle = void*;         ///< NVTETensor, NVTEMatmulConfig: opaque
 using Stream = CUstream_st*;  ///< cudaStream_t
@@ -204,4 +204,4 @@ inline constexpr Function<void(Handle logits, int tokens, int experts, int top_k
                                Handle probs, Handle routing_map, Handle intermediate, Stream)>
     kRouterTopk{"nvte_fused_topk_with_score_function_forward"};
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -2,7 +2,7 @@
 
 #include "kernels/transformer_engine/library.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 std::span<const std::string_view> known_functions() {
   static constexpr std::array kNames = {
@@ -74,4 +74,4 @@ std::span<const std::string_view> known_functions() {
   return kNames;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,16 +1,16 @@
 #include "kernels/transformer_engine/launch.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
-#include "kernels/guarded_buffer.hpp"
+#include "kernels/harness/guarded_buffer.hpp"
 #include "op/output_format.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 std::vector<std::pair<std::string, std::string>> details_of(const Context& context, std::string_view function) {
@@ -105,7 +105,7 @@ Algorithm single_call(const Context& context, std::string_view function, Prepare
 Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
                     std::size_t extra) {
   context.device->use();
-  const GuardedBuffer stand_in(context.device->memory(), kScratchBytes);
+  const harness::GuardedBuffer stand_in(context.device->memory(), kScratchBytes);
   std::vector<PortMemory> ports;
   for (const op::Port& port : call.ports) {
     ports.push_back({&port, stand_in.data()});
@@ -135,4 +135,4 @@ Algorithm two_calls(const Context& context, const Call& call, std::string_view f
       }};
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -11,7 +11,7 @@
 #include "kernels/transformer_engine/binding.hpp"
 #include "kernels/transformer_engine/tensor.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 inline constexpr std::size_t kScratchBytes = kAlignment;
 
@@ -72,4 +72,4 @@ using Prepare = std::function<Enqueue(Operands&)>;
 [[nodiscard]] Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
                                   std::size_t extra = 0);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -10,11 +9,13 @@
 #include <cstdlib>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/transformer_engine/companions.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -131,4 +132,4 @@ void Library::raise(std::string_view function, std::string_view text) {
   throw core::EnvironmentError(error_text(function, text));
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -11,7 +11,7 @@
 #include "kernels/transformer_engine/find.hpp"
 #include "kernels/transformer_engine/interface.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// True if an error text of the library says that it does not compute such a case, rather than that something broke.
 [[nodiscard]] bool is_refusal(std::string_view text);
@@ -70,4 +70,4 @@ class Library {
 /// A function's name as its header has it: exported names of C++ functions are mangled.
 [[nodiscard]] std::string readable_name(std::string_view function);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

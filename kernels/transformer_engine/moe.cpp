@@ -1,14 +1,14 @@
-#include "kernels/transformer_engine/moe.hpp"
-
-#include <fmt/format.h>
+#include "op/moe.hpp"
 
 #include <limits>
 #include <vector>
 
-#include "kernels/transformer_engine/launch.hpp"
-#include "op/moe.hpp"
+#include <fmt/format.h>
 
-namespace numcheck::kernels::te {
+#include "kernels/transformer_engine/bindings.hpp"
+#include "kernels/transformer_engine/launch.hpp"
+
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// Numbers of NVTE's score functions.
@@ -147,4 +147,4 @@ const Binding& router_topk() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,13 +1,13 @@
 #include "kernels/transformer_engine/mxfp8.hpp"
 
+#include <algorithm>
+
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 struct Extent {
@@ -81,10 +81,10 @@ Mxfp8Output::Mxfp8Output(Operands& operands, const op::Mxfp8Names& names) {
 
 void Mxfp8Output::copy_scales(Stream stream) const {
   for (const Scales& each : scales_) {
-    check(cudaMemcpy2DAsync(each.port, each.cols, each.padded, each.pitch, each.cols, each.rows,
-                            cudaMemcpyDeviceToDevice, stream),
-          "cudaMemcpy2DAsync");
+    cuda_support::check(cudaMemcpy2DAsync(each.port, each.cols, each.padded, each.pitch, each.cols, each.rows,
+                                          cudaMemcpyDeviceToDevice, stream),
+                        "cudaMemcpy2DAsync");
   }
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

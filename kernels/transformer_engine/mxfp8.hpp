@@ -8,7 +8,7 @@
 #include "kernels/transformer_engine/launch.hpp"
 #include "op/mxfp8.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// Why the library does not write the case's MXFP8 output; empty if it does, or if the case has none.
 /// Source: TransformerEngine common/cast/dispatch/gated.cuh and common/cast/mxfp8/quantize_mxfp8.cuh.
@@ -40,4 +40,4 @@ class Mxfp8Output {
   std::vector<Scales> scales_;
 };
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <optional>
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 class Reader {
@@ -95,4 +95,4 @@ std::vector<std::string> needed_libraries(const std::filesystem::path& file) {
   return names;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

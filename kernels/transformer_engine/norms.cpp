@@ -1,12 +1,11 @@
-#include "kernels/transformer_engine/norms.hpp"
-
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "op/layernorm_bwd.hpp"
 #include "op/layernorm_fwd.hpp"
 #include "op/rmsnorm_bwd.hpp"
 #include "op/rmsnorm_fwd.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 template <class Params>
@@ -135,4 +134,4 @@ const Binding& rmsnorm_bwd() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,13 +1,13 @@
-#include "kernels/transformer_engine/rope.hpp"
-
-#include <fmt/format.h>
+#include "op/rope.hpp"
 
 #include <limits>
 
-#include "kernels/transformer_engine/launch.hpp"
-#include "op/rope.hpp"
+#include <fmt/format.h>
 
-namespace numcheck::kernels::te {
+#include "kernels/transformer_engine/bindings.hpp"
+#include "kernels/transformer_engine/launch.hpp"
+
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// Sines and cosines of one token lie in 48 KiB of shared memory.
@@ -142,4 +142,4 @@ const Binding& rope_bwd() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

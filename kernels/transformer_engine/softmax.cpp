@@ -1,18 +1,17 @@
-#include "kernels/transformer_engine/softmax.hpp"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include <fmt/format.h>
+
 #include "core/codec.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
 #include "op/softmax_mask.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 using op::SoftmaxMask;
@@ -176,4 +175,4 @@ const Binding& softmax_bwd() {
   return binding;
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

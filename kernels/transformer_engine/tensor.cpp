@@ -1,12 +1,12 @@
 #include "kernels/transformer_engine/tensor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// Destroys through the library; a destructor has nobody to tell of a failure.
@@ -121,4 +121,4 @@ void MatmulConfig::set(MatmulAttribute attribute, bool value) {
   library_.call(kSetMatmulConfigAttribute, handle_, attribute, &value, sizeof value);
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

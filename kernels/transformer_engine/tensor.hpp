@@ -9,7 +9,7 @@
 #include "core/dtype.hpp"
 #include "kernels/transformer_engine/library.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 /// Bytes in front of which every part of a workspace is aligned.
 inline constexpr std::size_t kAlignment = 256;
@@ -90,4 +90,4 @@ class MatmulConfig {
   Handle handle_;
 };
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

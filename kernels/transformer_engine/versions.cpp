@@ -1,14 +1,14 @@
 #include "kernels/transformer_engine/versions.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "kernels/transformer_engine/find.hpp"
 #include "plan/backend_name.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// 0 -> "a", 25 -> "z", 26 -> "aa".
@@ -54,4 +54,4 @@ Choice choose_library(std::span<const std::string> paths, std::string_view versi
   return {{}, fmt::format("no --te-lib is {}{}", wanted, names.empty() ? "" : "; there are: " + names)};
 }
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

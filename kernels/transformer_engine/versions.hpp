@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 
 inline constexpr std::string_view kBackend = "transformer_engine";
 
@@ -28,4 +28,4 @@ struct Choice {
 };
 [[nodiscard]] Choice choose_library(std::span<const std::string> paths, std::string_view version);
 
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,7 +1,6 @@
 #include "core/file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -15,6 +14,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/strings.hpp"

@@ -1,9 +1,9 @@
 #include "core/printable.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 namespace numcheck::core {
 namespace {

@@ -1,11 +1,11 @@
 #include "machine/device.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "model/error_model.hpp"
 #include "op/op.hpp"
 #include "op/reference.hpp"
-#include "tolerance/error_model.hpp"
 
 namespace numcheck::metric {
 
@@ -23,7 +23,7 @@ struct CompareInput {
   std::span<const float> magnitude;
   std::span<const float> second_moment;
   const op::Sample* sample = nullptr;
-  const tolerance::ErrorModel* model = nullptr;
+  const model::ErrorModel* model = nullptr;
   double rtol = 0;  ///< the plan's own, counted when have_allclose
   double atol = 0;
   bool have_allclose = false;

@@ -1,4 +1,5 @@
 #include "metric/kernels.hpp"
+
 #include "core/isa.hpp"
 
 namespace numcheck::metric {

@@ -86,7 +86,7 @@ void validate(const CompareInput& input) {
 
 Setup make_setup(const CompareInput& input) {
   const core::DtypeInfo& info = core::dtype_info(input.port->dtype);
-  const tolerance::ErrorModel& given = *input.model;
+  const model::ErrorModel& given = *input.model;
   const ForeignTolerance foreign = foreign_tolerance(info.dtype);
   const double scale = std::abs(given.output_scale);
   Setup setup;

@@ -15,7 +15,6 @@ namespace numcheck::model {
 namespace {
 
 using op::Compute;
-using tolerance::PrecisionClass;
 
 struct ClassName {
   std::string_view name;

@@ -3,23 +3,23 @@
 
 #include <string_view>
 
+#include "model/error_model.hpp"
 #include "op/mode.hpp"
-#include "tolerance/error_model.hpp"
 
 namespace numcheck::model {
 
 /// Class of the operands expected for a mode. `override_value` is the value of NVIDIA_TF32_OVERRIDE, empty if unset.
 /// Exactly "0" forbids and exactly "1" forces TF32; every other value behaves as unset (measured for cuBLASLt 13.1 and
 /// cuDNN 9.19). Modes whose operands are not FP32 are `native`.
-[[nodiscard]] tolerance::PrecisionClass expected_class(const op::Mode& mode, std::string_view override_value);
+[[nodiscard]] PrecisionClass expected_class(const op::Mode& mode, std::string_view override_value);
 
 /// True if a run whose operands were observed in class `observed` honours a request for which `expected` is expected:
 /// the same class, or one that the table lists as acceptable in its place: FP32 where TF32 was expected, because every
 /// such request only permits TF32 (one of eight cuBLASLt algorithms for FAST_TF32 at 512^3 is plain FP32).
-[[nodiscard]] bool acceptable_class(tolerance::PrecisionClass expected, tolerance::PrecisionClass observed);
+[[nodiscard]] bool acceptable_class(PrecisionClass expected, PrecisionClass observed);
 
 /// True if the mode's request itself permits operands of that class, although another is what it gets as a rule: a run
 /// that was observed in it is judged as one. BF16 for FAST_16BF.
-[[nodiscard]] bool permitted_class(const op::Mode& mode, tolerance::PrecisionClass observed);
+[[nodiscard]] bool permitted_class(const op::Mode& mode, PrecisionClass observed);
 
 }  // namespace numcheck::model

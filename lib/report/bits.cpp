@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+
 #include <nlohmann/json.hpp>
 
 namespace numcheck::report {

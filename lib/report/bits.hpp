@@ -1,11 +1,12 @@
 // Whether two records of cases hold the same bits: by the digests of their outputs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

@@ -1,9 +1,9 @@
 #include "report/brief.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdlib>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "report/number.hpp"

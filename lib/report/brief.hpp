@@ -2,8 +2,9 @@
 // change of one case is a change of one line.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

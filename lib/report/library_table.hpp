@@ -1,8 +1,9 @@
 // Which results changed bits from one version of a library to another, from the record's cases alone.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

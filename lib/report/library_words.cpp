@@ -1,16 +1,16 @@
 #include "report/library_words.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "report/console_words.hpp"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/number.hpp"
 
 namespace numcheck::report {
 namespace {

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace numcheck::report {
 
@@ -28,6 +30,19 @@ double number_value(const nlohmann::json& json) {
     return -std::numeric_limits<double>::infinity();
   }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string short_number(const nlohmann::json& json, std::string_view specification) {
+  if (json.is_string()) {
+    return json.get<std::string>();
+  }
+  const double value = number_value(json);
+  return fmt::format(fmt::runtime("{:" + std::string(specification) + "}"), value);
+}
+
+std::string ratio_text(const nlohmann::json& json) {
+  constexpr double kLarge = 1000;  // beyond it digits after the point say nothing
+  return short_number(json, number_value(json) < kLarge ? ".2f" : ".2e");
 }
 
 }  // namespace numcheck::report

@@ -1,6 +1,9 @@
 // Numbers in the record. The JSON library writes NaN and infinities as null without a word; here they keep their names.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
@@ -10,5 +13,11 @@ namespace numcheck::report {
 
 /// The value that number() wrote; NaN for anything else.
 [[nodiscard]] double number_value(const nlohmann::json& json);
+
+/// A number of the record under an fmt specification such as ".2e"; NaN and infinities by name.
+[[nodiscard]] std::string short_number(const nlohmann::json& json, std::string_view specification);
+
+/// An error/limit ratio: "0.31", "5.92e+04".
+[[nodiscard]] std::string ratio_text(const nlohmann::json& json);
 
 }  // namespace numcheck::report

@@ -1,9 +1,10 @@
 // What NVIDIA_TF32_OVERRIDE does, from the record's cases alone: the same case under unset, 0 and 1, side by side.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

@@ -1,13 +1,13 @@
 #include "report/override_words.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "report/number.hpp"
 

@@ -1,7 +1,6 @@
 #include "report/parse_report.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -17,7 +16,7 @@ using nlohmann::json;
 bool is_case(const json& record) {
   const auto has_text = [&record](const char* key) { return record.contains(key) && record.at(key).is_string(); };
   return record.is_object() && has_text("id") && has_text("digest") && has_text("status") &&
-         parse_status(record.at("status").get_ref<const std::string&>()).has_value();
+         verdict::parse_status(record.at("status").get_ref<const std::string&>()).has_value();
 }
 
 /// "1.1.0", or what stands there instead.

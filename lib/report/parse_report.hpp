@@ -1,9 +1,10 @@
 // Reports as they are read back.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

@@ -1,8 +1,9 @@
 #include "report/printable_report.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
 

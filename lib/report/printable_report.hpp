@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {

@@ -1,13 +1,13 @@
-// A case's result as JSON: the object in report.json and the line in results.jsonl.
-#include <fmt/format.h>
+#include "report/record_json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "report/number.hpp"
-#include "report/record.hpp"
 
 namespace numcheck::report {
 namespace {
@@ -134,11 +134,11 @@ json findings_json(const std::vector<op::Finding>& findings) {
   return list;
 }
 
-json ideal_json(const OutputResult& output) {
+json ideal_json(const verdict::OutputResult& output) {
   return output.ideal.has_value() ? json{{"note", output.ideal_note}, {"error", norms_json(*output.ideal)}} : json();
 }
 
-json output_json(const OutputResult& output, const op::Port& port, bool plan_allclose) {
+json output_json(const verdict::OutputResult& output, const op::Port& port, bool plan_allclose) {
   const metric::Statistics& s = output.statistics;
   return {{"xxh128", output.digest.hex()},
           {"dtype", core::dtype_info(port.dtype).name},
@@ -157,14 +157,14 @@ json output_json(const OutputResult& output, const op::Port& port, bool plan_all
           {"worst", worst_json(s.worst, port)}};
 }
 
-json run_json(const RunResult& result, const plan::Case& c, const std::vector<op::Port>& ports) {
-  const run::RunReport& run = result.run;
+json run_json(const verdict::RunResult& result, const plan::Case& c, const std::vector<op::Port>& ports) {
+  const worker::RunReport& run = result.run;
   json details = json::object();
   for (const auto& [key, value] : run.details) {
     details[key] = value;
   }
   json outputs = json::object();
-  for (const OutputResult& output : result.outputs) {
+  for (const verdict::OutputResult& output : result.outputs) {
     outputs[output.port] = output_json(output, op::port_named(ports, output.port),
                                        c.tolerance.allclose_rtol.has_value() || c.tolerance.allclose_atol.has_value());
   }
@@ -177,7 +177,7 @@ json run_json(const RunResult& result, const plan::Case& c, const std::vector<op
       {"deterministic", run.deterministic},
       {"guards", {{"intact", run.guards_intact}, {"inputs_intact", run.inputs_intact}, {"detail", run.guard_detail}}},
       {"device_s", number(run.device_s)},
-      {"status", status_name(result.status)},
+      {"status", verdict::status_name(result.status)},
       {"failing", result.failing},
       {"error", run.error},
       {"outputs", std::move(outputs)}};
@@ -198,11 +198,11 @@ json tolerance_json(const plan::ToleranceSpec& spec) {
 }
 
 /// The tightest gate of all runs; null where nothing was compared.
-json error_over_limit(const CaseResult& result) {
+json error_over_limit(const verdict::CaseResult& result) {
   bool any = false;
   double largest = 0;
-  for (const RunResult& run : result.runs) {
-    for (const OutputResult& output : run.outputs) {
+  for (const verdict::RunResult& run : result.runs) {
+    for (const verdict::OutputResult& output : run.outputs) {
       largest = std::max(largest, tolerance::tightest(output.criteria));
       any = any || !output.criteria.empty();
     }
@@ -212,17 +212,17 @@ json error_over_limit(const CaseResult& result) {
 
 }  // namespace
 
-nlohmann::json to_json(const CaseResult& result) {
+nlohmann::json to_json(const verdict::CaseResult& result) {
   const plan::Case& c = *result.c;
   json record = plan::case_to_json(c);
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   json runs = json::array();
-  for (const RunResult& run : result.runs) {
+  for (const verdict::RunResult& run : result.runs) {
     runs.push_back(run_json(run, c, ports));
   }
   record.update({{"id", c.id},
                  {"digest", c.digest.hex()},
-                 {"status", status_name(result.status)},
+                 {"status", verdict::status_name(result.status)},
                  {"reason", result.reason},
                  {"tags", c.tags},
                  {"tolerance", tolerance_json(c.tolerance)},

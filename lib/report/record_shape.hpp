@@ -1,8 +1,9 @@
 // Whether a case's record from a file has what the views and tables of a report read.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report {
 

@@ -1,6 +1,7 @@
 #include "report/report.hpp"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "report/library_table.hpp"

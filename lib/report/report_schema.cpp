@@ -1,6 +1,7 @@
 // JSON Schema of report.json. Fields may be added by later minor versions, so unknown ones are allowed everywhere.
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "report/report.hpp"
 #include "report/schema_tables.hpp"
@@ -21,8 +22,8 @@ json number_definition() {
 
 json status_definition() {
   json names = json::array();
-  for (const Status status : all_statuses()) {
-    names.push_back(status_name(status));
+  for (const verdict::Status status : verdict::all_statuses()) {
+    names.push_back(verdict::status_name(status));
   }
   return {{"type", "string"}, {"enum", std::move(names)}};
 }
@@ -165,8 +166,8 @@ json machine_definition() {
 
 json summary_definition() {
   json properties = {{"cases", count("cases of the report")}};
-  for (const Status status : all_statuses()) {
-    properties[status_name(status)] = count("cases that ended so");
+  for (const verdict::Status status : verdict::all_statuses()) {
+    properties[verdict::status_name(status)] = count("cases that ended so");
   }
   return object(std::move(properties));
 }

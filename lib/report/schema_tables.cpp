@@ -1,7 +1,8 @@
 #include "report/schema_tables.hpp"
 
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "report/schema_words.hpp"
 

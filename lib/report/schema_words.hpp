@@ -1,8 +1,9 @@
 // The words of which the schema of reports is written.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 namespace numcheck::report::schema {
 

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/error.hpp"
-#include "report/record.hpp"
+#include "verdict/record.hpp"
 
 namespace numcheck::report {
-
-/// All statuses, in the order of interface documentation.
-[[nodiscard]] std::span<const Status> all_statuses() noexcept;
-
-[[nodiscard]] std::optional<Status> parse_status(std::string_view name) noexcept;
 
 /// Number of cases by status name, zeros included, and "cases", their total.
 [[nodiscard]] nlohmann::json summarise(std::span<const nlohmann::json> cases);

@@ -19,7 +19,8 @@ struct Place {
 
 }  // namespace
 
-std::vector<GroupPlan> cheapest_first(const std::vector<plan::Case>& cases, std::vector<GroupPlan> groups) {
+std::vector<prepare::GroupPlan> cheapest_first(const std::vector<plan::Case>& cases,
+                                               std::vector<prepare::GroupPlan> groups) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const plan::Case& first = cases[groups[i].cases.front()];
@@ -37,7 +38,7 @@ std::vector<GroupPlan> cheapest_first(const std::vector<plan::Case>& cases, std:
     }
   }
   std::ranges::stable_sort(places, {}, [](const Place& place) { return std::tuple(place.rank, place.flops); });
-  std::vector<GroupPlan> ordered;
+  std::vector<prepare::GroupPlan> ordered;
   ordered.reserve(groups.size());
   for (const Place& place : places) {
     ordered.push_back(std::move(groups[place.group]));

@@ -2,13 +2,14 @@
 
 #include <map>
 
+#include "report/record_json.hpp"
 #include "report/summary.hpp"
 
 namespace numcheck::run {
 namespace {
 
-bool counts_as_failure(report::Status status) {
-  using report::Status;
+bool counts_as_failure(verdict::Status status) {
+  using verdict::Status;
   return status == Status::fail || status == Status::error || status == Status::crashed || status == Status::timeout ||
          status == Status::xpass;
 }
@@ -32,14 +33,14 @@ std::vector<std::size_t> CaseBook::take_over(const std::vector<std::pair<core::D
       others.push_back(i);
       continue;
     }
-    const auto status = report::parse_status(found->second->at("status").get<std::string>());
-    result_.cases[i] = {status.value_or(report::Status::error), *found->second};
+    const auto status = verdict::parse_status(found->second->at("status").get<std::string>());
+    result_.cases[i] = {status.value_or(verdict::Status::error), *found->second};
     ++finished_;
   }
   return others;
 }
 
-void CaseBook::finish(std::size_t index, const report::CaseResult& result, bool kept) {
+void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool kept) {
   nlohmann::json record = report::to_json(result);
   record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
   const std::lock_guard lock(mutex_);
@@ -56,7 +57,7 @@ void CaseBook::finish(std::size_t index, const report::CaseResult& result, bool 
   }
 }
 
-void CaseBook::add_times(const Group& group) {
+void CaseBook::add_times(const prepare::Group& group) {
   const std::lock_guard lock(mutex_);
   result_.times.inputs_s += group.inputs_s;
   result_.times.yardsticks_s += group.yardsticks_s;

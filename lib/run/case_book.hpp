@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/group.hpp"
+#include "prepare/group.hpp"
 #include "run/pipeline.hpp"
 
 namespace numcheck::run {
@@ -22,9 +22,9 @@ class CaseBook {
   [[nodiscard]] std::vector<std::size_t> take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done);
 
   /// Enters a finished case and tells PipelineOptions::on_progress; on_finished too, if it is to be `kept`.
-  void finish(std::size_t index, const report::CaseResult& result, bool kept);
+  void finish(std::size_t index, const verdict::CaseResult& result, bool kept);
   /// Adds a group's times to the sums.
-  void add_times(const Group& group);
+  void add_times(const prepare::Group& group);
 
   [[nodiscard]] bool is_finished(std::size_t index) const;
   /// Cases that ended fail, error, crashed, timeout or xpass.

@@ -3,14 +3,15 @@
 #include <chrono>
 #include <exception>
 
-#include "run/start_thread.hpp"
+#include "worker/start_thread.hpp"
 
 namespace numcheck::run {
 
-Greeting::Greeting(WorkerPool& pool, const WorkerKey& key, const std::function<void(const WorkerHello&)>& on_hello) {
-  thread_ = start_thread<std::jthread>("that greets the first worker", [this, &pool, key, on_hello] {
+Greeting::Greeting(worker::WorkerPool& pool, const worker::WorkerKey& key,
+                   const std::function<void(const worker::WorkerHello&)>& on_hello) {
+  thread_ = worker::start_thread<std::jthread>("that greets the first worker", [this, &pool, key, on_hello] {
     try {
-      WorkerHello hello = pool.hello(key);
+      worker::WorkerHello hello = pool.hello(key);
       if (on_hello) {
         on_hello(hello);
       }

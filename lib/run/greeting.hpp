@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "plan/case.hpp"
-#include "run/workers.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::run {
 
@@ -15,18 +15,19 @@ class Greeting {
  public:
   /// Asks the pool for the key's worker on a thread of its own, and tells `on_hello` (if any) before anybody
   /// who waits here goes on.
-  Greeting(WorkerPool& pool, const WorkerKey& key, const std::function<void(const WorkerHello&)>& on_hello);
+  Greeting(worker::WorkerPool& pool, const worker::WorkerKey& key,
+           const std::function<void(const worker::WorkerHello&)>& on_hello);
 
   /// Waits; throws what the pool threw if there is no worker.
-  [[nodiscard]] const WorkerHello& hello() const { return answer_.get(); }
+  [[nodiscard]] const worker::WorkerHello& hello() const { return answer_.get(); }
   /// Waits; true if there is no worker.
   [[nodiscard]] bool fails() const;
   /// Does not wait; true if it is already known that there is no worker.
   [[nodiscard]] bool has_failed() const;
 
  private:
-  std::promise<WorkerHello> promise_;
-  std::shared_future<WorkerHello> answer_ = promise_.get_future().share();
+  std::promise<worker::WorkerHello> promise_;
+  std::shared_future<worker::WorkerHello> answer_ = promise_.get_future().share();
   std::jthread thread_;
 };
 

@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
-#include "run/file_descriptor.hpp"
-#include "run/start_thread.hpp"
+#include "core/file_descriptor.hpp"
+#include "worker/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -56,12 +56,12 @@ class Interrupt::Impl {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       throw core::IoError("cannot make a pipe: " + std::generic_category().message(errno));
     }
-    read_end_ = FileDescriptor(ends[0]);
-    own_write_end_ = FileDescriptor(ends[1]);
+    read_end_ = core::FileDescriptor(ends[0]);
+    own_write_end_ = core::FileDescriptor(ends[1]);
     ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
     arrived = 0;
     first_signal = 0;
-    thread_ = start_thread("that listens for interrupts", [this] { listen(); });
+    thread_ = worker::start_thread("that listens for interrupts", [this] { listen(); });
     write_end = ends[1];
     install();
   }
@@ -123,8 +123,8 @@ class Interrupt::Impl {
   }
 
   std::function<void(int)> on_signal_;
-  FileDescriptor read_end_;
-  FileDescriptor own_write_end_;
+  core::FileDescriptor read_end_;
+  core::FileDescriptor own_write_end_;
   std::array<struct sigaction, kSignals.size()> previous_{};
   std::array<bool, kSignals.size()> installed_{};
   std::mutex mutex_;

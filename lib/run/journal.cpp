@@ -1,15 +1,16 @@
 #include "run/journal.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -68,7 +69,7 @@ std::string path_in(const std::string& folder) {
 
 }  // namespace
 
-Journal::Journal(std::string path, FileDescriptor file, std::uint64_t size, std::uint64_t cases)
+Journal::Journal(std::string path, core::FileDescriptor file, std::uint64_t size, std::uint64_t cases)
     : path_(std::move(path)),
       file_(std::move(file)),
       size_(size),
@@ -89,7 +90,7 @@ void Journal::lock() {
 
 Journal Journal::create(const std::string& folder, const JournalHeader& header) {
   const std::string path = path_in(folder);
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+  core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
   if (!file.valid() && errno == EEXIST) {
     throw core::UsageError(
         fmt::format("{} exists: continue that run with --resume {}, or choose another folder", path, folder));
@@ -114,7 +115,7 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
 ResumedJournal Journal::open_for_resume(const std::string& folder, const JournalHeader& header) {
   const std::string path = path_in(folder);
   // Without O_NONBLOCK a pipe would wait for its other end.
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) {
     throw core::UsageError(
         fmt::format("cannot resume: there is no {}; name the folder that an earlier run made", path));

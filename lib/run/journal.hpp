@@ -20,10 +20,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/file_descriptor.hpp"
 #include "core/hash.hpp"
 #include "machine/device.hpp"
 #include "machine/environment.hpp"
-#include "run/file_descriptor.hpp"
 #include "run/journal_text.hpp"
 
 namespace numcheck::run {
@@ -66,13 +66,13 @@ class Journal {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
-  Journal(std::string path, FileDescriptor file, std::uint64_t size, std::uint64_t cases);
+  Journal(std::string path, core::FileDescriptor file, std::uint64_t size, std::uint64_t cases);
   void lock();
   void write_line(const std::string& line);
 
   std::string path_;
   std::string head_checksum_;
-  FileDescriptor file_;
+  core::FileDescriptor file_;
   std::uint64_t size_;
   std::uint64_t cases_;
   std::chrono::steady_clock::time_point synced_;

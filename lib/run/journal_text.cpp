@@ -1,17 +1,17 @@
 #include "run/journal_text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
 #include "report/record_shape.hpp"
-#include "run/json_fields.hpp"
+#include "worker/json_fields.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -38,7 +38,7 @@ struct SealedLine {
 
 /// {"xxh128":"CHECKSUM",REST, where {REST is the object's text.
 SealedLine seal(std::string_view seed, const json& object) {
-  const std::string text = fields::line(object);
+  const std::string text = worker::fields::line(object);
   const std::string_view rest = std::string_view(text).substr(1);
   std::string checksum = checksum_of(seed, rest);
   return {fmt::format("{}{}{}{}", kBefore, checksum, kAfter, rest), std::move(checksum)};
@@ -60,20 +60,21 @@ std::string_view text_in(std::string_view line) noexcept {
 /// The object of a line whose checksum is right. Throws ProtocolError.
 json opened(std::string_view seed, std::string_view line) {
   if (!has_seal(line)) {
-    throw ProtocolError("it has no checksum");
+    throw worker::ProtocolError("it has no checksum");
   }
   if (checksum_of(seed, text_in(line)) != checksum_in(line)) {
-    throw ProtocolError("its checksum does not match");
+    throw worker::ProtocolError("its checksum does not match");
   }
-  return fields::parse(fmt::format("{{{}", text_in(line)));
+  return worker::fields::parse(fmt::format("{{{}", text_in(line)));
 }
 
 /// The version of a header line, with or without a checksum; nothing if it is none.
 std::optional<int> version_of(std::string_view line) {
   try {
-    const json header = fields::parse(line);
-    return fields::text(header, "journal") == kName ? std::optional(fields::small(header, "version")) : std::nullopt;
-  } catch (const ProtocolError&) {
+    const json header = worker::fields::parse(line);
+    return worker::fields::text(header, "journal") == kName ? std::optional(worker::fields::small(header, "version"))
+                                                            : std::nullopt;
+  } catch (const worker::ProtocolError&) {
     return std::nullopt;
   }
 }
@@ -96,25 +97,25 @@ JournalFacts read_head(std::string_view line, const std::string& path) {
   }
   try {
     if (version.has_value()) {
-      return fields::member(opened("", line), "facts").get<JournalFacts>();
+      return worker::fields::member(opened("", line), "facts").get<JournalFacts>();
     }
   } catch (const json::exception&) {
-  } catch (const ProtocolError&) {
+  } catch (const worker::ProtocolError&) {
   }
   throw core::IoError(fmt::format("{} does not begin as a journal of te-numcheck; start a new run", path));
 }
 
 JournalEntry read_entry(std::string_view seed, std::string_view line, bool& has_verdict) {
   const json object = opened(seed, line);
-  const json& record = fields::member(object, "record");
+  const json& record = worker::fields::member(object, "record");
   if (const std::string mistake = report::record_mistake(record); !mistake.empty()) {
-    throw ProtocolError(mistake);
+    throw worker::ProtocolError(mistake);
   }
-  JournalEntry entry{fields::digest(object, "digest"), fields::text(object, "id"), record.dump()};
-  if (fields::digest(record, "digest") != entry.digest || fields::text(record, "id") != entry.id) {
-    throw ProtocolError("its record is that of another case");
+  JournalEntry entry{worker::fields::digest(object, "digest"), worker::fields::text(object, "id"), record.dump()};
+  if (worker::fields::digest(record, "digest") != entry.digest || worker::fields::text(record, "id") != entry.id) {
+    throw worker::ProtocolError("its record is that of another case");
   }
-  has_verdict = std::ranges::find(kVerdicts, fields::text(record, "status")) != kVerdicts.end();
+  has_verdict = std::ranges::find(kVerdicts, worker::fields::text(record, "status")) != kVerdicts.end();
   return entry;
 }
 
@@ -153,8 +154,8 @@ class Reader {
         entries_.emplace_back();
       }
       entries_[found->second] = has_verdict ? std::optional(std::move(entry)) : std::nullopt;
-    } catch (const ProtocolError& error) {
-      note(number, fmt::format("damaged and ignored, its case runs again ({})", printable(error.what(), 120)));
+    } catch (const worker::ProtocolError& error) {
+      note(number, fmt::format("damaged and ignored, its case runs again ({})", worker::printable(error.what(), 120)));
     }
   }
 

@@ -13,16 +13,16 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "machine/memory.hpp"
+#include "prepare/group.hpp"
 #include "run/budget_order.hpp"
 #include "run/case_book.hpp"
-#include "run/evaluate.hpp"
 #include "run/greeting.hpp"
-#include "run/group.hpp"
 #include "run/memory_gate.hpp"
-#include "run/pool.hpp"
-#include "run/start_thread.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
+#include "verdict/evaluate.hpp"
+#include "worker/pool.hpp"
+#include "worker/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
@@ -42,15 +42,16 @@ std::string today() {
 /// A case that is under way: its buffers live until its last comparison.
 struct Flight {
   std::size_t index = 0;
-  std::shared_ptr<Group> group;
-  std::shared_ptr<ComparisonCache> cache;
-  PreparedCase prepared;
-  report::CaseResult result;
+  std::shared_ptr<prepare::Group> group;
+  std::shared_ptr<verdict::ComparisonCache> cache;
+  prepare::PreparedCase prepared;
+  verdict::CaseResult result;
 };
 
 class Pipeline {
  public:
-  Pipeline(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options, WorkerPool& pool)
+  Pipeline(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
+           worker::WorkerPool& pool)
       : cases_(cases),
         catalog_(catalog),
         options_(options),
@@ -92,10 +93,10 @@ class Pipeline {
  private:
   void run_selected(const std::vector<std::size_t>& selected) {
     // Starting a device takes a second; inputs and references need none.
-    greeting_.emplace(pool_, worker_key(cases_[selected.front()]), options_.on_hello);
-    const auto watcher = start_thread<std::jthread>("that watches for interrupts",
-                                                    [this](const std::stop_token& stop) { stop_.watch(stop); });
-    std::vector<GroupPlan> groups = group_cases(cases_, selected);
+    greeting_.emplace(pool_, worker::worker_key(cases_[selected.front()]), options_.on_hello);
+    const auto watcher = worker::start_thread<std::jthread>("that watches for interrupts",
+                                                            [this](const std::stop_token& stop) { stop_.watch(stop); });
+    std::vector<prepare::GroupPlan> groups = prepare::group_cases(cases_, selected);
     if (options_.budget_s > 0) {
       groups = cheapest_first(cases_, std::move(groups));
     }
@@ -112,23 +113,23 @@ class Pipeline {
 
   /// Asking costs next to nothing, but its answer may have to wait for a device that is starting. Meanwhile groups that
   /// are cheap to prepare go ahead unasked.
-  [[nodiscard]] bool goes_unasked(const GroupPlan& group) {
+  [[nodiscard]] bool goes_unasked(const prepare::GroupPlan& group) {
     const plan::Case& first = cases_[group.cases.front()];
     const double cost = first.op->flops(first.params) * static_cast<double>(group.cases.size());
     return cost <= options_.unasked_flops && !survey_->is_answered(group);
   }
 
-  void run_group(const GroupPlan& whole) {
+  void run_group(const prepare::GroupPlan& whole) {
     const bool unasked = goes_unasked(whole);
     if (!unasked) {
       survey_->wait(whole);
     }
-    GroupPlan group{.key = whole.key, .cases = {}};
+    prepare::GroupPlan group{.key = whole.key, .cases = {}};
     for (const std::size_t index : whole.cases) {
-      const std::uint64_t bytes = estimate_case_bytes(cases_[index]);
-      const std::optional<Outcome> answer = unasked ? std::nullopt : survey_->answer(index);
-      if (answer && answer->kind != Outcome::Kind::done) {
-        report::CaseResult result;
+      const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index]);
+      const std::optional<worker::Outcome> answer = unasked ? std::nullopt : survey_->answer(index);
+      if (answer && answer->kind != worker::Outcome::Kind::done) {
+        verdict::CaseResult result;
         if (!is_interrupt(*answer)) {
           end_case(index, result, *answer);
         }
@@ -139,45 +140,46 @@ class Pipeline {
         group.cases.push_back(index);
       }
     }
-    for (const GroupPlan& part : split_to_fit(cases_, group, budget_)) {
+    for (const prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_)) {
       run_part(part);
     }
   }
 
-  void run_part(const GroupPlan& plan) {
-    const std::uint64_t bytes = estimate_bytes(cases_, plan);
+  void run_part(const prepare::GroupPlan& plan) {
+    const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan);
     memory_.acquire(bytes, [this] { return stop_.must_stop(); });
     if (stop_.must_stop()) {
       memory_.release(bytes);
       return;
     }
-    std::shared_ptr<Group> group;
-    std::vector<PreparedCase> prepared;
+    std::shared_ptr<prepare::Group> group;
+    std::vector<prepare::PreparedCase> prepared;
     try {
-      const auto allocate = [this](std::size_t size, BlockUse use) { return pool_.allocate(size, use); };
-      group = prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate, prepared);
+      const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
+      group = prepare::prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate, prepared);
     } catch (const std::exception& failure) {
       for (const std::size_t index : plan.cases) {
-        finish_with(index, report::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
+        finish_with(index, verdict::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
       }
       memory_.release(bytes);
       return;
     }
     // The last owner of the group gives its memory back, after its cases' comparisons.
-    const std::shared_ptr<Group> owner(group.get(), [this, group, bytes](Group*) { memory_.release(bytes); });
-    auto cache = std::make_shared<ComparisonCache>();
+    const std::shared_ptr<prepare::Group> owner(group.get(),
+                                                [this, group, bytes](prepare::Group*) { memory_.release(bytes); });
+    auto cache = std::make_shared<verdict::ComparisonCache>();
     for (std::size_t i = 0; i < prepared.size(); ++i) {
       submit(plan.cases[i], owner, cache, std::move(prepared[i]));
     }
     {
       const auto work = stop_.stuck().begin(fmt::format("the reference of {}", cases_[plan.cases.front()].id),
                                             options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
-      compute_references(*group);
+      prepare::compute_references(*group);
     }
     book_.add_times(*group);
   }
 
-  [[nodiscard]] double flops_of(const GroupPlan& plan) const {
+  [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
     double flops = 0;
     for (const std::size_t index : plan.cases) {
       flops += cases_[index].op->flops(cases_[index].params);
@@ -185,35 +187,35 @@ class Pipeline {
     return flops;
   }
 
-  void submit(std::size_t index, std::shared_ptr<Group> group, std::shared_ptr<ComparisonCache> cache,
-              PreparedCase prepared) {
+  void submit(std::size_t index, std::shared_ptr<prepare::Group> group, std::shared_ptr<verdict::ComparisonCache> cache,
+              prepare::PreparedCase prepared) {
     auto flight = std::make_shared<Flight>();
     flight->index = index;
     flight->group = std::move(group);
     flight->cache = std::move(cache);
     flight->prepared = std::move(prepared);
     flight->result.c = &cases_[index];
-    Task task;
+    worker::Task task;
     task.c = &cases_[index];
     task.ports = flight->prepared.host;
     task.blocks = flight->prepared.blocks;
-    task.on_run = [this, flight](const RunReport& run) { on_run(*flight, run); };
-    task.on_end = [this, flight](const Outcome& outcome) { on_end(*flight, outcome); };
+    task.on_run = [this, flight](const worker::RunReport& run) { on_run(*flight, run); };
+    task.on_end = [this, flight](const worker::Outcome& outcome) { on_end(*flight, outcome); };
     pool_.submit(std::move(task));
   }
 
-  void on_run(Flight& flight, const RunReport& run) {
+  void on_run(Flight& flight, const worker::RunReport& run) {
     try {
       const machine::Device& device = greeting_->hello().device;
-      const EvaluationContext context{flight.group.get(), &flight.prepared, &device,
-                                      resolve_backend(*flight.group->row, flight.result.c->backend, device),
-                                      flight.cache.get()};
-      flight.result.runs.push_back(evaluate_run(context, run, flight.result.times.comparison_s));
+      const verdict::EvaluationContext context{
+          flight.group.get(), &flight.prepared, &device,
+          prepare::resolve_backend(*flight.group->row, flight.result.c->backend, device), flight.cache.get()};
+      flight.result.runs.push_back(verdict::evaluate_run(context, run, flight.result.times.comparison_s));
       show_tensors(flight);
     } catch (const std::exception& failure) {
-      report::RunResult broken;
+      verdict::RunResult broken;
       broken.run = run;
-      broken.status = report::Status::error;
+      broken.status = verdict::Status::error;
       broken.failing = fmt::format("comparing: {}", failure.what());
       flight.result.runs.push_back(std::move(broken));
     }
@@ -222,14 +224,14 @@ class Pipeline {
 
   /// Shows the last run to whom it interests; one that failed on the device left nothing.
   void show_tensors(const Flight& flight) {
-    const std::vector<report::RunResult>& runs = flight.result.runs;
+    const std::vector<verdict::RunResult>& runs = flight.result.runs;
     if (options_.on_tensors && runs.back().run.error.empty()) {
       options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), flight.prepared.host,
                            flight.prepared.rounding->values.get().get(), &flight.group->sample});
     }
   }
 
-  void on_end(Flight& flight, const Outcome& outcome) {
+  void on_end(Flight& flight, const worker::Outcome& outcome) {
     if (is_interrupt(outcome)) {
       return;  // finish_unstarted says so
     }
@@ -238,34 +240,34 @@ class Pipeline {
     flight.group.reset();
   }
 
-  static bool is_interrupt(const Outcome& outcome) {
-    return outcome.kind == Outcome::Kind::error && outcome.reason == kInterrupted;
+  static bool is_interrupt(const worker::Outcome& outcome) {
+    return outcome.kind == worker::Outcome::Kind::error && outcome.reason == worker::kInterrupted;
   }
 
   /// Judges what became of a case, knowing the issues of this device, and enters it.
-  void end_case(std::size_t index, report::CaseResult& result, const Outcome& outcome) {
+  void end_case(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
     plan::Case c = cases_[index];
     if (!c.known_issues.empty() && !greeting_->fails()) {
-      const WorkerHello& hello = greeting_->hello();
+      const worker::WorkerHello& hello = greeting_->hello();
       c.xfail = plan::known_issue_on(c, {hello.device.sm, hello.device.driver, hello.libraries});
     }
     result.c = &c;
-    conclude(result, outcome, today_);
+    verdict::conclude(result, outcome, today_);
     finish(index, result);
     result.c = &cases_[index];
   }
 
-  void finish_with(std::size_t index, report::Status status, std::string reason) {
-    report::CaseResult result;
+  void finish_with(std::size_t index, verdict::Status status, std::string reason) {
+    verdict::CaseResult result;
     result.c = &cases_[index];
     result.status = status;
     result.reason = std::move(reason);
     finish(index, result);
   }
 
-  void skip(std::size_t index, std::string reason) { finish_with(index, report::Status::skipped, std::move(reason)); }
+  void skip(std::size_t index, std::string reason) { finish_with(index, verdict::Status::skipped, std::move(reason)); }
 
-  void finish(std::size_t index, const report::CaseResult& result) {
+  void finish(std::size_t index, const verdict::CaseResult& result) {
     const bool has_worker = greeting_ && !greeting_->fails();
     book_.finish(index, result, has_worker);
     if (stop_.must_stop()) {
@@ -283,30 +285,30 @@ class Pipeline {
   }
 
   const std::vector<plan::Case>& cases_;
-  Catalog catalog_;
+  prepare::Catalog catalog_;
   const PipelineOptions& options_;
   const std::uint64_t budget_;
   MemoryGate memory_;
   CaseBook book_;
-  WorkerPool& pool_;
+  worker::WorkerPool& pool_;
   StopControl stop_;
   std::optional<Survey> survey_;
   std::optional<Greeting> greeting_;
-  WorkerHello hello_;
+  worker::WorkerHello hello_;
   bool ended_ = false;
   std::string today_;
 };
 
 }  // namespace
 
-PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options,
+PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
                          const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
-  WorkerPool pool(options.workers);
+  worker::WorkerPool pool(options.workers);
   return run_cases(cases, catalog, options, pool, done);
 }
 
-PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog, const PipelineOptions& options,
-                         WorkerPool& pool, const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog, const PipelineOptions& options,
+                         worker::WorkerPool& pool, const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
   Pipeline pipeline(cases, catalog, options, pool);
   return pipeline.run(done);
 }

@@ -13,9 +13,9 @@
 #include "machine/device.hpp"
 #include "op/reference.hpp"
 #include "plan/plan.hpp"
-#include "report/record.hpp"
-#include "run/catalog.hpp"
-#include "run/workers.hpp"
+#include "prepare/catalog.hpp"
+#include "verdict/record.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::run {
 
@@ -28,7 +28,7 @@ struct Progress {
 
 /// One case, finished: its object in the report, and what the exit code needs of it.
 struct FinishedCase {
-  report::Status status = report::Status::skipped;
+  verdict::Status status = verdict::Status::skipped;
   nlohmann::json record;
 };
 
@@ -36,14 +36,14 @@ struct FinishedCase {
 struct RunTensors {
   const plan::Case* c = nullptr;
   std::size_t number = 0;  ///< of the run in its case
-  const report::RunResult* result = nullptr;
-  std::span<const HostPort> ports;
+  const verdict::RunResult* result = nullptr;
+  std::span<const worker::HostPort> ports;
   const op::Values* expected = nullptr;
   const op::Sample* sample = nullptr;  ///< which elements `expected` has
 };
 
 struct PipelineOptions {
-  WorkerOptions workers;
+  worker::WorkerOptions workers;
   std::uint64_t memory_bytes = 0;         ///< host memory for tensors; 0: machine default
   double reference_flops_limit = 1.5e12;  ///< above it only a sample of the outputs is referenced
   double unasked_flops = 1e10;            ///< groups up to this much work do not wait to hear whether they can run
@@ -52,7 +52,7 @@ struct PipelineOptions {
   std::string reproduce_prefix;           ///< "te-numcheck run plan.json": completed with --case DIGEST
   std::function<void(const Progress&)> on_progress;
   /// Called once, before the first case is submitted, with what the first worker said of itself. May throw.
-  std::function<void(const WorkerHello&)> on_hello;
+  std::function<void(const worker::WorkerHello&)> on_hello;
   /// Called once for each finished case, in order of finishing, one at a time: the journal.
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
   /// Called once for each run that was compared, on pool threads, while its tensors are there. Must not throw.
@@ -77,20 +77,20 @@ struct PipelineTimes {
 
 struct PipelineResult {
   std::vector<FinishedCase> cases;  ///< in plan order
-  WorkerHello hello;                ///< of the first worker
+  worker::WorkerHello hello;        ///< of the first worker
   PipelineTimes times;
   bool interrupted = false;
 };
 
 /// Runs the cases. `done` holds records of cases that need not run again (resume), by digest.
 /// Throws core::EnvironmentError if no worker can start at all.
-[[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog,
+[[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog,
                                        const PipelineOptions& options,
                                        const std::vector<std::pair<core::Digest, nlohmann::json>>& done = {});
 
 /// The same with workers that are there already, and stay: `options.workers` is what they were made with.
-[[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, Catalog catalog,
-                                       const PipelineOptions& options, WorkerPool& pool,
+[[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog,
+                                       const PipelineOptions& options, worker::WorkerPool& pool,
                                        const std::vector<std::pair<core::Digest, nlohmann::json>>& done = {});
 
 }  // namespace numcheck::run

@@ -9,7 +9,7 @@
 
 namespace numcheck::run {
 
-StopControl::StopControl(const PipelineOptions& options, const CaseBook& book, WorkerPool& pool)
+StopControl::StopControl(const PipelineOptions& options, const CaseBook& book, worker::WorkerPool& pool)
     : options_(options), book_(book), pool_(pool) {}
 
 StopControl::Cause StopControl::look() const {

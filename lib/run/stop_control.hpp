@@ -16,7 +16,7 @@ namespace numcheck::run {
 class StopControl {
  public:
   /// The budget runs from here. All three must outlive it.
-  StopControl(const PipelineOptions& options, const CaseBook& book, WorkerPool& pool);
+  StopControl(const PipelineOptions& options, const CaseBook& book, worker::WorkerPool& pool);
 
   /// True if no further case is to start. Once true, it stays so.
   [[nodiscard]] bool must_stop();
@@ -37,7 +37,7 @@ class StopControl {
 
   const PipelineOptions& options_;
   const CaseBook& book_;
-  WorkerPool& pool_;
+  worker::WorkerPool& pool_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<Cause> cause_ = Cause::none;
   StuckWatch stuck_;

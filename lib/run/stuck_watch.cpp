@@ -1,9 +1,9 @@
 #include "run/stuck_watch.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/strings.hpp"
 

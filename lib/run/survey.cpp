@@ -19,7 +19,7 @@ void Survey::ask_up_to(std::size_t group) {
     ahead += groups_[i].cases.size();
   }
   while (asked_groups_ < groups_.size() && (asked_groups_ <= group || ahead < kAhead)) {
-    const GroupPlan& next = groups_[asked_groups_];
+    const prepare::GroupPlan& next = groups_[asked_groups_];
     indices.insert(indices.end(), next.cases.begin(), next.cases.end());
     ahead += asked_groups_ > group ? next.cases.size() : 0;
     ++asked_groups_;
@@ -28,16 +28,16 @@ void Survey::ask_up_to(std::size_t group) {
 }
 
 void Survey::ask(const std::vector<std::size_t>& indices) {
-  std::map<WorkerKey, std::vector<std::size_t>> by_key;
+  std::map<worker::WorkerKey, std::vector<std::size_t>> by_key;
   for (const std::size_t index : indices) {
-    by_key[worker_key(cases_[index])].push_back(index);
+    by_key[worker::worker_key(cases_[index])].push_back(index);
   }
   for (auto& [key, part] : by_key) {
-    Question question;
+    worker::Question question;
     for (const std::size_t index : part) {
       question.cases.push_back(&cases_[index]);
     }
-    question.on_answer = [this, part = std::move(part)](std::size_t i, const Outcome& outcome) {
+    question.on_answer = [this, part = std::move(part)](std::size_t i, const worker::Outcome& outcome) {
       {
         const std::lock_guard lock(mutex_);
         answers_[part[i]] = outcome;
@@ -48,21 +48,21 @@ void Survey::ask(const std::vector<std::size_t>& indices) {
   }
 }
 
-bool Survey::has_answers(const GroupPlan& group) const {
+bool Survey::has_answers(const prepare::GroupPlan& group) const {
   return std::ranges::all_of(group.cases, [this](std::size_t index) { return answers_[index].has_value(); });
 }
 
-bool Survey::is_answered(const GroupPlan& group) {
+bool Survey::is_answered(const prepare::GroupPlan& group) {
   const std::lock_guard lock(mutex_);
   return has_answers(group);
 }
 
-void Survey::wait(const GroupPlan& group) {
+void Survey::wait(const prepare::GroupPlan& group) {
   std::unique_lock lock(mutex_);
   answered_.wait(lock, [&] { return has_answers(group); });
 }
 
-std::optional<Outcome> Survey::answer(std::size_t index) {
+std::optional<worker::Outcome> Survey::answer(std::size_t index) {
   const std::lock_guard lock(mutex_);
   return answers_[index];
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "plan/case.hpp"
-#include "run/group.hpp"
-#include "run/workers.hpp"
+#include "prepare/group.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::run {
 
@@ -19,30 +19,30 @@ namespace numcheck::run {
 class Survey {
  public:
   /// Groups will be looked at in this order.
-  Survey(WorkerPool& pool, const std::vector<plan::Case>& cases, std::span<const GroupPlan> groups)
+  Survey(worker::WorkerPool& pool, const std::vector<plan::Case>& cases, std::span<const prepare::GroupPlan> groups)
       : pool_(pool), cases_(cases), groups_(groups), answers_(cases.size()) {}
 
   /// Asks for the cases of the groups up to this one and of some that follow, as far as that has not been done.
   void ask_up_to(std::size_t group);
 
   /// True if the answers of a group are there.
-  [[nodiscard]] bool is_answered(const GroupPlan& group);
+  [[nodiscard]] bool is_answered(const prepare::GroupPlan& group);
   /// Waits for the answers of a group.
-  void wait(const GroupPlan& group);
+  void wait(const prepare::GroupPlan& group);
   /// Whether a case can run: `done` if so, else how it ends. Nothing if its answer is not there.
-  [[nodiscard]] std::optional<Outcome> answer(std::size_t index);
+  [[nodiscard]] std::optional<worker::Outcome> answer(std::size_t index);
 
  private:
   void ask(const std::vector<std::size_t>& indices);
-  [[nodiscard]] bool has_answers(const GroupPlan& group) const;
+  [[nodiscard]] bool has_answers(const prepare::GroupPlan& group) const;
 
-  WorkerPool& pool_;
+  worker::WorkerPool& pool_;
   const std::vector<plan::Case>& cases_;
-  std::span<const GroupPlan> groups_;
+  std::span<const prepare::GroupPlan> groups_;
   std::size_t asked_groups_ = 0;
   std::mutex mutex_;
   std::condition_variable answered_;
-  std::vector<std::optional<Outcome>> answers_;  ///< parallel to cases
+  std::vector<std::optional<worker::Outcome>> answers_;  ///< parallel to cases
 };
 
 }  // namespace numcheck::run

@@ -1,3 +1,5 @@
+#include "tolerance/gemm_model.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +12,6 @@
 #include "model/arithmetic.hpp"
 #include "op/gemm.hpp"
 #include "tolerance/accumulation.hpp"
-#include "tolerance/error_model.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -25,23 +26,23 @@ double unit_of(Dtype dtype) {
 
 /// A request with everything that is derived from it once.
 struct Gemm {
-  const ModelRequest& request;
+  const model::ModelRequest& request;
   op::GemmParams p;
   double product_scale = 1;  ///< |alpha sA sB|
   bool is_fp32_storage = false;
-  PrecisionClass operands = PrecisionClass::native;
+  model::PrecisionClass operands = model::PrecisionClass::native;
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
   Dtype second = Dtype::fp32;
   bool cublas = false;      ///< cuBLASLt, directly or below TransformerEngine
   bool own_kernel = false;  ///< backend "cuda": a sequential FP32 chain whatever the mode
   double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, else 0
 
-  explicit Gemm(const ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
+  explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
     product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
     is_fp32_storage = r.mode->first == Dtype::fp32;
     own_kernel = r.backend == "cuda";
     cublas = r.backend == "cublaslt" || r.backend.starts_with("transformer_engine");
-    operands = !is_fp32_storage ? PrecisionClass::native : own_kernel ? PrecisionClass::fp32 : r.expected;
+    operands = !is_fp32_storage ? model::PrecisionClass::native : own_kernel ? model::PrecisionClass::fp32 : r.expected;
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
     // The mean of the sum is r A. Only where it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
@@ -51,9 +52,9 @@ struct Gemm {
 
   [[nodiscard]] Dtype converted() const {
     switch (operands) {
-      case PrecisionClass::fp32:
+      case model::PrecisionClass::fp32:
         return Dtype::fp32;
-      case PrecisionClass::bf16_inputs:
+      case model::PrecisionClass::bf16_inputs:
         return Dtype::bf16;
       default:
         return Dtype::tf32;
@@ -74,7 +75,7 @@ struct Gemm {
 
 model::Arithmetic arithmetic_of(const Gemm& g) {
   const op::Mode& mode = *g.request.mode;
-  if (g.operands == PrecisionClass::bf16_inputs) {
+  if (g.operands == model::PrecisionClass::bf16_inputs) {
     return model::gemm_arithmetic(g.request.sm, *op::find_mode("bf16"), false, false);
   }
   return model::gemm_arithmetic(g.request.sm, mode, op::gemm_promotes(g.p, mode), !g.plain_fp32());
@@ -93,7 +94,7 @@ Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic)
   return either_of(fused_accumulation(arithmetic, g.p.k, fraction_bits), chain);
 }
 
-void add_accumulation(const Gemm& g, const Accumulation& sum, ErrorModel& model) {
+void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel& model) {
   // The yardsticks are those of the unrounded inputs: rounding them to the storage format may enlarge them.
   const double enlarged = g.enlargement();
   model.bound_magnitude = sum.magnitude * enlarged;
@@ -118,8 +119,8 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, ErrorModel& model)
 }
 
 /// Relative error of a constant operand when it is rounded to the format in which it is multiplied.
-double constant_error(const Pattern& pattern, double value, Dtype to) {
-  return pattern.order == Order::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
+double constant_error(const model::Pattern& pattern, double value, Dtype to) {
+  return pattern.order == model::Order::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
 }
 
 /// Operands stored as FP32 that are rounded before they are multiplied; y is that of the unrounded ones.
@@ -127,12 +128,12 @@ double constant_error(const Pattern& pattern, double value, Dtype to) {
 ///   toward 0  slope -1.4427 v, rest 0.63 v per rms(y), with v = 2^-11
 /// A constant operand has one known rounding error, which all its products share.
 /// Source: tensor_core_numerics, section 5.3.
-void add_conversion(const Gemm& g, ErrorModel& model) {
+void add_conversion(const Gemm& g, model::ErrorModel& model) {
   if (!g.is_fp32_storage || g.first == Dtype::fp32) {
     return;
   }
   const double v = unit_of(g.first);
-  if (g.operands == PrecisionClass::tf32_truncated) {
+  if (g.operands == model::PrecisionClass::tf32_truncated) {
     model.bound_magnitude += 4 * v + 4 * v * v;
     model.var_second += std::pow(0.63 * v, 2);
     model.var_value += std::pow(1.4427 * v, 2);
@@ -158,11 +159,11 @@ bool is_power_of_two(double x) {
 /// The products of a constant c and numbers on a grid g lie on a grid themselves, which may lie askew to that of the
 /// partial sum: a mean rounding error of at most c g / 2 <= u |p| a step, u sum |p| in all. Measured for k = 128 to
 /// 2048 and uniform numbers in (0, 1]: 0.68 to 0.84 u y for c = 0.1, 1.6 and 16/9, none for c = 3 and 1.4.
-void add_repetition(const Gemm& g, ErrorModel& model) {
-  const Pattern& a = g.request.first_pattern;
-  const Pattern& b = g.request.second_pattern;
-  const auto askew = [](const Pattern& pattern, double value) {
-    return pattern.order == Order::constant && !is_power_of_two(value);
+void add_repetition(const Gemm& g, model::ErrorModel& model) {
+  const model::Pattern& a = g.request.first_pattern;
+  const model::Pattern& b = g.request.second_pattern;
+  const auto askew = [](const model::Pattern& pattern, double value) {
+    return pattern.order == model::Order::constant && !is_power_of_two(value);
   };
   if (askew(a, g.request.first_max) || askew(b, g.request.second_max)) {
     model.slope_slack += unit_of(Dtype::fp32);
@@ -171,8 +172,8 @@ void add_repetition(const Gemm& g, ErrorModel& model) {
   // the correlation of two rows is (mean / rms)^2 of A, which is less than the square of the coherence.
   const bool rounds = g.is_fp32_storage && g.first != Dtype::fp32;
   constexpr double kMostlyOneSign = 0.5;
-  const auto repeats = [rounds](const Pattern& pattern) {
-    return pattern.order == Order::constant || (rounds && pattern.coherence > kMostlyOneSign);
+  const auto repeats = [rounds](const model::Pattern& pattern) {
+    return pattern.order == model::Order::constant || (rounds && pattern.coherence > kMostlyOneSign);
   };
   model.rows_agree = repeats(a);
   model.columns_agree = repeats(b);
@@ -181,7 +182,7 @@ void add_repetition(const Gemm& g, ErrorModel& model) {
 /// Errors f s of the products' sum s are no smaller where C and bias cancel it: s^2 = S2 + r^2 A^2.
 ///   V     += r^2 (value + coherent) A^2
 ///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
-void add_cancellation(const Gemm& g, ErrorModel& model) {
+void add_cancellation(const Gemm& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
   model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
   const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as the gate has it
@@ -191,7 +192,7 @@ void add_cancellation(const Gemm& g, ErrorModel& model) {
 /// Scale, addend, bias and activation, each operation rounded; z = fma(beta, c, scale acc) + bias or in more steps.
 /// Factors (alpha, products of scales) are rounded once for all elements: they show as a slope. So does an addend that
 /// is one constant: sums of one binade lie on one grid, from which it has one distance, up to u |z|.
-void add_epilogue(const Gemm& g, ErrorModel& model) {
+void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   const double u = g.epilogue_unit();
   const double u32 = unit_of(Dtype::fp32);
   const bool scaled = g.product_scale != 1;
@@ -228,10 +229,11 @@ void add_epilogue(const Gemm& g, ErrorModel& model) {
 
 /// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so that only
 /// the bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
-void widen_for_patterns(const Gemm& g, ErrorModel& model) {
-  const Order a = g.request.first_pattern.order;
-  const Order b = g.request.second_pattern.order;
-  if (a != Order::structured && b != Order::structured && (a != Order::constant || b != Order::constant)) {
+void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
+  const model::Order a = g.request.first_pattern.order;
+  const model::Order b = g.request.second_pattern.order;
+  if (a != model::Order::structured && b != model::Order::structured &&
+      (a != model::Order::constant || b != model::Order::constant)) {
     return;
   }
   model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));
@@ -251,7 +253,7 @@ bool factor_overflows(const Gemm& g) {
 }
 
 /// From where partial sums may overflow, with a margin for their own rounding.
-void add_overflow(const Gemm& g, ErrorModel& model) {
+void add_overflow(const Gemm& g, model::ErrorModel& model) {
   const double margin = g.p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
   const double limit = margin * (g.accumulates_fp16() ? 65520.0 : 0x1p128);
   if (factor_overflows(g)) {
@@ -269,13 +271,13 @@ void add_overflow(const Gemm& g, ErrorModel& model) {
 
 }  // namespace
 
-ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port) {
+model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::string_view port) {
   if (port != "d" && port != "d_amax") {
     throw core::InternalError("gemm has no error model of port " + std::string(port));
   }
   const Gemm g(request);
   const model::Arithmetic arithmetic = arithmetic_of(g);
-  ErrorModel model;
+  model::ErrorModel model;
   // Section 5.4: 4 admits every order of an FP32 sum and rejects TF32 (255 at k = 4096).
   model.kappa = g.plain_fp32() ? 4 : 3;
   model.exact = request.exact_leg;
@@ -293,7 +295,7 @@ ErrorModel gemm_error_model(const ModelRequest& request, std::string_view port) 
   add_overflow(g, model);
   model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,
                              g.own_kernel ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,
-                             g.is_fp32_storage ? fmt::format(", operands {}", class_name(g.operands)) : "");
+                             g.is_fp32_storage ? fmt::format(", operands {}", model::class_name(g.operands)) : "");
   return model;
 }
 

@@ -46,15 +46,16 @@ void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& fact
 }
 
 void add_class(Gates& gates, const RunFacts& facts) {
-  if (facts.observed == PrecisionClass::unknown || facts.expected == PrecisionClass::native) {
+  if (facts.observed == model::PrecisionClass::unknown || facts.expected == model::PrecisionClass::native) {
     return;
   }
   const bool honoured = model::acceptable_class(facts.expected, facts.observed);
-  gates.add("class", honoured ? 0 : 1, 0,
-            fmt::format("expected {}, observed {}", class_name(facts.expected), class_name(facts.observed)));
+  gates.add(
+      "class", honoured ? 0 : 1, 0,
+      fmt::format("expected {}, observed {}", model::class_name(facts.expected), model::class_name(facts.observed)));
 }
 
-void add_spread(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr std::uint64_t kFewestForQuantile = 1000;
   constexpr double kQuantileFactor = 3.3;  // 99.9 % of a normal variable lies within 3.29 standard deviations
   if (has_rms(s)) {
@@ -69,7 +70,7 @@ void add_spread(Gates& gates, const metric::Statistics& s, const ErrorModel& mod
 /// One-sided: split-K only shrinks the bias of truncation, so anything between 1.5 predictions and zero is fine. Where
 /// outputs are rounded to few bits and y spreads over less than one of their ulps, the rounding errors do not average
 /// out, so a slope says nothing.
-void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr double kFewestUlps = 0.6;  // a normal y of that width leaves less than 0.1 % of an ulp
   const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
   const double error = std::max({5 * s.slope_se, 5 * s.slope_predicted_se, 0x1p-26});
@@ -90,7 +91,7 @@ void add_slope(Gates& gates, const metric::Statistics& s, const ErrorModel& mode
   gates.add_model("G3 slope", std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
 }
 
-void add_rounding(Gates& gates, const metric::Statistics& s, const ErrorModel& model) {
+void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   if (core::dtype_info(model.output).storage_bytes >= 4) {
     return;
   }
@@ -128,8 +129,8 @@ void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSp
 
 }  // namespace
 
-std::vector<Criterion> judge(const metric::Statistics& statistics, const ErrorModel& model, const RunFacts& facts,
-                             const plan::ToleranceSpec& extra) {
+std::vector<Criterion> judge(const metric::Statistics& statistics, const model::ErrorModel& model,
+                             const RunFacts& facts, const plan::ToleranceSpec& extra) {
   Gates gates(model.source);
   add_pattern(gates, statistics, facts);
   add_class(gates, facts);

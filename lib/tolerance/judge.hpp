@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "metric/compare.hpp"
+#include "model/error_model.hpp"
 #include "plan/case.hpp"
-#include "tolerance/error_model.hpp"
 
 namespace numcheck::tolerance {
 
@@ -24,12 +24,12 @@ struct RunFacts {
   bool guards_intact = true;
   bool inputs_intact = true;
   bool deterministic = true;
-  PrecisionClass expected = PrecisionClass::native;
-  PrecisionClass observed = PrecisionClass::unknown;  ///< unknown: not classified, then not gated
+  model::PrecisionClass expected = model::PrecisionClass::native;
+  model::PrecisionClass observed = model::PrecisionClass::unknown;  ///< unknown: not classified, then not gated
 };
 
 /// All gates in their order (trust.md section 3); none is left out because an earlier one failed.
-[[nodiscard]] std::vector<Criterion> judge(const metric::Statistics& statistics, const ErrorModel& model,
+[[nodiscard]] std::vector<Criterion> judge(const metric::Statistics& statistics, const model::ErrorModel& model,
                                            const RunFacts& facts, const plan::ToleranceSpec& extra);
 
 /// True if there are enough outputs, and enough independent errors among them, for G2 to judge an rms.

@@ -12,7 +12,7 @@ constexpr double kRoundingVariance = 0.18;
 
 }  // namespace
 
-ErrorModel with_output_reduction(ErrorModel model, int slices) {
+model::ErrorModel with_output_reduction(model::ErrorModel model, int slices) {
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = format.unit_roundoff;
   const double variance = kRoundingVariance * u * u;
@@ -26,7 +26,7 @@ ErrorModel with_output_reduction(ErrorModel model, int slices) {
   return model;
 }
 
-ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_square) {
+model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square) {
   const core::DtypeInfo& format = core::dtype_info(model.output);
   const double u = steepness * format.unit_roundoff;
   const double spacing = steepness * format.min_subnormal;
@@ -41,7 +41,7 @@ ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_squ
   return model;
 }
 
-ErrorModel with_approximate_tanh(ErrorModel model) {
+model::ErrorModel with_approximate_tanh(model::ErrorModel model) {
   constexpr double kError = kTanhError / 2;
   model.bound_magnitude += kError;
   model.var_magnitude += kError * kError / 3;

@@ -1,7 +1,7 @@
 // Error models of products that are less precise than their mode promises, as libraries make them.
 #pragma once
 
-#include "tolerance/error_model.hpp"
+#include "model/error_model.hpp"
 
 namespace numcheck::tolerance {
 
@@ -14,7 +14,7 @@ namespace numcheck::tolerance {
 /// the first bracket being the slices' own rounding, the second sum_t s_t^2 of slices that are like random ones (the
 /// bridge formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest. Where
 /// other terms of y may cancel the sum, y^2 is y^2 + (cancelled A)^2.
-[[nodiscard]] ErrorModel with_output_reduction(ErrorModel model, int slices);
+[[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices);
 
 /// The model of the same product when what has been summed so far, P, is rounded to the output's format before the rest
 /// R is added and the epilogue applied, whose slope is at most `steepness`:
@@ -25,7 +25,7 @@ namespace numcheck::tolerance {
 /// R^2. What overflows the format in between is wrong all the same: no NaN and no infinity is excused. Measured with
 /// cuBLASLt 13.1 on an H200: before C is added (beta 1, C and D one memory, k not split; P = alpha op(A) op(B)), and
 /// before bias and activation (algorithms 23 and 24; P has C in it).
-[[nodiscard]] ErrorModel with_rounded_part(ErrorModel model, double steepness, double rest_square);
+[[nodiscard]] model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square);
 
 /// Largest slope of gelu, at 1.4.
 inline constexpr double kGeluSteepness = 1.13;
@@ -38,6 +38,6 @@ inline constexpr double kTanhError = 8e-6;
 ///   B + kTanhError / 2 A,    V + (kTanhError / 2 A)^2 / 3
 ///
 /// because |z| <= A.
-[[nodiscard]] ErrorModel with_approximate_tanh(ErrorModel model);
+[[nodiscard]] model::ErrorModel with_approximate_tanh(model::ErrorModel model);
 
 }  // namespace numcheck::tolerance

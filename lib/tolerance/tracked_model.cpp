@@ -6,11 +6,11 @@
 
 namespace numcheck::tolerance {
 
-ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port) {
+model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::string_view port) {
   constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;  // a B beyond it means that the op says nothing about the element
   constexpr double kSlopeUnits = 4;       // u of a factor that a row or the whole tensor shares: rsigma, a scale
-  ErrorModel model;
+  model::ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;
   model.exact = request.exact_leg;
@@ -29,8 +29,10 @@ ErrorModel tracked_error_model(const ModelRequest& request, std::string_view por
   return model;
 }
 
-void widen_for_order(const ModelRequest& request, ErrorModel& model) {
-  const auto runs = [](const Pattern& pattern) { return pattern.order == Order::structured && pattern.coherence == 0; };
+void widen_for_order(const model::ModelRequest& request, model::ErrorModel& model) {
+  const auto runs = [](const model::Pattern& pattern) {
+    return pattern.order == model::Order::structured && pattern.coherence == 0;
+  };
   if (model.reduction > 1 && (runs(request.first_pattern) || runs(request.second_pattern))) {
     model.var_magnitude += kRoundVariance / 3 / model.reduction;
   }

@@ -1,19 +1,19 @@
 // The error model of ops whose reference carries {y, B, V} per element.
 #pragma once
 
-#include "tolerance/error_model.hpp"
+#include "model/error_model.hpp"
 
 namespace numcheck::tolerance {
 
 /// B and V as they come (op::OutputValues::magnitude and second_moment), plus one FP32 product where the output is
 /// quantised (code = sat(RN(RN32(y * scale)))). kappa = 2: measured z-rms of correct kernels is 0.04 to 1.003.
 /// Source: tensor_core_numerics section 5.5.
-[[nodiscard]] ErrorModel tracked_error_model(const ModelRequest& request, std::string_view port);
+[[nodiscard]] model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::string_view port);
 
 /// Widens the variance of sums, of model.reduction terms, over inputs whose signs come in runs. V is that of the
 /// natural chain, whose partial sums stay small where signs alternate; another admissible order may first add what
 /// shares a sign. With A = sum |terms| the squares of its partial sums add up to n A^2 / 3 at most, so V <= 0.18 u^2 n
 /// A^2 / 3, and B = n u A: V <= (0.06 / n) B^2.
-void widen_for_order(const ModelRequest& request, ErrorModel& model);
+void widen_for_order(const model::ModelRequest& request, model::ErrorModel& model);
 
 }  // namespace numcheck::tolerance

@@ -49,7 +49,7 @@ void measure(const Data& data, core::Dtype dtype, std::int64_t rows, core::Isa i
   port.batch_stride = rows * rows;
   std::vector<std::byte> got(port.extent_bytes());
   core::encode(data.expected.span(), dtype, got);
-  tolerance::ErrorModel model;
+  model::ErrorModel model;
   model.bound_magnitude = 1e-4;
   model.var_second = 1e-11;
   model.var_coherent = 1e-9;

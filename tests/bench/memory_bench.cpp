@@ -3,8 +3,6 @@
 // device's own copy in the same process. MIB: size of the main input (256). --check: the own kernels of the forward ops
 // must reach 85 % of the copy in FP32 and 75 % in BF16, and take at most 5 % longer than TransformerEngine's (what two
 // measurements of one kernel differ by); else the exit code is 1.
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,11 +12,12 @@
 #include <string>
 #include <vector>
 
+#include <cuda_runtime_api.h>
 #include <nlohmann/json.hpp>
 
 #include "app/catalog.hpp"
 #include "core/codec.hpp"
-#include "kernels/cuda_support/backend_set.hpp"
+#include "kernels/loader/backend_set.hpp"
 #include "plan/case.hpp"
 
 namespace {
@@ -152,7 +151,7 @@ double measure(kernels::Backend& backend, const plan::Case& c, double copy, cons
 }
 
 /// All backends on one op and mode.
-Shares measure_backends(kernels::CudaBackends& device, const Row& row, const char* mode, double copy) {
+Shares measure_backends(kernels::loader::CudaBackends& device, const Row& row, const char* mode, double copy) {
   Shares shares;
   for (const std::string name : {"cuda", "transformer_engine", "cudnn"}) {
     const json text = {{"op", row.op}, {"params", row.params}, {"mode", mode}, {"backend", name}};
@@ -182,7 +181,7 @@ int bench(const Wanted& wanted) {
   kernels::ExecutorOptions options;
   options.te_libs = wanted.te_libs;
   options.bindings = app::bindings();
-  const auto device = kernels::open_cuda_device(0, options);
+  const auto device = kernels::loader::open_cuda_device(0, options);
   const double copy = copy_bandwidth(static_cast<std::size_t>(wanted.mib * 1048576));
   std::printf("%s: copy of %.0f MiB %.2f TB/s\n", device->device().name.c_str(), wanted.mib, 1e-12 * copy);
   for (const Row& row : table(wanted.mib)) {

@@ -1,8 +1,6 @@
 // Speed of the GEMM reference against the linked BLAS's own multi-threaded dgemm, paired: every iteration runs both,
 // one after the other, so that a busy machine slows both. Counters: GFLOP/s of each and
 // reference / BLAS, from the medians.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"

@@ -28,7 +28,7 @@ class NewOp(unittest.TestCase):
         written = [line for line in done.stdout.splitlines() if (self.root / line).is_file() and line]
         self.assertIn("lib/op/l2norm_fwd.hpp", written)
         self.assertIn("reference/l2norm_fwd.cpp", written)
-        self.assertIn("l2norm_fwd_reference()", done.stdout)
+        self.assertIn("{OP(l2norm_fwd), ", done.stdout)
         sources = [name for name in written if name.endswith(".cpp") and "/cuda/" not in name]
         self.assertGreaterEqual(len(sources), 3, written)
         include = [f"-I{root / folder}" for root in (self.root, SOURCE) for folder in ("lib", ".")]

@@ -1,8 +1,6 @@
 // Directed probes of the fused step: alignment, truncation, which products share a step.
 // Columns, vectors and expected words: "Accurate Models of NVIDIA Tensor Cores" (arXiv 2512.07004), MMA-Sim (arXiv
 // 2511.10909), Fasi et al. (PeerJ CS 7:e330), FTTN (arXiv 2403.00232).
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/conformance/probe_path.hpp"
 

@@ -1,7 +1,5 @@
 // Replays published multiply-adds of real GPUs, one instruction a row: the model must give every bit, wrong models must
 // fail about as often as published ("Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004, model_validation).
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +8,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/codec.hpp"
 #include "model/instruction_table.hpp"

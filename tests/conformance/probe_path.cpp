@@ -1,8 +1,8 @@
 #include "tests/conformance/probe_path.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "core/codec.hpp"
 

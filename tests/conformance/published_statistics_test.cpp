@@ -1,11 +1,11 @@
 // Error statistics of whole products against figures of an independent simulator of the same hardware models: k = 4096,
 // 48 x 48 outputs, reproducible there to about 5 %.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/codec.hpp"
 #include "model/arithmetic.hpp"

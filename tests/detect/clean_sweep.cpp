@@ -63,10 +63,10 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-void note_run(const plan::Case& c, std::uint64_t index, const report::RunResult& run, Tally& tally) {
+void note_run(const plan::Case& c, std::uint64_t index, const verdict::RunResult& run, Tally& tally) {
   constexpr std::uint64_t kMostPrinted = 40;
   ++tally.runs;
-  for (const report::OutputResult& output : run.outputs) {
+  for (const verdict::OutputResult& output : run.outputs) {
     for (const tolerance::Criterion& criterion : output.criteria) {
       if (criterion.limit > 0 && criterion.limit < 1e300) {
         double& closest = tally.closest[criterion.name];
@@ -99,10 +99,10 @@ void work(const Options& options, std::atomic<std::uint64_t>& next, Tally& tally
     try {
       const detect::MiniResult result = runner.run(random.c, random.sm, {.repeats = i % 8 == 0 ? 2 : 1});
       const std::scoped_lock lock(tally.mutex);
-      if (result.outcome.kind != run::Outcome::Kind::done || result.runs.empty()) {
+      if (result.outcome.kind != worker::Outcome::Kind::done || result.runs.empty()) {
         error = "not run: " + result.outcome.reason;
       }
-      for (const report::RunResult& run : result.runs) {
+      for (const verdict::RunResult& run : result.runs) {
         note_run(random.c, i, run, tally);
       }
     } catch (const std::exception& e) {

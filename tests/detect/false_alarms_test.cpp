@@ -1,12 +1,12 @@
 // Clean cases whose errors are not independent of each other, or belong to terms that cancel: none may fail. Planted
 // faults in them must.
-#include <gtest/gtest.h>
-
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "data/distribution.hpp"
 #include "mini_run.hpp"
@@ -145,9 +145,9 @@ TEST_P(CleanCases, Pass) {
   const plan::Case c = make_case(GetParam());
   MiniRunner runner;
   const MiniResult result = runner.run(c, GetParam().sm, {});
-  ASSERT_EQ(result.outcome.kind, run::Outcome::Kind::done) << result.outcome.reason;
+  ASSERT_EQ(result.outcome.kind, worker::Outcome::Kind::done) << result.outcome.reason;
   ASSERT_FALSE(result.runs.empty());
-  for (const report::RunResult& run : result.runs) {
+  for (const verdict::RunResult& run : result.runs) {
     EXPECT_EQ(first_failing(run), nullptr) << describe_failure(c, run);
   }
 }
@@ -165,7 +165,7 @@ std::string verdict(const CleanCase& clean, const std::string& fault) {
   const plan::Case c = make_case(clean);
   MiniRunner runner;
   const MiniResult result = runner.run(c, clean.sm, {.inject = fault, .classify = false});
-  EXPECT_EQ(result.outcome.kind, run::Outcome::Kind::done) << result.outcome.reason;
+  EXPECT_EQ(result.outcome.kind, worker::Outcome::Kind::done) << result.outcome.reason;
   const tolerance::Criterion* failing = result.runs.empty() ? nullptr : first_failing(result.runs.front());
   return failing == nullptr ? "" : failing->name;
 }

@@ -7,14 +7,15 @@
 #include "core/buffer.hpp"
 #include "kernels/sim/sim.hpp"
 #include "op/gemm.hpp"
+#include "prepare/group.hpp"
 #include "reference/gemm.hpp"
-#include "run/evaluate.hpp"
-#include "run/group.hpp"
+#include "tolerance/gemm_model.hpp"
+#include "verdict/evaluate.hpp"
 
 namespace numcheck::detect {
 namespace {
 
-class PlainBlock final : public run::SharedBlock {
+class PlainBlock final : public worker::SharedBlock {
  public:
   explicit PlainBlock(std::size_t bytes) : bytes_(bytes) {}
   [[nodiscard]] std::span<std::byte> bytes() override { return bytes_.span(); }
@@ -23,27 +24,28 @@ class PlainBlock final : public run::SharedBlock {
   core::Buffer<std::byte> bytes_;
 };
 
-run::Catalog catalog() {
-  static const std::vector<run::CatalogRow> rows = {
+prepare::Catalog catalog() {
+  static const std::vector<prepare::CatalogRow> rows = {
       {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {"sim"}}};
   return rows;
 }
 
 }  // namespace
 
-MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOptions& options, const Details& details) {
+MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOptions& options, const Details& details) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
-    backend = kernels::make_sim_backend(sm);
+    backend = kernels::sim::make_backend(sm);
   }
   constexpr double kNoLimit = 1e18;
   const std::vector<plan::Case> cases = {c};
-  std::vector<run::PreparedCase> prepared;
-  const auto allocate = [](std::size_t bytes, run::BlockUse) { return std::make_shared<PlainBlock>(bytes); };
-  const auto group = run::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate, prepared);
-  run::compute_references(*group);
-  run::ComparisonCache cache;
-  run::EvaluationContext context;
+  std::vector<prepare::PreparedCase> prepared;
+  const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<PlainBlock>(bytes); };
+  const auto group =
+      prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate, prepared);
+  prepare::compute_references(*group);
+  verdict::ComparisonCache cache;
+  verdict::EvaluationContext context;
   context.group = group.get();
   context.prepared = &prepared.front();
   context.device = &backend->device();
@@ -51,15 +53,15 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const run::ExecuteOption
   context.cache = &cache;
   MiniResult result;
   double seconds = 0;
-  result.outcome = harness_.run(*backend, cases.front(), prepared.front().host, options, [&](run::RunReport report) {
+  result.outcome = harness_.run(*backend, cases.front(), prepared.front().host, options, [&](worker::RunReport report) {
     report.details.insert(report.details.end(), details.begin(), details.end());
-    result.runs.push_back(run::evaluate_run(context, report, seconds));
+    result.runs.push_back(verdict::evaluate_run(context, report, seconds));
   });
   return result;
 }
 
-const tolerance::Criterion* first_failing(const report::RunResult& run) {
-  for (const report::OutputResult& output : run.outputs) {
+const tolerance::Criterion* first_failing(const verdict::RunResult& run) {
+  for (const verdict::OutputResult& output : run.outputs) {
     for (const tolerance::Criterion& criterion : output.criteria) {
       if (!criterion.ok) {
         return &criterion;
@@ -69,9 +71,9 @@ const tolerance::Criterion* first_failing(const report::RunResult& run) {
   return nullptr;
 }
 
-std::string describe_failure(const plan::Case& c, const report::RunResult& run) {
+std::string describe_failure(const plan::Case& c, const verdict::RunResult& run) {
   std::string text = fmt::format("{} seed {}: {}", c.id, c.seed, run.run.label);
-  for (const report::OutputResult& output : run.outputs) {
+  for (const verdict::OutputResult& output : run.outputs) {
     for (const tolerance::Criterion& criterion : output.criteria) {
       if (!criterion.ok) {
         text += fmt::format("\n    {}: {} {:.6g} > {:.6g}", output.port, criterion.name, criterion.measured,

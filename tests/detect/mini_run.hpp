@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/harness.hpp"
-#include "report/record.hpp"
+#include "kernels/harness/harness.hpp"
+#include "verdict/record.hpp"
 
 namespace numcheck::detect {
 
 struct MiniResult {
-  run::Outcome outcome;
-  std::vector<report::RunResult> runs;  ///< one per algorithm
+  worker::Outcome outcome;
+  std::vector<verdict::RunResult> runs;  ///< one per algorithm
 };
 
 /// Not thread-safe: one per thread.
@@ -25,18 +25,18 @@ class MiniRunner {
 
   /// Runs the case on a simulated device of that architecture. `details` are added to what its algorithms say of
   /// themselves, before they are judged.
-  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const run::ExecuteOptions& options,
+  [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
                                const Details& details = {});
 
  private:
-  kernels::Harness harness_;
+  kernels::harness::Harness harness_;
   std::map<int, std::unique_ptr<kernels::Backend>> backends_;
 };
 
 /// The first criterion that fails, in the order of the gates; null if none does.
-[[nodiscard]] const tolerance::Criterion* first_failing(const report::RunResult& run);
+[[nodiscard]] const tolerance::Criterion* first_failing(const verdict::RunResult& run);
 
 /// First line of a case that is worth reading: id, gate, measured, limit, statistics.
-[[nodiscard]] std::string describe_failure(const plan::Case& c, const report::RunResult& run);
+[[nodiscard]] std::string describe_failure(const plan::Case& c, const verdict::RunResult& run);
 
 }  // namespace numcheck::detect

@@ -1,10 +1,10 @@
 // Results that are less precise than their mode promises end as warnings where a shortcut that the run declares
 // explains them, and fail where it does not.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "data/distribution.hpp"
 #include "mini_run.hpp"
@@ -35,7 +35,7 @@ op::GemmParams with_epilogue(std::int64_t k, std::string epilogue, bool bias) {
   return p;
 }
 
-report::RunResult run(const Setting& s) {
+verdict::RunResult run(const Setting& s) {
   plan::Case c;
   c.op = &op::gemm();
   c.mode = op::find_mode(s.mode);
@@ -59,14 +59,14 @@ const std::vector<Setting>& explained() {
 
 TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
   for (Setting s : explained()) {
-    const report::RunResult result = run(s);
-    EXPECT_EQ(result.status, report::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
+    const verdict::RunResult result = run(s);
+    EXPECT_EQ(result.status, verdict::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
     EXPECT_NE(result.failing.find(s.fault == "sum_rounded" ? "before the epilogue" : "tanh of gelu"), std::string::npos)
         << result.failing;
     s.details.clear();
-    EXPECT_EQ(run(s).status, report::Status::fail) << s.fault << " in " << s.mode << " is nobody's";
+    EXPECT_EQ(run(s).status, verdict::Status::fail) << s.fault << " in " << s.mode << " is nobody's";
     s.fault.clear();
-    EXPECT_EQ(run(s).status, report::Status::pass) << s.mode;
+    EXPECT_EQ(run(s).status, verdict::Status::pass) << s.mode;
   }
 }
 
@@ -74,14 +74,14 @@ TEST(Shortcuts, ExcuseNothingElse) {
   for (Setting s : explained()) {
     for (const char* fault : {"scale_1_01", "missing_k_tail", "unreduced_split_k", "unwritten_tile"}) {
       s.fault = fault;
-      EXPECT_EQ(run(s).status, report::Status::fail) << fault << " in " << s.mode << ' ' << s.p.epilogue;
+      EXPECT_EQ(run(s).status, verdict::Status::fail) << fault << " in " << s.mode << ' ' << s.p.epilogue;
     }
   }
   const MiniRunner::Details gelu = {{"epilogue", "GELU"}};
-  EXPECT_EQ(run({"fp32", with_epilogue(8, "gelu", false), "gelu_erf", gelu}).status, report::Status::fail);
+  EXPECT_EQ(run({"fp32", with_epilogue(8, "gelu", false), "gelu_erf", gelu}).status, verdict::Status::fail);
   const MiniRunner::Details bias = {{"epilogue", "BIAS"}};
-  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "bias_missing", bias}).status, report::Status::fail);
-  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, report::Status::fail);
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "bias_missing", bias}).status, verdict::Status::fail);
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, verdict::Status::fail);
 }
 
 TEST(Shortcuts, NeedTheirBits) {
@@ -90,21 +90,21 @@ TEST(Shortcuts, NeedTheirBits) {
   for (const double beta : {1.0, 0.02}) {
     p.beta = beta;
     for (const char* fault : {"fp16_accumulation", "double_rounded_output", "beta_ignored", "truncated_output"}) {
-      EXPECT_EQ(run({"bf16", p, fault, {}}).status, report::Status::fail) << fault << ' ' << beta;
+      EXPECT_EQ(run({"bf16", p, fault, {}}).status, verdict::Status::fail) << fault << ' ' << beta;
     }
-    const report::RunResult rounded = run({"bf16", p, "product_rounded", {}});
-    EXPECT_NE(rounded.status, report::Status::fail) << beta << ": " << rounded.failing;
+    const verdict::RunResult rounded = run({"bf16", p, "product_rounded", {}});
+    EXPECT_NE(rounded.status, verdict::Status::fail) << beta << ": " << rounded.failing;
   }
   p.beta = 1;
   p.bias = true;
-  const report::RunResult sum = run({"bf16", p, "sum_rounded", {{"epilogue", "BIAS"}}});
-  EXPECT_EQ(sum.status, report::Status::warn) << sum.failing;
+  const verdict::RunResult sum = run({"bf16", p, "sum_rounded", {{"epilogue", "BIAS"}}});
+  EXPECT_EQ(sum.status, verdict::Status::warn) << sum.failing;
   EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
 }
 
 TEST(Shortcuts, OfReluAloneExcuseNothing) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {{"epilogue", "RELU"}}}).status,
-            report::Status::fail);
+            verdict::Status::fail);
 }
 
 TEST(Shortcuts, MayComeTogether) {
@@ -112,11 +112,11 @@ TEST(Shortcuts, MayComeTogether) {
   p.beta = 1;
   p.in_place = true;
   p.bias = true;
-  const report::RunResult one = run({"bf16", p, "product_rounded", {{"epilogue", "BIAS"}}});
-  EXPECT_EQ(one.status, report::Status::warn) << one.failing;
+  const verdict::RunResult one = run({"bf16", p, "product_rounded", {{"epilogue", "BIAS"}}});
+  EXPECT_EQ(one.status, verdict::Status::warn) << one.failing;
   p.epilogue = "gelu";
-  const report::RunResult narrow = run({"fp16", p, "approximate_tanh", {{"epilogue", "GELU_BIAS"}}});
-  EXPECT_NE(narrow.status, report::Status::fail) << narrow.failing;
+  const verdict::RunResult narrow = run({"fp16", p, "approximate_tanh", {{"epilogue", "GELU_BIAS"}}});
+  EXPECT_NE(narrow.status, verdict::Status::fail) << narrow.failing;
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // A journal that is read back: as it is, and with checksums made right, which a fuzzer cannot guess and a hostile
 // writer computes.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/json_depth.hpp"

@@ -1,5 +1,5 @@
 // Messages between coordinator and worker, of which neither believes the other.
-#include "run/protocol.hpp"
+#include "worker/protocol.hpp"
 
 #include "text.hpp"
 #include "vocabulary.hpp"
@@ -8,12 +8,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace numcheck;
   const std::string_view text = fuzz::text(data, size);
   try {
-    (void)run::decode_from_worker(text);
-  } catch (const run::ProtocolError&) {
+    (void)worker::decode_from_worker(text);
+  } catch (const worker::ProtocolError&) {
   }
   try {
-    (void)run::decode_from_coordinator(text, &fuzz::lookup);
-  } catch (const run::ProtocolError&) {
+    (void)worker::decode_from_coordinator(text, &fuzz::lookup);
+  } catch (const worker::ProtocolError&) {
   }
   return 0;
 }

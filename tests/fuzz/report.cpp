@@ -1,6 +1,7 @@
 // A report that is read back: what --failed-in does, then every view of those of its cases that are whole.
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "report/parse_report.hpp"

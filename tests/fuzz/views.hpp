@@ -2,18 +2,19 @@
 #pragma once
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "report/brief.hpp"
-#include "report/console.hpp"
 #include "report/report.hpp"
+#include "report/views/console.hpp"
 
 namespace numcheck::fuzz {
 
 inline void show(const std::vector<nlohmann::json>& cases) {
   const nlohmann::json report = report::make_report({}, cases);
-  if (report::render_console(report, {.colour = true, .verbosity = 2}).empty() ||
+  if (report::views::render_console(report, {.colour = true, .verbosity = 2}).empty() ||
       report::brief_text(report::brief_report(report)).empty()) {
     std::abort();
   }

@@ -3,12 +3,13 @@
 //
 //   NUMCHECK_FAULT_EVERY   n; unset: 5
 //   NUMCHECK_FAULT_LOG     a file that gets one line for each fault
-#include <cublasLt.h>
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+
+#include <cublasLt.h>
 
 #include "kernels/cuda/illegal_address_kernel.hpp"
 

@@ -1,14 +1,14 @@
 #include "gemm_cases.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <sstream>
 
-#include "kernels/port_image.hpp"
+#include <gtest/gtest.h>
+
+#include "kernels/harness/port_image.hpp"
 
 namespace numcheck::kernels::test {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 double element(const TestCase& test, std::string_view name, std::int64_t batch, std::int64_t row, std::int64_t col) {
   const op::Port& port = test.port(name);
   std::uint64_t bits = 0;
-  std::memcpy(&bits, test.bytes.find(name)->second.data() + element_offset(port, batch, row, col),
+  std::memcpy(&bits, test.bytes.find(name)->second.data() + harness::element_offset(port, batch, row, col),
               static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes));
   return core::decode(bits, port.dtype);
 }
@@ -44,7 +44,7 @@ std::string describe(const TestCase& test) {
   return text.str();
 }
 
-bool rounds_partial_sums(const run::RunReport& report) {
+bool rounds_partial_sums(const worker::RunReport& report) {
   return std::ranges::any_of(report.details, [](const auto& detail) {
     return detail.first == "reduction" && (detail.second == "output_type" || detail.second == "inplace");
   });
@@ -105,7 +105,7 @@ std::string first_wrong_element(const TestCase& test, double gelu_error, double 
 void expect_exact(Backend& backend, TestCase& test, double gelu_error) {
   SCOPED_TRACE(describe(test));
   int runs = 0;
-  test.outcome = test.harness.run(backend, test.c, test.host, {}, [&](const run::RunReport& report) {
+  test.outcome = test.harness.run(backend, test.c, test.host, {}, [&](const worker::RunReport& report) {
     SCOPED_TRACE(report.label);
     ++runs;
     EXPECT_EQ(report.error, "");
@@ -114,7 +114,7 @@ void expect_exact(Backend& backend, TestCase& test, double gelu_error) {
     EXPECT_TRUE(report.deterministic);
     EXPECT_EQ(first_wrong_element(test, gelu_error, rounds_partial_sums(report) ? 2 : 0), "");
   });
-  EXPECT_EQ(test.outcome.kind, run::Outcome::Kind::done) << test.outcome.reason;
+  EXPECT_EQ(test.outcome.kind, worker::Outcome::Kind::done) << test.outcome.reason;
   EXPECT_GE(runs, 1);
 }
 

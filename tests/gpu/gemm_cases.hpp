@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "../unit/harness_fake.hpp"
+#include "tests/unit/harness/fake.hpp"
 
 namespace numcheck::kernels::test {
 

@@ -1,16 +1,16 @@
 // cuBLASLt and the own kernel on a real GPU, against results that are known exactly.
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 
+#include <gtest/gtest.h>
+
 #include "core/error.hpp"
 #include "gemm_cases.hpp"
-#include "kernels/cuda/gemm.hpp"
-#include "kernels/cuda_support/backend_set.hpp"
-#include "kernels/cuda_support/probe.hpp"
+#include "kernels/cuda/bindings.hpp"
+#include "kernels/loader/backend_set.hpp"
+#include "kernels/loader/probe.hpp"
 
 namespace numcheck::kernels::test {
 namespace {
@@ -20,15 +20,15 @@ using op::GemmParams;
 class GpuGemm : public ::testing::Test {
  protected:
   void SetUp() override {
-    const DriverState driver = probe_driver();
-    if (driver.kind != DriverState::Kind::works) {
+    const loader::DriverState driver = loader::probe_driver();
+    if (driver.kind != loader::DriverState::Kind::works) {
       GTEST_SKIP() << "no usable GPU: " << driver.sentence;
     }
     if (!device_) {
       static const Binding* const own_gemm = &cuda::gemm();
       ExecutorOptions options;
       options.bindings = Bindings(&own_gemm, 1);
-      device_ = open_cuda_device(0, options);
+      device_ = loader::open_cuda_device(0, options);
     }
   }
 
@@ -36,7 +36,7 @@ class GpuGemm : public ::testing::Test {
   [[nodiscard]] static Backend& lt() { return *device_->find("cublaslt"); }
   [[nodiscard]] static Backend& own() { return *device_->find("cuda"); }
 
-  static inline std::unique_ptr<CudaBackends> device_;
+  static inline std::unique_ptr<loader::CudaBackends> device_;
 };
 
 /// Products of integers up to 5 along at most 48 steps are exact in every accumulator, FP16's included.
@@ -171,8 +171,8 @@ TEST_F(GpuGemm, WhatCannotRunIsRefusedWithASentence) {
   }
   for (const Refusal& refusal : refusals) {
     TestCase test(refusal.params, refusal.mode);
-    test.outcome = test.harness.run(lt(), test.c, test.host, {}, [](const run::RunReport&) {});
-    EXPECT_EQ(test.outcome.kind, run::Outcome::Kind::unsupported);
+    test.outcome = test.harness.run(lt(), test.c, test.host, {}, [](const worker::RunReport&) {});
+    EXPECT_EQ(test.outcome.kind, worker::Outcome::Kind::unsupported);
     EXPECT_NE(test.outcome.reason.find(refusal.text), std::string::npos) << test.outcome.reason;
   }
 }
@@ -195,7 +195,7 @@ TEST_F(GpuGemm, ClassesWithoutOverride) {
     TestCase test(shape(256, 256, 64), mode);
     std::string found = "no run";
     static_cast<void>(test.harness.run(backend, test.c, test.host, {},
-                                       [&](const run::RunReport& report) { found = report.observed_class; }));
+                                       [&](const worker::RunReport& report) { found = report.observed_class; }));
     return found;
   };
   EXPECT_EQ(class_of(own(), "fp32"), "fp32");
@@ -206,14 +206,14 @@ TEST_F(GpuGemm, ClassesWithoutOverride) {
 }
 
 TEST_F(GpuGemm, PlantedMemoryFaultsAreSeen) {
-  run::ExecuteOptions options;
+  worker::ExecuteOptions options;
   for (const char* fault : {"write_past_end", "workspace_overrun", "input_overwritten", "race"}) {
     options.inject = fault;
     TestCase test(shape(64, 64, 64), "bf16");
-    test.outcome = test.harness.run(lt(), test.c, test.host, options, [&](const run::RunReport& report) {
+    test.outcome = test.harness.run(lt(), test.c, test.host, options, [&](const worker::RunReport& report) {
       EXPECT_FALSE(report.guards_intact && report.inputs_intact && report.deterministic) << fault;
     });
-    EXPECT_EQ(test.outcome.kind, run::Outcome::Kind::done) << test.outcome.reason;
+    EXPECT_EQ(test.outcome.kind, worker::Outcome::Kind::done) << test.outcome.reason;
   }
 }
 
@@ -241,7 +241,7 @@ TEST_F(GpuGemm, SmallCasesAreCheap) {
   expect_exact(lt(), test);
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kCases; ++i) {
-    static_cast<void>(test.harness.run(lt(), test.c, test.host, {}, [](const run::RunReport&) {}));
+    static_cast<void>(test.harness.run(lt(), test.c, test.host, {}, [](const worker::RunReport&) {}));
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   std::cout << "64x64x64 bf16: " << 1e6 * taken.count() / kCases << " us per case\n";

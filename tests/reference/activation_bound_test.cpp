@@ -1,9 +1,9 @@
 // What the error bounds of the activations are worth against FP32 arithmetic, and where nothing is judged.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "activation_problem.hpp"
 #include "reference/activation_declared.hpp"

@@ -1,10 +1,10 @@
 // The references of the activations by hand and by finite differences.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "activation_problem.hpp"
 #include "reference/activation_settle.hpp"

@@ -1,9 +1,9 @@
 // The reference of the bias gradient.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "activation_problem.hpp"
 

@@ -1,11 +1,12 @@
 // The references of dropout by hand, and what its findings say about a device's mask.
-#include <gtest/gtest.h>
+#include "op/dropout.hpp"
 
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "op/dropout.hpp"
+#include <gtest/gtest.h>
+
 #include "op_problem.hpp"
 #include "reference/dropout.hpp"
 

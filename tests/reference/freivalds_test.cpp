@@ -1,10 +1,10 @@
 // Freivalds' check accepts exact results, and notices one wrong element.
 #include "reference/freivalds.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "gemm_problem.hpp"

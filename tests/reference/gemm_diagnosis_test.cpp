@@ -1,11 +1,11 @@
 // The diagnosis of a product: bits rounded once and twice are told apart, whole and on a sample.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/codec.hpp"
 #include "gemm_problem.hpp"

@@ -1,7 +1,7 @@
 // The GEMM reference against arithmetic that is better than double.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "gemm_problem.hpp"

@@ -1,10 +1,10 @@
 // The GEMM reference on matrices small enough to check by hand, and its failure paths.
 #include "reference/gemm.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"

@@ -1,8 +1,8 @@
 // Magnitude and second moment never fall short of the exact sums, and exceed them by little.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "gemm_problem.hpp"
 

@@ -1,12 +1,13 @@
 // The references of the mixture-of-experts moves by hand; that one undoes the other.
-#include <gtest/gtest.h>
+#include "op/moe.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "op/moe.hpp"
+#include <gtest/gtest.h>
+
 #include "op_problem.hpp"
 #include "reference/moe.hpp"
 

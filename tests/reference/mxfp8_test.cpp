@@ -1,12 +1,12 @@
 // MXFP8 outputs by hand: scales at their boundaries, codes, what an error of the results leaves open.
 #include "reference/mxfp8.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "activation_problem.hpp"
 #include "reference/activation_declared.hpp"

@@ -1,8 +1,8 @@
 // The backward references of LayerNorm and RMSNorm by hand and by finite differences; the statistics that are derived.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "norm_problem.hpp"
 

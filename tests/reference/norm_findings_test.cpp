@@ -1,10 +1,10 @@
 // What the rows of a normalisation's output say: planted mistakes are gated and named, rounding noise is not.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "core/codec.hpp"
 #include "norm_problem.hpp"

@@ -1,7 +1,7 @@
 // The forward references of LayerNorm and RMSNorm by hand: rows whose variance or mean square is a square.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "norm_problem.hpp"
 

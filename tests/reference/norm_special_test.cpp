@@ -1,9 +1,9 @@
 // Forward norms of special values: what is asked, and of what nothing is.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "norm_problem.hpp"
 

@@ -1,11 +1,11 @@
 // The product of one tile, by each implementation: small integers, so that every order of summation is exact.
 #include "reference/product.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "reference/matmul.hpp"
 

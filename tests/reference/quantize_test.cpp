@@ -1,5 +1,5 @@
 // The references of casts and transposes: every code of every 16-bit input by search in a list of the format's numbers.
-#include <gtest/gtest.h>
+#include "op/quantize.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "op/quantize.hpp"
+#include <gtest/gtest.h>
+
 #include "op_problem.hpp"
 #include "reference/quantize.hpp"
 

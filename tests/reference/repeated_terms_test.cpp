@@ -1,12 +1,12 @@
 // Sums of few different terms: what independent errors leave out of the variance.
 #include "reference/repeated_terms.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "activation_problem.hpp"
 #include "reference/activation_declared.hpp"

@@ -1,12 +1,13 @@
 // The references of the rotary embedding by hand, as a matrix and its transpose, and against 1200 bits.
-#include <gtest/gtest.h>
+#include "op/rope.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include <gtest/gtest.h>
+
 #include "big.hpp"
-#include "op/rope.hpp"
 #include "op_problem.hpp"
 #include "reference/rope.hpp"
 

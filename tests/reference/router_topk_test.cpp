@@ -1,12 +1,13 @@
 // The reference of the router by hand: scores, choices, ties that may go either way, and what is not judged.
-#include <gtest/gtest.h>
+#include "reference/router_topk.hpp"
 
 #include <cmath>
 #include <limits>
 
+#include <gtest/gtest.h>
+
 #include "op/moe.hpp"
 #include "op_problem.hpp"
-#include "reference/router_topk.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -1,9 +1,9 @@
 // softmax_bwd by hand and by finite differences; inputs that are derived; row sums.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "op/softmax_mask.hpp"
 #include "softmax_problem.hpp"

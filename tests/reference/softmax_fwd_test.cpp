@@ -1,9 +1,9 @@
 // softmax_fwd by hand: values, masks, rounding of the scale, special values, and what its bounds are worth.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "op/softmax_mask.hpp"
 #include "softmax_problem.hpp"

@@ -1,10 +1,10 @@
 // Walks the catalog: what every op must have.
 #include "catalog.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "explain_op.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
   ASSERT_FALSE(catalog().empty());
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     ASSERT_NE(row.op, nullptr);
     EXPECT_FALSE(row.op->summary.empty()) << row.op->name;
     EXPECT_FALSE(row.op->formula.empty()) << row.op->name;
@@ -29,7 +29,7 @@ TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
 }
 
 TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     op::Params params;
     for (const op::Field& field : row.op->fields()) {
       params.push_back(field.required ? op::Value(std::int64_t{16}) : field.fallback);
@@ -41,7 +41,7 @@ TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
       for (const op::Port& port : row.op->ports(params, *mode)) {
         EXPECT_FALSE(port.doc.empty()) << port.name;
         if (port.role == op::Role::output) {
-          const tolerance::ErrorModel model = row.error_model({.params = &params, .mode = mode}, port.name);
+          const model::ErrorModel model = row.error_model({.params = &params, .mode = mode}, port.name);
           EXPECT_FALSE(model.source.empty()) << name;
           EXPECT_GT(model.bound_magnitude + model.bound_value, 0) << name;
         }
@@ -76,7 +76,7 @@ TEST(Catalog, QuickPlanHasEveryOpAndEveryModeOfProductsOnBothLegs) {
     covered.insert(std::string(c.op->name) + " " + std::string(c.mode->name) +
                    (c.inputs.exact_leg() ? " exact" : " random"));
   }
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     EXPECT_TRUE(covered.contains(std::string(row.op->name))) << row.op->name;
     if (!row.op->multiplies_matrices) {
       continue;  // they compute in FP32 whatever the mode stores
@@ -92,7 +92,7 @@ TEST(Catalog, QuickPlanHasEveryOpAndEveryModeOfProductsOnBothLegs) {
 
 /// Ports that the op promises, with as many elements, and no others.
 TEST(Catalog, EveryReferenceGivesTheOutputsOfItsOp) {
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     op::Params params;
     for (const op::Field& field : row.op->fields()) {
       params.push_back(field.required ? op::Value(std::int64_t{16}) : field.fallback);
@@ -131,7 +131,7 @@ TEST(Catalog, EveryReferenceGivesTheOutputsOfItsOp) {
 }
 
 TEST(ExplainOp, ShowsEveryParameterAndMode) {
-  for (const run::CatalogRow& row : catalog()) {
+  for (const prepare::CatalogRow& row : catalog()) {
     const std::string text = explain_op(row, false);
     for (const op::Field& field : row.op->fields()) {
       EXPECT_NE(text.find("\n" + std::string(field.name) + " "), std::string::npos) << field.name;

@@ -1,10 +1,11 @@
 #include "pattern.hpp"
 
-#include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <chrono>
 #include <regex>
+
+#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 

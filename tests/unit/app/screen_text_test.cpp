@@ -1,17 +1,16 @@
 #include "screen_text.hpp"
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 #include "reproduce.hpp"
 
 namespace numcheck::app {
 namespace {
 
 TEST(ScreenText, LetsLinesAndOurColoursPassAndNothingElse) {
-  const std::string painted = report::paint("FAIL", report::Colour::alarm, true);
+  const std::string painted = report::views::paint("FAIL", report::views::Colour::alarm, true);
   EXPECT_EQ(screen_text(painted + " a\nb\n", true), painted + " a\nb\n");
   EXPECT_EQ(screen_text(painted, false), "\\x1b[1;37;41mFAIL\\x1b[0m");
   EXPECT_EQ(screen_text("\x1b]0;title\x07\x1b[2J\x1b[3", true), "\\x1b]0;title\\x07\\x1b[2J\\x1b[3");

@@ -1,9 +1,9 @@
 #include "shard.hpp"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 

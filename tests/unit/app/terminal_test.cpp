@@ -5,7 +5,7 @@
 #include "annotations.hpp"
 #include "arguments.hpp"
 #include "core/error.hpp"
-#include "report/text_table.hpp"
+#include "report/views/text_table.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -39,7 +39,7 @@ TEST(ProgressLine, SaysHowFarAndHowLong) {
 
 TEST(ProgressLine, CutsTheIdentifierAndNeverTheNumbers) {
   const std::string line = progress_line(1, 2, 0, std::string(200, 'x'), 1.0, 60);
-  EXPECT_LT(report::display_width(line), 60u);
+  EXPECT_LT(report::views::display_width(line), 60u);
   EXPECT_NE(line.find("00:01 left"), std::string::npos);
   EXPECT_NE(progress_line(1, 2, 0, "abcdefghijklmnop", 1.0, 5).find("0 failed"), std::string::npos);
 }

@@ -1,20 +1,20 @@
 // One fault of the device costs one case: through coordinator, workers, harness and verdicts, for a fault at every call
 // that a case makes to its device. The test executable is its own worker.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <charconv>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "catalog.hpp"
 #include "faulty_device.hpp"
 #include "report/summary.hpp"
 #include "run/pipeline.hpp"
-#include "run/workers.hpp"
+#include "worker/workers.hpp"
 
 namespace numcheck::containment {
 namespace {
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
                                    .m = containment::number(argv[3]),
                                    .between_cases = containment::number(argv[4])};
     const auto factory = [fault](const machine::DeviceChoice&) { return containment::make_faulty_executor(fault); };
-    return run::worker_main(run::kWorkerSocketFd, {}, factory, &app::find_op);
+    return worker::worker_main(worker::kWorkerSocketFd, {}, factory, &app::find_op);
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

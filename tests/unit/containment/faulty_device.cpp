@@ -1,14 +1,15 @@
 #include "faulty_device.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "catalog.hpp"
 #include "core/error.hpp"
-#include "kernels/cuda_support/backend_set.hpp"
-#include "kernels/executor.hpp"
+#include "kernels/loader/backend_set.hpp"
+#include "kernels/loader/executor.hpp"
 #include "kernels/sim/sim.hpp"
 #include "op/gemm.hpp"
 
@@ -84,7 +85,7 @@ class FaultyMemory : public kernels::DeviceMemory {
 class FaultyBackend : public kernels::Backend {
  public:
   FaultyBackend(Pulse& pulse, const machine::Device& device)
-      : pulse_(pulse), device_(device), sim_(kernels::make_sim_backend(90)), memory_(pulse, sim_->memory()) {}
+      : pulse_(pulse), device_(device), sim_(kernels::sim::make_backend(90)), memory_(pulse, sim_->memory()) {}
 
   [[nodiscard]] std::string_view name() const override { return "cublaslt"; }
   [[nodiscard]] const machine::Device& device() const override { return device_; }
@@ -120,7 +121,7 @@ class FaultyBackend : public kernels::Backend {
   FaultyMemory memory_;
 };
 
-class FaultyBackends : public kernels::CudaBackends {
+class FaultyBackends : public kernels::loader::CudaBackends {
  public:
   explicit FaultyBackends(Pulse& pulse) : backend_(pulse, device_) {}
   [[nodiscard]] const machine::Device& device() const override { return device_; }
@@ -138,28 +139,28 @@ class FaultyBackends : public kernels::CudaBackends {
 };
 
 /// Counts until a case's boundary has asked the device for the last time.
-class FaultyExecutor : public run::Executor {
+class FaultyExecutor : public worker::Executor {
  public:
   explicit FaultyExecutor(const Fault& fault)
       : fault_(fault),
         pulse_(fault),
-        inner_(kernels::make_executor(std::make_unique<FaultyBackends>(pulse_), app::bindings())) {}
+        inner_(kernels::loader::make_executor(std::make_unique<FaultyBackends>(pulse_), app::bindings())) {}
 
   [[nodiscard]] const machine::Device& device() const override { return inner_->device(); }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> libraries() const override {
     return inner_->libraries();
   }
-  [[nodiscard]] run::Support supports(const plan::Case& c, const run::ExecuteOptions& options) override {
+  [[nodiscard]] worker::Support supports(const plan::Case& c, const worker::ExecuteOptions& options) override {
     at_boundary_ = true;
     return inner_->supports(c, options);
   }
-  [[nodiscard]] run::Outcome execute(const plan::Case& c, std::span<const run::HostPort> ports,
-                                     const run::ExecuteOptions& options, const run::RunSink& sink) override {
+  [[nodiscard]] worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports,
+                                        const worker::ExecuteOptions& options, const worker::RunSink& sink) override {
     at_boundary_ = true;
     ++cases_;
     return inner_->execute(c, ports, options, sink);
   }
-  [[nodiscard]] std::optional<run::DeviceLoss> device_loss() noexcept override {
+  [[nodiscard]] std::optional<worker::DeviceLoss> device_loss() noexcept override {
     if (!at_boundary_ && fault_.between_cases != 0 && cases_ == fault_.between_cases) {
       pulse_.die();
     }
@@ -172,14 +173,14 @@ class FaultyExecutor : public run::Executor {
  private:
   Fault fault_;
   Pulse pulse_;
-  std::unique_ptr<run::Executor> inner_;
+  std::unique_ptr<worker::Executor> inner_;
   bool at_boundary_ = false;  ///< the next question to the device ends a case
   int cases_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<run::Executor> make_faulty_executor(const Fault& fault) {
+std::unique_ptr<worker::Executor> make_faulty_executor(const Fault& fault) {
   return std::make_unique<FaultyExecutor>(fault);
 }
 

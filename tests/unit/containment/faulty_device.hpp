@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/execution.hpp"
+#include "worker/execution.hpp"
 
 namespace numcheck::containment {
 
@@ -19,6 +19,6 @@ struct Fault {
 /// The executor that a CUDA device gets, on top of simulated products as backend `cublaslt`. Calls to the device
 /// (allocate, fill, upload, launch, record, synchronize, download, release, ...) are counted; from the chosen one on
 /// each of them fails, as after an illegal address. Results have the process' id among their details.
-[[nodiscard]] std::unique_ptr<run::Executor> make_faulty_executor(const Fault& fault);
+[[nodiscard]] std::unique_ptr<worker::Executor> make_faulty_executor(const Fault& fault);
 
 }  // namespace numcheck::containment

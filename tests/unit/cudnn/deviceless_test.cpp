@@ -1,11 +1,12 @@
 // Graphs of the normalisations for devices that are not here: the library says which of its engines take them. No GPU
 // and no driver is needed; plans come as far as the compiled kernel, which only a driver could load.
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
 #include <optional>
+
+#include <gtest/gtest.h>
 
 #include "device_json.hpp"
 #include "kernels/cudnn/engines.hpp"

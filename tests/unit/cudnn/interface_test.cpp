@@ -1,10 +1,10 @@
 // Compares our statement of cuDNN's C interface with its headers. Everything is checked when this compiles.
 #include "kernels/cudnn/interface.hpp"
 
+#include <type_traits>
+
 #include <cudnn.h>
 #include <gtest/gtest.h>
-
-#include <type_traits>
 
 namespace numcheck::kernels::cudnn {
 namespace {

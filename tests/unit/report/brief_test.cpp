@@ -1,8 +1,8 @@
 #include "report/brief.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "report/report.hpp"
@@ -23,7 +23,7 @@ json report_of(std::vector<json> cases) {
 
 TEST(Brief, KeepsDigestsAndTheTightestGate) {
   const plan::Case c = sample_case("fp32", 64);
-  CaseResult result = sample_result(c, {{.rel_l2 = 1.23456789e-6}});
+  verdict::CaseResult result = sample_result(c, {{.rel_l2 = 1.23456789e-6}});
   result.runs[0].outputs[0].criteria = {
       {"G1 bound", 1, 10, true, "x"}, {"G2 spread", 2, 3, true, "x"}, {"G5 exact", 0, 0, true, "x"}};
   const json whole = report_of({to_json(result)});
@@ -46,7 +46,7 @@ TEST(Brief, KeepsDigestsAndTheTightestGate) {
 
 TEST(Brief, AFailedGateWithoutARatioIsTheTightest) {
   const plan::Case c = sample_case("fp32", 64);
-  CaseResult result = sample_result(c, {{}});
+  verdict::CaseResult result = sample_result(c, {{}});
   result.runs[0].outputs[0].criteria = {{"G1 bound", 9, 1, false, "x"}, {"G5 exact", 1, 0, false, "x"}};
   const json brief = brief_report(report_of({to_json(result)}));
   EXPECT_EQ(brief["cases"][0]["runs"][0]["outputs"]["d"]["criteria"][0]["name"], "G5 exact");
@@ -57,8 +57,8 @@ TEST(Brief, AFailedGateWithoutARatioIsTheTightest) {
 
 TEST(Brief, KeepsReasonsAndErrors) {
   const plan::Case c = sample_case("fp32", 64);
-  CaseResult result = sample_result(c, {{}});
-  result.status = Status::error;
+  verdict::CaseResult result = sample_result(c, {{}});
+  result.status = verdict::Status::error;
   result.reason = "it broke";
   result.runs[0].run.error = "status 7";
   result.runs[0].outputs.clear();

@@ -1,14 +1,15 @@
-#include "report/console.hpp"
-
-#include <gtest/gtest.h>
+#include "report/views/console.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "report/console_words.hpp"
+#include "report/number.hpp"
 #include "report/report.hpp"
-#include "report/text_table.hpp"
+#include "report/views/console_words.hpp"
+#include "report/views/text_table.hpp"
 #include "sample_record.hpp"
 
 namespace numcheck::report {
@@ -54,16 +55,16 @@ TEST(Report, NotesAreThereIfThereAreAnyAndNameNoFolder) {
 TEST(Console, ASimulatedRunSaysSoAboveAndBelowAndWhenQuiet) {
   const std::string words = "SIMULATED sm_90: no hardware evidence";
   const json report = sample_report(true, 0);
-  const std::string text = render_console(report, {});
+  const std::string text = views::render_console(report, {});
   const std::size_t first = text.find(words);
   ASSERT_NE(first, std::string::npos);
   EXPECT_NE(text.find(words, first + 1), std::string::npos) << "also in the summary line";
-  EXPECT_TRUE(has(render_console(report, {.verbosity = -1}), words));
-  EXPECT_FALSE(has(render_console(sample_report(false, 0), {}), "SIMULATED"));
+  EXPECT_TRUE(has(views::render_console(report, {.verbosity = -1}), words));
+  EXPECT_FALSE(has(views::render_console(sample_report(false, 0), {}), "SIMULATED"));
 }
 
 TEST(Console, AFailureHasGateWorstElementAndReproducer) {
-  const std::string text = render_console(sample_report(false, 1), {});
+  const std::string text = views::render_console(sample_report(false, 1), {});
   EXPECT_TRUE(has(text, "FAIL  gemm/m=8,n=4,k=64/fp32/cublaslt   #")) << text;
   EXPECT_TRUE(has(text, "d: G2 spread 5.8 > 3  (gemm/fp32 on sm_90)")) << text;
   EXPECT_TRUE(has(text, "worst at [3,1]: got 1.0078125 (0x3f810000)  expected 1.000244140625  12.0 ULP")) << text;
@@ -72,7 +73,7 @@ TEST(Console, AFailureHasGateWorstElementAndReproducer) {
 }
 
 TEST(Console, ShowsTenFailuresAndCountsTheRest) {
-  const std::string text = render_console(sample_report(false, 13), {});
+  const std::string text = views::render_console(sample_report(false, 13), {});
   EXPECT_TRUE(has(text, "k=73/fp32"));
   EXPECT_FALSE(has(text, "FAIL  gemm/m=8,n=4,k=74/fp32"));
   EXPECT_TRUE(has(text, "3 more failures are in the report"));
@@ -92,7 +93,7 @@ void poison(json& value, const std::string& text) {
 TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
   const std::string hostile = "\n::error::x\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF";
   json report = sample_report(false, 2);
-  const std::string clean = render_console(report, {.width = 0, .verbosity = 2});
+  const std::string clean = views::render_console(report, {.width = 0, .verbosity = 2});
   for (json& record : report["cases"]) {
     for (const char* member : {"id", "op", "mode", "backend", "reason", "reproduce"}) {
       if (record.contains(member)) {
@@ -110,7 +111,7 @@ TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
     poison(report[part], hostile);
   }
   report["environment"]["A" + hostile] = hostile;
-  const std::string text = render_console(report, {.width = 0, .verbosity = 2, .report_path = "r" + hostile});
+  const std::string text = views::render_console(report, {.width = 0, .verbosity = 2, .report_path = "r" + hostile});
   EXPECT_LE(std::ranges::count(text, '\n'), std::ranges::count(clean, '\n') + 12) << "reasons and variables are shown";
   EXPECT_EQ(text.find("\n::"), std::string::npos);
   for (const std::string bad : {"\x1b", "\x7f", "\xC2\x9B", "\xE2\x80\xAE", "\xFF"}) {
@@ -120,25 +121,26 @@ TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
 }
 
 TEST(Console, QuietIsOneLine) {
-  const std::string text = render_console(sample_report(false, 1), {.verbosity = -1, .report_path = "out/report.json"});
+  const std::string text =
+      views::render_console(sample_report(false, 1), {.verbosity = -1, .report_path = "out/report.json"});
   EXPECT_EQ(text, "2 cases: 1 pass, 1 fail    1.5 s    report: out/report.json\n");
 }
 
 TEST(Console, VerboseListsEveryCaseAndVeryVerboseItsMetrics) {
   const json report = sample_report(false, 1);
-  EXPECT_FALSE(has(render_console(report, {}), "PASS"));
-  EXPECT_TRUE(has(render_console(report, {.verbosity = 1}), "PASS"));
-  EXPECT_FALSE(has(render_console(report, {.verbosity = 1}), "eff. bits"));
-  const std::string very = render_console(report, {.verbosity = 2});
+  EXPECT_FALSE(has(views::render_console(report, {}), "PASS"));
+  EXPECT_TRUE(has(views::render_console(report, {.verbosity = 1}), "PASS"));
+  EXPECT_FALSE(has(views::render_console(report, {.verbosity = 1}), "eff. bits"));
+  const std::string very = views::render_console(report, {.verbosity = 2});
   EXPECT_TRUE(has(very, "eff. bits 20.5"));
   EXPECT_TRUE(has(very, "stages (sums over cases; they overlap):"));
 }
 
 TEST(Console, HasColourOnlyWhenAskedAndNeverAlone) {
   const json report = sample_report(true, 1);
-  const std::string plain = render_console(report, {.verbosity = 2});
+  const std::string plain = views::render_console(report, {.verbosity = 2});
   EXPECT_FALSE(has(plain, "\x1b"));
-  std::string coloured = render_console(report, {.colour = true, .verbosity = 2});
+  std::string coloured = views::render_console(report, {.colour = true, .verbosity = 2});
   EXPECT_TRUE(has(coloured, "\x1b["));
   for (std::size_t at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
     coloured.erase(at, coloured.find('m', at) - at + 1);
@@ -149,7 +151,7 @@ TEST(Console, HasColourOnlyWhenAskedAndNeverAlone) {
 TEST(Console, SetVariablesAreInTheHeader) {
   json report = sample_report(false, 0);
   report["environment"] = {{"NVIDIA_TF32_OVERRIDE", "1"}, {"CUBLAS_WORKSPACE_CONFIG", nullptr}};
-  const std::string text = render_header(report, {});
+  const std::string text = views::render_header(report, {});
   EXPECT_TRUE(has(text, "NVIDIA_TF32_OVERRIDE=1"));
   EXPECT_FALSE(has(text, "CUBLAS_WORKSPACE_CONFIG"));
 }
@@ -161,7 +163,7 @@ TEST(Console, ReasonsOfCasesThatDidNotRunAreGrouped) {
   other["reason"] = "needs sm_100";
   report["cases"].push_back(other);
   report["cases"].push_back(other);
-  EXPECT_EQ(render_notes(report, {}), "    2 unsupported: needs sm_100\n");
+  EXPECT_EQ(views::render_notes(report, {}), "    2 unsupported: needs sm_100\n");
 }
 
 TEST(Console, NoLineIsWiderThanTheTerminalIfCutsCanHelp) {
@@ -171,11 +173,11 @@ TEST(Console, NoLineIsWiderThanTheTerminalIfCutsCanHelp) {
         "gemm/m=123456,n=123456,k=123456,b=17,ta=1,tb=1,alpha=0.3333333333,beta=1,bias=1,epi=gelu/fp32/cublaslt";
   }
   for (const std::string& part :
-       {render_groups(report, {.width = 90}), render_cases(report, {.width = 90, .verbosity = 1})}) {
+       {views::render_groups(report, {.width = 90}), views::render_cases(report, {.width = 90, .verbosity = 1})}) {
     std::size_t start = 0;
     while (start < part.size()) {
       const std::size_t end = part.find('\n', start);
-      EXPECT_LE(display_width(part.substr(start, end - start)), 90u) << part;
+      EXPECT_LE(views::display_width(part.substr(start, end - start)), 90u) << part;
       start = end + 1;
     }
   }
@@ -183,7 +185,7 @@ TEST(Console, NoLineIsWiderThanTheTerminalIfCutsCanHelp) {
 
 TEST(Console, AnEmptyReportIsStillAReport) {
   RunFacts facts;
-  const std::string text = render_console(make_report(facts, {}), {.verbosity = 2});
+  const std::string text = views::render_console(make_report(facts, {}), {.verbosity = 2});
   EXPECT_TRUE(has(text, "no device"));
   EXPECT_TRUE(has(text, "0 cases"));
 }
@@ -193,26 +195,26 @@ TEST(Console, OverrideTableShowsStatesClassesAndSentences) {
   const plan::Case one = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", "1"}});
   const json report = make_report(RunFacts{}, {to_json(sample_result(unset, {{.bits = "a"}})),
                                                to_json(sample_result(one, {{.bits = "b", .observed = "tf32_rne"}}))});
-  const std::string text = render_override(report, {});
+  const std::string text = views::render_override(report, {});
   EXPECT_TRUE(has(text, "bits differ")) << text;
   EXPECT_TRUE(has(text, "TF32")) << text;
   EXPECT_TRUE(has(text, "override 1 turns FP32 into TF32")) << text;
-  EXPECT_EQ(render_override(sample_report(false, 0), {}), "");
+  EXPECT_EQ(views::render_override(sample_report(false, 0), {}), "");
 }
 
 TEST(CutMiddle, KeepsBothEndsAndTheWidth) {
-  EXPECT_EQ(cut_middle("abcdefghij", 10), "abcdefghij");
-  EXPECT_EQ(cut_middle("abcdefghij", 5), "ab…ij");
-  EXPECT_EQ(display_width(cut_middle("äöüßäöüßäöüß", 7)), 7u);
+  EXPECT_EQ(views::cut_middle("abcdefghij", 10), "abcdefghij");
+  EXPECT_EQ(views::cut_middle("abcdefghij", 5), "ab…ij");
+  EXPECT_EQ(views::display_width(views::cut_middle("äöüßäöüßäöüß", 7)), 7u);
 }
 
 TEST(HumanTime, PicksTheUnit) {
-  EXPECT_EQ(human_time(0), "-");
-  EXPECT_EQ(human_time(12.34e-6), "12.3 us");
-  EXPECT_EQ(human_time(0.0041), "4.1 ms");
-  EXPECT_EQ(human_time(41), "41 s");
-  EXPECT_EQ(human_time(200), "3 min 20 s");
-  EXPECT_EQ(human_time(std::nan("")), "-");
+  EXPECT_EQ(views::human_time(0), "-");
+  EXPECT_EQ(views::human_time(12.34e-6), "12.3 us");
+  EXPECT_EQ(views::human_time(0.0041), "4.1 ms");
+  EXPECT_EQ(views::human_time(41), "41 s");
+  EXPECT_EQ(views::human_time(200), "3 min 20 s");
+  EXPECT_EQ(views::human_time(std::nan("")), "-");
 }
 
 TEST(RatioText, DropsDigitsThatSayNothing) {
@@ -222,8 +224,8 @@ TEST(RatioText, DropsDigitsThatSayNothing) {
 }
 
 TEST(ParametersOf, LeavesOutOpModeAndBackend) {
-  EXPECT_EQ(parameters_of("gemm/m=1,n=2/fp32/sim"), "m=1,n=2");
-  EXPECT_EQ(parameters_of("gemm/m=1,n=2/fp32/sim/exact/seed=7"), "m=1,n=2/exact/seed=7");
+  EXPECT_EQ(views::parameters_of("gemm/m=1,n=2/fp32/sim"), "m=1,n=2");
+  EXPECT_EQ(views::parameters_of("gemm/m=1,n=2/fp32/sim/exact/seed=7"), "m=1,n=2/exact/seed=7");
 }
 
 }  // namespace

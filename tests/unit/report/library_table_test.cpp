@@ -1,11 +1,10 @@
 #include "report/library_table.hpp"
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "report/console.hpp"
 #include "report/report.hpp"
+#include "report/views/console.hpp"
 #include "sample_record.hpp"
 
 namespace numcheck::report {
@@ -138,7 +137,7 @@ TEST(LibraryChanges, AreInTheReportAndOnTheConsole) {
   EXPECT_FALSE(make_report(facts, {cases.front()}).contains("library_changes"));
   const json report = make_report(facts, cases);
   EXPECT_EQ(report.dump().find("/opt"), std::string::npos);
-  const std::string text = render_console(report, {.width = 0});
+  const std::string text = views::render_console(report, {.width = 0});
   EXPECT_NE(text.find("2.20.2 -> 2.11.0"), std::string::npos) << text;
   EXPECT_NE(text.find("0.31 -> 0.45"), std::string::npos) << text;
   EXPECT_NE(text.find("gemm: changed in 1 of 1 case, smallest: "), std::string::npos) << text;

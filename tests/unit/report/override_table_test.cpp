@@ -1,7 +1,6 @@
 #include "report/override_table.hpp"
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "report/override_words.hpp"

@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "report/number.hpp"
@@ -72,9 +72,9 @@ TEST(Record, ANotANumberIsBeyondEveryLimit) {
 
 TEST(Record, WithoutRunsHasNoRatio) {
   const plan::Case c = sample_case("fp32", 64);
-  CaseResult result;
+  verdict::CaseResult result;
   result.c = &c;
-  result.status = Status::unsupported;
+  result.status = verdict::Status::unsupported;
   result.reason = "this device has none";
   const json record = to_json(result);
   EXPECT_TRUE(record["error_over_limit"].is_null());
@@ -103,14 +103,14 @@ TEST(Summary, CountsEveryStatusAndTheTotal) {
   EXPECT_EQ(summary["cases"], 4);
   EXPECT_EQ(summary["pass"], 2);
   EXPECT_EQ(summary["crashed"], 0);
-  EXPECT_EQ(summary.size(), all_statuses().size() + 1);
+  EXPECT_EQ(summary.size(), verdict::all_statuses().size() + 1);
 }
 
 TEST(Summary, StatusNamesReadBack) {
-  for (const Status status : all_statuses()) {
-    EXPECT_EQ(parse_status(status_name(status)), status);
+  for (const verdict::Status status : verdict::all_statuses()) {
+    EXPECT_EQ(verdict::parse_status(verdict::status_name(status)), status);
   }
-  EXPECT_FALSE(parse_status("passed").has_value());
+  EXPECT_FALSE(verdict::parse_status("passed").has_value());
 }
 
 TEST(ExitCode, FollowsTheDocumentedTable) {
@@ -167,7 +167,7 @@ TEST(Report, NamesNoFolderOfTheMachine) {
 
 TEST(Report, PathsInMessagesAreCutDownToFileNames) {
   const plan::Case c = sample_case("fp32", 64);
-  CaseResult result = sample_result(c, {{}});
+  verdict::CaseResult result = sample_result(c, {{}});
   result.reason = "cannot load \"/opt/secret/libx.so\": no such file (see /opt/secret/log), 3/4 done, a/b";
   result.runs[0].run.error = "/opt/secret/libx.so";
   const json record = make_report(sample_facts(), {to_json(result)})["cases"][0];

@@ -9,7 +9,8 @@
 
 #include "core/hash.hpp"
 #include "op/gemm.hpp"
-#include "report/record.hpp"
+#include "report/record_json.hpp"
+#include "verdict/record.hpp"
 
 namespace numcheck::report::testing {
 
@@ -43,14 +44,14 @@ struct SampleRun {
   double limit = 1;
 };
 
-inline RunResult sample_run(const SampleRun& sample) {
-  RunResult result;
+inline verdict::RunResult sample_run(const SampleRun& sample) {
+  verdict::RunResult result;
   result.run.label = sample.label;
   result.run.details = {{"id", "67"}, {"tile", "128x128"}};
   result.run.observed_class = sample.observed;
   result.run.device_s = 1e-4;
   result.expected_class = "fp32";
-  OutputResult output;
+  verdict::OutputResult output;
   output.port = "d";
   output.digest = core::digest_of(std::string_view(sample.bits));
   output.model_source = "gemm/fp32 on sm_90";
@@ -67,20 +68,20 @@ inline RunResult sample_run(const SampleRun& sample) {
   const bool ok = sample.measured <= sample.limit;
   output.criteria = {{"G2 spread", sample.measured, sample.limit, ok, "gemm/fp32 on sm_90"}};
   output.certificate.fakes = {{"zeros", tolerance::Fake::Outcome::rejected, "G2 spread"}};
-  result.status = ok ? Status::pass : Status::fail;
+  result.status = ok ? verdict::Status::pass : verdict::Status::fail;
   result.failing = ok ? "" : "d: G2 spread";
   result.outputs.push_back(std::move(output));
   return result;
 }
 
-inline CaseResult sample_result(const plan::Case& c, const std::vector<SampleRun>& runs) {
-  CaseResult result;
+inline verdict::CaseResult sample_result(const plan::Case& c, const std::vector<SampleRun>& runs) {
+  verdict::CaseResult result;
   result.c = &c;
-  result.status = Status::pass;
+  result.status = verdict::Status::pass;
   for (const SampleRun& run : runs) {
     result.runs.push_back(sample_run(run));
-    if (result.runs.back().status == Status::fail) {
-      result.status = Status::fail;
+    if (result.runs.back().status == verdict::Status::fail) {
+      result.status = verdict::Status::fail;
       result.reason = result.runs.back().failing;
     }
   }

@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace numcheck::kernels::te;
+using namespace numcheck::kernels::transformer_engine;
 
 /// What a tensor of this library is: its row-wise data.
 struct Object {

@@ -1,17 +1,17 @@
 #include "kernels/transformer_engine/find.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 
-#include "kernels/transformer_engine/needed.hpp"
-#include "unit/temporary_folder.hpp"
+#include <gtest/gtest.h>
 
-namespace numcheck::kernels::te {
+#include "kernels/transformer_engine/needed.hpp"
+#include "tests/unit/temporary_folder.hpp"
+
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ TEST_F(FindTest, ReadsWhatASharedObjectNeeds) {
 }
 
 }  // namespace
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,4 +1,10 @@
 // Compares our statement of TransformerEngine's C interface with its headers. Everything is checked when this compiles.
+#include "kernels/transformer_engine/interface.hpp"
+
+#include <cstddef>
+#include <type_traits>
+
+#include <gtest/gtest.h>
 #include <transformer_engine/activation.h>
 #include <transformer_engine/cast.h>
 #include <transformer_engine/dropout.h>
@@ -12,14 +18,7 @@
 #include <transformer_engine/transformer_engine.h>
 #include <transformer_engine/transpose.h>
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <type_traits>
-
-#include "kernels/transformer_engine/interface.hpp"
-
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// A structure that is passed by value, by its size.
@@ -146,4 +145,4 @@ TEST(TeInterface, IsThatOfTheHeaders) {
 }
 
 }  // namespace
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

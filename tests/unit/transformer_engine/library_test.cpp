@@ -1,18 +1,18 @@
 #include "kernels/transformer_engine/library.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 
+#include <gtest/gtest.h>
+
 #include "core/error.hpp"
-#include "kernels/backend.hpp"
+#include "kernels/contract/backend.hpp"
 #include "kernels/transformer_engine/companions.hpp"
 #include "kernels/transformer_engine/inspect.hpp"
 #include "kernels/transformer_engine/tensor.hpp"
-#include "unit/harness_fake.hpp"
-#include "unit/temporary_folder.hpp"
+#include "tests/unit/harness/fake.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,9 +165,9 @@ TEST(TeRefusal, MakesTheCaseUnsupported) {
   FakeBackend backend;
   backend.misbehave = [](std::span<const PortMemory>, std::byte*, int) { throw NotSupported("no such shape"); };
   EXPECT_TRUE(problem.run(backend).empty());
-  EXPECT_EQ(problem.outcome.kind, run::Outcome::Kind::unsupported);
+  EXPECT_EQ(problem.outcome.kind, worker::Outcome::Kind::unsupported);
   EXPECT_EQ(problem.outcome.reason, "no such shape");
 }
 
 }  // namespace
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,15 +1,8 @@
 // What the bindings know of TransformerEngine's limits before they ask it.
 #include <gtest/gtest.h>
 
-#include "kernels/transformer_engine/activation.hpp"
-#include "kernels/transformer_engine/bias_grad.hpp"
 #include "kernels/transformer_engine/binding.hpp"
-#include "kernels/transformer_engine/dropout.hpp"
-#include "kernels/transformer_engine/gemm.hpp"
-#include "kernels/transformer_engine/moe.hpp"
-#include "kernels/transformer_engine/norms.hpp"
-#include "kernels/transformer_engine/rope.hpp"
-#include "kernels/transformer_engine/softmax.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
 #include "op/bias_grad.hpp"
@@ -22,7 +15,7 @@
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
 
-namespace numcheck::kernels::te {
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// The obstacle of a case for the fake library, as one of this version.
@@ -40,7 +33,7 @@ std::string obstacle_of(const Binding& binding, const op::Op& op, const Params& 
 }
 
 std::string gemm_obstacle(const op::GemmParams& params, std::string_view mode, int sm = 90) {
-  return obstacle_of(te::gemm(), op::gemm(), params, mode, "2.20.2", sm);
+  return obstacle_of(transformer_engine::gemm(), op::gemm(), params, mode, "2.20.2", sm);
 }
 
 op::GemmParams product() {
@@ -99,19 +92,20 @@ TEST(TeNormObstacle, VariantsThatTheKernelsHaveNot) {
   op::RmsnormFwdParams forward;
   forward.rows = 3;
   forward.hidden = 5;
-  EXPECT_EQ(obstacle_of(te::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "");
+  EXPECT_EQ(obstacle_of(transformer_engine::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "");
   forward.gamma_order = "hf";
-  EXPECT_TRUE(says(obstacle_of(te::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "gamma_order te"));
+  EXPECT_TRUE(
+      says(obstacle_of(transformer_engine::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "gamma_order te"));
   op::RmsnormBwdParams backward;
   backward.rows = 3;
   backward.hidden = 5;
   backward.zero_centered_gamma = true;
   backward.gamma_add = "weight";
-  EXPECT_TRUE(says(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "in FP32"));
+  EXPECT_TRUE(says(obstacle_of(transformer_engine::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "in FP32"));
   backward.gamma_add = "fp32";
-  EXPECT_EQ(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "");
+  EXPECT_EQ(obstacle_of(transformer_engine::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"), "");
   backward.add = true;
-  EXPECT_EQ(obstacle_of(te::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"),
+  EXPECT_EQ(obstacle_of(transformer_engine::rmsnorm_bwd(), op::rmsnorm_bwd(), backward, "bf16"),
             "TransformerEngine 2.20.2 has no nvte_rmsnorm_bwd_add; install a version that has it");
 }
 
@@ -126,7 +120,7 @@ op::SoftmaxFwdParams scores(std::int64_t sq, std::int64_t sk, const std::string&
 }
 
 std::string softmax_obstacle(const op::SoftmaxFwdParams& params, std::string_view mode = "bf16") {
-  return obstacle_of(te::softmax_fwd(), op::softmax_fwd(), params, mode);
+  return obstacle_of(transformer_engine::softmax_fwd(), op::softmax_fwd(), params, mode);
 }
 
 TEST(TeSoftmaxObstacle, RowsPerBlock) {
@@ -148,9 +142,10 @@ TEST(TeSoftmaxObstacle, BackwardWouldLeaveRowsUnwritten) {
   op::SoftmaxBwdParams p;
   p.sq = 6;
   p.sk = 256;
-  EXPECT_TRUE(says(obstacle_of(te::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "leaves other rows unwritten"));
+  EXPECT_TRUE(says(obstacle_of(transformer_engine::softmax_bwd(), op::softmax_bwd(), p, "bf16"),
+                   "leaves other rows unwritten"));
   p.heads = 2;
-  EXPECT_EQ(obstacle_of(te::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "");
+  EXPECT_EQ(obstacle_of(transformer_engine::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "");
 }
 
 TEST(TeSoftmaxObstacle, FormatsAndVariants) {
@@ -169,7 +164,9 @@ TEST(TeSoftmaxObstacle, FormatsAndVariants) {
 TEST(TeActivationObstacle, KindsAndVersions) {
   op::ActivationParams p;
   p.rows = p.hidden = 4;
-  const auto obstacle = [&p] { return obstacle_of(te::activation_fwd(), op::activation_fwd(), p, "bf16"); };
+  const auto obstacle = [&p] {
+    return obstacle_of(transformer_engine::activation_fwd(), op::activation_fwd(), p, "bf16");
+  };
   EXPECT_EQ(obstacle(), "");
   p.kind = "gelu_erf";
   EXPECT_TRUE(says(obstacle(), "has no gelu_erf"));
@@ -188,7 +185,7 @@ TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
   p.output = "mxfp8_e4m3";
   p.layout = "both";
   const auto obstacle = [&p](int sm) {
-    return obstacle_of(te::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
+    return obstacle_of(transformer_engine::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
   };
   EXPECT_TRUE(says(obstacle(90), "compute capability 10.0 and later, and this one has 9.0"));
   EXPECT_TRUE(says(obstacle(100), "has no nvte_dgelu"));  // the fake library; nothing else stands in the way
@@ -207,7 +204,7 @@ TEST(TeActivationObstacle, OtherKernelsHaveAFastSigmoid) {
   p.rows = p.hidden = 64;
   p.kind = "swiglu";
   const auto obstacle = [&p](int sm) {
-    return obstacle_of(te::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
+    return obstacle_of(transformer_engine::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
   };
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dswiglu"));
   EXPECT_TRUE(says(obstacle(100), "sigmoid fast"));
@@ -227,7 +224,7 @@ TEST(TeRopeObstacle, DependsOnTheVersion) {
   p.seq = 4;
   p.dim = 8;
   const auto obstacle = [&p](const char* version) {
-    return obstacle_of(te::rope_bwd(), op::rope_bwd(), p, "bf16", version);
+    return obstacle_of(transformer_engine::rope_bwd(), op::rope_bwd(), p, "bf16", version);
   };
   EXPECT_EQ(obstacle("2.9.0"), "");
   EXPECT_EQ(obstacle("2.10.0"), "");
@@ -244,13 +241,15 @@ TEST(TeMoeObstacle, RowsAndTheRoutersFormat) {
   op::MoePermuteParams rows;
   rows.tokens = 4;
   rows.hidden = 12;
-  EXPECT_TRUE(says(obstacle_of(te::moe_permute(), op::moe_permute(), rows, "bf16"), "16 bytes at a time"));
-  EXPECT_TRUE(says(obstacle_of(te::moe_permute(), op::moe_permute(), rows, "fp32"), "has no nvte_permute"));
+  EXPECT_TRUE(
+      says(obstacle_of(transformer_engine::moe_permute(), op::moe_permute(), rows, "bf16"), "16 bytes at a time"));
+  EXPECT_TRUE(
+      says(obstacle_of(transformer_engine::moe_permute(), op::moe_permute(), rows, "fp32"), "has no nvte_permute"));
   op::RouterTopkParams router;
   router.tokens = 4;
   router.experts = 8;
   const auto obstacle = [&router](std::string_view mode, const char* version) {
-    return obstacle_of(te::router_topk(), op::router_topk(), router, mode, version);
+    return obstacle_of(transformer_engine::router_topk(), op::router_topk(), router, mode, version);
   };
   EXPECT_EQ(obstacle("bf16", "2.13.0"), "");
   EXPECT_EQ(obstacle("fp32", "2.11.0"), "");
@@ -260,14 +259,16 @@ TEST(TeMoeObstacle, RowsAndTheRoutersFormat) {
 TEST(TeOtherObstacles, DropoutAndBiasGradient) {
   op::DropoutParams dropout;
   dropout.elements = 64;
-  EXPECT_EQ(obstacle_of(te::dropout_fwd(), op::dropout_fwd(), dropout, "fp16"), "");
-  EXPECT_TRUE(says(obstacle_of(te::dropout_fwd(), op::dropout_fwd(), dropout, "fp32"), "BF16 and FP16 only"));
+  EXPECT_EQ(obstacle_of(transformer_engine::dropout_fwd(), op::dropout_fwd(), dropout, "fp16"), "");
+  EXPECT_TRUE(
+      says(obstacle_of(transformer_engine::dropout_fwd(), op::dropout_fwd(), dropout, "fp32"), "BF16 and FP16 only"));
   op::BiasGradParams gradient;
   gradient.rows = gradient.hidden = 16;
-  EXPECT_EQ(obstacle_of(te::bias_grad(), op::bias_grad(), gradient, "bf16"), "");
+  EXPECT_EQ(obstacle_of(transformer_engine::bias_grad(), op::bias_grad(), gradient, "bf16"), "");
   gradient.fused = "gelu";
-  EXPECT_TRUE(says(obstacle_of(te::bias_grad(), op::bias_grad(), gradient, "bf16"), "nvte_quantize_dbias_dgelu"));
+  EXPECT_TRUE(says(obstacle_of(transformer_engine::bias_grad(), op::bias_grad(), gradient, "bf16"),
+                   "nvte_quantize_dbias_dgelu"));
 }
 
 }  // namespace
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

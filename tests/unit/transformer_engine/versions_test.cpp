@@ -1,14 +1,14 @@
 #include "kernels/transformer_engine/versions.hpp"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/transformer_engine/find.hpp"
-#include "unit/temporary_folder.hpp"
+#include <gtest/gtest.h>
 
-namespace numcheck::kernels::te {
+#include "kernels/transformer_engine/find.hpp"
+#include "tests/unit/temporary_folder.hpp"
+
+namespace numcheck::kernels::transformer_engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ TEST_F(VersionsTest, ACaseChoosesTheLibraryOfItsName) {
 }
 
 }  // namespace
-}  // namespace numcheck::kernels::te
+}  // namespace numcheck::kernels::transformer_engine

@@ -1,0 +1,19 @@
+// The verbs, one file each.
+#pragma once
+
+#include <memory>
+
+#include "command.hpp"
+
+namespace numcheck::app::commands {
+
+[[nodiscard]] std::unique_ptr<Command> make_run_command();
+[[nodiscard]] std::unique_ptr<Command> make_list_command();
+[[nodiscard]] std::unique_ptr<Command> make_validate_command();
+[[nodiscard]] std::unique_ptr<Command> make_explain_command();
+[[nodiscard]] std::unique_ptr<Command> make_exec_command();
+[[nodiscard]] std::unique_ptr<Command> make_doctor_command();
+[[nodiscard]] std::unique_ptr<Command> make_schema_command();
+[[nodiscard]] std::unique_ptr<Command> make_completion_command();
+
+}  // namespace numcheck::app::commands

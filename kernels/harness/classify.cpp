@@ -1,0 +1,190 @@
+#include "kernels/harness/classify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "kernels/harness/port_image.hpp"
+#include "model/error_model.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::kernels::harness {
+namespace {
+
+using model::PrecisionClass;
+
+/// One way in which operands may be rounded before they are multiplied.
+struct Hypothesis {
+  PrecisionClass precision;
+  core::Dtype dtype;
+  core::Rounding rounding;
+  std::string_view note;
+};
+
+constexpr std::array<Hypothesis, 6> kHypotheses = {{
+    {PrecisionClass::fp32, core::Dtype::fp32, core::Rounding::nearest_even, ""},
+    {PrecisionClass::tf32_rne, core::Dtype::tf32, core::Rounding::nearest_even, ""},
+    {PrecisionClass::tf32_rne, core::Dtype::tf32, core::Rounding::nearest_away, "ties rounded away from zero"},
+    {PrecisionClass::tf32_truncated, core::Dtype::tf32, core::Rounding::toward_zero, ""},
+    {PrecisionClass::bf16_inputs, core::Dtype::bf16, core::Rounding::nearest_even, ""},
+    {PrecisionClass::bf16_inputs, core::Dtype::bf16, core::Rounding::toward_zero, "truncated"},
+}};
+
+constexpr std::size_t kRangeProbe = kProbeValues.size() - 1;
+
+/// The classes differ by 2^-12 or more; anything nearer is rounding of alpha * x.
+bool agrees(float got, double wanted) {
+  return std::fabs(static_cast<double>(got) - wanted) <= 0x1p-20 * std::fabs(wanted);
+}
+
+const PortMemory& memory_of(std::span<const PortMemory> ports, std::string_view name) {
+  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
+  if (found == ports.end()) {
+    throw core::InternalError("classification: no port is named " + std::string(name));
+  }
+  return *found;
+}
+
+class Prober {
+ public:
+  Prober(const Algorithm& algorithm, const Call& call, DeviceMemory& memory, std::span<const PortMemory> ports,
+         std::byte* workspace, Launcher& launcher)
+      : algorithm_(algorithm),
+        launcher_(launcher),
+        params_(op::from_params<op::GemmParams>(call.c->params)),
+        memory_(memory),
+        ports_(ports),
+        workspace_(workspace) {}
+
+  /// The class of one operand: of A with probes down its rows, of B along its columns.
+  Classification operand(bool first) {
+    // With relu the product must stay positive to come through.
+    const float sign = params_.alpha < 0 ? -1.0F : 1.0F;
+    const auto available = static_cast<std::size_t>(first ? params_.m : params_.n);
+    std::array<float, kProbeValues.size()> got{};
+    put(!first, 0, 1.0F);
+    for (std::size_t done = 0; done < got.size();) {
+      const std::size_t count = std::min(available, got.size() - done);
+      for (std::size_t i = 0; i < count; ++i) {
+        put(first, i, sign * kProbeValues[done + i]);
+      }
+      launch();
+      for (std::size_t i = 0; i < count; ++i) {
+        got[done + i] = result(first, i);
+      }
+      done += count;
+    }
+    return classify_values(got, sign * static_cast<float>(params_.alpha));
+  }
+
+ private:
+  /// Sets element `index` along m (n) at the first k of an operand.
+  void put(bool first, std::size_t index, float value) {
+    const PortMemory& operand = memory_of(ports_, first ? "a" : "b");
+    const auto i = static_cast<std::int64_t>(index);
+    const bool down = first != (first ? params_.trans_a : params_.trans_b);
+    const std::size_t offset = element_offset(*operand.port, 0, down ? i : 0, down ? 0 : i);
+    memory_.upload(operand.data + offset, std::as_bytes(std::span<const float, 1>(&value, 1)));
+  }
+
+  void launch() {
+    const PortMemory& d = memory_of(ports_, "d");
+    memory_.fill(d.data, 0xFF, d.port->extent_bytes());
+    static_cast<void>(
+        launcher_.launch(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_, memory_));
+  }
+
+  float result(bool first, std::size_t index) {
+    const PortMemory& d = memory_of(ports_, "d");
+    const auto i = static_cast<std::int64_t>(index);
+    float value = 0;
+    memory_.download(std::as_writable_bytes(std::span<float, 1>(&value, 1)),
+                     d.data + element_offset(*d.port, 0, first ? i : 0, first ? 0 : i));
+    return value;
+  }
+
+  const Algorithm& algorithm_;
+  Launcher& launcher_;
+  int launches_ = 0;
+  op::GemmParams params_;
+  DeviceMemory& memory_;
+  std::span<const PortMemory> ports_;
+  std::byte* workspace_;
+};
+
+}  // namespace
+
+Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor) {
+  const auto fits = [&](const Hypothesis& h) {
+    for (std::size_t i = 0; i < kRangeProbe; ++i) {
+      if (!agrees(got[i], static_cast<double>(factor) *
+                              core::round_to(kProbeValues[i], h.dtype, core::Overflow::ieee, h.rounding))) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto found = std::ranges::find_if(kHypotheses, fits);
+  if (found == kHypotheses.end()) {
+    return {model::class_name(PrecisionClass::unknown), "no known rounding of the operands explains the bits"};
+  }
+  Classification result{model::class_name(found->precision), std::string(found->note)};
+  const double range = static_cast<double>(factor) * kProbeValues[kRangeProbe];
+  if (std::isfinite(static_cast<float>(range)) && !agrees(got[kRangeProbe], range)) {
+    // FP16 and TF32 have the same significand: only the range tells them apart.
+    result.note += std::string(result.note.empty() ? "" : ", ") + "operands have the range of FP16";
+  }
+  return result;
+}
+
+std::string classification_obstacle(const Call& call) {
+  if (call.c->op->name != "gemm") {
+    return "the probe is defined for gemm";
+  }
+  const auto p = op::from_params<op::GemmParams>(call.c->params);
+  const op::Mode& mode = *call.c->mode;
+  if (mode.first != core::Dtype::fp32 || mode.second != core::Dtype::fp32 ||
+      op::gemm_output_dtype(p, mode) != core::Dtype::fp32) {
+    return "operands and output are not FP32";
+  }
+  if (p.m == 0 || p.n == 0 || p.k == 0) {
+    return "there is no product";
+  }
+  if (p.epilogue == "gelu") {
+    return "gelu hides the product's bits";
+  }
+  const double alpha = std::fabs(p.alpha);
+  if (!(alpha >= 0x1p-100 && alpha <= 0x1p100)) {
+    return "alpha moves the probes out of the normal range";
+  }
+  return {};
+}
+
+void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports) {
+  for (const PortMemory& port : ports) {
+    if (port.port->role == op::Role::input && port.port->extent_bytes() != 0) {
+      memory.fill(port.data, 0, port.port->extent_bytes());
+    }
+  }
+}
+
+Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
+                                  std::span<const PortMemory> ports, std::byte* workspace, Launcher& launcher) {
+  Prober prober(algorithm, call, memory, ports, workspace, launcher);
+  Classification a = prober.operand(true);
+  const Classification b = prober.operand(false);
+  if (a.name == b.name) {
+    if (a.note != b.note) {
+      a.note = "a: " + (a.note.empty() ? "-" : a.note) + "; b: " + (b.note.empty() ? "-" : b.note);
+    }
+    return a;
+  }
+  return {model::class_name(PrecisionClass::unknown), "a is " + a.name + ", b is " + b.name};
+}
+
+}  // namespace numcheck::kernels::harness

@@ -1,0 +1,43 @@
+// Which precision a product of FP32 operands really had: probe G6.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "kernels/contract/backend.hpp"
+#include "kernels/harness/launcher.hpp"
+
+namespace numcheck::kernels::harness {
+
+/// What the bits say.
+struct Classification {
+  std::string name;  ///< model::class_name(...), or empty if the probe does not apply to the case
+  std::string note;  ///< what the class leaves out: "operands have the range of FP16"; or why the probe does not apply
+};
+
+/// Numbers whose rounding to TF32 (nearest even, nearest away, truncated), BF16, FP16 and coarser formats differs
+/// visibly: 1 + 2^-12, 1 + 3 2^-12, 1 + 2^-11 (a TF32 tie), 1 + 2^-9, 1 + 3 2^-9, 1 + 2^-7, and 2^17, which is beyond
+/// the range of FP16.
+inline constexpr std::array<float, 7> kProbeValues = {0x1.001p0F, 0x1.003p0F, 0x1.002p0F, 0x1.008p0F,
+                                                      0x1.018p0F, 0x1.02p0F,  0x1p17F};
+
+/// Class of an operand from what came back for each of kProbeValues, each multiplied by `factor` in FP32.
+[[nodiscard]] Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor);
+
+/// Why the probe does not apply to the case; empty if it does. It applies to `gemm` on FP32 operands with an FP32
+/// output, at least one product, alpha that keeps the probes normal, and an epilogue other than gelu.
+[[nodiscard]] std::string classification_obstacle(const Call& call);
+
+/// Fills all inputs with zeros; once before classify_algorithm, for any number of algorithms.
+void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports);
+
+/// Launches the algorithm on operands that are zero but for the first element along k, where one operand holds probe
+/// values and the other 1, so that every partial sum is exact. Both operands are probed; as many launches as the
+/// probes need rows (columns). Every output that is read depends on one probe. Inputs and D hold garbage afterwards.
+/// Source: tensor_core_numerics section 2.6, probe G6.
+[[nodiscard]] Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
+                                                std::span<const PortMemory> ports, std::byte* workspace,
+                                                Launcher& launcher);
+
+}  // namespace numcheck::kernels::harness

@@ -1,0 +1,62 @@
+#include "kernels/harness/guarded_buffer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/harness/harness.hpp"
+
+namespace numcheck::kernels::harness {
+namespace {
+
+using Guard = std::array<std::byte, kGuardBytes>;
+
+std::string damage(const Guard& guard, bool before) {
+  const auto is_damaged = [](std::byte b) { return b != std::byte{kPoisonByte}; };
+  const auto count = std::ranges::count_if(guard, is_damaged);
+  if (count == 0) {
+    return {};
+  }
+  // The byte nearest to the buffer tells most: an overrun by one element starts there.
+  const auto index = before ? std::find_if(guard.rbegin(), guard.rend(), is_damaged).base() - guard.begin() - 1
+                            : std::ranges::find_if(guard, is_damaged) - guard.begin();
+  const auto distance = before ? index - static_cast<std::ptrdiff_t>(kGuardBytes) : index;
+  return fmt::format("{} byte{} {} overwritten, the nearest at {:+d}, now 0x{:02x}", count, count == 1 ? "" : "s",
+                     before ? "before the start" : "after the end", distance,
+                     std::to_integer<unsigned>(guard.at(static_cast<std::size_t>(index))));
+}
+
+}  // namespace
+
+GuardedBuffer::GuardedBuffer(DeviceMemory& memory, std::size_t size)
+    : base_(memory.allocate(size + 2 * kGuardBytes), Release{&memory}), size_(size) {
+  restore_guards();
+}
+
+std::byte* GuardedBuffer::data() const noexcept {
+  return base_.get() + kGuardBytes;
+}
+
+void GuardedBuffer::fill(std::uint8_t pattern) {
+  if (size_ != 0) {
+    memory().fill(data(), pattern, size_);
+  }
+}
+
+void GuardedBuffer::restore_guards() {
+  memory().fill(base_.get(), kPoisonByte, kGuardBytes);
+  memory().fill(data() + size_, kPoisonByte, kGuardBytes);
+}
+
+std::string GuardedBuffer::guard_damage() const {
+  Guard guard;
+  memory().download(guard, base_.get());
+  if (std::string text = damage(guard, true); !text.empty()) {
+    return text;
+  }
+  memory().download(guard, data() + size_);
+  return damage(guard, false);
+}
+
+}  // namespace numcheck::kernels::harness

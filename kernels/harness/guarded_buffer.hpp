@@ -1,0 +1,41 @@
+// A device buffer between two stretches of poison.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/contract/backend.hpp"
+
+namespace numcheck::kernels::harness {
+
+/// `size` bytes of device memory, 256-byte aligned, with kGuardBytes of kPoisonByte before and directly after them.
+class GuardedBuffer {
+ public:
+  GuardedBuffer(DeviceMemory& memory, std::size_t size);
+
+  [[nodiscard]] std::byte* data() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Fills the buffer, guards not included.
+  void fill(std::uint8_t pattern);
+  /// Fills guards with poison again.
+  void restore_guards();
+  /// Where a guard was overwritten, as a phrase ("3 bytes after the end, the first at +0, now 0x3c"); empty if intact.
+  [[nodiscard]] std::string guard_damage() const;
+
+ private:
+  struct Release {
+    DeviceMemory* memory;
+    void operator()(std::byte* pointer) const noexcept { memory->release(pointer); }
+  };
+
+  [[nodiscard]] DeviceMemory& memory() const noexcept { return *base_.get_deleter().memory; }
+
+  std::unique_ptr<std::byte, Release> base_;  ///< owned before anything is done to it that may throw
+  std::size_t size_;
+};
+
+}  // namespace numcheck::kernels::harness

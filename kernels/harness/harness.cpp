@@ -1,0 +1,178 @@
+#include "kernels/harness/harness.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/harness/memory_fault.hpp"
+#include "kernels/harness/session.hpp"
+
+namespace numcheck::kernels::harness {
+namespace {
+
+/// Keeps the first text.
+void note_damage(worker::RunReport& report, bool& intact, const std::string& damage) {
+  if (damage.empty()) {
+    return;
+  }
+  intact = false;
+  if (report.guard_detail.empty()) {
+    report.guard_detail = damage;
+  }
+}
+
+/// Runs one algorithm `repeats` times. The sum of device seconds goes to `total_s`; the report has the shortest run's.
+void measure(Session& session, const Algorithm& algorithm, int repeats, std::string_view fault,
+             worker::RunReport& report, double& total_s) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    const double seconds = session.launch(algorithm, repeat, fault);
+    total_s += seconds;
+    report.device_s = repeat == 0 ? seconds : std::min(report.device_s, seconds);
+    const std::string damage = session.guard_damage();
+    note_damage(report, report.guards_intact, damage);
+    if (!damage.empty()) {
+      session.restore_guards();
+    }
+    // After every launch: two launches may undo each other's damage.
+    const std::string changed = session.changed_input();
+    note_damage(report, report.inputs_intact, changed);
+    if (!changed.empty()) {
+      session.upload_inputs();
+    }
+    if (repeat == 0) {
+      session.download_outputs();
+      note_damage(report, report.guards_intact, session.changed_padding());
+      report.outputs = session.digests();
+    } else if (report.deterministic) {
+      report.deterministic = session.outputs_repeat();
+    }
+  }
+}
+
+std::vector<op::Port> ports_of(std::span<const worker::HostPort> host) {
+  std::vector<op::Port> ports;
+  std::ranges::transform(host, std::back_inserter(ports), [](const worker::HostPort& port) { return *port.port; });
+  return ports;
+}
+
+/// What went wrong, in words; empty if nothing did. What says that the case cannot be computed comes through, and so
+/// does what has cost the device: the case boundary tells it.
+template <class Step>
+std::string attempt(Session& session, const Step& step) {
+  try {
+    step();
+    return {};
+  } catch (const NotSupported&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (session.launcher().loss(session.memory())) {
+      throw;
+    }
+    return error.what();
+  }
+}
+
+worker::RunReport describe(const Algorithm& algorithm) {
+  worker::RunReport report;
+  report.label = algorithm.label;
+  report.details = algorithm.details;
+  report.workspace_bytes = algorithm.workspace_bytes;
+  return report;
+}
+
+void set_class(worker::RunReport& report, const Classification& found) {
+  report.observed_class = found.name;
+  if (!found.note.empty()) {
+    report.details.emplace_back("classification", found.note);
+  }
+}
+
+/// Class of every algorithm; an algorithm that throws gets its report's error.
+void classify_all(Session& session, Backend& backend, const Call& call, std::span<const Algorithm> algorithms,
+                  std::map<std::string, Classification, std::less<>>& known, std::vector<worker::RunReport>& reports) {
+  prepare_classification(session.memory(), session.ports());
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    // A simulated algorithm is what its name says, whatever the shape; on hardware every case is probed.
+    const std::string key =
+        fmt::format("{}/{}/{}/{}", backend.device().sm, call.c->mode->name, algorithms[i].label, call.inject);
+    const auto cached = backend.device().simulated ? known.find(key) : known.end();
+    if (cached != known.end()) {
+      set_class(reports[i], cached->second);
+      continue;
+    }
+    const std::string error = attempt(session, [&] {
+      const auto found = classify_algorithm(algorithms[i], call, session.memory(), session.ports(),
+                                            session.workspace_for(algorithms[i]).data(), session.launcher());
+      set_class(reports[i], found);
+      if (backend.device().simulated) {
+        known.emplace(key, found);
+      }
+    });
+    reports[i].error = error.empty() ? error : "classification: " + error;
+  }
+  session.restore_guards();
+}
+
+}  // namespace
+
+worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const worker::HostPort> host,
+                             const worker::ExecuteOptions& options, const worker::RunSink& sink) try {
+  using Kind = worker::Outcome::Kind;
+  const std::vector<op::Port> ports = ports_of(host);
+  const std::string fault = is_memory_fault(options.inject) ? options.inject : std::string();
+  const Call call{&c, ports, fault.empty() ? options.inject : std::string()};
+  if (Support support = backend.supports(call); !support.yes) {
+    return {Kind::unsupported, std::move(support.reason), 0};
+  }
+  const std::vector<Algorithm> algorithms = backend.algorithms(call);
+  if (algorithms.empty()) {
+    return {Kind::unsupported, fmt::format("{} offers no algorithm for this case", backend.name()), 0};
+  }
+  Session session(backend, ports, host, staging_, launcher_);
+  if (std::string obstacle = fault.empty() ? std::string() : memory_fault_obstacle(fault, session.ports());
+      !obstacle.empty()) {
+    return {Kind::unsupported, std::move(obstacle), 0};
+  }
+
+  std::vector<worker::RunReport> reports;
+  std::ranges::transform(algorithms, std::back_inserter(reports), describe);
+  if (options.classify && classification_obstacle(call).empty()) {
+    classify_all(session, backend, call, algorithms, simulated_classes_, reports);
+  }
+  session.upload_inputs();
+  worker::Outcome outcome;
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    if (reports[i].error.empty()) {
+      reports[i].error = attempt(session, [&] {
+        measure(session, algorithms[i], std::max(options.repeats, 1), fault, reports[i], outcome.device_s);
+      });
+    }
+    const bool failed = !reports[i].error.empty();
+    if (failed) {
+      reports[i].outputs.clear();
+    }
+    sink(reports[i]);
+    if (failed) {
+      session.restore_guards();
+      session.upload_inputs();
+    }
+  }
+  return outcome;
+} catch (const NotSupported& refusal) {
+  return {worker::Outcome::Kind::unsupported, refusal.what(), 0};
+}
+
+std::optional<worker::DeviceLoss> Harness::device_loss(DeviceMemory& memory) noexcept {
+  return launcher_.loss(memory);
+}
+
+worker::Outcome run_case(Backend& backend, const plan::Case& c, std::span<const worker::HostPort> ports,
+                         const worker::ExecuteOptions& options, const worker::RunSink& sink) {
+  return Harness().run(backend, c, ports, options, sink);
+}
+
+}  // namespace numcheck::kernels::harness

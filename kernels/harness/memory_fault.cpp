@@ -1,0 +1,226 @@
+#include "kernels/harness/memory_fault.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "kernels/harness/harness.hpp"
+#include "kernels/harness/port_image.hpp"
+
+namespace numcheck::kernels::harness {
+namespace {
+
+constexpr std::int64_t kTile = 64;
+
+/// An output in host memory, to be changed and written back.
+class Image {
+ public:
+  Image(DeviceMemory& memory, const PortMemory& port_memory)
+      : memory_(memory), port_memory_(port_memory), bytes_(port_memory.port->extent_bytes()) {
+    memory_.download(bytes_, port_memory_.data);
+  }
+  void write_back() { memory_.upload(port_memory_.data, bytes_); }
+
+  [[nodiscard]] const op::Port& port() const { return *port_memory_.port; }
+  [[nodiscard]] std::size_t element_bytes() const {
+    return static_cast<std::size_t>(core::dtype_info(port().dtype).storage_bytes);
+  }
+  [[nodiscard]] std::byte* at(std::int64_t row, std::int64_t col) {
+    return bytes_.data() + element_offset(port(), 0, row, col);
+  }
+  [[nodiscard]] std::uint64_t bits(std::int64_t row, std::int64_t col) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at(row, col), element_bytes());
+    return value;
+  }
+  void set_bits(std::int64_t row, std::int64_t col, std::uint64_t value) {
+    std::memcpy(at(row, col), &value, element_bytes());
+  }
+
+ private:
+  DeviceMemory& memory_;
+  PortMemory port_memory_;
+  std::vector<std::byte> bytes_;
+};
+
+/// Where a fault is planted.
+struct Planting {
+  DeviceMemory& memory;
+  std::span<const PortMemory> ports;
+  const PortMemory* output;
+  int repeat;
+  std::byte* workspace_end;
+};
+
+const PortMemory* first_port(std::span<const PortMemory> ports, op::Role role) {
+  const auto found = std::ranges::find_if(
+      ports, [role](const PortMemory& s) { return s.port->role == role && s.port->elements() != 0; });
+  return found == ports.end() ? nullptr : &*found;
+}
+
+/// The 64x64 tile in the middle of the first matrix, cut at its borders.
+struct Tile {
+  explicit Tile(const op::Port& port)
+      : row(port.rows / 2 / kTile * kTile),
+        col(port.cols / 2 / kTile * kTile),
+        row_end(std::min(row + kTile, port.rows)),
+        col_end(std::min(col + kTile, port.cols)) {}
+  std::int64_t row, col, row_end, col_end;
+};
+
+/// Flips the top fraction bit of the largest finite element: 25 % or more of a value that no cancellation made small.
+void flip_bit(const Planting& p) {
+  Image image(p.memory, *p.output);
+  const op::Port& port = image.port();
+  std::int64_t row = 0, col = 0;
+  double largest = -1;
+  for (std::int64_t r = 0; r < port.rows; ++r) {
+    for (std::int64_t c = 0; c < port.cols; ++c) {
+      const double value = std::fabs(core::decode(image.bits(r, c), port.dtype));
+      if (std::isfinite(value) && value > largest) {
+        largest = value;
+        row = r;
+        col = c;
+      }
+    }
+  }
+  image.set_bits(row, col, image.bits(row, col) ^ (1ULL << (core::dtype_info(port.dtype).fraction_bits - 1)));
+  image.write_back();
+}
+
+/// The tile gets what belongs to the elements mirrored in the matrix; a single element becomes zero.
+void make_stale_tile(const Planting& p) {
+  Image image(p.memory, *p.output);
+  Image before(p.memory, *p.output);
+  const op::Port& port = image.port();
+  const Tile tile(port);
+  for (std::int64_t r = tile.row; r < tile.row_end; ++r) {
+    for (std::int64_t c = tile.col; c < tile.col_end; ++c) {
+      const bool alone = port.rows == 1 && port.cols == 1;
+      image.set_bits(r, c, alone ? 0 : before.bits(port.rows - 1 - r, port.cols - 1 - c));
+    }
+  }
+  image.write_back();
+}
+
+void leave_tile_unwritten(const Planting& p) {
+  Image image(p.memory, *p.output);
+  const Tile tile(image.port());
+  for (std::int64_t r = tile.row; r < tile.row_end; ++r) {
+    std::memset(image.at(r, tile.col), kPoisonByte,
+                static_cast<std::size_t>(tile.col_end - tile.col) * image.element_bytes());
+  }
+  image.write_back();
+}
+
+void write_past_end(const Planting& p) {
+  constexpr std::array<std::byte, 8> kZeros{};
+  const auto size = static_cast<std::size_t>(core::dtype_info(p.output->port->dtype).storage_bytes);
+  p.memory.upload(p.output->data + p.output->port->extent_bytes(), std::span(kZeros).first(size));
+}
+
+void write_nan(const Planting& p) {
+  Image image(p.memory, *p.output);
+  const op::Port& port = image.port();
+  image.set_bits(port.rows / 2, port.cols / 2, core::encode(std::numeric_limits<double>::quiet_NaN(), port.dtype));
+  image.write_back();
+}
+
+void race(const Planting& p) {
+  if (p.repeat == 0) {
+    return;
+  }
+  Image image(p.memory, *p.output);
+  const std::int64_t row = image.port().rows / 2, col = image.port().cols / 2;
+  image.set_bits(row, col, image.bits(row, col) ^ 1U);
+  image.write_back();
+}
+
+/// Rows 0 and rows/2 change places; in a single row its first and middle element do.
+void swap_rows(const Planting& p) {
+  Image image(p.memory, *p.output);
+  const op::Port& port = image.port();
+  const bool by_row = port.rows > 1;
+  const auto bytes = (by_row ? static_cast<std::size_t>(port.cols) : 1) * image.element_bytes();
+  std::byte* other = by_row ? image.at(port.rows / 2, 0) : image.at(0, port.cols / 2);
+  std::swap_ranges(image.at(0, 0), image.at(0, 0) + bytes, other);
+  image.write_back();
+}
+
+void overwrite_input(const Planting& p) {
+  const PortMemory& input = *first_port(p.ports, op::Role::input);
+  const std::size_t last = element_offset(*input.port, 0, input.port->rows - 1, input.port->cols - 1);
+  std::array<std::byte, 1> byte{};
+  p.memory.download(byte, input.data + last);
+  byte[0] ^= std::byte{1};
+  p.memory.upload(input.data + last, byte);
+}
+
+void overrun_workspace(const Planting& p) {
+  constexpr std::array<std::byte, 1> kZero{};
+  p.memory.upload(p.workspace_end, kZero);
+}
+
+struct Fault {
+  FaultInfo info;
+  void (*plant)(const Planting&);
+};
+
+constexpr std::array kFaults = {
+    Fault{{"bit_flip", "the top fraction bit of the largest output element is flipped"}, &flip_bit},
+    Fault{{"stale_tile", "one 64x64 tile of the output holds values of other elements"}, &make_stale_tile},
+    Fault{{"unwritten_tile", "one 64x64 tile of the output is not written"}, &leave_tile_unwritten},
+    Fault{{"write_past_end", "one element is written after the end of the output"}, &write_past_end},
+    Fault{{"nan_written", "one output element is NaN"}, &write_nan},
+    Fault{{"race", "the lowest bit of one output element differs from the second run on"}, &race},
+    Fault{{"swapped_rows", "two rows of the output change places"}, &swap_rows},
+    Fault{{"input_overwritten", "one bit of the first input is changed"}, &overwrite_input},
+    Fault{{"workspace_overrun", "one byte is written after the end of the workspace"}, &overrun_workspace},
+};
+
+const Fault* find_fault(std::string_view name) noexcept {
+  const auto* found = std::ranges::find_if(kFaults, [name](const Fault& f) { return f.info.name == name; });
+  return found == kFaults.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::span<const FaultInfo> harness_faults() noexcept {
+  static constexpr auto kInfos = [] {
+    std::array<FaultInfo, kFaults.size()> infos;
+    std::ranges::transform(kFaults, infos.begin(), &Fault::info);
+    return infos;
+  }();
+  return kInfos;
+}
+
+bool is_memory_fault(std::string_view name) noexcept {
+  return find_fault(name) != nullptr;
+}
+
+std::string memory_fault_obstacle(std::string_view name, std::span<const PortMemory> ports) {
+  const auto lacks = [ports](op::Role role) { return first_port(ports, role) == nullptr; };
+  if (lacks(op::Role::output)) {
+    return "the fault " + std::string(name) + " needs an output with elements";
+  }
+  if (name == "input_overwritten" && lacks(op::Role::input)) {
+    return "the fault input_overwritten needs an input with elements";
+  }
+  return {};
+}
+
+void plant_memory_fault(std::string_view name, int repeat, DeviceMemory& memory, std::span<const PortMemory> ports,
+                        std::byte* workspace_end) {
+  const Fault* fault = find_fault(name);
+  if (fault == nullptr) {
+    throw core::InternalError("the harness has no fault named " + std::string(name));
+  }
+  fault->plant({memory, ports, first_port(ports, op::Role::output), repeat, workspace_end});
+}
+
+}  // namespace numcheck::kernels::harness

@@ -1,0 +1,183 @@
+#include "kernels/harness/session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "kernels/harness/harness.hpp"
+#include "kernels/harness/port_image.hpp"
+
+namespace numcheck::kernels::harness {
+namespace {
+
+/// Workspace patterns by launch: what a kernel reads without having written must not look the same twice.
+constexpr std::array<std::uint8_t, 4> kWorkspacePatterns = {kPoisonByte, 0x00, 0xAA, 0x55};
+
+/// Device bytes are compared with host bytes in pieces of this size.
+constexpr std::size_t kComparePiece = std::size_t{4} << 20;
+
+bool is_written(const op::Port& port) {
+  return port.role == op::Role::output || port.role == op::Role::amax;
+}
+
+}  // namespace
+
+Session::Session(Backend& backend, std::span<const op::Port> ports, std::span<const worker::HostPort> host,
+                 core::Buffer<std::byte>& staging, Launcher& launcher)
+    : memory_(backend.memory()), staging_(staging), launcher_(launcher) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const std::size_t bytes = ports[i].extent_bytes();
+    if (host[i].bytes.size() < bytes) {
+      throw core::InternalError(fmt::format("port {} has a host buffer of {} bytes and needs {}", ports[i].name,
+                                            host[i].bytes.size(), bytes));
+    }
+    host_.push_back(host[i].bytes.first(bytes));
+    buffers_.emplace_back(memory_, bytes);
+    ports_.push_back({&ports[i], buffers_.back().data()});
+  }
+}
+
+std::span<const std::byte> Session::input_image(std::size_t index) {
+  const op::Port& port = *ports_[index].port;
+  const std::span<const std::byte> source = host_[index];
+  if (!has_padding(port)) {
+    return source;
+  }
+  if (padded_.size() < source.size()) {
+    padded_ = core::Buffer<std::byte>(source.size());
+  }
+  const auto image = padded_.span().first(source.size());
+  std::ranges::fill(image, std::byte{kPoisonByte});
+  for_each_run(port, [&](std::size_t offset, std::size_t bytes) {
+    std::memcpy(image.data() + offset, source.data() + offset, bytes);
+  });
+  return image;
+}
+
+void Session::upload_inputs() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (!is_written(*ports_[i].port) && buffers_[i].size() != 0) {
+      memory_.upload(ports_[i].data, input_image(i));
+    }
+  }
+}
+
+GuardedBuffer& Session::workspace_for(const Algorithm& algorithm) {
+  if (!workspace_ || workspace_->size() != algorithm.workspace_bytes) {
+    workspace_.reset();
+    workspace_.emplace(memory_, algorithm.workspace_bytes);
+  }
+  return *workspace_;
+}
+
+void Session::restore_guards() {
+  for (GuardedBuffer& buffer : buffers_) {
+    buffer.restore_guards();
+  }
+  if (workspace_) {
+    workspace_->restore_guards();
+  }
+}
+
+double Session::launch(const Algorithm& algorithm, int repeat, std::string_view fault) {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (is_written(*ports_[i].port)) {
+      buffers_[i].fill(ports_[i].port->role == op::Role::amax ? 0 : kPoisonByte);
+    }
+  }
+  GuardedBuffer& workspace = workspace_for(algorithm);
+  workspace.fill(kWorkspacePatterns.at(static_cast<std::size_t>(repeat) % kWorkspacePatterns.size()));
+  const double seconds =
+      launcher_.launch(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data(), memory_);
+  if (!fault.empty()) {
+    plant_memory_fault(fault, repeat, memory_, ports_, workspace.data() + workspace.size());
+  }
+  return seconds;
+}
+
+std::string Session::guard_damage() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (const std::string damage = buffers_[i].guard_damage(); !damage.empty()) {
+      return fmt::format("{}: {}", ports_[i].port->name, damage);
+    }
+  }
+  const std::string damage = workspace_ ? workspace_->guard_damage() : std::string();
+  return damage.empty() ? damage : "workspace: " + damage;
+}
+
+void Session::download_outputs() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (is_written(*ports_[i].port) && buffers_[i].size() != 0) {
+      memory_.download(host_[i], ports_[i].data);
+    }
+  }
+}
+
+std::string Session::changed_padding() const {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    const op::Port& port = *ports_[i].port;
+    if (!is_written(port) || !has_padding(port)) {
+      continue;
+    }
+    if (const auto offset = first_changed_padding(port, host_[i], kPoisonByte)) {
+      return fmt::format("{}: padding at byte {} of {} overwritten, now 0x{:02x}", port.name, *offset,
+                         buffers_[i].size(), std::to_integer<unsigned>(host_[i][*offset]));
+    }
+  }
+  return {};
+}
+
+std::optional<std::size_t> Session::first_difference(std::size_t index, bool elements_only) {
+  const op::Port& port = *ports_[index].port;
+  const auto wanted = is_written(port) ? std::span<const std::byte>(host_[index]) : input_image(index);
+  for (std::size_t begin = 0; begin < wanted.size(); begin += kComparePiece) {
+    const auto expected = wanted.subspan(begin, std::min(kComparePiece, wanted.size() - begin));
+    const auto got = stage(expected.size());
+    memory_.download(got, ports_[index].data + begin);
+    if (std::memcmp(got.data(), expected.data(), got.size()) == 0) {
+      continue;
+    }
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (got[i] != expected[i] && (!elements_only || is_element_byte(port, begin + i))) {
+        return begin + i;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Session::changed_input() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (is_written(*ports_[i].port)) {
+      continue;
+    }
+    if (const auto offset = first_difference(i, false)) {
+      return fmt::format("{}: byte {} of {} changed during the run", ports_[i].port->name, *offset, buffers_[i].size());
+    }
+  }
+  return {};
+}
+
+bool Session::outputs_repeat() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (is_written(*ports_[i].port) && first_difference(i, true)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<worker::OutputDigest> Session::digests() {
+  std::vector<worker::OutputDigest> digests;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (is_written(*ports_[i].port)) {
+      digests.push_back({std::string(ports_[i].port->name), digest_elements(*ports_[i].port, host_[i], staging_)});
+    }
+  }
+  return digests;
+}
+
+}  // namespace numcheck::kernels::harness

@@ -1,0 +1,66 @@
+// One case in device memory: its buffers, their guards, and what is done to them around a launch.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/harness/guarded_buffer.hpp"
+#include "kernels/harness/launcher.hpp"
+#include "kernels/harness/memory_fault.hpp"
+#include "worker/execution.hpp"
+
+namespace numcheck::kernels::harness {
+
+/// One case in device memory.
+class Session {
+ public:
+  /// `host` is parallel to `ports`; buffers may be larger than the ports need. Throws core::InternalError if one is
+  /// smaller, and what DeviceMemory::allocate throws.
+  Session(Backend& backend, std::span<const op::Port> ports, std::span<const worker::HostPort> host,
+          core::Buffer<std::byte>& staging, Launcher& launcher);
+
+  [[nodiscard]] std::span<const PortMemory> ports() const { return ports_; }
+  /// A workspace of exactly the size that the algorithm asked for, so that its guard is where the algorithm must stop.
+  [[nodiscard]] GuardedBuffer& workspace_for(const Algorithm& algorithm);
+  [[nodiscard]] DeviceMemory& memory() { return memory_; }
+  [[nodiscard]] Launcher& launcher() { return launcher_; }
+  [[nodiscard]] core::Buffer<std::byte>& staging() { return staging_; }
+
+  void upload_inputs();
+  [[nodiscard]] double launch(const Algorithm& algorithm, int repeat, std::string_view fault);
+  [[nodiscard]] std::string guard_damage();
+  [[nodiscard]] std::string changed_input();
+  void download_outputs();
+  [[nodiscard]] std::string changed_padding() const;
+  [[nodiscard]] bool outputs_repeat();
+  [[nodiscard]] std::vector<worker::OutputDigest> digests();
+  void restore_guards();
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> first_difference(std::size_t index, bool elements_only);
+  /// The host image of an input as it is on the device: padding replaced by poison.
+  [[nodiscard]] std::span<const std::byte> input_image(std::size_t index);
+  [[nodiscard]] std::span<std::byte> stage(std::size_t bytes) {
+    if (staging_.size() < bytes) {
+      staging_ = core::Buffer<std::byte>(bytes);
+    }
+    return staging_.span().first(bytes);
+  }
+
+  DeviceMemory& memory_;
+  std::vector<std::span<std::byte>> host_;
+  core::Buffer<std::byte>& staging_;
+  Launcher& launcher_;
+  core::Buffer<std::byte> padded_;
+  std::vector<GuardedBuffer> buffers_;
+  std::optional<GuardedBuffer> workspace_;
+  std::vector<PortMemory> ports_;
+};
+
+}  // namespace numcheck::kernels::harness

@@ -1,0 +1,101 @@
+// The error that correct arithmetic may make: deterministic bound B and predicted second moment V per element.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "core/dtype.hpp"
+#include "data/distribution.hpp"
+#include "op/mode.hpp"
+#include "op/value.hpp"
+
+namespace numcheck::model {
+
+/// Precision class of the operands that ran, as observed by bits (probe G6) or expected from the request.
+enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native, unknown };
+
+[[nodiscard]] const char* class_name(PrecisionClass c) noexcept;
+
+/// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
+///   B = bound_magnitude A + bound_value |y| + bound_absolute
+///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_coherent (y^2 / A)^2 + var_absolute
+/// Output rounding is added by the comparison, which knows the format. All in units of the unscaled output;
+/// the comparison multiplies by output_scale where the output is quantised.
+struct ErrorModel {
+  double bound_magnitude = 0;
+  double bound_value = 0;
+  double bound_absolute = 0;
+  double var_second = 0;
+  double var_value = 0;
+  double var_magnitude = 0;
+  double var_absolute = 0;
+  /// What truncation of products costs where they share a sign: |y| / A is 1 for same-sign products and small for
+  /// zero-mean ones.
+  double var_coherent = 0;
+  double slope_low = 0;       ///< most negative slope of e on y that an admissible schedule gives (<= 0)
+  double slope_coherent = 0;  ///< as slope_low, per unit of the weighted mean of |y| / A
+  double slope_slack = 0;     ///< slope of either sign that rounded factors and constant operands give
+  /// Slope of either sign, per unit of sqrt(sum w A^2 / sum w y^2): errors that belong to a part of y which other parts
+  /// cancel are no smaller where y is.
+  double slope_magnitude = 0;
+  double cancelled = 0;  ///< what A must be multiplied by to be the mean of a sum that other terms of y may cancel
+  double kappa = 3;      ///< limit of the rms of e / sqrt(V)
+  bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
+  std::string exact_because = "every partial sum is exact, so any order gives these bits";
+  double output_scale = 1;
+  core::Dtype output = core::Dtype::fp32;
+  double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
+  bool rows_agree = false;     ///< the errors of one column are mostly one error, see Statistics::copies
+  bool columns_agree = false;  ///< those of one row are
+  /// Every element may carry the same error, so nothing averages out: only bounds that hold for one element judge.
+  bool one_error = false;
+  /// Values smaller than their own error may all be lost alike: 1 + tanh(x) is 0 for every x below -9.
+  bool lost_alike = false;
+  /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
+  /// counted; 0: in every output, because a factor overflows by itself.
+  double overflow_magnitude = std::numeric_limits<double>::infinity();
+  bool overflow_possible = false;       ///< infinities of an operand and of an overflow may meet and give NaN
+  bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
+  bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
+  std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
+};
+
+/// How the elements of an operand relate to each other: rounding errors of operands that repeat add up instead of
+/// cancelling.
+enum class Order {
+  random,
+  constant,    ///< every element is +-max
+  structured,  ///< anything else with an order along the reduction: partial sums may be far larger than the sum
+};
+
+struct Pattern {
+  Order order = Order::random;
+  double coherence = 0;  ///< |mean| / mean of |x|: 1 where all elements share a sign, 0 where the signs cancel
+};
+
+/// Pattern of a distribution whose values are rounded to `format`: an interval with few numbers in it is structured.
+[[nodiscard]] Pattern pattern_of(const data::Distribution& distribution, core::Dtype format);
+
+/// What a model is made for.
+struct ModelRequest {
+  const op::Params* params = nullptr;
+  const op::Mode* mode = nullptr;
+  PrecisionClass expected = PrecisionClass::native;
+  int sm = 90;                             ///< 10 * major + minor of the device that ran
+  std::string backend;                     ///< "cuda" means the own sequential FP32 kernel
+  core::Dtype output = core::Dtype::fp32;  ///< format of the port that is asked about
+  bool exact_leg = false;
+  double output_scale = 1;
+  double first_scale = 1;  ///< scale_inv of the operands
+  double second_scale = 1;
+  double first_max = 0;  ///< largest finite |code| of the operands
+  double second_max = 0;
+  Pattern first_pattern;
+  Pattern second_pattern;
+  bool constant_inputs = false;  ///< every input that was drawn is one number
+};
+
+/// Function of an op that makes its model of one output port.
+using ErrorModelFn = ErrorModel (*)(const ModelRequest&, std::string_view port);
+
+}  // namespace numcheck::model

@@ -1,0 +1,109 @@
+// Cases that share input values, and so references: everything that is computed once for all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "op/reference.hpp"
+#include "plan/case.hpp"
+#include "prepare/catalog.hpp"
+#include "worker/workers.hpp"
+
+namespace numcheck::prepare {
+
+/// True if the reference of the case does not depend on how its outputs are stored. Values of codes with scales of
+/// their blocks do.
+[[nodiscard]] bool shares_storage(const plan::Case& c);
+
+/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (every one at all, where
+/// shares_storage is false; and, in the exact leg, the integers), in plan order.
+struct GroupPlan {
+  std::string key;
+  std::vector<std::size_t> cases;
+};
+
+[[nodiscard]] std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases,
+                                                 const std::vector<std::size_t>& selected);
+
+/// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors.
+[[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group);
+
+/// The group, halved until each part fits into the budget; nothing for an empty group, and a single case whatever it
+/// needs.
+[[nodiscard]] std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
+                                                  std::uint64_t budget_bytes);
+
+/// Host bytes of one case alone.
+[[nodiscard]] std::uint64_t estimate_case_bytes(const plan::Case& c);
+
+using SharedDoubles = std::shared_ptr<const core::Buffer<double>>;
+
+/// One stored form of an input port: the bytes that the device gets.
+struct StoredPort {
+  std::shared_ptr<worker::SharedBlock> block;
+  float scale = 1;  ///< code = sat(RN(value * scale))
+  float scale_inv = 1;
+};
+
+/// One distinct rounding of all inputs: decoded operands and, once computed, the values of the outputs.
+struct Rounding {
+  std::vector<op::Operand> operands;
+  std::vector<SharedDoubles> owners;
+  std::map<std::string, double, std::less<>> largest_code;  ///< per input port: max |code|
+  bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
+  std::promise<std::shared_ptr<const op::Values>> promise;
+  std::shared_future<std::shared_ptr<const op::Values>> values;
+  op::Params params;
+  double reference_s = 0;
+};
+
+/// What is common to the cases of a group. Built by prepare_group, completed by compute_references.
+struct Group {
+  const CatalogRow* row = nullptr;
+  op::Sample sample;  ///< all() unless the reference is too large
+  op::Params params;
+  std::vector<op::Operand> unrounded;
+  std::vector<SharedDoubles> unrounded_owners;
+  std::map<std::string, std::shared_ptr<Rounding>> roundings;
+  std::vector<std::shared_ptr<Rounding>> in_order;  ///< the roundings, by the first case that uses each
+  std::promise<std::shared_ptr<const op::Yardsticks>> yardstick_promise;
+  std::shared_future<std::shared_ptr<const op::Yardsticks>> yardsticks;
+  /// Values on the unrounded inputs on `total_sample`, for the total error of roundings that are not the identity.
+  op::Sample total_sample;
+  std::promise<std::shared_ptr<const op::Values>> total_promise;
+  std::shared_future<std::shared_ptr<const op::Values>> total;
+  double inputs_s = 0;
+  double yardsticks_s = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A case with its buffers, ready to be submitted.
+struct PreparedCase {
+  const plan::Case* c = nullptr;
+  std::vector<op::Port> ports;
+  std::vector<worker::HostPort> host;  ///< parallel to ports
+  std::vector<std::shared_ptr<worker::SharedBlock>> blocks;
+  std::shared_ptr<Rounding> rounding;
+  std::map<std::string, float, std::less<>> scale;  ///< per described port ("a", "b", "d"): quantising scale
+};
+
+/// Generates the inputs of a group and stores them for each case.
+/// `allocate` gives memory that workers see.
+[[nodiscard]] std::shared_ptr<Group> prepare_group(
+    const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog, double flops_limit,
+    const std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>& allocate,
+    std::vector<PreparedCase>& prepared);
+
+/// Computes values of every rounding, yardsticks and total values, fulfilling the promises (with the exception if one
+/// is thrown).
+void compute_references(Group& group);
+
+}  // namespace numcheck::prepare

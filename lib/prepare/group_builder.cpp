@@ -1,0 +1,221 @@
+#include "prepare/group_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+#include "data/scaling.hpp"
+#include "prepare/sampling.hpp"
+
+namespace numcheck::prepare {
+namespace {
+
+constexpr std::size_t kScaleSample = 256;  // outputs looked at to choose an output's quantising scale
+constexpr double kScaleHeadroom = 1.25;    // the sample's largest output is not the largest of all
+
+bool is_scaled(const std::vector<op::Port>& ports, std::string_view port) {
+  return std::ranges::any_of(ports, [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
+}
+
+std::string format_key(const op::Port& port) {
+  return std::string(port.name) + "|" + std::string(core::dtype_info(port.dtype).name);
+}
+
+std::string layout_key(const op::Port& port) {
+  return format_key(port) + "|" + std::to_string(port.ld) + "|" + std::to_string(port.offset_bytes);
+}
+
+/// Which formats the inputs have: cases with the same key share one rounding.
+std::string rounding_key_of(const std::vector<op::Port>& ports) {
+  std::string key;
+  for (const op::Port& port : ports) {
+    if (port.role == op::Role::input) {
+      key += format_key(port) + ";";
+    }
+  }
+  return key;
+}
+
+core::Buffer<double> copy_of(std::span<const double> values) {
+  core::Buffer<double> copy(values.size());
+  std::ranges::copy(values, copy.data());
+  return copy;
+}
+
+op::Operand operand_of(const op::Port& port, const double* data, double scale) {
+  return {port.name, data, port.batch, port.rows, port.cols, scale, port.dtype};
+}
+
+}  // namespace
+
+PreparedCase GroupBuilder::prepare(const plan::Case& c) {
+  PreparedCase prepared{.c = &c, .ports = c.op->ports(c.params, *c.mode)};
+  std::vector<Stored> stored(prepared.ports.size());
+  prepared.rounding = rounding_of(c, prepared, stored);
+  for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+    const op::Port& port = prepared.ports[i];
+    std::shared_ptr<worker::SharedBlock> block = stored[i].block;
+    if (block == nullptr) {
+      block = allocate_(port.extent_bytes(), worker::use_of(port));
+      if (port.role == op::Role::scale) {
+        const float factor = scale_port_value(c, prepared, port);
+        std::memcpy(block->bytes().data(), &factor, sizeof factor);
+      }
+    }
+    prepared.host.push_back({.port = &prepared.ports[i], .bytes = block->bytes().first(port.extent_bytes())});
+    prepared.blocks.push_back(std::move(block));
+  }
+  return prepared;
+}
+
+SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, std::size_t number) {
+  SharedDoubles& draws = draws_[std::string(port.name)];
+  if (draws == nullptr) {
+    data::ExactRole role;
+    if (c.inputs.exact_leg()) {
+      role.plan = c.op->exact_plan(c.params, *c.mode);
+      role.kind = number == 0   ? data::ExactRole::Kind::first
+                  : number == 1 ? data::ExactRole::Kind::second
+                                : data::ExactRole::Kind::addend;
+      role.reduction_along_rows = c.op->reduces_along_rows != nullptr && c.op->reduces_along_rows(c.params, port.name);
+    }
+    const core::StreamId stream{c.seed, core::stream_word(c.op->name), core::stream_word(port.name)};
+    draws =
+        std::make_shared<const core::Buffer<double>>(data::generate_port(port, c.inputs.of(port.name), stream, role));
+  }
+  return draws;
+}
+
+SharedDoubles GroupBuilder::values_of(const plan::Case& c, const op::Port& port, std::size_t number) {
+  SharedDoubles& values = values_[std::string(port.name)];
+  if (values == nullptr) {
+    values = draws_of(c, port, number);
+    if (port.fill == op::Fill::derived) {
+      core::Buffer<double> derived = copy_of(values->span());
+      group_.row->reference.derive({&group_.params, group_.unrounded, &port}, derived.span());
+      values = std::make_shared<const core::Buffer<double>>(std::move(derived));
+    }
+    group_.unrounded.push_back({port.name, values->data(), port.batch, port.rows, port.cols, 1.0});
+    group_.unrounded_owners.push_back(values);
+  }
+  return values;
+}
+
+std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key, const op::Port& port,
+                                                         std::span<const double> values, float scale) {
+  std::shared_ptr<worker::SharedBlock>& block = stored_[key];
+  if (block == nullptr) {
+    block = allocate_(port.extent_bytes(), worker::use_of(port));
+    data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
+  }
+  return block;
+}
+
+GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const std::vector<op::Port>& ports,
+                                                   const op::Port& port, std::size_t number) {
+  const SharedDoubles values = values_of(c, port, number);
+  Stored stored;
+  if (is_scaled(ports, port.name) && !c.inputs.exact_leg()) {
+    stored.scale = data::scale_from_amax(data::absolute_max(values->span()), port.dtype);
+  }
+  stored.block = store(layout_key(port), port, values->span(), stored.scale);
+  return stored;
+}
+
+GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const Rounding& rounding, const op::Port& port,
+                                                 std::size_t number, const std::string& rounding_key) {
+  (void)values_of(c, port, number);  // the unrounded operand
+  const std::string key = layout_key(port) + "|from " + rounding_key;
+  const auto found = stored_.find(key);
+  if (found != stored_.end()) {
+    return {found->second, 1};
+  }
+  core::Buffer<double> derived = copy_of(draws_of(c, port, number)->span());
+  group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
+  return {store(key, port, derived.span(), 1), 1};
+}
+
+std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, PreparedCase& prepared,
+                                                    std::vector<Stored>& stored) {
+  const std::string key = rounding_key_of(prepared.ports);
+  std::shared_ptr<Rounding>& rounding = group_.roundings[key];
+  const bool is_new = rounding == nullptr;
+  if (is_new) {
+    rounding = std::make_shared<Rounding>();
+    group_.in_order.push_back(rounding);
+    rounding->params = group_.params;
+    rounding->values = rounding->promise.get_future().share();
+  }
+  for (const op::Fill fill : {op::Fill::generated, op::Fill::derived}) {
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+      const op::Port& port = prepared.ports[i];
+      if (port.role != op::Role::input) {
+        continue;
+      }
+      if (port.fill == fill) {
+        stored[i] = fill == op::Fill::generated ? store_generated(c, prepared.ports, port, number)
+                                                : store_derived(c, *rounding, port, number, key);
+        prepared.scale[std::string(port.name)] = stored[i].scale;
+        if (is_new) {
+          add_operand(*rounding, port, stored[i]);
+        }
+      }
+      ++number;
+    }
+  }
+  return rounding;
+}
+
+void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const Stored& stored) {
+  SharedDoubles values = values_.find(port.name)->second;
+  // Derived values are no FP32 numbers before they are stored.
+  if (port.dtype != core::Dtype::fp32 || port.fill == op::Fill::derived) {
+    rounding.identity = false;
+    const std::span<const std::byte> bytes = stored.block->bytes();
+    values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes.first(port.extent_bytes())));
+  }
+  const double scale_inv = static_cast<double>(data::scale_inverse(stored.scale));
+  rounding.operands.push_back(operand_of(port, values->data(), scale_inv));
+  rounding.largest_code[std::string(port.name)] = data::absolute_max(values->span());
+  rounding.owners.push_back(std::move(values));
+}
+
+double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& output) {
+  const op::Reference& reference = group_.row->reference;
+  op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
+  if (!reference.tracked()) {
+    request.sample = choose_sample(output, kScaleSample);
+  }
+  const op::Values values = reference.values(request);
+  for (const op::OutputValues& each : values.outputs) {
+    if (each.port == output.name) {
+      return (reference.tracked() ? 1 : kScaleHeadroom) * data::absolute_max(each.value.span());
+    }
+  }
+  throw core::InternalError("the reference gives no output " + std::string(output.name));
+}
+
+float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port) {
+  const auto operand = prepared.scale.find(port.of);
+  if (operand != prepared.scale.end()) {
+    return data::scale_inverse(operand->second);
+  }
+  const op::Port& output = op::port_named(prepared.ports, port.of);
+  float scale = 1;
+  if (!c.inputs.exact_leg() && output.elements() > 0) {
+    const std::string key = std::string(output.name) + "|" + rounding_key_of(prepared.ports);
+    const auto known = largest_.find(key);
+    const double largest = known != largest_.end()
+                               ? known->second
+                               : largest_.emplace(key, largest_output(*prepared.rounding, output)).first->second;
+    scale = data::scale_from_amax(largest, output.dtype);
+  }
+  prepared.scale[std::string(port.of)] = scale;
+  return scale;
+}
+
+}  // namespace numcheck::prepare

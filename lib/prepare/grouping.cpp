@@ -1,0 +1,143 @@
+// Grouping of cases and the memory they need: pure functions of the cases.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/strings.hpp"
+#include "prepare/group.hpp"
+
+namespace numcheck::prepare {
+namespace {
+
+std::string text_of(const op::Value& value) {
+  struct Visitor {
+    std::string operator()(bool x) const { return x ? "1" : "0"; }
+    std::string operator()(std::int64_t x) const { return std::to_string(x); }
+    std::string operator()(double x) const { return core::shortest(x); }
+    std::string operator()(const std::string& x) const { return x; }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::string text_of(const data::Distribution& distribution) {
+  std::string text = distribution.name;
+  for (const op::Value& value : distribution.params) {
+    text += "," + text_of(value);
+  }
+  return text;
+}
+
+std::string group_key(const plan::Case& c) {
+  std::string key = std::string(c.op->name) + "|" + std::to_string(c.seed) + "|" + text_of(c.inputs.common);
+  for (const auto& [port, distribution] : c.inputs.ports) {
+    key += "|" + port + "=" + text_of(distribution);
+  }
+  const std::vector<op::Field>& fields = c.op->fields();
+  const bool all = !shares_storage(c);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (all || !fields[i].storage_only) {
+      key += "|" + text_of(c.params[i]);
+    }
+  }
+  if (c.inputs.exact_leg()) {
+    const op::ExactPlan plan = c.op->exact_plan(c.params, *c.mode);
+    key += "|" + std::to_string(plan.max_first) + "," + std::to_string(plan.max_second) + "," +
+           std::to_string(plan.stride) + "," + std::to_string(plan.max_addend) + "," + (plan.positive ? "p" : "s");
+  }
+  return key;
+}
+
+std::uint64_t elements_of(const std::vector<op::Port>& ports, op::Role role) {
+  std::uint64_t sum = 0;
+  for (const op::Port& port : ports) {
+    sum += port.role == role ? static_cast<std::uint64_t>(port.elements()) : 0;
+  }
+  return sum;
+}
+
+std::uint64_t extent_of(const std::vector<op::Port>& ports) {
+  std::uint64_t sum = 0;
+  for (const op::Port& port : ports) {
+    sum += port.extent_bytes();
+  }
+  return sum;
+}
+
+std::string rounding_text(const std::vector<op::Port>& ports) {
+  std::string text;
+  for (const op::Port& port : ports) {
+    if (port.role == op::Role::input) {
+      text += std::string(core::dtype_info(port.dtype).name) + ";";
+    }
+  }
+  return text;
+}
+
+// Bytes per element: unrounded double; decoded double; value (8) and the two FP32 yardsticks (8) of an output.
+constexpr std::uint64_t kDouble = sizeof(double);
+constexpr std::uint64_t kYardsticks = 2 * sizeof(float);
+
+}  // namespace
+
+bool shares_storage(const plan::Case& c) {
+  return std::ranges::all_of(c.op->ports(c.params, *c.mode),
+                             [](const op::Port& port) { return port.scaled_by.empty(); });
+}
+
+std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const std::vector<std::size_t>& selected) {
+  std::vector<GroupPlan> groups;
+  std::map<std::string, std::size_t> known;
+  for (const std::size_t index : selected) {
+    std::string key = group_key(cases[index]);
+    const auto [found, is_new] = known.try_emplace(key, groups.size());
+    if (is_new) {
+      groups.push_back({.key = std::move(key), .cases = {}});
+    }
+    groups[found->second].cases.push_back(index);
+  }
+  return groups;
+}
+
+std::uint64_t estimate_case_bytes(const plan::Case& c) {
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  return elements_of(ports, op::Role::input) * 2 * kDouble +
+         elements_of(ports, op::Role::output) * (kDouble + kYardsticks) + extent_of(ports);
+}
+
+std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group) {
+  std::set<std::string> roundings;
+  std::uint64_t bytes = 0;
+  for (const std::size_t index : group.cases) {
+    const plan::Case& c = cases[index];
+    const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+    bytes += extent_of(ports);
+    if (roundings.empty()) {
+      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kYardsticks;
+    }
+    if (roundings.insert(rounding_text(ports)).second) {
+      // Ops without products have yardsticks and perhaps ideal values of their own for every rounding.
+      const std::uint64_t output = kDouble + (c.op->multiplies_matrices ? 0 : kYardsticks + kDouble);
+      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * output;
+    }
+  }
+  return bytes;
+}
+
+std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
+                                    std::uint64_t budget_bytes) {
+  if (group.cases.empty()) {
+    return {};
+  }
+  if (group.cases.size() == 1 || estimate_bytes(cases, group) <= budget_bytes) {
+    return {group};
+  }
+  const auto middle = group.cases.begin() + static_cast<std::ptrdiff_t>(group.cases.size() / 2);
+  std::vector<GroupPlan> parts = split_to_fit(cases, {group.key, {group.cases.begin(), middle}}, budget_bytes);
+  for (GroupPlan& part : split_to_fit(cases, {group.key, {middle, group.cases.end()}}, budget_bytes)) {
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace numcheck::prepare

@@ -1,0 +1,49 @@
+#include "report/views/console_words.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/strings.hpp"
+
+namespace numcheck::report::views {
+
+std::string human_time(double seconds) {
+  if (!(seconds > 0) || std::isinf(seconds)) {
+    return "-";
+  }
+  if (seconds < 1e-3) {
+    return fmt::format("{:.1f} us", seconds * 1e6);
+  }
+  if (seconds < 1) {
+    return fmt::format("{:.1f} ms", seconds * 1e3);
+  }
+  if (seconds < 120) {
+    return fmt::format(fmt::runtime(seconds < 10 ? "{:.1f} s" : "{:.0f} s"), seconds);
+  }
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+std::string parameters_of(std::string_view id) {
+  const std::vector<std::string> parts = core::split(id, '/');
+  std::string text = parts.size() > 1 ? parts[1] : std::string(id);
+  for (std::size_t i = 4; i < parts.size(); ++i) {
+    text += "/" + parts[i];
+  }
+  return text;
+}
+
+Colour status_colour(std::string_view status) noexcept {
+  if (status == "pass") {
+    return Colour::green;
+  }
+  if (status == "fail" || status == "xpass" || status == "error" || status == "crashed" || status == "timeout") {
+    return Colour::red;
+  }
+  return Colour::yellow;
+}
+
+}  // namespace numcheck::report::views

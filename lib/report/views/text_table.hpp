@@ -1,0 +1,38 @@
+// Plain text in columns, with colour that never carries meaning alone.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace numcheck::report::views {
+
+enum class Colour { none, red, green, yellow, cyan, bold, dim, alarm };
+
+/// The text between the colour's escape sequences, or unchanged if `enabled` is false.
+[[nodiscard]] std::string paint(std::string_view text, Colour colour, bool enabled);
+
+/// Columns that the text takes on a terminal: code points of UTF-8.
+[[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
+
+/// At most `width` columns, cut in the middle ("gemm/m=1…/bf16"), because both ends tell cases apart.
+[[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
+
+struct Cell {
+  std::string text;
+  Colour colour = Colour::none;
+};
+
+struct Column {
+  std::string title;
+  bool right = false;    ///< numbers
+  bool may_cut = false;  ///< identifiers; numbers are never cut
+};
+
+/// Header and rows, two spaces between columns; columns that may be cut give way until a line fits `width`, but keep
+/// at least 12 columns. A width of 0 means unlimited. Cells are made printable (core::printable).
+[[nodiscard]] std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                                       std::size_t width, bool colour);
+
+}  // namespace numcheck::report::views

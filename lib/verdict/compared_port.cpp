@@ -1,0 +1,175 @@
+#include "verdict/compared_port.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "data/inputs.hpp"
+#include "metric/reader.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+constexpr std::int64_t kElementsPerTask = 1 << 15;
+
+std::size_t index_of(const prepare::PreparedCase& prepared, std::string_view name) {
+  const auto found = std::ranges::find(prepared.ports, name, &op::Port::name);
+  if (found == prepared.ports.end()) {
+    throw core::InternalError("the op has no port " + std::string(name));
+  }
+  return static_cast<std::size_t>(found - prepared.ports.begin());
+}
+
+/// The port as dense FP32 numbers.
+op::Port as_fp32(const op::Port& stored) {
+  op::Port port = stored;
+  port.dtype = core::Dtype::fp32;
+  port.ld = port.cols;
+  port.batch_stride = port.rows * port.cols;
+  port.offset_bytes = 0;
+  port.scaled_by = {};
+  return port;
+}
+
+/// All bits set: the pattern that outputs hold before a run, in FP32 as in a code.
+float poison() {
+  float value = 0;
+  std::memset(&value, 0xFF, sizeof value);
+  return value;
+}
+
+std::size_t divide_up(std::int64_t value, std::int64_t by) {
+  return static_cast<std::size_t>((value + by - 1) / by);
+}
+
+/// Errors in spacings of the codes, as metric::Statistics has them.
+struct Steps {
+  decltype(metric::Statistics::ulp_histogram) histogram{};
+  double largest = 0;
+  double sum = 0;
+  std::uint64_t count = 0;
+
+  void add(double steps) {
+    const double last = static_cast<double>(histogram.size() - 1);
+    const double bin = steps == 0 ? 0 : std::clamp(2 + std::ceil(std::log2(steps)), 1.0, last);
+    ++histogram.at(static_cast<std::size_t>(bin));
+    largest = std::max(largest, steps);
+    sum += steps;
+    ++count;
+  }
+  void merge(const Steps& other) {
+    std::ranges::transform(histogram, other.histogram, histogram.begin(), std::plus<>());
+    largest = std::max(largest, other.largest);
+    sum += other.sum;
+    count += other.count;
+  }
+};
+
+}  // namespace
+
+const core::Digest& digest_named(const worker::RunReport& run, std::string_view port) {
+  const auto found = std::ranges::find(run.outputs, port, &worker::OutputDigest::port);
+  if (found == run.outputs.end()) {
+    throw core::InternalError("the worker gave no digest of output " + std::string(port));
+  }
+  return found->digest;
+}
+
+ComparedPort::ComparedPort(const prepare::PreparedCase& prepared, std::size_t index, const worker::RunReport& run)
+    : stored_(prepared.ports[index]),
+      stored_bytes_(prepared.host[index].bytes),
+      port_(stored_),
+      bytes_(stored_bytes_),
+      digest_(digest_named(run, stored_.name).hex()) {
+  if (!stored_.scaled_by.empty()) {
+    const std::size_t scales = index_of(prepared, stored_.scaled_by);
+    scales_ = data::load_port(prepared.ports[scales], prepared.host[scales].bytes);
+    digest_ += digest_named(run, stored_.scaled_by).hex();
+  }
+  if (!stored_.scaled_by.empty() || stored_.dtype == core::Dtype::e8m0) {
+    convert();
+  }
+}
+
+void ComparedPort::convert() {
+  converted_ = true;
+  codes_ = data::load_port(stored_, stored_bytes_);
+  values_ = core::Buffer<float>(codes_.size());
+  const std::uint64_t unwritten = (std::uint64_t{1} << (8 * core::dtype_info(stored_.dtype).storage_bytes)) - 1;
+  core::parallel_chunks(
+      codes_.size(), std::size_t{kElementsPerTask}, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const bool is_poison = std::isnan(codes_[i]) && bits_at(i) == unwritten;  // a NaN in every such format
+          values_[i] = is_poison ? poison() : static_cast<float>(codes_[i] * scale_of(i));
+        }
+      });
+  port_ = as_fp32(stored_);
+  bytes_ = std::as_bytes(values_.span());
+}
+
+std::uint64_t ComparedPort::bits_at(std::size_t flat) const {
+  metric::CompareInput stored;
+  stored.port = &stored_;
+  stored.got = stored_bytes_;
+  return metric::bits_at(stored, static_cast<std::int64_t>(flat));
+}
+
+double ComparedPort::scale_of(std::size_t flat) const {
+  if (scales_.empty()) {
+    return 1;
+  }
+  const auto cols = static_cast<std::size_t>(stored_.cols);
+  const auto rows = static_cast<std::size_t>(stored_.rows);
+  const std::size_t row = flat / cols;
+  const std::size_t down = divide_up(stored_.rows, stored_.block_rows);
+  const std::size_t across = divide_up(stored_.cols, stored_.block_cols);
+  const std::size_t line = row / rows * down + row % rows / static_cast<std::size_t>(stored_.block_rows);
+  return scales_[line * across + flat % cols / static_cast<std::size_t>(stored_.block_cols)];
+}
+
+double ComparedPort::steps_between(std::size_t flat, double got, double expected) const {
+  if (got == expected) {
+    return 0;
+  }
+  if (stored_.dtype == core::Dtype::e8m0) {
+    return std::fabs(std::log2(got) - std::log2(expected));
+  }
+  const double scale = scale_of(flat);
+  const double code = std::min(std::fabs(expected / scale), core::dtype_info(stored_.dtype).max_finite);
+  return std::fabs(got - expected) / (core::ulp(code, stored_.dtype) * scale);
+}
+
+void ComparedPort::count_in_codes(std::span<const double> expected, metric::Statistics& statistics) const {
+  if (!converted_) {
+    return;
+  }
+  std::vector<Steps> parts(divide_up(static_cast<std::int64_t>(expected.size()), kElementsPerTask));
+  core::parallel_chunks(expected.size(), std::size_t{kElementsPerTask},
+                        [&](std::size_t part, std::size_t begin, std::size_t end) {
+                          for (std::size_t i = begin; i < end; ++i) {
+                            const double got = static_cast<double>(values_[i]);
+                            const float wanted = static_cast<float>(expected[i]);
+                            if (std::isfinite(got) && std::isfinite(wanted)) {
+                              parts[part].add(steps_between(i, got, expected[i]));
+                            }
+                          }
+                        });
+  Steps all;
+  std::ranges::for_each(parts, [&all](const Steps& part) { all.merge(part); });
+  statistics.ulp_histogram = all.histogram;
+  statistics.max_ulp = all.largest;
+  statistics.mean_ulp = all.count == 0 ? 0 : all.sum / static_cast<double>(all.count);
+  for (metric::Worst& worst : statistics.worst) {
+    const auto flat = static_cast<std::size_t>(worst.index);
+    worst.got_bits = bits_at(flat);
+    worst.ulps = steps_between(flat, worst.got, worst.expected);
+  }
+}
+
+}  // namespace numcheck::verdict

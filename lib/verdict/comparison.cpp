@@ -1,0 +1,196 @@
+#include "verdict/comparison.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+/// Expectation of one port: spans into the group's references, or one number for an amax port.
+struct Expectation {
+  std::span<const double> value;
+  std::span<const float> magnitude;
+  std::span<const float> second_moment;
+  std::span<const double> ideal;
+  std::array<double, 1> own_value{};
+  std::array<float, 1> own_magnitude{};
+  std::array<float, 1> own_second_moment{};
+};
+
+template <class Outputs>
+const auto& output_named(const Outputs& outputs, std::string_view port) {
+  for (const auto& output : outputs) {
+    if (output.port == port) {
+      return output;
+    }
+  }
+  throw core::InternalError("the reference gives no output " + std::string(port));
+}
+
+/// Largest yardstick of the elements that are numbers. An unknown one (NaN) is unbounded, and makes the maximum so.
+float largest_of(std::span<const float> yardsticks, std::span<const double> values) {
+  float largest = 0;
+  for (std::size_t i = 0; i < yardsticks.size(); ++i) {
+    if (!std::isnan(values[i])) {
+      largest = std::isnan(yardsticks[i]) ? std::numeric_limits<float>::infinity() : std::max(largest, yardsticks[i]);
+    }
+  }
+  return largest;
+}
+
+/// max |y|: every element's bound holds for the maximum too, so the largest yardsticks are the maximum's.
+void expect_amax(Expectation& e) {
+  for (const double y : e.value) {
+    e.own_value[0] = std::fmax(e.own_value[0], std::fabs(y));
+  }
+  e.own_magnitude[0] = largest_of(e.magnitude, e.value);
+  e.own_second_moment[0] = largest_of(e.second_moment, e.value);
+  e.value = e.own_value;
+  e.magnitude = e.own_magnitude;
+  e.second_moment = e.own_second_moment;
+}
+
+void expect(Expectation& e, const EvaluationContext& context, const op::Port& port) {
+  const op::OutputValues& values = expected_values(context, port);
+  e.value = values.value.span();
+  if (context.group->row->reference.tracked()) {
+    e.magnitude = values.magnitude.span();
+    e.second_moment = values.second_moment.span();
+    e.ideal = port.role == op::Role::output ? values.ideal.span() : std::span<const double>();
+  } else {
+    const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, values.port);
+    e.magnitude = yardsticks.magnitude.span();
+    e.second_moment = yardsticks.second_moment.span();
+  }
+  if (port.role == op::Role::amax && values.port != port.name) {
+    expect_amax(e);
+  }
+}
+
+/// Errors against other values than the verdict's: only the norms of a comparison without yardsticks.
+metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const double> values, const op::Sample* sample) {
+  const std::vector<float> ones(values.size(), 1.0F);
+  input.expected = values;
+  input.unrounded = {};
+  input.magnitude = ones;
+  input.second_moment = ones;
+  input.sample = sample;
+  input.have_allclose = false;
+  return metric::compare(input).arithmetic;
+}
+
+/// Total error where no full reference on the unrounded inputs exists: on a sample of its own.
+metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
+                                   std::string_view port) {
+  const auto& values = output_named(context.group->total.get()->outputs, port);
+  return norms_against(input, values.value.span(), &context.group->total_sample);
+}
+
+/// What the total error is measured against: the ideal values, where a rounding that the op defines makes others of
+/// them.
+std::span<const double> exact_values(const op::OutputValues& values) {
+  return values.ideal.empty() ? values.value.span() : values.ideal.span();
+}
+
+std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context,
+                                                           const ComparedPort& compared,
+                                                           const model::ErrorModel& model) {
+  const op::Port& port = compared.port();
+  Expectation expectation;
+  expect(expectation, context, port);
+  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
+  metric::CompareInput input;
+  const op::Sample whole;
+  input.port = &port;
+  input.got = compared.bytes();
+  input.expected = expectation.value;
+  input.magnitude = expectation.magnitude;
+  input.second_moment = expectation.second_moment;
+  input.sample = port.role == op::Role::amax ? &whole : &context.group->sample;
+  input.model = &model;
+  input.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();
+  input.rtol = wanted.allclose_rtol.value_or(0);
+  input.atol = wanted.allclose_atol.value_or(0);
+  const bool main = port.role == op::Role::output;
+  const bool identity = context.prepared->rounding->identity;
+  const bool whole_total = context.group->total_sample.indices == context.group->sample.indices;
+  if (main && identity) {
+    input.unrounded = expectation.ideal.empty() ? input.expected : expectation.ideal;
+  } else if (main && whole_total) {
+    input.unrounded = exact_values(output_named(context.group->total.get()->outputs, port.name));
+  }
+  auto entry = std::make_shared<ComparisonCache::Entry>();
+  entry->statistics = metric::compare(input);
+  if (input.sample->all()) {
+    compared.count_in_codes(input.expected, entry->statistics);
+  }
+  if (!expectation.ideal.empty()) {
+    entry->ideal = norms_against(input, expectation.ideal, &whole);
+  }
+  if (main && !identity && !whole_total) {
+    entry->statistics.total = total_on_sample(context, input, port.name);
+  }
+  if (expected_values(context, port).unpredictable) {
+    entry->statistics.expected_constant = false;
+  } else if (main) {
+    entry->certificate = tolerance::certify(input);
+  }
+  return entry;
+}
+
+}  // namespace
+
+const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port) {
+  const std::vector<op::OutputValues>& outputs = context.prepared->rounding->values.get()->outputs;
+  const bool own = std::ranges::find(outputs, port.name, &op::OutputValues::port) != outputs.end();
+  return output_named(outputs, port.role == op::Role::amax && !own ? port.of : port.name);
+}
+
+std::shared_ptr<const ComparisonCache::Entry> ComparisonCache::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+void ComparisonCache::store(const std::string& key, std::shared_ptr<const Entry> entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(key, std::move(entry));
+}
+
+std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
+                                                             const ComparedPort& compared,
+                                                             const model::ErrorModel& model) {
+  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
+  const std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
+                  compared.port().name, compared.digest(), model.source, model.output_scale,
+                  wanted.allclose_rtol.value_or(-1), wanted.allclose_atol.value_or(-1));
+  std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
+  if (entry == nullptr) {
+    entry = compare_port(context, compared, model);
+    context.cache->store(key, entry);
+  }
+  return entry;
+}
+
+tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
+                                        std::span<const std::byte> bytes) {
+  const core::Buffer<double> whole = data::load_port(port, bytes);
+  const op::ReferenceRequest request{&context.group->params, context.prepared->rounding->operands, {}};
+  const bool holds = context.group->row->reference.exact_holds(request, whole.span());
+  return {.name = "exact whole output",
+          .measured = holds ? 0.0 : 1.0,
+          .limit = 0.0,
+          .ok = holds,
+          .source = "Freivalds' check modulo 2^61 - 1"};
+}
+
+}  // namespace numcheck::verdict

@@ -1,0 +1,60 @@
+// Comparing one output with the group's references, and the cache of what was compared.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "machine/device.hpp"
+#include "metric/compare.hpp"
+#include "model/error_model.hpp"
+#include "prepare/group.hpp"
+#include "tolerance/judge.hpp"
+#include "tolerance/vacuity.hpp"
+#include "verdict/compared_port.hpp"
+
+namespace numcheck::verdict {
+
+/// Statistics and certificates of outputs that were already compared, keyed by everything they depend on: algorithms
+/// and environments that give the same bits are compared once.
+class ComparisonCache {
+ public:
+  struct Entry {
+    metric::Statistics statistics;
+    tolerance::Certificate certificate;
+    std::optional<metric::ErrorNorms> ideal;  ///< against op::OutputValues::ideal
+  };
+  [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
+  void store(const std::string& key, std::shared_ptr<const Entry> entry);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Entry>> entries_;
+};
+
+/// What a run is judged against, beside the case itself.
+struct EvaluationContext {
+  prepare::Group* group = nullptr;
+  const prepare::PreparedCase* prepared = nullptr;
+  const machine::Device* device = nullptr;
+  std::string backend;  ///< the one that ran, never "auto"
+  ComparisonCache* cache = nullptr;
+};
+
+/// Statistics and certificate of one output under a model, from the cache if these bits were compared before.
+[[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
+                                                                           const ComparedPort& compared,
+                                                                           const model::ErrorModel& model);
+
+/// What the reference says of a port: its own values, or, if it gives none for an amax port, those of the output whose
+/// maximum the port holds.
+[[nodiscard]] const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port);
+
+/// The exact leg of a case whose reference is only a sample: a linear check that covers every element.
+[[nodiscard]] tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
+                                                      std::span<const std::byte> bytes);
+
+}  // namespace numcheck::verdict

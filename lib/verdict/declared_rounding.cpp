@@ -1,0 +1,171 @@
+#include "verdict/declared_rounding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/dtype.hpp"
+#include "op/field.hpp"
+#include "op/gemm.hpp"
+#include "tolerance/output_reduction.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+std::string_view detail_of(const worker::RunReport& run, std::string_view key) {
+  const auto found =
+      std::ranges::find(run.details, key, [](const auto& detail) { return std::string_view(detail.first); });
+  return found == run.details.end() ? std::string_view() : std::string_view(found->second);
+}
+
+/// Slices of a split-K product that are added in the output's format; 1 if there are none.
+int narrow_slices(const worker::RunReport& run) {
+  const std::string_view reduction = detail_of(run, "reduction");
+  const bool narrow = reduction == "output_type" || reduction == "inplace";
+  return narrow ? std::max(1, std::atoi(std::string(detail_of(run, "split_k")).c_str())) : 1;
+}
+
+double mean_square(std::span<const op::Operand> operands, std::string_view port) {
+  const auto found = std::ranges::find(operands, port, &op::Operand::port);
+  if (found == operands.end() || found->elements() == 0) {
+    return 0;
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < found->elements(); ++i) {
+    const double value = found->data[i] * found->scale;
+    squares += std::isfinite(value) ? value * value : 0;
+  }
+  return squares / static_cast<double>(found->elements());
+}
+
+using Loosen = std::function<model::ErrorModel(model::ErrorModel)>;
+
+/// One thing that makes a result less precise than its mode promises: what it does to the model, its sentence, and the
+/// finding that must show its bits; empty where no bits are foreseen.
+struct Shortcut {
+  Loosen model;
+  std::string sentence;
+  std::string_view evidence;
+};
+
+/// A part is rounded early in one way or the other; the rest may come together, and with either.
+struct Shortcuts {
+  std::vector<Shortcut> parts;
+  std::vector<Shortcut> others;
+};
+
+Loosen rounded_part(double steepness, double other_square) {
+  return [steepness, other_square](model::ErrorModel model) {
+    return tolerance::with_rounded_part(std::move(model), steepness, other_square);
+  };
+}
+
+/// Shortcuts of a product: what is rounded early is, beside the product itself, bias where C is added in place, and C
+/// where an epilogue has a kernel of its own.
+Shortcuts shortcuts_of(const worker::RunReport& run, const EvaluationContext& context, core::Dtype format) {
+  const std::string_view name = core::dtype_info(format).name;
+  const int bytes = core::dtype_info(format).storage_bytes;
+  const std::string_view epilogue = detail_of(run, "epilogue");
+  const bool gelu = epilogue.find("GELU") != std::string_view::npos;
+  const bool bias = epilogue.find("BIAS") != std::string_view::npos;
+  const std::span<const op::Operand> operands = context.prepared->rounding->operands;
+  const double steepness = gelu ? tolerance::kGeluSteepness : 1;
+  Shortcuts all;
+  if (const int slices = narrow_slices(run); bytes < 4 && slices > 1) {
+    all.others.push_back(
+        {[slices](model::ErrorModel model) { return tolerance::with_output_reduction(std::move(model), slices); },
+         fmt::format("{} slices of k are added in {}, as the library declares", slices, name),
+         {}});
+  }
+  if (bytes == 2 && detail_of(run, "addend") == "in place") {
+    all.parts.push_back({rounded_part(steepness, mean_square(operands, "bias")),
+                         fmt::format("the product is rounded to {} before C is added, in place", name),
+                         op::kProductRounded});
+  }
+  if (bytes == 2 && (gelu || bias)) {  // relu of a rounded sum is the rounded relu
+    const double beta = op::from_params<op::GemmParams>(context.prepared->c->params).beta;
+    all.parts.push_back({rounded_part(steepness, beta * beta * mean_square(operands, "c")),
+                         fmt::format("the sum is rounded to {} before the epilogue {}", name, epilogue),
+                         op::kSumRounded});
+  }
+  if (gelu) {
+    all.others.push_back({&tolerance::with_approximate_tanh,
+                          fmt::format("the tanh of gelu is an approximation (to {:g})", tolerance::kTanhError),
+                          {}});
+  }
+  return all;
+}
+
+/// Both shortcuts at once. Where slices are rounded, too, nothing can be said about bits.
+Shortcut both(const Shortcut& first, const Shortcut& second) {
+  return {
+      [before = first.model, after = second.model](model::ErrorModel model) { return after(before(std::move(model))); },
+      first.sentence + "; " + second.sentence,
+      {}};
+}
+
+/// One shortcut at a time, then those that come together.
+std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
+  std::vector<Shortcut> all = shortcuts.parts;
+  all.insert(all.end(), shortcuts.others.begin(), shortcuts.others.end());
+  if (shortcuts.others.empty()) {
+    return all;
+  }
+  Shortcut others = shortcuts.others.front();
+  if (shortcuts.others.size() > 1) {
+    others = both(others, shortcuts.others.back());
+    all.push_back(others);
+  }
+  for (const Shortcut& part : shortcuts.parts) {
+    all.push_back(both(part, others));
+  }
+  return all;
+}
+
+/// True unless a finding says that too few elements have the bits that the shortcut gives. Errors of the product itself
+/// take some from a result that has them: 0.3 % of an FP16 output at k = 512, 1.4 % at k = 2048 (H200).
+bool has_evidence(const OutputResult& output, std::string_view evidence) {
+  constexpr double kFewest = 0.8;
+  const auto found = std::ranges::find(output.findings, evidence, &op::Finding::name);
+  return found == output.findings.end() || found->measured >= kFewest;
+}
+
+}  // namespace
+
+void judge_declared_rounding(const EvaluationContext& context, const worker::RunReport& run,
+                             const ComparedPort& compared, const tolerance::RunFacts& facts,
+                             const model::ErrorModel& strict, OutputResult& output) {
+  if (strict.exact) {
+    return;
+  }
+  for (const Shortcut& shortcut : explanations(shortcuts_of(run, context, compared.port().dtype))) {
+    if (!has_evidence(output, shortcut.evidence)) {
+      continue;
+    }
+    const model::ErrorModel model = shortcut.model(strict);
+    const auto entry = compare_output(context, compared, model);
+    std::vector<tolerance::Criterion> criteria =
+        tolerance::judge(entry->statistics, model, facts, context.prepared->c->tolerance);
+    if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
+      continue;
+    }
+    const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
+    output.warning = fmt::format("{}: {}; otherwise {} would be {:.4g} > {:.4g}", output.port, shortcut.sentence,
+                                 broken->name, broken->measured, broken->limit);
+    output.model_source = model.source;
+    output.statistics = entry->statistics;
+    output.certificate = entry->certificate;
+    output.criteria = std::move(criteria);
+    return;
+  }
+}
+
+}  // namespace numcheck::verdict

@@ -1,0 +1,281 @@
+#include "verdict/evaluate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+#include "model/expected_class.hpp"
+#include "tolerance/judge.hpp"
+#include "tolerance/tracked_model.hpp"
+#include "verdict/declared_rounding.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+using model::PrecisionClass;
+
+/// What the case's process sees: the case's own setting, else this process's. Empty: unset.
+std::string override_of(const plan::Case& c) {
+  constexpr const char* kVariable = "NVIDIA_TF32_OVERRIDE";
+  const auto found = c.environment.find(kVariable);
+  if (found != c.environment.end()) {
+    return found->second.value_or("");
+  }
+  const char* inherited = std::getenv(kVariable);
+  return inherited == nullptr ? "" : inherited;
+}
+
+/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table.
+PrecisionClass expected_of(const EvaluationContext& context) {
+  const plan::Case& c = *context.prepared->c;
+  if (!c.op->multiplies_matrices) {
+    return PrecisionClass::native;
+  }
+  const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
+  return context.backend == "cuda" && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
+}
+
+PrecisionClass parse_class(const std::string& name) {
+  for (const PrecisionClass c : {PrecisionClass::fp32, PrecisionClass::tf32_rne, PrecisionClass::tf32_truncated,
+                                 PrecisionClass::bf16_inputs, PrecisionClass::native}) {
+    if (name == model::class_name(c)) {
+      return c;
+    }
+  }
+  return PrecisionClass::unknown;
+}
+
+/// True if every generated input is one number.
+bool draws_are_constant(const prepare::PreparedCase& prepared) {
+  const auto drawn = [](const op::Port& port) {
+    return port.role == op::Role::input && port.fill == op::Fill::generated;
+  };
+  return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
+           return !drawn(port) ||
+                  model::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == model::Order::constant;
+         });
+}
+
+model::ErrorModel model_of(const EvaluationContext& context, const op::Port& port, PrecisionClass expected) {
+  const prepare::PreparedCase& prepared = *context.prepared;
+  const plan::Case& c = *prepared.c;
+  model::ModelRequest request;
+  request.params = &c.params;
+  request.mode = c.mode;
+  request.expected = expected;
+  request.sm = context.device->sm;
+  request.backend = context.backend;
+  request.output = port.dtype;
+  request.exact_leg = c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
+  const auto scale = prepared.scale.find(port.name);
+  request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
+  const std::vector<op::Operand>& operands = prepared.rounding->operands;
+  const auto format_of = [expected](const op::Operand& operand) {  // in which it is multiplied
+    return expected == PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
+  };
+  const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
+  if (!operands.empty()) {
+    request.first_scale = operands[0].scale;
+    request.first_max = largest(0);
+    request.first_pattern = model::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
+  }
+  if (operands.size() > 1) {
+    request.second_scale = operands[1].scale;
+    request.second_max = largest(1);
+    request.second_pattern = model::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
+  }
+  request.constant_inputs = draws_are_constant(prepared);
+  model::ErrorModel model = context.group->row->error_model(request, port.name);
+  if (context.group->row->reference.tracked()) {
+    const op::OutputValues& values = expected_values(context, port);
+    model.reduction = values.reduction;
+    tolerance::widen_for_order(request, model);
+    if (values.bit_exact && !model.exact) {
+      model.exact = true;
+      model.exact_because = "the op defines this output bit for bit";
+      model.source = fmt::format("{}: {}", port.name, model.exact_because);
+    }
+  }
+  return model;
+}
+
+bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
+  return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
+}
+
+/// Finished outputs as the op's own statistics want them.
+class DeliveredOutputs {
+ public:
+  explicit DeliveredOutputs(const prepare::PreparedCase& prepared) {
+    for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+      const op::Port& port = prepared.ports[i];
+      if (port.role != op::Role::output) {
+        continue;
+      }
+      core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, prepared.host[i].bytes));
+      const auto scale = prepared.scale.find(port.name);
+      const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
+      if (factor != 1.0) {
+        std::ranges::for_each(values.span(), [&](double& value) { value /= factor; });
+      }
+      outputs_.push_back({port.name, values.span(), port.dtype, factor});
+    }
+  }
+  [[nodiscard]] std::span<const op::Delivered> outputs() const noexcept { return outputs_; }
+
+ private:
+  std::vector<core::Buffer<double>> decoded_;
+  std::vector<op::Delivered> outputs_;
+};
+
+using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
+
+/// What a function of the op says about the run.
+std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function) {
+  const prepare::PreparedCase& prepared = *context.prepared;
+  const DeliveredOutputs delivered(prepared);
+  const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
+  return function({&context.group->params, prepared.rounding->operands, expected.get(), delivered.outputs(),
+                   &context.group->sample});
+}
+
+/// What may explain the failure of one output.
+std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, std::string_view port) {
+  if (context.group->row->reference.diagnose == nullptr) {
+    return {};
+  }
+  std::vector<op::Finding> findings = findings_of(context, context.group->row->reference.diagnose);
+  std::erase_if(findings, [port](const op::Finding& finding) { return finding.port != port; });
+  return findings;
+}
+
+/// The op's own statistics; those with a limit become gates of their output.
+void add_findings(const EvaluationContext& context, RunResult& result) {
+  if (context.group->row->reference.findings == nullptr) {
+    return;
+  }
+  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings)) {
+    const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
+    if (output == result.outputs.end()) {
+      throw core::InternalError("a finding is about no output: " + finding.port);
+    }
+    if (std::isfinite(finding.limit)) {
+      output->criteria.push_back(
+          {finding.name, finding.measured, finding.limit, finding.measured <= finding.limit, finding.text});
+    } else {
+      output->findings.push_back(std::move(finding));
+    }
+  }
+}
+
+OutputResult evaluate_port(const EvaluationContext& context, const worker::RunReport& run, std::size_t index,
+                           const tolerance::RunFacts& facts) {
+  const plan::Case& c = *context.prepared->c;
+  const ComparedPort compared(*context.prepared, index, run);
+  const op::Port& port = compared.port();
+  const model::ErrorModel model = model_of(context, port, facts.expected);
+  OutputResult output;
+  output.port = port.name;
+  output.model_source = model.source;
+  output.sampled = !context.group->sample.all() && port.role == op::Role::output;
+  output.digest = digest_named(run, port.name);
+  const auto entry = compare_output(context, compared, model);
+  output.statistics = entry->statistics;
+  output.certificate = entry->certificate;
+  output.ideal = entry->ideal;
+  if (entry->ideal.has_value()) {
+    output.ideal_note = expected_values(context, port).ideal_note;
+  }
+  output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
+  if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
+    output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
+  }
+  if (!all_ok(output.criteria)) {
+    output.findings = diagnosis_of(context, port.name);
+    judge_declared_rounding(context, run, compared, facts, model, output);
+  }
+  return output;
+}
+
+void settle(RunResult& result) {
+  result.status = Status::pass;
+  for (const OutputResult& output : result.outputs) {
+    for (const tolerance::Criterion& criterion : output.criteria) {
+      if (!criterion.ok && result.status != Status::fail) {
+        result.status = Status::fail;
+        result.failing =
+            fmt::format("{}: {} {:.4g} > {:.4g}", output.port, criterion.name, criterion.measured, criterion.limit);
+      }
+    }
+  }
+  for (const OutputResult& output : result.outputs) {
+    constexpr std::uint64_t kFewest = 2;  // a single number is constant by itself
+    // The first output alone: statistics beside it (a map of experts that are all chosen) may well be constant.
+    const bool main = &output == &result.outputs.front();
+    const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kFewest;
+    if (result.status == Status::pass && constant) {
+      result.status = Status::inconclusive;
+      result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
+    }
+    if (result.status == Status::pass && !output.warning.empty()) {
+      result.status = Status::warn;
+      result.failing = output.warning;
+    }
+    const std::string fake = output.certificate.vacuous_with();
+    if (result.status == Status::pass && !fake.empty()) {
+      result.status = Status::inconclusive;
+      result.failing =
+          fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
+    }
+  }
+}
+
+}  // namespace
+
+RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
+  RunResult result;
+  result.run = run;
+  if (!run.error.empty()) {
+    result.status = Status::error;
+    result.failing = run.error;
+    return result;
+  }
+  // The references' own time is not the comparison's.
+  context.group->yardsticks.wait();
+  context.prepared->rounding->values.wait();
+  if (!context.prepared->rounding->identity) {
+    context.group->total.wait();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const PrecisionClass observed = parse_class(run.observed_class);
+  const PrecisionClass expected = expected_of(context);
+  const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
+  tolerance::RunFacts facts{.guards_intact = run.guards_intact,
+                            .inputs_intact = run.inputs_intact,
+                            .deterministic = run.deterministic,
+                            .expected = permitted ? observed : expected,
+                            .observed = observed};
+  result.expected_class = model::class_name(expected);
+  const prepare::PreparedCase& prepared = *context.prepared;
+  for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+    const op::Port& port = prepared.ports[i];
+    const bool unknowable = port.role == op::Role::amax && !context.group->sample.all();  // a sample has no maximum
+    if ((port.role == op::Role::output || port.role == op::Role::amax) && !unknowable) {
+      result.outputs.push_back(evaluate_port(context, run, i, facts));
+    }
+  }
+  add_findings(context, result);
+  settle(result);
+  comparison_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace numcheck::verdict

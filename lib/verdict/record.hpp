@@ -1,0 +1,66 @@
+// One result from one run: what was measured for a case, and its verdict.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "machine/device.hpp"
+#include "metric/compare.hpp"
+#include "plan/case.hpp"
+#include "tolerance/judge.hpp"
+#include "tolerance/vacuity.hpp"
+#include "worker/execution.hpp"
+
+namespace numcheck::verdict {
+
+/// Statuses of interface.md section 4, spelled as in JSON.
+enum class Status { pass, warn, fail, inconclusive, unsupported, skipped, error, crashed, timeout, xfail, xpass };
+
+[[nodiscard]] const char* status_name(Status status) noexcept;
+/// All statuses, in the order of interface documentation.
+[[nodiscard]] std::span<const Status> all_statuses() noexcept;
+
+[[nodiscard]] std::optional<Status> parse_status(std::string_view name) noexcept;
+
+/// One output of one run, compared.
+struct OutputResult {
+  std::string port;
+  core::Digest digest;
+  metric::Statistics statistics;
+  std::vector<tolerance::Criterion> criteria;
+  tolerance::Certificate certificate;
+  std::string model_source;
+  bool sampled = false;
+  std::vector<op::Finding> findings;        ///< the op's own statistics that gate nothing
+  std::optional<metric::ErrorNorms> ideal;  ///< against real arithmetic, where the op as implemented rounds in between
+  std::string ideal_note;                   ///< which rounding that is
+  std::string warning;  ///< why a passing output is less precise than its mode promises; empty: it is not
+};
+
+/// One run (algorithm) of a case.
+struct RunResult {
+  worker::RunReport run;
+  std::string expected_class;
+  std::vector<OutputResult> outputs;
+  Status status = Status::pass;
+  std::string failing;  ///< "d: G2 spread 5.8 > 3" of the first failing gate
+};
+
+struct StageTimes {
+  double inputs_s = 0, device_s = 0, reference_s = 0, comparison_s = 0, yardsticks_s = 0;
+};
+
+struct CaseResult {
+  const plan::Case* c = nullptr;
+  Status status = Status::error;
+  std::string reason;  ///< for every status but pass
+  std::vector<RunResult> runs;
+  StageTimes times;
+};
+
+}  // namespace numcheck::verdict

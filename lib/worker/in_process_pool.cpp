@@ -1,0 +1,238 @@
+// --in-process: the same interface without children, for debuggers, sanitizers and profilers.
+#include <deque>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/error.hpp"
+#include "worker/pool.hpp"
+#include "worker/start_thread.hpp"
+
+namespace numcheck::worker {
+namespace {
+
+/// Plain memory of its own, so that a sanitizer sees every overrun.
+class PlainBlock final : public SharedBlock {
+ public:
+  explicit PlainBlock(std::size_t bytes) : buffer_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return buffer_.span(); }
+
+ private:
+  core::Buffer<std::byte> buffer_;
+};
+
+class InProcessPool final : public Pool {
+ public:
+  explicit InProcessPool(WorkerOptions options) : options_(std::move(options)) {
+    if (!options_.factory) {
+      throw core::InternalError("in-process runs need the factory of an executor");
+    }
+    thread_ = start_thread("that runs the cases", [this] { serve(); });
+  }
+
+  ~InProcessPool() override {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse /*use*/) override {
+    return std::make_shared<PlainBlock>(bytes);
+  }
+
+  WorkerHello hello(const WorkerKey& key) override {
+    refuse_environment(key.environment);
+    std::unique_lock lock(mutex_);
+    hello_wanted_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return hello_.has_value() || start_error_; });
+    if (!hello_) {
+      std::rethrow_exception(start_error_);
+    }
+    return *hello_;
+  }
+
+  void ask(Question question) override {
+    refuse_environment(question.cases.front()->environment);
+    ledger_.begin();
+    const std::lock_guard lock(mutex_);
+    questions_.push_back(std::move(question));
+    changed_.notify_all();
+  }
+
+  void submit(Task task) override {
+    refuse_environment(task.c->environment);
+    ledger_.begin();
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+
+  void wait_idle() override { ledger_.wait(); }
+
+  void cancel_pending() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+
+  /// There is nothing to kill: what runs finishes.
+  void kill_workers() override { cancel_pending(); }
+
+ private:
+  static void refuse_environment(const plan::Environment& environment) {
+    if (!environment.empty()) {
+      throw core::UsageError(
+          "a case sets the environment variable " + environment.begin()->first +
+          ", which libraries read once per process: run it without --in-process, or set the variable "
+          "outside and take the environment out of the plan");
+    }
+  }
+
+  /// The executor is made, used and destroyed on this thread: a CUDA context belongs to where it is used.
+  void serve() {
+    std::unique_ptr<Executor> executor;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stop_ || has_work() || (hello_wanted_ && !hello_ && !start_error_); });
+      if (!has_work() && stop_) {
+        return;
+      }
+      if (!executor && !start_error_ && loss_.empty() && !(cancelled_ && !hello_wanted_)) {
+        lock.unlock();
+        std::exception_ptr error;
+        executor = make(error);
+        lock.lock();
+        start_error_ = error;
+        if (executor) {
+          hello_ = {executor->device(), executor->libraries()};
+        }
+        changed_.notify_all();
+      }
+      if (!questions_.empty()) {
+        const Question question = std::move(questions_.front());
+        questions_.pop_front();
+        lock.unlock();
+        answer(executor, question);
+        lock.lock();
+      } else if (!queue_.empty()) {
+        Task task = std::move(queue_.front());
+        queue_.pop_front();
+        const bool cancelled = cancelled_;
+        lock.unlock();
+        run(executor, std::move(task), cancelled);
+        lock.lock();
+      }
+    }
+  }
+
+  std::unique_ptr<Executor> make(std::exception_ptr& error) const {
+    try {
+      return options_.factory(options_.device);
+    } catch (...) {
+      error = std::current_exception();
+      return nullptr;
+    }
+  }
+
+  [[nodiscard]] bool has_work() const { return !questions_.empty() || !queue_.empty(); }
+
+  [[nodiscard]] bool is_cancelled() {
+    const std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+
+  /// Why nothing can be done, if there is no executor or the run is over.
+  [[nodiscard]] Outcome not_begun(bool cancelled) const {
+    if (cancelled || loss_.empty()) {
+      return {Outcome::Kind::error, cancelled ? std::string(kInterrupted) : describe_exception(start_error_), 0};
+    }
+    return {Outcome::Kind::error,
+            "not run: this process lost its device " + loss_ + "; without --in-process its worker is replaced", 0};
+  }
+
+  /// A process that has lost its device cannot get it back.
+  void give_up(std::unique_ptr<Executor>& executor, std::string loss) {
+    loss_ = std::move(loss);
+    // Tearing a lost context down can hang or fault: it is never destroyed, and the system takes it back.
+    static std::vector<std::unique_ptr<Executor>>& lost = *new std::vector<std::unique_ptr<Executor>>;
+    lost.push_back(std::move(executor));
+  }
+
+  /// What came before may have cost the device since: then the next case must not pay for it.
+  void look_for_loss(std::unique_ptr<Executor>& executor) {
+    if (const auto loss = executor ? executor->device_loss() : std::nullopt) {
+      give_up(executor, "between two cases (" + loss->error + "; " + loss->followed + ")");
+    }
+  }
+
+  void heed_outcome(std::unique_ptr<Executor>& executor, const plan::Case& c, const Outcome& outcome) {
+    if (outcome.kind == Outcome::Kind::crashed) {
+      give_up(executor, "in " + c.id);
+    }
+  }
+
+  void answer(std::unique_ptr<Executor>& executor, const Question& question) {
+    look_for_loss(executor);
+    bool accepted = true;
+    for (std::size_t i = 0; i < question.cases.size() && accepted; ++i) {
+      const plan::Case& c = *question.cases[i];
+      const bool cancelled = is_cancelled();
+      const Outcome outcome =
+          cancelled || !executor ? not_begun(cancelled) : support_guarded(*executor, c, execute_options(options_, c));
+      heed_outcome(executor, c, outcome);
+      accepted = tell_answer(question, i, outcome, ledger_);
+    }
+    if (!accepted) {
+      cancel_pending();
+    }
+    ledger_.end();
+  }
+
+  void run(std::unique_ptr<Executor>& executor, Task task, bool cancelled) {
+    look_for_loss(executor);
+    Outcome outcome;
+    if (cancelled || !executor) {
+      outcome = not_begun(cancelled);
+    } else {
+      std::exception_ptr failure;
+      outcome = execute_guarded(*executor, *task.c, task.ports, execute_options(options_, *task.c),
+                                guarded_sink(task, failure));
+      heed_outcome(executor, *task.c, outcome);
+      if (failure) {
+        outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};
+      }
+    }
+    if (!conclude_task(std::move(task), outcome, ledger_)) {
+      cancel_pending();
+    }
+    ledger_.end();
+  }
+
+  WorkerOptions options_;
+  Ledger ledger_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Question> questions_;  ///< go before the tasks
+  std::deque<Task> queue_;
+  std::optional<WorkerHello> hello_;
+  std::exception_ptr start_error_;
+  std::string loss_;  ///< where the device was lost: "in gemm/..."; used by the thread alone
+  bool hello_wanted_ = false;
+  bool cancelled_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pool> make_in_process_pool(WorkerOptions options) {
+  return std::make_unique<InProcessPool>(std::move(options));
+}
+
+}  // namespace numcheck::worker

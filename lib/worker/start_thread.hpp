@@ -1,0 +1,26 @@
+// Threads that the system may refuse (ulimit -u, a cgroup's pids.max, no memory for a stack).
+#pragma once
+
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace numcheck::worker {
+
+/// Starts a std::thread or std::jthread; core::EnvironmentError says what it was wanted for if there is none.
+template <class Thread = std::thread, class Body>
+[[nodiscard]] Thread start_thread(std::string_view purpose, Body&& body) {
+  try {
+    return Thread(std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    throw core::EnvironmentError(
+        fmt::format("cannot start a thread {}: {}; see ulimit -u and -v", purpose, error.code().message()));
+  }
+}
+
+}  // namespace numcheck::worker

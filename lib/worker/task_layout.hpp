@@ -1,0 +1,21 @@
+// Where the tensors of a task lie in shared memory.
+#pragma once
+
+#include <vector>
+
+#include "worker/arena.hpp"
+#include "worker/protocol.hpp"
+#include "worker/workers.hpp"
+
+namespace numcheck::worker {
+
+struct TaskLayout {
+  std::vector<PortPlace> places;     ///< parallel to the task's ports
+  std::vector<const Arena*> arenas;  ///< each once
+};
+
+/// Throws core::InternalError unless every port lies inside its block, the blocks are an ArenaPool's, and the bytes
+/// suffice for the port.
+[[nodiscard]] TaskLayout layout_of(const Task& task);
+
+}  // namespace numcheck::worker

@@ -1,0 +1,124 @@
+#include "worker/worker_roster.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace numcheck::worker {
+
+void WorkerRoster::begin_use(WorkerProcess& worker) {
+  busy_.insert(&worker);
+  if (killed_) {
+    worker.kill();
+  }
+}
+
+void WorkerRoster::cancel() {
+  cancelled_ = true;
+  for (WorkerProcess* worker : starting_) {
+    worker->kill();
+  }
+  changed_.notify_all();
+}
+
+void WorkerRoster::kill() {
+  cancel();
+  killed_ = true;
+  for (WorkerProcess* worker : busy_) {
+    worker->kill();
+  }
+}
+
+bool WorkerRoster::take_seat(Lock& lock) {
+  ++waiting_for_seat_;
+  changed_.notify_all();  // an idle worker of another environment may leave
+  changed_.wait(lock, [&] { return seats_taken_ < std::max(1, options_.max_workers) || cancelled_; });
+  --waiting_for_seat_;
+  if (!cancelled_) {
+    ++seats_taken_;
+  }
+  return !cancelled_;
+}
+
+void WorkerRoster::leave_seat() {
+  --seats_taken_;
+  changed_.notify_all();
+}
+
+bool WorkerRoster::prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+  while (!worker && !cancelled_ && lane.given_up.empty()) {
+    if (!take_seat(lock)) {
+      return false;
+    }
+    if (const auto failure = start(lock, lane, worker)) {
+      leave_seat();
+      if (cancelled_) {
+        return false;
+      }
+      if (failure->permanent) {
+        lane.given_up = failure->reason;
+      } else {
+        lane.count_case_end({Outcome::Kind::error, failure->reason, 0}, options_);
+      }
+      changed_.notify_all();
+    }
+  }
+  return worker != nullptr && !cancelled_;
+}
+
+std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
+  lock.unlock();
+  std::unique_ptr<WorkerProcess> candidate;
+  std::variant<WorkerHello, StartFailure> answer = StartFailure{};
+  try {
+    candidate = std::make_unique<WorkerProcess>(options_, lane.key.environment);
+    lock.lock();
+    starting_.insert(candidate.get());
+    if (cancelled_) {
+      candidate->kill();
+    }
+    lock.unlock();
+    answer = candidate->start();
+  } catch (const core::Error& error) {
+    answer = StartFailure{error.what(), false};
+  } catch (const std::exception& error) {  // std::bad_alloc, say: nothing may leave the thread that serves the lane
+    answer = StartFailure{fmt::format("cannot start a worker: {}", error.what()), false};
+  }
+  if (!lock.owns_lock()) {
+    lock.lock();
+  }
+  starting_.erase(candidate.get());
+  if (auto* failure = std::get_if<StartFailure>(&answer)) {
+    // A device that worked before may need a moment after a fault.
+    failure->permanent = failure->permanent && !lane.hello;
+    return std::move(*failure);
+  }
+  const auto& hello = std::get<WorkerHello>(answer);
+  if (lane.hello && identity_text(*lane.hello) != identity_text(hello)) {
+    lock.unlock();
+    candidate.reset();
+    lock.lock();
+    return StartFailure{fmt::format("a new worker found {}, the first one {}: the device or the libraries changed",
+                                    identity_text(hello), identity_text(*lane.hello)),
+                        true};
+  }
+  lane.hello = hello;
+  worker = std::move(candidate);
+  changed_.notify_all();
+  return std::nullopt;
+}
+
+void WorkerRoster::dismiss(Lock& lock, std::unique_ptr<WorkerProcess>& worker) {
+  if (worker) {
+    lock.unlock();
+    worker.reset();
+    lock.lock();
+    leave_seat();
+  }
+}
+
+}  // namespace numcheck::worker

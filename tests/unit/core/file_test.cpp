@@ -1,0 +1,180 @@
+// Files that are read within limits, and written whole or not at all.
+#include "core/file.hpp"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "tests/unit/temporary_folder.hpp"
+
+namespace numcheck::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// The message of the error, or "".
+template <class Call>
+std::string failure(const Call& call) {
+  try {
+    call();
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The mask of the process as long as this lives.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : old_(::umask(mask)) {}
+  ~Umask() { ::umask(old_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+
+ private:
+  mode_t old_;
+};
+
+TEST(ReadRegularFile, ReadsUpToTheLimit) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("a", std::string("12345\0", 6));
+  EXPECT_EQ(read_regular_file(path, 6).text, std::string("12345\0", 6));
+  EXPECT_EQ(read_regular_file(path, 6).problem, "");
+  EXPECT_EQ(read_regular_file(path, 5).problem, "it is larger than 5 B: it has 6 B");
+  EXPECT_EQ(read_regular_file(folder.write("empty", ""), 0).problem, "");
+}
+
+TEST(ReadRegularFile, SaysWhatIsNoRegularFileAndDoesNotWait) {
+  const test::TemporaryFolder folder;
+  const fs::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(read_regular_file(pipe, 100).problem, "it is a pipe, no regular file");
+  EXPECT_EQ(read_regular_file("/dev/zero", 100).problem, "it is a device, no regular file");
+  EXPECT_EQ(read_regular_file(folder.path(), 100).problem, "it is a folder");
+  EXPECT_EQ(read_regular_file(folder.path() / "gone", 100).problem, "no such file");
+  fs::create_symlink(pipe, folder.path() / "link");
+  EXPECT_EQ(read_regular_file(folder.path() / "link", 100).problem, "it is a pipe, no regular file");
+
+  const fs::path socket = folder.path() / "socket";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(socket.native().size(), sizeof address.sun_path);
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  const core::FileDescriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(read_regular_file(socket, 100).problem, "it is a socket, no regular file");
+}
+
+TEST(ReadRegularFile, RefusesWhatTheKernelMakesUp) {
+  if (!fs::exists("/proc/self/environ")) {
+    GTEST_SKIP() << "no /proc here";
+  }
+  for (const char* path : {"/proc/self/environ", "/proc/meminfo"}) {
+    const FileText read = read_regular_file(path, 1 << 20);
+    EXPECT_EQ(read.text, "") << path;
+    EXPECT_NE(read.problem.find("(/proc, /sys)"), std::string::npos) << path << ": " << read.problem;
+  }
+}
+
+TEST(IdentityOfFile, IsThatOfTheFileAndNotOfItsName) {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.write("a", "x");
+  fs::create_symlink(file, folder.path() / "soft");
+  fs::create_hard_link(file, folder.path() / "hard");
+  const fs::path copy = folder.write("copy", "x");
+  ASSERT_TRUE(identity_of_file(file).has_value());
+  EXPECT_EQ(identity_of_file(folder.path() / "soft"), identity_of_file(file));
+  EXPECT_EQ(identity_of_file(folder.path() / "hard"), identity_of_file(file));
+  EXPECT_NE(identity_of_file(copy), identity_of_file(file));
+  EXPECT_FALSE(identity_of_file(folder.path()).has_value());
+  EXPECT_FALSE(identity_of_file(folder.path() / "gone").has_value());
+}
+
+TEST(WriteFile, ReplacesAFileAndALinkButNotWhatTheLinkLeadsTo) {
+  const test::TemporaryFolder folder;
+  const fs::path victim = folder.write("victim", "mine");
+  fs::create_symlink(victim, folder.path() / "report");
+  write_file(folder.path() / "report", "new");
+  EXPECT_EQ(content(folder.path() / "report"), "new");
+  EXPECT_EQ(content(victim), "mine");
+  EXPECT_FALSE(fs::is_symlink(folder.path() / "report"));
+  write_file(folder.path() / "report", "newer");
+  EXPECT_EQ(content(folder.path() / "report"), "newer");
+  EXPECT_EQ(entries(folder.path()), 2U) << "nothing else is left";
+}
+
+TEST(WriteFile, IsNotLedAstrayByALinkUnderTheOldTemporaryName) {
+  const test::TemporaryFolder folder;
+  const fs::path victim = folder.write("victim", "mine");
+  fs::create_symlink(victim, folder.path() / ("report." + std::to_string(::getpid()) + ".tmp"));
+  write_file(folder.path() / "report", "new");
+  EXPECT_EQ(content(victim), "mine");
+  EXPECT_EQ(content(folder.path() / "report"), "new");
+}
+
+TEST(WriteFile, TheUmaskDecidesWhoMayRead) {
+  const test::TemporaryFolder folder;
+  for (const auto& [mask, mode] : {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
+    const Umask umask(mask);
+    write_file(folder.path() / "report", "x");
+    EXPECT_EQ(static_cast<unsigned>(fs::status(folder.path() / "report").permissions()), mode);
+  }
+}
+
+TEST(WriteFile, TakesNamesAsLongAsANameCanBe) {
+  const test::TemporaryFolder folder;
+  const fs::path longest = folder.path() / std::string(255, 'x');
+  write_file(longest, "x");
+  EXPECT_EQ(content(longest), "x");
+  const fs::path longer = folder.path() / std::string(256, 'x');
+  EXPECT_NE(failure([&] { try_new_file(longer); }).find("File name too long"), std::string::npos);
+}
+
+TEST(WriteFile, LeavesNothingWhereItFails) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.write("report", "old");
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit tight{10, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  const std::string words = failure([&] { write_file(path, "more than ten bytes"); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_NE(words.find("cannot write " + path.string() + ": File too large"), std::string::npos) << words;
+  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(entries(folder.path()), 1U);
+  EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is no file";
+  EXPECT_EQ(entries(folder.path()), 1U);
+}
+
+TEST(WriteFile, AProbeLeavesNothing) {
+  const test::TemporaryFolder folder;
+  try_new_file(folder.path() / "report");
+  EXPECT_EQ(entries(folder.path()), 0U);
+  EXPECT_NE(failure([&] { try_new_file(folder.path() / "gone" / "report"); }).find("No such file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numcheck::core

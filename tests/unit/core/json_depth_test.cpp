@@ -1,0 +1,28 @@
+#include "core/json_depth.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::core {
+namespace {
+
+TEST(JsonDepth, CountsOpenListsAndObjects) {
+  EXPECT_FALSE(nests_deeper("[[1],[2],{\"a\":[]}]", 3));
+  EXPECT_TRUE(nests_deeper("[[1],[2],{\"a\":[]}]", 2));
+  EXPECT_FALSE(nests_deeper("", 0));
+  EXPECT_TRUE(nests_deeper("{}", 0));
+}
+
+TEST(JsonDepth, BracketsInStringsDoNotCount) {
+  EXPECT_FALSE(nests_deeper(R"(["[[[[", "a\"[[[[", "\\"])", 1));
+  EXPECT_TRUE(nests_deeper(R"(["\\", [[]]])", 2)) << "an escaped backslash does not escape the quote after it";
+}
+
+TEST(JsonDepth, TheLimitHoldsForWhatAReportNeeds) {
+  EXPECT_FALSE(nests_deeper(std::string(kMaxJsonDepth, '[')));
+  EXPECT_TRUE(nests_deeper(std::string(kMaxJsonDepth + 1, '[')));
+}
+
+}  // namespace
+}  // namespace numcheck::core

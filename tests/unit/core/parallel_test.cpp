@@ -1,0 +1,143 @@
+#include "core/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+
+namespace numcheck::test {
+namespace {
+
+class Parallel : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { core::set_thread_count(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 7));
+
+TEST_P(Parallel, CallsEveryIndexOnce) {
+  EXPECT_EQ(core::thread_count(), GetParam());
+  for (const std::size_t count : {0, 1, 2, 3, 100, 5000}) {
+    std::vector<std::atomic<int>> calls(count);
+    core::parallel_for(count, [&](std::size_t i) { ++calls[i]; });
+    for (const auto& each : calls) {
+      ASSERT_EQ(each, 1);
+    }
+  }
+}
+
+TEST_P(Parallel, FirstExceptionArrivesAfterAllOthersHaveRun) {
+  std::atomic<int> calls = 0;
+  try {
+    core::parallel_for(500, [&](std::size_t i) {
+      ++calls;
+      if (i % 100 == 7) {
+        throw std::runtime_error("body " + std::to_string(i));
+      }
+    });
+    FAIL() << "no exception";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 5), "body ");
+  }
+  EXPECT_EQ(calls, 500);
+  core::parallel_for(10, [&](std::size_t) { ++calls; });
+  EXPECT_EQ(calls, 510);
+}
+
+TEST_P(Parallel, NestedCallsRunInline) {
+  std::vector<std::atomic<int>> calls(40);
+  core::parallel_for(8, [&](std::size_t i) {
+    const auto outer = std::this_thread::get_id();
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      core::parallel_for(5, [&](std::size_t j) {
+        EXPECT_EQ(std::this_thread::get_id(), outer);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));  // time for other threads to join, if they could
+        core::parallel_for(1, [&](std::size_t) { ++calls[i * 5 + j]; });
+      });
+    }
+  });
+  for (const auto& each : calls) {
+    EXPECT_EQ(each, 3);
+  }
+}
+
+TEST_P(Parallel, ExceptionsOfNestedCallsArrive) {
+  const auto nested = [](std::size_t i) {
+    core::parallel_for(3, [i](std::size_t j) {
+      if (i == 2 && j == 1) {
+        throw core::InternalError("inner");
+      }
+    });
+  };
+  EXPECT_THROW(core::parallel_for(4, nested), core::InternalError);
+  std::atomic<int> calls = 0;
+  core::parallel_for(4, [&](std::size_t) { ++calls; });
+  EXPECT_EQ(calls, 4);
+}
+
+TEST_P(Parallel, SeveralThreadsShareThePool) {
+  constexpr int kCallers = 6;
+  std::vector<std::atomic<long>> sums(kCallers);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        core::parallel_for(100, [&](std::size_t i) { sums[static_cast<std::size_t>(caller)] += static_cast<long>(i); });
+      }
+    });
+  }
+  for (std::thread& each : callers) {
+    each.join();
+  }
+  for (const auto& sum : sums) {
+    EXPECT_EQ(sum, 50 * 4950);
+  }
+}
+
+TEST_P(Parallel, ThreadCountMayChangeWhileOthersWork) {
+  std::atomic<bool> stop = false;
+  std::thread worker([&] {
+    while (!stop) {
+      std::atomic<int> calls = 0;
+      core::parallel_for(64, [&](std::size_t) { ++calls; });
+      EXPECT_EQ(calls, 64);
+    }
+  });
+  for (const int threads : {3, 1, 4, 2, 5, 1, 2}) {
+    core::set_thread_count(threads);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  stop = true;
+  worker.join();
+}
+
+TEST_P(Parallel, ChunksCoverTheRangeInOrderOfIndex) {
+  for (const std::size_t size : {0, 1, 9, 10, 11, 1000}) {
+    std::vector<std::atomic<int>> calls(size);
+    core::parallel_chunks(size, 10, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+      EXPECT_EQ(begin, chunk * 10);
+      EXPECT_EQ(end, std::min(begin + 10, size));
+      for (std::size_t i = begin; i < end; ++i) {
+        ++calls[i];
+      }
+    });
+    for (const auto& each : calls) {
+      ASSERT_EQ(each, 1);
+    }
+  }
+}
+
+TEST(ParallelErrors, ImpossibleNumbers) {
+  EXPECT_THROW(core::set_thread_count(0), core::InternalError);
+  EXPECT_THROW(core::set_thread_count(-3), core::InternalError);
+  EXPECT_THROW(core::parallel_chunks(10, 0, [](std::size_t, std::size_t, std::size_t) {}), core::InternalError);
+}
+
+}  // namespace
+}  // namespace numcheck::test

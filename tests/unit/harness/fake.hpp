@@ -1,0 +1,85 @@
+// A backend in host memory whose misbehaviour the test chooses, to see whether the harness notices.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "kernels/contract/backend.hpp"
+#include "kernels/harness/harness.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::kernels::test {
+
+/// Host memory, 256-byte aligned. Counts what is allocated, and can be exhausted or dead.
+class FakeMemory : public DeviceMemory {
+ public:
+  ~FakeMemory() override;
+  std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* pointer) noexcept override;
+  void upload(std::byte* device, std::span<const std::byte> host) override;
+  void download(std::span<std::byte> host, const std::byte* device) override;
+  void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
+  void synchronize() override;
+
+  std::set<std::byte*> live;
+  std::size_t capacity = static_cast<std::size_t>(-1);  ///< allocations of more bytes fail
+  bool dead = false;                                    ///< synchronize throws, as after a CUDA fault
+  int complaints = 0;                                   ///< synchronize throws that often, then works
+  int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
+};
+
+/// How a fake product rounds its operands before it multiplies.
+struct OperandRounding {
+  core::Dtype dtype = core::Dtype::fp32;
+  core::Rounding rounding = core::Rounding::nearest_even;
+};
+
+/// Called after the product of launch number `launch` of an algorithm (from 0, classification launches included).
+using Misbehaviour = std::function<void(std::span<const PortMemory> ports, std::byte* workspace, int launch)>;
+
+class FakeBackend : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "fake"; }
+  [[nodiscard]] const machine::Device& device() const override { return device_; }
+  [[nodiscard]] Support supports(const Call& call) override;
+  [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override;
+  [[nodiscard]] DeviceMemory& memory() override { return memory_; }
+
+  FakeMemory memory_;
+  machine::Device device_{.name = "fake", .sm = 90};
+  OperandRounding first, second;
+  std::size_t workspace_bytes = 1000;  ///< of algorithm 0; each further one asks for 300 less
+  int algorithm_count = 1;
+  std::string refusal;  ///< supports() says no with this
+  Misbehaviour misbehave;
+  int misbehaving_algorithm = 0;
+  std::string seen_inject;  ///< what the harness passed on
+  int launches = 0;
+};
+
+/// GEMM parameters with these sizes and defaults otherwise.
+[[nodiscard]] op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// A gemm case with its host buffers; inputs are small integers that depend on the element.
+struct TestCase {
+  TestCase(const op::GemmParams& params, std::string_view mode);
+  [[nodiscard]] const op::Port& port(std::string_view name) const;
+  [[nodiscard]] double output(std::int64_t row, std::int64_t col) const;
+  [[nodiscard]] std::vector<worker::RunReport> run(FakeBackend& backend, const worker::ExecuteOptions& options = {});
+
+  plan::Case c;
+  std::vector<op::Port> ports;
+  std::map<std::string, std::vector<std::byte>, std::less<>> bytes;
+  std::vector<worker::HostPort> host;
+  worker::Outcome outcome;
+  harness::Harness harness;
+};
+
+[[nodiscard]] const PortMemory& memory_named(std::span<const PortMemory> ports, std::string_view name);
+
+}  // namespace numcheck::kernels::test

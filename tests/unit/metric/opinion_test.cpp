@@ -1,0 +1,117 @@
+// What torch, numpy and TransformerEngine would have said, element by element at their limits.
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "problem.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+using core::Dtype;
+
+struct Pair {
+  double expected;
+  double got;
+};
+
+Statistics compare_pairs(Dtype dtype, const std::vector<Pair>& pairs) {
+  Problem p = make_problem(dtype, {1, 1, static_cast<std::int64_t>(pairs.size())}, 0, 1);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    p.expected[i] = pairs[i].expected;
+    p.set_got(static_cast<std::int64_t>(i), pairs[i].got);
+  }
+  return compare(p.input());
+}
+
+TEST(Opinion, TorchDefaultsOfEachFormat) {
+  // fp32: 1.3e-6 relative plus 1e-5; 2 * 1.3e-6 + 1e-5 = 1.26e-5.
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{2, 2 + 1.24e-5}}).torch_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{2, 2 + 1.28e-5}}).torch_allclose.mismatches, 1U);
+  // bf16: 1.6e-2 relative.
+  EXPECT_EQ(compare_pairs(Dtype::bf16, {{1, 1.015625}}).torch_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::bf16, {{1, 1.0234375}}).torch_allclose.mismatches, 1U);
+  // fp16: 1e-3 relative.
+  EXPECT_EQ(compare_pairs(Dtype::fp16, {{1, 1 + 0x1p-10}}).torch_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp16, {{1, 1 + 0x1p-9}}).torch_allclose.mismatches, 1U);
+  // fp8 has no row: exact.
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1}}).torch_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.mismatches, 1U);
+  EXPECT_TRUE(std::isinf(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.max_excess));
+}
+
+TEST(Opinion, LargestExcessIsExact) {
+  const Statistics s = compare_pairs(Dtype::fp32, {{1, 1}, {1, 1 + 0x1p-10}, {100, 100 + 0x1p-5}, {0, 0x1p-12}});
+  EXPECT_DOUBLE_EQ(s.torch_allclose.max_excess, 0x1p-5 / (1e-5 + 1.3e-6 * 100));
+  EXPECT_TRUE(std::isinf(s.numpy_allclose.max_excess)) << "relative to zero";
+  EXPECT_EQ(s.numpy_allclose.mismatches, 3U);
+  EXPECT_DOUBLE_EQ(s.te_compare.max_excess, 0x1p-12 / 1e-6);
+}
+
+TEST(Opinion, NumpyIsRelativeOnly) {
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{1, 1}, {0, 0}}).numpy_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 0.9e-7, 1}}).numpy_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 1.1e-7, 1}}).numpy_allclose.mismatches, 1U);
+}
+
+TEST(Opinion, TransformerEnginePassesIfEitherToleranceHolds) {
+  // fp32: atol 1e-6, rtol 5e-6.
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{1e-3, 1.0005e-3}}).te_compare.mismatches, 0U) << "absolute holds";
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{100, 100 + 4e-4}}).te_compare.mismatches, 0U) << "relative holds";
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{100, 100 + 7e-4}}).te_compare.mismatches, 1U);
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{0, 0.9e-6}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp32, {{0, 1.1e-6}}).te_compare.mismatches, 1U);
+}
+
+TEST(Opinion, TransformerEngineComparesWithTheRoundedReference) {
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.04, 1}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.04, 1}}).te_compare.max_excess, 0);
+}
+
+TEST(Opinion, TransformerEngineForgivesNeighbours) {
+  // E4M3: 1 and 1.125 are neighbours (12.5 % apart, far beyond rtol 1e-2), 1 and 1.25 are not; so across a binade.
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1.125}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{-1, -1.125}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1.25}}).te_compare.mismatches, 1U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{2, 1.875}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{2, 1.75}}).te_compare.mismatches, 1U);
+  // bf16 neighbours differ by less than rtol; fp32 has no such rule.
+  EXPECT_EQ(compare_pairs(Dtype::bf16, {{1, 1.0078125}}).te_compare.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::bf16, {{1, 1.015625}}).te_compare.mismatches, 1U);
+}
+
+TEST(Opinion, OwnTolerance) {
+  Problem p = make_problem(Dtype::fp32, {1, 3, 11}, 0, 1);
+  for (std::int64_t i = 0; i < 33; ++i) {
+    p.expected[static_cast<std::size_t>(i)] = 4;
+    p.set_got(i, i < 10 ? 4 + 0x1p-8 : 4.0);
+  }
+  CompareInput in = p.input();
+  EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U) << "not asked for";
+  in.have_allclose = true;
+  in.atol = 0x1p-8;
+  EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U) << "the limit itself passes";
+  EXPECT_EQ(compare(in).plan_allclose.max_excess, 1);
+  in.atol = 0x1p-9;
+  EXPECT_EQ(compare(in).plan_allclose.mismatches, 10U);
+  in.rtol = 0x1p-10;
+  in.atol = 0;
+  EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U);
+  EXPECT_EQ(compare(in).plan_atol_over_ulp, 0);
+  in.atol = 0x1p-20;
+  EXPECT_EQ(compare(in).plan_atol_over_ulp, 2) << "an ulp of FP32 at 4 is 2^-21";
+}
+
+TEST(Opinion, OwnToleranceAgainstTheBound) {
+  Problem p = make_problem(Dtype::fp32, {1, 4, 8}, 0, 1);
+  p.model = {};
+  p.model.bound_absolute = 1;
+  CompareInput in = p.input();
+  in.have_allclose = true;
+  in.atol = 25;
+  EXPECT_NEAR(compare(in).plan_limit_over_bound, 25, 1e-4);
+}
+
+}  // namespace
+}  // namespace numcheck::metric

@@ -1,0 +1,207 @@
+// NaN, infinities, poison, overflow and saturation.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "problem.hpp"
+
+namespace numcheck::metric {
+namespace {
+
+using core::Dtype;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// 5 x 13 outputs without error, so that one element at a time can be changed.
+Problem quiet(Dtype dtype) {
+  Problem p = make_problem(dtype, {1, 5, 13, 2, 1}, 0, 1);
+  for (std::int64_t i = 0; i < p.port.elements(); ++i) {
+    p.expected[static_cast<std::size_t>(i)] = p.got_at(i);
+  }
+  return p;
+}
+
+Statistics with(Problem p, double expected, double got) {
+  p.expected[20] = expected;
+  p.set_got(20, got);
+  return compare(p.input());
+}
+
+TEST(Special, NanWhereANumberIsExpected) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+    const Statistics s = with(quiet(dtype), 2, kNan);
+    EXPECT_EQ(s.nonfinite_mismatch, 1U);
+    EXPECT_EQ(s.finite, 64U);
+    EXPECT_EQ(s.poison, 0U);
+    EXPECT_EQ(s.exact_mismatch, 1U);
+    EXPECT_EQ(s.arithmetic.l2, 0) << "errors are over elements that are finite on both sides";
+    ASSERT_EQ(s.worst.size(), 1U);
+    EXPECT_EQ(s.worst[0].index, 20);
+    EXPECT_TRUE(std::isinf(s.worst[0].over_bound));
+    EXPECT_EQ(s.max_over_bound, 0);
+  }
+}
+
+TEST(Special, NumberWhereNanIsExpected) {
+  EXPECT_EQ(with(quiet(Dtype::fp32), kNan, 2).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(quiet(Dtype::fp32), kNan, 0).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(quiet(Dtype::fp32), kNan, kInf).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, NanWhereNanIsExpectedWhateverItsSignAndPayload) {
+  Problem p = quiet(Dtype::fp32);
+  p.expected[20] = kNan;
+  for (const std::uint64_t bits : {0x7fc00000U, 0xffc00000U, 0x7fffffffU, 0x7f800001U}) {
+    p.set_bits(20, bits);
+    const Statistics s = compare(p.input());
+    EXPECT_EQ(s.nonfinite_mismatch, 0U);
+    EXPECT_EQ(s.exact_mismatch, 0U);
+    EXPECT_EQ(s.finite, 64U);
+  }
+}
+
+TEST(Special, ADeclaredRuleMayDropNan) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.nan_may_become_zero = true;
+  EXPECT_EQ(with(p, kNan, 0).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, kNan, kNan).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, kNan, 1).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, InfinitiesKeepTheirSign) {
+  const Problem p = quiet(Dtype::bf16);
+  EXPECT_EQ(with(p, kInf, kInf).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, -kInf, -kInf).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, kInf, -kInf).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, kInf, 3).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, kInf, kNan).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 3, kInf).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, PoisonIsCounted) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+    Problem p = quiet(dtype);
+    p.set_bits(3, ~std::uint64_t{0});
+    p.set_bits(64, ~std::uint64_t{0});
+    const Statistics s = compare(p.input());
+    EXPECT_EQ(s.poison, 2U);
+    EXPECT_EQ(s.nonfinite_mismatch, 2U);
+    EXPECT_EQ(s.worst[0].got_bits, dtype == Dtype::fp32                         ? 0xffffffffU
+                                   : core::dtype_info(dtype).storage_bytes == 2 ? 0xffffU
+                                                                                : 0xffU);
+  }
+}
+
+TEST(Special, OverflowThreshold) {
+  // FP16: 65504 is the largest number, 65520 the threshold; B decides near it.
+  Problem p = quiet(Dtype::fp16);
+  p.model = {};
+  p.model.bound_absolute = 4;  // B = 4 + 16 (half an ulp there)
+  EXPECT_EQ(with(p, 70000, kInf).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, -70000, -kInf).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, 70000, 65504).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 65530, 65504).nonfinite_mismatch, 0U) << "a correct kernel may have been below the threshold";
+  EXPECT_EQ(with(p, 65505, kInf).nonfinite_mismatch, 0U) << "or above";
+  EXPECT_EQ(with(p, 65480, kInf).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 65505, -kInf).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 65519, 65504).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, 65519, 65504).exact_mismatch, 0U);
+  EXPECT_EQ(with(p, 65519, 65504).finite, 65U);
+}
+
+TEST(Special, PartialSumsThatMayOverflowAreOnlyReported) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_magnitude = 1e30;
+  p.magnitude[20] = 2e30F;
+  for (const double got : {kInf, -kInf, kNan}) {
+    const Statistics s = with(p, 5, got);
+    EXPECT_EQ(s.nonfinite_mismatch, 0U);
+    EXPECT_EQ(s.order_dependent, 1U);
+  }
+  EXPECT_EQ(with(p, 5, 6).finite, 65U) << "a finite output is compared";
+  EXPECT_EQ(with(p, 1e39, 7).nonfinite_mismatch, 1U) << "an overflow does not become finite again";
+  p.magnitude[20] = 9e29F;
+  EXPECT_EQ(with(p, 5, kInf).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, InfinitiesMayMeetWherePartialSumsOverflow) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_magnitude = 1e30;
+  p.magnitude[20] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(with(p, kInf, kNan).nonfinite_mismatch, 1U);
+  p.model.overflow_possible = true;
+  EXPECT_EQ(with(p, kInf, kNan).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, kInf, 3).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, EightBitFormatsSaturate) {
+  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+    const double max = core::dtype_info(dtype).max_finite;
+    Problem p = quiet(dtype);
+    p.model = {};
+    const Statistics right = with(p, 3 * max, max);
+    EXPECT_EQ(right.nonfinite_mismatch, 0U);
+    EXPECT_EQ(right.exact_mismatch, 0U);
+    EXPECT_EQ(right.max_over_bound, 0);
+    EXPECT_GT(with(p, 3 * max, max / 2).max_over_bound, 1);
+    EXPECT_EQ(with(p, 3 * max, kNan).nonfinite_mismatch, 1U) << "NaN instead of the largest number";
+    EXPECT_EQ(with(p, -kInf, -max).nonfinite_mismatch, 0U);
+    EXPECT_GT(with(p, kInf, -max).max_over_bound, 1);
+    EXPECT_EQ(with(p, kNan, max).nonfinite_mismatch, 1U) << "saturated instead of NaN";
+  }
+}
+
+TEST(Special, AnOverflowMayHideInASaturatedOutput) {
+  Problem p = quiet(Dtype::fp8_e4m3);
+  p.model = {};
+  p.model.overflow_magnitude = 1e30;
+  p.magnitude[20] = 2e30F;
+  EXPECT_EQ(with(p, 5, 448).order_dependent, 1U);
+  EXPECT_EQ(with(p, 5, 448).max_over_bound, 0);
+  EXPECT_GT(with(p, 5, 6).max_over_bound, 1);
+  p.magnitude[20] = 9e29F;
+  EXPECT_GT(with(p, 5, 448).max_over_bound, 1);
+}
+
+TEST(Special, ForeignOpinions) {
+  const Problem p = quiet(Dtype::fp32);
+  const Statistics nan_nan = with(p, kNan, kNan);
+  EXPECT_EQ(nan_nan.torch_allclose.mismatches, 1U) << "assert_close: equal_nan is off";
+  EXPECT_EQ(nan_nan.numpy_allclose.mismatches, 0U) << "assert_allclose: equal_nan is on";
+  EXPECT_EQ(nan_nan.te_compare.mismatches, 0U);
+  const Statistics nan = with(p, 1, kNan);
+  EXPECT_EQ(nan.torch_allclose.mismatches, 1U);
+  EXPECT_EQ(nan.numpy_allclose.mismatches, 1U);
+  EXPECT_EQ(nan.te_compare.mismatches, 0U) << "compareResults lets NaN pass";
+  EXPECT_TRUE(std::isinf(nan.torch_allclose.max_excess));
+  const Statistics inf = with(p, 1, kInf);
+  EXPECT_EQ(inf.torch_allclose.mismatches, 1U);
+  EXPECT_EQ(inf.te_compare.mismatches, 1U);
+  const Statistics same = with(p, kInf, kInf);
+  EXPECT_EQ(same.torch_allclose.mismatches + same.numpy_allclose.mismatches + same.te_compare.mismatches, 0U);
+}
+
+TEST(Special, UnroundedInfinitiesDoNotSpoilTotalErrors) {
+  Problem p = make_problem(Dtype::fp32, {1, 4, 16}, 1e-6, 3);
+  p.unrounded = p.expected;
+  p.unrounded[7] = kInf;
+  const Statistics s = compare(p.input());
+  EXPECT_TRUE(std::isfinite(s.total.l2));
+  EXPECT_EQ(s.nonfinite_mismatch, 0U);
+  EXPECT_EQ(s.finite, 64U);
+}
+
+TEST(Special, InfiniteYardsticksGiveEmptyBoundsNotNan) {
+  Problem p = quiet(Dtype::fp32);
+  p.magnitude[20] = std::numeric_limits<float>::infinity();
+  p.second_moment[20] = std::numeric_limits<float>::infinity();
+  const Statistics s = with(p, 1e30, 1.0001e30);
+  EXPECT_TRUE(std::isfinite(s.z_rms));
+  EXPECT_TRUE(std::isfinite(s.slope));
+  EXPECT_FALSE(std::isnan(s.max_over_bound));
+}
+
+}  // namespace
+}  // namespace numcheck::metric

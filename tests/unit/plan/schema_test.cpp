@@ -1,0 +1,56 @@
+// The published schema is the one that the binary emits.
+#include <cstdio>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "catalog.hpp"
+#include "op/gemm.hpp"
+#include "support.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+using nlohmann::json;
+
+TEST(PlanSchema, PublishedCopyIsTheEmittedOne) {
+  const std::string emitted = plan_schema(app::vocabulary()).dump(2) + "\n";
+  if (const char* path = std::getenv("TE_NUMCHECK_WRITE_SCHEMA")) {
+    std::ofstream(path) << emitted;
+  }
+  EXPECT_TRUE(testing::read_repository_file("configs/schema/plan-1.schema.json") == emitted)
+      << "regenerate it: te-numcheck schema plan > configs/schema/plan-1.schema.json";
+}
+
+TEST(PlanSchema, DescribesEveryFieldModeDistributionAndVariable) {
+  const json schema = plan_schema(testing::vocabulary());
+  const json& definitions = schema.at("definitions");
+  for (const op::Field& field : op::gemm().fields()) {
+    EXPECT_TRUE(definitions.at("gemm_params").at("properties").contains(std::string(field.name))) << field.name;
+  }
+  const std::string text = schema.dump();
+  for (const op::Mode& mode : op::all_modes()) {
+    EXPECT_NE(text.find('"' + std::string(mode.name) + '"'), std::string::npos) << mode.name;
+  }
+  EXPECT_EQ(definitions.at("inputs").at("anyOf").size(), data::all_distributions().size());
+  EXPECT_EQ(definitions.at("environment").at("properties").size(), settable_variables().size() + 1);
+}
+
+TEST(SettableVariables, AreNamedOneByOneAndChangeNumbers) {
+  std::vector<std::string_view> names;
+  for (const EnvironmentVariable& variable : settable_variables()) {
+    EXPECT_FALSE(variable.doc.empty()) << variable.name;
+    EXPECT_EQ(std::string(variable.name).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"), std::string::npos);
+    EXPECT_EQ(variable.name.find("LOG"), std::string_view::npos) << "logs write files and print on stdout";
+    EXPECT_EQ(variable.name.find("FILE"), std::string_view::npos);
+    EXPECT_EQ(variable.name.find("PATH"), std::string_view::npos);
+    EXPECT_EQ(variable.name.find("INJECTION"), std::string_view::npos) << "loads code";
+    EXPECT_EQ(std::ranges::find(names, variable.name), names.end());
+    names.push_back(variable.name);
+  }
+  EXPECT_NE(std::ranges::find(names, "NVIDIA_TF32_OVERRIDE"), names.end());
+}
+
+}  // namespace
+}  // namespace numcheck::plan

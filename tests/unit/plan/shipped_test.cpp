@@ -1,0 +1,177 @@
+// The plans in configs/plans: they load without a warning and hold what they promise.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "catalog.hpp"
+#include "op/field.hpp"
+#include "op/gemm.hpp"
+#include "support.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+const std::string kPlans = std::string(TE_NUMCHECK_SOURCE_DIR) + "/configs/plans/";
+
+Plan shipped(const std::string& name) {
+  return load_plan(kPlans + name, app::vocabulary(), {});
+}
+
+bool is_gemm(const Case& c) {
+  return c.op == &op::gemm();
+}
+
+op::GemmParams params_of(const Case& c) {
+  return op::from_params<op::GemmParams>(c.params);
+}
+
+template <class Predicate>
+bool any_case(const Plan& plan, Predicate predicate) {
+  return std::ranges::any_of(plan.cases, [&](const Case& c) { return is_gemm(c) && predicate(c, params_of(c)); });
+}
+
+TEST(ShippedPlans, LoadWithoutWarnings) {
+  int plans = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kPlans)) {
+    if (entry.path().extension() == ".json") {
+      const Plan plan = load_plan(entry.path().string(), app::vocabulary(), {});
+      EXPECT_TRUE(plan.warnings.empty()) << entry.path() << render(plan.warnings.at(0));
+      EXPECT_FALSE(plan.cases.empty());
+      EXPECT_FALSE(plan.description.empty());
+      EXPECT_EQ(plan.name, entry.path().stem());
+      ++plans;
+    }
+  }
+  EXPECT_GE(plans, 4);
+}
+
+TEST(ShippedPlans, Fp8CasesAreThoseThatHopperHas) {
+  for (const char* name : {"quick.json", "standard.json", "bench_gemm.json"}) {
+    for (const Case& c : shipped(name).cases) {
+      if (is_gemm(c) && c.mode->scaled) {
+        const op::GemmParams p = params_of(c);
+        EXPECT_TRUE(!p.trans_a && p.trans_b) << c.id;
+        for (const std::int64_t dim : {p.m, p.n, p.k, p.pad_a, p.pad_b, p.pad_d, p.misalign}) {
+          EXPECT_EQ(dim % 16, 0) << c.id;
+        }
+      }
+    }
+  }
+}
+
+TEST(QuickPlan, CoversEveryModeInBothLegs) {
+  const Plan plan = shipped("quick.json");
+  EXPECT_GE(plan.cases.size(), 40U);
+  for (const std::string_view mode : op::gemm().modes) {
+    for (const bool exact : {false, true}) {
+      EXPECT_TRUE(any_case(plan,
+                           [&](const Case& c, const op::GemmParams& p) {
+                             return c.mode->name == mode && c.inputs.exact_leg() == exact && p.m > 1 &&
+                                    (!exact || c.op->exact_plan(c.params, *c.mode).reason.empty());
+                           }))
+          << mode << (exact ? " exact" : " random");
+    }
+  }
+  EXPECT_TRUE(std::ranges::all_of(plan.cases, [](const Case& c) { return c.backend == "auto"; }));
+  EXPECT_TRUE(std::ranges::all_of(plan.cases, [](const Case& c) { return c.environment.empty(); }))
+      << "quick runs in one process too";
+}
+
+TEST(QuickPlan, ExactCasesAreExact) {
+  for (const Case& c : shipped("quick.json").cases) {
+    if (c.inputs.exact_leg()) {
+      EXPECT_EQ(c.op->exact_plan(c.params, *c.mode).reason, "") << c.id;
+    }
+  }
+}
+
+TEST(QuickPlan, CoversTheParameters) {
+  const Plan plan = shipped("quick.json");
+  using P = op::GemmParams;
+  const auto has = [&](auto predicate) {
+    return any_case(plan, [&](const Case&, const P& p) { return predicate(p); });
+  };
+  for (const char* epilogue : {"none", "relu", "gelu"}) {
+    for (const bool bias : {false, true}) {
+      EXPECT_TRUE(has([&](const P& p) { return p.epilogue == epilogue && p.bias == bias; })) << epilogue << bias;
+    }
+  }
+  for (const char* output : {"fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"}) {
+    EXPECT_TRUE(has([&](const P& p) { return p.output == output; })) << output;
+  }
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      EXPECT_TRUE(has([&](const P& p) { return p.trans_a == ta && p.trans_b == tb; })) << ta << tb;
+    }
+  }
+  for (const char* accumulate : {"fast", "split"}) {
+    EXPECT_TRUE(has([&](const P& p) { return p.accumulate == accumulate; })) << accumulate;
+  }
+  EXPECT_TRUE(has([](const P& p) { return p.m == 1 && p.n == 1 && p.k == 1; }));
+  EXPECT_TRUE(has([](const P& p) { return p.k == 1 && p.m > 1; }));
+  EXPECT_TRUE(has([](const P& p) { return p.m == 0; }) && has([](const P& p) { return p.n == 0; }));
+  EXPECT_TRUE(has([](const P& p) { return p.k == 0 && p.beta != 0; }));
+  EXPECT_TRUE(has([](const P& p) { return p.m % 2 == 1 && p.n % 2 == 1 && p.k % 2 == 1 && p.m > 1; }));
+  EXPECT_TRUE(has([](const P& p) { return p.pad_a > 0 && p.pad_b > 0 && p.pad_d > 0 && p.misalign > 0; }));
+  EXPECT_TRUE(has([](const P& p) { return p.batch > 1; }));
+  EXPECT_TRUE(has([](const P& p) { return p.alpha != 1 && p.beta != 0; }));
+}
+
+TEST(QuickPlan, IsCheap) {
+  double products = 0;
+  for (const Case& c : shipped("quick.json").cases) {
+    products += c.op->flops(c.params) / 2;
+    if (is_gemm(c)) {
+      EXPECT_LE(std::max({params_of(c).m, params_of(c).n, params_of(c).k}), 257) << c.id;
+    }
+  }
+  EXPECT_LE(products, 60e6);
+}
+
+TEST(OverridePlan, AsksEveryRequestInThreeEnvironments) {
+  const Plan plan = shipped("scenarios/tf32_override.json");
+  const std::set<std::string_view> modes = {"fp32",          "tf32", "fp32_fast16f", "fp32_fast16bf",
+                                            "fp32_pedantic", "bf16", "fp16"};
+  const std::vector<std::optional<std::string>> values = {std::nullopt, "0", "1"};
+  for (const std::string_view mode : modes) {
+    for (const auto& value : values) {
+      const auto here = [&](const Case& c) {
+        return c.mode->name == mode && c.environment.at("NVIDIA_TF32_OVERRIDE") == value;
+      };
+      const auto has = [&](auto predicate) {
+        return any_case(plan, [&](const Case& c, const op::GemmParams& p) { return here(c) && predicate(c, p); });
+      };
+      for (const std::int64_t rows : {128, 1024, 8192}) {
+        EXPECT_TRUE(has([&](const Case&, const op::GemmParams& p) {
+          return p.m == rows && p.n == 512 && p.k == 128 && p.trans_b && !p.trans_a;
+        }));
+        for (const char* gradient : {"normal", "constant"}) {
+          EXPECT_TRUE(has([&](const Case& c, const op::GemmParams& p) {
+            return p.m == rows && p.n == 128 && p.k == 512 && !p.trans_a && !p.trans_b &&
+                   c.inputs.of("a").name == gradient;
+          }));
+          EXPECT_TRUE(has([&](const Case& c, const op::GemmParams& p) {
+            return p.m == 512 && p.n == 128 && p.k == rows && p.trans_a && !p.trans_b &&
+                   c.inputs.of("a").name == gradient;
+          }));
+        }
+      }
+      EXPECT_TRUE(has([](const Case&, const op::GemmParams& p) { return p.m == 4096 && p.n == 4096 && p.k == 4096; }));
+    }
+  }
+  EXPECT_EQ(plan.cases.size(), 7U * 3U * (3 + 6 + 6 + 1));
+}
+
+TEST(BenchPlan, IsTheProductOfShapesAndModes) {
+  const Plan plan = shipped("bench_gemm.json");
+  EXPECT_EQ(plan.cases.size(), 24U);
+  for (const Case& c : plan.cases) {
+    EXPECT_TRUE(params_of(c).trans_b && c.inputs.common.name == "normal");
+    EXPECT_EQ(c.environment, (Environment{{"NVIDIA_TF32_OVERRIDE", std::nullopt}}));
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::plan

@@ -1,0 +1,91 @@
+// --budget: which cases get their turn, and what becomes of the others. And what --keep-tensors is shown.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "copy.hpp"
+#include "op/field.hpp"
+#include "run/budget_order.hpp"
+
+namespace numcheck::run::copy {
+namespace {
+
+/// Numbers of elements of the groups' first cases, in the order in which they would run.
+std::vector<std::int64_t> order_of(const std::vector<plan::Case>& cases) {
+  std::vector<std::size_t> all(cases.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = i;
+  }
+  std::vector<std::int64_t> order;
+  for (const prepare::GroupPlan& group : cheapest_first(cases, prepare::group_cases(cases, all))) {
+    order.push_back(std::get<std::int64_t>(cases[group.cases.front()].params[0]));
+  }
+  return order;
+}
+
+TEST(BudgetOrder, CheapestFirst) {
+  const std::vector<plan::Case> cases = {make_case(300, "fp32"), make_case(100, "fp32"), make_case(200, "fp32")};
+  EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 200, 300}));
+  EXPECT_TRUE(order_of({}).empty());
+}
+
+TEST(BudgetOrder, EveryModeGetsItsCheapestBeforeAnyGetsItsNext) {
+  const std::vector<plan::Case> cases = {make_case(100, "fp32"), make_case(200, "fp32"), make_case(300, "fp32"),
+                                         make_case(1000, "bf16"), make_case(2000, "bf16")};
+  EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 1000, 200, 2000, 300}));
+}
+
+TEST(BudgetOrder, AGroupStandsWhereTheModeThatItServesBestWantsIt) {
+  const std::vector<plan::Case> cases = {make_case(100, "fp32"), make_case(200, "fp32"), make_case(300, "fp32"),
+                                         make_case(300, "bf16")};
+  EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 300, 200}));
+}
+
+TEST(Budget, CasesThatDoNotGetTheirTurnAreSkippedAndSaySo) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  std::vector<plan::Case> cases;
+  for (std::int64_t n = 400; n > 0; --n) {
+    cases.push_back(make_case(n, "fp32", {"slow"}));
+  }
+  PipelineOptions options = in_process();
+  options.budget_s = 0.5;
+  const PipelineResult result = run_cases(cases, catalog, options);
+  EXPECT_EQ(result.cases.back().status, verdict::Status::pass) << "the cheapest";
+  EXPECT_EQ(result.cases.front().status, verdict::Status::skipped);
+  EXPECT_EQ(result.cases.front().record.at("reason"), "not started: the budget of 0.5 s was used up");
+  EXPECT_FALSE(result.interrupted);
+  EXPECT_LT(result.times.wall_s, 10) << "400 cases of 50 ms take 20 s";
+}
+
+TEST(Budget, ThatIsNotUsedUpChangesNothingButTheOrder) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const std::vector<plan::Case> cases = {make_case(200, "fp32"), make_case(100, "bf16"), make_case(100, "fp32")};
+  PipelineOptions options = in_process();
+  options.budget_s = 1000;
+  const PipelineResult result = run_cases(cases, catalog, options);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(result.cases[i].status, verdict::Status::pass);
+    EXPECT_EQ(result.cases[i].record.at("id"), cases[i].id) << "the report is in the order of the plan";
+  }
+}
+
+TEST(KeepTensors, EveryComparedRunIsShownOnceWithItsExpectation) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  std::vector<std::string> shown;
+  options.on_tensors = [&shown](const RunTensors& run) {
+    shown.push_back(run.c->id + " " + verdict::status_name(run.result->status));
+    EXPECT_EQ(run.number, 0U);
+    ASSERT_EQ(run.ports.size(), 2U);
+    EXPECT_EQ(run.ports[0].bytes.size(), 4 * run.expected->outputs.at(0).value.size());
+    EXPECT_TRUE(run.sample->all());
+  };
+  const std::vector<plan::Case> cases = {make_case(50, "fp32"), make_case(60, "fp32", {"wrong"}),
+                                         make_case(70, "fp32", {"refused"}), make_case(80, "fp32", {"throws"})};
+  (void)run_cases(cases, catalog, options);
+  EXPECT_EQ(shown, (std::vector<std::string>{cases[0].id + " pass", cases[1].id + " fail"}));
+}
+
+}  // namespace
+}  // namespace numcheck::run::copy

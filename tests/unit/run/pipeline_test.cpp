@@ -1,0 +1,214 @@
+// The coordinator's pipeline against a made-up op and devices that misbehave on request.
+#include "run/pipeline.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "copy.hpp"
+#include "op/field.hpp"
+#include "prepare/group.hpp"
+
+namespace numcheck::run::copy {
+namespace {
+
+verdict::Status status_of(const plan::Case& c) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  return run_cases({c}, catalog, in_process()).cases.at(0).status;
+}
+
+TEST(Pipeline, CleanCopyPasses) {
+  EXPECT_EQ(status_of(make_case(5000, "fp32")), verdict::Status::pass);
+  EXPECT_EQ(status_of(make_case(5000, "bf16")), verdict::Status::pass);
+}
+
+TEST(Pipeline, AReferenceThatDoesNotComeBackIsTold) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const plan::Case c = make_case(5000, "fp32");
+  PipelineOptions options = in_process();
+  std::vector<std::string> told;
+  options.on_stuck = [&told](const std::string& sentence) { told.push_back(sentence); };
+  options.reference_grace_s = 0.2;
+  EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
+  EXPECT_TRUE(told.empty());
+  reference_delay = std::chrono::milliseconds(700);
+  EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
+  reference_delay = std::chrono::milliseconds(0);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << told[0];
+}
+
+TEST(Pipeline, OneFlippedBitFails) {
+  EXPECT_EQ(status_of(make_case(5000, "fp32", {"wrong"})), verdict::Status::fail);
+}
+
+TEST(Pipeline, BrokenGuardAndRaceFail) {
+  EXPECT_EQ(status_of(make_case(5000, "fp32", {"out_of_bounds"})), verdict::Status::fail);
+  EXPECT_EQ(status_of(make_case(5000, "fp32", {"racy"})), verdict::Status::fail);
+}
+
+TEST(Pipeline, UnsupportedKeepsItsSentence) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const PipelineResult result = run_cases({make_case(50, "fp32", {"unsupported"})}, catalog, in_process());
+  EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
+  EXPECT_EQ(result.cases[0].record.at("reason"), "this device cannot copy");
+}
+
+TEST(Pipeline, NothingIsMadeForCasesThatTheDeviceCannotRun) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  options.unasked_flops = 0;
+  CopyDevice::executed = 0;
+  const std::vector<plan::Case> refused = {make_case(5000, "fp32", {"refused"}), make_case(60, "bf16", {"refused"})};
+  PipelineResult result = run_cases(refused, catalog, options);
+  EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
+  EXPECT_EQ(result.cases[1].record.at("reason"), "this device refuses to copy");
+  EXPECT_EQ(CopyDevice::executed, 0);
+  EXPECT_EQ(result.times.inputs_s, 0.0) << "no inputs were generated";
+  EXPECT_EQ(result.times.reference_s, 0.0);
+
+  const std::vector<plan::Case> mixed = {make_case(5000, "fp32", {"refused"}), make_case(5000, "bf16"),
+                                         make_case(5000, "fp32", {"support_throws"}), make_case(5000, "fp32")};
+  ASSERT_EQ(prepare::group_cases(mixed, {0, 1, 2, 3}).size(), 1U);
+  result = run_cases(mixed, catalog, options);
+  EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
+  EXPECT_EQ(result.cases[2].status, verdict::Status::error);
+  EXPECT_EQ(result.cases[2].record.at("reason"), "EnvironmentError: libcopy.so is missing");
+  EXPECT_EQ(result.cases[3].status, verdict::Status::pass);
+  EXPECT_EQ(CopyDevice::executed, 2);
+  EXPECT_GT(result.times.inputs_s, 0.0);
+}
+
+TEST(Pipeline, CheapGroupsDoNotWaitForTheAnswerAndEndTheSame) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  std::promise<void> go;
+  options.workers.factory = [ready = go.get_future().share()](const machine::DeviceChoice&) {
+    ready.wait();
+    return std::make_unique<CopyDevice>();
+  };
+  const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"refused"}), make_case(5000, "fp32")};
+  // Waiting for the answer of a device that is still starting, the group would know that one case is refused; going
+  // ahead, it makes inputs for both.
+  std::jthread starter([&go] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    go.set_value();
+  });
+  CopyDevice::executed = 0;
+  const PipelineResult unasked = run_cases(cases, catalog, options);
+  EXPECT_EQ(CopyDevice::executed, 2);
+  options = in_process();
+  options.unasked_flops = 0;
+  const PipelineResult asked = run_cases(cases, catalog, options);
+  EXPECT_EQ(unasked.cases[0].record, asked.cases[0].record);
+  EXPECT_EQ(unasked.cases[1].status, verdict::Status::pass);
+}
+
+TEST(Pipeline, WorkersStayForTheNextCases) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  std::atomic<int> started = 0;
+  options.workers.factory = [&started](const machine::DeviceChoice&) {
+    ++started;
+    return std::make_unique<CopyDevice>();
+  };
+  worker::WorkerPool pool(options.workers);
+  for (int i = 0; i < 3; ++i) {
+    const PipelineResult result = run_cases({make_case(100 + i, "fp32")}, catalog, options, pool);
+    EXPECT_EQ(result.cases[0].status, verdict::Status::pass);
+    EXPECT_EQ(result.hello.device.name, "copier");
+  }
+  EXPECT_EQ(started, 1);
+}
+
+TEST(Pipeline, AnExceptionCostsOneCase) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const PipelineResult result =
+      run_cases({make_case(50, "fp32", {"throws"}), make_case(5000, "fp32")}, catalog, in_process());
+  EXPECT_EQ(result.cases[0].status, verdict::Status::error);
+  EXPECT_NE(result.cases[0].record.at("reason").get<std::string>().find("on fire"), std::string::npos);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
+}
+
+TEST(Pipeline, CaseThatCannotFitIsSkippedWithTheBytesItNeeds) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  PipelineOptions options = in_process();
+  options.memory_bytes = 100'000;
+  const PipelineResult result = run_cases({make_case(100'000, "fp32"), make_case(100, "fp32")}, catalog, options);
+  EXPECT_EQ(result.cases[0].status, verdict::Status::skipped);
+  EXPECT_NE(result.cases[0].record.at("reason").get<std::string>().find("--memory allows"), std::string::npos);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
+}
+
+TEST(Pipeline, KnownFailureAndUnexpectedPass) {
+  plan::Case known = make_case(5000, "fp32", {"wrong"});
+  known.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
+  EXPECT_EQ(status_of(known), verdict::Status::xfail);
+  known.xfail->expires = "2001-01-01";
+  EXPECT_EQ(status_of(known), verdict::Status::fail);
+  plan::Case passes = make_case(5000, "fp32");
+  passes.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
+  EXPECT_EQ(status_of(passes), verdict::Status::xpass);
+}
+
+TEST(Pipeline, KnownIssuesOfOtherDevicesExcuseNothing) {
+  const auto issue = [](const char* reason, int sm, plan::VersionRange versions) {
+    return plan::XFail{reason, "", {{{sm, sm}}, {{"libcopy", {std::move(versions)}}}}};
+  };
+  plan::Case known = make_case(5000, "fp32", {"wrong"});
+  known.known_issues = {issue("another architecture", 80, {}), issue("later versions", 90, {{1, 3}, {}})};
+  EXPECT_EQ(status_of(known), verdict::Status::fail);
+  known.known_issues.push_back(issue("this one", 90, {{1, 2}, {1, 2}}));
+  known.known_issues.push_back(plan::XFail{"every device", "", {}});
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const PipelineResult result = run_cases({known}, catalog, in_process());
+  EXPECT_EQ(result.cases[0].status, verdict::Status::xfail);
+  EXPECT_EQ(result.cases[0].record.at("xfail").at("reason"), "this one") << "the first that applies";
+  plan::Case passes = make_case(5000, "fp32");
+  passes.known_issues = {issue("another architecture", 80, {})};
+  EXPECT_EQ(status_of(passes), verdict::Status::pass);
+  passes.known_issues = {issue("this one", 90, {})};
+  EXPECT_EQ(status_of(passes), verdict::Status::xpass);
+}
+
+TEST(Pipeline, StopsAfterTheFailuresThatAreAllowed) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"})};
+  for (std::int64_t n = 1; n <= 400; ++n) {
+    cases.push_back(make_case(n, "fp32"));
+  }
+  PipelineOptions options = in_process();
+  options.stop_after_failures = 1;
+  const PipelineResult result = run_cases(cases, catalog, options);
+  EXPECT_EQ(result.cases.front().status, verdict::Status::fail);
+  EXPECT_EQ(result.cases.back().status, verdict::Status::skipped);
+  EXPECT_FALSE(result.interrupted);
+}
+
+TEST(Pipeline, ResumedCasesAreTakenOverUntouched) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"}), make_case(60, "fp32")};
+  const nlohmann::json stored = {{"status", "pass"}, {"marker", 42}};
+  const PipelineResult result = run_cases(cases, catalog, in_process(), {{cases[0].digest, stored}});
+  EXPECT_EQ(result.cases[0].record, stored);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
+}
+
+TEST(Grouping, SharesInputsAcrossModesAndStorageButNotShapes) {
+  plan::Case padded = make_case(16, "fp32");
+  padded.params = op::to_params(CopyParams{.n = 16, .pad = 8});
+  const std::vector<plan::Case> cases = {make_case(16, "fp32"), make_case(16, "bf16"), padded, make_case(17, "fp32"),
+                                         make_case(16, "fp32", {}, "positive")};
+  const std::vector<prepare::GroupPlan> groups = prepare::group_cases(cases, {0, 1, 2, 3, 4});
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].cases, (std::vector<std::size_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace numcheck::run::copy

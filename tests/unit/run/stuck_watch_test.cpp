@@ -1,0 +1,42 @@
+// Work that does not come back is told, once; slow looks and work that ends are no reason to.
+#include "run/stuck_watch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace numcheck::run {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(StuckWatch, WorkBeyondItsLimitIsToldOnce) {
+  StuckWatch watch;
+  const auto work = watch.begin("the reference of gemm", 2);
+  auto now = StuckWatch::Clock::now();
+  EXPECT_FALSE(watch.look(now += milliseconds(900)));
+  EXPECT_FALSE(watch.look(now += milliseconds(900)));
+  EXPECT_EQ(watch.look(now += milliseconds(900)), "the reference of gemm is stuck: not done within 2 s");
+  EXPECT_FALSE(watch.look(now += seconds(5)));
+}
+
+TEST(StuckWatch, TimeInWhichNobodyLookedDoesNotCount) {
+  StuckWatch watch;
+  const auto work = watch.begin("a reference", 2);
+  auto now = StuckWatch::Clock::now();
+  EXPECT_FALSE(watch.look(now += seconds(3600)));
+  EXPECT_FALSE(watch.look(now += milliseconds(500)));
+  EXPECT_TRUE(watch.look(now += milliseconds(900)));
+}
+
+TEST(StuckWatch, WorkThatEndsIsForgotten) {
+  StuckWatch watch;
+  auto now = StuckWatch::Clock::now();
+  for (int i = 0; i < 100; ++i) {
+    const auto work = watch.begin("a reference", 2);
+    EXPECT_FALSE(watch.look(now += milliseconds(900)));
+  }
+  EXPECT_FALSE(watch.look(now += seconds(10)));
+}
+
+}  // namespace
+}  // namespace numcheck::run

@@ -1,0 +1,94 @@
+// Errors that do not average out: constant inputs, values lost within their own error, sums over runs of one sign.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tolerance/judge.hpp"
+#include "tolerance/tracked_model.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+/// Statistics of a large BF16 output whose error is one rounding.
+metric::Statistics clean() {
+  metric::Statistics s;
+  s.elements = s.finite = 1'000'000;
+  s.slope_se = s.slope_predicted_se = 1e-9;
+  s.spread_ulps = 100;
+  s.signal = 1e6;
+  s.rounding_elements = 10'000;
+  s.rounding_ratio = s.rounding_ratio_perfect = 1;
+  s.rounding_sd = 0.894;
+  return s;
+}
+
+model::ErrorModel bf16_model() {
+  model::ErrorModel m;
+  m.output = core::Dtype::bf16;
+  m.kappa = 2;
+  return m;
+}
+
+const Criterion* find(const std::vector<Criterion>& criteria, std::string_view name) {
+  const auto found = std::ranges::find(criteria, name, &Criterion::name);
+  return found == criteria.end() ? nullptr : &*found;
+}
+
+double slope_limit(const metric::Statistics& s, const model::ErrorModel& m) {
+  const std::vector<Criterion> criteria = judge(s, m, {}, {});
+  const Criterion* slope = find(criteria, "G3 slope");
+  EXPECT_NE(slope, nullptr);
+  return slope == nullptr ? 0 : slope->limit;
+}
+
+TEST(OneError, HasTheSlopeOfOneElement) {
+  const metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  EXPECT_LT(slope_limit(s, m), 1e-7);
+  m.one_error = true;
+  // A single element passes G2 with |e| <= lambda kappa sqrt(V): no slope gate may ask more of a million equal ones.
+  EXPECT_NEAR(slope_limit(s, m), lambda_of(s.elements) * m.kappa / 1e3, 1e-6);
+}
+
+TEST(OneError, IsNoStatisticOfRoundings) {
+  metric::Statistics s = clean();
+  s.rounding_ratio = 1.5;
+  model::ErrorModel m = bf16_model();
+  EXPECT_FALSE(find(judge(s, m, {}, {}), "G4 ratio")->ok);
+  m.one_error = true;
+  EXPECT_EQ(find(judge(s, m, {}, {}), "G4 ratio"), nullptr);
+  EXPECT_NE(find(judge(s, m, {}, {}), "G4 element"), nullptr) << "what holds for one element still judges";
+}
+
+TEST(LostAlike, ASlopeOfMinusOneIsFineWhereValuesAreSmallerThanTheirErrors) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  m.lost_alike = true;
+  EXPECT_NEAR(slope_limit(s, m), 4e-6, 1e-7) << "kappa^2 / signal";
+  s.signal = 0.5;
+  s.slope = -1;
+  EXPECT_TRUE(find(judge(s, m, {}, {}), "G3 slope")->ok);
+  s.signal = 100;
+  EXPECT_FALSE(find(judge(s, m, {}, {}), "G3 slope")->ok) << "values ten times their errors are not lost";
+}
+
+TEST(Order, RunsOfOneSignWidenSumsOnly) {
+  const auto widened = [](model::Pattern pattern, double terms) {
+    model::ModelRequest request;
+    request.second_pattern = pattern;
+    model::ErrorModel model;
+    model.reduction = terms;
+    widen_for_order(request, model);
+    return model.var_magnitude;
+  };
+  const model::Pattern runs{model::Order::structured, 0};
+  EXPECT_NEAR(widened(runs, 30), 0.06 / 30, 1e-12);
+  EXPECT_EQ(widened(runs, 1), 0) << "no sum";
+  EXPECT_EQ(widened({model::Order::random, 0}, 30), 0);
+  EXPECT_EQ(widened({model::Order::structured, 1}, 30), 0) << "all of one sign: the chain is the worst order";
+}
+
+}  // namespace
+}  // namespace numcheck::tolerance

@@ -1,0 +1,291 @@
+// Every gate at its limit.
+#include "tolerance/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Statistics of a large clean BF16 output.
+metric::Statistics clean() {
+  metric::Statistics s;
+  s.elements = s.finite = 1'000'000;
+  s.max_over_bound = 0.5;
+  s.z_rms = 1;
+  s.z_q999 = 3;
+  s.z_max = 5;
+  s.slope_se = 1e-9;
+  s.slope_predicted_se = 1e-9;
+  s.spread_ulps = 100;
+  s.rounding_elements = 10'000;
+  s.rounding_ratio = s.rounding_ratio_perfect = 1;
+  s.rounding_sd = 0.894;
+  s.max_over_half_ulp = 0.9;
+  return s;
+}
+
+model::ErrorModel bf16_model() {
+  model::ErrorModel m;
+  m.output = core::Dtype::bf16;
+  m.source = "gemm/bf16";
+  return m;
+}
+
+const Criterion* find(const std::vector<Criterion>& criteria, std::string_view name) {
+  const auto found = std::ranges::find(criteria, name, &Criterion::name);
+  return found == criteria.end() ? nullptr : &*found;
+}
+
+bool holds(std::string_view gate, const metric::Statistics& s, const model::ErrorModel& m = bf16_model(),
+           const RunFacts& facts = {}, const plan::ToleranceSpec& extra = {}) {
+  const std::vector<Criterion> criteria = judge(s, m, facts, extra);
+  const Criterion* found = find(criteria, gate);
+  EXPECT_NE(found, nullptr) << gate;
+  return found != nullptr && found->ok;
+}
+
+bool judged(std::string_view gate, const metric::Statistics& s, const model::ErrorModel& m = bf16_model(),
+            const RunFacts& facts = {}) {
+  return find(judge(s, m, facts, {}), gate) != nullptr;
+}
+
+TEST(Judge, CleanStatisticsPassInTheDocumentedOrder) {
+  const std::vector<Criterion> criteria = judge(clean(), bf16_model(), {}, {});
+  const std::vector<std::string> names = {"G0 pattern", "G0 unwritten", "G0 guards", "G0 determinism",
+                                          "G1 bound",   "G2 rms",       "G2 q999",   "G2 max",
+                                          "G3 slope",   "G4 ratio",     "G4 element"};
+  ASSERT_EQ(criteria.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(criteria[i].name, names[i]);
+    EXPECT_TRUE(criteria[i].ok) << names[i];
+    EXPECT_FALSE(criteria[i].source.empty()) << names[i];
+  }
+  EXPECT_LT(tightest(criteria), 1);
+}
+
+TEST(Judge, Pattern) {
+  metric::Statistics s = clean();
+  s.nonfinite_mismatch = 1;
+  EXPECT_FALSE(holds("G0 pattern", s));
+  s = clean();
+  s.poison = 1;
+  EXPECT_FALSE(holds("G0 unwritten", s));
+  s = clean();
+  s.order_dependent = 5;
+  EXPECT_TRUE(holds("G0 pattern", s));
+}
+
+TEST(Judge, Facts) {
+  EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.guards_intact = false}));
+  EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.inputs_intact = false}));
+  EXPECT_FALSE(holds("G0 determinism", clean(), bf16_model(), {.deterministic = false}));
+}
+
+TEST(Judge, Class) {
+  using enum model::PrecisionClass;
+  const auto facts = [](model::PrecisionClass expected, model::PrecisionClass observed) {
+    return RunFacts{.expected = expected, .observed = observed};
+  };
+  EXPECT_FALSE(judged("class", clean(), bf16_model(), facts(fp32, unknown))) << "not classified";
+  EXPECT_FALSE(judged("class", clean(), bf16_model(), facts(native, native)));
+  EXPECT_TRUE(holds("class", clean(), bf16_model(), facts(fp32, fp32)));
+  EXPECT_FALSE(holds("class", clean(), bf16_model(), facts(fp32, tf32_rne)));
+  EXPECT_TRUE(holds("class", clean(), bf16_model(), facts(tf32_rne, tf32_rne)));
+  EXPECT_TRUE(holds("class", clean(), bf16_model(), facts(tf32_rne, fp32))) << "TF32 is permitted, not demanded";
+  EXPECT_FALSE(holds("class", clean(), bf16_model(), facts(tf32_rne, tf32_truncated)));
+  EXPECT_FALSE(holds("class", clean(), bf16_model(), facts(tf32_rne, bf16_inputs)));
+}
+
+TEST(Judge, Bound) {
+  metric::Statistics s = clean();
+  s.max_over_bound = 1;
+  EXPECT_TRUE(holds("G1 bound", s));
+  s.max_over_bound = std::nextafter(1.0, 2.0);
+  EXPECT_FALSE(holds("G1 bound", s));
+  s.max_over_bound = kNan;
+  EXPECT_FALSE(holds("G1 bound", s)) << "NaN never passes";
+}
+
+TEST(Judge, SpreadLimitsAndSmallestSizes) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  for (const double kappa : {3.0, 4.0}) {
+    m.kappa = kappa;
+    s = clean();
+    s.z_rms = kappa;
+    s.z_q999 = 3.3 * kappa;
+    s.z_max = lambda_of(s.elements) * kappa;
+    EXPECT_TRUE(holds("G2 rms", s, m));
+    EXPECT_TRUE(holds("G2 q999", s, m));
+    EXPECT_TRUE(holds("G2 max", s, m));
+    s.z_rms *= 1.0001;
+    s.z_q999 *= 1.0001;
+    s.z_max *= 1.0001;
+    EXPECT_FALSE(holds("G2 rms", s, m));
+    EXPECT_FALSE(holds("G2 q999", s, m));
+    EXPECT_FALSE(holds("G2 max", s, m));
+  }
+  s.elements = s.finite = 32;
+  EXPECT_TRUE(judged("G2 rms", s));
+  EXPECT_FALSE(judged("G2 q999", s));
+  s.elements = s.finite = 31;
+  EXPECT_FALSE(judged("G2 rms", s));
+  EXPECT_TRUE(judged("G2 max", s));
+  s.finite = 1000;
+  EXPECT_TRUE(judged("G2 q999", s));
+}
+
+TEST(Judge, SlopeIsOneSided) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  m.slope_low = -1e-5;
+  s.slope_se = 1e-7;
+  s.slope = -1.5e-5 - 5e-7;
+  EXPECT_TRUE(holds("G3 slope", s, m));
+  s.slope -= 1e-9;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "more than 1.5 predictions";
+  s.slope = 0;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "split-K shrinks the bias";
+  s.slope = 4.9e-7;
+  EXPECT_TRUE(holds("G3 slope", s, m));
+  s.slope = 5.1e-7;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "errors away from zero are not predicted";
+}
+
+TEST(Judge, SlopeToleranceHasFloors) {
+  metric::Statistics s = clean();
+  s.slope_se = s.slope_predicted_se = 0;
+  s.slope = 0x1p-26;
+  EXPECT_TRUE(holds("G3 slope", s));
+  s.slope = 0x1.01p-26;
+  EXPECT_FALSE(holds("G3 slope", s));
+  s.slope_predicted_se = 1e-8;
+  EXPECT_TRUE(holds("G3 slope", s)) << "five predicted standard errors";
+  s.slope_predicted_se = 0;
+  model::ErrorModel m = bf16_model();
+  m.slope_slack = 0x1p-26;
+  EXPECT_TRUE(holds("G3 slope", s, m));
+}
+
+TEST(Judge, CoherentDataMayHaveALargerSlope) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = bf16_model();
+  m.slope_coherent = -1e-4;
+  s.slope = -1e-4;
+  s.coherence = 0.01;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "zero-mean products";
+  s.coherence = 1;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "products of one sign";
+}
+
+TEST(Judge, SlopeIsNotJudgedWithoutClustersOrSpread) {
+  metric::Statistics s = clean();
+  s.slope_se = kInf;
+  EXPECT_FALSE(judged("G3 slope", s));
+  s = clean();
+  s.spread_ulps = 0.5;
+  EXPECT_FALSE(judged("G3 slope", s)) << "rounding errors of the output do not average out";
+  model::ErrorModel wide = bf16_model();
+  wide.output = core::Dtype::fp32;
+  EXPECT_TRUE(judged("G3 slope", s, wide));
+  wide.slope_slack = kInf;
+  EXPECT_FALSE(judged("G3 slope", s, wide));
+}
+
+TEST(Judge, RoundingRatio) {
+  metric::Statistics s = clean();
+  const double limit = 5 * 0.894 / 100;
+  s.rounding_ratio = 1 + limit * 0.999;
+  EXPECT_TRUE(holds("G4 ratio", s));
+  s.rounding_ratio = 1 - limit * 0.999;
+  EXPECT_TRUE(holds("G4 ratio", s));
+  s.rounding_ratio = 1 + limit * 1.001;
+  EXPECT_FALSE(holds("G4 ratio", s));
+  s.rounding_arith = 1e-4;  // adds 24e-4
+  EXPECT_TRUE(holds("G4 ratio", s));
+  s.rounding_arith = 0;
+  s.rounding_sd = 1;
+  EXPECT_TRUE(holds("G4 ratio", s)) << "the sampling error of the perfect rounding itself";
+  s.rounding_elements = 255;
+  EXPECT_FALSE(judged("G4 ratio", s));
+  EXPECT_TRUE(judged("G4 element", s));
+}
+
+TEST(Judge, RoundingElement) {
+  metric::Statistics s = clean();
+  s.max_over_half_ulp = 1;
+  EXPECT_TRUE(holds("G4 element", s));
+  s.max_over_half_ulp = 1.0001;
+  EXPECT_FALSE(holds("G4 element", s));
+  model::ErrorModel wide = bf16_model();
+  wide.output = core::Dtype::fp32;
+  EXPECT_FALSE(judged("G4 element", s, wide));
+}
+
+TEST(Judge, ExactLegAllowsNoMismatch) {
+  model::ErrorModel m = bf16_model();
+  m.exact = true;
+  metric::Statistics s = clean();
+  EXPECT_TRUE(holds("exact", s, m));
+  s.exact_mismatch = 1;
+  EXPECT_FALSE(holds("exact", s, m));
+  EXPECT_FALSE(judged("G1 bound", s, m));
+  s.exact_mismatch = 0;
+  s.poison = 1;
+  EXPECT_FALSE(holds("G0 unwritten", s, m));
+}
+
+TEST(Judge, PlansMayAddGates) {
+  metric::Statistics s = clean();
+  s.max_ulp = 2;
+  s.arithmetic.rel_l2 = 1e-3;
+  plan::ToleranceSpec extra{.max_ulp = 2, .rel_l2 = 1e-3};
+  EXPECT_TRUE(holds("max_ulp", s, bf16_model(), {}, extra));
+  EXPECT_TRUE(holds("rel_l2", s, bf16_model(), {}, extra));
+  extra = {.max_ulp = 1.9, .rel_l2 = 0.9e-3};
+  EXPECT_FALSE(holds("max_ulp", s, bf16_model(), {}, extra));
+  EXPECT_FALSE(holds("rel_l2", s, bf16_model(), {}, extra));
+  extra = {.max_ulp = 10};
+  s.nonfinite_mismatch = 1;
+  EXPECT_FALSE(holds("max_ulp", s, bf16_model(), {}, extra)) << "NaN is no small error";
+}
+
+TEST(Judge, AllcloseSaysWhatItIsWorth) {
+  metric::Statistics s = clean();
+  const plan::ToleranceSpec extra{.allclose_rtol = 0.1, .allclose_atol = 1e-9};
+  EXPECT_TRUE(holds("allclose", s, bf16_model(), {}, extra));
+  s.plan_limit_over_bound = 11;
+  EXPECT_NE(find(judge(s, bf16_model(), {}, extra), "allclose")->source.find("11 times the error bound"),
+            std::string::npos);
+  s.plan_allclose.mismatches = 1;
+  EXPECT_FALSE(holds("allclose", s, bf16_model(), {}, extra));
+  s = clean();
+  s.plan_atol_over_ulp = 0.25;
+  const plan::ToleranceSpec absolute{.allclose_atol = 1e-9};
+  EXPECT_NE(find(judge(s, bf16_model(), {}, absolute), "allclose")->source.find("0.25 ulp"), std::string::npos);
+}
+
+TEST(Tightest, IsTheLargestRatio) {
+  EXPECT_EQ(tightest({}), 0);
+  EXPECT_EQ(tightest({{"a", 1, 4, true, ""}, {"b", 3, 4, true, ""}}), 0.75);
+  EXPECT_EQ(tightest({{"a", 0, 0, true, ""}}), 0);
+  EXPECT_EQ(tightest({{"a", 1, 0, false, ""}}), kInf);
+  EXPECT_EQ(tightest({{"a", kNan, 1, false, ""}, {"b", 1, 2, true, ""}}), kInf);
+  EXPECT_EQ(tightest({{"a", kInf, 1, false, ""}}), kInf);
+}
+
+TEST(Lambda, ValuesOfTheSource) {
+  EXPECT_NEAR(lambda_of(1'000'000), 7.5, 0.05);  // tensor_core_numerics section 5.2
+  EXPECT_NEAR(lambda_of(1), std::sqrt(2 * std::log(2e6)), 1e-12);
+  EXPECT_TRUE(std::isfinite(lambda_of(0)));
+}
+
+}  // namespace
+}  // namespace numcheck::tolerance

@@ -1,0 +1,174 @@
+// A result that is expected to be one number everywhere proves little, even if it is right: inconclusive.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/buffer.hpp"
+#include "core/hash.hpp"
+#include "op/field.hpp"
+#include "prepare/group.hpp"
+#include "run/pipeline.hpp"
+
+namespace numcheck::run {
+namespace {
+
+/// y = x, n numbers.
+struct MoveParams {
+  std::int64_t n = 4;
+  template <class V>
+  void describe(V& v) {
+    v.integer("n", "n", n, {.minimum = 1, .maximum = 1 << 20, .doc = "numbers"});
+  }
+};
+
+std::vector<op::Port> move_ports(const op::Params& values, const op::Mode&) {
+  const auto p = op::from_params<MoveParams>(values);
+  op::Port x{.name = "x", .role = op::Role::input, .rows = 1, .cols = p.n};
+  x.ld = x.batch_stride = p.n;
+  op::Port y = x;
+  y.name = "y";
+  y.role = op::Role::output;
+  return {x, y};
+}
+
+constexpr std::array<std::string_view, 1> kModes = {"fp32"};
+
+const op::Op& move_op() {
+  static const op::Op op{
+      .name = "move",
+      .summary = "y = x",
+      .formula = "y = x",
+      .source = "none",
+      .fields = &op::fields_of<MoveParams>,
+      .modes = kModes,
+      .ports = &move_ports,
+      .check = [](const op::Params&, const op::Mode&) { return std::vector<std::string>{}; },
+      .exact_plan = [](const op::Params&, const op::Mode&) { return op::ExactPlan{.max_second = 3}; },
+      .flops = [](const op::Params&) { return 1.0; },
+      .reduces_along_rows = [](const op::Params&, std::string_view) { return false; },
+  };
+  return op;
+}
+
+op::Values move_values(const op::ReferenceRequest& request) {
+  const op::Operand& x = request.inputs.at(0);
+  core::Buffer<double> y(static_cast<std::size_t>(x.cols));
+  std::copy_n(x.data, y.size(), y.data());
+  op::Values values;
+  values.outputs.push_back({"y", std::move(y)});
+  return values;
+}
+
+op::Yardsticks move_yardsticks(const op::ReferenceRequest& request) {
+  const op::Operand& x = request.inputs.at(0);
+  core::Buffer<float> magnitude(static_cast<std::size_t>(x.cols));
+  core::Buffer<float> second(magnitude.size());
+  for (std::size_t i = 0; i < magnitude.size(); ++i) {
+    magnitude[i] = static_cast<float>(std::fabs(x.data[i]));
+    second[i] = magnitude[i] * magnitude[i];
+  }
+  op::Yardsticks yardsticks;
+  yardsticks.outputs.push_back({"y", std::move(magnitude), std::move(second)});
+  return yardsticks;
+}
+
+std::vector<prepare::CatalogRow> catalog() {
+  prepare::CatalogRow row;
+  row.op = &move_op();
+  row.reference = {.values = &move_values, .yardsticks = &move_yardsticks, .version = "move/1"};
+  row.error_model = [](const model::ModelRequest&, std::string_view) {
+    model::ErrorModel model;
+    model.exact = true;
+    model.source = "a move is exact";
+    return model;
+  };
+  row.backends = {"sim"};
+  return {row};
+}
+
+/// Moves; with the tag "wrong" one bit is lost.
+class Mover final : public worker::Executor {
+ public:
+  const machine::Device& device() const override { return device_; }
+  std::vector<std::pair<std::string, std::string>> libraries() const override { return {}; }
+
+  worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports, const worker::ExecuteOptions&,
+                          const worker::RunSink& sink) override {
+    std::memcpy(ports[1].bytes.data(), ports[0].bytes.data(), ports[0].bytes.size());
+    if (!c.tags.empty()) {
+      ports[1].bytes[0] ^= std::byte{1};
+    }
+    worker::RunReport report;
+    report.label = "memcpy";
+    report.guards_intact = report.deterministic = true;
+    report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
+    sink(report);
+    return {};
+  }
+
+ private:
+  machine::Device device_{.name = "mover", .sm = 90, .simulated = true};
+};
+
+struct Ending {
+  verdict::Status status;
+  std::string reason;
+};
+
+Ending ending_of(std::int64_t n, const data::Distribution& x, std::vector<std::string> tags = {}) {
+  plan::Case c;
+  c.op = &move_op();
+  c.params = op::to_params(MoveParams{.n = n});
+  c.mode = op::find_mode("fp32");
+  c.backend = "auto";
+  c.inputs.common = x;
+  c.tags = std::move(tags);
+  plan::identify(c);
+  PipelineOptions options;
+  options.workers.in_process = true;
+  options.workers.factory = [](const machine::DeviceChoice&) { return std::make_unique<Mover>(); };
+  options.memory_bytes = std::uint64_t{1} << 30;
+  const std::vector<prepare::CatalogRow> rows = catalog();
+  const PipelineResult result = run_cases({c}, rows, options);
+  return {result.cases.at(0).status, result.cases.at(0).record.value("reason", "")};
+}
+
+data::Distribution constant(double value) {
+  data::Distribution d = data::make_distribution("constant");
+  d.params.at(0) = value;
+  return d;
+}
+
+TEST(ConstantOutput, IsInconclusiveAlthoughItIsRight) {
+  const Ending ending = ending_of(500, constant(0.1));
+  EXPECT_EQ(ending.status, verdict::Status::inconclusive);
+  EXPECT_EQ(ending.reason, "y: every output is expected to be the same number, so passing proves little");
+  EXPECT_EQ(ending_of(500, constant(0)).status, verdict::Status::inconclusive) << "zeros are one number too";
+  EXPECT_EQ(ending_of(2, constant(0.1)).status, verdict::Status::inconclusive);
+}
+
+TEST(ConstantOutput, FailsWhereItIsWrong) {
+  const Ending ending = ending_of(500, constant(0.1), {"wrong"});
+  EXPECT_EQ(ending.status, verdict::Status::fail);
+  EXPECT_NE(ending.reason.find("exact"), std::string::npos) << ending.reason;
+}
+
+TEST(ConstantOutput, ASingleNumberIsNoConstant) {
+  EXPECT_EQ(ending_of(1, constant(0.1)).status, verdict::Status::pass);
+}
+
+TEST(ConstantOutput, NumbersThatDifferPass) {
+  EXPECT_EQ(ending_of(500, data::make_distribution("normal")).status, verdict::Status::pass);
+}
+
+}  // namespace
+}  // namespace numcheck::run

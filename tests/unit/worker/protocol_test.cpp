@@ -1,0 +1,218 @@
+// Messages: round trips, and what is refused.
+#include "worker/protocol.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "fake.hpp"
+#include "worker/channel.hpp"
+
+namespace numcheck::worker {
+namespace {
+
+RunReport full_report() {
+  RunReport report;
+  report.label = "algo 67, split-k 4";
+  report.details = {{"id", "67"}, {"tile", "128x128"}};
+  report.workspace_bytes = 33554432;
+  report.observed_class = "tf32_rne";
+  report.deterministic = false;
+  report.guards_intact = false;
+  report.inputs_intact = false;
+  report.guard_detail = "byte 3 after d";
+  report.device_s = 1.25e-5;
+  report.outputs = {{"d", {0x0123456789abcdefULL, 42}}};
+  report.error = "none really";
+  return report;
+}
+
+TEST(Protocol, hello_round_trip) {
+  WorkerHello facts;
+  facts.device = {"NVIDIA H200", 90, false, 1, "GPU-1", "580.65", 150'000'000'000ULL, 132};
+  facts.libraries = {{"cublaslt", "13.1.0 (path)"}, {"cudnn", "9.19.0"}};
+  const auto decoded = std::get<Hello>(decode_from_worker(encode(Hello{facts}))).facts;
+  EXPECT_EQ(decoded.libraries, facts.libraries);
+  EXPECT_EQ(decoded.device.name, "NVIDIA H200");
+  EXPECT_EQ(decoded.device.sm, 90);
+  EXPECT_EQ(decoded.device.index, 1);
+  EXPECT_EQ(decoded.device.uuid, "GPU-1");
+  EXPECT_EQ(decoded.device.driver, "580.65");
+  EXPECT_EQ(decoded.device.memory_bytes, 150'000'000'000ULL);
+  EXPECT_EQ(decoded.device.multiprocessors, 132);
+}
+
+TEST(Protocol, report_round_trip) {
+  const RunReport sent = full_report();
+  const auto got = std::get<RunDone>(decode_from_worker(encode(RunDone{9, sent})));
+  EXPECT_EQ(got.task, 9U);
+  EXPECT_EQ(got.report.label, sent.label);
+  EXPECT_EQ(got.report.details, sent.details);
+  EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
+  EXPECT_EQ(got.report.observed_class, sent.observed_class);
+  EXPECT_FALSE(got.report.deterministic);
+  EXPECT_FALSE(got.report.guards_intact);
+  EXPECT_FALSE(got.report.inputs_intact);
+  EXPECT_EQ(got.report.guard_detail, sent.guard_detail);
+  EXPECT_EQ(got.report.device_s, sent.device_s);
+  ASSERT_EQ(got.report.outputs.size(), 1U);
+  EXPECT_EQ(got.report.outputs[0].digest, sent.outputs[0].digest);
+  EXPECT_EQ(got.report.error, sent.error);
+}
+
+TEST(Protocol, outcomes_round_trip) {
+  for (const auto kind :
+       {Outcome::Kind::done, Outcome::Kind::unsupported, Outcome::Kind::error, Outcome::Kind::crashed}) {
+    const auto got = std::get<TaskEnded>(decode_from_worker(encode(TaskEnded{3, {kind, "because", 0.5}}))).outcome;
+    EXPECT_EQ(got.kind, kind);
+    EXPECT_EQ(got.reason, "because");
+    EXPECT_EQ(got.device_s, 0.5);
+  }
+}
+
+TEST(Protocol, task_round_trip) {
+  const plan::Case c = fake::make_case("several", 5, {{"NVIDIA_TF32_OVERRIDE", "0"}});
+  op::Port port;
+  port.name = "x";
+  port.role = op::Role::scale;
+  port.dtype = core::Dtype::fp8_e4m3;
+  port.batch = 2;
+  port.rows = 3;
+  port.cols = 5;
+  port.ld = 7;
+  port.batch_stride = 40;
+  port.offset_bytes = 16;
+  port.of = "y";
+  port.scaled_by = "s";
+  port.block_rows = 128;
+  port.block_cols = 32;
+  const std::vector<HostPort> ports{{&port, {}}};
+  const std::vector<PortPlace> places{{4, 4096, 100}};
+  const std::vector<ArenaFact> arenas{{4, 1 << 30}};
+  const std::string text =
+      encode_task(11, c, {.repeats = 3, .inject = "drop_k", .classify = false}, arenas, ports, places);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
+  ASSERT_EQ(order.mistake, "");
+  EXPECT_EQ(order.task, 11U);
+  EXPECT_EQ(order.c.op, c.op);
+  EXPECT_EQ(order.c.digest, c.digest);
+  EXPECT_EQ(order.c.params, c.params);
+  EXPECT_EQ(order.options.repeats, 3);
+  EXPECT_EQ(order.options.inject, "drop_k");
+  EXPECT_FALSE(order.options.classify);
+  ASSERT_EQ(order.arenas.size(), 1U);
+  EXPECT_EQ(order.arenas[0].id, 4U);
+  EXPECT_EQ(order.arenas[0].bytes, 1U << 30);
+  ASSERT_EQ(order.ports.size(), 1U);
+  const op::Port& got = order.ports[0];
+  EXPECT_EQ(got.name, "x");
+  EXPECT_EQ(got.of, "y");
+  EXPECT_EQ(got.role, op::Role::scale);
+  EXPECT_EQ(got.dtype, core::Dtype::fp8_e4m3);
+  EXPECT_EQ(got.batch, 2);
+  EXPECT_EQ(got.rows, 3);
+  EXPECT_EQ(got.cols, 5);
+  EXPECT_EQ(got.ld, 7);
+  EXPECT_EQ(got.batch_stride, 40);
+  EXPECT_EQ(got.offset_bytes, 16);
+  EXPECT_EQ(got.scaled_by, "s");
+  EXPECT_EQ(got.block_rows, 128);
+  EXPECT_EQ(got.block_cols, 32);
+  EXPECT_EQ(order.places[0].arena, 4U);
+  EXPECT_EQ(order.places[0].offset, 4096U);
+  EXPECT_EQ(order.places[0].bytes, 100U);
+}
+
+TEST(Protocol, question_round_trip) {
+  const plan::Case first = fake::make_case("several", 5, {{"NVIDIA_TF32_OVERRIDE", "0"}});
+  const plan::Case second = fake::make_case("add", 6);
+  const std::vector<const plan::Case*> cases{&first, &second};
+  const EncodedQuestion question = encode_question(12, cases, {.repeats = 3, .inject = "drop_k", .classify = false});
+  EXPECT_EQ(question.cases, 2U);
+  EXPECT_EQ(question.text.find('\n'), std::string::npos);
+  const auto order = std::get<QuestionOrder>(decode_from_coordinator(question.text, &fake::lookup));
+  EXPECT_EQ(order.task, 12U);
+  EXPECT_EQ(order.options.inject, "drop_k");
+  ASSERT_EQ(order.cases.size(), 2U);
+  EXPECT_EQ(order.cases[0].c.digest, first.digest);
+  EXPECT_EQ(order.cases[1].c.digest, second.digest);
+  EXPECT_EQ(order.cases[1].mistake, "");
+}
+
+TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
+  const std::vector<plan::Case> many(100, fake::make_case("add"));
+  std::vector<const plan::Case*> cases;
+  for (const plan::Case& c : many) {
+    cases.push_back(&c);
+  }
+  EXPECT_EQ(encode_question(1, cases, {}).cases, kMaxCasesOfQuestion);
+  const std::vector<plan::Case> large(8, fake::make_case("add", 4, {{"VARIABLE", std::string(20'000, 'x')}}));
+  cases.clear();
+  for (const plan::Case& c : large) {
+    cases.push_back(&c);
+  }
+  const EncodedQuestion question = encode_question(1, cases, {});
+  EXPECT_EQ(question.cases, 3U);
+  EXPECT_LT(question.text.size(), kMaxMessageBytes);
+}
+
+TEST(Protocol, answers_fit_into_a_socket_that_nobody_reads) {
+  auto [reader, writer] = Channel::make_pair();
+  for (std::size_t i = 0; i < kMaxCasesOfQuestion; ++i) {
+    const Answer answer{1, {Outcome::Kind::unsupported, std::string(1 << 20, '"'), 0}};
+    ASSERT_TRUE(writer.send(encode(answer))) << i;
+  }
+}
+
+TEST(Protocol, a_case_of_an_unknown_op_is_a_mistake_of_the_task) {
+  const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {}, {});
+  const auto decoded = decode_from_coordinator(text, [](std::string_view) -> const op::Op* { return nullptr; });
+  EXPECT_NE(std::get<TaskOrder>(decoded).mistake, "");
+}
+
+TEST(Protocol, refuses_every_report_with_a_field_missing_or_of_another_type) {
+  const auto whole = nlohmann::json::parse(encode(RunDone{1, full_report()}));
+  for (const auto& [key, value] : whole["report"].items()) {
+    auto without = whole;
+    without["report"].erase(key);
+    EXPECT_THROW((void)decode_from_worker(without.dump()), ProtocolError) << key;
+    auto other = whole;
+    other["report"][key] = nlohmann::json::object({{"x", 1}});
+    EXPECT_THROW((void)decode_from_worker(other.dump()), ProtocolError) << key;
+  }
+}
+
+TEST(Protocol, refuses_nonsense) {
+  for (const char* text :
+       {"", "{", "[]", "null", "12", "{\"type\":5}", "{\"type\":\"run\"}", "{\"type\":\"ack\",\"task\":1}",
+        "{\"type\":\"started\",\"task\":-1}", "{\"type\":\"started\",\"task\":1.5}", "\xff\xfe",
+        "{\"type\":\"started\"}", R"({"type":"end","task":1,"outcome":{"kind":"timeout","reason":"","device_s":0}})",
+        R"({"type":"end","task":1,"outcome":{"kind":"passed","reason":"","device_s":0}})",
+        R"({"type":"end","task":1,"outcome":{"kind":"done","reason":"","device_s":-1}})",
+        R"({"type":"hello","protocol":4,"device":{},"libraries":[]})",
+        R"({"type":"hello","protocol":3,"device":{},"libraries":[]})", R"({"type":"answer","task":1})",
+        R"({"type":"answer","task":1,"outcome":{"kind":"perhaps","reason":"","device_s":0}})"}) {
+    EXPECT_THROW((void)decode_from_worker(text), ProtocolError) << text;
+  }
+  EXPECT_THROW((void)decode_from_worker(std::string(100'000, '[')), ProtocolError);
+}
+
+TEST(Protocol, cuts_and_cleans_texts) {
+  RunReport report = full_report();
+  report.error = std::string(1'000'000, 'e');
+  report.label = "bell \a and \xff\xfe";
+  for (int i = 0; i < 1000; ++i) {
+    report.details.emplace_back("key", std::string(2000, 'v'));
+  }
+  const std::string text = encode(RunDone{1, report});
+  EXPECT_LT(text.size(), 128U << 10);
+  const auto got = std::get<RunDone>(decode_from_worker(text)).report;
+  EXPECT_EQ(got.error.substr(0, 3), "eee");
+  EXPECT_EQ(got.label, "bell \\x07 and \\xff\\xfe");
+  EXPECT_EQ(printable("abc", 2), "ab...");
+}
+
+}  // namespace
+}  // namespace numcheck::worker
