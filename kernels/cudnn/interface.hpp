@@ -10,10 +10,10 @@ struct CUstream_st;
 
 namespace numcheck::kernels::cudnn {
 
-using ContextHandle = struct Context*;      ///< cudnnHandle_t
-using BackendHandle = void*;                ///< cudnnBackendDescriptor_t
-using TensorHandle = struct Tensor4d*;      ///< cudnnTensorDescriptor_t
-using Stream = CUstream_st*;  ///< cudaStream_t
+using ContextHandle = struct Context*;  ///< cudnnHandle_t
+using BackendHandle = void*;            ///< cudnnBackendDescriptor_t
+using TensorHandle = struct Tensor4d*;  ///< cudnnTensorDescriptor_t
+using Stream = CUstream_st*;            ///< cudaStream_t
 
 /// cudnnStatus_t: the thousands are a category (1 set-up, 2 bad parameter, 3 not supported, 4 internal, 5 execution).
 using Status = int;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "report/views/console.hpp"
 #include "report/number.hpp"
+#include "report/views/console.hpp"
 #include "report/views/console_words.hpp"
 #include "report/views/text_table.hpp"
 
