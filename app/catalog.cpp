@@ -125,7 +125,7 @@ kernels::Bindings all_bindings() {
 prepare::CatalogRow catalog_row(const Row& row) {
   prepare::CatalogRow out{row.op, row.reference, row.error_model, {}};
   for (const Binding* binding : row.bindings) {
-    out.backends.push_back(binding->backend);
+    out.backends.push_back({binding->backend, binding->arithmetic});
   }
   return out;
 }
@@ -151,12 +151,13 @@ const op::Op* find_op(std::string_view name) {
 }
 
 std::vector<BackendInfo> backends() {
-  return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
-          {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
-          {"cuda", "own FP32 FMA kernels in a fixed sequential order: an independent second opinion"},
-          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
-          {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
-          {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
+  return {
+      {"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
+      {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
+      {"cuda", "own FP32 kernels, products in the order of k and rows in a fixed tree: an independent second opinion"},
+      {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
+      {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
+      {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }
 
 plan::Vocabulary vocabulary() {

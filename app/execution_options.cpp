@@ -35,7 +35,7 @@ void add_device_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("DEVICE")
       ->envname("TE_NUMCHECK_DEVICE")
       ->group(group);
-  cli.add_option("--lib-dir", options.lib_dir, "look for cuBLASLt in this folder first")
+  cli.add_option("--lib-dir", options.lib_dir, "look for cuBLASLt and cuDNN there first")
       ->type_name("DIR")
       ->envname("TE_NUMCHECK_LIB_DIR")
       ->group(group);

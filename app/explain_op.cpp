@@ -15,14 +15,9 @@ namespace {
 
 using report::views::Cell;
 
-std::string value_text(const op::Value& value) {
-  struct Words {
-    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-    std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return core::shortest(number); }
-    std::string operator()(const std::string& text) const { return text; }
-  };
-  return std::visit(Words{}, value);
+std::string plan_text(const op::Value& value) {
+  const auto* flag = std::get_if<bool>(&value);
+  return flag == nullptr ? op::value_text(value) : *flag ? "true" : "false";
 }
 
 std::string legal_values(const op::Field& field) {
@@ -43,7 +38,7 @@ std::string params_table(const op::Op& op, bool colour) {
   for (const op::Field& field : op.fields()) {
     rows.push_back({{std::string(field.name)},
                     {std::string(field.tag)},
-                    {field.required ? "required" : value_text(field.fallback)},
+                    {field.required ? "required" : plan_text(field.fallback)},
                     {legal_values(field)},
                     {std::string(field.doc)}});
   }
@@ -112,7 +107,7 @@ std::vector<Setting> settings_of(const op::Op& op) {
 }
 
 std::string setting_text(const op::Op& op, const Setting& setting) {
-  return fmt::format("{} = {}", op.fields()[setting.field].name, value_text(setting.value));
+  return fmt::format("{} = {}", op.fields()[setting.field].name, plan_text(setting.value));
 }
 
 /// All ports that some setting gives, found by trying: the default, then modes, then one parameter at a time, then two.
@@ -187,7 +182,7 @@ std::string distributions_table(bool colour) {
   for (const data::DistributionInfo& info : data::all_distributions()) {
     std::string parameters;
     for (const op::Field& field : info.fields()) {
-      parameters += (parameters.empty() ? "" : ", ") + std::string(field.name) + "=" + value_text(field.fallback);
+      parameters += (parameters.empty() ? "" : ", ") + std::string(field.name) + "=" + plan_text(field.fallback);
     }
     rows.push_back({{std::string(info.name)}, {parameters}, {std::string(info.doc)}});
   }
@@ -209,9 +204,9 @@ constexpr std::string_view kGates =
 std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;
   return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}", op.name,
-                     op.summary, op.formula, op.source, row.reference.version, fmt::join(row.backends, ", "),
-                     ports_table(op, colour), params_table(op, colour), modes_table(op, colour),
-                     distributions_table(colour), kGates);
+                     op.summary, op.formula, op.source, row.reference.version,
+                     fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour), params_table(op, colour),
+                     modes_table(op, colour), distributions_table(colour), kGates);
 }
 
 }  // namespace numcheck::app

@@ -31,13 +31,10 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
   const auto add = [&outputs](const char* option, const fs::path& path) {
     outputs.push_back({fmt::format("{} {}", option, path.string()), path});
   };
-  for (const std::string& path : options.json) {
+  for (const auto& [view, path] : options.files()) {
     if (path != "-") {
-      add("--json", path);
+      add(view->flag, path);
     }
-  }
-  for (const std::string& path : options.brief_json) {
-    add("--brief-json", path);
   }
   for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume)}) {
     for (const char* name : {"report.json", "results.jsonl"}) {
@@ -164,16 +161,12 @@ void check_output_options(const OutputOptions& options) {
   if (!options.out.empty() && !options.resume.empty()) {
     throw core::UsageError("--out contradicts --resume: a resumed run writes to its own folder");
   }
-  for (const std::string& path : options.json) {
+  for (const auto& [view, path] : options.files()) {
     if (path != "-") {
-      require_writable_file("--json", path);
+      require_writable_file(view->flag, path);
+    } else if (!view->is_record) {
+      throw core::UsageError(fmt::format("{} -: name a file; --json - puts the whole report on stdout", view->flag));
     }
-  }
-  for (const std::string& path : options.brief_json) {
-    if (path == "-") {
-      throw core::UsageError("--brief-json -: name a file; --json - puts the whole report on stdout");
-    }
-    require_writable_file("--brief-json", path);
   }
   std::error_code ignored;
   if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {

@@ -44,25 +44,31 @@ fs::path make_default_folder() {
 
 }  // namespace
 
-bool OutputOptions::json_on_stdout() const {
-  return std::ranges::find(json, "-") != json.end();
+std::vector<ViewFile> OutputOptions::files() const {
+  std::vector<ViewFile> files;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (const std::string& path : paths[i]) {
+      files.push_back({&report::views::all_views()[i], path});
+    }
+  }
+  return files;
+}
+
+bool OutputOptions::record_on_stdout() const {
+  return std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record && file.path == "-"; });
 }
 
 bool OutputOptions::makes_default_folder() const {
-  return out.empty() && resume.empty() && !no_save && json.empty();
+  const bool has_record = std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record; });
+  return out.empty() && resume.empty() && !no_save && !has_record;
 }
 
 void add_output_options(CLI::App& cli, OutputOptions& options) {
   const char* group = "Output";
-  cli.add_option("--json", options.json, "write the report there; - puts it, and nothing else, on stdout")
-      ->type_name("PATH")
-      ->allow_extra_args(false)
-      ->group(group);
-  cli.add_option("--brief-json", options.brief_json,
-                 "write a brief report there, one case a line: digests and tightest gates, as for a baseline")
-      ->type_name("PATH")
-      ->allow_extra_args(false)
-      ->group(group);
+  for (std::size_t i = 0; i < options.paths.size(); ++i) {
+    const report::views::View& view = report::views::all_views()[i];
+    cli.add_option(view.flag, options.paths[i], view.doc)->type_name("PATH")->allow_extra_args(false)->group(group);
+  }
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);
@@ -150,10 +156,6 @@ std::optional<fs::path> RunFolder::finish(const std::string& report) {
     throw core::IoError(failure_);
   }
   return path;
-}
-
-std::string report_text(const nlohmann::json& report) {
-  return report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace numcheck::app

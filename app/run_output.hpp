@@ -13,22 +13,30 @@
 #include "core/hash.hpp"
 #include "plan/case.hpp"
 #include "report/report.hpp"
+#include "report/views/view.hpp"
 #include "run/journal.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::app {
 
+/// A file that a run is to write, and what of the report.
+struct ViewFile {
+  const report::views::View* view;
+  std::string path;  ///< "-": stdout, for the record alone
+};
+
 struct OutputOptions {
-  std::vector<std::string> json;
-  std::vector<std::string> brief_json;
+  std::vector<std::vector<std::string>> paths =
+      std::vector<std::vector<std::string>>(report::views::all_views().size());  ///< parallel to all_views()
   std::string out;
   std::string resume;
   bool no_save = false;
   std::string keep_tensors;
   bool include_host = false;
 
+  [[nodiscard]] std::vector<ViewFile> files() const;
   /// --json -: nothing but JSON may appear on stdout.
-  [[nodiscard]] bool json_on_stdout() const;
+  [[nodiscard]] bool record_on_stdout() const;
   /// Nobody said where the report goes.
   [[nodiscard]] bool makes_default_folder() const;
 };
@@ -60,8 +68,5 @@ class RunFolder {
   std::optional<run::Journal> journal_;
   std::string failure_;
 };
-
-/// JSON text of a report; bytes that are no UTF-8 are replaced.
-[[nodiscard]] std::string report_text(const nlohmann::json& report);
 
 }  // namespace numcheck::app

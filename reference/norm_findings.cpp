@@ -55,7 +55,7 @@ double error_of(const Fitter& f, std::size_t at) {
   const double scale = f.delivered.scale;
   const double best =
       f.narrow() ? core::round_to(y * scale, f.delivered.dtype,
-                                  op::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
+                                  core::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
                        scale
                  : y;
   return f.delivered.value[at] - best;

@@ -1,4 +1,6 @@
 // te-numcheck doctor: what this machine offers, what is missing and how to get it.
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,7 +86,14 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
   try {
     const std::unique_ptr<worker::Executor> executor = pipeline.workers.factory(choice);
     findings.push_back({Finding::Kind::good, "device " + choice.text(), device_sentence(executor->device())});
-    for (const auto& [name, version] : executor->libraries()) {
+    const auto libraries = executor->libraries();
+    const bool has_cudnn =
+        std::ranges::count(libraries, "cudnn", [](const auto& library) { return library.first; }) > 0;
+    if (!executor->device().simulated && !has_cudnn) {
+      findings.push_back({Finding::Kind::note, "cudnn",
+                          "not found, so its cases would be unsupported; --lib-dir names the folder it lies in"});
+    }
+    for (const auto& [name, version] : libraries) {
       if (plan::backend_of(name) == kernels::transformer_engine::kBackend) {
         continue;  // it is loaded and looked at more closely
       }

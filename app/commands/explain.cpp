@@ -13,6 +13,7 @@
 #include "core/strings.hpp"
 #include "explain_op.hpp"
 #include "model/expected_class.hpp"
+#include "plan/backend_name.hpp"
 #include "plans.hpp"
 #include "prepare/group.hpp"
 #include "report/override_words.hpp"
@@ -63,7 +64,8 @@ std::string exact_text(const plan::Case& c) {
 }
 
 std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
-  model::ModelRequest request{.params = &c.params, .mode = c.mode, .backend = c.backend};
+  const std::string_view backend = c.backend == "auto" ? row.backends.front().name : plan::backend_of(c.backend);
+  model::ModelRequest request{.params = &c.params, .mode = c.mode, .arithmetic = prepare::arithmetic_of(row, backend)};
   request.exact_leg = c.inputs.exact_leg();
   const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
   request.expected = model::expected_class(

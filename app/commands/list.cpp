@@ -39,8 +39,10 @@ const CommandInfo kInfo{
 json ops_list() {
   json list = json::array();
   for (const prepare::CatalogRow& row : catalog()) {
-    list.push_back(
-        {{"name", row.op->name}, {"summary", row.op->summary}, {"modes", row.op->modes}, {"backends", row.backends}});
+    list.push_back({{"name", row.op->name},
+                    {"summary", row.op->summary},
+                    {"modes", row.op->modes},
+                    {"backends", prepare::backend_names(row)}});
   }
   return list;
 }
@@ -71,7 +73,7 @@ json devices_list() {
     list.push_back({{"name", fmt::format("cuda:{}", device.index)},
                     {"summary", fmt::format("{}, sm_{}, driver {}", device.name, device.sm, device.driver)}});
   }
-  for (const int sm : {80, 89, 90, 100}) {
+  for (const int sm : machine::simulated_architectures()) {
     list.push_back(
         {{"name", fmt::format("sim:sm_{}", sm)}, {"summary", "simulated on the host: no hardware evidence"}});
   }

@@ -23,7 +23,6 @@
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
-#include "report/brief.hpp"
 #include "report/summary.hpp"
 #include "report/views/console.hpp"
 #include "reproduce.hpp"
@@ -194,9 +193,7 @@ class Run {
       facts_.device = hello_->device;
       facts_.libraries = hello_->libraries;
     }
-    const run::PipelineTimes& times = result.times;
-    facts_.times = {times.wall_s,      times.inputs_s,     times.device_s,
-                    times.reference_s, times.yardsticks_s, times.comparison_s};
+    facts_.times = result.times;
     facts_.interrupted = result.interrupted;
     for (const std::string& note : facts_.notes) {
       context_.terminal.err("note: " + core::printable(note) + "\n");
@@ -217,7 +214,6 @@ class Run {
   /// Files first, then stdout, which may be a closed pipe. What cannot be written is told after the results: the first
   /// such failure.
   void write(const nlohmann::json& report) {
-    const std::string text = report_text(report);
     std::optional<std::filesystem::path> saved;
     std::optional<core::IoError> failure;
     const auto attempt = [&failure](const auto& write_one) {
@@ -227,14 +223,11 @@ class Run {
         failure = failure.has_value() ? failure : error;
       }
     };
-    attempt([&] { saved = folder_.finish(text); });
-    for (const std::string& path : options_.output.json) {
+    attempt([&] { saved = folder_.finish(report::report_text(report)); });
+    for (const auto& [view, path] : options_.output.files()) {
       if (path != "-") {
-        attempt([&] { core::write_file(path, text); });
+        attempt([&, view = view, path = path] { core::write_file(path, view->render(report)); });
       }
-    }
-    for (const std::string& path : options_.output.brief_json) {
-      attempt([&] { core::write_file(path, report::brief_text(report::brief_report(report))); });
     }
     show(report, saved.has_value() ? saved->string() : "");
     if (failure.has_value()) {
@@ -250,7 +243,7 @@ class Run {
                                        .width = options_.wide ? 0 : context_.terminal.width(),
                                        .verbosity = context_.common.verbosity(),
                                        .report_path = path};
-    if (options_.output.json_on_stdout()) {
+    if (options_.output.record_on_stdout()) {
       context_.terminal.data(stdout_json(report, 1));
       view.colour = false;
       context_.terminal.err(report::views::render_summary(report, view));

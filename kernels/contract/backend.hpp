@@ -13,16 +13,14 @@
 #include <vector>
 
 #include "machine/device.hpp"
+#include "model/declared_rounding.hpp"
 #include "op/op.hpp"
 #include "plan/case.hpp"
+#include "worker/execution.hpp"
 
 namespace numcheck::kernels {
 
-/// yes, or no with a sentence that says why.
-struct Support {
-  bool yes = true;
-  std::string reason;
-};
+using worker::Support;
 
 /// Thrown by a launch (or by Backend::algorithms) whose library says that it does not compute the case: the case is
 /// then `unsupported`, with these words. For libraries that tell it no earlier.
@@ -57,10 +55,6 @@ struct PortMemory {
   std::byte* data = nullptr;
 };
 
-/// What a product that is given C and D as one memory says in Algorithm::details: the library may then add to D where
-/// it lies, in D's format.
-inline constexpr std::pair<std::string_view, std::string_view> kAddsInPlace = {"addend", "in place"};
-
 /// One way in which the backend can compute the case.
 struct Algorithm {
   std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"
@@ -68,6 +62,7 @@ struct Algorithm {
   std::size_t workspace_bytes = 0;
   /// Runs once on the given memory; returns device seconds (0 if not measured). Throws on a device error.
   std::function<double(std::span<const PortMemory>, std::byte* workspace)> launch;
+  model::DeclaredRounding rounding = {};  ///< verdicts go by it; `details` say the same to people
 };
 
 /// What a backend computes: the case, its ports, and the fault that a simulated device shall have.

@@ -5,11 +5,14 @@
 #include <span>
 #include <string_view>
 
+#include "model/error_model.hpp"
+
 namespace numcheck::kernels {
 
 struct Binding {
   std::string_view backend;
   std::string_view op;
+  model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of ops that multiply matrices
 };
 
 /// Bindings of all backends, in the catalog's order. They live as long as the process.

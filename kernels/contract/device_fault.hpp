@@ -20,4 +20,9 @@ inline constexpr FaultInfo kDeviceFault = {
          (fault == kDeviceFault.name ? "the backend cuda only, on a GPU" : "a simulated device only");
 }
 
+/// For backends in which no fault can be planted: yes if the call names none.
+[[nodiscard]] inline Support takes_no_fault(const Call& call) {
+  return call.inject.empty() ? Support{} : Support{false, not_planted_here(call.inject)};
+}
+
 }  // namespace numcheck::kernels

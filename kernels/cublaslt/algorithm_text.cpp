@@ -122,6 +122,9 @@ AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t&
                   {"custom", std::to_string(custom)},
                   {"cluster", name_of(kClusterNames, cluster)},
                   {"flags", flags_text(lt, algorithm)}};
+  const bool in_output_format =
+      scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  text.rounding.slices = in_output_format && split_k > 1 ? split_k : 1;
   return text;
 }
 

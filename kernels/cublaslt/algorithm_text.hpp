@@ -1,4 +1,4 @@
-// cuBLASLt's algorithm configurations in words.
+// cuBLASLt's algorithm configurations: what they say of their rounding, and all of it in words.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cublaslt/library.hpp"
+#include "model/declared_rounding.hpp"
 
 namespace numcheck::kernels::cublaslt {
 
@@ -15,6 +16,7 @@ namespace numcheck::kernels::cublaslt {
 struct AlgorithmText {
   std::string label;
   std::vector<std::pair<std::string, std::string>> details;
+  model::DeclaredRounding rounding;
 };
 
 [[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);

@@ -23,8 +23,8 @@ class CublasLtBackend : public Backend {
     if (call.c->op->name != "gemm") {
       return {false, fmt::format("cublaslt does not compute the op {}", call.c->op->name)};
     }
-    if (!call.inject.empty()) {
-      return {false, not_planted_here(call.inject)};
+    if (Support support = takes_no_fault(call); !support.yes) {
+      return support;
     }
     if (std::string obstacle = gemm_obstacle(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
       return {false, std::move(obstacle)};
@@ -51,7 +51,7 @@ class CublasLtBackend : public Backend {
 }  // namespace
 
 const Binding& gemm() {
-  static const Binding binding{"cublaslt", "gemm"};
+  static const Binding binding{"cublaslt", "gemm", model::MatrixArithmetic::by_mode_alpha_first};
   return binding;
 }
 

@@ -65,8 +65,11 @@ void add_options(const op::GemmParams& params, AlgorithmText& text) {
     text.details.emplace_back("epilogue", epilogue);
   }
   if (params.in_place) {
-    text.details.emplace_back(kAddsInPlace);
+    text.details.emplace_back("addend", "in place");
   }
+  text.rounding.in_place = params.in_place;
+  text.rounding.bias = params.bias;
+  text.rounding.gelu = params.epilogue == "gelu";
 }
 
 Algorithm nothing_to_do() {
@@ -130,7 +133,8 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDev
                             return device.timed([&] {
                               problem->enqueue(ports, algorithm, workspace, workspace_bytes, device.stream());
                             });
-                          }});
+                          },
+                          text.rounding});
   }
   return algorithms;
 }

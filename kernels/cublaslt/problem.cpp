@@ -7,23 +7,10 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "kernels/contract/ports.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
-
-const op::Port* find_port(std::span<const op::Port> ports, std::string_view name) {
-  const auto found = std::ranges::find(ports, name, &op::Port::name);
-  return found == ports.end() ? nullptr : &*found;
-}
-
-std::byte* pointer_of(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  return found == ports.end() ? nullptr : found->data + found->port->offset_bytes;
-}
-
-bool is_fp8(core::Dtype dtype) {
-  return dtype == core::Dtype::fp8_e4m3 || dtype == core::Dtype::fp8_e5m2;
-}
 
 /// Row-major rows x cols is column-major cols x rows with the same leading dimension.
 MatrixLayout layout_of(const CublasLt& lt, const op::Port& port, core::Dtype dtype) {
@@ -32,11 +19,11 @@ MatrixLayout layout_of(const CublasLt& lt, const op::Port& port, core::Dtype dty
 
 /// Format of C: the port's if there is one, else D's, or BF16 beside an FP8 D (cuBLAS manual, cublasLtMatmul).
 core::Dtype addend_type(std::span<const op::Port> ports) {
-  if (const op::Port* c = find_port(ports, "c"); c != nullptr) {
+  if (const op::Port* c = op::find_port(ports, "c"); c != nullptr) {
     return c->dtype;
   }
   const core::Dtype output = op::port_named(ports, "d").dtype;
-  return is_fp8(output) ? core::Dtype::bf16 : output;
+  return core::is_fp8(output) ? core::Dtype::bf16 : output;
 }
 
 /// Largest power of two that divides the port's first address, at most 256: buffers are 256-byte aligned.
@@ -139,8 +126,8 @@ LtProblem::LtProblem(const CublasLt& lt, const Call& call, const std::byte* scra
       ports_(call.ports.begin(), call.ports.end()),
       params_(op::from_params<op::GemmParams>(call.c->params)),
       half_scalars_(call.c->mode->compute == op::Compute::fp16),
-      has_addend_(find_port(ports_, "c") != nullptr),
-      quantised_(is_fp8(op::port_named(ports_, "d").dtype)),
+      has_addend_(op::find_port(ports_, "c") != nullptr),
+      quantised_(core::is_fp8(op::port_named(ports_, "d").dtype)),
       desc_(lt, compute_type(call.c->mode->compute), half_scalars_ ? CUDA_R_16F : CUDA_R_32F),
       first_(layout_of(lt, op::port_named(ports_, "b"), op::port_named(ports_, "b").dtype)),
       second_(layout_of(lt, op::port_named(ports_, "a"), op::port_named(ports_, "a").dtype)),
@@ -162,7 +149,7 @@ LtProblem::LtProblem(const CublasLt& lt, const Call& call, const std::byte* scra
 
 void LtProblem::set_epilogue(const std::byte* scratch) {
   desc_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(params_));
-  if (const op::Port* bias = find_port(ports_, "bias"); bias != nullptr) {
+  if (const op::Port* bias = op::find_port(ports_, "bias"); bias != nullptr) {
     desc_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(bias->dtype));
     desc_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(scratch));
   }
@@ -170,7 +157,7 @@ void LtProblem::set_epilogue(const std::byte* scratch) {
 
 void LtProblem::set_scale_pointers(std::span<const PortMemory> ports) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, std::string_view port) {
-    if (std::byte* pointer = pointer_of(ports, port); pointer != nullptr) {
+    if (std::byte* pointer = first_element(find_port(ports, port)); pointer != nullptr) {
       desc_.set(attribute, static_cast<void*>(pointer));
     }
   };
@@ -184,11 +171,12 @@ LtProblem::Candidates LtProblem::heuristic(int requested, std::size_t workspace_
   MatmulPreference preference(lt_);
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_limit);
   // The default claims 256 bytes for all four, which a displaced tensor does not have.
-  const op::Port* c = find_port(ports_, "c");
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(find_port(ports_, "b")));
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(find_port(ports_, "a")));
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(c != nullptr ? c : find_port(ports_, "d")));
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(find_port(ports_, "d")));
+  const op::Port* c = op::find_port(ports_, "c");
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(op::find_port(ports_, "b")));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(op::find_port(ports_, "a")));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                 alignment_of(c != nullptr ? c : op::find_port(ports_, "d")));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(op::find_port(ports_, "d")));
   Candidates candidates;
   candidates.results.resize(static_cast<std::size_t>(requested));
   int found = 0;
@@ -201,12 +189,12 @@ LtProblem::Candidates LtProblem::heuristic(int requested, std::size_t workspace_
 
 void LtProblem::enqueue(std::span<const PortMemory> ports, const cublasLtMatmulAlgo_t& algorithm, std::byte* workspace,
                         std::size_t workspace_bytes, cudaStream_t stream) {
-  if (const std::byte* bias = pointer_of(ports, "bias"); bias != nullptr) {
+  if (const std::byte* bias = first_element(find_port(ports, "bias")); bias != nullptr) {
     desc_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias));
   }
   set_scale_pointers(ports);
-  std::byte* d = pointer_of(ports, "d");
-  const std::byte* c = params_.in_place ? d : pointer_of(ports, "c");
+  std::byte* d = first_element(find_port(ports, "d"));
+  const std::byte* c = params_.in_place ? d : first_element(find_port(ports, "c"));
   if (c == nullptr && !quantised_) {
     c = d;  // beta is 0: C is not read; in place is what frameworks pass
   }
@@ -216,9 +204,9 @@ void LtProblem::enqueue(std::span<const PortMemory> ports, const cublasLtMatmulA
   const auto bytes = static_cast<std::size_t>(core::dtype_info(scalar).storage_bytes);
   core::encode(std::span(&params_.alpha, 1), scalar, std::span(alpha).first(bytes));
   core::encode(std::span(&params_.beta, 1), scalar, std::span(beta).first(bytes));
-  cuda_support::check(lt_.matmul(lt_.handle(), desc_.get(), alpha.data(), pointer_of(ports, "b"), first_.get(),
-                                 pointer_of(ports, "a"), second_.get(), beta.data(), c, addend_layout(), d, d_.get(),
-                                 &algorithm, workspace, workspace_bytes, stream),
+  cuda_support::check(lt_.matmul(lt_.handle(), desc_.get(), alpha.data(), first_element(find_port(ports, "b")),
+                                 first_.get(), first_element(find_port(ports, "a")), second_.get(), beta.data(), c,
+                                 addend_layout(), d, d_.get(), &algorithm, workspace, workspace_bytes, stream),
                       "cublasLtMatmul");
 }
 

@@ -24,8 +24,8 @@ class CudaBackend : public Backend {
     if (binding == nullptr) {
       return {false, fmt::format("cuda has no kernel for the op {}", call.c->op->name)};
     }
-    if (!call.inject.empty() && call.inject != kDeviceFault.name) {
-      return {false, not_planted_here(call.inject)};
+    if (Support support = takes_no_fault(call); !support.yes && call.inject != kDeviceFault.name) {
+      return support;
     }
     std::string obstacle = binding->obstacle(call);
     return {obstacle.empty(), std::move(obstacle)};

@@ -80,7 +80,8 @@ Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
 }  // namespace
 
 const Binding& gemm() {
-  static const CudaBinding binding{{"cuda", "gemm"}, &gemm_obstacle, &gemm_algorithm};
+  static const CudaBinding binding{
+      {"cuda", "gemm", model::MatrixArithmetic::fp32_chain}, &gemm_obstacle, &gemm_algorithm};
   return binding;
 }
 

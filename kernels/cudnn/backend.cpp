@@ -29,8 +29,8 @@ class CudnnBackend : public Backend {
     if (binding == nullptr) {
       return {false, fmt::format("cudnn does not compute the op {}", call.c->op->name)};
     }
-    if (!call.inject.empty()) {
-      return {false, not_planted_here(call.inject)};
+    if (Support support = takes_no_fault(call); !support.yes) {
+      return support;
     }
     if (std::string obstacle = binding->obstacle(call); !obstacle.empty()) {
       return {false, std::move(obstacle)};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "kernels/contract/ports.hpp"
 #include "op/output_format.hpp"
 
 namespace numcheck::kernels::cudnn {
@@ -31,16 +32,12 @@ DataType data_type(core::Dtype dtype) {
 }
 
 void* address_of(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  if (found == ports.end()) {
-    throw core::InternalError(fmt::format("cuDNN binding: the op has no port {}", name));
-  }
-  return found->data + found->port->offset_bytes;
+  return first_element(&port_memory(ports, name));
 }
 
 std::string port_obstacle(const Call& call) {
   for (const op::Port& port : call.ports) {
-    if (op::is_fp8(port.dtype)) {
+    if (core::is_fp8(port.dtype)) {
       return fmt::format(
           "cuDNN's normalisation has no {} output with a scale and an amax in one graph; {} would need one",
           core::dtype_info(port.dtype).name, port.name);

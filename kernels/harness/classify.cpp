@@ -9,6 +9,7 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "kernels/contract/ports.hpp"
 #include "kernels/harness/port_image.hpp"
 #include "model/error_model.hpp"
 #include "op/gemm.hpp"
@@ -40,14 +41,6 @@ constexpr std::size_t kRangeProbe = kProbeValues.size() - 1;
 /// The classes differ by 2^-12 or more; anything nearer is rounding of alpha * x.
 bool agrees(float got, double wanted) {
   return std::fabs(static_cast<double>(got) - wanted) <= 0x1p-20 * std::fabs(wanted);
-}
-
-const PortMemory& memory_of(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  if (found == ports.end()) {
-    throw core::InternalError("classification: no port is named " + std::string(name));
-  }
-  return *found;
 }
 
 class Prober {
@@ -85,7 +78,7 @@ class Prober {
  private:
   /// Sets element `index` along m (n) at the first k of an operand.
   void put(bool first, std::size_t index, float value) {
-    const PortMemory& operand = memory_of(ports_, first ? "a" : "b");
+    const PortMemory& operand = port_memory(ports_, first ? "a" : "b");
     const auto i = static_cast<std::int64_t>(index);
     const bool down = first != (first ? params_.trans_a : params_.trans_b);
     const std::size_t offset = element_offset(*operand.port, 0, down ? i : 0, down ? 0 : i);
@@ -93,14 +86,14 @@ class Prober {
   }
 
   void launch() {
-    const PortMemory& d = memory_of(ports_, "d");
+    const PortMemory& d = port_memory(ports_, "d");
     memory_.fill(d.data, 0xFF, d.port->extent_bytes());
     static_cast<void>(
         launcher_.launch(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_, memory_));
   }
 
   float result(bool first, std::size_t index) {
-    const PortMemory& d = memory_of(ports_, "d");
+    const PortMemory& d = port_memory(ports_, "d");
     const auto i = static_cast<std::int64_t>(index);
     float value = 0;
     memory_.download(std::as_writable_bytes(std::span<float, 1>(&value, 1)),

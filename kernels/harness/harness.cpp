@@ -76,11 +76,13 @@ std::string attempt(Session& session, const Step& step) {
   }
 }
 
-worker::RunReport describe(const Algorithm& algorithm) {
+worker::RunReport describe(const Backend& backend, const Algorithm& algorithm) {
   worker::RunReport report;
+  report.backend = backend.name();
   report.label = algorithm.label;
   report.details = algorithm.details;
   report.workspace_bytes = algorithm.workspace_bytes;
+  report.rounding = algorithm.rounding;
   return report;
 }
 
@@ -139,7 +141,8 @@ worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<co
   }
 
   std::vector<worker::RunReport> reports;
-  std::ranges::transform(algorithms, std::back_inserter(reports), describe);
+  std::ranges::transform(algorithms, std::back_inserter(reports),
+                         [&backend](const Algorithm& algorithm) { return describe(backend, algorithm); });
   if (options.classify && classification_obstacle(call).empty()) {
     classify_all(session, backend, call, algorithms, simulated_classes_, reports);
   }

@@ -37,9 +37,7 @@ class DeviceExecutor : public worker::Executor {
       return {false, needs_cuda(c)};
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
-    Support support =
-        backend->supports({&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject});
-    return {support.yes, std::move(support.reason)};
+    return backend->supports({&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject});
   }
 
   [[nodiscard]] worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports,

@@ -10,6 +10,7 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "kernels/contract/ports.hpp"
 #include "kernels/sim/fault_table.hpp"
 #include "model/expected_class.hpp"
 
@@ -17,19 +18,6 @@ namespace numcheck::kernels::sim {
 namespace {
 
 using core::Dtype;
-
-const PortMemory* find_port(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  return found == ports.end() ? nullptr : &*found;
-}
-
-const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
-  const PortMemory* port = find_port(ports, name);
-  if (port == nullptr) {
-    throw core::InternalError("sim gemm: no port is named " + std::string(name));
-  }
-  return *port;
-}
 
 std::byte* first_element(const PortMemory& memory, std::int64_t batch) {
   const op::Port& port = *memory.port;
@@ -43,7 +31,7 @@ model::MatrixView view_of(const PortMemory& memory, std::int64_t batch) {
 
 float read_scalar(std::span<const PortMemory> ports, std::string_view name) {
   float value = 0;
-  std::memcpy(&value, first_element(port_of(ports, name), 0), sizeof(value));
+  std::memcpy(&value, first_element(port_memory(ports, name), 0), sizeof(value));
   return value;
 }
 
@@ -59,10 +47,6 @@ model::Activation activation_of(const std::string& epilogue) {
   return epilogue == "gelu" ? model::Activation::gelu_tanh : model::Activation::none;
 }
 
-bool is_fp8(Dtype dtype) {
-  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
-}
-
 model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch) {
   const op::GemmParams& p = gemm.params;
   model::Epilogue e;
@@ -72,14 +56,14 @@ model::Epilogue make_epilogue(const SimGemm& gemm, std::span<const PortMemory> p
   }
   if (p.beta != 0) {
     e.beta = scalar_of(p.beta, *gemm.mode);
-    e.c = view_of(port_of(ports, "c"), batch);
+    e.c = view_of(port_memory(ports, "c"), batch);
   }
   if (p.bias) {
-    e.bias = view_of(port_of(ports, "bias"), 0);
+    e.bias = view_of(port_memory(ports, "bias"), 0);
   }
   e.activation = activation_of(p.epilogue);
   e.output = gemm.output;
-  if (is_fp8(gemm.output)) {
+  if (core::is_fp8(gemm.output)) {
     e.d_scale = read_scalar(ports, "d_scale");
     e.overflow = core::Overflow::saturate;
   }
@@ -111,8 +95,8 @@ SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override) 
 model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch, int split_k) {
   const op::GemmParams& p = gemm.params;
   model::GemmTask task;
-  const model::MatrixView a = view_of(port_of(ports, "a"), batch);
-  const model::MatrixView b = view_of(port_of(ports, "b"), batch);
+  const model::MatrixView a = view_of(port_memory(ports, "a"), batch);
+  const model::MatrixView b = view_of(port_memory(ports, "b"), batch);
   task.a = p.trans_a ? a.transposed() : a;
   task.b = p.trans_b ? b.transposed() : b;
   if (gemm.uses_tf32()) {
@@ -121,7 +105,7 @@ model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports
   task.schedule =
       model::gemm_schedule(gemm.sm, *gemm.mode, op::gemm_promotes(p, *gemm.mode), gemm.uses_tf32(), split_k);
   task.epilogue = make_epilogue(gemm, ports, batch);
-  const PortMemory& d = port_of(ports, "d");
+  const PortMemory& d = port_memory(ports, "d");
   task.d = {first_element(d, batch), d.port->ld};
   return task;
 }

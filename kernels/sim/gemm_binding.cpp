@@ -32,7 +32,8 @@ Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
                {"evidence", context.evidence},
                {"NVIDIA_TF32_OVERRIDE", context.tf32_override.empty() ? "unset" : context.tf32_override}};
   if (gemm.params.in_place) {
-    a.details.emplace_back(kAddsInPlace);
+    a.details.emplace_back("addend", "in place");
+    a.rounding.in_place = true;
   }
   if (!call.inject.empty()) {
     a.details.emplace_back("fault", call.inject);

@@ -29,14 +29,6 @@ constexpr std::array kStoreFaults = {
 
 constexpr float kStaleAmax = 0.75F;  // amax of a tensor that was three quarters as large
 
-const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
-  const PortMemory* port = find_port(ports, name);
-  if (port == nullptr) {
-    throw core::InternalError(fmt::format("sim: no port is named {}", name));
-  }
-  return *port;
-}
-
 const PortMemory* describing(std::span<const PortMemory> ports, op::Role role, std::string_view of) {
   const auto found =
       std::ranges::find_if(ports, [&](const PortMemory& p) { return p.port->role == role && p.port->of == of; });
@@ -113,13 +105,8 @@ void write_amax(std::span<const PortMemory> ports, std::string_view name, std::s
 
 }  // namespace
 
-const PortMemory* find_port(std::span<const PortMemory> ports, std::string_view name) noexcept {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  return found == ports.end() ? nullptr : &*found;
-}
-
 std::vector<float> read_floats(std::span<const PortMemory> ports, std::string_view name) {
-  const PortMemory& memory = port_of(ports, name);
+  const PortMemory& memory = port_memory(ports, name);
   const core::Buffer<double> values = data::load_port(*memory.port, {memory.data, memory.port->extent_bytes()});
   std::vector<float> floats(values.size());
   std::ranges::transform(values.span(), floats.begin(), [](double x) { return static_cast<float>(x); });
@@ -139,7 +126,7 @@ std::string store_fault_obstacle(std::string_view fault, std::span<const op::Por
 
 void write_floats(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
                   std::string_view fault) {
-  const PortMemory& memory = port_of(ports, name);
+  const PortMemory& memory = port_memory(ports, name);
   const op::Port& port = *memory.port;
   if (!touches(fault, port) && fault != "stale_amax") {
     fault = {};

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "kernels/contract/backend.hpp"
+#include "kernels/contract/ports.hpp"
 
 namespace numcheck::kernels::sim {
-
-/// The memory of the port, or null.
-[[nodiscard]] const PortMemory* find_port(std::span<const PortMemory> ports, std::string_view name) noexcept;
 
 /// Elements of the port in logical order, converted to FP32 (exact for every format). Throws core::InternalError if
 /// there is no such port.

@@ -32,8 +32,8 @@ class TransformerEngineBackend : public Backend {
     if (binding == nullptr) {
       return {false, fmt::format("TransformerEngine has no function for the op {}", call.c->op->name)};
     }
-    if (!call.inject.empty()) {
-      return {false, not_planted_here(call.inject)};
+    if (Support support = takes_no_fault(call); !support.yes) {
+      return support;
     }
     load(plan::version_of(call.c->backend));
     if (!library_.has_value()) {

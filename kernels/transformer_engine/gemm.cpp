@@ -61,7 +61,7 @@ std::string fp8_obstacle(const Context& context, const op::GemmParams& p) {
 
 std::string output_obstacle(const Call& call, const op::GemmParams& p) {
   const core::Dtype output = op::gemm_output_dtype(p, *call.c->mode);
-  if (op::is_fp8(output) && p.beta != 0) {
+  if (core::is_fp8(output) && p.beta != 0) {
     return "TransformerEngine does not accumulate into an FP8 output";
   }
   if (p.beta != 0 && !p.in_place) {
@@ -109,7 +109,7 @@ struct Product {
 
 /// Format of what the GELU epilogue saves: D's, and the one beside an FP8 D.
 int aux_type(core::Dtype output) {
-  return op::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
+  return core::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
 }
 
 Algorithm gemm_algorithm(const Context& context, const Call& call) {
@@ -146,15 +146,17 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
     algorithm.details.emplace_back("epilogue", !gelu ? "BIAS" : p.bias ? "GELU_AUX_BIAS" : "GELU_AUX");
   }
   if (p.in_place) {
-    algorithm.details.emplace_back(kAddsInPlace);
+    algorithm.details.emplace_back("addend", "in place");
   }
+  algorithm.rounding = {.in_place = p.in_place, .bias = p.bias, .gelu = gelu};
   return algorithm;
 }
 
 }  // namespace
 
 const Binding& gemm() {
-  static const TeBinding binding{{"transformer_engine", "gemm"}, &gemm_obstacle, &gemm_algorithm};
+  static const TeBinding binding{
+      {"transformer_engine", "gemm", model::MatrixArithmetic::by_mode_alpha_first}, &gemm_obstacle, &gemm_algorithm};
   return binding;
 }
 

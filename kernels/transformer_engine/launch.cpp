@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "kernels/contract/ports.hpp"
 #include "kernels/harness/guarded_buffer.hpp"
 #include "op/output_format.hpp"
 
@@ -20,8 +21,7 @@ std::vector<std::pair<std::string, std::string>> details_of(const Context& conte
 }  // namespace
 
 const PortMemory* Operands::find(std::string_view name) const noexcept {
-  const auto found = std::ranges::find_if(ports_, [name](const PortMemory& p) { return p.port->name == name; });
-  return found == ports_.end() ? nullptr : &*found;
+  return find_port(ports_, name);
 }
 
 bool Operands::has(std::string_view port) const noexcept {
@@ -50,7 +50,7 @@ Tensor& Operands::input(std::string_view name, Extents extents) {
 
 Tensor& Operands::output(std::string_view name, Extents extents) {
   Tensor& made = tensor(data(name), data_type(port(name).dtype), extents);
-  if (!op::is_fp8(port(name).dtype)) {
+  if (!core::is_fp8(port(name).dtype)) {
     return made;
   }
   made.set_scalar(kScale, data(std::string(name) + "_scale"));

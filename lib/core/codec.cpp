@@ -117,17 +117,7 @@ const std::array<double, 256>& byte_values(Dtype dtype) noexcept {
 }
 
 const CodecKernels& kernels() noexcept {
-#if defined(__x86_64__)
-  switch (active_isa()) {
-    case Isa::avx512:
-      return avx512::codec_kernels();
-    case Isa::avx2:
-      return avx2::codec_kernels();
-    case Isa::baseline:
-      break;
-  }
-#endif
-  return baseline::codec_kernels();
+  return NUMCHECK_ACTIVE_ISA(codec_kernels)();
 }
 
 void check_size(std::size_t elements, std::size_t bytes, const DtypeInfo& info) {

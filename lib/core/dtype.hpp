@@ -40,6 +40,10 @@ struct DtypeInfo {
   return dtype == Dtype::uint8 || dtype == Dtype::int32;
 }
 
+[[nodiscard]] constexpr bool is_fp8(Dtype dtype) noexcept {
+  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
+}
+
 /// The format of that name, or nothing.
 [[nodiscard]] std::optional<Dtype> parse_dtype(std::string_view name) noexcept;
 

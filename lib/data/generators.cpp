@@ -76,17 +76,7 @@ double tie(std::uint32_t word, int fraction_bits) {
 }  // namespace
 
 const GeneratorKernels& generator_kernels() noexcept {
-#if defined(__x86_64__)
-  switch (core::active_isa()) {
-    case core::Isa::avx512:
-      return avx512::generator_kernels();
-    case core::Isa::avx2:
-      return avx2::generator_kernels();
-    case core::Isa::baseline:
-      break;
-  }
-#endif
-  return baseline::generator_kernels();
+  return NUMCHECK_ACTIVE_ISA(generator_kernels)();
 }
 
 void generate_normal(const NormalParams& params, const core::StreamId& stream, std::uint64_t first,

@@ -12,8 +12,7 @@
 namespace numcheck::machine {
 namespace {
 
-/// Architectures with an instruction table for the simulated device.
-constexpr std::array kSimulated{80, 89, 90, 100};
+constexpr std::array kSimulated = {80, 89, 90, 100};
 constexpr int kMaxIndex = 1023;
 
 std::optional<int> parse_number(std::string_view text, int maximum) {
@@ -59,6 +58,10 @@ DeviceChoice parse_simulated(std::string_view text, std::string_view architectur
 }
 
 }  // namespace
+
+std::span<const int> simulated_architectures() noexcept {
+  return kSimulated;
+}
 
 std::string DeviceChoice::text() const {
   switch (kind) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ struct DeviceChoice {
 
   [[nodiscard]] std::string text() const;
 };
+
+/// The architectures that `--device sim:sm_N` offers.
+[[nodiscard]] std::span<const int> simulated_architectures() noexcept;
 
 /// Throws core::UsageError that lists what would be right.
 [[nodiscard]] DeviceChoice parse_device(std::string_view text);

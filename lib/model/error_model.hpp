@@ -76,13 +76,20 @@ struct Pattern {
 /// Pattern of a distribution whose values are rounded to `format`: an interval with few numbers in it is structured.
 [[nodiscard]] Pattern pattern_of(const data::Distribution& distribution, core::Dtype format);
 
+/// How a backend multiplies matrices.
+enum class MatrixArithmetic {
+  by_mode,              ///< as the mode asks, in any admissible schedule
+  by_mode_alpha_first,  ///< the same, but some algorithms scale an operand by alpha before they multiply (cuBLASLt)
+  fp32_chain,           ///< FP32 fused multiply-adds in the order of k, whatever the mode
+};
+
 /// What a model is made for.
 struct ModelRequest {
   const op::Params* params = nullptr;
   const op::Mode* mode = nullptr;
   PrecisionClass expected = PrecisionClass::native;
-  int sm = 90;                             ///< 10 * major + minor of the device that ran
-  std::string backend;                     ///< "cuda" means the own sequential FP32 kernel
+  int sm = 90;  ///< 10 * major + minor of the device that ran
+  MatrixArithmetic arithmetic = MatrixArithmetic::by_mode;
   core::Dtype output = core::Dtype::fp32;  ///< format of the port that is asked about
   bool exact_leg = false;
   double output_scale = 1;

@@ -20,17 +20,7 @@ constexpr std::int64_t kPiece = 256;  ///< products packed at a time: panels of 
 static_assert(kTileColumns % kFusedColumns == 0);
 
 const ProductKernels& kernels() noexcept {
-#if defined(__x86_64__)
-  switch (core::active_isa()) {
-    case core::Isa::avx512:
-      return avx512::product_kernels();
-    case core::Isa::avx2:
-      return avx2::product_kernels();
-    case core::Isa::baseline:
-      break;
-  }
-#endif
-  return baseline::product_kernels();
+  return NUMCHECK_ACTIVE_ISA(product_kernels)();
 }
 
 KernelRounding kernel_rounding(Rounding rho) {

@@ -17,13 +17,9 @@ constexpr std::array<std::string_view, 11> kModeNames = {"fp32",          "fp32_
                                                          "fp32_fast16bf", "bf16x9",        "bf16",      "fp16",
                                                          "fp16_acc16",    "fp8_e4m3",      "fp8_hybrid"};
 
-bool is_fp8(Dtype dtype) {
-  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
-}
-
 /// C never is FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
 Dtype addend_dtype(Dtype output) {
-  return is_fp8(output) ? Dtype::bf16 : output;
+  return core::is_fp8(output) ? Dtype::bf16 : output;
 }
 
 /// FP8 products with an FP32 D take a BF16 bias (cuBLAS manual, cublasLtMatmul types).
@@ -63,11 +59,11 @@ std::vector<Port> gemm_ports(const Params& values, const Mode& mode) {
     ports.push_back(scalar("a_scale_inv", Role::scale, "a", "value of A = code * a_scale_inv"));
     ports.push_back(scalar("b_scale_inv", Role::scale, "b", "value of B = code * b_scale_inv"));
   }
-  if (is_fp8(output)) {
+  if (core::is_fp8(output)) {
     ports.push_back(scalar("d_scale", Role::scale, "d", "codes of D = sat(RN(value * d_scale))"));
   }
   ports.push_back(matrix("d", Role::output, output, p.batch, p.m, p.n, p.pad_d, p.misalign, "result, m x n"));
-  if (is_fp8(output)) {
+  if (core::is_fp8(output)) {
     ports.push_back(scalar("d_amax", Role::amax, "d", "max |value of D| before d_scale"));
   }
   return ports;
@@ -96,7 +92,7 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
     mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" has a meaning in FP8 modes only, not in " +
                        std::string(mode.name));
   }
-  if (p.in_place && (p.beta == 0 || is_fp8(gemm_output_dtype(p, mode)))) {
+  if (p.in_place && (p.beta == 0 || core::is_fp8(gemm_output_dtype(p, mode)))) {
     mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, and with beta 0 there is no C"
                                       : "gemm: in_place needs C and D of one format, and C never is FP8");
   }

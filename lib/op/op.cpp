@@ -1,5 +1,6 @@
 #include "op/op.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -47,13 +48,17 @@ Port scalar_port(std::string_view name, Role role, std::string_view of, std::str
   return {.name = name, .role = role, .dtype = core::Dtype::fp32, .of = of, .doc = doc};
 }
 
+const Port* find_port(std::span<const Port> ports, std::string_view name) noexcept {
+  const auto found = std::ranges::find(ports, name, &Port::name);
+  return found == ports.end() ? nullptr : &*found;
+}
+
 const Port& port_named(std::span<const Port> ports, std::string_view name) {
-  for (const Port& port : ports) {
-    if (port.name == name) {
-      return port;
-    }
+  const Port* found = find_port(ports, name);
+  if (found == nullptr) {
+    throw core::InternalError("no port is named " + std::string(name));
   }
-  throw core::InternalError("no port is named " + std::string(name));
+  return *found;
 }
 
 }  // namespace numcheck::op

@@ -111,6 +111,9 @@ struct Op {
 /// One FP32 number that describes port `of`: roles scale and amax.
 [[nodiscard]] Port scalar_port(std::string_view name, Role role, std::string_view of, std::string_view doc);
 
+/// The port of that name, or null.
+[[nodiscard]] const Port* find_port(std::span<const Port> ports, std::string_view name) noexcept;
+
 /// The port of that name; throws InternalError if there is none.
 [[nodiscard]] const Port& port_named(std::span<const Port> ports, std::string_view name);
 

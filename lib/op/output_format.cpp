@@ -17,7 +17,7 @@ std::span<const std::string_view> storage_modes() noexcept {
 
 std::vector<std::string> check_output(std::string_view op, const std::string& parameter, const Mode& mode) {
   const core::Dtype output = output_dtype(parameter, mode);
-  const bool legal = mode.first == core::Dtype::fp32 || output == mode.first || is_fp8(output);
+  const bool legal = mode.first == core::Dtype::fp32 || output == mode.first || core::is_fp8(output);
   if (legal) {
     return {};
   }
@@ -27,7 +27,7 @@ std::vector<std::string> check_output(std::string_view op, const std::string& pa
 }
 
 void add_output(std::vector<Port>& ports, const Port& output, std::string_view scale_name, std::string_view amax_name) {
-  const bool quantised = is_fp8(output.dtype);
+  const bool quantised = core::is_fp8(output.dtype);
   if (quantised) {
     ports.push_back(scalar_port(scale_name, Role::scale, output.name, "codes = sat(RN(value * scale))"));
   }

@@ -12,10 +12,6 @@ namespace numcheck::op {
 /// Format of the output: the parameter's, or the mode's; of "mxfp8_e4m3" that of the codes.
 [[nodiscard]] core::Dtype output_dtype(const std::string& parameter, const Mode& mode);
 
-[[nodiscard]] constexpr bool is_fp8(core::Dtype dtype) noexcept {
-  return dtype == core::Dtype::fp8_e4m3 || dtype == core::Dtype::fp8_e5m2;
-}
-
 /// The modes of such ops: the storage format of their tensors; tf32 is accepted and must change nothing.
 [[nodiscard]] std::span<const std::string_view> storage_modes() noexcept;
 

@@ -34,4 +34,7 @@ struct Field {
 /// Values of all fields, in the order of the descriptor's fields.
 using Params = std::vector<Value>;
 
+/// A value as identifiers and keys spell it: "1", "768", "0.5", "gelu".
+[[nodiscard]] std::string value_text(const Value& value);
+
 }  // namespace numcheck::op

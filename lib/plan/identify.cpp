@@ -7,19 +7,6 @@
 namespace numcheck::plan {
 namespace {
 
-std::string value_text(const op::Value& value) {
-  if (const auto* truth = std::get_if<bool>(&value)) {
-    return *truth ? "1" : "0";
-  }
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-    return std::to_string(*integer);
-  }
-  if (const auto* number = std::get_if<double>(&value)) {
-    return core::shortest(*number);
-  }
-  return std::get<std::string>(value);
-}
-
 void append(std::string& list, std::string_view item) {
   if (!list.empty()) {
     list += ',';
@@ -33,7 +20,7 @@ std::string params_segment(const Case& c) {
   const std::vector<op::Field>& fields = c.op->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].required || c.params[i] != fields[i].fallback) {
-      append(segment, fmt::format("{}={}", fields[i].tag, value_text(c.params[i])));
+      append(segment, fmt::format("{}={}", fields[i].tag, op::value_text(c.params[i])));
     }
   }
   return segment.empty() ? "default" : segment;
@@ -46,7 +33,7 @@ std::string distribution_text(const data::Distribution& distribution) {
     const std::vector<op::Field>& fields = info->fields();
     for (std::size_t i = 0; i < fields.size() && i < distribution.params.size(); ++i) {
       if (fields[i].required || distribution.params[i] != fields[i].fallback) {
-        append(list, fmt::format("{}={}", fields[i].name, value_text(distribution.params[i])));
+        append(list, fmt::format("{}={}", fields[i].name, op::value_text(distribution.params[i])));
       }
     }
   }

@@ -1,8 +1,7 @@
 #include "prepare/catalog.hpp"
 
 #include <algorithm>
-
-#include "plan/backend_name.hpp"
+#include <iterator>
 
 namespace numcheck::prepare {
 
@@ -12,11 +11,15 @@ const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
   return found == catalog.end() ? nullptr : &*found;
 }
 
-std::string resolve_backend(const CatalogRow& row, const std::string& backend, const machine::Device& device) {
-  if (backend != "auto") {
-    return std::string(plan::backend_of(backend));
-  }
-  return device.simulated || row.backends.empty() ? "sim" : std::string(row.backends.front());
+model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend) noexcept {
+  const auto found = std::ranges::find(row.backends, backend, &CatalogBackend::name);
+  return found == row.backends.end() ? model::MatrixArithmetic::by_mode : found->arithmetic;
+}
+
+std::vector<std::string_view> backend_names(const CatalogRow& row) {
+  std::vector<std::string_view> names;
+  std::ranges::transform(row.backends, std::back_inserter(names), &CatalogBackend::name);
+  return names;
 }
 
 }  // namespace numcheck::prepare

@@ -6,25 +6,31 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/device.hpp"
 #include "model/error_model.hpp"
 #include "op/op.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::prepare {
 
+struct CatalogBackend {
+  std::string_view name;
+  model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;
+};
+
 struct CatalogRow {
   const op::Op* op = nullptr;
   op::Reference reference;
   model::ErrorModelFn error_model = nullptr;  ///< tolerance::tracked_error_model for tracked references
-  std::vector<std::string_view> backends;     ///< that have a binding for this op; the first is what `auto` means
+  std::vector<CatalogBackend> backends;       ///< that have a binding for this op; the first is what `auto` means
 };
 
 using Catalog = std::span<const CatalogRow>;
 
-/// The backend that computes the case: what `auto` means on that device, else the name itself, without version.
-[[nodiscard]] std::string resolve_backend(const CatalogRow& row, const std::string& backend,
-                                          const machine::Device& device);
+/// How the backend of that name (without a version) multiplies; by_mode if the row does not have it.
+[[nodiscard]] model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend) noexcept;
+
+/// Names of the op's backends, in the catalog's order.
+[[nodiscard]] std::vector<std::string_view> backend_names(const CatalogRow& row);
 
 [[nodiscard]] const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept;
 

@@ -46,21 +46,19 @@ void fulfil(Promise& promise, const Compute& compute) {
   }
 }
 
-void compute_rounding(const Group& group, Rounding& rounding) {
+void compute_rounding(Group& group, Rounding& rounding) {
   const auto start = std::chrono::steady_clock::now();
   fulfil(rounding.promise, [&group, &rounding] {
     const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
     return std::make_shared<const op::Values>(group.row->reference.values(request));
   });
-  rounding.reference_s = seconds_since(start);
+  group.times.reference_s += seconds_since(start);
 }
 
 }  // namespace
 
-std::shared_ptr<Group> prepare_group(
-    const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog, double flops_limit,
-    const std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>& allocate,
-    std::vector<PreparedCase>& prepared) {
+PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
+                            double flops_limit, const Allocate& allocate) {
   const auto start = std::chrono::steady_clock::now();
   const plan::Case& first = cases[plan.cases.front()];
   auto group = std::make_shared<Group>();
@@ -78,6 +76,7 @@ std::shared_ptr<Group> prepare_group(
     group->sample = choose_sample(*output, kReferenceSample);
   }
   GroupBuilder builder(*group, allocate);
+  std::vector<PreparedCase> prepared;
   for (const std::size_t index : plan.cases) {
     prepared.push_back(builder.prepare(cases[index]));
   }
@@ -88,8 +87,8 @@ std::shared_ptr<Group> prepare_group(
       static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
     group->total_sample = choose_sample(*output, kTotalErrorSample);
   }
-  group->inputs_s = seconds_since(start);
-  return group;
+  group->times.inputs_s = seconds_since(start);
+  return {std::move(group), std::move(prepared)};
 }
 
 void compute_references(Group& group) {
@@ -101,7 +100,7 @@ void compute_references(Group& group) {
     const op::ReferenceRequest request{&group.params, group.unrounded, group.sample};
     return std::make_shared<const op::Yardsticks>(group.row->reference.yardsticks(request));
   });
-  group.yardsticks_s = seconds_since(start);
+  group.times.yardsticks_s = seconds_since(start);
   // Cases are compared in their order, each as soon as its rounding is there: so the total error's values, which all of
   // them want, come first, unless a rounding gives them for nothing.
   const auto identity = std::ranges::find_if(group.in_order, [](const auto& rounding) { return rounding->identity; });

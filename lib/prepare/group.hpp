@@ -15,6 +15,7 @@
 #include "op/reference.hpp"
 #include "plan/case.hpp"
 #include "prepare/catalog.hpp"
+#include "prepare/stage_times.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::prepare {
@@ -61,8 +62,6 @@ struct Rounding {
   bool identity = true;                                     ///< every port is FP32: equal to the unrounded inputs
   std::promise<std::shared_ptr<const op::Values>> promise;
   std::shared_future<std::shared_ptr<const op::Values>> values;
-  op::Params params;
-  double reference_s = 0;
 };
 
 /// What is common to the cases of a group. Built by prepare_group, completed by compute_references.
@@ -80,13 +79,19 @@ struct Group {
   op::Sample total_sample;
   std::promise<std::shared_ptr<const op::Values>> total_promise;
   std::shared_future<std::shared_ptr<const op::Values>> total;
-  double inputs_s = 0;
-  double yardsticks_s = 0;
-  std::uint64_t bytes = 0;
+  StageTimes times;  ///< of inputs, references and yardsticks
 };
 
-/// A case with its buffers, ready to be submitted.
+/// A case with its buffers, ready to be submitted. Its parts point at each other, so it is moved, never copied.
 struct PreparedCase {
+  PreparedCase() = default;
+  explicit PreparedCase(const plan::Case& prepared) : c(&prepared), ports(c->op->ports(c->params, *c->mode)) {}
+  PreparedCase(PreparedCase&&) noexcept = default;
+  PreparedCase& operator=(PreparedCase&&) noexcept = default;
+  PreparedCase(const PreparedCase&) = delete;
+  PreparedCase& operator=(const PreparedCase&) = delete;
+  ~PreparedCase() = default;
+
   const plan::Case* c = nullptr;
   std::vector<op::Port> ports;
   std::vector<worker::HostPort> host;  ///< parallel to ports
@@ -95,12 +100,18 @@ struct PreparedCase {
   std::map<std::string, float, std::less<>> scale;  ///< per described port ("a", "b", "d"): quantising scale
 };
 
-/// Generates the inputs of a group and stores them for each case.
-/// `allocate` gives memory that workers see.
-[[nodiscard]] std::shared_ptr<Group> prepare_group(
-    const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog, double flops_limit,
-    const std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>& allocate,
-    std::vector<PreparedCase>& prepared);
+struct PreparedGroup {
+  std::shared_ptr<Group> group;
+  std::vector<PreparedCase> cases;  ///< parallel to GroupPlan::cases
+};
+
+/// Memory that workers see.
+using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
+
+/// Generates the inputs of a group and stores them for each case. References of more than `flops_limit` operations will
+/// be computed on a sample of the outputs.
+[[nodiscard]] PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
+                                          double flops_limit, const Allocate& allocate);
 
 /// Computes values of every rounding, yardsticks and total values, fulfilling the promises (with the exception if one
 /// is thrown).

@@ -52,7 +52,7 @@ op::Operand operand_of(const op::Port& port, const double* data, double scale) {
 }  // namespace
 
 PreparedCase GroupBuilder::prepare(const plan::Case& c) {
-  PreparedCase prepared{.c = &c, .ports = c.op->ports(c.params, *c.mode)};
+  PreparedCase prepared(c);
   std::vector<Stored> stored(prepared.ports.size());
   prepared.rounding = rounding_of(c, prepared, stored);
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
@@ -146,7 +146,6 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
   if (is_new) {
     rounding = std::make_shared<Rounding>();
     group_.in_order.push_back(rounding);
-    rounding->params = group_.params;
     rounding->values = rounding->promise.get_future().share();
   }
   for (const op::Fill fill : {op::Fill::generated, op::Fill::derived}) {

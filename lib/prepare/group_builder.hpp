@@ -13,8 +13,6 @@ namespace numcheck::prepare {
 
 class GroupBuilder {
  public:
-  using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
-
   /// Both must outlive the builder.
   GroupBuilder(Group& group, const Allocate& allocate) : group_(group), allocate_(allocate) {}
 

@@ -10,20 +10,10 @@
 namespace numcheck::prepare {
 namespace {
 
-std::string text_of(const op::Value& value) {
-  struct Visitor {
-    std::string operator()(bool x) const { return x ? "1" : "0"; }
-    std::string operator()(std::int64_t x) const { return std::to_string(x); }
-    std::string operator()(double x) const { return core::shortest(x); }
-    std::string operator()(const std::string& x) const { return x; }
-  };
-  return std::visit(Visitor{}, value);
-}
-
 std::string text_of(const data::Distribution& distribution) {
   std::string text = distribution.name;
   for (const op::Value& value : distribution.params) {
-    text += "," + text_of(value);
+    text += "," + op::value_text(value);
   }
   return text;
 }
@@ -37,7 +27,7 @@ std::string group_key(const plan::Case& c) {
   const bool all = !shares_storage(c);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (all || !fields[i].storage_only) {
-      key += "|" + text_of(c.params[i]);
+      key += "|" + op::value_text(c.params[i]);
     }
   }
   if (c.inputs.exact_leg()) {

@@ -7,6 +7,7 @@
 #include "report/library_table.hpp"
 #include "report/number.hpp"
 #include "report/override_table.hpp"
+#include "report/record_members.hpp"
 #include "report/summary.hpp"
 
 namespace numcheck::report {
@@ -89,12 +90,9 @@ std::vector<json> without_folders(std::vector<json> cases) {
 }
 
 json times_json(const RunTimes& times) {
-  return {{"wall", number(times.wall_s)},
-          {"inputs", number(times.inputs_s)},
-          {"device", number(times.device_s)},
-          {"reference", number(times.reference_s)},
-          {"yardsticks", number(times.yardsticks_s)},
-          {"comparison", number(times.comparison_s)}};
+  json stages = object_of(stage_members(), times.stages);
+  stages["wall"] = number(times.wall_s);
+  return stages;
 }
 
 }  // namespace
@@ -164,6 +162,10 @@ std::vector<std::string> short_digests(const std::vector<std::string>& digests) 
     prefixes.push_back(digest.substr(0, digits));
   }
   return prefixes;
+}
+
+std::string report_text(const nlohmann::json& report) {
+  return report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace numcheck::report

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "machine/device.hpp"
+#include "prepare/stage_times.hpp"
 
 namespace numcheck::report {
 
@@ -43,14 +44,10 @@ struct HostFacts {
   std::string name;  ///< only where the user asks for it; empty: not told
 };
 
-/// Seconds per stage, summed over cases (stages overlap), and wall-clock time.
+/// Wall-clock time, and the stages of all cases, which overlap.
 struct RunTimes {
   double wall_s = 0;
-  double inputs_s = 0;
-  double device_s = 0;
-  double reference_s = 0;
-  double yardsticks_s = 0;
-  double comparison_s = 0;
+  prepare::StageTimes stages;
 };
 
 /// Everything of a report but its cases.
@@ -72,6 +69,9 @@ struct RunFacts {
 /// one version of a library to another where a run has several, and the cases' records in plan order. Absolute paths
 /// are cut down to file names.
 [[nodiscard]] nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases);
+
+/// Its JSON text. Bytes that are not UTF-8 are replaced.
+[[nodiscard]] std::string report_text(const nlohmann::json& report);
 
 /// JSON Schema (draft-07) of reports.
 [[nodiscard]] nlohmann::json report_schema();

@@ -45,8 +45,7 @@ void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool
   record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
   const std::lock_guard lock(mutex_);
   result_.cases[index] = {result.status, std::move(record)};
-  result_.times.comparison_s += result.times.comparison_s;
-  result_.times.device_s += result.times.device_s;
+  result_.times.stages += result.times;
   ++finished_;
   failed_ += counts_as_failure(result.status) ? 1 : 0;
   if (options_.on_finished && kept) {
@@ -59,11 +58,7 @@ void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool
 
 void CaseBook::add_times(const prepare::Group& group) {
   const std::lock_guard lock(mutex_);
-  result_.times.inputs_s += group.inputs_s;
-  result_.times.yardsticks_s += group.yardsticks_s;
-  for (const auto& [key, rounding] : group.roundings) {
-    result_.times.reference_s += rounding->reference_s;
-  }
+  result_.times.stages += group.times;
 }
 
 bool CaseBook::is_finished(std::size_t index) const {

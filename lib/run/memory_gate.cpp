@@ -4,16 +4,17 @@
 
 namespace numcheck::run {
 
-void MemoryGate::acquire(std::uint64_t bytes, const std::function<bool()>& abandon) {
+MemoryGate::Lease MemoryGate::acquire(std::uint64_t bytes, const std::function<bool()>& abandon) {
   constexpr auto kPoll = std::chrono::milliseconds(200);
   std::unique_lock lock(mutex_);
   while (in_flight_bytes_ != 0 && in_flight_bytes_ + bytes > budget_bytes_ && !abandon()) {
     freed_.wait_for(lock, kPoll);
   }
   in_flight_bytes_ += bytes;
+  return {*this, bytes};
 }
 
-void MemoryGate::release(std::uint64_t bytes) {
+void MemoryGate::release(std::uint64_t bytes) noexcept {
   {
     const std::lock_guard lock(mutex_);
     in_flight_bytes_ -= bytes;

@@ -39,11 +39,20 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
+/// What the cases of a group share. The last one that is compared gives the memory back.
+struct SharedGroup {
+  SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole)
+      : memory(std::move(lease)), group(std::move(whole)) {}
+
+  MemoryGate::Lease memory;
+  std::shared_ptr<prepare::Group> group;
+  verdict::ComparisonCache cache;
+};
+
 /// A case that is under way: its buffers live until its last comparison.
 struct Flight {
   std::size_t index = 0;
-  std::shared_ptr<prepare::Group> group;
-  std::shared_ptr<verdict::ComparisonCache> cache;
+  std::shared_ptr<SharedGroup> shared;
   prepare::PreparedCase prepared;
   verdict::CaseResult result;
 };
@@ -147,36 +156,30 @@ class Pipeline {
 
   void run_part(const prepare::GroupPlan& plan) {
     const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan);
-    memory_.acquire(bytes, [this] { return stop_.must_stop(); });
+    MemoryGate::Lease memory = memory_.acquire(bytes, [this] { return stop_.must_stop(); });
     if (stop_.must_stop()) {
-      memory_.release(bytes);
       return;
     }
-    std::shared_ptr<prepare::Group> group;
-    std::vector<prepare::PreparedCase> prepared;
+    prepare::PreparedGroup made;
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
-      group = prepare::prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate, prepared);
+      made = prepare::prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate);
     } catch (const std::exception& failure) {
       for (const std::size_t index : plan.cases) {
         finish_with(index, verdict::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
       }
-      memory_.release(bytes);
       return;
     }
-    // The last owner of the group gives its memory back, after its cases' comparisons.
-    const std::shared_ptr<prepare::Group> owner(group.get(),
-                                                [this, group, bytes](prepare::Group*) { memory_.release(bytes); });
-    auto cache = std::make_shared<verdict::ComparisonCache>();
-    for (std::size_t i = 0; i < prepared.size(); ++i) {
-      submit(plan.cases[i], owner, cache, std::move(prepared[i]));
+    const auto shared = std::make_shared<SharedGroup>(std::move(memory), std::move(made.group));
+    for (std::size_t i = 0; i < made.cases.size(); ++i) {
+      submit(plan.cases[i], shared, std::move(made.cases[i]));
     }
     {
       const auto work = stop_.stuck().begin(fmt::format("the reference of {}", cases_[plan.cases.front()].id),
                                             options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
-      prepare::compute_references(*group);
+      prepare::compute_references(*shared->group);
     }
-    book_.add_times(*group);
+    book_.add_times(*shared->group);
   }
 
   [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
@@ -187,12 +190,10 @@ class Pipeline {
     return flops;
   }
 
-  void submit(std::size_t index, std::shared_ptr<prepare::Group> group, std::shared_ptr<verdict::ComparisonCache> cache,
-              prepare::PreparedCase prepared) {
+  void submit(std::size_t index, std::shared_ptr<SharedGroup> shared, prepare::PreparedCase prepared) {
     auto flight = std::make_shared<Flight>();
     flight->index = index;
-    flight->group = std::move(group);
-    flight->cache = std::move(cache);
+    flight->shared = std::move(shared);
     flight->prepared = std::move(prepared);
     flight->result.c = &cases_[index];
     worker::Task task;
@@ -207,9 +208,9 @@ class Pipeline {
   void on_run(Flight& flight, const worker::RunReport& run) {
     try {
       const machine::Device& device = greeting_->hello().device;
-      const verdict::EvaluationContext context{
-          flight.group.get(), &flight.prepared, &device,
-          prepare::resolve_backend(*flight.group->row, flight.result.c->backend, device), flight.cache.get()};
+      prepare::Group& group = *flight.shared->group;
+      const verdict::EvaluationContext context{&group, &flight.prepared, &device,
+                                               prepare::arithmetic_of(*group.row, run.backend), &flight.shared->cache};
       flight.result.runs.push_back(verdict::evaluate_run(context, run, flight.result.times.comparison_s));
       show_tensors(flight);
     } catch (const std::exception& failure) {
@@ -227,7 +228,7 @@ class Pipeline {
     const std::vector<verdict::RunResult>& runs = flight.result.runs;
     if (options_.on_tensors && runs.back().run.error.empty()) {
       options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), flight.prepared.host,
-                           flight.prepared.rounding->values.get().get(), &flight.group->sample});
+                           flight.prepared.rounding->values.get().get(), &flight.shared->group->sample});
     }
   }
 
@@ -237,7 +238,7 @@ class Pipeline {
     }
     end_case(flight.index, flight.result, outcome);
     flight.prepared = {};
-    flight.group.reset();
+    flight.shared.reset();
   }
 
   static bool is_interrupt(const worker::Outcome& outcome) {

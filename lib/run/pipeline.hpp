@@ -14,6 +14,7 @@
 #include "op/reference.hpp"
 #include "plan/plan.hpp"
 #include "prepare/catalog.hpp"
+#include "report/report.hpp"
 #include "verdict/record.hpp"
 #include "worker/workers.hpp"
 
@@ -65,20 +66,10 @@ struct PipelineOptions {
   std::function<int()> interrupted;
 };
 
-/// Seconds summed over cases; stages overlap, so their sum may exceed wall_s.
-struct PipelineTimes {
-  double wall_s = 0;
-  double inputs_s = 0;
-  double device_s = 0;
-  double reference_s = 0;
-  double yardsticks_s = 0;
-  double comparison_s = 0;
-};
-
 struct PipelineResult {
   std::vector<FinishedCase> cases;  ///< in plan order
   worker::WorkerHello hello;        ///< of the first worker
-  PipelineTimes times;
+  report::RunTimes times;
   bool interrupted = false;
 };
 

@@ -33,16 +33,14 @@ struct Gemm {
   model::PrecisionClass operands = model::PrecisionClass::native;
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
   Dtype second = Dtype::fp32;
-  bool cublas = false;      ///< cuBLASLt, directly or below TransformerEngine
-  bool own_kernel = false;  ///< backend "cuda": a sequential FP32 chain whatever the mode
+  bool fp32_chain = false;  ///< whatever the mode
   double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, else 0
 
   explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
     product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
     is_fp32_storage = r.mode->first == Dtype::fp32;
-    own_kernel = r.backend == "cuda";
-    cublas = r.backend == "cublaslt" || r.backend.starts_with("transformer_engine");
-    operands = !is_fp32_storage ? model::PrecisionClass::native : own_kernel ? model::PrecisionClass::fp32 : r.expected;
+    fp32_chain = r.arithmetic == model::MatrixArithmetic::fp32_chain;
+    operands = !is_fp32_storage ? model::PrecisionClass::native : fp32_chain ? model::PrecisionClass::fp32 : r.expected;
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
     // The mean of the sum is r A. Only where it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
@@ -60,8 +58,8 @@ struct Gemm {
         return Dtype::tf32;
     }
   }
-  [[nodiscard]] bool plain_fp32() const { return own_kernel || first == Dtype::fp32; }
-  [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !own_kernel; }
+  [[nodiscard]] bool plain_fp32() const { return fp32_chain || first == Dtype::fp32; }
+  [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !fp32_chain; }
   /// What rounding to the storage format may multiply |a b| by.
   [[nodiscard]] double enlargement() const {
     const op::Mode& mode = *request.mode;
@@ -246,7 +244,8 @@ void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
 bool factor_overflows(const Gemm& g) {
   const double scales = g.request.first_scale * g.request.second_scale;
   const double largest = std::max(g.request.first_max, g.request.second_max);
-  const double enlarged = g.cublas ? largest * std::max(1.0, std::abs(g.p.alpha)) : largest;
+  const bool alpha_first = g.request.arithmetic == model::MatrixArithmetic::by_mode_alpha_first;
+  const double enlarged = alpha_first ? largest * std::max(1.0, std::abs(g.p.alpha)) : largest;
   const bool operand = g.is_fp32_storage && std::isinf(core::round_to(enlarged, g.first));
   return operand || std::isinf(core::round_to(scales, Dtype::fp32)) ||
          std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
@@ -294,7 +293,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   widen_for_patterns(g, model);
   add_overflow(g, model);
   model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,
-                             g.own_kernel ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,
+                             g.fp32_chain ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,
                              g.is_fp32_storage ? fmt::format(", operands {}", model::class_name(g.operands)) : "");
   return model;
 }

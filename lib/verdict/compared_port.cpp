@@ -19,11 +19,7 @@ namespace {
 constexpr std::int64_t kElementsPerTask = 1 << 15;
 
 std::size_t index_of(const prepare::PreparedCase& prepared, std::string_view name) {
-  const auto found = std::ranges::find(prepared.ports, name, &op::Port::name);
-  if (found == prepared.ports.end()) {
-    throw core::InternalError("the op has no port " + std::string(name));
-  }
-  return static_cast<std::size_t>(found - prepared.ports.begin());
+  return static_cast<std::size_t>(&op::port_named(prepared.ports, name) - prepared.ports.data());
 }
 
 /// The port as dense FP32 numbers.

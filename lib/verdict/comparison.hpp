@@ -40,7 +40,7 @@ struct EvaluationContext {
   prepare::Group* group = nullptr;
   const prepare::PreparedCase* prepared = nullptr;
   const machine::Device* device = nullptr;
-  std::string backend;  ///< the one that ran, never "auto"
+  model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
 };
 

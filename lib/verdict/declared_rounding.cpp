@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,19 +19,6 @@
 namespace numcheck::verdict {
 namespace {
 
-std::string_view detail_of(const worker::RunReport& run, std::string_view key) {
-  const auto found =
-      std::ranges::find(run.details, key, [](const auto& detail) { return std::string_view(detail.first); });
-  return found == run.details.end() ? std::string_view() : std::string_view(found->second);
-}
-
-/// Slices of a split-K product that are added in the output's format; 1 if there are none.
-int narrow_slices(const worker::RunReport& run) {
-  const std::string_view reduction = detail_of(run, "reduction");
-  const bool narrow = reduction == "output_type" || reduction == "inplace";
-  return narrow ? std::max(1, std::atoi(std::string(detail_of(run, "split_k")).c_str())) : 1;
-}
-
 double mean_square(std::span<const op::Operand> operands, std::string_view port) {
   const auto found = std::ranges::find(operands, port, &op::Operand::port);
   if (found == operands.end() || found->elements() == 0) {
@@ -44,6 +30,10 @@ double mean_square(std::span<const op::Operand> operands, std::string_view port)
     squares += std::isfinite(value) ? value * value : 0;
   }
   return squares / static_cast<double>(found->elements());
+}
+
+std::string_view epilogue_words(const model::DeclaredRounding& declared) {
+  return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
 }
 
 using Loosen = std::function<model::ErrorModel(model::ErrorModel)>;
@@ -70,33 +60,32 @@ Loosen rounded_part(double steepness, double other_square) {
 
 /// Shortcuts of a product: what is rounded early is, beside the product itself, bias where C is added in place, and C
 /// where an epilogue has a kernel of its own.
-Shortcuts shortcuts_of(const worker::RunReport& run, const EvaluationContext& context, core::Dtype format) {
+Shortcuts shortcuts_of(const model::DeclaredRounding& declared, const EvaluationContext& context, core::Dtype format) {
   const std::string_view name = core::dtype_info(format).name;
   const int bytes = core::dtype_info(format).storage_bytes;
-  const std::string_view epilogue = detail_of(run, "epilogue");
-  const bool gelu = epilogue.find("GELU") != std::string_view::npos;
-  const bool bias = epilogue.find("BIAS") != std::string_view::npos;
   const std::span<const op::Operand> operands = context.prepared->rounding->operands;
-  const double steepness = gelu ? tolerance::kGeluSteepness : 1;
+  const double steepness = declared.gelu ? tolerance::kGeluSteepness : 1;
   Shortcuts all;
-  if (const int slices = narrow_slices(run); bytes < 4 && slices > 1) {
-    all.others.push_back(
-        {[slices](model::ErrorModel model) { return tolerance::with_output_reduction(std::move(model), slices); },
-         fmt::format("{} slices of k are added in {}, as the library declares", slices, name),
-         {}});
+  if (bytes < 4 && declared.slices > 1) {
+    all.others.push_back({[slices = declared.slices](model::ErrorModel model) {
+                            return tolerance::with_output_reduction(std::move(model), slices);
+                          },
+                          fmt::format("{} slices of k are added in {}, as the library declares", declared.slices, name),
+                          {}});
   }
-  if (bytes == 2 && detail_of(run, "addend") == "in place") {
+  if (bytes == 2 && declared.in_place) {
     all.parts.push_back({rounded_part(steepness, mean_square(operands, "bias")),
                          fmt::format("the product is rounded to {} before C is added, in place", name),
                          op::kProductRounded});
   }
-  if (bytes == 2 && (gelu || bias)) {  // relu of a rounded sum is the rounded relu
+  if (bytes == 2 && (declared.gelu || declared.bias)) {  // relu of a rounded sum is the rounded relu
     const double beta = op::from_params<op::GemmParams>(context.prepared->c->params).beta;
-    all.parts.push_back({rounded_part(steepness, beta * beta * mean_square(operands, "c")),
-                         fmt::format("the sum is rounded to {} before the epilogue {}", name, epilogue),
-                         op::kSumRounded});
+    all.parts.push_back(
+        {rounded_part(steepness, beta * beta * mean_square(operands, "c")),
+         fmt::format("the sum is rounded to {} before the epilogue ({})", name, epilogue_words(declared)),
+         op::kSumRounded});
   }
-  if (gelu) {
+  if (declared.gelu) {
     all.others.push_back({&tolerance::with_approximate_tanh,
                           fmt::format("the tanh of gelu is an approximation (to {:g})", tolerance::kTanhError),
                           {}});
@@ -140,13 +129,13 @@ bool has_evidence(const OutputResult& output, std::string_view evidence) {
 
 }  // namespace
 
-void judge_declared_rounding(const EvaluationContext& context, const worker::RunReport& run,
+void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
                              const ComparedPort& compared, const tolerance::RunFacts& facts,
                              const model::ErrorModel& strict, OutputResult& output) {
   if (strict.exact) {
     return;
   }
-  for (const Shortcut& shortcut : explanations(shortcuts_of(run, context, compared.port().dtype))) {
+  for (const Shortcut& shortcut : explanations(shortcuts_of(declared, context, compared.port().dtype))) {
     if (!has_evidence(output, shortcut.evidence)) {
       continue;
     }

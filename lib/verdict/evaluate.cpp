@@ -33,14 +33,14 @@ std::string override_of(const plan::Case& c) {
   return inherited == nullptr ? "" : inherited;
 }
 
-/// Our own kernel multiplies in FP32 whatever was asked; libraries and the simulator follow the table.
 PrecisionClass expected_of(const EvaluationContext& context) {
   const plan::Case& c = *context.prepared->c;
   if (!c.op->multiplies_matrices) {
     return PrecisionClass::native;
   }
   const PrecisionClass requested = model::expected_class(*c.mode, override_of(c));
-  return context.backend == "cuda" && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
+  const bool fp32_chain = context.arithmetic == model::MatrixArithmetic::fp32_chain;
+  return fp32_chain && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
 }
 
 PrecisionClass parse_class(const std::string& name) {
@@ -72,7 +72,7 @@ model::ErrorModel model_of(const EvaluationContext& context, const op::Port& por
   request.mode = c.mode;
   request.expected = expected;
   request.sm = context.device->sm;
-  request.backend = context.backend;
+  request.arithmetic = context.arithmetic;
   request.output = port.dtype;
   request.exact_leg = c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
   const auto scale = prepared.scale.find(port.name);
@@ -200,7 +200,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   }
   if (!all_ok(output.criteria)) {
     output.findings = diagnosis_of(context, port.name);
-    judge_declared_rounding(context, run, compared, facts, model, output);
+    judge_declared_rounding(context, run.rounding, compared, facts, model, output);
   }
   return output;
 }

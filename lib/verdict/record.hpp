@@ -12,6 +12,7 @@
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
 #include "plan/case.hpp"
+#include "prepare/stage_times.hpp"
 #include "tolerance/judge.hpp"
 #include "tolerance/vacuity.hpp"
 #include "worker/execution.hpp"
@@ -51,16 +52,12 @@ struct RunResult {
   std::string failing;  ///< "d: G2 spread 5.8 > 3" of the first failing gate
 };
 
-struct StageTimes {
-  double inputs_s = 0, device_s = 0, reference_s = 0, comparison_s = 0, yardsticks_s = 0;
-};
-
 struct CaseResult {
   const plan::Case* c = nullptr;
   Status status = Status::error;
   std::string reason;  ///< for every status but pass
   std::vector<RunResult> runs;
-  StageTimes times;
+  prepare::StageTimes times;
 };
 
 }  // namespace numcheck::verdict

@@ -12,6 +12,7 @@
 
 #include "core/hash.hpp"
 #include "machine/device.hpp"
+#include "model/declared_rounding.hpp"
 #include "op/op.hpp"
 #include "plan/case.hpp"
 
@@ -30,9 +31,11 @@ struct OutputDigest {
 
 /// What one algorithm did.
 struct RunReport {
+  std::string backend;                                       ///< that ran: never "auto", and without a version
   std::string label;                                         ///< "cublasLt algo 67, split-k 4, workspace 33554432 B"
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
+  model::DeclaredRounding rounding;
   std::string observed_class;  ///< model::class_name of what ran; empty if not classified
   bool deterministic = true;
   bool guards_intact = true;

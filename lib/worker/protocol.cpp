@@ -1,10 +1,11 @@
-// What a worker says, and the texts of records.
 #include "worker/protocol.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "core/printable.hpp"
+#include "worker/channel.hpp"
 #include "worker/json_fields.hpp"
 
 namespace numcheck::worker {
@@ -16,7 +17,8 @@ using namespace fields;
 constexpr std::size_t kMaxText = 4096;   ///< of one text in a report
 constexpr std::size_t kMaxDetail = 512;  ///< of one detail's value
 constexpr std::size_t kMaxDetails = 64;
-constexpr std::size_t kMaxSentence = 2048;  ///< of an answer
+constexpr std::size_t kMaxSentence = 2048;                    ///< of an answer
+constexpr std::size_t kQuestionBytes = kMaxMessageBytes / 2;  ///< of the cases in a question
 constexpr std::array<const char*, 5> kOutcomes{"done", "unsupported", "error", "crashed", "timeout"};
 
 json to_json(const machine::Device& device) {
@@ -55,9 +57,15 @@ json report_to_json(const RunReport& report) {
   for (const OutputDigest& output : report.outputs) {
     outputs.push_back({{"port", output.port}, {"digest", output.digest.hex()}});
   }
-  return {{"label", printable(report.label, kMaxText)},
+  return {{"backend", printable(report.backend, kMaxText)},
+          {"label", printable(report.label, kMaxText)},
           {"details", std::move(details)},
           {"workspace_bytes", report.workspace_bytes},
+          {"rounding",
+           {{"slices", report.rounding.slices},
+            {"in_place", report.rounding.in_place},
+            {"bias", report.rounding.bias},
+            {"gelu", report.rounding.gelu}}},
           {"observed_class", printable(report.observed_class, kMaxText)},
           {"deterministic", report.deterministic},
           {"guards_intact", report.guards_intact},
@@ -70,9 +78,13 @@ json report_to_json(const RunReport& report) {
 
 RunReport report_from(const json& object) {
   RunReport report;
+  report.backend = text(object, "backend");
   report.label = text(object, "label");
   report.details = pairs(object, "details");
   report.workspace_bytes = count(object, "workspace_bytes");
+  const json& rounding = member(object, "rounding");
+  report.rounding = {small(rounding, "slices"), boolean(rounding, "in_place"), boolean(rounding, "bias"),
+                     boolean(rounding, "gelu")};
   report.observed_class = text(object, "observed_class");
   report.deterministic = boolean(object, "deterministic");
   report.guards_intact = boolean(object, "guards_intact");
@@ -98,6 +110,55 @@ json outcome_to_json(const Outcome& outcome, std::size_t max_reason) {
   return {{"kind", kOutcomes.at(static_cast<std::size_t>(outcome.kind))},
           {"reason", printable(outcome.reason, max_reason)},
           {"device_s", outcome.device_s}};
+}
+
+json options_to_json(const ExecuteOptions& options) {
+  return {{"repeats", options.repeats}, {"inject", options.inject}, {"classify", options.classify}};
+}
+
+ExecuteOptions options_from(const json& object) {
+  return {small(object, "repeats"), text(object, "inject"), boolean(object, "classify")};
+}
+
+QuestionOrder question_from(const json& object, plan::OpLookup lookup) {
+  QuestionOrder question{count(object, "task"), options_from(member(object, "options")), {}};
+  for (const json& c : list(object, "cases")) {
+    AskedCase& asked = question.cases.emplace_back();
+    try {
+      asked.c = plan::case_from_json(c, lookup);
+    } catch (const std::exception& error) {
+      asked.mistake = error.what();
+    }
+  }
+  return question;
+}
+
+std::vector<PortPlace> places_from(const json& object, std::size_t ports) {
+  std::vector<PortPlace> places;
+  for (const json& place : list(object, "places")) {
+    places.push_back({count(place, "arena"), count(place, "offset"), count(place, "bytes")});
+  }
+  if (places.size() != ports) {
+    throw ProtocolError(fmt::format("there are {} places for {} ports", places.size(), ports));
+  }
+  return places;
+}
+
+TaskOrder order_from(const json& object, plan::OpLookup lookup) {
+  TaskOrder order;
+  order.task = count(object, "task");
+  for (const json& arena : list(object, "arenas")) {
+    order.arenas.push_back({count(arena, "id"), count(arena, "bytes"), boolean(arena, "writable")});
+  }
+  try {
+    order.c = plan::case_from_json(member(object, "case"), lookup);
+    order.options = options_from(member(object, "options"));
+    order.ports = order.c.op->ports(order.c.params, *order.c.mode);
+    order.places = places_from(object, order.ports.size());
+  } catch (const std::exception& error) {
+    order.mistake = error.what();
+  }
+  return order;
 }
 
 }  // namespace
@@ -164,6 +225,60 @@ FromWorker decode_from_worker(std::string_view message) {
   }
   if (type == "end") {
     return TaskEnded{count(object, "task"), outcome_from(member(object, "outcome"))};
+  }
+  throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
+}
+
+std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
+                        std::span<const ArenaFact> arenas, std::span<const PortPlace> places) {
+  json arena_list = json::array();
+  for (const ArenaFact& arena : arenas) {
+    arena_list.push_back({{"id", arena.id}, {"bytes", arena.bytes}, {"writable", arena.writable}});
+  }
+  json place_list = json::array();
+  for (const PortPlace& place : places) {
+    place_list.push_back({{"arena", place.arena}, {"offset", place.offset}, {"bytes", place.bytes}});
+  }
+  return line({{"type", "task"},
+               {"task", task},
+               {"case", plan::case_to_json(c)},
+               {"options", options_to_json(options)},
+               {"arenas", std::move(arena_list)},
+               {"places", std::move(place_list)}});
+}
+
+EncodedQuestion encode_question(std::uint64_t task, std::span<const plan::Case* const> cases,
+                                const ExecuteOptions& options) {
+  EncodedQuestion question;
+  json list = json::array();
+  for (std::size_t bytes = 0; question.cases < std::min(cases.size(), kMaxCasesOfQuestion); ++question.cases) {
+    json c = plan::case_to_json(*cases[question.cases]);
+    bytes += line(c).size();
+    if (bytes > kQuestionBytes && question.cases > 0) {
+      break;
+    }
+    list.push_back(std::move(c));
+  }
+  question.text =
+      line({{"type", "ask"}, {"task", task}, {"options", options_to_json(options)}, {"cases", std::move(list)}});
+  return question;
+}
+
+std::string encode(const Ack& message) {
+  return line({{"type", "ack"}, {"task", message.task}});
+}
+
+FromCoordinator decode_from_coordinator(std::string_view message, plan::OpLookup lookup) {
+  const json object = parse(message);
+  const std::string& type = text(object, "type");
+  if (type == "task") {
+    return order_from(object, lookup);
+  }
+  if (type == "ask") {
+    return question_from(object, lookup);
+  }
+  if (type == "ack") {
+    return Ack{count(object, "task")};
   }
   throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
 }

@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -36,7 +35,7 @@
 namespace numcheck::worker {
 
 /// Both sides are the same binary, unless somebody starts a worker by hand.
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
 
 class ProtocolError : public std::runtime_error {
  public:
@@ -102,10 +101,9 @@ struct TaskOrder {
   plan::Case c;
   ExecuteOptions options;
   std::vector<ArenaFact> arenas;
-  std::vector<op::Port> ports;    ///< names lie in `names`; no docs
+  std::vector<op::Port> ports;    ///< the case's
   std::vector<PortPlace> places;  ///< parallel to ports
-  std::deque<std::string> names;
-  std::string mistake;  ///< why case, options or ports cannot be used; empty when they can. `arenas` is always there
+  std::string mistake;  ///< why case, options or places cannot be used; empty when they can. `arenas` is always there
 };
 /// One case of a question.
 struct AskedCase {
@@ -137,10 +135,9 @@ inline constexpr std::size_t kMaxCasesOfQuestion = 16;
                                               const ExecuteOptions& options);
 
 [[nodiscard]] std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
-                                      std::span<const ArenaFact> arenas, std::span<const HostPort> ports,
-                                      std::span<const PortPlace> places);
+                                      std::span<const ArenaFact> arenas, std::span<const PortPlace> places);
 [[nodiscard]] std::string encode(const Ack& message);
-/// Throws ProtocolError if it is no message; what is wrong with a case or its ports is TaskOrder::mistake.
+/// Throws ProtocolError if it is no message; what is wrong with a case or its places is TaskOrder::mistake.
 [[nodiscard]] FromCoordinator decode_from_coordinator(std::string_view text, plan::OpLookup lookup);
 
 /// Text as it may stand in a record: core::printable, at most `max_bytes` long.

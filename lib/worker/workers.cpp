@@ -21,21 +21,15 @@ ExecuteOptions execute_options(const WorkerOptions& options, const plan::Case& c
   return execute;
 }
 
-class WorkerPool::Impl {
- public:
-  explicit Impl(WorkerOptions options)
-      : pool(options.in_process ? make_in_process_pool(std::move(options)) : make_process_pool(std::move(options))) {}
-  std::unique_ptr<Pool> pool;
-};
-
-WorkerPool::WorkerPool(WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+WorkerPool::WorkerPool(WorkerOptions options)
+    : pool_(options.in_process ? make_in_process_pool(std::move(options)) : make_process_pool(std::move(options))) {}
 WorkerPool::~WorkerPool() = default;
 
 std::shared_ptr<SharedBlock> WorkerPool::allocate(std::size_t bytes, BlockUse use) {
-  return impl_->pool->allocate(bytes, use);
+  return pool_->allocate(bytes, use);
 }
 WorkerHello WorkerPool::hello(const WorkerKey& key) {
-  return impl_->pool->hello(key);
+  return pool_->hello(key);
 }
 void WorkerPool::ask(Question question) {
   const bool alike = std::ranges::all_of(question.cases, [&question](const plan::Case* c) {
@@ -46,20 +40,20 @@ void WorkerPool::ask(Question question) {
         "a question is about the cases of one kind of worker, and wants somebody who hears the answers");
   }
   if (!question.cases.empty()) {
-    impl_->pool->ask(std::move(question));
+    pool_->ask(std::move(question));
   }
 }
 void WorkerPool::submit(Task task) {
-  impl_->pool->submit(std::move(task));
+  pool_->submit(std::move(task));
 }
 void WorkerPool::wait_idle() {
-  impl_->pool->wait_idle();
+  pool_->wait_idle();
 }
 void WorkerPool::cancel_pending() {
-  impl_->pool->cancel_pending();
+  pool_->cancel_pending();
 }
 void WorkerPool::kill_workers() {
-  impl_->pool->kill_workers();
+  pool_->kill_workers();
 }
 
 }  // namespace numcheck::worker

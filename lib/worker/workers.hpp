@@ -99,6 +99,9 @@ struct WorkerHello {
   std::vector<std::pair<std::string, std::string>> libraries;
 };
 
+/// What is behind a WorkerPool: children, or everything in this process (pool.hpp).
+class Pool;
+
 /// Spawns workers as tasks need them and runs tasks on them. Tasks of one key (an environment, and a version of a
 /// library where cases name one) start in the order of submission, at most workers_per_environment at a time; keys run
 /// beside each other (a device takes several contexts), as far as max_workers allows. What is said of environments here
@@ -144,8 +147,7 @@ class WorkerPool {
   void kill_workers();
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Pool> pool_;
 };
 
 /// The worker's main loop (`te-numcheck exec --worker`): reads tasks from `socket_fd`, runs them on the executor,

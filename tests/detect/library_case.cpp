@@ -64,11 +64,11 @@ void draw_normal(plan::Case& c) {
 void avoid_known_faults(plan::Case& c, GemmParams& p, core::Dtype output) {
   const bool wide =
       c.inputs.common.name == "log_uniform" || c.inputs.ports.contains("a") || c.inputs.ports.contains("b");
-  if (op::is_fp8(output)) {
+  if (core::is_fp8(output)) {
     p.bias = false;
     c.inputs.ports.erase("bias");
   }
-  if (op::is_fp8(output) && c.inputs.common.name == "specials") {
+  if (core::is_fp8(output) && c.inputs.common.name == "specials") {
     draw_normal(c);
   }
   if (output == core::Dtype::fp16 && (wide || p.epilogue == "gelu")) {
@@ -92,7 +92,7 @@ plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_vie
   c.backend = backend;
   auto p = op::from_params<GemmParams>(c.params);
   fit_mode(p, *c.mode);
-  const bool fp8_output = op::is_fp8(op::gemm_output_dtype(p, *c.mode));
+  const bool fp8_output = core::is_fp8(op::gemm_output_dtype(p, *c.mode));
   if (c.mode->scaled) {
     fit_fp8(p);
   }

@@ -26,37 +26,37 @@ class PlainBlock final : public worker::SharedBlock {
 
 prepare::Catalog catalog() {
   static const std::vector<prepare::CatalogRow> rows = {
-      {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {"sim"}}};
+      {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {{.name = "sim"}}}};
   return rows;
 }
 
 }  // namespace
 
-MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOptions& options, const Details& details) {
+MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
+                           const std::optional<model::DeclaredRounding>& rounding) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
     backend = kernels::sim::make_backend(sm);
   }
   constexpr double kNoLimit = 1e18;
   const std::vector<plan::Case> cases = {c};
-  std::vector<prepare::PreparedCase> prepared;
   const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<PlainBlock>(bytes); };
-  const auto group =
-      prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate, prepared);
-  prepare::compute_references(*group);
+  const prepare::PreparedGroup made =
+      prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate);
+  prepare::compute_references(*made.group);
   verdict::ComparisonCache cache;
   verdict::EvaluationContext context;
-  context.group = group.get();
-  context.prepared = &prepared.front();
+  context.group = made.group.get();
+  context.prepared = &made.cases.front();
   context.device = &backend->device();
-  context.backend = "sim";
   context.cache = &cache;
   MiniResult result;
   double seconds = 0;
-  result.outcome = harness_.run(*backend, cases.front(), prepared.front().host, options, [&](worker::RunReport report) {
-    report.details.insert(report.details.end(), details.begin(), details.end());
-    result.runs.push_back(verdict::evaluate_run(context, report, seconds));
-  });
+  result.outcome =
+      harness_.run(*backend, cases.front(), made.cases.front().host, options, [&](worker::RunReport report) {
+        report.rounding = rounding.value_or(report.rounding);
+        result.runs.push_back(verdict::evaluate_run(context, report, seconds));
+      });
   return result;
 }
 

@@ -4,8 +4,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/harness/harness.hpp"
@@ -21,12 +21,10 @@ struct MiniResult {
 /// Not thread-safe: one per thread.
 class MiniRunner {
  public:
-  using Details = std::vector<std::pair<std::string, std::string>>;
-
-  /// Runs the case on a simulated device of that architecture. `details` are added to what its algorithms say of
-  /// themselves, before they are judged.
+  /// Runs the case on a simulated device of that architecture. Its algorithms are judged as if they had declared
+  /// `rounding`; nothing: what they declare.
   [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
-                               const Details& details = {});
+                               const std::optional<model::DeclaredRounding>& rounding = {});
 
  private:
   kernels::harness::Harness harness_;

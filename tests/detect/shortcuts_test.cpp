@@ -17,7 +17,7 @@ struct Setting {
   std::string_view mode;
   op::GemmParams p;
   std::string fault;
-  MiniRunner::Details details;
+  model::DeclaredRounding declared;
 };
 
 op::GemmParams product(std::int64_t k) {
@@ -45,15 +45,17 @@ verdict::RunResult run(const Setting& s) {
   c.seed = 7;
   plan::identify(c);
   MiniRunner runner;
-  return runner.run(c, 90, {.inject = s.fault, .classify = false}, s.details).runs.front();
+  model::DeclaredRounding declared = s.declared;
+  declared.in_place = s.p.in_place;
+  return runner.run(c, 90, {.inject = s.fault, .classify = false}, declared).runs.front();
 }
 
 const std::vector<Setting>& explained() {
   static const std::vector<Setting> all = {
-      {"bf16", with_epilogue(64, "none", true), "sum_rounded", {{"epilogue", "BIAS"}}},
-      {"fp16", with_epilogue(64, "relu", true), "sum_rounded", {{"epilogue", "RELU_BIAS"}}},
-      {"fp16", with_epilogue(16, "gelu", true), "sum_rounded", {{"epilogue", "GELU_BIAS"}}},
-      {"fp32", with_epilogue(8, "gelu", false), "approximate_tanh", {{"epilogue", "GELU"}}}};
+      {"bf16", with_epilogue(64, "none", true), "sum_rounded", {.bias = true}},
+      {"fp16", with_epilogue(64, "relu", true), "sum_rounded", {.bias = true}},
+      {"fp16", with_epilogue(16, "gelu", true), "sum_rounded", {.bias = true, .gelu = true}},
+      {"fp32", with_epilogue(8, "gelu", false), "approximate_tanh", {.gelu = true}}};
   return all;
 }
 
@@ -63,7 +65,7 @@ TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
     EXPECT_EQ(result.status, verdict::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
     EXPECT_NE(result.failing.find(s.fault == "sum_rounded" ? "before the epilogue" : "tanh of gelu"), std::string::npos)
         << result.failing;
-    s.details.clear();
+    s.declared = {};
     EXPECT_EQ(run(s).status, verdict::Status::fail) << s.fault << " in " << s.mode << " is nobody's";
     s.fault.clear();
     EXPECT_EQ(run(s).status, verdict::Status::pass) << s.mode;
@@ -77,9 +79,9 @@ TEST(Shortcuts, ExcuseNothingElse) {
       EXPECT_EQ(run(s).status, verdict::Status::fail) << fault << " in " << s.mode << ' ' << s.p.epilogue;
     }
   }
-  const MiniRunner::Details gelu = {{"epilogue", "GELU"}};
+  const model::DeclaredRounding gelu = {.gelu = true};
   EXPECT_EQ(run({"fp32", with_epilogue(8, "gelu", false), "gelu_erf", gelu}).status, verdict::Status::fail);
-  const MiniRunner::Details bias = {{"epilogue", "BIAS"}};
+  const model::DeclaredRounding bias = {.bias = true};
   EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "bias_missing", bias}).status, verdict::Status::fail);
   EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, verdict::Status::fail);
 }
@@ -97,14 +99,13 @@ TEST(Shortcuts, NeedTheirBits) {
   }
   p.beta = 1;
   p.bias = true;
-  const verdict::RunResult sum = run({"bf16", p, "sum_rounded", {{"epilogue", "BIAS"}}});
+  const verdict::RunResult sum = run({"bf16", p, "sum_rounded", {.bias = true}});
   EXPECT_EQ(sum.status, verdict::Status::warn) << sum.failing;
   EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
 }
 
 TEST(Shortcuts, OfReluAloneExcuseNothing) {
-  EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {{"epilogue", "RELU"}}}).status,
-            verdict::Status::fail);
+  EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {}}).status, verdict::Status::fail);
 }
 
 TEST(Shortcuts, MayComeTogether) {
@@ -112,10 +113,10 @@ TEST(Shortcuts, MayComeTogether) {
   p.beta = 1;
   p.in_place = true;
   p.bias = true;
-  const verdict::RunResult one = run({"bf16", p, "product_rounded", {{"epilogue", "BIAS"}}});
+  const verdict::RunResult one = run({"bf16", p, "product_rounded", {.bias = true}});
   EXPECT_EQ(one.status, verdict::Status::warn) << one.failing;
   p.epilogue = "gelu";
-  const verdict::RunResult narrow = run({"fp16", p, "approximate_tanh", {{"epilogue", "GELU_BIAS"}}});
+  const verdict::RunResult narrow = run({"fp16", p, "approximate_tanh", {.bias = true, .gelu = true}});
   EXPECT_NE(narrow.status, verdict::Status::fail) << narrow.failing;
 }
 

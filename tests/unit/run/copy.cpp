@@ -95,7 +95,7 @@ std::vector<prepare::CatalogRow> copy_catalog() {
   row.op = &copy_op();
   row.reference = {.values = &copy_values, .yardsticks = &copy_yardsticks, .version = "copy/1"};
   row.error_model = &copy_model;
-  row.backends = {"sim"};
+  row.backends = {{.name = "sim"}};
   return {row};
 }
 

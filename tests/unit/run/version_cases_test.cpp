@@ -82,11 +82,5 @@ TEST(VersionCases, AreComparedInTheRecord) {
   EXPECT_EQ(row["reasons"][0]["text"], "2.11.0: unsupported: this device cannot copy");
 }
 
-TEST(VersionCases, AreJudgedAsTheirBackend) {
-  const prepare::CatalogRow row = copy_catalog().front();
-  EXPECT_EQ(prepare::resolve_backend(row, "cuda@7", {}), "cuda");
-  EXPECT_EQ(prepare::resolve_backend(row, "cuda", {}), "cuda");
-}
-
 }  // namespace
 }  // namespace numcheck::run::copy

@@ -20,7 +20,7 @@ struct Setting {
   GemmParams p;
   model::PrecisionClass expected = model::PrecisionClass::native;
   int sm = 90;
-  std::string backend = "cublaslt";
+  model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode_alpha_first;
   model::ModelRequest more;  ///< scales, maxima and patterns
 };
 
@@ -31,7 +31,7 @@ model::ErrorModel model_of(const Setting& s, std::string_view port = "d") {
   request.mode = op::find_mode(s.mode);
   request.expected = s.expected;
   request.sm = s.sm;
-  request.backend = s.backend;
+  request.arithmetic = s.arithmetic;
   return gemm_error_model(request, port);
 }
 
@@ -123,8 +123,10 @@ TEST(GemmModel, ClassDecidesWhatFp32StorageMeans) {
 }
 
 TEST(GemmModel, OwnKernelIsAnFp32Chain) {
-  const model::ErrorModel own =
-      model_of({.mode = "tf32", .p = with_k(256), .expected = model::PrecisionClass::tf32_rne, .backend = "cuda"});
+  const model::ErrorModel own = model_of({.mode = "tf32",
+                                          .p = with_k(256),
+                                          .expected = model::PrecisionClass::tf32_rne,
+                                          .arithmetic = model::MatrixArithmetic::fp32_chain});
   EXPECT_NEAR(own.bound_magnitude, 256 * 0x1p-24, 1e-12);
   EXPECT_EQ(own.kappa, 4);
 }

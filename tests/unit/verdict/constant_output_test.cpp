@@ -91,7 +91,7 @@ std::vector<prepare::CatalogRow> catalog() {
     model.source = "a move is exact";
     return model;
   };
-  row.backends = {"sim"};
+  row.backends = {{.name = "sim"}};
   return {row};
 }
 

@@ -17,6 +17,7 @@ RunReport full_report() {
   report.label = "algo 67, split-k 4";
   report.details = {{"id", "67"}, {"tile", "128x128"}};
   report.workspace_bytes = 33554432;
+  report.rounding = {.slices = 4, .in_place = true, .bias = true, .gelu = true};
   report.observed_class = "tf32_rne";
   report.deterministic = false;
   report.guards_intact = false;
@@ -49,6 +50,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.task, 9U);
   EXPECT_EQ(got.report.label, sent.label);
   EXPECT_EQ(got.report.details, sent.details);
+  EXPECT_EQ(got.report.rounding, sent.rounding);
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
   EXPECT_EQ(got.report.observed_class, sent.observed_class);
   EXPECT_FALSE(got.report.deterministic);
@@ -73,25 +75,9 @@ TEST(Protocol, outcomes_round_trip) {
 
 TEST(Protocol, task_round_trip) {
   const plan::Case c = fake::make_case("several", 5, {{"NVIDIA_TF32_OVERRIDE", "0"}});
-  op::Port port;
-  port.name = "x";
-  port.role = op::Role::scale;
-  port.dtype = core::Dtype::fp8_e4m3;
-  port.batch = 2;
-  port.rows = 3;
-  port.cols = 5;
-  port.ld = 7;
-  port.batch_stride = 40;
-  port.offset_bytes = 16;
-  port.of = "y";
-  port.scaled_by = "s";
-  port.block_rows = 128;
-  port.block_cols = 32;
-  const std::vector<HostPort> ports{{&port, {}}};
-  const std::vector<PortPlace> places{{4, 4096, 100}};
+  const std::vector<PortPlace> places{{4, 4096, 100}, {}};
   const std::vector<ArenaFact> arenas{{4, 1 << 30}};
-  const std::string text =
-      encode_task(11, c, {.repeats = 3, .inject = "drop_k", .classify = false}, arenas, ports, places);
+  const std::string text = encode_task(11, c, {.repeats = 3, .inject = "drop_k", .classify = false}, arenas, places);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
   ASSERT_EQ(order.mistake, "");
@@ -105,21 +91,9 @@ TEST(Protocol, task_round_trip) {
   ASSERT_EQ(order.arenas.size(), 1U);
   EXPECT_EQ(order.arenas[0].id, 4U);
   EXPECT_EQ(order.arenas[0].bytes, 1U << 30);
-  ASSERT_EQ(order.ports.size(), 1U);
-  const op::Port& got = order.ports[0];
-  EXPECT_EQ(got.name, "x");
-  EXPECT_EQ(got.of, "y");
-  EXPECT_EQ(got.role, op::Role::scale);
-  EXPECT_EQ(got.dtype, core::Dtype::fp8_e4m3);
-  EXPECT_EQ(got.batch, 2);
-  EXPECT_EQ(got.rows, 3);
-  EXPECT_EQ(got.cols, 5);
-  EXPECT_EQ(got.ld, 7);
-  EXPECT_EQ(got.batch_stride, 40);
-  EXPECT_EQ(got.offset_bytes, 16);
-  EXPECT_EQ(got.scaled_by, "s");
-  EXPECT_EQ(got.block_rows, 128);
-  EXPECT_EQ(got.block_cols, 32);
+  ASSERT_EQ(order.ports.size(), 2U);
+  EXPECT_EQ(order.ports[0].name, "x");
+  EXPECT_EQ(order.ports[1].name, "y");
   EXPECT_EQ(order.places[0].arena, 4U);
   EXPECT_EQ(order.places[0].offset, 4096U);
   EXPECT_EQ(order.places[0].bytes, 100U);
@@ -166,8 +140,16 @@ TEST(Protocol, answers_fit_into_a_socket_that_nobody_reads) {
   }
 }
 
+TEST(Protocol, a_place_too_few_or_too_many_is_a_mistake_of_the_task) {
+  for (const std::size_t places : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    const std::string text = encode_task(1, fake::make_case("add"), {}, {}, std::vector<PortPlace>(places));
+    const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
+    EXPECT_NE(order.mistake.find("for 2 ports"), std::string::npos) << order.mistake;
+  }
+}
+
 TEST(Protocol, a_case_of_an_unknown_op_is_a_mistake_of_the_task) {
-  const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {}, {});
+  const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {});
   const auto decoded = decode_from_coordinator(text, [](std::string_view) -> const op::Op* { return nullptr; });
   EXPECT_NE(std::get<TaskOrder>(decoded).mistake, "");
 }

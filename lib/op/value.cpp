@@ -1,0 +1,17 @@
+#include "op/value.hpp"
+
+#include "core/strings.hpp"
+
+namespace numcheck::op {
+
+std::string value_text(const Value& value) {
+  struct Text {
+    std::string operator()(bool truth) const { return truth ? "1" : "0"; }
+    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return core::shortest(number); }
+    std::string operator()(const std::string& text) const { return text; }
+  };
+  return std::visit(Text{}, value);
+}
+
+}  // namespace numcheck::op

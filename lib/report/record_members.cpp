@@ -1,0 +1,345 @@
+#include "report/record_members.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+using namespace schema;
+
+const char* outcome_name(tolerance::Fake::Outcome outcome) {
+  switch (outcome) {
+    case tolerance::Fake::Outcome::rejected:
+      return "rejected";
+    case tolerance::Fake::Outcome::accepted:
+      return "accepted";
+    case tolerance::Fake::Outcome::dropped:
+      return "dropped";
+  }
+  return "dropped";
+}
+
+/// [row, col], or [batch, row, col] where there are several matrices.
+json position(std::int64_t flat, const op::Port& port) {
+  const std::int64_t matrix = port.rows * port.cols;
+  if (matrix <= 0) {
+    return json::array({flat});
+  }
+  const std::int64_t row = flat % matrix / port.cols;
+  const std::int64_t col = flat % port.cols;
+  return port.batch == 1 ? json::array({row, col}) : json::array({flat / matrix, row, col});
+}
+
+json shape_json(const op::Port& port) {
+  return port.batch == 1 ? json::array({port.rows, port.cols}) : json::array({port.batch, port.rows, port.cols});
+}
+
+const Members<tolerance::Criterion>& criterion_members() {
+  using tolerance::Criterion;
+  static const Members<Criterion> members = {{"name", text("gate"), &at<&Criterion::name>},
+                                             {"measured", ref("number"), &at<&Criterion::measured>},
+                                             {"limit", ref("number"), &at<&Criterion::limit>},
+                                             {"ok", flag("measured <= limit"), &at<&Criterion::ok>},
+                                             {"source", text("where the limit comes from"), &at<&Criterion::source>}};
+  return members;
+}
+
+const Members<tolerance::Fake>& fake_members() {
+  using tolerance::Fake;
+  static const Members<Fake> members = {
+      {"name", text("what was put in place of the output"), &at<&Fake::name>},
+      {"outcome",
+       {{"type", "string"}, {"enum", {"rejected", "accepted", "dropped"}}},
+       [](const Fake& fake) { return json(outcome_name(fake.outcome)); }},
+      {"detail", text("gate that rejected it, or why it was dropped"), &at<&Fake::detail>}};
+  return members;
+}
+
+const Members<tolerance::Certificate>& certificate_members() {
+  using tolerance::Certificate;
+  static const Members<Certificate> members = {
+      {"vacuous_with", text_or_null("fake that would also have passed"),
+       [](const Certificate& certificate) {
+         const std::string vacuous = certificate.vacuous_with();
+         return vacuous.empty() ? json() : json(vacuous);
+       }},
+      {"fakes", list_of(rule_of(fake_members())),
+       [](const Certificate& certificate) { return list_of(fake_members(), certificate.fakes); }}};
+  return members;
+}
+
+const Members<op::Finding>& finding_members() {
+  using op::Finding;
+  static const Members<Finding> members = {{"name", text("the op's own statistic"), &at<&Finding::name>},
+                                           {"measured", ref("number"), &at<&Finding::measured>},
+                                           {"text", text("what it means"), &at<&Finding::text>}};
+  return members;
+}
+
+const Members<metric::Opinion>& opinion_members() {
+  using metric::Opinion;
+  static const Members<Opinion> members = {
+      {"mismatches", count("elements beyond the limit"), &at<&Opinion::mismatches>},
+      {"max_excess", ref("number"), &at<&Opinion::max_excess>}};
+  return members;
+}
+
+json opinions_json(const OutputSource& source) {
+  const metric::Statistics& s = source.output->statistics;
+  json opinions = {{"torch_assert_close", object_of(opinion_members(), s.torch_allclose)},
+                   {"numpy_assert_allclose", object_of(opinion_members(), s.numpy_allclose)},
+                   {"te_compare_results", object_of(opinion_members(), s.te_compare)}};
+  if (source.has_plan_predicate) {
+    opinions["plan_allclose"] = object_of(opinion_members(), s.plan_allclose);
+  }
+  return opinions;
+}
+
+/// One of the worst elements, in its port.
+struct WorstSource {
+  const metric::Worst* worst;
+  const op::Port* port;
+};
+
+const Members<WorstSource>& worst_members() {
+  static const Members<WorstSource> members = {
+      {"index", list_of(count("batch (if several), row, column")),
+       [](const WorstSource& s) { return position(s.worst->index, *s.port); }},
+      {"got", ref("number"), [](const WorstSource& s) { return number(s.worst->got); }},
+      {"got_bits",
+       {{"type", "string"}, {"pattern", "^0x[0-9a-f]+$"}},
+       [](const WorstSource& s) {
+         const int digits = 2 * core::dtype_info(s.port->dtype).storage_bytes;
+         return json(fmt::format("0x{:0{}x}", s.worst->got_bits, digits));
+       }},
+      {"expected", ref("number"), [](const WorstSource& s) { return number(s.worst->expected); }},
+      {"ulps", ref("number"), [](const WorstSource& s) { return number(s.worst->ulps); }},
+      {"over_bound", ref("number"), [](const WorstSource& s) { return number(s.worst->over_bound); }}};
+  return members;
+}
+
+json worst_json(const OutputSource& source) {
+  json list = json::array();
+  for (const metric::Worst& worst : source.output->statistics.worst) {
+    list.push_back(object_of(worst_members(), WorstSource{&worst, source.port}));
+  }
+  return list;
+}
+
+/// An output that has an ideal.
+const Members<verdict::OutputResult>& ideal_members() {
+  using verdict::OutputResult;
+  static const Members<OutputResult> members = {
+      {"note", text("which rounding that is"), &at<&OutputResult::ideal_note>},
+      {"error", rule_of(norm_members()),
+       [](const OutputResult& output) { return object_of(norm_members(), *output.ideal); }}};
+  return members;
+}
+
+const Members<worker::RunReport>& guard_members() {
+  using worker::RunReport;
+  static const Members<RunReport> members = {
+      {"intact", flag("no guard byte was written"), &at<&RunReport::guards_intact>},
+      {"inputs_intact", flag("inputs hash as before"), &at<&RunReport::inputs_intact>},
+      {"detail", text("which guard, and where"), &at<&RunReport::guard_detail>}};
+  return members;
+}
+
+json details_json(const worker::RunReport& run) {
+  json details = json::object();
+  for (const auto& [key, value] : run.details) {
+    details[key] = value;
+  }
+  return details;
+}
+
+json outputs_json(const RunSource& source) {
+  json outputs = json::object();
+  for (const verdict::OutputResult& output : source.result->outputs) {
+    outputs[output.port] =
+        object_of(output_members(),
+                  OutputSource{&output, &op::port_named(*source.ports, output.port), source.has_plan_predicate});
+  }
+  return outputs;
+}
+
+json tolerance_json(const plan::ToleranceSpec& spec) {
+  json object = json::object();
+  const auto put = [&object](const char* key, const std::optional<double>& value) {
+    if (value.has_value()) {
+      object[key] = number(*value);
+    }
+  };
+  put("allclose_rtol", spec.allclose_rtol);
+  put("allclose_atol", spec.allclose_atol);
+  put("max_ulp", spec.max_ulp);
+  put("rel_l2", spec.rel_l2);
+  return object;
+}
+
+/// The tightest gate of all runs; null where nothing was compared.
+json error_over_limit(const verdict::CaseResult& result) {
+  bool any = false;
+  double largest = 0;
+  for (const verdict::RunResult& run : result.runs) {
+    for (const verdict::OutputResult& output : run.outputs) {
+      largest = std::max(largest, tolerance::tightest(output.criteria));
+      any = any || !output.criteria.empty();
+    }
+  }
+  return any ? number(largest) : json();
+}
+
+json runs_json(const verdict::CaseResult& result) {
+  const plan::Case& c = *result.c;
+  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
+  const bool has_plan_predicate = c.tolerance.allclose_rtol.has_value() || c.tolerance.allclose_atol.has_value();
+  json runs = json::array();
+  for (const verdict::RunResult& run : result.runs) {
+    runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_plan_predicate}));
+  }
+  return runs;
+}
+
+}  // namespace
+
+const Members<metric::ErrorNorms>& norm_members() {
+  using metric::ErrorNorms;
+  static const Members<ErrorNorms> members = {
+      {"max_abs", real("largest |e|, e = got - reference"), &at<&ErrorNorms::max_abs>},
+      {"max_rel", real("largest |e| / |y|"), &at<&ErrorNorms::max_rel>},
+      {"l1", real("sum of |e|"), &at<&ErrorNorms::l1>},
+      {"l2", real("square root of the sum of e^2"), &at<&ErrorNorms::l2>},
+      {"linf", real("largest |e|"), &at<&ErrorNorms::linf>},
+      {"rel_l2", real("Frobenius-relative error |e|_2 / |y|_2"), &at<&ErrorNorms::rel_l2>},
+      {"rms", real("root mean square of e"), &at<&ErrorNorms::rms>},
+      {"mean_signed", real("mean of e"), &at<&ErrorNorms::mean_signed>},
+      {"nmse", real("sum of e^2 / sum of y^2"), &at<&ErrorNorms::nmse>},
+      {"sqnr_db", real("signal to quantisation noise ratio in dB"), &at<&ErrorNorms::sqnr_db>},
+      {"cosine", real("cosine of the angle between got and reference"), &at<&ErrorNorms::cosine>}};
+  return members;
+}
+
+const Members<metric::Statistics>& statistics_members() {
+  using metric::Statistics;
+  static const Members<Statistics> members = {
+      {"elements", count("number of elements"), &at<&Statistics::elements>},
+      {"finite", count("number of elements"), &at<&Statistics::finite>},
+      {"nonfinite_mismatch", count("number of elements"), &at<&Statistics::nonfinite_mismatch>},
+      {"poison", count("number of elements"), &at<&Statistics::poison>},
+      {"zeros", count("number of elements"), &at<&Statistics::zeros_got>},
+      {"exact_mismatch", count("number of elements"), &at<&Statistics::exact_mismatch>},
+      {"rounding_elements", count("number of elements"), &at<&Statistics::rounding_elements>},
+      {"rms_expected", ref("number"), &at<&Statistics::rms_expected>},
+      {"effective_bits", ref("number"), &at<&Statistics::effective_bits>},
+      {"max_ulp", ref("number"), &at<&Statistics::max_ulp>},
+      {"mean_ulp", ref("number"), &at<&Statistics::mean_ulp>},
+      {"max_over_bound", ref("number"), &at<&Statistics::max_over_bound>},
+      {"z_rms", ref("number"), &at<&Statistics::z_rms>},
+      {"z_q999", ref("number"), &at<&Statistics::z_q999>},
+      {"z_max", ref("number"), &at<&Statistics::z_max>},
+      {"slope", ref("number"), &at<&Statistics::slope>},
+      {"slope_se", ref("number"), &at<&Statistics::slope_se>},
+      {"intercept", ref("number"), &at<&Statistics::intercept>},
+      {"toward_zero", ref("number"), &at<&Statistics::toward_zero>},
+      {"rounding_ratio", ref("number"), &at<&Statistics::rounding_ratio>},
+      {"rounding_ratio_perfect", ref("number"), &at<&Statistics::rounding_ratio_perfect>},
+      {"rounding_sd", ref("number"), &at<&Statistics::rounding_sd>},
+      {"rounding_arith", ref("number"), &at<&Statistics::rounding_arith>},
+      {"max_over_half_ulp", ref("number"), &at<&Statistics::max_over_half_ulp>},
+      {"expected_constant", flag("all reference values are equal"), &at<&Statistics::expected_constant>},
+      {"ulp_histogram", list_of(count("bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps")),
+       &at<&Statistics::ulp_histogram>}};
+  return members;
+}
+
+const Members<OutputSource>& output_members() {
+  using S = OutputSource;
+  static const Members<S> members = {
+      {"xxh128",
+       {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}},
+       [](const S& s) { return json(s.output->digest.hex()); }},
+      {"dtype", text("storage format"), [](const S& s) { return json(core::dtype_info(s.port->dtype).name); }},
+      {"shape", list_of(count("elements")), [](const S& s) { return shape_json(*s.port); }},
+      {"sampled", flag("only a sample of the elements was compared"),
+       [](const S& s) { return json(s.output->sampled); }},
+      {"model", text("error model that the limits come from"), [](const S& s) { return json(s.output->model_source); }},
+      {"metrics", ref("metrics"),
+       [](const S& s) {
+         json metrics = object_of(norm_members(), s.output->statistics.arithmetic);
+         metrics.update(object_of(statistics_members(), s.output->statistics));
+         return metrics;
+       }},
+      {"total_error", rule_of(norm_members()),
+       [](const S& s) { return object_of(norm_members(), s.output->statistics.total); }},
+      {"ideal",
+       {{"description",
+         "error against exact real arithmetic, where the op as implemented rounds in between; else null"},
+        {"anyOf", json::array({{{"type", "null"}}, rule_of(ideal_members())})}},
+       [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
+      {"criteria", list_of(rule_of(criterion_members())),
+       [](const S& s) { return list_of(criterion_members(), s.output->criteria); }},
+      {"findings", list_of(rule_of(finding_members())),
+       [](const S& s) { return list_of(finding_members(), s.output->findings); }},
+      {"error_over_limit", real("measured / limit of the tightest gate"),
+       [](const S& s) { return number(tolerance::tightest(s.output->criteria)); }},
+      {"certificate", rule_of(certificate_members()),
+       [](const S& s) { return object_of(certificate_members(), s.output->certificate); }},
+      {"opinions", map_of(rule_of(opinion_members())), &opinions_json},
+      {"worst", list_of(rule_of(worst_members())), &worst_json}};
+  return members;
+}
+
+const Members<RunSource>& run_members() {
+  using S = RunSource;
+  static const Members<S> members = {
+      {"implementation", text("algorithm, tile, split-k, workspace"),
+       [](const S& s) { return json(s.result->run.label); }},
+      {"details", map_of({{"type", "string"}}), [](const S& s) { return details_json(s.result->run); }},
+      {"workspace_bytes", count("bytes"), [](const S& s) { return json(s.result->run.workspace_bytes); }},
+      {"expected_class", text("precision class that the request should give"),
+       [](const S& s) { return json(s.result->expected_class); }},
+      {"observed_class", text("precision class that ran; empty if it was not classified"),
+       [](const S& s) { return json(s.result->run.observed_class); }},
+      {"deterministic", flag("all repetitions gave the same bits"),
+       [](const S& s) { return json(s.result->run.deterministic); }},
+      {"guards", rule_of(guard_members()), [](const S& s) { return object_of(guard_members(), s.result->run); }},
+      {"device_s", ref("number"), [](const S& s) { return number(s.result->run.device_s); }},
+      {"status", ref("status"), [](const S& s) { return json(verdict::status_name(s.result->status)); }},
+      {"failing", text("first failing gate"), [](const S& s) { return json(s.result->failing); }},
+      {"error", text("text of the error, if this algorithm failed to run"),
+       [](const S& s) { return json(s.result->run.error); }},
+      {"outputs", map_of(ref("output")), &outputs_json}};
+  return members;
+}
+
+const Members<verdict::CaseResult>& case_members() {
+  using S = verdict::CaseResult;
+  static const Members<S> members = {
+      {"id", text("op/params/mode/backend[/inputs][/env], defaults omitted"), [](const S& s) { return json(s.c->id); }},
+      {"digest", digest(), [](const S& s) { return json(s.c->digest.hex()); }},
+      {"status", ref("status"), [](const S& s) { return json(verdict::status_name(s.status)); }},
+      {"reason", text("a sentence, for every status but pass"), &at<&S::reason>},
+      {"tags", list_of({{"type", "string"}}), [](const S& s) { return json(s.c->tags); }},
+      {"tolerance", map_of(ref("number")), [](const S& s) { return tolerance_json(s.c->tolerance); }},
+      {"runs", list_of(ref("run")), &runs_json},
+      {"error_over_limit", {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}}, &error_over_limit},
+      {"time_s", rule_of(stage_members()), [](const S& s) { return object_of(stage_members(), s.times); }}};
+  return members;
+}
+
+const Members<prepare::StageTimes>& stage_members() {
+  using prepare::StageTimes;
+  static const Members<StageTimes> members = {{"inputs", ref("number"), &at<&StageTimes::inputs_s>},
+                                              {"device", ref("number"), &at<&StageTimes::device_s>},
+                                              {"reference", ref("number"), &at<&StageTimes::reference_s>},
+                                              {"yardsticks", ref("number"), &at<&StageTimes::yardsticks_s>},
+                                              {"comparison", ref("number"), &at<&StageTimes::comparison_s>}};
+  return members;
+}
+
+}  // namespace numcheck::report

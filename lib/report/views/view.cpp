@@ -1,0 +1,29 @@
+#include "report/views/view.hpp"
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "report/brief.hpp"
+#include "report/report.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+std::string render_brief(const nlohmann::json& report) {
+  return brief_text(brief_report(report));
+}
+
+constexpr std::array kViews = {
+    View{"--json", "write the report there; - puts it, and nothing else, on stdout", &report_text, true},
+    View{"--brief-json", "write a brief report there, one case a line: digests and tightest gates, as for a baseline",
+         &render_brief},
+};
+
+}  // namespace
+
+std::span<const View> all_views() noexcept {
+  return kViews;
+}
+
+}  // namespace numcheck::report::views

@@ -1,0 +1,22 @@
+// The files that a report can be written to: one row each.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace numcheck::report::views {
+
+/// A view is a pure function of the record. A new one is its file, a row in view.cpp, and its test.
+struct View {
+  const char* flag;  ///< option that names its file: "--json"
+  const char* doc;   ///< of the option, for --help
+  std::string (*render)(const nlohmann::json& report);
+  bool is_record = false;  ///< the whole report: its file stands in for the default folder, and "-" is stdout
+};
+
+/// All of them, in the order of help.
+[[nodiscard]] std::span<const View> all_views() noexcept;
+
+}  // namespace numcheck::report::views
