@@ -36,9 +36,9 @@ struct Hypothesis {
 constexpr std::array kHypotheses = {Hypothesis{op::kProductRounded, "a product rounded to", &Parts::addend},
                                     Hypothesis{op::kSumRounded, "a sum without bias rounded to", &Parts::bias}};
 
-/// Elements that tell one rounding and several apart, and those of them that have the bits of several.
+/// Elements where one rounding and several differ, and those of them that have the bits of several.
 struct Count {
-  std::uint64_t telling = 0;
+  std::uint64_t differing = 0;
   std::uint64_t rounded = 0;
 };
 
@@ -73,13 +73,13 @@ Count count_bits(const Output& output, const Hypothesis& hypothesis) {
       const double once = core::round_to(parts.y, output.d.dtype);
       const double last = parts.*hypothesis.last;
       const double more = core::round_to(core::round_to(parts.y - last, output.d.dtype) + last, output.d.dtype);
-      const bool tells =
+      const bool differs =
           std::isfinite(once) && std::isfinite(more) && once != more && (!output.above_zero || (once > 0 && more > 0));
-      found.telling += tells ? 1 : 0;
-      found.rounded += tells && output.d.value[output.index(i)] == more ? 1 : 0;
+      found.differing += differs ? 1 : 0;
+      found.rounded += differs && output.d.value[output.index(i)] == more ? 1 : 0;
     }
     const std::lock_guard lock(mutex);
-    total.telling += found.telling;
+    total.differing += found.differing;
     total.rounded += found.rounded;
   });
   return total;
@@ -105,14 +105,14 @@ std::vector<op::Finding> gemm_diagnosis(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
   for (const Hypothesis& hypothesis : kHypotheses) {
     const Count count = count_bits(output, hypothesis);
-    if (count.telling >= kMinElements) {
-      const double share = static_cast<double>(count.rounded) / static_cast<double>(count.telling);
+    if (count.differing >= kMinElements) {
+      const double share = static_cast<double>(count.rounded) / static_cast<double>(count.differing);
       findings.push_back(
           {.name = std::string(hypothesis.name),
            .port = std::string(d.port),
            .measured = share,
            .text = fmt::format("{:.4g} % of the {} elements that tell the two apart have the bits of {} {} first",
-                               100 * share, count.telling, hypothesis.words, core::dtype_info(d.dtype).name)});
+                               100 * share, count.differing, hypothesis.words, core::dtype_info(d.dtype).name)});
     }
   }
   return findings;

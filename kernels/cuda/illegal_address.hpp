@@ -6,7 +6,7 @@
 
 namespace numcheck::kernels::cuda {
 
-/// The algorithm, each launch of which is followed by a kernel on another stream that writes to an unmapped address.
+/// The algorithm, with every launch followed by a kernel on another stream that writes to an unmapped address.
 /// Nothing waits for that kernel: the fault surfaces in whatever call comes next.
 [[nodiscard]] Algorithm with_illegal_address(Algorithm algorithm, cuda_support::CudaDevice& device);
 

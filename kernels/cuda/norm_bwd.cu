@@ -58,8 +58,8 @@ OnePass one_pass(const NormBackward& p) {
 std::int64_t row_ranges(const NormBackward& p) {
   constexpr std::int64_t kBlocksPerMultiprocessor = 8;
   constexpr std::int64_t kMinRows = 64;
-  const std::int64_t wanted = kBlocksPerMultiprocessor * multiprocessors() / column_tiles(p) + 1;
-  return std::min(wanted, (p.rows + kMinRows - 1) / kMinRows);
+  const std::int64_t enough = kBlocksPerMultiprocessor * multiprocessors() / column_tiles(p) + 1;
+  return std::min(enough, (p.rows + kMinRows - 1) / kMinRows);
 }
 
 template <bool kCentred>

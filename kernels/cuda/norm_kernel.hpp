@@ -62,8 +62,8 @@ std::size_t rmsnorm_bwd_workspace(const NormBackward& launch);
 
 /// With xh = rsigma (x - mu) and g = gamma' dz:
 ///   dx = rsigma (g - (mean(g xh) xh + mean(g))), dgamma = sum(dz xh), dbeta = sum(dz) over rows.
-/// Sums over rows: chains of the rows of each block, then chains of the blocks. Their order is fixed for a launch on a
-/// device, by its number of multiprocessors among others. cudaErrorInvalidValue if partial_bytes is too small.
+/// Sums over rows: chains of the rows of each block, then chains of the blocks. Launch, alignment and device fix their
+/// order, the device by how many blocks it holds at once. cudaErrorInvalidValue if partial_bytes is too small.
 cudaError_t launch_layernorm_bwd(const NormBackward& launch, cudaStream_t stream);
 
 /// The same without mu, mean(g) and dbeta, and with add added to dx last.

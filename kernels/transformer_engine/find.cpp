@@ -98,18 +98,18 @@ Search checked(const fs::path& file) {
 /// `origin` says where the path came from, for the message.
 Search check_path(const std::string& path, std::string_view origin) {
   std::error_code ignored;
-  const fs::path wanted = fs::absolute(path, ignored);
-  if (fs::is_directory(wanted, ignored)) {
-    const fs::path file = library_in(wanted);
+  const fs::path target = fs::absolute(path, ignored);
+  if (fs::is_directory(target, ignored)) {
+    const fs::path file = library_in(target);
     return file.empty() ? Search{std::nullopt, fmt::format("{}: the folder {} has no libtransformer_engine.so, "
                                                            "either directly or in transformer_engine/wheel_lib",
                                                            origin, path)}
                         : checked(file);
   }
-  if (!fs::is_regular_file(wanted, ignored)) {
+  if (!fs::is_regular_file(target, ignored)) {
     return {std::nullopt, fmt::format("{}: {} is not a file; {}", origin, path, kInstall)};
   }
-  return checked(wanted);
+  return checked(target);
 }
 
 }  // namespace
@@ -190,8 +190,8 @@ std::optional<Version> installed_version(const fs::path& packages) {
 
 std::optional<Version> version_at(const std::string& path) {
   std::error_code ignored;
-  const fs::path wanted = fs::absolute(path, ignored);
-  const fs::path file = fs::is_directory(wanted, ignored) ? library_in(wanted) : wanted;
+  const fs::path target = fs::absolute(path, ignored);
+  const fs::path file = fs::is_directory(target, ignored) ? library_in(target) : target;
   return file.empty() ? std::nullopt : installed_version(package_folder_of(file));
 }
 
