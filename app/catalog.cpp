@@ -151,13 +151,12 @@ const op::Op* find_op(std::string_view name) {
 }
 
 std::vector<BackendInfo> backends() {
-  return {
-      {"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
-      {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
-      {"cuda", "own FP32 kernels, products in the order of k and rows in a fixed tree: an independent second opinion"},
-      {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
-      {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
-      {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
+  return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
+          {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
+          {"cuda", "own FP32 kernels with sums in a fixed order: an independent second opinion"},
+          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
+          {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
+          {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }
 
 plan::Vocabulary vocabulary() {

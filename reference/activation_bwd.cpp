@@ -42,15 +42,15 @@ class Backward {
         });
   }
 
-  /// The second half of a gated op. Where b is clamped the gradient is 0. TransformerEngine multiplies by that 0,
-  /// others choose it: where the product is not finite nothing is asked.
+  /// The second half of a gated op. Where b is clamped, the gradient is 0. TransformerEngine multiplies by that 0,
+  /// others select it: where the product is not finite, the element is not checked.
   void second(std::size_t i, double dy, double a, double b) const {
     const op::Activation f = kind_.function;
     if (!factor_follows(f, b, clamp_)) {
       constexpr double kTooLarge = 0x1p126;
       const bool finite = std::fabs(dy * exact_value(f, a, clamp_)) < kTooLarge;
       const bool may_follow =
-          sigmoid_ == Sigmoid::fast && std::isnan(b);  // b > limit is false of a NaN, b <= limit too
+          sigmoid_ == Sigmoid::fast && std::isnan(b);  // b > limit is false for a NaN, and so is b <= limit
       const double yardstick = finite && !may_follow ? 0 : kUnknown;
       return dx_.set(i, 0, yardstick, yardstick);
     }
@@ -71,13 +71,12 @@ class Backward {
     return p.sigmoid == "fast" ? Sigmoid::fast : Sigmoid::accurate;
   }
 
-  /// The path of TransformerEngine that has the fast sigmoid has another order of the factors, too, so that others of
-  /// them overflow where `a` is no tame number. Source: common/cast/mxfp8/gated_mxfp8.cuh,
-  /// common/cast/fp8/gated_fp8.cuh.
+  /// TransformerEngine's path with the fast sigmoid also multiplies the factors in another order, so that different
+  /// products overflow where `a` is not tame. Source: common/cast/mxfp8/gated_mxfp8.cuh, common/cast/fp8/gated_fp8.cuh.
   [[nodiscard]] bool is_open(double a) const { return sigmoid_ == Sigmoid::fast && !std::isnan(a) && !tame(a); }
   void set_open(std::size_t i, double exact) const { dx_.set(i, std::isfinite(exact) ? exact : 0, kUnknown, kUnknown); }
 
-  /// `function`: the value or slope that the result is a multiple of; `declared`: the result, by scalar.
+  /// `function`: the value or slope that the result is a multiple of; `declared`: the result, by type of scalar.
   template <class Function, class Result>
   void set(std::size_t i, double exact, bool is_tame, const Function& function, const Result& declared) const {
     Tracked dx = exact;

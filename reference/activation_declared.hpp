@@ -1,7 +1,7 @@
 // The activation functions as TransformerEngine computes them in FP32, as templates over the scalar:
 //
-//   tolerance::Tracked  gives the bound and the variance of the error of that arithmetic
-//   float               runs it: which results are NaN or infinite on the way, though the exact value is not
+//   tolerance::Tracked  yields the bound and the variance of the error of that arithmetic
+//   float               runs it: which results become NaN or infinite on the way although the exact value is not
 //
 // Source: TransformerEngine common/util/math.h and common/util/vectorized_pointwise.h (order of the factors).
 #pragma once
@@ -30,13 +30,13 @@ inline float scaled_exactly(float x, double power) {
   return x * static_cast<float>(power);
 }
 
-/// A result that every FP32 evaluation rounds to one and the same number, `distance` away from y.
+/// A result that every FP32 evaluation rounds to the same number, `distance` away from y.
 inline Tracked certain(double y, double distance) {
   return {y, distance, distance * distance};
 }
 
-// Beyond these arguments tanh, erf and the sigmoid differ from 1 by less than 2^-25 and are 1 in FP32. Without that the
-// bounds below would grow like x^3: in 1 - t^2 nothing is left of the errors of t, because t is 1.
+// Beyond these arguments tanh, erf and the sigmoid differ from 1 by less than 2^-25 and are 1 in FP32. Without them the
+// bounds below would grow like x^3: as t is 1, nothing of its errors is left in 1 - t^2.
 inline constexpr double kTanhIsOne = 9.2;
 inline constexpr double kErfIsOne = 4;
 inline constexpr double kSigmoidIsOne = 17.4;
@@ -77,7 +77,7 @@ inline Tracked saturating_erf(const Tracked& x) {
 /// How the sigmoid is computed: by expf, or by __expf, whose error grows with its argument.
 enum class Sigmoid { accurate, fast };
 
-/// s = 1 / (1 + exp(-t)). Where exp(-t) is beyond FP32 the result is 0, and where the quotient is subnormal it may be
+/// s = 1 / (1 + exp(-t)). Where exp(-t) is beyond FP32, the result is 0; where the quotient is subnormal, it may be
 /// flushed to 0.
 inline float logistic(float t, Sigmoid /*kind*/) {
   return 1.0F / (1.0F + std::exp(-t));
@@ -141,7 +141,7 @@ S gelu_erf_derivative(const S& x) {
   return scaled_exactly(constant<S>(1) + e, 0.5) + x * density;
 }
 
-/// x s(factor x) and its derivative; a factor of 1 costs no rounding.
+/// x s(factor x) and its derivative; a factor of 1 causes no rounding.
 template <class S>
 S quick(const S& x, double factor, Sigmoid sigmoid) {
   return x * logistic(factor == 1 ? x : constant<S>(factor) * x, sigmoid);
@@ -199,7 +199,7 @@ S derivative(Activation f, double x, const Clamp& clamp, Sigmoid sigmoid = Sigmo
   return x <= clamp.limit ? quick_derivative(exact, clamp.alpha, sigmoid) : constant<S>(0);
 }
 
-/// f'(x) dy. A factor of 0 or 1 rounds nothing.
+/// f'(x) dy. A factor of 0 or 1 causes no rounding.
 template <class S>
 S gradient(Activation f, double x, double dy, const Clamp& clamp, Sigmoid sigmoid = Sigmoid::accurate) {
   const S slope = derivative<S>(f, x, clamp, sigmoid);

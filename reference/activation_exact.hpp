@@ -1,4 +1,4 @@
-// The activation functions in double, by formulas that do not cancel where the FP32 ones of TransformerEngine do.
+// The activation functions in double, by formulas without cancellation where TransformerEngine's in FP32 have it.
 #pragma once
 
 #include "op/activation_kind.hpp"

@@ -9,7 +9,7 @@
 namespace numcheck::reference {
 
 Clamp clamp_of(const op::ActivationParams& params) {
-  // Not by two casts in a row: GCC 12 leaves them out where it finds two such pairs side by side.
+  // Not by two casts in a row: GCC 12 drops them where it finds two such pairs side by side.
   const auto fp32 = [](double value) { return core::round_to(value, core::Dtype::fp32); };
   return {fp32(params.limit), fp32(params.alpha), fp32(params.offset)};
 }

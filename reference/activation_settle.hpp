@@ -15,10 +15,10 @@ using tolerance::Tracked;
 
 inline constexpr std::size_t kElementsPerTask = std::size_t{1} << 14;
 
-/// The parameters as the device gets them: FP32 numbers.
+/// The parameters as passed to the device: FP32 numbers.
 [[nodiscard]] Clamp clamp_of(const op::ActivationParams& params);
 
-/// Below it in magnitude, no product of four inputs and no intermediate result of an activation overflows FP32.
+/// Of inputs below it in magnitude, no product of four and no intermediate result of an activation overflows FP32.
 inline constexpr double kTame = 0x1p30;
 
 template <class... Inputs>
@@ -26,17 +26,17 @@ template <class... Inputs>
   return ((std::fabs(inputs) < kTame) && ...);
 }
 
-/// How the declared arithmetic came to a result: by a function value that was off by its bound, in FP32 by `plain`.
+/// How the declared arithmetic arrives at a result.
 struct Declared {
-  Tracked function;  ///< f(x) or f'(x); its bound is 0 where values only are wanted
+  Tracked function;  ///< f(x) or f'(x); its bound is 0 if only values are requested
   Tracked result;
   float plain = 0;  ///< the result of the same formula run in FP32
 };
 
-/// The element where inputs are not tame. The op is defined by FP32 arithmetic: NaN where that gives NaN, infinite
-/// where it overflows on the way or in the end, whatever format the result is stored in. An element has NaN yardsticks,
-/// which say that nothing is asked of it, where that is no matter of the formula alone: the function value may be of
-/// either sign or zero, and is multiplied beyond FP32; or the result is within its bound of the largest FP32 number.
+/// An element whose inputs are not tame. The op is defined by FP32 arithmetic: NaN where that yields NaN, infinite
+/// where it overflows on the way or at the end, whatever format stores the result. Where the formula alone does not
+/// decide that, the yardsticks are NaN, which means that the element is not checked: the function value may be zero or
+/// of either sign, and is multiplied beyond FP32; or the result is within its bound of the largest FP32 number.
 [[nodiscard]] Tracked settle(double exact, const Declared& declared);
 
 }  // namespace numcheck::reference

@@ -38,10 +38,10 @@ Tracked term(std::optional<op::Activation> fused, double dy, double x, bool valu
   return settle(g.y, {slope, g, declared::gradient<float>(*fused, x, dy, {})});
 }
 
-/// The sum of one column. Partial sums that overflow FP32 in one order need not in another.
+/// The sum of one column. Partial sums that overflow FP32 in one order need not do so in another.
 class Column {
  public:
-  /// `function`: the activation's derivative at x by FP32 arithmetic.
+  /// `function`: the activation's derivative at x in FP32 arithmetic.
   void add(const Tracked& g, double dy, double x, float function) {
     if (std::isfinite(g.y) && std::isnan(g.b)) {
       unknown_ = true;
@@ -63,7 +63,7 @@ class Column {
     if (std::isnan(infinities_)) {
       dbias.set(j, kNan, kNan, kNan);
     } else if (may_overflow) {
-      // A yardstick that is NaN says that nothing is asked of the element.
+      // A NaN yardstick means that the element is not checked.
       dbias.set(j, special_ ? 0 : sum.y, kNan, kNan);
     } else {
       dbias.set(j, special_ ? infinities_ : sum.y, sum.b, sum.v + repeated_.excess_variance());

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr std::size_t kBits = 8;
 
-/// 1 / (1 - p) by FP32 arithmetic on an FP32 p.
+/// 1 / (1 - p) in FP32 arithmetic on an FP32 p.
 Tracked scale_of(const op::DropoutParams& p) {
   return Tracked(1.0) / (Tracked(1.0) - Tracked(static_cast<double>(static_cast<float>(p.p))));
 }
@@ -27,19 +27,19 @@ bool kept(std::span<const double> mask, std::size_t i) {
   return (static_cast<unsigned>(mask[i / kBits]) >> (i % kBits) & 1U) != 0;
 }
 
-/// The values of kept elements; what is dropped nobody knows before. Where a kept one would not be finite the value is
-/// zero: nothing is asked of the element, while an infinity would be.
+/// The values of kept elements; which ones are dropped is not known beforehand. Where a kept one would not be finite,
+/// the value is zero: the element is then not checked, whereas an infinity would be.
 op::Values forward(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::DropoutParams>(*request.params);
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const double scale = scale_of(p).y;
-  const double most = core::dtype_info(x.dtype).max_finite;
+  const double largest = core::dtype_info(x.dtype).max_finite;
   TrackedOutput y("y", x.elements(), request.values_only);
   TrackedOutput mask("mask", x.elements() / kBits, request.values_only);
   core::parallel_chunks(x.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double value = x.data[i] * scale;
-      y.set_undetermined(i, std::fabs(value) <= most ? value : 0);
+      y.set_undetermined(i, std::fabs(value) <= largest ? value : 0);
     }
   });
   for (std::size_t i = 0; i < mask.values().value.size(); ++i) {
@@ -53,8 +53,8 @@ op::Values forward(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// True if a device may store `got`. Rounding is monotonous: what lies between the ends of the error rounds in between,
-/// and an end beyond the format's range to infinity.
+/// True if a device may store `got`. Rounding is monotonic: what is between the ends of the error interval rounds to
+/// between them, and an end beyond the format's range rounds to infinity.
 bool may_be(double got, const Tracked& expected, core::Dtype format) {
   if (!std::isfinite(expected.y)) {
     return std::isnan(expected.y) ? std::isnan(got) : got == expected.y;
@@ -63,7 +63,7 @@ bool may_be(double got, const Tracked& expected, core::Dtype format) {
                                                        got <= core::round_to(expected.y + expected.b, format));
 }
 
-/// Elements that are neither the kept value, within its error, nor a dropped zero, as the mask says.
+/// Elements that are not what the mask says: the kept value, within its error, or a dropped zero.
 double broken_elements(const op::FindingRequest& request, const op::DropoutParams& p, const op::Delivered& y,
                        std::span<const double> mask) {
   const op::Operand& x = op::operand_named(request.inputs, "x");
@@ -78,7 +78,7 @@ double broken_elements(const op::FindingRequest& request, const op::DropoutParam
 
 struct MaskStatistics {
   double dropped = 0;     ///< elements
-  double neighbours = 0;  ///< pairs (i, i + 1) of which both are dropped
+  double neighbours = 0;  ///< pairs (i, i + 1) that are both dropped
 };
 
 MaskStatistics count(std::span<const double> mask, std::size_t elements) {
@@ -110,7 +110,7 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   constexpr double kSigmas = 5;
   const double spread = std::sqrt(share * (1 - share) / n);
   const double pairs = share * share;
-  // Variance of the share of dropped pairs, each element being in two of them.
+  // Variance of the share of dropped pairs: each element is in two of them.
   const double pair_spread = std::sqrt((pairs * (1 - pairs) + 2 * share * pairs * (1 - share)) / n);
   return {{"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
            "elements that are not mask ? x / (1 - p) : 0"},
@@ -138,7 +138,7 @@ op::Values backward(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// Bits from the fraction of the port's own draws: any distribution but a constant one mixes them.
+/// Bits from the fractions of the port's own draws: any distribution except a constant one mixes them.
 void derive_mask(const op::DeriveRequest&, std::span<double> values) {
   for (double& value : values) {
     const double scrambled = std::fabs(value) * 4096;

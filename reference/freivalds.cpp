@@ -135,9 +135,9 @@ std::optional<std::int64_t> freivalds_wrong_row(const op::ReferenceRequest& requ
   }
   for (Index batch = 0; batch < s.batch; ++batch) {
     const Residues vector = random_vector(s.n, seed, batch);
-    const Residues want = expected_rows(g, batch, vector);
+    const Residues expected = expected_rows(g, batch, vector);
     const Residues got = times(d.data() + batch * s.m * s.n, s.m, vector);
-    const auto wrong = std::ranges::mismatch(got, want).in1;
+    const auto wrong = std::ranges::mismatch(got, expected).in1;
     if (wrong != got.end()) {
       return batch * s.m + (wrong - got.begin());
     }

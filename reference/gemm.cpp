@@ -39,7 +39,7 @@ class Amax {
 double finish_tile(const GemmOperands& g, Epilogue epilogue, const Tile& tile, double* d) {
   const bool is_plain = g.product_scale == 1 && g.c == nullptr && g.bias == nullptr && epilogue == Epilogue::none;
   if (is_plain && !g.has_amax) {
-    return 0;  // the pass over the tile would change nothing, and costs 2 % of a large product
+    return 0;  // the pass over the tile would change nothing, and cost 2 % of a large product
   }
   double largest = 0;
   for (std::int64_t r = 0; r < tile.rows; ++r) {
@@ -86,7 +86,7 @@ op::Values gemm_values(const op::ReferenceRequest& request) {
   return values;
 }
 
-/// Freivalds' check is linear; behind another epilogue every element is computed and compared.
+/// Freivalds' check is linear; with any other epilogue, every element is computed and compared.
 bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const double> output) {
   if (parse_epilogue(op::from_params<op::GemmParams>(*request.params)) == Epilogue::none) {
     return freivalds_holds(request, output);

@@ -23,7 +23,7 @@ bool agree(double got, double want, double tolerance) {
   return got == want || std::abs(got - want) <= tolerance;
 }
 
-/// Element to check as number `spot` of `count`.
+/// The element, of `count`, to check as number `spot`.
 std::size_t spot_element(std::size_t spot, std::size_t count) {
   if (count <= kSpotChecks) {
     return spot;
@@ -36,7 +36,7 @@ std::size_t spot_element(std::size_t spot, std::size_t count) {
 
 void check_against_twofold(const GemmOperands& g, std::span<const double> d, std::span<const std::int64_t> indices) {
   const Epilogue epilogue = parse_epilogue(g.params);
-  // The constant beside k covers the scale, the two additions and the epilogue.
+  // The constant added to k covers the scale, the two additions and the epilogue.
   const double unit = (static_cast<double>(g.shape.k) + 16) * 0x1p-53;
   constexpr double kSteepest = 1.13;  // max |gelu'| = 1.1289
   core::parallel_for(std::min(kSpotChecks, d.size()), [&](std::size_t spot) {

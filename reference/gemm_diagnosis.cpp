@@ -18,7 +18,7 @@ namespace numcheck::reference {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 14;
-constexpr std::uint64_t kFewest = 32;
+constexpr std::uint64_t kMinElements = 32;
 
 /// The parts of one exact element.
 struct Parts {
@@ -36,13 +36,13 @@ struct Hypothesis {
 constexpr std::array kHypotheses = {Hypothesis{op::kProductRounded, "a product rounded to", &Parts::addend},
                                     Hypothesis{op::kSumRounded, "a sum without bias rounded to", &Parts::bias}};
 
-/// Elements that tell one rounding from more, and those of them that have the bits of more.
+/// Elements where one rounding and several differ, and those of them that have the bits of several.
 struct Count {
-  std::uint64_t telling = 0;
+  std::uint64_t differing = 0;
   std::uint64_t rounded = 0;
 };
 
-/// The finished output, with what is needed to take its elements apart.
+/// The finished output, with what is needed to split its elements into their parts.
 struct Output {
   const op::Delivered& d;
   std::span<const double> expected;  ///< of every element, or of a sample
@@ -51,7 +51,7 @@ struct Output {
   const op::Operand* bias = nullptr;
   double beta = 0;
   std::int64_t columns = 1;
-  bool above_zero = false;  ///< relu: only these can be taken apart
+  bool above_zero = false;  ///< relu: only these can be split
 
   [[nodiscard]] std::size_t index(std::size_t i) const noexcept {
     return sample.empty() ? i : static_cast<std::size_t>(sample[i]);
@@ -73,13 +73,13 @@ Count count_bits(const Output& output, const Hypothesis& hypothesis) {
       const double once = core::round_to(parts.y, output.d.dtype);
       const double last = parts.*hypothesis.last;
       const double more = core::round_to(core::round_to(parts.y - last, output.d.dtype) + last, output.d.dtype);
-      const bool tells =
+      const bool differs =
           std::isfinite(once) && std::isfinite(more) && once != more && (!output.above_zero || (once > 0 && more > 0));
-      found.telling += tells ? 1 : 0;
-      found.rounded += tells && output.d.value[output.index(i)] == more ? 1 : 0;
+      found.differing += differs ? 1 : 0;
+      found.rounded += differs && output.d.value[output.index(i)] == more ? 1 : 0;
     }
     const std::lock_guard lock(mutex);
-    total.telling += found.telling;
+    total.differing += found.differing;
     total.rounded += found.rounded;
   });
   return total;
@@ -105,14 +105,14 @@ std::vector<op::Finding> gemm_diagnosis(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
   for (const Hypothesis& hypothesis : kHypotheses) {
     const Count count = count_bits(output, hypothesis);
-    if (count.telling >= kFewest) {
-      const double share = static_cast<double>(count.rounded) / static_cast<double>(count.telling);
+    if (count.differing >= kMinElements) {
+      const double share = static_cast<double>(count.rounded) / static_cast<double>(count.differing);
       findings.push_back(
           {.name = std::string(hypothesis.name),
            .port = std::string(d.port),
            .measured = share,
-           .text = fmt::format("{:.4g} % of the {} elements that tell have the bits of {} {} first", 100 * share,
-                               count.telling, hypothesis.words, core::dtype_info(d.dtype).name)});
+           .text = fmt::format("{:.4g} % of the {} elements that tell the two apart have the bits of {} {} first",
+                               100 * share, count.differing, hypothesis.words, core::dtype_info(d.dtype).name)});
     }
   }
   return findings;

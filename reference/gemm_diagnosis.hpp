@@ -13,9 +13,9 @@ namespace numcheck::reference {
 ///   op::kProductRounded   RN(RN(y - beta C) + beta C)
 ///   op::kSumRounded       RN(RN(y - bias) + bias)
 ///
-/// Of the elements where that differs from RN(y), the share that has the former bits; under relu, of elements above 0.
-/// No finding where fewer than 32 elements differ, and none behind gelu. The product of the device has errors of its
-/// own, so that a share near 1 says yes, one near 0 no.
+/// Measures which share of the elements where that differs from RN(y) has the bits of the former; with relu, only of
+/// elements above 0. No finding if fewer than 32 elements differ, and none with gelu. The device's product has errors
+/// of its own, so a share near 1 means yes, and one near 0 means no.
 [[nodiscard]] std::vector<op::Finding> gemm_diagnosis(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

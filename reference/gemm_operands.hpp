@@ -25,7 +25,7 @@ struct GemmOperands {
   [[nodiscard]] std::int64_t outputs() const noexcept { return shape.batch * shape.m * shape.n; }
 };
 
-/// Finds the operands by port name; throws core::InternalError if one is missing or has another shape than the
+/// Finds the operands by port name; throws core::InternalError if one is missing or its shape differs from what the
 /// parameters say, or if a sampled index is not an output.
 [[nodiscard]] GemmOperands gemm_operands(const op::ReferenceRequest& request);
 
@@ -36,7 +36,7 @@ enum class Epilogue { none, relu, gelu };
 /// f(z) of the epilogue.
 [[nodiscard]] double apply_epilogue(Epilogue epilogue, double z) noexcept;
 
-/// Z from the sum of products, of flat output `index` in column `col`.
+/// Z of flat output `index` in column `col`, from its sum of products.
 [[nodiscard]] inline double affine(const GemmOperands& g, double sum, std::int64_t index, std::int64_t col) noexcept {
   const double z = g.product_scale * sum;
   const double with_c = g.c == nullptr ? z : z + g.c_scale * g.c[index];

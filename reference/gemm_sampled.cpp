@@ -19,14 +19,14 @@ constexpr Index kShortestPanel = 64;
 constexpr Index kLongestPanel = 4096;
 constexpr std::size_t kSamplesPerTask = 256;
 constexpr std::size_t kLinesPerTask = 64;
-// Independent partial sums, so that the compiler can use vector registers without reordering one sum.
+// Independent partial sums, so that the compiler can use vector registers without reordering any of them.
 constexpr Index kLanes = 8;
 
 /// The distinct rows of A (or columns of B) that a sample touches, and access to a panel of each along k.
 /// A line is batch * count + position.
 class Lines {
  public:
-  /// `count` lines per matrix; `contiguous` if the elements of a line are neighbours in memory.
+  /// `count` lines per matrix; `contiguous` if the elements of a line are adjacent in memory.
   Lines(const double* data, Index count, Index k, bool contiguous, std::vector<Index> used)
       : data_(data), count_(count), k_(k), contiguous_(contiguous), lines_(std::move(used)) {
     std::ranges::sort(lines_);

@@ -9,7 +9,7 @@
 
 namespace numcheck::reference {
 
-/// sum a b of the listed flat output indices, in their order.
+/// sum a b for the given flat output indices, in their order.
 [[nodiscard]] std::vector<double> sampled_products(const ProductShape& shape, Factor<double> a, Factor<double> b,
                                                    std::span<const std::int64_t> indices);
 

@@ -21,7 +21,7 @@ constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr std::uint64_t kSignMask = std::uint64_t{1} << 63;
 constexpr std::uint64_t kInfinityBits = std::uint64_t{0x7ff} << 52;
 
-/// Exponents (as std::ilogb gives them) of the largest and smallest finite non-zero element.
+/// Exponents (as from std::ilogb) of the largest and smallest finite non-zero element.
 struct ExponentRange {
   int largest = 0;
   int smallest = 0;
@@ -33,7 +33,7 @@ ExponentRange exponent_range(const double* data, std::size_t size) {
   std::uint64_t lowest = kInfinityBits;
   std::mutex mutex;
   core::parallel_chunks(size, kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-    // The bits of non-negative doubles are ordered as the doubles are.
+    // The bits of non-negative doubles are ordered like the doubles.
     std::uint64_t high = 0;
     std::uint64_t low = kInfinityBits;
     for (std::size_t i = begin; i < end; ++i) {
@@ -60,7 +60,7 @@ struct Scaling {
 };
 
 /// Both operands are scaled to the largest exponent `top` for which k products of squares stay below 2^127; FP32 fits
-/// if then the smallest product of squares, and the smallest square, are still normal numbers.
+/// if the smallest product of squares and the smallest square are then still normal numbers.
 Scaling choose_scaling(const ExponentRange& a, const ExponentRange& b, std::int64_t k) {
   constexpr int kLargestExponent = 127;
   constexpr int kSmallestExponent = -126;
@@ -95,7 +95,7 @@ void square(core::Buffer<T>& values) {
   });
 }
 
-/// The float next to or above x >= 0.
+/// A float close to x >= 0 and not below it.
 float round_up(double x) noexcept {
   return static_cast<float>(x > 0 ? x * (1 + 0x1p-23) + 0x1p-149 : x);
 }

@@ -50,7 +50,7 @@ void normalise(const Problem& problem, Outputs& out) {
   });
 }
 
-/// What gamma + 1 without rounding would give.
+/// The result of gamma + 1 without rounding.
 void keep_ideal(Problem problem, Outputs& out) {
   problem.p.gamma_add = "fp32";
   Outputs exact{{"y", problem.x.elements(), true},

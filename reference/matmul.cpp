@@ -14,7 +14,7 @@ namespace {
 using Index = std::int64_t;
 
 // At least this many pieces of work keep 16 threads evenly busy; fewer and larger tiles are a little faster each.
-constexpr Index kWantedTiles = 32;
+constexpr Index kTargetTiles = 32;
 // Wide tiles suit OpenBLAS, whose columns are our rows. Measured on two Zen 4 cores with k = 4096, against 107 GFLOP/s
 // for one multi-threaded call: 512 x 2048 104, 1024 x 1024 101, 256 x 1024 97, 512 x 512 94.
 constexpr Index kLargestRows = 512;
@@ -44,7 +44,7 @@ struct Grid {
     Index rows = kLargestRows;
     Index cols = kLargestCols;
     while ((rows > kSmallestRows || cols > kSmallestCols) &&
-           shape.batch * ceil_div(shape.m, rows) * ceil_div(shape.n, cols) < kWantedTiles) {
+           shape.batch * ceil_div(shape.m, rows) * ceil_div(shape.n, cols) < kTargetTiles) {
       const bool flat = cols > kAspect * rows || rows == kSmallestRows;
       (flat ? cols : rows) /= 2;
     }
@@ -53,7 +53,7 @@ struct Grid {
     row_tiles = ceil_div(shape.m, tile_rows);
     col_tiles = ceil_div(shape.n, tile_cols);
     const Index tiles = shape.batch * row_tiles * col_tiles;
-    parts = std::clamp<Index>(std::min(kWantedTiles / tiles, shape.k / kSmallestPart), 1, kWantedTiles);
+    parts = std::clamp<Index>(std::min(kTargetTiles / tiles, shape.k / kSmallestPart), 1, kTargetTiles);
     part_length = ceil_div(shape.k, parts);
   }
 
@@ -88,7 +88,7 @@ void multiply_tile(const ProductShape& shape, Factor<T> first, Factor<T> second,
   }
 }
 
-/// Few tiles and a long reduction: every part has an output of its own, added up in the order of the parts.
+/// Few tiles and a long reduction: every part has its own output, and these are added in the order of the parts.
 template <class T>
 void multiply_in_parts(const ProductShape& shape, const Grid& grid, Index tiles, Factor<T> first, Factor<T> second,
                        T* out, const TileFunction& finish) {

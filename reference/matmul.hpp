@@ -41,8 +41,8 @@ void multiply(const ProductShape& shape, Factor<double> first, Factor<double> se
 void multiply(const ProductShape& shape, Factor<float> first, Factor<float> second, float* out,
               const TileFunction& finish);
 
-/// What multiplies: "OpenBLAS 0.3.21 SkylakeX", or "Eigen 3.4.0 SSE2" where no BLAS was linked or there is no room for
-/// its buffers. Decided at the first call of anything here, for the whole process.
+/// What multiplies: "OpenBLAS 0.3.21 SkylakeX", or "Eigen 3.4.0 SSE2" if no BLAS was linked or there is no room for its
+/// buffers. Decided at the first call of any function here, for the whole process.
 [[nodiscard]] std::string_view matmul_implementation();
 
 }  // namespace numcheck::reference

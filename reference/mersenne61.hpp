@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
   return sum >= kPrime ? sum - kPrime : sum;
 }
 
-/// x y mod p, for x, y < p: the high 61 bits of the product count as much as the low ones.
+/// x y mod p, for x, y < p: the high 61 bits of the product have the same weight as the low ones.
 [[nodiscard]] inline std::uint64_t multiply(std::uint64_t x, std::uint64_t y) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(x) * y;

@@ -15,7 +15,7 @@
 namespace numcheck::reference {
 namespace {
 
-/// A permutation of the copies by their draws; the copies of the largest draws are dropped.
+/// A permutation of the copies by their draws; the copies with the largest draws are dropped.
 template <class P>
 void derive_map(const op::DeriveRequest& request, std::span<double> values) {
   const auto p = op::from_params<P>(*request.params);
@@ -91,7 +91,7 @@ struct RoundedSum {
   double variance = 0;
   double unit;       ///< u of the format
   double tiny;       ///< its smallest subnormal
-  double most;       ///< its largest number
+  double largest;    ///< its largest number
   bool tame = true;  ///< nothing on the way can leave the format's range
 
   void add(const Part& part, bool weighted) {
@@ -104,8 +104,8 @@ struct RoundedSum {
     bound += own;
     bound += unit * (std::fabs(y) + bound) + tiny;
     constexpr double kLogUniform = 0.18;
-    tame = tame && std::fabs(factor) < most && std::fabs(value) <= most && std::fabs(product) + own < most &&
-           std::fabs(y) + bound < most;
+    tame = tame && std::fabs(factor) < largest && std::fabs(value) <= largest && std::fabs(product) + own < largest &&
+           std::fabs(y) + bound < largest;
     const double step = unit * unit * ((weighted ? 2 : 0) * product * product + y * y);
     const bool subnormal = weighted && std::fabs(factor) < tiny / unit;
     variance += kLogUniform * step + tiny * tiny + (subnormal ? lost * lost / 3 : 0);
@@ -122,8 +122,8 @@ double in_format(const Parts& parts, std::size_t token, std::size_t column, core
   return sum;
 }
 
-/// What becomes of an element where something is not finite on the way. Where that depends on the multiplication a
-/// yardstick that is NaN says that nothing is asked.
+/// What becomes of an element if an intermediate result is not finite. NaN yardsticks mean that it is not checked where
+/// that depends on the multiplication.
 void settle(double separate, double fused, std::size_t at, TrackedOutput& y) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const bool both_nan = std::isnan(separate) && std::isnan(fused);
@@ -144,7 +144,7 @@ op::Values unpermute(const op::ReferenceRequest& request) {
   TrackedOutput y("y", tokens * hidden, request.values_only);
   core::parallel_for(tokens, [&](std::size_t token) {
     for (std::size_t j = 0; j < hidden; ++j) {
-      RoundedSum sum{.unit = format.unit_roundoff, .tiny = format.min_subnormal, .most = format.max_finite};
+      RoundedSum sum{.unit = format.unit_roundoff, .tiny = format.min_subnormal, .largest = format.max_finite};
       parts.for_each(token, j, [&](const Part& part) { sum.add(part, parts.weighted()); });
       if (sum.tame) {
         y.set(token * hidden + j, sum.y, sum.bound, sum.variance);

@@ -17,23 +17,23 @@ namespace {
 constexpr int kBias = 127;
 constexpr std::size_t kBlocksPerTask = 512;
 
-/// Where the elements of a block lie.
+/// Where the elements of a block are.
 struct Block {
   std::size_t first = 0;
   std::size_t stride = 1;
   std::size_t count = 0;
 };
 
-/// What a correct device may have as result, after its rounding to the first format.
+/// The results that a correct device may have, after rounding to the first format.
 struct Range {
   double low = 0;
   double high = 0;
 
-  [[nodiscard]] double least() const { return low < 0 && high > 0 ? 0 : std::min(std::fabs(low), std::fabs(high)); }
-  [[nodiscard]] double most() const { return std::max(std::fabs(low), std::fabs(high)); }
+  [[nodiscard]] double smallest() const { return low < 0 && high > 0 ? 0 : std::min(std::fabs(low), std::fabs(high)); }
+  [[nodiscard]] double largest() const { return std::max(std::fabs(low), std::fabs(high)); }
 };
 
-/// Exponents that a block's scale may have, and the one that belongs to the results themselves.
+/// Exponents that a block's scale may have, and the one for the exact results.
 struct Exponents {
   int low = 0;
   int high = 0;
@@ -45,7 +45,7 @@ class Quantiser {
  public:
   Quantiser(const op::OutputValues& results, const Mxfp8Output& output) : results_(results), output_(output) {}
 
-  /// `codes` and `scales` get the block's elements and its scale.
+  /// `codes` and `scales` receive the block's elements and its scale.
   void operator()(const Block& block, std::size_t number, TrackedOutput& codes, TrackedOutput& scales) const {
     const Exponents e = exponents_of(block);
     const double scale = std::ldexp(1, e.own - kBias);
@@ -61,7 +61,7 @@ class Quantiser {
   }
 
  private:
-  /// An infinite result is no matter of rounding.
+  /// An infinite result does not depend on rounding.
   [[nodiscard]] double bound(std::size_t i) const {
     const bool exact = results_.magnitude.empty() || std::isinf(results_.value[i]);
     return exact ? 0 : static_cast<double>(results_.magnitude[i]);
@@ -72,7 +72,7 @@ class Quantiser {
     return {rounded(results_.value[i] - b), rounded(results_.value[i] + b)};
   }
 
-  /// In FP32, as devices do it; below 2^-127 there is nothing smaller than that.
+  /// In FP32, as on devices; the smallest scale is 2^-127.
   [[nodiscard]] int exponent_of(double amax) const {
     const float reciprocal = 1.0F / static_cast<float>(core::dtype_info(output_.codes).max_finite);
     const float needed = static_cast<float>(amax) * reciprocal;
@@ -81,8 +81,8 @@ class Quantiser {
   }
 
   [[nodiscard]] Exponents exponents_of(const Block& block) const {
-    double least = 0;
-    double most = 0;
+    double smallest = 0;
+    double largest = 0;
     double own = 0;
     Exponents e;
     for (std::size_t k = 0; k < block.count; ++k) {
@@ -90,15 +90,15 @@ class Quantiser {
       if (std::isnan(results_.value[i])) {
         continue;
       }
-      e.determined = e.determined && bound(i) < kNoBound;  // false for a bound that is NaN, too
+      e.determined = e.determined && bound(i) < kNoBound;  // false for a NaN bound, too
       const Range range = range_of(i);
-      least = std::max(least, range.least());
-      most = std::max(most, range.most());
+      smallest = std::max(smallest, range.smallest());
+      largest = std::max(largest, range.largest());
       own = std::max(own, std::fabs(rounded(results_.value[i])));
     }
     e.own = exponent_of(own);
-    e.low = e.determined ? exponent_of(least) : e.own;
-    e.high = e.determined ? exponent_of(most) : e.own;
+    e.low = e.determined ? exponent_of(smallest) : e.own;
+    e.high = e.determined ? exponent_of(largest) : e.own;
     return e;
   }
 
@@ -118,7 +118,7 @@ class Quantiser {
     if (off < kNoBound) {
       return codes.set(i, value, off, off * off);
     }
-    codes.set_undetermined(i, std::clamp(value, -kLargest32, kLargest32));  // else only an infinity would do
+    codes.set_undetermined(i, std::clamp(value, -kLargest32, kLargest32));  // else only an infinity would pass
   }
 
   /// Distance from `value` to the farthest code that the results in the range may get.
@@ -171,7 +171,7 @@ core::Buffer<double> copy_of(const core::Buffer<double>& values) {
   return copy;
 }
 
-/// `last`: nobody needs the results' values after this layout.
+/// `last`: the results' values are not needed after this layout.
 void add_layout(op::Values& list, op::OutputValues& results, const Mxfp8Output& output, bool along_rows, bool last) {
   const op::Mxfp8Grid grid =
       along_rows ? op::rowwise_grid(output.rows, output.cols) : op::columnwise_grid(output.rows, output.cols);

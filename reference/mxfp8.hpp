@@ -1,9 +1,9 @@
-// From an op's results to its MXFP8 output: values and yardsticks of codes and scales. The rule stands in op/mxfp8.hpp.
+// From an op's results to its MXFP8 output: values and yardsticks of codes and scales. The rule is in op/mxfp8.hpp.
 //
-// What is expected of a code is its value, code 2^(e - 127), not the number that it stands for: where the result is
-// known well enough to tell the code, B is zero, so that every other code is wrong. (Half the spacing of the codes as
-// bound would do, too, but for results that lie between two codes: there a 16-bit number that was not rounded first is
-// as close as the right one.) Where the result's own error reaches over a boundary, of its rounding, of its code or of
+// The expected value of a code is code 2^(e - 127), not the result that it stands for: where the result is known well
+// enough to determine the code, B is zero, so that every other code is wrong. (Half the spacing of the codes would also
+// do as the bound, except for results in the middle between two codes: there a 16-bit number that was not rounded first
+// is as close as the right one.) Where the result's own error crosses a boundary, of its rounding, of its code or of
 // the block's scale, B is the distance to the farthest code that a correct device may store.
 #pragma once
 
@@ -24,9 +24,9 @@ struct Mxfp8Output {
   std::string_view layout = "rowwise";
 };
 
-/// The outputs of the layout. `results`: the op's, with bounds in `magnitude`; if these are empty, values alone are
-/// given, and those of the codes are the results: what exact arithmetic would give. A result without a bound leaves its
-/// block undetermined, but for the NaN in it.
+/// The outputs of the layout. `results`: the op's, with bounds in `magnitude`; if these are empty, only values are
+/// returned, and those of the codes are the results, as from exact arithmetic. A result without a bound leaves its
+/// block undetermined, except for NaNs in it.
 [[nodiscard]] op::Values mxfp8_outputs(op::OutputValues results, const Mxfp8Output& output);
 
 }  // namespace numcheck::reference

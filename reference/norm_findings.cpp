@@ -14,7 +14,7 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr std::size_t kFewest = 8;  ///< rows, and elements of a row, that make a statistic
+constexpr std::size_t kMinCount = 8;  ///< rows, and elements of a row, that a statistic needs
 
 struct Fitter {
   op::Operand x;
@@ -38,7 +38,7 @@ const op::OutputValues& expected_named(const op::Values& values, std::string_vie
   return *found;
 }
 
-/// V of one element, with the rounding of a 16- or 8-bit output. FP32's is part of V already.
+/// V of one element, with the rounding of a 16- or 8-bit output. FP32's is already part of V.
 double variance_of(const Fitter& f, std::size_t at) {
   const double v = static_cast<double>(f.y->second_moment[at]);
   if (!f.narrow()) {
@@ -66,8 +66,8 @@ double spread_of(const Fitter& f, std::span<const double> x) {
   return f.beta == nullptr ? row_mean_square<double>(x) : row_variance<double>(x, row_mean<double>(x));
 }
 
-/// How often a magnitude occurs in the row, on average: elements that are alike are rounded alike, so their errors add
-/// up instead of averaging out. 1 where there are many magnitudes.
+/// How often a magnitude occurs in the row, on average: equal elements are rounded alike, so their errors add up
+/// instead of averaging out. 1 if there are many magnitudes.
 double copies_in(std::span<const double> row) {
   constexpr std::size_t kMany = 32;
   std::vector<double> seen;
@@ -83,9 +83,9 @@ double copies_in(std::span<const double> row) {
 }
 
 /// True if a row's outputs spread over less than one of their ulps: then their rounding errors do not average out, and
-/// a slope through them says nothing. (0.6: a normal y of that width leaves less than 0.1 % of an ulp.)
+/// a slope through them means nothing. (0.6: a normal y of that width leaves less than 0.1 % of an ulp.)
 bool within_an_ulp(const Fitter& f, std::span<const double> y) {
-  constexpr double kFewestUlps = 0.6;
+  constexpr double kMinUlps = 0.6;
   if (!f.narrow()) {
     return false;
   }
@@ -97,7 +97,7 @@ bool within_an_ulp(const Fitter& f, std::span<const double> y) {
   const double n = static_cast<double>(y.size());
   const double spread = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
   const double step = core::ulp(std::sqrt(squares / n) * f.delivered.scale, f.delivered.dtype);
-  return spread * f.delivered.scale < kFewestUlps * step;
+  return spread * f.delivered.scale < kMinUlps * step;
 }
 
 RowFit fit_row(const Fitter& f, std::size_t i) {
@@ -123,7 +123,7 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   const bool fits = normal.aa > 0 && (normal.bb == 0 || normal.independent());
   const double rsigma = f.rsigma->value[i];
   const double relative = std::sqrt(static_cast<double>(f.rsigma->second_moment[i])) / rsigma;
-  // Past a relative error of 1 the linear model of rsigma says nothing.
+  // Beyond a relative error of 1, the linear model of rsigma means nothing.
   const double own = normal.first_variance() * copies_in(expected);
   const double spread = spread_of(f, x);
   const double bias = f.mu == nullptr ? 0 : static_cast<double>(f.mu->second_moment[i]) / (2 * (spread + f.epsilon));
@@ -135,7 +135,7 @@ struct Pooled {
   std::size_t rows = 0;
   double scale_error = 0;
   double shared = 0;  ///< sqrt(mean R)
-  double own = 0;     ///< standard error that the O_i give
+  double own = 0;     ///< standard error from the O_i
   double bias = 0;    ///< mean of the rows'
 };
 
@@ -177,7 +177,7 @@ void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, st
   }
 }
 
-/// The row that is furthest off, in words, where it and few others are off; empty otherwise.
+/// The row that is furthest off, as text, if only it and a few others are off; empty otherwise.
 std::string single_row(const std::vector<RowFit>& fits) {
   constexpr double kClear = 10;  // standard errors
   constexpr double kFew = 0.1;   // share of the rows
@@ -208,7 +208,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
                       epsilon_of(p),
                       *delivered,
                       p.zero_centered_gamma ? 1.0 : 0.0};
-  if (x.cols < static_cast<std::int64_t>(kFewest) || fitter.y->second_moment.empty()) {
+  if (x.cols < static_cast<std::int64_t>(kMinCount) || fitter.y->second_moment.empty()) {
     return {};
   }
   std::vector<RowFit> fits(static_cast<std::size_t>(x.rows));
@@ -224,7 +224,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
                     .port = "y",
                     .measured = std::fabs(pooled.scale_error),
                     .text = fmt::format("mean of the {} rows' relative scale errors", pooled.rows)};
-  if (pooled.rows >= kFewest) {
+  if (pooled.rows >= kMinCount) {
     scale.limit = kKappa * (2 * pooled.shared + 5 * pooled.own) + kKappa * kKappa * pooled.bias + kSlack;
   }
   scale.text += single_row(fits);

@@ -13,18 +13,17 @@ namespace numcheck::reference {
 /// With e_ij the error of y_ij (against RN(y_ij) where y has 16 or 8 bits), s_ij = y_ij - beta_j, v_i the row's
 /// variance (mean square where `centred` is false), every row is fitted by
 ///
-///   e_ij ~ rho_i s_ij [+ alpha_i gamma_j]        weights 1 / V_ij; alpha where there is a mean
+///   e_ij ~ rho_i s_ij [+ alpha_i gamma_j]        weights 1 / V_ij; alpha if there is a mean
 ///
-/// so that rho_i is the relative error of rsigma_i as y saw it, with a predicted variance R_i + O_i: that of rsigma,
-/// and that of the fit. Two kinds of findings follow, of rows of 8 finite elements and more:
+/// so that rho_i is the relative error of rsigma_i as seen in y, with a predicted variance R_i + O_i: that of rsigma,
+/// and that of the fit. Two kinds of findings follow, from rows of at least 8 finite elements:
 ///
-///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows up a gate:
+///   row scale error   the mean of rho_i with weights 1 / (R_i + O_i). From 8 rows on, a gate:
 ///                     kappa (2 sqrt(mean R) + 5 standard errors of the O_i) + 4 u; R does not shrink with the number
-///                     of rows, because rows that are alike err alike. Its words name the worst row where few are off.
+///                     of rows, because equal rows have equal errors. Its text names the worst row if few are off.
 ///   row regression    (v_i + epsilon) / (1 + rho_i)^2 ~ (1 + b) v_i + epsilon + d: the relative error b of the
-///   variance
-///                     (n - 1 for n gives 1 / (n - 1)) and the error d of epsilon, in words where they explain the
-///                     rows' scales.
+///                     variance (1 / (n - 1) for n - 1 instead of n) and the error d of epsilon, as text if they
+///                     explain the rows' scales.
 ///
 /// Source: tensor_core_numerics section 5.5.
 [[nodiscard]] std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const op::NormParams& p,

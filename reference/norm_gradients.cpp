@@ -10,7 +10,7 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr std::size_t kColumns = 32;  ///< of a task: four cache lines of a row
+constexpr std::size_t kColumns = 32;  ///< per task: four cache lines of a row
 
 NormGradient gradient_of(const op::ReferenceRequest& request) {
   return {&op::operand_named(request.inputs, "dz"),

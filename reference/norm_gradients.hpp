@@ -8,10 +8,10 @@
 
 namespace numcheck::reference {
 
-/// dx, dgamma and, where there is a mu, dbeta.
+/// dx, dgamma and, if there is a mu, dbeta.
 [[nodiscard]] op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormParams& p);
 
-/// Fills the derived inputs mu and rsigma from x; without a port mu (RMSNorm) rsigma is that of the mean square.
+/// Fills the derived inputs mu and rsigma from x; without a port mu (RMSNorm), rsigma is that of the mean square.
 void derive_statistics(const op::DeriveRequest& request, const op::NormParams& p, bool centred,
                        std::span<double> values);
 

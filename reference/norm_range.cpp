@@ -11,7 +11,7 @@ RowRange range_of(std::span<const double> x, double centre, double error) {
     range.finite = range.finite && std::isfinite(value);
     largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : largest;
   }
-  // The sums themselves are looked at only where they may be large: nearly never.
+  // The sums themselves are formed only where they may be large, which is rare.
   constexpr double kLarge = 0x1p50;
   if (largest + std::fabs(centre) + error < kLarge) {
     return range;

@@ -9,7 +9,7 @@
 
 namespace numcheck::reference {
 
-/// The bound of an error; values alone have none.
+/// The bound of an error; plain values have none.
 inline double bound_of(double /*x*/) {
   return 0;
 }
@@ -25,19 +25,19 @@ class Reach {
     has_infinity_ = has_infinity_ || std::isinf(magnitude);
     finite_ += std::isfinite(magnitude) ? magnitude : 0;
   }
-  /// A result on the way to a term, which must stay within FP32's range by itself.
-  void pass(double magnitude) { beyond_ = beyond_ || (std::isfinite(magnitude) && magnitude > kMostSum); }
-  /// True if infinities, and no NaN, are among the terms: what differences and products of infinities become is then a
-  /// matter of how the formula is written.
+  /// An intermediate result of a term, which must stay within FP32's range by itself.
+  void pass(double magnitude) { beyond_ = beyond_ || (std::isfinite(magnitude) && magnitude > kLargestSum); }
+  /// True if infinities, and no NaN, are among the terms: what differences and products of infinities become then
+  /// depends on how the formula is written.
   [[nodiscard]] bool infinite() const { return has_infinity_ && !has_nan_; }
-  /// True if the sum times `factor` may leave FP32's range although no term is NaN: then it depends on the order what
-  /// it becomes. A NaN is one in any order.
+  /// True if the sum times `factor` may leave FP32's range although no term is NaN: what it becomes then depends on the
+  /// order. A NaN stays NaN in any order.
   [[nodiscard]] bool may_overflow(double factor = 1) const {
-    return !has_nan_ && (beyond_ || finite_ * factor > kMostSum);
+    return !has_nan_ && (beyond_ || finite_ * factor > kLargestSum);
   }
 
  private:
-  static constexpr double kMostSum = 0x1p125;  ///< leaves room for the terms' own errors
+  static constexpr double kLargestSum = 0x1p125;  ///< leaves room for the terms' own errors
 
   double finite_ = 0;
   bool has_nan_ = false;
@@ -46,7 +46,7 @@ class Reach {
 };
 
 /// A result of FP32 arithmetic: infinite where it overflows, whatever format it is then stored in. Within its error of
-/// FP32's largest number nothing is asked of it.
+/// FP32's largest number, it is not checked.
 inline double overflowed(double y) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   return std::fabs(y) > kLargest ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
@@ -61,17 +61,17 @@ inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
   return std::isfinite(magnitude) && magnitude > kLargest ? tolerance::Tracked(overflowed(x.y)) : x;
 }
 
-/// A result of which nothing is asked. Values alone have no way to say so.
-inline double anything(double x) {
+/// A result that is not checked. Plain values cannot express that.
+inline double unchecked(double x) {
   return x;
 }
-inline tolerance::Tracked anything(const tolerance::Tracked& /*x*/) {
+inline tolerance::Tracked unchecked(const tolerance::Tracked& /*x*/) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   return {0, kNan, kNan};
 }
 
-/// a b + c in FP32, rounded once or twice: which of the two is a matter of the compiler. Nothing is asked where that
-/// decides what becomes of an overflow, and where an infinity meets what may be zero.
+/// a b + c in FP32, rounded once or twice: which of the two is up to the compiler. Not checked where that decides what
+/// becomes of an overflow, nor where an infinity is multiplied by what may be zero.
 template <class Scalar>
 Scalar multiplied_and_added(const Scalar& a, const Scalar& b, const Scalar& c) {
   const auto same = [](double x, double z) {
@@ -83,7 +83,7 @@ Scalar multiplied_and_added(const Scalar& a, const Scalar& b, const Scalar& c) {
   const bool at_the_limit = std::isfinite(tolerance::value_of(product)) && std::isnan(bound_of(stored));
   const bool certain = same(tolerance::value_of(twice), tolerance::value_of(overflowed(product + c))) &&
                        !(at_the_limit && std::isinf(tolerance::value_of(c))) && !tolerance::indeterminate(a, b);
-  return certain ? twice : anything(twice);
+  return certain ? twice : unchecked(twice);
 }
 
 /// What FP32 sums over a row may do.

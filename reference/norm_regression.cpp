@@ -8,8 +8,8 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr double kClear = 10;      ///< standard errors
-constexpr double kMostRows = 0.8;  ///< share of the rows that a cause must explain
+constexpr double kClear = 10;           ///< standard errors
+constexpr double kExplainedRows = 0.8;  ///< share of the rows that a cause must explain
 
 /// One row: excess ~ b variance_part + d epsilon_part.
 struct Point {
@@ -41,7 +41,7 @@ std::string Regression::cause(std::int64_t hidden) const {
   const double relative = d() / epsilon_;
   const bool variance_is_off = std::fabs(b()) > kClear * std::sqrt(normal_.first_variance());
   const bool epsilon_is_off = std::fabs(d()) > kClear * std::sqrt(normal_.second_variance());
-  if (explained_ < kMostRows) {
+  if (explained_ < kExplainedRows) {
     return {};
   }
   if (variance_is_off && epsilon_is_off && std::fabs(b() - relative) < 0.2 * std::fabs(b())) {

@@ -35,14 +35,14 @@ struct Normal {
   [[nodiscard]] double determinant() const { return aa * bb - ab * ab; }
   /// True if the regressors can be told apart.
   [[nodiscard]] bool independent() const { return determinant() > 1e-9 * aa * bb; }
-  /// The coefficient of the first regressor and its variance; alone if the second one is zero.
+  /// The coefficient of the first regressor and its variance; fitted alone if the second one is zero.
   [[nodiscard]] double first() const { return bb == 0 ? ae / aa : (ae * bb - be * ab) / determinant(); }
   [[nodiscard]] double first_variance() const { return bb == 0 ? 1 / aa : bb / determinant(); }
   [[nodiscard]] double second() const { return (be * aa - ae * ab) / determinant(); }
   [[nodiscard]] double second_variance() const { return aa / determinant(); }
 };
 
-/// (v_i + epsilon) / (1 + rho_i)^2 is what stood under the root: (1 + b) v_i + epsilon + d.
+/// (v_i + epsilon) / (1 + rho_i)^2 is what was under the root: (1 + b) v_i + epsilon + d.
 class Regression {
  public:
   Regression(const std::vector<RowFit>& fits, double epsilon);
@@ -51,7 +51,7 @@ class Regression {
   [[nodiscard]] double b() const { return normal_.first(); }
   [[nodiscard]] double d() const { return normal_.second(); }
 
-  /// The cause in words; empty if none is clear.
+  /// The cause as text; empty if none is clear.
   [[nodiscard]] std::string cause(std::int64_t hidden) const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace numcheck::reference {
 
-/// epsilon as kernels get it: an FP32 number.
+/// epsilon as passed to kernels: an FP32 number.
 [[nodiscard]] inline double epsilon_of(const op::NormParams& p) {
   return static_cast<double>(static_cast<float>(p.epsilon));
 }
@@ -31,7 +31,7 @@ inline double divided_by_count(double total, std::size_t n) {
   return total / static_cast<double>(n);
 }
 
-/// Kernels multiply by 1 / n, rounded, which is exact for powers of two only.
+/// Kernels multiply by 1 / n, rounded, which is exact only for powers of two.
 inline tolerance::Tracked divided_by_count(const tolerance::Tracked& total, std::size_t n) {
   using tolerance::kUnit32;
   const double inverse = 1 / static_cast<double>(n);
@@ -65,7 +65,7 @@ Scalar row_mean_square(std::span<const double> x) {
 }
 
 /// What an error d of the mean does to the sum of squares around it, beyond the part 2 d sum(x - mean) that is tracked
-/// as independent: it adds n d^2, the same d in every term. E d^4 = 3 V^2 of a normal d.
+/// as independent: it adds n d^2, the same d in every term. E d^4 = 3 V^2 for a normal d.
 inline double with_shifted_mean(double squares, double /*mean*/, std::size_t /*n*/) {
   return squares;
 }
@@ -123,7 +123,7 @@ std::vector<Scalar> gamma_factors(const op::Operand& gamma, const op::NormParams
   return p.zero_centered_gamma && p.gamma_add == "weight" && core::dtype_info(format).storage_bytes < 4;
 }
 
-/// The statistics that a backward pass gets: mu and rsigma of x's rows.
+/// The statistics that a backward pass receives: mu and rsigma of x's rows.
 struct SavedStatistics {
   const op::Operand* mu;  ///< null: RMSNorm, which has none
   const op::Operand* rsigma;
@@ -144,14 +144,14 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return centred * Scalar(saved.rsigma->data[i]);
 }
 
-/// The largest number on the way to xh, also where (x - mu) rsigma is written as x rsigma - mu rsigma.
-[[nodiscard]] inline double largest_on_the_way(const SavedStatistics& saved, std::size_t i, double x) {
+/// The largest intermediate result of xh, even where (x - mu) rsigma is written as x rsigma - mu rsigma.
+[[nodiscard]] inline double largest_intermediate(const SavedStatistics& saved, std::size_t i, double x) {
   const double mu = saved.mu == nullptr ? 0 : saved.mu->data[i];
   return (std::fabs(x) + std::fabs(mu)) * (1 + saved.rsigma->data[i]);
 }
 
-/// dx of row i: put(j, value). False, and nothing is put, where FP32 sums of finite terms may overflow, and where terms
-/// are infinite.
+/// dx of row i: put(j, value). False, and nothing is put, if FP32 sums of finite terms may overflow or terms are
+/// infinite.
 template <class Scalar, class Put>
 [[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
                                   const Put& put) {
@@ -168,7 +168,7 @@ template <class Scalar, class Put>
     sum_xh.add(weighted * xh);
     const double along = 1 + std::fabs(tolerance::value_of(xh));
     reach.add(std::fabs(tolerance::value_of(weighted)) * along);
-    reach.pass(largest_on_the_way(g.saved, i, x[j]));
+    reach.pass(largest_intermediate(g.saved, i, x[j]));
     largest = std::isfinite(along) ? std::max(largest, along) : largest;
   }
   if (reach.infinite() || reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]))) {
@@ -212,7 +212,7 @@ ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, st
       sums.gamma[j].add(Scalar(dz[j]) * xh);
       sums.beta[j].add(Scalar(dz[j]));
       sums.gamma_reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
-      sums.gamma_reach[j].pass(largest_on_the_way(g.saved, i, x[j]));
+      sums.gamma_reach[j].pass(largest_intermediate(g.saved, i, x[j]));
       sums.beta_reach[j].add(std::fabs(dz[j]));
     }
   }

@@ -33,14 +33,14 @@ void multiply_by_eigen(const TileProduct<float>& product);
 /// "Eigen 3.4.0 SSE2".
 [[nodiscard]] std::string describe_eigen();
 
-/// Whether OpenBLAS is linked and has got its buffers. OpenBLAS asks for a buffer again and again, for ever, where the
-/// system has no memory for it, so it is used only if all the buffers that it will need can be had at the first call,
-/// and, where the address space is limited (ulimit -v), if they leave room for everything else.
+/// Whether OpenBLAS is linked and has its buffers. OpenBLAS retries forever to allocate a buffer that the system has no
+/// memory for, so it is used only if all the buffers that it will need can be allocated at the first call and, if the
+/// address space is limited (ulimit -v), leave room for everything else.
 [[nodiscard]] bool blas_is_usable();
-/// One thread each; only if blas_is_usable(). Throws core::InternalError if a dimension exceeds BLAS' 32 bits.
+/// One thread each; only if blas_is_usable(). Throws core::InternalError if a dimension exceeds BLAS's 32 bits.
 void multiply_by_blas(const TileProduct<double>& product);
 void multiply_by_blas(const TileProduct<float>& product);
-/// "OpenBLAS 0.3.21 SkylakeX"; empty where none is linked.
+/// "OpenBLAS 0.3.21 SkylakeX"; empty if none is linked.
 [[nodiscard]] std::string describe_blas();
 
 }  // namespace numcheck::reference

@@ -42,9 +42,9 @@ void blas_memory_free(void* buffer);
 namespace numcheck::reference {
 namespace {
 
-/// OpenBLAS' constructor starts a thread for every processor, even for `--version`, and raises SIGINT where the system
-/// gives none. We call it before its turn, with one thread. What the user has set comes back afterwards: workers
-/// inherit it, and records quote it. A shared OpenBLAS has been initialised by the loader before, with its threads.
+/// OpenBLAS's constructor starts a thread for every processor, even for `--version`, and raises SIGINT if the system
+/// refuses one. We call it early, with one thread. The user's setting is restored afterwards: workers inherit it, and
+/// records quote it. A shared OpenBLAS has already been initialised by the loader, with its threads.
 __attribute__((constructor(101))) void initialise_with_one_thread() {
   constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
   const char* set = std::getenv(kVariable);
@@ -56,15 +56,15 @@ __attribute__((constructor(101))) void initialise_with_one_thread() {
   before ? ::setenv(kVariable, before->c_str(), 1) : ::unsetenv(kVariable);
 }
 
-/// What a buffer takes, measured with 0.3.21 on x86-64: 128 MiB and a page.
+/// Size of a buffer, measured with 0.3.21 on x86-64: 128 MiB and a page.
 constexpr std::size_t kBufferBytes = std::size_t{130} << 20;
-/// Left for arenas of shared memory, stacks and heaps of threads, and tensors where the address space is limited.
+/// Left for shared-memory arenas, stacks and heaps of threads, and tensors if the address space is limited.
 constexpr std::size_t kRoomBytes = std::size_t{4} << 30;
 /// Buffers that every build of OpenBLAS has entries for (NUM_BUFFERS is at least 50).
 constexpr int kAlwaysPossible = 32;
 
-/// The number behind MAX_THREADS= in OpenBLAS' configuration; there are twice as many entries for buffers.
-int most_buffers() {
+/// The number after MAX_THREADS= in OpenBLAS's configuration; there are twice as many entries for buffers.
+int max_buffers() {
   const std::string text = openblas_get_config();
   const std::string key = "MAX_THREADS=";
   const std::size_t at = text.find(key);
@@ -106,11 +106,11 @@ bool there_is_room_for(int buffers) {
   return std::ranges::all_of(tests, &TestMapping::succeeded);
 }
 
-/// The buffers, made at once; OpenBLAS keeps what is given back and asks for more only if all are in use.
+/// The buffers, allocated together; OpenBLAS keeps those that are freed and allocates more only if all are in use.
 class Buffers {
  public:
   Buffers()
-      : count_(std::min(core::thread_count(), most_buffers())), usable_(there_is_room_for(count_)), seats_(count_) {
+      : count_(std::min(core::thread_count(), max_buffers())), usable_(there_is_room_for(count_)), seats_(count_) {
     openblas_set_num_threads(1);
     std::vector<void*> buffers(usable_ ? static_cast<std::size_t>(count_) : 0);
     std::ranges::generate(buffers, [] { return blas_memory_alloc(0); });
@@ -142,7 +142,7 @@ class Seat {
 
 int blas_int(std::int64_t value) {
   if (value > std::numeric_limits<int>::max()) {
-    throw core::InternalError("a product of more than 2^31 - 1 rows, columns or terms exceeds BLAS");
+    throw core::InternalError("a product with more than 2^31 - 1 rows, columns or terms is too large for BLAS");
   }
   return static_cast<int>(value);
 }
@@ -151,7 +151,7 @@ const char* transposition(bool transposed) {
   return transposed ? "T" : "N";
 }
 
-/// Row-major out = left * right is, seen in columns, out^T = right^T * left^T.
+/// Row-major out = left * right, read as column-major, is out^T = right^T * left^T.
 template <class T, class Gemm>
 void call_gemm(const TileProduct<T>& p, Gemm* gemm) {
   const int m = blas_int(p.cols);
@@ -165,11 +165,11 @@ void call_gemm(const TileProduct<T>& p, Gemm* gemm) {
        p.left.data, &ldb, &one, p.out, &ldc);
 }
 
-/// y = matrix * x for a matrix of `rows` x `depth` that is stored as `factor` says.
+/// y = matrix * x for a matrix of `rows` x `depth` that is stored as described by `factor`.
 template <class T, class Gemv>
 void call_gemv(const TileFactor<T>& factor, std::int64_t rows, std::int64_t depth, const T* x, std::int64_t x_step,
                T* y, std::int64_t y_step, Gemv* gemv) {
-  // Seen in columns, a row-major matrix is its transpose.
+  // Read as column-major, a row-major matrix is its transpose.
   const int m = blas_int(factor.transposed ? rows : depth);
   const int n = blas_int(factor.transposed ? depth : rows);
   const int lda = blas_int(factor.stride);
@@ -181,7 +181,7 @@ void call_gemv(const TileFactor<T>& factor, std::int64_t rows, std::int64_t dept
 
 template <class T, class Gemm, class Gemv>
 void multiply_tile(const TileProduct<T>& p, Gemm* gemm, Gemv* gemv) {
-  // For a few terms a call costs more than it gives; Eigen draws the line here, and so did we when Eigen called BLAS.
+  // For a few terms, a call costs more than it gains; Eigen draws the line here, too.
   constexpr std::int64_t kSmall = 20;
   if (p.rows + p.cols + p.depth < kSmall || (p.rows == 1 && p.cols == 1)) {
     multiply_by_eigen(p);

@@ -83,12 +83,12 @@ op::Values quantize_values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::QuantizeParams>(*request.params);
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const double scale = op::operand_named(request.inputs, "scale").data[0];
-  const double most = core::dtype_info(format_of(p)).max_finite;
+  const double largest = core::dtype_info(format_of(p)).max_finite;
   op::OutputValues q = exact_output("q", x.elements());
   core::parallel_chunks(x.elements(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double scaled = product32(x.data[i], scale);
-      q.value[i] = std::isnan(scaled) ? scaled : std::clamp(scaled, -most, most);
+      q.value[i] = std::isnan(scaled) ? scaled : std::clamp(scaled, -largest, largest);
     }
   });
   op::Values result;

@@ -21,7 +21,7 @@ void RepeatedTerms::Groups::add(double key, double dy, double bound, double vari
   auto* const end = groups_.begin() + count_;
   auto* found = std::find_if(groups_.begin(), end, [key](const Group& group) { return group.key == key; });
   if (found == end) {
-    few_ = count_ < kMostGroups;
+    few_ = count_ < kMaxGroups;
     if (!few_) {
       return;
     }
@@ -58,7 +58,7 @@ void RepeatedTerms::add_value(double term) {
   auto* found = std::find_if(values_.begin(), end,
                              [magnitude](const GroupOfValues& group) { return group.magnitude == magnitude; });
   if (found == end) {
-    few_values_ = value_count_ < kMostGroups;
+    few_values_ = value_count_ < kMaxGroups;
     if (!few_values_) {
       return;
     }

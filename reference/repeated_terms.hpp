@@ -9,22 +9,21 @@
 namespace numcheck::reference {
 
 /// Watches the terms g_i = dy_i f(x_i) of one sum and finds what tolerance::Sum, which takes all errors as independent,
-/// leaves out of the variance where there are few different values:
+/// leaves out of the variance where there are few distinct values:
 ///
-///   terms     the error of f is the same wherever x is: those of one x make a group with the error (sum +-b_i), whose
+///   terms     the error of f is the same wherever x is: those of one x form a group with the error (sum +-b_i), whose
 ///             variance is at most a third of its square
-///   function  where f is flat, one FP32 number stands for f of many x (of 1 - s near s = 1 a few units are left):
-///   terms
-///             with the same FP32 f(x) make a group likewise, with the part of b_i that f has
-///   sums      partial sums are multiples of their ulp, so that adding v errs by the same r_v all over a binade, and
+///   function  where f is flat, one FP32 number stands for f of many x (of 1 - s near s = 1, a few units are left):
+///             terms with the same FP32 f(x) likewise form a group, with f's part of b_i
+///   sums      partial sums are multiples of their ulp, so that adding v errs by the same r_v throughout a binade, and
 ///             adding -v by -r_v: values that occur n_v times more often than their negatives err by sum n_v r_v, with
-///             |r_v| <= u times the largest partial sum; a third of the square, of what sum n_v^2 exceeds the number of
-///             terms by
+///             |r_v| <= u times the largest partial sum; a third of its square counts as often as sum n_v^2 exceeds
+///             the number of terms
 ///
 /// With more values than it can hold, the terms count as independent.
 class RepeatedTerms {
  public:
-  /// `function`: f(x) by FP32 arithmetic; 1 where the terms are dy alone.
+  /// `function`: f(x) in FP32 arithmetic; 1 if the terms are dy alone.
   void add(double x, float function, double dy, const tolerance::Tracked& term) {
     by_x_.add(x, dy, term.b, term.v);
     by_function_.add(static_cast<double>(function), dy, bound_of_function(term), term.v);
@@ -34,9 +33,9 @@ class RepeatedTerms {
   [[nodiscard]] double excess_variance() const;
 
  private:
-  static constexpr std::size_t kMostGroups = 64;
+  static constexpr std::size_t kMaxGroups = 64;
 
-  /// Terms with the same key, whose errors are one.
+  /// Terms with the same key, which share one error.
   class Groups {
    public:
     void add(double key, double dy, double bound, double variance);
@@ -49,7 +48,7 @@ class RepeatedTerms {
       double variance = 0;
       bool several = false;
     };
-    std::array<Group, kMostGroups> groups_{};
+    std::array<Group, kMaxGroups> groups_{};
     std::size_t count_ = 0;
     bool few_ = true;
   };
@@ -64,15 +63,15 @@ class RepeatedTerms {
 
   Groups by_x_;
   Groups by_function_;
-  std::array<GroupOfValues, kMostGroups> values_{};
+  std::array<GroupOfValues, kMaxGroups> values_{};
   std::size_t value_count_ = 0;
   bool few_values_ = true;
-  double terms_ = 0;  ///< that are not zero: adding a zero does not err
+  double terms_ = 0;  ///< non-zero ones: adding a zero is exact
   double partial_ = 0;
   double largest_partial_ = 0;
 };
 
-/// The variance of one result where all results have the same error, so that many of them tell no more than one.
+/// The variance of one result if all results have the same error, so that many of them tell no more than one.
 [[nodiscard]] inline double variance_of_copies(const tolerance::Tracked& x) {
   const double square = x.b * x.b / 3;
   return square > x.v ? square : x.v;

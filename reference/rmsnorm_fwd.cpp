@@ -40,17 +40,17 @@ void normalise(const Problem& problem, Outputs& out) {
       const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
       const Scalar y = overflowed(product * factors[j]);
       const bool open = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
-      out.y.set(i * x.size() + j, open ? anything(y) : y);
+      out.y.set(i * x.size() + j, open ? unchecked(y) : y);
     }
   });
 }
 
-/// True if y is rounded on the way to fewer bits than FP32's.
+/// True if an intermediate result of y is rounded to fewer bits than FP32's.
 bool rounds_product(const Problem& problem) {
   return problem.p.gamma_order == "hf" && core::dtype_info(problem.x.dtype).storage_bytes < 4;
 }
 
-/// What the formula without roundings in between would give.
+/// The result of the formula without intermediate roundings.
 void keep_ideal(Problem problem, Outputs& out) {
   op::OutputValues& y = out.y.values();
   y.ideal_note = rounds_product(problem) ? rounded_product_note(problem.x.dtype) : "";

@@ -21,22 +21,22 @@ using tolerance::Sum;
 
 constexpr double kSmall = 1e-20;  // TransformerEngine adds it to the sum of sigmoid scores
 
-/// True if exp(x - most) is 0 without error. An expert that is masked has such a logit.
+/// True if exp(x - largest) is exactly 0. A masked expert has such a logit.
 template <class Scalar>
-bool vanishes(const Scalar& x, const Scalar& most) {
-  return std::isinf(tolerance::value_of(x)) && tolerance::value_of(x) < tolerance::value_of(most);
+bool vanishes(const Scalar& x, const Scalar& largest) {
+  return std::isinf(tolerance::value_of(x)) && tolerance::value_of(x) < tolerance::value_of(largest);
 }
 
 template <class Scalar>
 std::vector<Scalar> softmax(const std::vector<Scalar>& logits) {
-  Scalar most(-std::numeric_limits<double>::infinity());
+  Scalar largest(-std::numeric_limits<double>::infinity());
   for (const Scalar& x : logits) {
-    most = tolerance::larger_of(most, x);
+    largest = tolerance::larger_of(largest, x);
   }
   std::vector<Scalar> out;
   Sum<Scalar> sum;
   for (const Scalar& x : logits) {
-    out.push_back(vanishes(x, most) ? Scalar(0.0) : tolerance::exponential(x - most, true));
+    out.push_back(vanishes(x, largest) ? Scalar(0.0) : tolerance::exponential(x - largest, true));
     sum.add(out.back());
   }
   const Scalar total = sum.result();
@@ -72,7 +72,7 @@ double bound_of(const Tracked& x) {
   return x.b;
 }
 
-/// One token: its scores, which experts are chosen, and which of them FP32 arithmetic may choose otherwise.
+/// One token: its scores, which experts are chosen, and for which of them FP32 arithmetic may decide otherwise.
 template <class Scalar>
 class Token {
  public:
@@ -86,7 +86,7 @@ class Token {
     }
   }
 
-  /// True if a score is NaN: what is larger than a NaN is nobody's definition.
+  /// True if a score is NaN: nothing defines what is larger than a NaN.
   [[nodiscard]] bool unknown() const { return unknown_; }
 
   [[nodiscard]] bool chosen(std::size_t expert) const { return chosen_[expert]; }
@@ -114,8 +114,8 @@ class Token {
     for (std::size_t expert = 0; expert < scores.size(); ++expert) {
       const Scalar& rival = chosen_[expert] ? first_out : last_in;
       const double gap = std::fabs(tolerance::value_of(scores[expert]) - tolerance::value_of(rival));
-      // Scores are rounded to FP32 before they are compared: equal ones are tied even if they come without error.
-      // Two infinities have a gap that is NaN.
+      // Scores are rounded to FP32 before they are compared: equal ones are tied even if they are exact. The gap
+      // between two infinities is NaN.
       unsettled_[expert] = !(gap > bound_of(scores[expert]) + bound_of(rival));
       row_unsettled_ = row_unsettled_ || unsettled_[expert];
     }
@@ -154,7 +154,7 @@ class Token {
 template <class Scalar>
 void route(const op::RouterTopkParams& p, const double* logits, std::size_t first, TrackedOutput& probs,
            TrackedOutput& map) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();  // as a yardstick: nothing is asked
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();  // as a yardstick: not checked
   const Token<Scalar> token(p, logits);
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(p.experts); ++expert) {
     const std::size_t at = first + expert;
@@ -200,8 +200,8 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// Whatever a tie decides, every token has topk experts, and weights only where it has experts. Tokens whose scores are
-/// NaN are left out.
+/// However ties are resolved, every token has topk experts, and weights only for these. Tokens whose scores are NaN are
+/// left out.
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::RouterTopkParams>(*request.params);
   const auto output = [&request](std::string_view port) {

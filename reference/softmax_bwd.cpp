@@ -38,9 +38,9 @@ struct GradientRow {
 
   explicit GradientRow(std::size_t size) : y(size), product(size) {}
 
-  /// dx of the first `columns` elements; the others are no part of the row and zero. Where the row's sum is not finite
-  /// nothing is asked of them: TransformerEngine reads them too, and multiplies their zeros by that sum. Nor is
-  /// anything asked of elements whose y may be flushed to zero where an infinity multiplies it.
+  /// dx of the first `columns` elements; the others are not part of the row, and zero. If the row's sum is not finite,
+  /// they are not checked: TransformerEngine reads them too, and multiplies their zeros by that sum. Nor are elements
+  /// checked whose y may be flushed to zero and is multiplied by an infinity.
   void compute(const double* dy, const double* given, std::size_t columns, double scale, std::size_t first,
                TrackedOutput& dx) {
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

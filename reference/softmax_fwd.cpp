@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kElementsPerTask = 1 << 14;
 
-/// All rows of x under one scale.
+/// All rows of x with one scale.
 struct Problem {
   op::SoftmaxFwdParams p;
   const op::Operand* x;

@@ -20,10 +20,10 @@ namespace numcheck::reference {
 struct SoftmaxRow {
   const double* x = nullptr;
   const double* mask = nullptr;  ///< 1 = masked; null: no mask of its own
-  std::size_t columns = 0;       ///< before the diagonal: all others are no part of the row, and zero
+  std::size_t columns = 0;       ///< up to the diagonal: all others are not part of the row, and zero
   double scale = 1;
   double masked_score = 0;      ///< replaces a masked score
-  double hidden = 0;            ///< elements that are not before the diagonal but hold masked_score
+  double hidden = 0;            ///< elements beyond the diagonal that hold masked_score
   bool masked_is_zero = false;  ///< a row whose maximum is masked_score is all zeros
 };
 
@@ -53,7 +53,7 @@ Scalar score_of(const SoftmaxRow& row, std::size_t j) {
 inline double difference(double score, double maximum, double /*bound*/) {
   return score - maximum;
 }
-/// `bound`: by how much the device's maximum may be off; the difference that it rounds is as much larger.
+/// `bound`: by how much the device's maximum may be off; the difference that it rounds is larger by as much.
 inline Tracked difference(const Tracked& score, double maximum, double bound) {
   Tracked d = score - Tracked(maximum);
   d.b += tolerance::kUnit32 * bound;
@@ -85,18 +85,18 @@ inline Tracked reciprocal(const Tracked& sum) {
 inline double probability(double y) {
   return y;
 }
-/// The device's result lies between 0 and 1 + a few roundings, however uncertain the scores are.
+/// The device's result is between 0 and 1 + a few roundings, however uncertain the scores are.
 inline Tracked probability(const Tracked& product) {
-  constexpr double kMost = 1 + 0x1p-16;
+  constexpr double kLargest = 1 + 0x1p-16;
   const Tracked y = tolerance::function_of(product, product.y, 1, 0, tolerance::kFlush);
-  return {y.y, std::min(y.b, kMost), std::min(y.v, kMost)};
+  return {y.y, std::min(y.b, kLargest), std::min(y.v, kLargest)};
 }
 
 struct Maximum {
   double value = -std::numeric_limits<double>::infinity();
   double bound = 0;
 
-  /// NaN does not count, as in fmaxf.
+  /// Ignores NaN, as fmaxf does.
   void raise(double y, double b) {
     if (y > value) {
       value = y;
@@ -107,7 +107,7 @@ struct Maximum {
 
 }  // namespace detail
 
-/// y[0, y.size()) = the row's softmax. False if a correct device may as well deliver zeros: the largest score lies
+/// y[0, y.size()) = the row's softmax. False if a correct device may just as well return zeros: the largest score is
 /// within its error of the value that marks a masked row.
 template <class Scalar>
 [[nodiscard]] bool softmax_row(const SoftmaxRow& row, std::vector<Scalar>& y) {

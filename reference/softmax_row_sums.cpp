@@ -16,7 +16,7 @@ namespace {
 using tolerance::kUnit32;
 
 constexpr std::size_t kElementsPerTask = 1 << 16;
-constexpr double kMostDetermined =
+constexpr double kLargestDetermined =
     2;  ///< a larger bound than any probability: the op does not say which value is right
 
 struct RowSum {
@@ -44,7 +44,7 @@ RowSum sum_row(std::span<const double> got, std::span<const double> y, std::span
     const double ulp = core::ulp(std::fmax(y[j], std::fabs(got[j])), format);
     rounding += y[j] == 0 && got[j] == 0 ? 0 : ulp / 2 + tolerance::kFlush;
     squares += y[j] == 0 ? 0 : ulp * ulp / 12;
-    determined = determined && (bound.empty() || static_cast<double>(bound[j]) < kMostDetermined);
+    determined = determined && (bound.empty() || static_cast<double>(bound[j]) < kLargestDetermined);
   }
   row.sum = delivered.result();
   row.expected = expected.result();

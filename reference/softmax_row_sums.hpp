@@ -15,7 +15,7 @@ namespace numcheck::reference {
 ///
 ///   limit = u32 (n + 12 + 4.7 ln n) sum y + sum_j (ulp_out(y_j) / 2 + 2^-126),     n = columns, u32 = 2^-24
 ///
-/// (n - 1) u: sum of n positive numbers in any order; 5 u: reciprocal by 2 ulp and product; the rest: kernels that
+/// (n - 1) u: sum of n positive numbers in any order; 5 u: reciprocal (2 ulp) and product; the rest: kernels that
 /// evaluate exponentials twice (2 (4 + 2.35 d) u, mean |d| <= ln n). "row sum spread": rms over rows of the same
 /// difference over its prediction for independent roundings, sqrt((0.18 n / 3 + 16 / 3) u32^2 + sum_j ulp_j^2 / 12);
 /// reported only, because roundings of equal numbers are equal. Rows that are zero, not finite, or not determined do

@@ -8,7 +8,7 @@
 namespace numcheck::reference {
 namespace {
 
-/// A word that depends on the draw's bits and place: equal draws give different words.
+/// A word that depends on the draw's bits and position: equal draws yield different words.
 std::uint32_t word_of(double draw, std::size_t index) {
   constexpr core::PhiloxKey kKey = {0x6d61736bU, 0x73667478U};
   const auto bits = std::bit_cast<std::uint64_t>(draw);

@@ -26,8 +26,8 @@ struct SoftmaxRules {
 [[nodiscard]] SoftmaxRules softmax_rules(const std::string& mask, const std::string& masked_value, std::int64_t sq,
                                          std::int64_t sk, double scale);
 
-/// Turns draws of any distribution into bytes 0 and 1 of one mask [sq, sk]: one element in three is masked; row 0 of
-/// several is masked altogether, so is about one row in 16, and one in 16 shows its last column alone.
+/// Turns draws from any distribution into bytes 0 and 1 of one mask [sq, sk]: one element in three is masked; row 0, if
+/// not the only one, and about one row in 16 are entirely masked, and one in 16 has only its last column unmasked.
 void fill_softmax_mask(std::span<double> draws, std::int64_t sk);
 
 }  // namespace numcheck::reference

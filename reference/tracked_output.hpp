@@ -31,12 +31,12 @@ class TrackedOutput {
 
   void set(std::size_t i, const Tracked& x) { set(i, x.y, x.b, x.v); }
 
-  /// The accurate value beside the bound and variance of the declared arithmetic.
+  /// The accurate value with the bound and variance of the declared arithmetic.
   void set(std::size_t i, double y, double bound, double variance) {
     out_.value[i] = y;
     if (!out_.magnitude.empty()) {
-      out_.magnitude[i] = upward(std::min(bound, kMostBound));
-      out_.second_moment[i] = variance > kMostVariance ? std::numeric_limits<float>::infinity() : upward(variance);
+      out_.magnitude[i] = upward(std::min(bound, kMaxBound));
+      out_.second_moment[i] = variance > kMaxVariance ? std::numeric_limits<float>::infinity() : upward(variance);
     }
   }
 
@@ -56,12 +56,11 @@ class TrackedOutput {
   [[nodiscard]] op::OutputValues take() && { return std::move(out_); }
 
  private:
-  static constexpr double kMostBound =
-      3e38;  ///< stands for "no bound"; an FP32 number above every bound of results that are ones
-  /// Beyond it a variance is no FP32 number: it is infinite then, and the comparison falls back on B^2.
-  static constexpr double kMostVariance = 1e38;
+  static constexpr double kMaxBound = 3e38;  ///< stands for "no bound": an FP32 number above every actual bound
+  /// A larger variance does not fit in FP32: it becomes infinite, and the comparison falls back on B^2.
+  static constexpr double kMaxVariance = 1e38;
 
-  /// To FP32 without falling short; NaN (of a NaN value) is no bound, and is not needed: such elements are not judged.
+  /// Rounds up to FP32; NaN (of a NaN value) is not a bound, and none is needed: such elements are not judged by it.
   static float upward(double x) {
     const auto nearest = static_cast<float>(x);
     return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;

@@ -59,7 +59,7 @@ TwofoldOutput twofold_output(const GemmOperands& g, std::int64_t index) {
     z.add_product(g.bias_scale, g.bias[col]);
     out.magnitude += std::abs(g.bias_scale * g.bias[col]);
   }
-  // The error terms of infinities are NaN; the plain sum says which of the two it is.
+  // The error terms of infinities are NaN; the plain sum tells whether the result is infinite or NaN.
   out.z = std::isfinite(out.magnitude) ? z.value() : affine(g, plain, index, col);
   return out;
 }

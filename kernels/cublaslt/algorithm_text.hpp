@@ -1,4 +1,4 @@
-// cuBLASLt's algorithm configurations: what they say of their rounding, and all of it in words.
+// cuBLASLt's algorithm configurations: the rounding that they declare, and all of it as text.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace numcheck::kernels::cublaslt {
 
-/// "cublasLt algo 67, tile 128x128, split-k 4" and the configuration in pairs: id, tile, stages, split_k, reduction,
+/// "cublasLt algo 67, tile 128x128, split-k 4" and the configuration as pairs: id, tile, stages, split_k, reduction,
 /// swizzle, custom, cluster, flags. Names of tiles, stages and clusters come from the header that this was built with;
-/// a newer library's are numbers.
+/// those that only a newer library has appear as numbers.
 struct AlgorithmText {
   std::string label;
   std::vector<std::pair<std::string, std::string>> details;

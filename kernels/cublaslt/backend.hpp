@@ -9,11 +9,11 @@
 
 namespace numcheck::kernels::cublaslt {
 
-/// The library is loaded here; throws core::EnvironmentError if it is missing or does not start. The device must
-/// outlive the backend.
+/// Loads the library; throws core::EnvironmentError if it is missing or cannot be initialised. The device must outlive
+/// the backend.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const std::string& lib_dir);
 
-/// "13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)" of a backend made here.
+/// "13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)" for a backend made here.
 [[nodiscard]] std::string version_text(const Backend& backend);
 
 }  // namespace numcheck::kernels::cublaslt

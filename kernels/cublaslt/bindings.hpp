@@ -5,7 +5,7 @@
 
 namespace numcheck::kernels::cublaslt {
 
-/// The backend computes this op only and asks for no entry points.
+/// The backend's only op; it needs no entry points.
 [[nodiscard]] const Binding& gemm();
 
 }  // namespace numcheck::kernels::cublaslt

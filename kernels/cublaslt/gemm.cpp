@@ -14,10 +14,10 @@
 namespace numcheck::kernels::cublaslt {
 namespace {
 
-constexpr int kMostAlgorithms = 64;
+constexpr int kMaxAlgorithms = 64;
 constexpr std::size_t kScratchBytes = 256;
 
-/// Bytes that must be multiples of 16 for FP8 (cuBLAS manual, cublasLtMatmul: FP8 kernels).
+/// FP8 kernels need rows, strides and addresses that are multiples of 16 bytes (cuBLAS manual, cublasLtMatmul).
 std::string fp8_obstacle(const Call& call, const op::GemmParams& p, int sm) {
   if (sm < 89) {
     return fmt::format("FP8 products need sm_89 or newer; this device is sm_{}", sm);
@@ -35,8 +35,8 @@ std::string fp8_obstacle(const Call& call, const op::GemmParams& p, int sm) {
     if (port.cols * size % 16 != 0 || port.ld * size % 16 != 0 || port.offset_bytes % 16 != 0 ||
         (port.batch > 1 && port.batch_stride * size % 16 != 0)) {
       return fmt::format(
-          "cuBLASLt's FP8 products need rows, leading dimensions and pointers of 16-byte multiples; {} has rows of {} "
-          "bytes, a leading dimension of {} bytes and starts at byte {}",
+          "cuBLASLt's FP8 products need rows, leading dimensions and offsets that are multiples of 16 bytes; {} has "
+          "rows of {} bytes and a leading dimension of {} bytes, and starts at byte {}",
           port.name, port.cols * size, port.ld * size, port.offset_bytes);
     }
   }
@@ -48,18 +48,18 @@ int requested_count(const plan::AlgorithmSpec& spec) {
     case plan::AlgorithmSpec::Kind::heuristic:
       return 1;
     case plan::AlgorithmSpec::Kind::top:
-      return static_cast<int>(std::clamp<std::int64_t>(spec.top, 1, kMostAlgorithms));
+      return static_cast<int>(std::clamp<std::int64_t>(spec.top, 1, kMaxAlgorithms));
     case plan::AlgorithmSpec::Kind::all:
       break;
   }
-  return kMostAlgorithms;
+  return kMaxAlgorithms;
 }
 
 bool has_no_output(const Call& call) {
   return op::port_named(call.ports, "d").elements() == 0;
 }
 
-/// What was asked for beside the product, which some kernels do in the output's format.
+/// What was requested besides the product; some kernels do it in the output's format.
 void add_options(const op::GemmParams& params, AlgorithmText& text) {
   if (const std::string_view epilogue = epilogue_name(params); !epilogue.empty()) {
     text.details.emplace_back("epilogue", epilogue);
@@ -85,12 +85,12 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
     return {};
   }
   if (p.k == 0) {
-    return "cuBLASLt takes no product of length k = 0";
+    return "cuBLASLt does not accept products with k = 0";
   }
   constexpr std::size_t kFirstWithBf16x9 = 120900;
   if (mode.compute == op::Compute::emulated_bf16x9 &&
       (!knows_compute(mode.compute) || library_version < kFirstWithBf16x9)) {
-    return "the emulation by BF16 products needs cuBLAS 12.9 or newer";
+    return "FP32 emulation with BF16 products needs cuBLAS 12.9 or newer";
   }
   return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
 }

@@ -12,15 +12,15 @@
 
 namespace numcheck::kernels::cublaslt {
 
-/// Workspace that the heuristic may plan with. Fixed, because its size changes the choice and hence the bits.
+/// Workspace limit for the heuristic. Fixed, because it changes the choice of algorithm and hence the bits.
 inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
 
-/// Why cuBLASLt is not asked for this product, as a sentence; empty if it may be asked. Holds what the manual states:
-/// FP8 needs sm_89, 16-byte pointers and rows, and the layout A B^T up to sm_90 and on sm_120; there is no product of
-/// length k = 0. Source: cuBLAS manual, cublasLtMatmul.
+/// Why this product is not passed to cuBLASLt, as a sentence; empty if it may be. Checks what the manual states: FP8
+/// needs sm_89, rows and addresses that are multiples of 16 bytes, and the layout A B^T up to sm_90 and on sm_120;
+/// k = 0 is not supported. Source: cuBLAS manual, cublasLtMatmul.
 [[nodiscard]] std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version);
 
-/// Whether the library's heuristic knows an algorithm. Precondition: no obstacle.
+/// Whether the library's heuristic finds an algorithm. Precondition: no obstacle.
 [[nodiscard]] Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call);
 
 /// The algorithms that the case asks for: the heuristic's first, its first N, or all of its results (at most 64).

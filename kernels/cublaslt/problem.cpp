@@ -17,7 +17,7 @@ MatrixLayout layout_of(const CublasLt& lt, const op::Port& port, core::Dtype dty
   return {lt, cuda_type(dtype), port.cols, port.rows, port.ld, port.batch, port.batch_stride};
 }
 
-/// Format of C: the port's if there is one, else D's, or BF16 beside an FP8 D (cuBLAS manual, cublasLtMatmul).
+/// Format of C: the port's if there is one, else D's, or BF16 with an FP8 D (cuBLAS manual, cublasLtMatmul).
 core::Dtype addend_type(std::span<const op::Port> ports) {
   if (const op::Port* c = op::find_port(ports, "c"); c != nullptr) {
     return c->dtype;
@@ -26,7 +26,7 @@ core::Dtype addend_type(std::span<const op::Port> ports) {
   return core::is_fp8(output) ? core::Dtype::bf16 : output;
 }
 
-/// Largest power of two that divides the port's first address, at most 256: buffers are 256-byte aligned.
+/// Largest power of two, at most 256, that divides the port's address: buffers are 256-byte aligned.
 std::uint32_t alignment_of(const op::Port* port) {
   if (port == nullptr || port->offset_bytes == 0) {
     return 256;
@@ -170,7 +170,7 @@ void LtProblem::set_scale_pointers(std::span<const PortMemory> ports) {
 LtProblem::Candidates LtProblem::heuristic(int requested, std::size_t workspace_limit) {
   MatmulPreference preference(lt_);
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_limit);
-  // The default claims 256 bytes for all four, which a displaced tensor does not have.
+  // The default assumes 256 bytes for all four, which is wrong for a tensor at an offset.
   const op::Port* c = op::find_port(ports_, "c");
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(op::find_port(ports_, "b")));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(op::find_port(ports_, "a")));
@@ -196,7 +196,7 @@ void LtProblem::enqueue(std::span<const PortMemory> ports, const cublasLtMatmulA
   std::byte* d = first_element(find_port(ports, "d"));
   const std::byte* c = params_.in_place ? d : first_element(find_port(ports, "c"));
   if (c == nullptr && !quantised_) {
-    c = d;  // beta is 0: C is not read; in place is what frameworks pass
+    c = d;  // beta is 0, so C is not read; frameworks pass D here
   }
   // Scalars have the scale type: half for FP16 accumulation, else float.
   std::array<std::byte, 4> alpha{}, beta{};

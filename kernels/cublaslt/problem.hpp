@@ -15,24 +15,24 @@
 
 namespace numcheck::kernels::cublaslt {
 
-/// Storage format in the library's terms; throws InternalError for a format that cuBLASLt has not.
+/// Storage format in the library's terms; throws InternalError for a format that cuBLASLt does not have.
 [[nodiscard]] cudaDataType_t cuda_type(core::Dtype dtype);
 
-/// The mode's request. EMULATED_16BFX9 exists from cuBLAS 12.9 on; throws InternalError in an older build.
+/// The mode's compute type. EMULATED_16BFX9 exists since cuBLAS 12.9; throws InternalError in an older build.
 [[nodiscard]] cublasComputeType_t compute_type(op::Compute compute);
 
 /// True if this build's header has the mode's compute type.
 [[nodiscard]] bool knows_compute(op::Compute compute) noexcept;
 
-/// "GELU_BIAS": the library's name of the epilogue; empty if there is none.
+/// "GELU_BIAS": the library's name for the epilogue; empty if there is none.
 [[nodiscard]] std::string_view epilogue_name(const op::GemmParams& params) noexcept;
 
-/// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T, and a row-major matrix is its transpose in column
-/// major: so the library's A is our B, its B our A, its m our n, and nothing is copied. Transposition flags stay with
-/// their matrix.
+/// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T, and a row-major matrix read as column-major is its
+/// transpose: so the library's A is our B, its B our A, its m our n, and nothing is copied. Transposition flags stay
+/// with their matrix.
 class LtProblem {
  public:
-  /// `scratch` stands for pointers that the heuristic looks at (bias, scales); 256-byte aligned device memory.
+  /// `scratch`, 256-byte aligned device memory, stands in for pointers that the heuristic looks at (bias, scales).
   LtProblem(const CublasLt& lt, const Call& call, const std::byte* scratch);
 
   struct Candidates {
@@ -48,7 +48,7 @@ class LtProblem {
  private:
   void set_epilogue(const std::byte* scratch);
   void set_scale_pointers(std::span<const PortMemory> ports);
-  /// Layout of C: D's own one where C is D, because the library wants the same descriptor for an in-place product.
+  /// Layout of C: that of D where C is D, because the library requires the same descriptor for an in-place product.
   [[nodiscard]] cublasLtMatrixLayout_t addend_layout() const noexcept {
     return has_addend_ || quantised_ ? c_.get() : d_.get();
   }
@@ -58,7 +58,7 @@ class LtProblem {
   op::GemmParams params_;
   bool half_scalars_;
   bool has_addend_;
-  bool quantised_;  ///< FP8 D: C is another type and there is none unless beta is set
+  bool quantised_;  ///< FP8 D: C has another type, and is absent unless beta is set
   MatmulDesc desc_;
   MatrixLayout first_;   ///< of our B
   MatrixLayout second_;  ///< of our A

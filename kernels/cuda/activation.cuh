@@ -1,5 +1,5 @@
-// The activation functions in FP32, as TransformerEngine writes them (common/util/math.h): expf, tanhf and division as
-// they are, no fast math. gelu_erf is that of PyTorch.
+// The activation functions in FP32, as TransformerEngine writes them (common/util/math.h): plain expf, tanhf and
+// division, no fast math. gelu_erf is PyTorch's.
 #pragma once
 
 #include "kernels/cuda/activation_kernel.hpp"
@@ -88,7 +88,7 @@ __device__ __forceinline__ float second_factor(float b, const Clamp& clamp) {
   return function == Function::clamped ? fminf(fmaxf(b, -clamp.limit), clamp.limit) + clamp.offset : b;
 }
 
-/// Whether the second factor follows b there.
+/// Whether the second factor varies with b there: it is not clamped.
 template <Function function>
 __device__ __forceinline__ bool follows(float b, const Clamp& clamp) {
   return function != Function::clamped || (b <= clamp.limit && b >= -clamp.limit);

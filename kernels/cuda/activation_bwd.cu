@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kActivationThreads) backward_kernel(Activation
   store.raise(p.amax);
 }
 
-/// Both halves of dx of a gated op: four streams, so that one group of each is enough in flight.
+/// Both halves of dx of a gated op: with four streams of memory accesses, one group of each in flight is enough.
 template <Function function, class In>
 __global__ void __launch_bounds__(kActivationThreads) gated_kernel(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;

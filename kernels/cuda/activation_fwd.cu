@@ -15,9 +15,9 @@ __device__ __forceinline__ Group<N> activated(Group<N> a, const Group<N>& b, con
   return a;
 }
 
-/// Every group is a Vec, so that all loads travel together; they stay in the format of x until they are used. kSame: y
-/// has the format of x. Eight blocks at once leave a thread 32 registers, which is what the functions of one argument
-/// need then; without a loop, because blocks that come and go hide more of the memory's latency.
+/// Every group is a Vec, so all loads are in flight together; values stay in the format of x until they are used.
+/// kSame: y has the format of x. Eight resident blocks leave a thread 32 registers, which is then enough for the
+/// functions of one argument; there is no loop, because blocks that come and go hide more of the memory latency.
 template <Function function, bool gated, bool kSame, class In>
 __global__ void __launch_bounds__(kActivationThreads, gated   ? 1
                                                       : kSame ? 8
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kActivationThreads, gated   ? 1
   }
 }
 
-/// Groups that end with their line, or lie as no access wants them.
+/// Groups cut short by the end of their line, or not aligned for a single access.
 template <Function function, bool gated, class In>
 __global__ void __launch_bounds__(kActivationThreads) forward_ragged(ActivationLaunch p, Lines lines) {
   constexpr int kSize = kGroup<In>;
@@ -80,10 +80,10 @@ __global__ void __launch_bounds__(kActivationThreads) forward_ragged(ActivationL
 
 template <Function function, bool gated, class In>
 cudaError_t run(const ActivationLaunch& launch, const Lines& lines, cudaStream_t stream) {
-  constexpr std::int64_t kMostBlocks = 0x7fffffff;
+  constexpr std::int64_t kMaxBlocks = 0x7fffffff;
   const std::int64_t blocks = (lines.groups + kGroupsPerBlock - 1) / kGroupsPerBlock;
   const bool same = launch.out.storage == launch.x.storage && launch.scale == nullptr;
-  if (!lines.aligned || lines.length % kGroup<In> != 0 || blocks > kMostBlocks) {
+  if (!lines.aligned || lines.length % kGroup<In> != 0 || blocks > kMaxBlocks) {
     forward_ragged<function, gated, In><<<blocks_of(lines), kActivationThreads, 0, stream>>>(launch, lines);
   } else if (same) {
     forward_whole<function, gated, true, In>

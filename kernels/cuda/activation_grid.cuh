@@ -17,7 +17,7 @@ struct Lines {
   std::int64_t length = 0;
   std::int64_t groups_per_line = 0;
   std::int64_t groups = 0;
-  bool aligned = false;  ///< every whole group can be moved at once
+  bool aligned = false;  ///< every whole group can be moved in one access
 
   /// One group of the forward output: line, position in it, elements.
   struct Place {
@@ -27,7 +27,7 @@ struct Lines {
     bool whole;
   };
 
-  /// Where a whole group of a gated op's first half lies in x, in groups: the second half lies `length` elements on.
+  /// Position in x, in groups, of a whole group of a gated op's first half; the second half is `length` elements on.
   __device__ __forceinline__ std::int64_t gated_group(std::int64_t group) const {
     return group + group / groups_per_line * groups_per_line;
   }
@@ -57,12 +57,12 @@ inline Lines lines_of(const ActivationLaunch& p, int group) {
 
 /// Blocks for a grid-stride loop over the groups.
 inline unsigned blocks_of(const Lines& lines) {
-  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
-  return static_cast<unsigned>(std::min((lines.groups + kGroupsPerBlock - 1) / kGroupsPerBlock, kMostBlocks));
+  constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
+  return static_cast<unsigned>(std::min((lines.groups + kGroupsPerBlock - 1) / kGroupsPerBlock, kMaxBlocks));
 }
 
-/// First group of this thread, and the distance to its next ones: those in flight lie blockDim apart, so that the
-/// threads of a warp read neighbours.
+/// First group of this thread, and the distance to its next ones: those in flight are blockDim apart, so that the
+/// threads of a warp read adjacent groups.
 __device__ __forceinline__ std::int64_t first_group() {
   return std::int64_t{blockIdx.x} * kActivationThreads * kInFlight + threadIdx.x;
 }

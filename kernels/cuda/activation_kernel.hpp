@@ -1,4 +1,4 @@
-// Launchers of the own activation kernels. Plain C++17: included by nvcc.
+// Launchers of our own activation kernels. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct ActivationLaunch {
   Tensor x;                      ///< rows x hidden, or rows x 2 hidden if gated
   Tensor dy;                     ///< backward: rows x hidden, in the storage of x
   Tensor out;                    ///< y: rows x hidden; dx: like x
-  const float* scale = nullptr;  ///< FP8 output: its quantising scale
-  float* amax = nullptr;         ///< FP8 output: raised to max |value|; zero before
+  const float* scale = nullptr;  ///< FP8 output: its quantisation scale
+  float* amax = nullptr;         ///< FP8 output: raised to max |value|; initially zero
 };
 
 /// y = f(x), or f(a) u(b). FP32 arithmetic in TransformerEngine's order, no fast math, one rounding; the result does

@@ -10,7 +10,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-/// The first port of codes with scales of their blocks; null if there is none.
+/// The first port whose codes have block scales; null if there is none.
 const op::Port* scaled_port(std::span<const op::Port> ports) {
   const auto found = std::ranges::find_if(ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
   return found == ports.end() ? nullptr : &*found;
@@ -24,7 +24,7 @@ void quantise(const Tensor& values, const op::Port& codes, std::span<const PortM
   launch.rows = codes.rows;
   launch.cols = codes.cols;
   launch.along_rows = codes.block_rows == 1;
-  cuda_support::check(launch_mxfp8(launch, stream), "own MXFP8 kernel");
+  cuda_support::check(launch_mxfp8(launch, stream), "te-numcheck's MXFP8 kernel");
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Function function_of(op::Activation activation) {
     case op::Activation::clamped:
       return Function::clamped;
   }
-  throw core::InternalError("own kernels: no such activation");
+  throw core::InternalError("CUDA kernels: unknown activation");
 }
 
 ActivationLaunch activation_launch(const op::ActivationParams& params, std::span<const PortMemory> ports) {
@@ -80,7 +80,7 @@ Algorithm activation_algorithm(cuda_support::CudaDevice& device, const Call& cal
             work.scale = static_cast<const float*>(address_of(ports, output.scale));
             work.amax = static_cast<float*>(address_of(ports, output.amax));
             return device.timed([&] {
-              cuda_support::check(launch(work, device.stream()), "own activation kernel");
+              cuda_support::check(launch(work, device.stream()), "te-numcheck's activation kernel");
               for (const PortMemory& memory : ports) {
                 if (!memory.port->scaled_by.empty()) {
                   quantise(work.out, *memory.port, ports, device.stream());

@@ -37,7 +37,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             device.use();
             return device.timed([&] {
               cuda_support::check(launch_bias_grad(launch_of(params, ports, workspace), device.stream()),
-                                  "own bias_grad kernel");
+                                  "te-numcheck's bias_grad kernel");
             });
           }};
 }

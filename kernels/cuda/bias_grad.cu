@@ -7,11 +7,11 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr int kChains = 8;  // rows that a block sums at once: one per warp
+constexpr int kChains = 8;  // rows that a block sums in parallel: one per warp
 constexpr int kThreads = kChains * kWarp;
-constexpr std::int64_t kLeastRows = 4 * kChains;  // per slab: fewer cost more in partial sums than they gain
-constexpr std::int64_t kMostSlabs = 512;
-constexpr int kSlabChains = 32;  // slabs that are summed at once in the end
+constexpr std::int64_t kMinRows = 4 * kChains;  // per slab: fewer cost more in partial sums than they gain
+constexpr std::int64_t kMaxSlabs = 512;
+constexpr int kSlabChains = 32;  // slabs that are summed in parallel at the end
 
 /// How rows are cut into slabs: a function of the number of rows alone.
 struct Slabs {
@@ -20,12 +20,12 @@ struct Slabs {
 };
 
 Slabs slabs_of(std::int64_t rows) {
-  const std::int64_t even = (rows + kMostSlabs - 1) / kMostSlabs;
-  const std::int64_t each = std::max(kLeastRows, (even + kChains - 1) / kChains * kChains);
+  const std::int64_t even = (rows + kMaxSlabs - 1) / kMaxSlabs;
+  const std::int64_t each = std::max(kMinRows, (even + kChains - 1) / kChains * kChains);
   return {each, std::max<std::int64_t>(1, (rows + each - 1) / each)};
 }
 
-/// Adds the chains of one group of columns, in their order, and stores the sums of the slab.
+/// Adds the chains of one group of columns, in order, and stores the sums of the slab.
 template <int N>
 __device__ void store_partial(const Group<N>& sums, Group<N> (*scratch)[kWarp], float* partial, int count) {
   const int warp = threadIdx.x / kWarp;

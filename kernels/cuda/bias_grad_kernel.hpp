@@ -1,4 +1,4 @@
-// Launcher of the own bias gradient. Plain C++17: included by nvcc.
+// Launcher of our own bias gradient kernels. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@ namespace numcheck::kernels::cuda {
 
 struct BiasGradLaunch {
   bool fused = false;
-  Function function = Function::gelu;  ///< fused: whose derivative
+  Function function = Function::gelu;  ///< fused: the one differentiated
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
   Tensor dy;                     ///< rows x hidden
   Tensor x;                      ///< fused: rows x hidden, in the storage of dy
   Tensor dx;                     ///< fused: rows x hidden
   Tensor dbias;                  ///< hidden
-  const float* scale = nullptr;  ///< FP8 dx: its quantising scale
-  float* amax = nullptr;         ///< FP8 dx: raised to max |value|; zero before
+  const float* scale = nullptr;  ///< FP8 dx: its quantisation scale
+  float* amax = nullptr;         ///< FP8 dx: raised to max |value|; initially zero
   float* partial = nullptr;      ///< bias_grad_workspace() bytes
 };
 
 /// Bytes of partial sums.
 [[nodiscard]] std::size_t bias_grad_workspace(std::int64_t rows, std::int64_t hidden);
 
-/// dbias_j = sum_i g_ij with g = dy, or g = dx = f'(x) dy before dx is rounded. FP32 sums in an order that the shape
-/// and the storage of dy fix: slabs of rows, 8 interleaved chains in each, then the slabs. No float atomics.
+/// dbias_j = sum_i g_ij with g = dy, or g = dx = f'(x) dy before dx is rounded. FP32 sums in an order fixed by the
+/// number of rows alone: slabs of rows, 8 interleaved chains in each, then 32 chains over the slabs. No float atomics.
 cudaError_t launch_bias_grad(const BiasGradLaunch& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

@@ -1,4 +1,4 @@
-// A binding of the backend `cuda`: own kernels, one per op.
+// A binding of the backend `cuda`: our own kernels, one per op.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace numcheck::kernels::cuda {
 
 struct CudaBinding : Binding {
-  /// Why the own kernel does not compute the case, as a sentence; empty if it does.
+  /// Why our kernel does not compute the case, as a sentence; empty if it does.
   std::string (*obstacle)(const Call&) = nullptr;
-  /// The one algorithm; called without obstacle only. The device outlives it.
+  /// The only algorithm. Precondition: no obstacle. The device outlives it.
   Algorithm (*algorithm)(cuda_support::CudaDevice&, const Call&) = nullptr;
 };
 

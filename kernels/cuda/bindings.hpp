@@ -1,12 +1,11 @@
-// What the own kernels compute: one binding per op.
+// What our own kernels compute: one binding per op.
 #pragma once
 
 #include "kernels/contract/binding.hpp"
 
 namespace numcheck::kernels::cuda {
 
-/// It has the modes fp32, fp32_pedantic, bf16 and fp16 and no other, because in FP32 arithmetic the others would not be
-/// what they ask for.
+/// Only the modes fp32, fp32_pedantic, bf16 and fp16: computed in FP32, the others would not be what their names say.
 [[nodiscard]] const Binding& gemm();
 
 /// All modes and shapes of the op.

@@ -9,7 +9,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-std::string none(const Call&) {
+std::string no_obstacle(const Call&) {
   return {};
 }
 
@@ -37,7 +37,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
               const DropoutLaunch launch = launch_of(p, ports, backward);
               cuda_support::check(
                   backward ? launch_dropout_bwd(launch, device.stream()) : launch_dropout_fwd(launch, device.stream()),
-                  "own dropout kernel");
+                  "te-numcheck's dropout kernel");
             });
           }};
 }
@@ -45,12 +45,12 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
 }  // namespace
 
 const Binding& dropout_fwd() {
-  static const CudaBinding binding{{"cuda", "dropout_fwd"}, &none, &algorithm<false>};
+  static const CudaBinding binding{{"cuda", "dropout_fwd"}, &no_obstacle, &algorithm<false>};
   return binding;
 }
 
 const Binding& dropout_bwd() {
-  static const CudaBinding binding{{"cuda", "dropout_bwd"}, &none, &algorithm<true>};
+  static const CudaBinding binding{{"cuda", "dropout_bwd"}, &no_obstacle, &algorithm<true>};
   return binding;
 }
 

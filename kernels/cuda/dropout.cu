@@ -5,8 +5,8 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kGroup = 16;  // elements of one random block
-constexpr std::int64_t kMostBlocks = 1 << 16;
+constexpr int kGroup = 16;  // elements per random block
+constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 /// Philox4x32-10 of Salmon et al., SC 2011; multipliers and Weyl constants are those of the paper.
 __device__ uint4 philox(std::uint64_t counter, std::uint64_t seed) {
@@ -57,7 +57,7 @@ __global__ void apply_mask(DropoutLaunch p) {
 
 unsigned blocks_for(std::int64_t work) {
   const std::int64_t blocks = (work + kThreads - 1) / kThreads;
-  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+  return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
 }
 
 }  // namespace

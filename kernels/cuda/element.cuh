@@ -30,8 +30,8 @@ __device__ __forceinline__ float to_float(__nv_fp8_e5m2 value) {
   return static_cast<float>(value);
 }
 
-/// One rounding to nearest even. BF16 and FP16 overflow to infinity; FP8 saturates to its largest number, also from
-/// infinity, and keeps NaN.
+/// One rounding to nearest even. BF16 and FP16 overflow to infinity; FP8 saturates to its largest number, infinity
+/// included, and keeps NaN.
 template <class T>
 __device__ __forceinline__ T from_float(float value) = delete;
 
@@ -66,16 +66,16 @@ __device__ __forceinline__ float rounded_through(float value) {
   return to_float(from_float<T>(value));
 }
 
-/// Bytes of the widest access of one thread.
+/// Bytes of a thread's widest access.
 inline constexpr int kAccessBytes = 16;
 
-/// Bytes at most kAccessBytes of which one access moves.
+/// Bytes that one access moves: at most kAccessBytes.
 constexpr std::size_t access_bytes(std::size_t bytes) {
   return bytes < kAccessBytes ? bytes : kAccessBytes;
 }
 
-/// N consecutive elements, moved by as few accesses as there can be. N * sizeof(T) is a power of two; the address is
-/// a multiple of access_bytes(N * sizeof(T)).
+/// N consecutive elements, moved in as few accesses as possible. N * sizeof(T) is a power of two; the address is a
+/// multiple of access_bytes(N * sizeof(T)).
 template <class T, int N>
 struct alignas(access_bytes(sizeof(T) * N)) Vec {
   T at[N];
@@ -110,17 +110,17 @@ __device__ __forceinline__ Vec<T, N> rounded_vec(const float (&values)[N]) {
   return out;
 }
 
-/// True if rows of `cols` elements, `ld` apart, can be moved in Vec<T, N> from `data` on.
+/// True if rows of `cols` elements, `ld` apart, starting at `data`, can be moved as Vec<T, N>.
 template <class T, int N>
 inline bool can_vectorise(const void* data, std::int64_t cols, std::int64_t ld) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(Vec<T, N>) == 0 && cols % N == 0 &&
          static_cast<std::size_t>(ld) * sizeof(T) % alignof(Vec<T, N>) == 0;
 }
 
-/// Raises *amax, a number >= 0, to |value|; the order of the calls does not matter. NaN does not raise it. One call per
-/// warp or block is meant.
+/// Raises *amax, a number >= 0, to |value|; the order of the calls does not matter. NaN does not raise it. Meant for
+/// one call per warp or block.
 __device__ __forceinline__ void raise_amax(float* amax, float value) {
-  // A look at what is there spares most of the atomics: it never falls, so an old value only costs one of them. Bit
+  // Reading it first avoids most of the atomics: it never falls, so a stale value only costs one more of them. Bit
   // patterns of non-negative floats are ordered like the floats.
   const float magnitude = fabsf(value);
   if (magnitude > __ldcg(amax)) {
@@ -128,13 +128,13 @@ __device__ __forceinline__ void raise_amax(float* amax, float value) {
   }
 }
 
-/// Names a type without a value of it.
+/// Stands for a type without holding a value of it.
 template <class T>
 struct Type {
   using type = T;
 };
 
-/// f(Type<T>{}) with the element type of the storage. `f` returns cudaError_t, say, whatever the type.
+/// f(Type<T>{}) with the element type of the storage. `f` returns the same type, such as cudaError_t, for every T.
 template <class F>
 auto visit_storage(Storage storage, F&& f) {
   switch (storage) {

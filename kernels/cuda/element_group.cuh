@@ -1,5 +1,5 @@
 // Groups of consecutive elements that one thread moves: 16 bytes of input at once where the addresses allow it, element
-// by element elsewhere, with the same arithmetic in between.
+// by element elsewhere, with the same arithmetic either way.
 #pragma once
 
 #include "kernels/cuda/element.cuh"
@@ -29,8 +29,8 @@ __device__ __forceinline__ Group<N> widened(const Vec<T, N>& vector) {
   return group;
 }
 
-/// `whole`: all N elements are there and the address is one of a Vec<T, N>; else `count` elements are read, the others
-/// are zero.
+/// `whole`: all N elements exist and the address is aligned for a Vec<T, N>; otherwise `count` elements are read and
+/// the others are zero.
 template <int N, class T>
 __device__ __forceinline__ Group<N> load_group(const T* from, int count, bool whole) {
   if (whole) {
@@ -88,7 +88,7 @@ class GroupStore {
     }
   }
 
-  /// Raises *amax by what this block stored. All threads of the block take part.
+  /// Raises *amax to the largest |value| that this block stored. All threads of the block take part.
   __device__ __forceinline__ void raise(float* amax) const {
     __shared__ float scratch[kReduceScratch];
     if (quantises_ && amax != nullptr) {
@@ -106,7 +106,7 @@ class GroupStore {
   float amax_ = 0.0f;
 };
 
-/// True if groups of N elements of the tensor, which start at multiples of N elements, are Vec<T, N> whatever T it
+/// True if groups of N elements of the tensor, starting at multiples of N, can be moved as Vec<T, N> for the T that it
 /// stores.
 inline bool groups_aligned(const Tensor& tensor, int elements) {
   const std::size_t bytes =

@@ -55,7 +55,7 @@ GemmLaunch launch_of(const op::GemmParams& p, std::span<const PortMemory> ports)
 std::string gemm_obstacle(const Call& call) {
   if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
     return fmt::format(
-        "the own kernel computes in FP32 only: it has the modes fp32, fp32_pedantic, bf16 and fp16, not {}",
+        "te-numcheck's own kernel computes in FP32 only, for the modes fp32, fp32_pedantic, bf16 and fp16, not {}",
         call.c->mode->name);
   }
   return {};
@@ -72,7 +72,7 @@ Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
               cuda_support::copy_addend(ports, device.stream());
             }
             return device.timed([&] {
-              cuda_support::check(launch_gemm(launch_of(params, ports), device.stream()), "own gemm kernel");
+              cuda_support::check(launch_gemm(launch_of(params, ports), device.stream()), "te-numcheck's gemm kernel");
             });
           }};
 }

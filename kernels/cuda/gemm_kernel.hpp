@@ -1,4 +1,4 @@
-// Launcher of the own FP32 FMA product. Plain C++17: included by nvcc.
+// Launcher of our own FP32 FMA product. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The fault of kDeviceFault, planted in the device to try its containment.
+// The fault of kDeviceFault, planted in the device to test its containment.
 #pragma once
 
 #include "kernels/contract/backend.hpp"
@@ -6,8 +6,8 @@
 
 namespace numcheck::kernels::cuda {
 
-/// The algorithm, after each launch of which an own kernel, on a stream of its own, writes to an address that nothing
-/// is mapped at. Nobody waits for that kernel: the fault surfaces in whatever call comes next.
+/// The algorithm, with every launch followed by a kernel on another stream that writes to an unmapped address.
+/// Nothing waits for that kernel: the fault surfaces in whatever call comes next.
 [[nodiscard]] Algorithm with_illegal_address(Algorithm algorithm, cuda_support::CudaDevice& device);
 
 }  // namespace numcheck::kernels::cuda

@@ -5,7 +5,7 @@
 
 namespace numcheck::kernels::cuda {
 
-/// Writes to an address that nothing is mapped at. The fault is asynchronous and costs the process its device context.
+/// Writes to an unmapped address. The fault is asynchronous and destroys the process's device context.
 cudaError_t launch_illegal_write(cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

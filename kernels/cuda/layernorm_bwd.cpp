@@ -25,7 +25,7 @@ NormBackward launch_of(const op::LayernormBwdParams& p, std::span<const PortMemo
   return launch;
 }
 
-/// What decides the kernel, and with it how many blocks leave sums in the workspace.
+/// What determines the kernel, and hence how many blocks write partial sums to the workspace.
 NormBackward sizes_of(const op::LayernormBwdParams& p, const Call& call) {
   NormBackward launch;
   launch.rows = p.rows;
@@ -48,7 +48,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             launch.partial = reinterpret_cast<float*>(workspace);
             launch.partial_bytes = partial_bytes;
             return device.timed([&] {
-              cuda_support::check(launch_layernorm_bwd(launch, device.stream()), "own layernorm_bwd kernels");
+              cuda_support::check(launch_layernorm_bwd(launch, device.stream()), "te-numcheck's layernorm_bwd kernels");
             });
           }};
 }

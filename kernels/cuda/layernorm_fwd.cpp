@@ -35,7 +35,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             device.use();
             return device.timed([&] {
               cuda_support::check(launch_layernorm_fwd(launch_of(params, ports), device.stream()),
-                                  "own layernorm_fwd kernel");
+                                  "te-numcheck's layernorm_fwd kernel");
             });
           }};
 }

@@ -9,7 +9,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-std::string none(const Call&) {
+std::string no_obstacle(const Call&) {
   return {};
 }
 
@@ -19,7 +19,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch 
       "own kernel", {{"order", std::move(order)}}, 0, [&device, launch](std::span<const PortMemory> ports, std::byte*) {
         device.use();
         return device.timed(
-            [&] { cuda_support::check(launch(ports, device.stream()), "own mixture-of-experts kernel"); });
+            [&] { cuda_support::check(launch(ports, device.stream()), "te-numcheck's mixture-of-experts kernel"); });
       }};
 }
 
@@ -76,17 +76,17 @@ Algorithm router_algorithm(cuda_support::CudaDevice& device, const Call& call) {
 }  // namespace
 
 const Binding& moe_permute() {
-  static const CudaBinding binding{{"cuda", "moe_permute"}, &none, &permute_algorithm};
+  static const CudaBinding binding{{"cuda", "moe_permute"}, &no_obstacle, &permute_algorithm};
   return binding;
 }
 
 const Binding& moe_unpermute() {
-  static const CudaBinding binding{{"cuda", "moe_unpermute"}, &none, &unpermute_algorithm};
+  static const CudaBinding binding{{"cuda", "moe_unpermute"}, &no_obstacle, &unpermute_algorithm};
   return binding;
 }
 
 const Binding& router_topk() {
-  static const CudaBinding binding{{"cuda", "router_topk"}, &none, &router_algorithm};
+  static const CudaBinding binding{{"cuda", "router_topk"}, &no_obstacle, &router_algorithm};
   return binding;
 }
 

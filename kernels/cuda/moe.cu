@@ -6,10 +6,10 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 1 << 20;
+constexpr std::int64_t kMaxBlocks = 1 << 20;
 
 unsigned blocks_for(std::int64_t rows) {
-  return static_cast<unsigned>(rows < kMostBlocks ? rows : kMostBlocks);
+  return static_cast<unsigned>(rows < kMaxBlocks ? rows : kMaxBlocks);
 }
 
 /// One block per copy.
@@ -54,23 +54,23 @@ __global__ void unpermute_rows(MoeLaunch p) {
   }
 }
 
-/// exp(score - most) of the marked experts, and their sum in every lane.
+/// exp(score - largest) of the marked experts, and their sum in every lane.
 __device__ float exponentials(float* scores, const unsigned char* marked, int experts, int lane) {
-  float most = -INFINITY;
+  float largest = -INFINITY;
   for (int e = lane; e < experts; e += kWarp) {
-    most = marked == nullptr || marked[e] ? fmaxf(most, scores[e]) : most;
+    largest = marked == nullptr || marked[e] ? fmaxf(largest, scores[e]) : largest;
   }
-  most = warp_max(most);
+  largest = warp_max(largest);
   float sum = 0;
   for (int e = lane; e < experts; e += kWarp) {
     const bool counts = marked == nullptr || marked[e];
-    scores[e] = counts ? expf(scores[e] - most) : 0.0f;
+    scores[e] = counts ? expf(scores[e] - largest) : 0.0f;
     sum += scores[e];
   }
   return warp_sum(sum);
 }
 
-/// The largest score that is not marked yet is marked; of equal ones that of the lowest index.
+/// Marks the largest score that is not yet marked; of equal ones, the one with the lowest index.
 __device__ void mark_next(const float* scores, unsigned char* marked, int experts, int lane) {
   float best = -INFINITY;
   int at = experts;

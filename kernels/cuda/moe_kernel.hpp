@@ -19,11 +19,11 @@ struct MoeLaunch {
   const float* probs = nullptr;       ///< [tokens, topk]; null: every weight is 1
 };
 
-/// y[map[k][t]] = x[t]; places that the map does not name are not written.
+/// y[map[k][t]] = x[t]; rows that the map does not name are not written.
 cudaError_t launch_moe_permute(const MoeLaunch& launch, cudaStream_t stream);
 
 /// y[t] = sum_k probs[t][k] x[map[k][t]], k ascending; the probability, the product and the partial sum are each
-/// rounded to the tensor's format, as TransformerEngine's kernel computes.
+/// rounded to the tensor's format, as in TransformerEngine's kernel.
 cudaError_t launch_moe_unpermute(const MoeLaunch& launch, cudaStream_t stream);
 
 enum class RouterScore { softmax_pre, softmax_post, sigmoid };
@@ -39,7 +39,7 @@ struct RouterLaunch {
   std::uint8_t* map = nullptr;
 };
 
-/// See op::RouterTopkParams. FP32, expf; of equal scores the lower index is chosen.
+/// See op::RouterTopkParams. FP32, expf; of equal scores, the one with the lower index is chosen.
 cudaError_t launch_router_topk(const RouterLaunch& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

@@ -21,28 +21,28 @@ struct Largest<__nv_fp8_e5m2> {
   static constexpr float value = 57344.0f;
 };
 
-/// The E8M0 number at or above a number >= 0: what cvt.rp.satfinite.ue8m0x2.f32 gives on devices that have it.
+/// The smallest E8M0 number at or above `value` >= 0: as cvt.rp.satfinite.ue8m0x2.f32 where devices have it.
 __device__ unsigned char e8m0_at_or_above(float value) {
-  constexpr unsigned kMost = 0xFE;          // 2^127
+  constexpr unsigned kLargest = 0xFE;       // 2^127
   constexpr unsigned kSmallest = 0x400000;  // 2^-127 as a subnormal FP32 number
   constexpr unsigned kMantissa = (1u << kMantissaBits) - 1;
   if (isinf(value)) {
-    return kMost;
+    return kLargest;
   }
   const unsigned bits = __float_as_uint(value);
   const unsigned exponent = bits >> kMantissaBits;
   const unsigned mantissa = bits & kMantissa;
   const bool exact = mantissa == 0 || (exponent == 0 && mantissa <= kSmallest);
-  return static_cast<unsigned char>(exact || exponent == kMost ? exponent : exponent + 1);
+  return static_cast<unsigned char>(exact || exponent == kLargest ? exponent : exponent + 1);
 }
 
 /// 2^(127 - e), which is subnormal for e = 254.
 __device__ float reciprocal_of(unsigned char e) {
-  constexpr unsigned kMost = 254;
-  return e == kMost ? __uint_as_float(1u << (kMantissaBits - 1)) : __uint_as_float((kMost - e) << kMantissaBits);
+  constexpr unsigned kLargest = 254;
+  return e == kLargest ? __uint_as_float(1u << (kMantissaBits - 1)) : __uint_as_float((kLargest - e) << kMantissaBits);
 }
 
-/// One block per thread. `stride`: elements from one of its values to the next.
+/// One block per thread. `stride`: distance between its values, in elements.
 template <class In, class Code>
 __device__ void quantise(const In* values, Code* codes, unsigned char* scale, int count, std::int64_t stride) {
   float amax = 0.0f;
@@ -82,8 +82,8 @@ cudaError_t launch_typed(const Mxfp8Launch& p, cudaStream_t stream) {
   if (blocks == 0) {
     return cudaSuccess;
   }
-  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
-  const auto grid = static_cast<unsigned>(std::min((blocks + kThreads - 1) / kThreads, kMostBlocks));
+  constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
+  const auto grid = static_cast<unsigned>(std::min((blocks + kThreads - 1) / kThreads, kMaxBlocks));
   if (p.codes.storage == Storage::fp8_e5m2) {
     quantise_blocks<In, __nv_fp8_e5m2><<<grid, kThreads, 0, stream>>>(p, blocks);
   } else {

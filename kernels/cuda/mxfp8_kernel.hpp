@@ -1,4 +1,4 @@
-// Launcher of the own MXFP8 quantisation kernel. Plain C++17: included by nvcc.
+// Launcher of our own MXFP8 quantisation kernel. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Mxfp8Launch {
   bool along_rows = true;  ///< the 32 values that share a scale are neighbours in a row, else in a column
 };
 
-/// Codes and scales of the values by the rule in op/mxfp8.hpp. Any shape: blocks at the ends are smaller.
+/// Codes and scales of the values by the rule in op/mxfp8.hpp. Any shape: blocks at the edges are smaller.
 cudaError_t launch_mxfp8(const Mxfp8Launch& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

@@ -12,7 +12,7 @@ unsigned column_tiles(const NormBackward& p) {
   return static_cast<unsigned>((p.hidden + kColumnsPerBlock - 1) / kColumnsPerBlock);
 }
 
-/// The kernel that computes everything in one pass, or null if rows do not fit into registers.
+/// The kernel that computes everything in one pass, or null if rows do not fit in registers.
 template <class In, int N, bool kCentred, bool kPlain>
 auto one_pass_kernel(int held) -> void (*)(NormBackward) {
   switch (held) {
@@ -54,12 +54,12 @@ OnePass one_pass(const NormBackward& p) {
   return pass;
 }
 
-/// Ranges of rows of norm_backward_columns: blocks enough to fill the device, 64 rows and more in each.
+/// Row ranges of norm_backward_columns: enough blocks to fill the device, with at least 64 rows in each.
 std::int64_t row_ranges(const NormBackward& p) {
   constexpr std::int64_t kBlocksPerMultiprocessor = 8;
-  constexpr std::int64_t kFewestRows = 64;
-  const std::int64_t wanted = kBlocksPerMultiprocessor * multiprocessors() / column_tiles(p) + 1;
-  return std::min(wanted, (p.rows + kFewestRows - 1) / kFewestRows);
+  constexpr std::int64_t kMinRows = 64;
+  const std::int64_t enough = kBlocksPerMultiprocessor * multiprocessors() / column_tiles(p) + 1;
+  return std::min(enough, (p.rows + kMinRows - 1) / kMinRows);
 }
 
 template <bool kCentred>
@@ -127,7 +127,7 @@ template <bool kCentred>
 std::size_t workspace(const NormBackward& p) {
   return visit_wide_storage(p.x.storage, [&](auto type) {
     using In = typename decltype(type)::type;
-    // Which pass runs depends on addresses too, so there is room for either.
+    // Whether one pass or two run depends on addresses too, so there is room for either.
     const std::int64_t blocks = std::max<std::int64_t>(one_pass<In, kPerAccess<In>, kCentred>(p).blocks, row_ranges(p));
     return partial_bytes<kCentred>(blocks, p.hidden);
   });

@@ -5,7 +5,7 @@
 
 namespace numcheck::kernels::cuda {
 
-/// Few warps share a row, so that they wait for each other briefly; a thread of them keeps the sums of its columns in
+/// Few warps share a row, so they wait only briefly for each other; each thread keeps the sums of its columns in
 /// registers. Without dbeta there is room for 512 threads of 128 registers, with it for 384 of 168.
 template <class In, bool kCentred>
 inline constexpr NormLimits kBackwardLimits = {sizeof(In) == 2 ? 2 : 4, 4, 4, sizeof(In) == 2 && kCentred ? 384 : 512};
@@ -13,7 +13,7 @@ inline constexpr NormLimits kBackwardLimits = {sizeof(In) == 2 ? 2 : 4, 4, 4, si
 inline constexpr int kColumnsPerBlock = kWarp;  ///< of the kernels that sum columns
 inline constexpr int kRowsAtOnce = 32;
 
-/// mean(g), mean(g xh) and what they are made of, for one row.
+/// mean(g), mean(g xh) and what they are computed from, for one row.
 template <bool kCentred>
 struct RowGradient {
   float mu;
@@ -29,14 +29,14 @@ struct RowGradient {
   }
 };
 
-/// mu and rsigma of a row; its means are still to be found.
+/// mu and rsigma of a row; its means are not computed yet.
 template <bool kCentred>
 __device__ __forceinline__ RowGradient<kCentred> saved_statistics(const NormBackward& p, std::int64_t row) {
   return {kCentred ? p.mu[row] : 0.0f, p.rsigma[row], 0.0f, 0.0f};
 }
 
 /// Adds the means to the row's statistics. `x` and `dz`: the thread's parts of the row.
-/// kPlain: gamma as it is, nothing is added to dx, and the parts are full ones.
+/// kPlain: gamma is used as stored, nothing is added to dx, and the parts are full.
 template <class In, int N, bool kCentred, bool kPlain, class Part>
 __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward& p, RowGradient<kCentred> gradient,
                                                               const Part& x, const Part& dz,
@@ -59,7 +59,7 @@ __device__ __forceinline__ RowGradient<kCentred> row_gradient(const NormBackward
   return gradient;
 }
 
-/// dx of the thread's part of a row; visit(group, i, dz, xh) sees every element on the way.
+/// dx of the thread's part of a row; calls visit(group, i, dz, xh) for every element.
 template <class In, int N, bool kCentred, bool kPlain, class Part, class Visit>
 __device__ __forceinline__ void store_input_gradient(const NormBackward& p, std::int64_t row,
                                                      const RowGradient<kCentred>& gradient, const Part& x,
@@ -89,13 +89,13 @@ __device__ __forceinline__ void store_input_gradient(const NormBackward& p, std:
   });
 }
 
-/// Partial sums of dgamma in row `block` of p.partial, those of dbeta in the rows behind the last block's.
+/// Partial sums of dgamma in row `block` of p.partial, those of dbeta in the rows after the last block's.
 __device__ __forceinline__ float* partial_row(const NormBackward& p, std::int64_t block, std::int64_t blocks,
                                               bool beta) {
   return p.partial + (block + (beta ? blocks : 0)) * p.hidden;
 }
 
-/// Sums one number per column and row of the block over those rows, in their order, and stores it.
+/// Sums one number per column over the rows of the block, in order, and stores the sums.
 /// `shared`: blockDim.y * hidden numbers.
 template <int N, int kHeld>
 __device__ __forceinline__ void store_partial(const float (&sum)[kHeld][N], float* shared, float* to, int hidden) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void store_partial(const float (&sum)[kHeld][N], floa
   __syncthreads();
 }
 
-/// All gradients in one pass, for rows that fit into registers: each block takes every gridDim.x-th (group of) rows.
+/// All gradients in one pass, for rows that fit in registers: each block takes every gridDim.x-th row or group of rows.
 template <class In, int N, int kHeld, bool kCentred, bool kPlain>
 __global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_backward(NormBackward p) {
   extern __shared__ float shared[];
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_ba
   }
 }
 
-/// dx alone, for rows of any length: a block per row, which reads it twice.
+/// dx alone, for rows of any length: one block per row, which reads the row twice.
 template <class In, int N, bool kCentred>
 __global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_backward_rows(NormBackward p) {
   __shared__ float2 scratch[2][kReduceScratch];
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kBackwardLimits<In, kCentred>.threads) norm_ba
   store_input_gradient<In, N, kCentred, false>(p, row, gradient, x, dz, [](int, int, float, float) {});
 }
 
-/// Sums `value` over threadIdx.y, in its order; the result is thread y = 0's.
+/// Sums `value` over threadIdx.y, in order; only threads with y = 0 get the result.
 __device__ __forceinline__ float sum_of_rows(float value, float (&shared)[kRowsAtOnce][kColumnsPerBlock]) {
   shared[threadIdx.y][threadIdx.x] = value;
   __syncthreads();

@@ -3,16 +3,16 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-/// Groups of 16-bit elements are twice as many numbers as groups of FP32: eight of them in a thread spill.
+/// A group of 16-bit elements holds twice as many numbers as one of FP32: eight per thread would spill.
 template <class In>
 constexpr NormLimits kLimits = {sizeof(In) == 2 ? 4 : 8, 4, 4, 1024};
 
-/// Threads of the largest block in which each holds so many groups: eight are for rows of a warp.
+/// Threads of the largest block whose threads hold `held` groups each: eight only where each row has one warp.
 constexpr int most_threads(int held) {
   return held > 4 ? kRowsPerBlock * kWarp : 1024;
 }
 
-/// Statistics of a row, over the threads that share it: mean first, then squares around it.
+/// Statistics of a row, over the threads that share it: the mean first, then squared deviations from it.
 template <bool kCentred, class Part>
 __device__ __forceinline__ float2 statistics_of(const Part& x, float inverse_count, float epsilon,
                                                 BlockSums<float>& sum_of_block) {
@@ -38,15 +38,15 @@ __device__ __forceinline__ float2 statistics_of(const Part& x, float inverse_cou
   return {mean, rsqrtf(sum_of_block(squares) * inverse_count + epsilon)};
 }
 
-/// One row (or few rows) per block: blocks that come and go hide the memory's latency better than a loop over rows with
-/// loads ahead, which costs registers. kPlain: gamma as it is, y in x's format, one rounding.
+/// One row (or a few rows) per block: blocks that come and go hide memory latency better than a loop over rows with
+/// prefetching, which costs registers. kPlain: gamma as stored, y in x's format, one rounding.
 template <class In, int N, int kHeld, bool kPlain, bool kCentred>
 __global__ void __launch_bounds__(most_threads(kHeld)) norm_forward(NormForward p) {
   __shared__ float scratch[2][kReduceScratch];
   BlockSums<float> sum_of_block(scratch);
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (row >= p.rows) {
-    return;  // a whole warp, which shares its row with no other
+    return;  // a whole warp, and no other warp shares its row
   }
   const int hidden = static_cast<int>(p.hidden);
   const RowPart<In, N, kHeld> x(p.x.data, row, hidden);

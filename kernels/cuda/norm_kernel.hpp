@@ -1,4 +1,4 @@
-// Launchers of the own row normalisations. Plain C++17: included by nvcc.
+// Launchers of our own row normalisations. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace numcheck::kernels::cuda {
 /// gamma' = gamma [+ 1, in FP32 or rounded to gamma's format].
 enum class GammaRule { plain, centred, centred_in_weight };
 
-/// FP32 arithmetic; a row's statistics in two passes over values that stay in registers where the row fits there.
+/// FP32 arithmetic; a row's statistics take two passes over values that stay in registers if the row fits.
 struct NormForward {
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
@@ -27,7 +27,7 @@ struct NormForward {
   float* mu = nullptr;  ///< LayerNorm only
   float* rsigma = nullptr;
   const float* scale = nullptr;  ///< FP8 outputs: codes = sat(RN(RN32(value * scale)))
-  float* amax = nullptr;         ///< FP8 outputs: raised to max |value|; zero before the call
+  float* amax = nullptr;         ///< FP8 outputs: raised to max |value|; initially zero
 };
 
 /// y = gamma' (rsigma (x - mu)) + beta, rsigma = rsqrt(mean((x - mu)^2) + epsilon).
@@ -51,19 +51,19 @@ struct NormBackward {
   const float* mu = nullptr;  ///< LayerNorm only
   const float* rsigma = nullptr;
   float* partial = nullptr;       ///< partial sums of the blocks
-  std::size_t partial_bytes = 0;  ///< as layernorm_bwd_workspace() or rmsnorm_bwd_workspace() has it
+  std::size_t partial_bytes = 0;  ///< at least layernorm_bwd_workspace() or rmsnorm_bwd_workspace()
 };
 
 /// Bytes for partial sums on the current device: one FP32 row of dgamma, and for LayerNorm one of dbeta, per block.
-/// Rows, columns, x's format, gamma_rule and adds choose the kernel and so the number of blocks; addresses are not
-/// needed.
+/// Rows, columns, x's format, gamma_rule and adds determine the kernel and hence the number of blocks; addresses are
+/// not needed.
 std::size_t layernorm_bwd_workspace(const NormBackward& launch);
 std::size_t rmsnorm_bwd_workspace(const NormBackward& launch);
 
 /// With xh = rsigma (x - mu) and g = gamma' dz:
 ///   dx = rsigma (g - (mean(g xh) xh + mean(g))), dgamma = sum(dz xh), dbeta = sum(dz) over rows.
-/// Sums over rows: a chain of the rows of each block, then a chain of the blocks. The order depends on the device's
-/// number of multiprocessors and on nothing else. cudaErrorInvalidValue if partial_bytes are too few.
+/// Sums over rows: chains of the rows of each block, then chains of the blocks. Launch, alignment and device fix their
+/// order, the device by how many blocks it holds at once. cudaErrorInvalidValue if partial_bytes is too small.
 cudaError_t launch_layernorm_bwd(const NormBackward& launch, cudaStream_t stream);
 
 /// The same without mu, mean(g) and dbeta, and with add added to dx last.

@@ -1,4 +1,4 @@
-// Parameters of the normalisations as their launchers take them.
+// Parameters of the normalisations in the form that their launchers expect.
 #pragma once
 
 #include "kernels/cuda/norm_kernel.hpp"

@@ -17,10 +17,10 @@ __device__ __forceinline__ float gamma_factor(In gamma, GammaRule rule) {
   return rule == GammaRule::centred ? centred : rounded_through<In>(centred);
 }
 
-/// The elements of a row that this thread of blockDim.x works on: groups of N consecutive ones, neighbours in
-/// neighbouring threads. Where N > 1 the row is a whole number of groups. kHeld groups stay in registers after one
-/// read; with kHeld = 0 every pass reads them again. kFull: the held groups of all threads make up the row, so that
-/// none needs a look whether it is there.
+/// The elements of a row that this thread of blockDim.x works on: groups of N consecutive ones, adjacent groups in
+/// adjacent threads. Where N > 1 the row is a whole number of groups. kHeld groups stay in registers after one read;
+/// with kHeld = 0 every pass reads them again. kFull: the held groups of all threads make up the row, so that none
+/// needs a bounds check.
 template <class In, int N, int kHeld, bool kFull = false>
 class RowPart {
  public:
@@ -34,7 +34,7 @@ class RowPart {
     }
   }
 
-  /// visit(group, first column, elements, the other matrix' elements) of the same row of two matrices.
+  /// visit(group, first column, elements, the other matrix's elements) for the same row of two matrices.
   template <class Visit>
   __device__ __forceinline__ void with(const RowPart& other, const Visit& visit) const {
     if constexpr (kHeld > 0) {
@@ -68,28 +68,28 @@ class RowPart {
   Vec<In, N> held_[kHeld > 0 ? kHeld : 1];
 };
 
-/// Elements of one access.
+/// Elements per access.
 template <class In>
 inline constexpr int kPerAccess = kAccessBytes / static_cast<int>(sizeof(In));
 
-/// Threads of a block: `threads` share a row, `rows` rows at once; more than one row only where a warp has each.
+/// Shape of a block: `rows` rows at once, with `threads` threads for each; more than one row only if each has one warp.
 struct NormBlock {
   int threads = kWarp;
   int rows = 1;
   int held = 0;  ///< groups in each thread's registers, 0 if the row does not fit there
 };
 
-/// Which kernels there are, and how many threads hold at most how many groups.
+/// Which kernels exist: how many threads a block may have, and how many groups a thread may hold.
 struct NormLimits {
-  int warp_groups;   ///< the most that a lane holds where a warp has a row of its own
-  int few_groups;    ///< what a thread of a larger block holds if enough threads can share the row
-  int block_groups;  ///< the most that it holds
-  int threads;       ///< most threads of a block
+  int warp_groups;   ///< most per lane where each row has one warp
+  int few_groups;    ///< per thread of a larger block if enough threads can share the row
+  int block_groups;  ///< most per thread of a larger block
+  int threads;       ///< most threads in a block
 };
 
-inline constexpr int kRowsPerBlock = 4;  ///< where a warp has each
+inline constexpr int kRowsPerBlock = 4;  ///< where each row has one warp
 
-/// The block for rows of `groups` groups: a warp for each row, else a block in which each thread holds few groups, else
+/// The block for rows of `groups` groups: one warp per row, else a block in which each thread holds few groups, else
 /// more of them.
 inline NormBlock norm_block(std::int64_t groups, const NormLimits& limits) {
   const auto threads_for = [groups](int held) {

@@ -1,4 +1,4 @@
-// Ports of a call as the launchers of the own kernels take them.
+// Ports of a call in the form that the launchers of our own kernels expect.
 #pragma once
 
 #include <span>

@@ -9,21 +9,21 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-constexpr std::int64_t kMostTransposedRows = std::int64_t{65535} * 32;  // tiles of 32 rows along the grid's y
+constexpr std::int64_t kMaxTransposedRows = std::int64_t{65535} * 32;  // tiles of 32 rows along the grid's y
 
-std::string none(const Call&) {
+std::string no_obstacle(const Call&) {
   return {};
 }
 
-std::string needs_grid(const Call& call) {
-  return op::port_named(call.ports, "x").rows <= kMostTransposedRows
+std::string transpose_obstacle(const Call& call) {
+  return op::port_named(call.ports, "x").rows <= kMaxTransposedRows
              ? std::string()
-             : "the own kernel transposes at most " + std::to_string(kMostTransposedRows) + " rows";
+             : "te-numcheck's own kernel transposes at most " + std::to_string(kMaxTransposedRows) + " rows";
 }
 
 std::string quantize_obstacle(const Call& call) {
   const bool transposes = op::from_params<op::QuantizeParams>(call.c->params).layout != "rowwise";
-  return transposes ? needs_grid(call) : std::string();
+  return transposes ? transpose_obstacle(call) : std::string();
 }
 
 template <class Launch>
@@ -31,7 +31,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, std::string order, Launch 
   return {
       "own kernel", {{"order", std::move(order)}}, 0, [&device, launch](std::span<const PortMemory> ports, std::byte*) {
         device.use();
-        return device.timed([&] { cuda_support::check(launch(ports, device.stream()), "own cast kernel"); });
+        return device.timed([&] { cuda_support::check(launch(ports, device.stream()), "te-numcheck's cast kernel"); });
       }};
 }
 
@@ -75,12 +75,12 @@ const Binding& quantize() {
 }
 
 const Binding& dequantize() {
-  static const CudaBinding binding{{"cuda", "dequantize"}, &none, &dequantize_algorithm};
+  static const CudaBinding binding{{"cuda", "dequantize"}, &no_obstacle, &dequantize_algorithm};
   return binding;
 }
 
 const Binding& transpose() {
-  static const CudaBinding binding{{"cuda", "transpose"}, &needs_grid, &transpose_algorithm};
+  static const CudaBinding binding{{"cuda", "transpose"}, &transpose_obstacle, &transpose_algorithm};
   return binding;
 }
 

@@ -9,7 +9,7 @@ constexpr int kThreads = 256;
 constexpr int kTile = 32;     // rows and columns of a tile that is transposed in shared memory
 constexpr int kTileRows = 8;  // threads of a block along the tile's rows
 constexpr int kMaxBlocks = 1 << 16;
-constexpr int kInFlight = 4;  // accesses of one thread that travel together
+constexpr int kInFlight = 4;  // accesses that a thread has in flight at once
 
 int blocks_for(std::int64_t work) {
   const std::int64_t blocks = (work + kThreads - 1) / kThreads;
@@ -21,7 +21,7 @@ __device__ bool is_first() {
   return blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0 && threadIdx.y == 0;
 }
 
-/// N elements per thread and step; the last elements % N by single ones.
+/// N elements per thread and step; the last elements % N one at a time.
 template <class In, class Out, int N>
 __global__ void quantize_rows(const In* __restrict__ x, Out* __restrict__ q, std::int64_t elements,
                               const float* __restrict__ scale, float* amax, float* scale_inv) {
@@ -145,20 +145,20 @@ __global__ void transpose_tiles(const T* __restrict__ x, T* __restrict__ y, std:
   }
 }
 
-/// Elements of the wider of the two formats in one access.
+/// Elements per access of the wider of the two formats.
 template <class A, class B>
 constexpr int width_of() {
   return kAccessBytes / static_cast<int>(sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B));
 }
 
-constexpr unsigned kMostGridRows = 65535;
+constexpr unsigned kMaxGridRows = 65535;
 
-/// A grid of tiles; error if the rows need more blocks than a grid has.
+/// A grid of tiles; an error if the rows need more blocks than a grid can have.
 cudaError_t tile_grid(std::int64_t rows, std::int64_t cols, dim3& grid) {
   const std::int64_t across = (cols + kTile - 1) / kTile;
   const std::int64_t down = (rows + kTile - 1) / kTile;
   grid = dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
-  return down <= kMostGridRows ? cudaSuccess : cudaErrorInvalidConfiguration;
+  return down <= kMaxGridRows ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
 template <class In, class Out>

@@ -27,7 +27,7 @@ cudaError_t launch_quantize(const QuantizeLaunch& launch, cudaStream_t stream);
 cudaError_t launch_dequantize(const Tensor& q, const float* scale_inv, const Tensor& y, std::int64_t elements,
                               cudaStream_t stream);
 
-/// y [cols, rows] = transpose of x [rows, cols]; elements of 1, 2 or 4 bytes, moved unread.
+/// y [cols, rows] = transpose of x [rows, cols]; elements of 1, 2 or 4 bytes, moved as bits.
 cudaError_t launch_transpose(const void* x, void* y, std::int64_t rows, std::int64_t cols, int element_bytes,
                              cudaStream_t stream);
 

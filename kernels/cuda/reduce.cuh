@@ -27,7 +27,7 @@ struct Larger {
 };
 
 /// All 32 lanes take part and all get the result, with the same bits: `combine` must be commutative. With fewer lanes
-/// (a power of two), neighbouring groups of so many reduce each for itself.
+/// (a power of two), each group of that many adjacent lanes reduces on its own.
 template <class T, class Combine>
 __device__ __forceinline__ T warp_reduce(T value, Combine combine, int lanes = kWarp) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -36,9 +36,9 @@ __device__ __forceinline__ T warp_reduce(T value, Combine combine, int lanes = k
   return value;
 }
 
-/// All threads of the block take part and all get the result, with the same bits. blockDim.x is a multiple of 32, the
-/// block has one dimension. `scratch`: kReduceScratch elements of shared memory, free again on return. Warps that are
-/// not there count as `identity`.
+/// All threads of the block take part and all get the result, with the same bits. blockDim.x is a multiple of 32, and
+/// the block is one-dimensional. `scratch`: kReduceScratch elements of shared memory, free again on return. Absent
+/// warps count as `identity`.
 template <class T, class Combine>
 __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity, T* scratch) {
   value = warp_reduce(value, combine);
@@ -56,8 +56,8 @@ __device__ __forceinline__ T block_reduce(T value, Combine combine, T identity, 
   return value;
 }
 
-/// Reductions over a block in a loop, with one synchronisation each: the two halves of the scratch take turns, so that
-/// no half is written before every thread has read it. All threads of the block take part.
+/// Reductions over a block in a loop, with one synchronisation each: the two halves of the scratch alternate, so that
+/// neither is overwritten before every thread has read it. All threads of the block take part.
 template <class T>
 class BlockSums {
  public:

@@ -15,9 +15,9 @@ int current_device() {
   return cudaGetDevice(&device) == cudaSuccess ? device : 0;
 }
 
-/// Values that are found once per key.
+/// Values that are computed once per key.
 template <class Key, class Value>
-class Known {
+class Cache {
  public:
   template <class Find>
   Value operator()(const Key& key, const Find& find) {
@@ -34,7 +34,7 @@ class Known {
 }  // namespace
 
 int multiprocessors() {
-  static Known<int, int> known;
+  static Cache<int, int> known;
   const int device = current_device();
   return known(device, [device] {
     int count = 0;
@@ -43,7 +43,7 @@ int multiprocessors() {
 }
 
 std::int64_t resident_blocks(const void* kernel, int threads, std::size_t shared_bytes) {
-  static Known<std::tuple<int, const void*, int, std::size_t>, int> known;
+  static Cache<std::tuple<int, const void*, int, std::size_t>, int> known;
   const int blocks = known({current_device(), kernel, threads, shared_bytes}, [&] {
     int found = 0;
     const auto status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found, kernel, threads, shared_bytes);

@@ -25,7 +25,7 @@ NormBackward launch_of(const op::RmsnormBwdParams& p, std::span<const PortMemory
   return launch;
 }
 
-/// What decides the kernel, and with it how many blocks leave sums in the workspace.
+/// What determines the kernel, and hence how many blocks write partial sums to the workspace.
 NormBackward sizes_of(const op::RmsnormBwdParams& p, const Call& call) {
   NormBackward launch;
   launch.rows = p.rows;
@@ -48,8 +48,9 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             NormBackward launch = launch_of(params, ports);
             launch.partial = reinterpret_cast<float*>(workspace);
             launch.partial_bytes = partial_bytes;
-            return device.timed(
-                [&] { cuda_support::check(launch_rmsnorm_bwd(launch, device.stream()), "own rmsnorm_bwd kernels"); });
+            return device.timed([&] {
+              cuda_support::check(launch_rmsnorm_bwd(launch, device.stream()), "te-numcheck's rmsnorm_bwd kernels");
+            });
           }};
 }
 

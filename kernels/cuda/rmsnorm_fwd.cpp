@@ -34,7 +34,7 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             device.use();
             return device.timed([&] {
               cuda_support::check(launch_rmsnorm_fwd(launch_of(params, ports), device.stream()),
-                                  "own rmsnorm_fwd kernel");
+                                  "te-numcheck's rmsnorm_fwd kernel");
             });
           }};
 }

@@ -9,7 +9,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-std::string none(const Call&) {
+std::string no_obstacle(const Call&) {
   return {};
 }
 
@@ -39,7 +39,8 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
           [&device, p](std::span<const PortMemory> ports, std::byte*) {
             device.use();
             return device.timed([&] {
-              cuda_support::check(launch_rope(launch_of(p, backward, ports), device.stream()), "own rope kernel");
+              cuda_support::check(launch_rope(launch_of(p, backward, ports), device.stream()),
+                                  "te-numcheck's rope kernel");
             });
           }};
 }
@@ -47,12 +48,12 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
 }  // namespace
 
 const Binding& rope_fwd() {
-  static const CudaBinding binding{{"cuda", "rope_fwd"}, &none, &algorithm<false>};
+  static const CudaBinding binding{{"cuda", "rope_fwd"}, &no_obstacle, &algorithm<false>};
   return binding;
 }
 
 const Binding& rope_bwd() {
-  static const CudaBinding binding{{"cuda", "rope_bwd"}, &none, &algorithm<true>};
+  static const CudaBinding binding{{"cuda", "rope_bwd"}, &no_obstacle, &algorithm<true>};
   return binding;
 }
 

@@ -5,9 +5,9 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kMostBlocks = 1 << 20;
+constexpr int kMaxBlocks = 1 << 20;
 
-/// One block per token, again and again; its threads share the angles of a channel over the token's heads.
+/// One block per token, in a grid-stride loop; a thread reuses a channel's angle for all heads of the token.
 template <class T>
 __global__ void rotate_heads(RopeLaunch p) {
   const T* x = static_cast<const T*>(p.x.data);
@@ -19,15 +19,15 @@ __global__ void rotate_heads(RopeLaunch p) {
     const std::int64_t row = position + (p.starts == nullptr ? 0 : p.starts[sequence]);
     const float* angles = p.freqs + row * p.rotated;
     for (int i = static_cast<int>(threadIdx.x); i < p.dim; i += kThreads) {
-      const bool turns = i < p.rotated;
+      const bool rotates = i < p.rotated;
       const bool first = p.interleaved ? i % 2 == 0 : i < half;
-      const int other = !turns ? i : p.interleaved ? i ^ 1 : first ? i + half : i - half;
-      const float cosine = turns ? cosf(angles[i]) : 1.0f;
-      const float sine = turns ? sinf(angles[p.backward ? other : i]) : 0.0f;
+      const int other = !rotates ? i : p.interleaved ? i ^ 1 : first ? i + half : i - half;
+      const float cosine = rotates ? cosf(angles[i]) : 1.0f;
+      const float sine = rotates ? sinf(angles[p.backward ? other : i]) : 0.0f;
       const bool minus = first != p.backward;
       for (std::int64_t head = 0; head < p.heads; ++head) {
         const std::int64_t at = (token * p.heads + head) * p.dim;
-        if (!turns) {
+        if (!rotates) {
           y[at + i] = x[at + i];
           continue;
         }
@@ -45,7 +45,7 @@ cudaError_t launch_rope(const RopeLaunch& launch, cudaStream_t stream) {
   if (tokens == 0) {
     return cudaSuccess;
   }
-  const int blocks = static_cast<int>(tokens < kMostBlocks ? tokens : kMostBlocks);
+  const int blocks = static_cast<int>(tokens < kMaxBlocks ? tokens : kMaxBlocks);
   return visit_wide_storage(launch.x.storage, [&](auto type) {
     rotate_heads<typename decltype(type)::type><<<blocks, kThreads, 0, stream>>>(launch);
     return cudaGetLastError();

@@ -16,15 +16,15 @@ struct RopeLaunch {
   int dim = 0;
   int rotated = 0;
   bool interleaved = false;
-  bool batch_first = false;  ///< tokens in memory: all of a sequence together (bshd)
+  bool batch_first = false;  ///< bshd: the tokens of a sequence are adjacent in memory
   bool backward = false;
   Tensor x;                              ///< fp32, bf16 or fp16
   Tensor y;                              ///< as x
-  const float* freqs = nullptr;          ///< angles, `rotated` to a row
+  const float* freqs = nullptr;          ///< angles, `rotated` per row
   const std::int32_t* starts = nullptr;  ///< row of each sequence's first token; null: 0
 };
 
-/// See op::RopeParams. sincosf in FP32, one rounding of y.
+/// See op::RopeParams. cosf and sinf in FP32, one rounding of y.
 cudaError_t launch_rope(const RopeLaunch& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

@@ -22,8 +22,9 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             launch.y = tensor_of(ports, "y");
             launch.dx = tensor_of(ports, "dx");
             device.use();
-            return device.timed(
-                [&] { cuda_support::check(launch_softmax_bwd(launch, device.stream()), "own softmax kernel"); });
+            return device.timed([&] {
+              cuda_support::check(launch_softmax_bwd(launch, device.stream()), "te-numcheck's softmax kernel");
+            });
           }};
 }
 

@@ -61,15 +61,15 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp) warp_rows(SoftmaxBackwa
 }
 
 template <class T, int kGroups, bool whole>
-__global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxBackward op) {
+__global__ void __launch_bounds__(kMaxThreads) block_rows(SoftmaxBackward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
   held_row<T, kGroups, whole>(op, team.row(), team);
 }
 
-/// Rows that no block can hold: two passes, the same arithmetic per element.
+/// Rows too long for a block's registers: two passes, the same arithmetic per element.
 template <class T>
-__global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxBackward op) {
+__global__ void __launch_bounds__(kMaxThreads) streamed_rows(SoftmaxBackward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
   const std::int64_t row = team.row();
@@ -101,7 +101,7 @@ void run_blocks(const SoftmaxBackward& op, cudaStream_t stream) {
 
 template <class T, bool whole>
 void run_held(const SoftmaxBackward& op, cudaStream_t stream) {
-  constexpr int kColumns = kWarp * kPerAccess<T>;  // of one group of a warp
+  constexpr int kColumns = kWarp * kPerAccess<T>;  // per group of a warp
   const std::int64_t sk = op.shape.sk;
   if (sk <= kColumns) {
     run_warps<T, 1, whole>(op, stream);
@@ -109,7 +109,7 @@ void run_held(const SoftmaxBackward& op, cudaStream_t stream) {
     run_warps<T, 2, whole>(op, stream);
   } else if (sk <= 4 * kColumns) {
     run_warps<T, 4, whole>(op, stream);
-  } else if (sk <= 2 * kPerAccess<T> * kMostThreads) {
+  } else if (sk <= 2 * kPerAccess<T> * kMaxThreads) {
     run_blocks<T, 2, whole>(op, stream);
   } else {
     run_blocks<T, 4, whole>(op, stream);
@@ -120,8 +120,8 @@ template <class T>
 void run(const SoftmaxBackward& op, cudaStream_t stream) {
   constexpr int N = kPerAccess<T>;
   const std::int64_t sk = op.shape.sk;
-  if (sk > 4 * N * kMostThreads) {
-    streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMostThreads, 0, stream>>>(op);
+  if (sk > 4 * N * kMaxThreads) {
+    streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMaxThreads, 0, stream>>>(op);
   } else if (can_vectorise<T, N>(op.dy.data, sk, sk) && can_vectorise<T, N>(op.y.data, sk, sk) &&
              can_vectorise<T, N>(op.dx.data, sk, sk)) {
     run_held<T, true>(op, stream);
@@ -136,7 +136,7 @@ cudaError_t launch_softmax_bwd(const SoftmaxBackward& launch, cudaStream_t strea
   if (launch.shape.matrices * launch.shape.sq == 0) {
     return cudaSuccess;
   }
-  if (launch.shape.matrices * launch.shape.sq > kMostRows) {
+  if (launch.shape.matrices * launch.shape.sq > kMaxRows) {
     return cudaErrorInvalidConfiguration;
   }
   return visit_wide_storage(launch.dy.storage, [&](auto type) {

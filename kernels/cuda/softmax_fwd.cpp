@@ -39,8 +39,9 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
             launch.y = tensor_of(ports, "y");
             launch.mask = static_cast<const std::uint8_t*>(address_of(ports, "mask"));
             device.use();
-            return device.timed(
-                [&] { cuda_support::check(launch_softmax_fwd(launch, device.stream()), "own softmax kernel"); });
+            return device.timed([&] {
+              cuda_support::check(launch_softmax_fwd(launch, device.stream()), "te-numcheck's softmax kernel");
+            });
           }};
 }
 

@@ -4,10 +4,10 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-/// One row's place and rules.
+/// What applies to one row.
 struct Row {
-  std::int64_t columns;  ///< before the diagonal
-  float padding;         ///< elements that are not before the diagonal but hold masked_score
+  std::int64_t columns;  ///< up to the diagonal
+  float padding;         ///< elements beyond the diagonal that hold masked_score
   const std::uint8_t* mask;
 };
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ float score(const SoftmaxForward& op, float x, bool m
 
 /// What is subtracted from the scores, and the factor 1 / sum.
 struct Normaliser {
-  bool masked;  ///< the row has masked scores only
+  bool masked;  ///< all scores of the row are masked
   float shift;
 
   __device__ Normaliser(const SoftmaxForward& op, float largest)
@@ -49,15 +49,15 @@ struct Normaliser {
   }
 };
 
-__device__ __forceinline__ float least_maximum(const SoftmaxForward& op, const Row& row) {
+__device__ __forceinline__ float initial_maximum(const SoftmaxForward& op, const Row& row) {
   return row.padding > 0 ? op.masked_score : -INFINITY;
 }
 
-/// What is known of the rows when the kernel is compiled.
+/// What is known about the rows at compile time.
 enum class Rows {
-  full,   ///< as plain, and the groups of a warp's lanes make up the row
-  plain,  ///< no mask and no diagonal, and as whole
-  whole,  ///< groups of elements lie as one access wants them
+  full,   ///< plain, and the groups of a warp's lanes make up the row
+  plain,  ///< whole, with no mask and no diagonal
+  whole,  ///< groups of elements are aligned for a single access
   ragged,
 };
 
@@ -66,11 +66,11 @@ template <class T, int kGroups, Rows rows, class Team>
 __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T* y, const Team& team) {
   constexpr int N = kPerAccess<T>;
   constexpr bool whole = rows != Rows::ragged;
-  constexpr bool plain = rows <= Rows::plain;  // then a group is inside the row or outside, no element needs a look
+  constexpr bool plain = rows <= Rows::plain;  // then every group is entirely inside or outside the row
   const int sk = rows == Rows::full ? kGroups * kWarp * N : static_cast<int>(op.shape.sk);
   const int columns = rows == Rows::full ? sk : static_cast<int>(row.columns);
   Vec<T, N> in[kGroups];
-  // All loads before the first use: they travel together.
+  // All loads before the first use, so that they are in flight together.
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int first = (g * team.size() + team.index()) * N;
@@ -79,7 +79,7 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
     }
   }
   float t[kGroups][N];
-  float largest = least_maximum(op, row);
+  float largest = initial_maximum(op, row);
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int first = (g * team.size() + team.index()) * N;
@@ -121,8 +121,7 @@ __device__ void held_row(const SoftmaxForward& op, const Row& row, const T* x, T
   }
 }
 
-/// Six blocks at once, so that a thread gets by with 80 registers: more rows under way hide more of the memory's
-/// latency.
+/// Six resident blocks, which leaves a thread 80 registers: more rows in flight hide more of the memory latency.
 template <class T, int kGroups, Rows rows>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows <= Rows::plain ? 6 : 1) warp_rows(SoftmaxForward op) {
   const WarpTeam team;
@@ -135,7 +134,7 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp, rows <= Rows::plain ? 6
 }
 
 template <class T, int kGroups, Rows rows>
-__global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
+__global__ void __launch_bounds__(kMaxThreads) block_rows(SoftmaxForward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
   const std::int64_t row = team.row();
@@ -144,9 +143,9 @@ __global__ void __launch_bounds__(kMostThreads) block_rows(SoftmaxForward op) {
   held_row<T, kGroups, rows>(op, place, static_cast<const T*>(op.x.data) + at, static_cast<T*>(op.y.data) + at, team);
 }
 
-/// Rows that no block can hold: three passes, the same arithmetic per element.
+/// Rows too long for a block's registers: three passes, the same arithmetic per element.
 template <class T>
-__global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxForward op) {
+__global__ void __launch_bounds__(kMaxThreads) streamed_rows(SoftmaxForward op) {
   __shared__ float scratch[kReduceScratch];
   const BlockTeam team{scratch};
   const std::int64_t index = team.row();
@@ -156,7 +155,7 @@ __global__ void __launch_bounds__(kMostThreads) streamed_rows(SoftmaxForward op)
   const auto score_at = [&](std::int64_t j) {
     return score(op, to_float(x[j]), row.mask != nullptr && row.mask[j] == 1);
   };
-  float largest = least_maximum(op, row);
+  float largest = initial_maximum(op, row);
   for (std::int64_t j = team.index(); j < row.columns; j += team.size()) {
     largest = fmaxf(largest, score_at(j));
   }
@@ -189,18 +188,18 @@ void run_blocks(const SoftmaxForward& op, cudaStream_t stream) {
 
 template <class T, Rows rows>
 void run_held(const SoftmaxForward& op, cudaStream_t stream) {
-  constexpr int kColumns = kWarp * kPerAccess<T>;  // of one group of a warp
+  constexpr int kColumns = kWarp * kPerAccess<T>;  // per group of a warp
   constexpr int kFew = 16 / kPerAccess<T>;         // groups of 16 elements
   const std::int64_t sk = op.shape.sk;
   if (sk <= kColumns) {
     run_warps<T, 1, rows>(op, stream);
-  } else if (sk <= 2 * kColumns && 2 * kColumns <= kMostWarpColumns) {
+  } else if (sk <= 2 * kColumns && 2 * kColumns <= kMaxWarpColumns) {
     run_warps<T, 2, rows>(op, stream);
-  } else if (sk <= kMostWarpColumns) {
-    run_warps<T, kMostWarpColumns / kColumns, rows>(op, stream);
+  } else if (sk <= kMaxWarpColumns) {
+    run_warps<T, kMaxWarpColumns / kColumns, rows>(op, stream);
   } else if (sizeof(T) == 2 && rows == Rows::plain && sk <= 1024) {
     run_warps<T, 4, rows>(op, stream);
-  } else if (sk <= 16 * kMostThreads) {
+  } else if (sk <= 16 * kMaxThreads) {
     run_blocks<T, kFew, rows>(op, stream);
   } else {
     run_blocks<T, 2 * kFew, rows>(op, stream);
@@ -211,8 +210,8 @@ template <class T>
 void run(const SoftmaxForward& op, cudaStream_t stream) {
   constexpr int N = kPerAccess<T>;
   const std::int64_t sk = op.shape.sk;
-  if (sk > 32 * kMostThreads) {
-    streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMostThreads, 0, stream>>>(op);
+  if (sk > 32 * kMaxThreads) {
+    streamed_rows<T><<<blocks_for_rows(op.shape.matrices * op.shape.sq, 1), kMaxThreads, 0, stream>>>(op);
   } else if (can_vectorise<T, N>(op.x.data, sk, sk) && can_vectorise<T, N>(op.y.data, sk, sk) &&
              can_vectorise<std::uint8_t, N>(op.mask, sk, sk)) {
     if (op.mask == nullptr && op.shape.diagonal == Diagonal::none) {
@@ -231,7 +230,7 @@ cudaError_t launch_softmax_fwd(const SoftmaxForward& launch, cudaStream_t stream
   if (launch.shape.matrices * launch.shape.sq == 0) {
     return cudaSuccess;
   }
-  if (launch.shape.matrices * launch.shape.sq > kMostRows) {
+  if (launch.shape.matrices * launch.shape.sq > kMaxRows) {
     return cudaErrorInvalidConfiguration;
   }
   return visit_wide_storage(launch.x.storage, [&](auto type) {

@@ -1,4 +1,4 @@
-// Shapes of softmax cases as the launchers take them.
+// Shapes of softmax cases in the form that the launchers expect.
 #pragma once
 
 #include "kernels/cuda/softmax_kernel.hpp"

@@ -9,11 +9,11 @@
 
 namespace numcheck::kernels::cuda {
 
-inline constexpr int kWarpsPerBlock = 4;   // of the kernels in which a warp has a row of its own
-inline constexpr int kMostThreads = 1024;  // of a block
-inline constexpr int kMostWarpColumns =
-    512;  // longer rows are for blocks: 16 elements a thread keep all warps in flight
-inline constexpr std::int64_t kMostRows = 0x7fffffff;  // a block for each
+inline constexpr int kWarpsPerBlock = 4;  // of the kernels in which each row has one warp
+inline constexpr int kMaxThreads = 1024;  // of a block
+inline constexpr int kMaxWarpColumns =
+    512;  // longer rows go to blocks: 16 elements per thread keep all warps in flight
+inline constexpr std::int64_t kMaxRows = 0x7fffffff;  // one block each
 
 struct WarpTeam {
   __device__ int index() const { return static_cast<int>(threadIdx.x) % kWarp; }
@@ -33,11 +33,11 @@ struct BlockTeam {
   __device__ float max(float value) const { return block_max(value, scratch); }
 };
 
-/// Elements of one 16-byte access.
+/// Elements per 16-byte access.
 template <class T>
 inline constexpr int kPerAccess = kAccessBytes / static_cast<int>(sizeof(T));
 
-/// Columns of row i of a matrix that lie before the diagonal.
+/// Columns of row i of a matrix up to the diagonal.
 __device__ __forceinline__ std::int64_t columns_of(const SoftmaxShape& shape, std::int64_t i) {
   if (shape.diagonal == Diagonal::none) {
     return shape.sk;
@@ -46,8 +46,8 @@ __device__ __forceinline__ std::int64_t columns_of(const SoftmaxShape& shape, st
   return columns < 0 ? 0 : columns < shape.sk ? columns : shape.sk;
 }
 
-/// N elements from `from` on, of which `count` exist; the others are `missing`. With `whole` all exist and lie as one
-/// access wants them.
+/// N elements starting at `from`, of which `count` exist; the others are `missing`. `whole`: all exist and are aligned
+/// for a single access.
 template <bool whole, class T, int N>
 __device__ __forceinline__ Vec<T, N> load_some(const T* from, int count, T missing) {
   if constexpr (whole) {
@@ -76,13 +76,13 @@ __device__ __forceinline__ void store_some(const Vec<T, N>& values, T* to, int c
   }
 }
 
-/// Blocks in which each team has one row: no loop over rows, which would cost registers and hide latency worse than
+/// Blocks in which each team has one row: no loop over rows, which would cost registers and hide less latency than
 /// blocks that come and go.
 inline unsigned blocks_for_rows(std::int64_t rows, int rows_per_block) {
   return static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block);
 }
 
-/// Threads of a block, a multiple of a warp, of which each holds `per_thread` of `columns` elements.
+/// Threads per block, a multiple of the warp size, if each holds `per_thread` of `columns` elements.
 inline int threads_for(std::int64_t columns, int per_thread) {
   const std::int64_t threads = (columns + per_thread - 1) / per_thread;
   return static_cast<int>((threads + kWarp - 1) / kWarp * kWarp);

@@ -21,7 +21,7 @@ Storage storage_of(core::Dtype dtype) {
     case core::Dtype::fp8_e5m2:
       return Storage::fp8_e5m2;
     default:
-      throw core::InternalError(fmt::format("own kernels: no storage for {}", core::dtype_info(dtype).name));
+      throw core::InternalError(fmt::format("CUDA kernels: no storage for {}", core::dtype_info(dtype).name));
   }
 }
 

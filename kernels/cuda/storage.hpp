@@ -1,4 +1,4 @@
-// Storage formats that the own kernels read and write. Plain C++17: included by nvcc.
+// Storage formats that our own kernels read and write. Plain C++17: included by nvcc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A dense tensor in device memory, as the launchers take it. Plain C++17: included by nvcc.
+// A dense tensor in device memory, as the launchers expect it. Plain C++17: included by nvcc.
 #pragma once
 
 #include "kernels/cuda/storage.hpp"

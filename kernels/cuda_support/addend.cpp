@@ -11,7 +11,7 @@ namespace {
 const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
   const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
   if (found == ports.end()) {
-    throw core::InternalError("a product that adds in place has no port " + std::string(name));
+    throw core::InternalError("an in-place product has no port " + std::string(name));
   }
   return *found;
 }
@@ -23,7 +23,7 @@ void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
   const PortMemory& d = port_of(ports, "d");
   const op::Port& port = *d.port;
   if (c.port->dtype != port.dtype || c.port->ld != port.ld || c.port->batch_stride != port.batch_stride) {
-    throw core::InternalError("a product that adds in place has a C of another layout than D");
+    throw core::InternalError("an in-place product has a C whose format or layout differs from D's");
   }
   const auto size = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::size_t pitch = static_cast<std::size_t>(port.ld) * size;

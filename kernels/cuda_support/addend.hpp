@@ -1,4 +1,4 @@
-// Products that add to D where it lies.
+// Products that accumulate into D in place.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace numcheck::kernels::cuda_support {
 
-/// Enqueues D = C, element by element, so that a product may add to it. Precondition: ports "c" and "d" of one format
-/// and layout. Throws CudaError.
+/// Enqueues D = C, element by element, so that a product may add to it. Precondition: ports "c" and "d" have the same
+/// format and layout. Throws CudaError.
 void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda_support

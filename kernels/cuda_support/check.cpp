@@ -51,7 +51,7 @@ std::string cublas_status_name(cublasStatus_t status) {
 
 void check(cudaError_t status, std::string_view call, const std::source_location& where) {
   if (status != cudaSuccess) {
-    cudaGetLastError();  // a failure that leaves the device usable must not be found again by the next check
+    cudaGetLastError();  // a non-sticky error must not be reported again by the next check
     throw CudaError(status, call, where);
   }
 }

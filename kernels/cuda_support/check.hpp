@@ -11,7 +11,7 @@
 
 namespace numcheck::kernels::cuda_support {
 
-/// A CUDA runtime call failed. The text has the call, the status name, CUDA's own text, and the place.
+/// A CUDA runtime call failed. The message has the call, the status name, CUDA's description and the source location.
 class CudaError : public core::EnvironmentError {
  public:
   CudaError(cudaError_t status, std::string_view call, const std::source_location& where);

@@ -1,4 +1,4 @@
-// One GPU that this process works on: its identity, stream, memory and timer, shared by the backends.
+// One GPU that this process uses: its identity, stream, memory and timer, shared by the backends.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,12 +12,12 @@ namespace numcheck::kernels::cuda_support {
 /// Identity of device `index`; throws CudaError.
 [[nodiscard]] machine::Device query_device(int index);
 
-/// Version numbers of the runtime and of the driver's CUDA: "13.0".
+/// A version number of the CUDA runtime or driver as text: "13.0".
 [[nodiscard]] std::string cuda_version_text(int version);
 
 class CudaDevice {
  public:
-  /// Initialises the device; throws CudaError if it does not come up.
+  /// Initialises the device; throws CudaError if that fails.
   explicit CudaDevice(int index);
 
   [[nodiscard]] const machine::Device& info() const noexcept { return info_; }
@@ -25,7 +25,7 @@ class CudaDevice {
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_.get(); }
   /// Makes the device current on this thread. Launches call it, because a case may come from any thread.
   void use() const;
-  /// Device seconds of what `enqueue` puts on stream(). Throws CudaError.
+  /// Device time, in seconds, of what `enqueue` puts on stream(). Throws CudaError.
   [[nodiscard]] double timed(const std::function<void()>& enqueue);
 
  private:

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSlotBytes = std::size_t{16} << 20;
 /// Below this the driver's own staging is as fast as ours.
 constexpr std::size_t kStagedFrom = std::size_t{1} << 20;
-/// Host copies into staging are cut for several threads: one core copies about 10 GB/s, the bus takes 50.
+/// Host copies to and from staging are split among threads: one core copies about 10 GB/s, the bus carries 50.
 constexpr std::size_t kCopyPiece = std::size_t{2} << 20;
 
 /// Sizes are rounded up to eight steps per power of two, so that cached blocks fit the next case.
@@ -43,7 +43,7 @@ CudaMemory::CudaMemory(int device, cudaStream_t stream) : device_(device), strea
 
 CudaMemory::~CudaMemory() {
   cudaSetDevice(device_);
-  cudaStreamSynchronize(stream_);  // staging memory may still be on its way
+  cudaStreamSynchronize(stream_);  // copies of staging memory may still be in flight
   free_cached();
 }
 
@@ -74,7 +74,7 @@ std::byte* CudaMemory::allocate(std::size_t bytes) {
   void* block = nullptr;
   cudaError_t status = cudaMalloc(&block, size);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // not sticky: forget it and try once more without the cache
+    cudaGetLastError();  // not sticky: clear it and retry without the cache
     free_cached();
     status = cudaMalloc(&block, size);
   }
@@ -130,7 +130,7 @@ void CudaMemory::upload(std::byte* device, std::span<const std::byte> host) {
   for (std::size_t begin = 0; begin < host.size(); begin += kSlotBytes, ++index) {
     const std::size_t bytes = std::min(kSlotBytes, host.size() - begin);
     Slot& staging = slot(index);
-    check(cudaEventSynchronize(staging.done->get()), "cudaEventSynchronize");  // its previous copy has left
+    check(cudaEventSynchronize(staging.done->get()), "cudaEventSynchronize");  // its previous copy is done
     copy_in_parallel(staging.memory.get(), host.data() + begin, bytes);
     check(cudaMemcpyAsync(device + begin, staging.memory.get(), bytes, cudaMemcpyHostToDevice, stream_),
           "cudaMemcpyAsync");
@@ -172,7 +172,7 @@ void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
 
 void CudaMemory::synchronize() {
   use_device();
-  // Not the stream alone: libraries launch on streams of their own.
+  // Not only our stream: libraries also launch on their own.
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   check(cudaGetLastError(), "kernel launch");
 }

@@ -15,9 +15,9 @@
 
 namespace numcheck::kernels::cuda_support {
 
-/// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill may still be under way
-/// when it returns, but no later call can tell. Released blocks are kept for the next case, because small cases are
-/// dominated by allocation. For one thread at a time; any thread.
+/// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill or a large upload may
+/// still be running when the call returns, but no later call can tell. Released blocks are kept for the next case,
+/// because allocation dominates small cases. May be used from any thread, by one at a time.
 class CudaMemory : public DeviceMemory {
  public:
   CudaMemory(int device, cudaStream_t stream);
@@ -25,7 +25,7 @@ class CudaMemory : public DeviceMemory {
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
-  /// Throws core::EnvironmentError with the bytes needed and free when the device is full.
+  /// Throws core::EnvironmentError with the needed and free sizes when the device is full.
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* pointer) noexcept override;
   void upload(std::byte* device, std::span<const std::byte> host) override;

@@ -21,7 +21,7 @@ Function symbol(const Library& library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library.get(), name));
 }
 
-// NVML's C interface, of which three functions are needed (nvml.h: nvmlReturn_t 0 is success).
+// Three functions of NVML's C interface (nvml.h: nvmlReturn_t 0 is success).
 std::string version_from_nvml() {
   const Library nvml(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
   if (!nvml) {
@@ -40,7 +40,7 @@ std::string version_from_nvml() {
 }
 
 /// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun ...": the first word that starts with three digits
-/// and a point.
+/// and a dot.
 std::string version_from_proc() {
   std::ifstream file("/proc/driver/nvidia/version");
   for (std::string word; file >> word;) {
@@ -56,7 +56,7 @@ std::string version_from_proc() {
 
 std::string driver_trace() {
   std::error_code ignored;
-  // /dev/dxg with the WSL library directory is how Windows shows its driver to Linux.
+  // Under WSL, the Windows driver appears as /dev/dxg and in WSL's library directory.
   for (const char* path :
        {"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1"}) {
     if (std::filesystem::exists(path, ignored)) {

@@ -5,10 +5,10 @@
 
 namespace numcheck::kernels::cuda_support {
 
-/// "/dev/nvidiactl", "libcuda.so.1" or what else shows that a driver is installed; empty if nothing does.
+/// "/dev/nvidiactl", "libcuda.so.1" or whatever else shows that a driver is installed; empty if nothing does.
 [[nodiscard]] std::string driver_trace();
 
-/// "580.65.06" from NVML or /proc/driver/nvidia/version; empty if neither answers.
+/// "580.65.06" from NVML or /proc/driver/nvidia/version; empty if neither has it.
 [[nodiscard]] std::string driver_version();
 
 }  // namespace numcheck::kernels::cuda_support

@@ -22,7 +22,7 @@ constexpr std::array kCublasLtFiles = {"libcublasLt.so.13", "libcublasLt.so.12"}
 constexpr std::array kCublasFiles = {"libcublas.so.13", "libcublas.so.12"};
 constexpr std::array kCudnnFiles = {"libcudnn.so.9"};
 
-/// Where wheels and our own tarball put the libraries, relative to a folder that holds `bin` or `site-packages`.
+/// Where wheels and our own tarball put the libraries, relative to a folder that contains `bin` or `site-packages`.
 constexpr std::array kWheelFolders = {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cudnn/lib"};
 
 std::string variable(const char* name) {
@@ -44,10 +44,10 @@ void add_python_folders(const fs::path& prefix, std::vector<fs::path>& folders) 
 
 struct Attempt {
   void* handle = nullptr;
-  std::vector<std::string> complaints;  ///< of files that exist but do not load
+  std::vector<std::string> complaints;  ///< about files that exist but do not load
 };
 
-/// Loads the first of the name's files that `directory` has; an empty directory means the loader's default.
+/// Loads the first of the library's files that `directory` has; an empty path means the loader's default.
 void try_directory(const LibraryName& name, const fs::path& directory, Attempt& attempt) {
   for (const char* file : name.files) {
     const fs::path path = directory / file;
@@ -72,7 +72,7 @@ void try_directory(const LibraryName& name, const fs::path& directory, Attempt& 
     places.push_back(place.empty() ? "the loader's default path" : place.string());
   }
   throw core::EnvironmentError(fmt::format(
-      "{} was not found: no usable {} in {}{}. Install CUDA's libraries or name their folder with --lib-dir.",
+      "{} was not found: no usable {} in {}{}. Install CUDA's libraries or give their folder with --lib-dir.",
       name.title, fmt::join(name.files, " or "), fmt::join(places, ", "),
       complaints.empty() ? std::string() : fmt::format(" ({})", fmt::join(complaints, "; "))));
 }
@@ -120,13 +120,13 @@ std::vector<fs::path> library_directories() {
 }
 
 SharedLibrary::SharedLibrary(const LibraryName& name, const std::string& lib_dir) {
-  const std::string asked = lib_dir.empty() ? variable("TE_NUMCHECK_LIB_DIR") : lib_dir;
+  const std::string requested = lib_dir.empty() ? variable("TE_NUMCHECK_LIB_DIR") : lib_dir;
   std::vector<fs::path> folders;
-  if (asked.empty()) {
+  if (requested.empty()) {
     folders = library_directories();
     folders.emplace_back();
   } else {
-    folders.emplace_back(fs::absolute(asked));
+    folders.emplace_back(fs::absolute(requested));
   }
   Attempt attempt;
   for (const fs::path& folder : folders) {

@@ -36,7 +36,7 @@ class Event {
 /// Measures what is enqueued on a stream, with two events (resolution about 0.5 microseconds).
 class StreamTimer {
  public:
-  /// Device seconds between before and after `enqueue`; waits for the stream. Throws CudaError.
+  /// Device time, in seconds, of what `enqueue` puts on the stream; waits for it to finish. Throws CudaError.
   [[nodiscard]] double seconds(cudaStream_t stream, const std::function<void()>& enqueue);
 
  private:

@@ -65,7 +65,7 @@ class CudnnBackend : public Backend {
   ExecutorOptions options_;
   std::optional<Library> library_;
   std::optional<Handle> handle_;
-  std::string problem_;  ///< why there is no library; empty before it was looked for
+  std::string problem_;  ///< why the library is unavailable; empty until it has been looked for
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// The library is loaded with the first case. Where it is missing or does not start, every case is unsupported, with a
-/// sentence that says what would help. The device must outlive the backend.
+/// The library is loaded with the first case. If it is missing or cannot be initialised, every case is unsupported,
+/// with a sentence that says what would help. The device must outlive the backend.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(cuda_support::CudaDevice& device, const ExecutorOptions& options);
 
-/// "9.19.0 (path)" of the library that would be used; empty if there is none.
+/// "9.19.0 (path)" for the library that would be used; empty if there is none.
 [[nodiscard]] std::string version_text(const ExecutorOptions& options);
 
 }  // namespace numcheck::kernels::cudnn

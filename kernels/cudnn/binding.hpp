@@ -11,7 +11,7 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// What a binding works with; everything outlives every algorithm.
+/// What a binding works with; all of it outlives every algorithm.
 struct Context {
   const Library& library;
   ContextHandle handle;
@@ -19,9 +19,9 @@ struct Context {
 };
 
 struct CudnnBinding : Binding {
-  /// Why the library cannot compute the case, as far as that is known without asking it; empty if it may be asked.
+  /// Why the library cannot compute the case, as far as is known without calling it; empty if it may be called.
   std::string (*obstacle)(const Call&) = nullptr;
-  /// As many as the case asks for; called without obstacle only. Throws NotSupported if the library refuses.
+  /// As many as the case asks for. Precondition: no obstacle. Throws NotSupported if the library refuses.
   std::vector<Algorithm> (*algorithms)(const Context&, const Call&) = nullptr;
 };
 

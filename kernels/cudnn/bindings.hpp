@@ -5,8 +5,8 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// Normalisation operations of cuDNN, by the engines that its heuristics propose; one algorithm for each execution
-/// plan. See norm_graph.hpp for the graphs.
+/// Normalisation operations of cuDNN, run by the engines that its heuristics propose; one algorithm per execution plan.
+/// See norm_graph.hpp for the graphs.
 [[nodiscard]] const Binding& layernorm_fwd();
 [[nodiscard]] const Binding& layernorm_bwd();
 [[nodiscard]] const Binding& rmsnorm_fwd();
@@ -15,9 +15,9 @@ namespace numcheck::kernels::cudnn {
 /// cudnnSoftmaxForward and cudnnSoftmaxBackward, algorithm `accurate` (the maximum is subtracted), over the rows of
 /// [batches * heads * sq, sk]. The graph interface has no engine for a softmax on its own.
 ///
-/// Both functions compute alpha Op(inputs). Forward, alpha is a factor of the result and no scale of the scores, so
-/// only a scale of 1 (after the op's rounding) and no mask are computed. Backward, alpha is the op's scale; y is zero
-/// where an arbitrary mask was, so that mask needs nothing; a causal one does, because dy counts nowhere beyond it.
+/// Both functions compute alpha Op(inputs). Forward, alpha scales the result and not the scores, so only a scale of 1
+/// (after the op's rounding) and no mask are supported. Backward, alpha is the op's scale; y is zero where an arbitrary
+/// mask was, so that mask needs no handling; a causal one does, because the op ignores dy beyond it.
 [[nodiscard]] const Binding& softmax_fwd();
 [[nodiscard]] const Binding& softmax_bwd();
 

@@ -61,13 +61,13 @@ void Descriptor::finalize() {
   library_->check(library_->backend_finalize(handle_), fmt::format("cudnnBackendFinalize ({})", kind_name(kind_)));
 }
 
-std::vector<Descriptor> Descriptor::descriptors(Attribute attribute, Kind kind, std::size_t most) const {
+std::vector<Descriptor> Descriptor::descriptors(Attribute attribute, Kind kind, std::size_t limit) const {
   std::vector<Descriptor> made;
   std::vector<BackendHandle> handles;
-  for (std::size_t i = 0; i < most; ++i) {
+  for (std::size_t i = 0; i < limit; ++i) {
     handles.push_back(made.emplace_back(*library_, kind).get());
   }
-  const std::size_t count = get_elements(attribute, AttributeType::descriptor, most, handles.data());
+  const std::size_t count = get_elements(attribute, AttributeType::descriptor, limit, handles.data());
   while (made.size() > count) {
     made.pop_back();
   }
@@ -79,11 +79,11 @@ void Descriptor::set_elements(Attribute attribute, AttributeType type, std::int6
                   fmt::format("cudnnBackendSetAttribute ({}, {})", kind_name(kind_), static_cast<int>(attribute)));
 }
 
-std::size_t Descriptor::get_elements(Attribute attribute, AttributeType type, std::size_t most, void* values) const {
+std::size_t Descriptor::get_elements(Attribute attribute, AttributeType type, std::size_t limit, void* values) const {
   std::int64_t count = 0;
-  library_->check(library_->backend_get(handle_, attribute, type, static_cast<std::int64_t>(most), &count, values),
+  library_->check(library_->backend_get(handle_, attribute, type, static_cast<std::int64_t>(limit), &count, values),
                   fmt::format("cudnnBackendGetAttribute ({}, {})", kind_name(kind_), static_cast<int>(attribute)));
-  return std::min(static_cast<std::size_t>(count), most);
+  return std::min(static_cast<std::size_t>(count), limit);
 }
 
 }  // namespace numcheck::kernels::cudnn

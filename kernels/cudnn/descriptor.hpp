@@ -11,7 +11,7 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// The attribute type that a C++ type stands for; types that are no attribute's do not compile.
+/// The attribute type of a C++ type; types that have none do not compile.
 template <class T>
 struct AttributeTypeOf;
 template <>
@@ -43,7 +43,7 @@ struct AttributeTypeOf<KnobType> : std::integral_constant<AttributeType, Attribu
 template <class T>
 inline constexpr AttributeType kAttributeType = AttributeTypeOf<T>::value;
 
-/// A cudnnBackendDescriptor_t. Failures of all members are CudnnErrors.
+/// A cudnnBackendDescriptor_t. All members throw CudnnError on failure.
 class Descriptor {
  public:
   Descriptor(const Library& library, Kind kind);
@@ -62,7 +62,7 @@ class Descriptor {
   void set_all(Attribute attribute, std::span<const T> values) {
     set_elements(attribute, kAttributeType<T>, static_cast<std::int64_t>(values.size()), values.data());
   }
-  /// Device memory, or memory of the host for tensors by value.
+  /// Device memory, or host memory for tensors passed by value.
   void set_pointers(Attribute attribute, std::span<void* const> pointers);
   void finalize();
 
@@ -72,21 +72,21 @@ class Descriptor {
     get_elements(attribute, kAttributeType<T>, 1, &out);
     return out;
   }
-  /// At most `most` values.
+  /// At most `limit` values.
   template <class T>
-  [[nodiscard]] std::vector<T> values(Attribute attribute, std::size_t most) const {
-    std::vector<T> out(most);
-    out.resize(get_elements(attribute, kAttributeType<T>, most, out.data()));
+  [[nodiscard]] std::vector<T> values(Attribute attribute, std::size_t limit) const {
+    std::vector<T> out(limit);
+    out.resize(get_elements(attribute, kAttributeType<T>, limit, out.data()));
     return out;
   }
-  /// At most `most` descriptors of a kind, which cuDNN copies into ones that it is given.
-  [[nodiscard]] std::vector<Descriptor> descriptors(Attribute attribute, Kind kind, std::size_t most) const;
+  /// At most `limit` descriptors of a kind; cuDNN copies them into descriptors made for it.
+  [[nodiscard]] std::vector<Descriptor> descriptors(Attribute attribute, Kind kind, std::size_t limit) const;
 
   [[nodiscard]] BackendHandle get() const noexcept { return handle_; }
 
  private:
   void set_elements(Attribute attribute, AttributeType type, std::int64_t count, const void* values);
-  std::size_t get_elements(Attribute attribute, AttributeType type, std::size_t most, void* values) const;
+  std::size_t get_elements(Attribute attribute, AttributeType type, std::size_t limit, void* values) const;
 
   const Library* library_;
   Kind kind_;

@@ -12,9 +12,9 @@
 namespace numcheck::kernels::cudnn {
 namespace {
 
-constexpr std::size_t kMostCandidates = 64;
-constexpr std::size_t kMostKnobs = 64;
-constexpr std::size_t kMostNotes = 32;
+constexpr std::size_t kMaxCandidates = 64;
+constexpr std::size_t kMaxKnobs = 64;
+constexpr std::size_t kMaxNotes = 32;
 constexpr std::size_t kKnobsDetail = 1;  ///< position of the knobs in EngineText::details
 
 /// cudnnBackendNumericalNote_t and cudnnBackendBehaviorNote_t, in the order of their numbers.
@@ -36,7 +36,7 @@ struct Named {
   std::string_view name;
 };
 
-/// Knobs that engines of normalisations have (cudnnBackendKnobType_t).
+/// Knobs of the normalisation engines (cudnnBackendKnobType_t).
 constexpr std::array kKnobs = {
     Named{2, "tile_size"},  Named{14, "stages"},        Named{15, "reduction_mode"}, Named{24, "kernel_cfg"},
     Named{25, "workspace"}, Named{27, "tile_cga_m"},    Named{28, "tile_cga_n"},     Named{29, "block_size"},
@@ -50,11 +50,11 @@ std::string knob_name(KnobType type) {
   return found == kKnobs.end() ? fmt::format("#{}", static_cast<int>(type)) : std::string(found->name);
 }
 
-/// Names of the notes; "none" if there are none, "unknown" where the engine does not tell.
+/// Names of the notes; "none" if there are none, "unknown" if the engine does not report them.
 template <class Note, class Names>
 std::string notes_text(const Descriptor& engine, Attribute attribute, const Names& names) try {
   std::vector<std::string> words;
-  for (const Note note : engine.values<Note>(attribute, kMostNotes)) {
+  for (const Note note : engine.values<Note>(attribute, kMaxNotes)) {
     const auto index = static_cast<std::size_t>(note);
     words.push_back(index < names.size() ? std::string(names[index]) : fmt::format("#{}", index));
   }
@@ -65,7 +65,7 @@ std::string notes_text(const Descriptor& engine, Attribute attribute, const Name
 
 std::string knobs_text(const Descriptor& config) try {
   std::vector<std::string> words;
-  for (const Descriptor& knob : config.descriptors(Attribute::config_knobs, Kind::knob_choice, kMostKnobs)) {
+  for (const Descriptor& knob : config.descriptors(Attribute::config_knobs, Kind::knob_choice, kMaxKnobs)) {
     words.push_back(fmt::format("{}={}", knob_name(knob.value<KnobType>(Attribute::knob_type)),
                                 knob.value<std::int64_t>(Attribute::knob_value)));
   }
@@ -80,8 +80,8 @@ bool has_text(const std::vector<Plan>& plans, const EngineText& text) {
   });
 }
 
-/// Adds plans of one heuristics mode, without those that are there, until there are `most`; keeps the first refusal.
-void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, std::size_t most, Plans& plans) {
+/// Adds plans of one heuristics mode that are not in the list yet, up to `limit`; keeps the first refusal.
+void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, std::size_t limit, Plans& plans) {
   const Candidates offered = candidates(graph, target, mode);
   const auto note = [&plans](const std::string& refusal) {
     if (plans.refusal.empty()) {
@@ -90,7 +90,7 @@ void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, st
   };
   note(offered.refusal);
   for (const Candidate& candidate : offered.list) {
-    if (plans.list.size() == most) {
+    if (plans.list.size() == limit) {
       return;
     }
     EngineText text = describe(candidate);
@@ -122,7 +122,7 @@ Candidates candidates(const Graph& graph, const Target& target, HeuristicsMode m
   heuristics.finalize();
   Candidates found;
   for (Descriptor& config :
-       heuristics.descriptors(Attribute::heuristics_results, Kind::engine_config, kMostCandidates)) {
+       heuristics.descriptors(Attribute::heuristics_results, Kind::engine_config, kMaxCandidates)) {
     found.list.push_back({std::move(config), mode});
   }
   if (found.list.empty()) {
@@ -164,11 +164,11 @@ Descriptor make_plan(const Graph& graph, const Target& target, const Candidate& 
   return plan;
 }
 
-Plans make_plans(const Graph& graph, const Target& target, std::size_t most) {
+Plans make_plans(const Graph& graph, const Target& target, std::size_t limit) {
   Plans plans;
-  add_plans(graph, target, HeuristicsMode::a, most, plans);
-  if (plans.list.size() < most) {
-    add_plans(graph, target, HeuristicsMode::fallback, most, plans);
+  add_plans(graph, target, HeuristicsMode::a, limit, plans);
+  if (plans.list.size() < limit) {
+    add_plans(graph, target, HeuristicsMode::fallback, limit, plans);
   }
   if (plans.list.empty() && plans.refusal.empty()) {
     plans.refusal = "its heuristics propose none";
@@ -181,11 +181,11 @@ std::size_t requested_count(const plan::AlgorithmSpec& spec) {
     case plan::AlgorithmSpec::Kind::heuristic:
       return 1;
     case plan::AlgorithmSpec::Kind::top:
-      return static_cast<std::size_t>(std::clamp<std::int64_t>(spec.top, 1, kMostCandidates));
+      return static_cast<std::size_t>(std::clamp<std::int64_t>(spec.top, 1, kMaxCandidates));
     case plan::AlgorithmSpec::Kind::all:
       break;
   }
-  return kMostCandidates;
+  return kMaxCandidates;
 }
 
 }  // namespace numcheck::kernels::cudnn

@@ -1,4 +1,4 @@
-// From a finalised operation graph to execution plans: what cuDNN's heuristics offer, in words and ready to run.
+// From a finalised operation graph to execution plans: what cuDNN's heuristics offer, as text and ready to run.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// What plans are made for: a device by its context, or one that is not here by its properties.
+/// What plans are made for: a present device, given by its context, or an absent one, given by its properties.
 struct Target {
   ContextHandle handle = nullptr;
   const Descriptor* device = nullptr;  ///< Kind::device_properties
@@ -24,13 +24,13 @@ struct Candidate {
   HeuristicsMode mode;
 };
 
-/// "cudnn engine 7" and the configuration in pairs: engine, knobs, numerical notes, behaviour, heuristics.
+/// "cudnn engine 7" and the configuration as pairs: engine, knobs, numerical notes, behaviour, heuristics.
 struct EngineText {
   std::string label;
   std::vector<std::pair<std::string, std::string>> details;
 };
 
-/// Candidates of one heuristics mode, best first, at most 64; where there are none, cuDNN's reason is in `refusal`.
+/// Candidates of one heuristics mode, best first, at most 64; if there are none, `refusal` is cuDNN's reason.
 struct Candidates {
   std::vector<Candidate> list;
   std::string refusal;
@@ -40,7 +40,7 @@ struct Candidates {
 
 [[nodiscard]] EngineText describe(const Candidate& candidate);
 
-/// The finalised plan of a candidate. Throws CudnnError; a refusal says why this engine does not take the graph.
+/// The finalised plan of a candidate. Throws CudnnError; a refusal says why this engine does not support the graph.
 [[nodiscard]] Descriptor make_plan(const Graph& graph, const Target& target, const Candidate& candidate);
 
 struct Plan {
@@ -49,15 +49,15 @@ struct Plan {
   std::size_t workspace_bytes = 0;
 };
 
-/// The first `most` plans that finalise, of heuristics A and then of the fallback, each engine with the same knobs
-/// once. Empty where every engine refuses; `refusal` then is the reason of the first one. Throws CudnnError if anything
-/// fails otherwise.
+/// The first `limit` plans that finalise, from heuristics A and then from the fallback, each engine once with the same
+/// knobs. Empty if every engine refuses; `refusal` is then the reason of the first one. Throws CudnnError on any other
+/// failure.
 struct Plans {
   std::vector<Plan> list;
   std::string refusal;
 };
 
-[[nodiscard]] Plans make_plans(const Graph& graph, const Target& target, std::size_t most);
+[[nodiscard]] Plans make_plans(const Graph& graph, const Target& target, std::size_t limit);
 
 /// How many plans a case asks for: one, its first N, or all (at most 64).
 [[nodiscard]] std::size_t requested_count(const plan::AlgorithmSpec& spec);

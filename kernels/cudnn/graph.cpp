@@ -9,7 +9,7 @@
 namespace numcheck::kernels::cudnn {
 namespace {
 
-/// Buffers are 256-byte aligned and these ports start where their buffers do; 16 bytes are what engines ask for.
+/// Buffers are 256-byte aligned and these ports start where their buffers do; engines require 16 bytes.
 constexpr std::int64_t kAlignmentBytes = 16;
 
 void set_if(Descriptor& operation, Attribute attribute, const Descriptor* tensor) {

@@ -1,4 +1,4 @@
-// An operation graph under construction: tensors of ports, scalars, intermediate tensors, and what joins them.
+// An operation graph under construction: tensors of ports, scalars, intermediate tensors, and the operations on them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// Tensors of a forward normalisation; a null one is left out.
+/// Tensors of a forward normalisation; null ones are left out.
 struct NormForward {
   NormMode mode;
   const Descriptor* x;
@@ -27,7 +27,7 @@ struct NormForward {
   const Descriptor* inverse_deviation;  ///< 1 / sqrt(spread + epsilon); cuDNN calls it inverse variance
 };
 
-/// Tensors of a backward normalisation; a null one is left out.
+/// Tensors of a backward normalisation; null ones are left out.
 struct NormBackward {
   NormMode mode;
   const Descriptor* dy;
@@ -41,7 +41,7 @@ struct NormBackward {
 };
 
 /// Every tensor is [rows, cols, 1, 1] with cols innermost: a matrix, a weight [1, hidden], a statistic [rows, 1]. All
-/// arithmetic is FP32. Failures are CudnnErrors. References to tensors stay valid as long as the graph.
+/// arithmetic is FP32. Members throw CudnnError on failure. References to tensors stay valid as long as the graph.
 class Graph {
  public:
   explicit Graph(const Library& library) : library_(library) {}
@@ -50,7 +50,7 @@ class Graph {
   const Descriptor& port(const op::Port& port);
   /// A number that every launch passes by value.
   const Descriptor& scalar(core::Dtype dtype, double value);
-  /// A tensor that exists within the graph only: it is rounded to the format and not stored.
+  /// A tensor that exists only within the graph: it is rounded to the format and not stored.
   const Descriptor& intermediate(core::Dtype dtype, std::int64_t rows, std::int64_t cols);
 
   void add(const Descriptor& a, const Descriptor& b, const Descriptor& sum);
@@ -63,7 +63,7 @@ class Graph {
   [[nodiscard]] const Descriptor& descriptor() const { return *graph_; }
   [[nodiscard]] const Library& library() const noexcept { return library_; }
 
-  /// What a launch on this memory gets. It points into the graph where numbers go by value.
+  /// The arguments of a launch on this memory. Points into the graph for numbers that are passed by value.
   [[nodiscard]] Descriptor variant_pack(std::span<const PortMemory> ports, std::byte* workspace) const;
 
  private:

@@ -1,6 +1,6 @@
-// cuDNN's C interface, as far as it is called: its numbers and signatures, stated here so that the program builds
-// without its headers. A test compares them with the headers where these are installed.
-// Source: cuDNN 9.19, cudnn_graph_v9.h and cudnn_ops_v9.h; the numbers are the same since 9.0.
+// The part of cuDNN's C interface that is called: its constants and signatures, repeated here so that the program
+// builds without its headers. A test compares them with the headers where these are installed.
+// Source: cuDNN 9.19, cudnn_graph_v9.h and cudnn_ops_v9.h; the constants have not changed since 9.0.
 #pragma once
 
 #include <cstddef>
@@ -121,8 +121,8 @@ enum class HeuristicsMode : int { fallback = 2, a = 3 };
 enum class NormMode : int { layer = 0, rms = 4 };
 enum class NormPhase : int { training = 1 };
 
-/// cudnnBackendNumericalNote_t, cudnnBackendBehaviorNote_t and cudnnBackendKnobType_t are read only: names in
-/// engine_text.
+/// cudnnBackendNumericalNote_t, cudnnBackendBehaviorNote_t and cudnnBackendKnobType_t are only read; engines.cpp has
+/// their names.
 enum class NumericalNote : int {};
 enum class BehaviorNote : int {};
 enum class KnobType : int {};
@@ -132,7 +132,7 @@ enum class SoftmaxAlgorithm : int { accurate = 1 };
 enum class SoftmaxMode : int { instance = 0 };
 enum class TensorFormat : int { nchw = 0 };
 
-/// Signatures, by what they do.
+/// Signatures, named by what the functions do.
 using GetVersion = std::size_t();
 using GetErrorString = const char*(Status);
 using GetLastErrorString = void(char*, std::size_t);

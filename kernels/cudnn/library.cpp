@@ -30,13 +30,13 @@ std::string loaded_folder() {
 }
 
 std::string folder_to_search(const std::string& lib_dir) {
-  const char* asked = std::getenv("TE_NUMCHECK_LIB_DIR");
-  const bool anywhere = lib_dir.empty() && (asked == nullptr || *asked == '\0');
+  const char* requested = std::getenv("TE_NUMCHECK_LIB_DIR");
+  const bool anywhere = lib_dir.empty() && (requested == nullptr || *requested == '\0');
   return anywhere ? loaded_folder() : lib_dir;
 }
 
-/// cuDNN asks the loader for NVRTC by name only, so one in a folder that the loader does not search must be there
-/// before. None is no error here: cuDNN then says what it cannot compile.
+/// cuDNN loads NVRTC by its bare name, so one in a folder that the loader does not search must be loaded before.
+/// A missing one is not an error here: cuDNN then says what it cannot compile.
 std::optional<cuda_support::SharedLibrary> load_compiler(std::size_t cudart_version, const std::string& lib_dir) {
   static constexpr std::array kNewer = {"libnvrtc.so.13"};
   static constexpr std::array kOlder = {"libnvrtc.so.12"};

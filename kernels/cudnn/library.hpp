@@ -1,4 +1,4 @@
-// The functions of cuDNN that this program calls, bound when the library is loaded, and its errors as ours.
+// The functions of cuDNN that this program calls, bound when the library is loaded, and its errors as exceptions.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace numcheck::kernels::cudnn {
 
-/// A call of cuDNN failed. The text has the call, the status name, cuDNN's own words, and the place.
+/// A cuDNN call failed. The message has the call, the status name, cuDNN's explanation and the source location.
 class CudnnError : public core::EnvironmentError {
  public:
-  /// `reason`: status name and cuDNN's words.
+  /// `reason`: status name and cuDNN's explanation.
   CudnnError(Status status, std::string_view call, std::string reason, const std::source_location& where);
   [[nodiscard]] Status status() const noexcept { return status_; }
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
-  /// True if the library says that it does not compute such a case, rather than that something broke.
+  /// True if the library says that it does not support the case, rather than that something broke.
   [[nodiscard]] bool is_refusal() const noexcept { return status_ / 1000 == 3; }
 
  private:
@@ -27,22 +27,22 @@ class CudnnError : public core::EnvironmentError {
   std::string reason_;
 };
 
-/// What cuDNN says of its last failure: for every engine that it asked, a chain of conditions from the root up.
+/// What cuDNN says about its last failure: for every engine that it tried, a chain of conditions from the root up.
 struct Complaint {
   std::string status;  ///< "CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE"; may be empty
   std::string reason;  ///< "x and dx should have same data types at: ..."
 };
 
-/// The root of the first chain in cudnnGetLastErrorString's text ("...; Reason: ..." on each line); all of a text that
-/// has no such line. Both members are empty where the text is.
+/// The root of the first chain in cudnnGetLastErrorString's text ("...; Reason: ..." on each line); the whole text if
+/// it has no such line. Both members are empty if the text is.
 [[nodiscard]] Complaint first_complaint(std::string_view text);
 
 /// A loaded cuDNN 9. Members have the names of its functions without their prefix. Needs no device.
 class Library {
  public:
-  /// Loads the library and, because it compiles kernels at run time, NVRTC where it can be found. If nothing says where
-  /// to search (`lib_dir`, TE_NUMCHECK_LIB_DIR) and the process has a cuDNN already, that one is taken: two of them
-  /// would share their parts by name. Throws core::EnvironmentError.
+  /// Loads the library and, because it compiles kernels at run time, NVRTC if that can be found. If nothing says where
+  /// to search (`lib_dir`, TE_NUMCHECK_LIB_DIR) and the process has already loaded a cuDNN, that one is used: two would
+  /// share their sub-libraries by name. Throws core::EnvironmentError.
   explicit Library(const std::string& lib_dir);
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -51,8 +51,8 @@ class Library {
   /// "9.19.0".
   [[nodiscard]] std::string version() const;
 
-  /// The root of what the last call complained of, also where it was a success with nothing in it: "STATUS (reason)".
-  /// Empty if it did not.
+  /// The root of the last call's complaint, "STATUS (reason)", even if the call succeeded with an empty result. Empty
+  /// if there was none.
   [[nodiscard]] std::string last_complaint() const;
 
   /// Throws CudnnError unless `status` is a success.

@@ -83,12 +83,12 @@ void build_rmsnorm_bwd(Graph& graph, const Call& call) {
 
 std::string norm_obstacle(const Call& call) {
   if (call.c->op == &op::rmsnorm_fwd() && op::from_params<op::RmsnormFwdParams>(call.c->params).gamma_order != "te") {
-    return "cuDNN applies gamma in FP32 before it rounds: gamma_order te";
+    return "cuDNN applies gamma in FP32 before it rounds: set gamma_order to te";
   }
   if (call.c->op == &op::rmsnorm_bwd() && op::from_params<op::RmsnormBwdParams>(call.c->params).add) {
     // Measured with 9.14.0 and 9.19.0 on an H200: CUDNN_STATUS_BAD_PARAM_NULL_POINTER (nullptr == bwdParams.dx).
-    return "cuDNN's engines accept the graph with a residual gradient, but want dx in memory before it is added and do "
-           "not run it";
+    return "cuDNN's engines accept the graph with a residual gradient but do not run it: they need dx in memory before "
+           "the addition";
   }
   return port_obstacle(call);
 }
@@ -104,7 +104,7 @@ std::shared_ptr<Graph> norm_graph(const Library& library, const Call& call) {
   } else if (call.c->op == &op::rmsnorm_bwd()) {
     build_rmsnorm_bwd(*graph, call);
   } else {
-    throw core::InternalError(fmt::format("cuDNN binding: {} is no normalisation", call.c->op->name));
+    throw core::InternalError(fmt::format("cuDNN binding: {} is not a normalisation", call.c->op->name));
   }
   return graph;
 }

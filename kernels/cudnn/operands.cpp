@@ -38,16 +38,15 @@ void* address_of(std::span<const PortMemory> ports, std::string_view name) {
 std::string port_obstacle(const Call& call) {
   for (const op::Port& port : call.ports) {
     if (core::is_fp8(port.dtype)) {
-      return fmt::format(
-          "cuDNN's normalisation has no {} output with a scale and an amax in one graph; {} would need one",
-          core::dtype_info(port.dtype).name, port.name);
+      return fmt::format("cuDNN's normalisation has no {} output with a scale and an amax in one graph, as {} needs",
+                         core::dtype_info(port.dtype).name, port.name);
     }
     if (port.elements() == 0) {
-      return fmt::format("cuDNN takes no tensor without elements, and {} has none", port.name);
+      return fmt::format("cuDNN does not accept empty tensors, and {} is empty", port.name);
     }
     if (!port.is_dense()) {
-      return fmt::format("the cuDNN binding takes dense tensors only; {} has rows of {} elements every {}", port.name,
-                         port.cols, port.ld);
+      return fmt::format("the cuDNN binding accepts only dense tensors; {} has rows of {} elements, {} apart",
+                         port.name, port.cols, port.ld);
     }
   }
   return {};

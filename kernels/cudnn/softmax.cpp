@@ -39,7 +39,7 @@ class Tensor {
   TensorHandle handle_ = nullptr;
 };
 
-/// What the functions have in common: the library counts elements in int.
+/// The obstacles that the functions share; the library counts elements in an int.
 template <class Params>
 std::string size_obstacle(const Call& call, const Params& p) {
   if (std::string obstacle = port_obstacle(call); !obstacle.empty()) {
@@ -47,7 +47,7 @@ std::string size_obstacle(const Call& call, const Params& p) {
   }
   const double elements = static_cast<double>(p.batches * p.heads) * static_cast<double>(p.sq * p.sk);
   if (elements > std::numeric_limits<int>::max()) {
-    return fmt::format("cuDNN's softmax takes tensors of fewer than 2^31 elements; this one has {:.3g}", elements);
+    return fmt::format("cuDNN's softmax accepts tensors of fewer than 2^31 elements; this one has {:.3g}", elements);
   }
   return {};
 }
@@ -55,11 +55,11 @@ std::string size_obstacle(const Call& call, const Params& p) {
 std::string forward_obstacle(const Call& call) {
   const auto p = op::from_params<op::SoftmaxFwdParams>(call.c->params);
   if (op::softmax_mask(p.mask) != SoftmaxMask::none) {
-    return "cudnnSoftmaxForward has no mask: mask none";
+    return "cudnnSoftmaxForward has no mask: set mask to none";
   }
   const core::Dtype format = p.scale_rounding == "ideal" ? core::Dtype::fp32 : call.c->mode->first;
   if (core::round_to(p.scale, format) != 1) {
-    return "cudnnSoftmaxForward has no scale for its scores (its alpha multiplies the result): scale 1";
+    return "cudnnSoftmaxForward cannot scale its scores (its alpha multiplies the result): set scale to 1";
   }
   return size_obstacle(call, p);
 }
@@ -67,12 +67,12 @@ std::string forward_obstacle(const Call& call) {
 std::string backward_obstacle(const Call& call) {
   const auto p = op::from_params<op::SoftmaxBwdParams>(call.c->params);
   if (op::is_causal(op::softmax_mask(p.mask))) {
-    return "cudnnSoftmaxBackward has no mask, and dy counts right of a causal one's diagonal: mask none or arbitrary";
+    return "cudnnSoftmaxBackward has no mask and would read dy beyond a causal one: set mask to none or arbitrary";
   }
   return size_obstacle(call, p);
 }
 
-/// A status of the launch: what the library does not compute is no failure.
+/// Checks the status of a launch: that the library does not support a case is not a failure.
 void check_launch(const Library& library, Status status, std::string_view function) try {
   library.check(status, function);
 } catch (const CudnnError& error) {
@@ -82,7 +82,7 @@ void check_launch(const Library& library, Status status, std::string_view functi
   throw NotSupported(fmt::format("cuDNN {}, {}: {}", library.version(), function, error.reason()));
 }
 
-/// What a function gets beside its tensors of device memory.
+/// What a function takes besides its tensors in device memory.
 struct Shape {
   std::int64_t rows;
   std::int64_t columns;

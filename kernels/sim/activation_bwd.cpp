@@ -34,7 +34,7 @@ constexpr std::array kFaults = {
     kColumnwiseFromRowwise,
 };
 
-/// One element of the forward output: writes one or two of dx.
+/// For one element of the forward output: writes one or two elements of dx.
 struct Backward {
   ActivationMath math;
   bool gated = false;

@@ -12,7 +12,7 @@ namespace {
 
 using op::Activation;
 
-/// Name of the kind in the parameter `kind`, or `fused`; "none" is no activation.
+/// Name of the kind, from the parameter `kind` or `fused`; "none" means no activation.
 std::string kind_of(const Call& call) {
   const op::Op& op = *call.c->op;
   const std::optional<std::size_t> kind = op::field_index(op, "kind");
@@ -31,17 +31,17 @@ std::string unless(bool fits, const std::string& kind, std::string_view lack) {
 
 std::string needs_tanh(const Call& call) {
   const std::string kind = kind_of(call);
-  return unless(computes(kind, Activation::gelu), kind, " takes no tanh");
+  return unless(computes(kind, Activation::gelu), kind, " does not use tanh");
 }
 
 std::string needs_erf(const Call& call) {
   const std::string kind = kind_of(call);
-  return unless(computes(kind, Activation::gelu_erf), kind, " takes no erf");
+  return unless(computes(kind, Activation::gelu_erf), kind, " does not use erf");
 }
 
 std::string needs_exponential(const Call& call) {
   const std::string kind = kind_of(call);
-  return unless(kind != "none" && !op::activation_kind(kind).rational, kind, " takes no tanh, erf or sigmoid");
+  return unless(kind != "none" && !op::activation_kind(kind).rational, kind, " does not use tanh, erf or a sigmoid");
 }
 
 std::string needs_factor_2(const Call& call) {
@@ -58,7 +58,7 @@ std::string needs_halves(const Call& call) {
 
 std::string needs_clamp(const Call& call) {
   const std::string kind = kind_of(call);
-  return unless(computes(kind, Activation::clamped), kind, " clamps nothing");
+  return unless(computes(kind, Activation::clamped), kind, " has no clamp");
 }
 
 }  // namespace numcheck::kernels::sim

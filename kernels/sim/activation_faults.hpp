@@ -7,7 +7,7 @@
 
 namespace numcheck::kernels::sim {
 
-// Why such a fault would change nothing in the case, as a sentence; empty if it can.
+// Why such a fault cannot change the case, as a sentence; empty if it can.
 [[nodiscard]] std::string needs_tanh(const Call& call);
 [[nodiscard]] std::string needs_erf(const Call& call);
 [[nodiscard]] std::string needs_exponential(const Call& call);
@@ -17,9 +17,10 @@ namespace numcheck::kernels::sim {
 
 inline constexpr OpFault kErfForTanh{{"erf_for_tanh", "the tanh form of gelu is computed with erf"}, &needs_tanh};
 inline constexpr OpFault kTanhForErf{{"tanh_for_erf", "gelu_erf is computed with tanh"}, &needs_erf};
-inline constexpr OpFault kGeluConstant{{"gelu_constant", "gelu has 0.04 where 0.044715 belongs"}, &needs_tanh};
+inline constexpr OpFault kGeluConstant{{"gelu_constant", "gelu uses 0.04 instead of 0.044715"}, &needs_tanh};
 inline constexpr OpFault kFactor2Missing{
-    {"factor_2_missing", "gelu is x s(z) for x s(2z); the derivative of srelu is x for 2x"}, &needs_factor_2};
+    {"factor_2_missing", "gelu is x s(z) instead of x s(2z); the derivative of srelu is x instead of 2x"},
+    &needs_factor_2};
 inline constexpr OpFault kBf16Intermediate{{"bf16_intermediate", "tanh, erf or the sigmoid is rounded to BF16"},
                                            &needs_exponential};
 inline constexpr OpFault kDerivativeSign{

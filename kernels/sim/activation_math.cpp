@@ -18,7 +18,7 @@ constexpr float kDensity = 0.39894228F;
 constexpr float kQuick = 1.702F;
 constexpr float kWrongCubic = 0.04F;
 
-/// One evaluation of a function or derivative, with what its fault changes.
+/// One evaluation of a function or derivative, with its fault.
 class Evaluation {
  public:
   explicit Evaluation(MathFault fault) : fault_(fault) {}
@@ -67,7 +67,7 @@ class Evaluation {
   MathFault fault_;
 };
 
-/// The function that runs in place of the one that was asked for.
+/// The function that runs instead of the requested one.
 Activation substituted(Activation function, MathFault fault) {
   if (fault == MathFault::erf_for_tanh) {
     return Activation::gelu_erf;

@@ -9,10 +9,10 @@
 namespace numcheck::kernels::sim {
 
 /// Faults of the functions, by name:
-///   erf_for_tanh      gelu by the error function
-///   tanh_for_erf      gelu_erf by the hyperbolic tangent
-///   gelu_constant     0.04 for 0.044715
-///   factor_2_missing  gelu: x s(z) for x s(2z), which is x (1/2 + 1/2 tanh z); srelu: x for 2x in the derivative
+///   erf_for_tanh      gelu with the error function
+///   tanh_for_erf      gelu_erf with the hyperbolic tangent
+///   gelu_constant     0.04 instead of 0.044715
+///   factor_2_missing  gelu: x s(z) instead of x s(2z) = x (1/2 + 1/2 tanh z); srelu: derivative x instead of 2x
 ///   bf16_intermediate the value of tanh, erf or the sigmoid is rounded to BF16
 ///   derivative_sign   the part of the derivative that comes from tanh, erf or the sigmoid is subtracted
 ///   clamp_missing     the clamped gate is not clamped
@@ -27,7 +27,7 @@ enum class MathFault {
   clamp_missing,
 };
 
-/// The fault of that name; none if it is no fault of the functions.
+/// The fault with that name; none if it is not a fault of the functions.
 [[nodiscard]] MathFault math_fault(std::string_view name);
 
 struct ActivationMath {
@@ -41,7 +41,7 @@ struct ActivationMath {
   [[nodiscard]] float derivative(float x) const;
   /// The second factor of a gated kind.
   [[nodiscard]] float factor(float b) const;
-  /// Whether the second factor follows b there.
+  /// Whether the second factor varies with b there: it is not clamped.
   [[nodiscard]] bool factor_follows(float b) const;
 };
 

@@ -10,7 +10,7 @@
 
 namespace numcheck::kernels::sim {
 
-/// As MXFP8 ports where the case has them, else in port `name`.
+/// In MXFP8 ports if the case has them, else in port `name`.
 inline void write_activation(std::span<const PortMemory> ports, std::string_view name, const op::Mxfp8Names& names,
                              std::vector<float> results, const std::string& fault) {
   if (has_mxfp8(ports, names)) {

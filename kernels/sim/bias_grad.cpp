@@ -32,7 +32,7 @@ std::string needs_rounded_dx(const Call& call) {
 }
 
 std::string needs_rows(const Call& call) {
-  return params_of(call).rows == 0 ? "there is no row" : "";
+  return params_of(call).rows == 0 ? "there are no rows" : "";
 }
 
 std::string needs_two_rows(const Call& call) {
@@ -42,8 +42,8 @@ std::string needs_two_rows(const Call& call) {
 constexpr std::array kFaults = {
     OpFault{{"last_row_missing", "the sum leaves out the last row"}, &needs_rows},
     OpFault{{"bf16_sum", "partial sums are rounded to BF16"}, &needs_two_rows},
-    OpFault{{"sum_of_dy", "the sum takes dy in place of dx"}, &needs_dx},
-    OpFault{{"sum_of_rounded", "the sum takes dx after it was rounded to its format"}, &needs_rounded_dx},
+    OpFault{{"sum_of_dy", "the sum is over dy instead of dx"}, &needs_dx},
+    OpFault{{"sum_of_rounded", "the sum is over dx after it has been rounded to its format"}, &needs_rounded_dx},
     kGeluConstant,
     kFactor2Missing,
     kBf16Intermediate,
@@ -54,7 +54,7 @@ float to_bf16(float value) {
   return static_cast<float>(core::round_to(static_cast<double>(value), core::Dtype::bf16));
 }
 
-/// Sums of the columns: tiles of rows in their order, then the tiles pairwise.
+/// Sums of the columns: tiles of rows in order, then the tiles pairwise.
 class ColumnSums {
  public:
   ColumnSums(std::span<const float> terms, std::size_t hidden, std::string_view fault)
@@ -95,7 +95,7 @@ class ColumnSums {
   bool coarse_;
 };
 
-/// dx as it was stored, divided by its scale.
+/// dx as stored, divided by its scale.
 std::vector<float> stored_dx(std::span<const PortMemory> ports) {
   std::vector<float> dx = read_floats(ports, "dx");
   if (find_port(ports, "dx_scale") != nullptr) {

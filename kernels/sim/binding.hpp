@@ -14,18 +14,17 @@ namespace numcheck::kernels::sim {
 struct SimContext {
   int sm = 90;
   std::string tf32_override;  ///< NVIDIA_TF32_OVERRIDE when the device was opened; empty: unset
-  std::string evidence;       ///< what the modelled matrix product rests on
+  std::string evidence;       ///< what the modelled matrix product is based on
 };
 
 struct SimBinding : Binding {
-  /// Why the device does not compute the case, as a sentence; empty if it does. The call's fault is not looked at.
+  /// Why the device does not compute the case, as a sentence; empty if it does. Ignores the call's fault.
   std::string (*obstacle)(const Call&, const SimContext&) = nullptr;
   /// As many as the case asks for and the device has; with the call's fault, if it names one.
   std::vector<Algorithm> (*algorithms)(const Call&, const SimContext&) = nullptr;
-  /// The faults that can be planted in this op, in the order of documentation.
+  /// The faults that can be planted in this op, in the order in which they are documented.
   std::span<const FaultInfo> (*faults)() = nullptr;
-  /// Why the call's fault would change nothing in this case, as a sentence; empty if it can. The name is among
-  /// faults().
+  /// Why the call's fault cannot change this case, as a sentence; empty if it can. Precondition: faults() has it.
   std::string (*fault_obstacle)(const Call&, const SimContext&) = nullptr;
 };
 

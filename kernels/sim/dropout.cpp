@@ -12,7 +12,7 @@
 namespace numcheck::kernels::sim {
 namespace {
 
-constexpr std::size_t kGroup = 16;  // elements that share one Philox block, a random byte each
+constexpr std::size_t kGroup = 16;  // elements that share one Philox block, one random byte each
 
 std::string needs_elements(const Call& call) {
   const auto p = op::from_params<op::DropoutParams>(call.c->params);
@@ -25,13 +25,13 @@ constexpr std::array kForwardFaults = {
     OpFault{{"nothing_dropped", "every element is kept"}, &needs_elements},
     OpFault{{"mask_inverted", "the mask says dropped where it means kept"}, &needs_elements},
     OpFault{{"constant_mask", "every group of 16 elements has the same mask"}, &needs_elements},
-    OpFault{{"share_half", "half as many elements are dropped as asked for"}, &needs_elements},
+    OpFault{{"share_half", "half as many elements are dropped as requested"}, &needs_elements},
 };
 constexpr std::array kBackwardFaults = {
     OpFault{{"scale_missing", "kept elements are not divided by 1 - p"}, &needs_elements},
     OpFault{{"scale_by_p", "kept elements are divided by p"}, &needs_elements},
     OpFault{{"mask_ignored", "every element is kept"}, &needs_elements},
-    OpFault{{"mask_inverted", "kept and dropped are exchanged"}, &needs_elements},
+    OpFault{{"mask_inverted", "kept and dropped are swapped"}, &needs_elements},
     OpFault{{"mask_shifted", "every element uses its neighbour's bit"}, &needs_elements},
 };
 

@@ -23,7 +23,7 @@ std::string unless(bool condition, std::string_view sentence) {
 
 }  // namespace
 
-std::string none(const SimGemm&) {
+std::string no_obstacle(const SimGemm&) {
   return {};
 }
 
@@ -48,7 +48,7 @@ std::string needs_bf16_output(const SimGemm& g) {
 }
 
 std::string needs_narrow_output(const SimGemm& g) {
-  return unless(g.output != Dtype::fp32, "the output is FP32: the sum is stored as it is");
+  return unless(g.output != Dtype::fp32, "the output is FP32, so the sum is stored unrounded");
 }
 
 std::string needs_fp8_output(const SimGemm& g) {

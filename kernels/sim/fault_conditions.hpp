@@ -1,4 +1,4 @@
-// When an arithmetic fault can change a case: each condition gives the sentence that says why not, empty if it can.
+// When an arithmetic fault can change a case: each condition returns the sentence that says why not; empty if it can.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace numcheck::kernels::sim {
 
-[[nodiscard]] std::string none(const SimGemm& g);
+[[nodiscard]] std::string no_obstacle(const SimGemm& g);
 [[nodiscard]] std::string needs_fp32_class(const SimGemm& g);
 [[nodiscard]] std::string needs_fp32_operands(const SimGemm& g);
 [[nodiscard]] std::string needs_more_than_bf16(const SimGemm& g);

@@ -8,8 +8,8 @@
 
 namespace numcheck::kernels::sim {
 
-/// Why the fault would change nothing in this case, as a sentence; empty if it can. Throws core::UsageError for a name
-/// that is not among sim_faults(), with the nearest one.
+/// Why the fault cannot change this case, as a sentence; empty if it can. Throws core::UsageError for a name that is
+/// not among sim_faults(), suggesting the nearest one.
 [[nodiscard]] std::string fault_obstacle(std::string_view fault, const SimGemm& gemm);
 
 /// Changes the task so that it has the fault; an empty name changes nothing.

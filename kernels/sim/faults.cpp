@@ -29,7 +29,7 @@ using Plant = void (*)(const SimGemm&, GemmTask&);
 
 struct Fault {
   FaultInfo info;
-  bool needs_product = true;  ///< it sits in the product, so there must be one
+  bool needs_product = true;  ///< the fault is in the product, so there must be one
   Obstacle obstacle = nullptr;
   Plant plant = nullptr;
 };
@@ -91,7 +91,7 @@ constexpr std::array kFaults = {
           true,
           &needs_more_than_bf16,
           [](const SimGemm&, GemmTask& t) { t.conversion.dtype = Dtype::bf16; }},
-    Fault{{"tf32x3_in_core", "FP32 by three TF32 products whose sums stay inside the tensor core"},
+    Fault{{"tf32x3_in_core", "FP32 as three TF32 products whose sums stay inside the tensor core"},
           true,
           &needs_fp32_class,
           &split_operands_in_core},
@@ -99,7 +99,7 @@ constexpr std::array kFaults = {
           true,
           &needs_wide_accumulator,
           &accumulate_in_fp16},
-    Fault{{"fast_accumulation", "FP8 sums are not promoted although splitting was asked for"},
+    Fault{{"fast_accumulation", "FP8 sums are not promoted although split accumulation was requested"},
           true,
           &needs_promotion,
           [](const SimGemm&, GemmTask& t) { t.schedule.promotion_interval = 0; }},
@@ -109,12 +109,15 @@ constexpr std::array kFaults = {
           [](const SimGemm&, GemmTask& t) { t.schedule.promotion_interval = 512; }},
     Fault{{"missing_k_tail", "the last product of every sum is left out"},
           true,
-          &none,
+          &no_obstacle,
           [](const SimGemm&, GemmTask& t) {
             --t.a.columns;
             --t.b.rows;
           }},
-    Fault{{"duplicated_k_block", "the first 16 products of every sum are added twice"}, true, &none, &duplicate_block},
+    Fault{{"duplicated_k_block", "the first 16 products of every sum are added twice"},
+          true,
+          &no_obstacle,
+          &duplicate_block},
     Fault{{"unreduced_split_k", "only the first slice of split-K reaches the output"},
           true,
           &needs_two_products,
@@ -124,13 +127,13 @@ constexpr std::array kFaults = {
           true,
           &needs_square_output,
           [](const SimGemm&, GemmTask& t) { t.transposes_output = true; }},
-    Fault{{"scale_half", "the product is scaled by half of what was asked for"},
+    Fault{{"scale_half", "the product is scaled by half the requested factor"},
           true,
-          &none,
+          &no_obstacle,
           [](const SimGemm&, GemmTask& t) { t.epilogue.scale *= 0.5F; }},
-    Fault{{"scale_1_01", "the product is scaled by 1.01 times what was asked for"},
+    Fault{{"scale_1_01", "the product is scaled by 1.01 times the requested factor"},
           true,
-          &none,
+          &no_obstacle,
           [](const SimGemm&, GemmTask& t) { t.epilogue.scale *= 1.01F; }},
     Fault{{"beta_ignored", "C is not added"},
           false,
@@ -152,7 +155,7 @@ constexpr std::array kFaults = {
           false,
           &needs_bias,
           [](const SimGemm&, GemmTask& t) { t.epilogue.bias.reset(); }},
-    Fault{{"gelu_erf", "gelu by the error function where the tanh form was asked for"},
+    Fault{{"gelu_erf", "gelu uses erf where the tanh form was requested"},
           false,
           &needs_gelu,
           [](const SimGemm&, GemmTask& t) { t.epilogue.activation = model::Activation::gelu_erf; }},
@@ -182,14 +185,14 @@ constexpr std::array kFaults = {
           [](const SimGemm&, GemmTask&) {}},
     Fault{{"denormals_flushed", "subnormal operands and outputs become zero"},
           false,
-          &none,
+          &no_obstacle,
           [](const SimGemm&, GemmTask& t) {
             t.conversion.flushes_subnormals = true;
             t.epilogue.flushes_subnormals = true;
           }},
     Fault{{"nan_dropped", "NaN outputs become zero"},
           false,
-          &none,
+          &no_obstacle,
           [](const SimGemm&, GemmTask& t) { t.epilogue.drops_nan = true; }},
 };
 

@@ -118,7 +118,7 @@ void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int sp
     plant_fault(fault, gemm, task);
     amax[batch] = model::simulate_gemm(task);
   };
-  // Enough matrices keep all threads busy by themselves, and what runs inside a parallel loop runs in line.
+  // Enough matrices keep all threads busy by themselves, and a parallel loop inside another one runs serially.
   if (batches >= 4 * static_cast<std::size_t>(core::thread_count())) {
     core::parallel_for(batches, run_one);
   } else {

@@ -28,7 +28,7 @@ struct SimGemm {
 /// Reads the case. Precondition: gemm_obstacle() is empty.
 [[nodiscard]] SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override);
 
-/// Why the architecture has no such product, as a sentence; empty if it has.
+/// Why the architecture has no such product, as a sentence; empty if it has one.
 [[nodiscard]] std::string sim_gemm_obstacle(const op::Mode& mode, int sm);
 
 /// The task of matrix `batch`, with split_k slices. Scales are read from memory.

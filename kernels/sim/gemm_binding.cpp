@@ -14,7 +14,7 @@
 namespace numcheck::kernels::sim {
 namespace {
 
-/// Slices of the algorithms on offer; the first one is the heuristic's choice.
+/// Slices of the available algorithms; the first one is the heuristic's choice.
 constexpr std::array kSplits = {1, 2, 4};
 
 SimGemm describe(const Call& call, const SimContext& context) {
@@ -48,10 +48,10 @@ Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
 std::vector<Algorithm> algorithms(const Call& call, const SimContext& context) {
   using Kind = plan::AlgorithmSpec::Kind;
   const plan::AlgorithmSpec& spec = call.c->algorithms;
-  const std::int64_t wanted = spec.kind == Kind::heuristic ? 1 : spec.kind == Kind::top ? spec.top : kSplits.size();
+  const std::int64_t requested = spec.kind == Kind::heuristic ? 1 : spec.kind == Kind::top ? spec.top : kSplits.size();
   std::vector<Algorithm> found;
   for (const int split_k : kSplits) {
-    if (static_cast<std::int64_t>(found.size()) < wanted) {
+    if (static_cast<std::int64_t>(found.size()) < requested) {
       found.push_back(algorithm(call, context, split_k));
     }
   }

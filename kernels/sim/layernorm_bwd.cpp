@@ -14,7 +14,7 @@ constexpr std::array kOwnFaults = {
     OpFault{{"mean_term_missing", "dx lacks the mean of the weighted gradient"},
             [](const Call& call) {
               const auto p = op::from_params<op::LayernormBwdParams>(call.c->params);
-              return std::string(p.rows < 1 ? "there is no row" : "");
+              return std::string(p.rows < 1 ? "there are no rows" : "");
             }},
 };
 

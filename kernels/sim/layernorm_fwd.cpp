@@ -14,7 +14,7 @@ constexpr std::array kOwnFaults = {
     OpFault{{"one_pass_variance", "the variance is mean(x^2) - mu^2"},
             [](const Call& call) {
               const auto p = op::from_params<op::LayernormFwdParams>(call.c->params);
-              return std::string(p.rows < 1 ? "there is no row" : "");
+              return std::string(p.rows < 1 ? "there are no rows" : "");
             }},
     OpFault{{"beta_missing", "beta is not added"}},
 };

@@ -14,7 +14,7 @@ namespace numcheck::kernels::sim {
 namespace {
 
 std::string needs_tokens(const Call& call) {
-  return op::port_named(call.ports, "row_id_map").rows < 2 ? "there is one copy" : "";
+  return op::port_named(call.ports, "row_id_map").rows < 2 ? "there is only one copy" : "";
 }
 
 std::string needs_dropped(const Call& call) {
@@ -26,11 +26,11 @@ std::string needs_probs(const Call& call) {
 }
 
 std::string needs_two_experts(const Call& call) {
-  return op::from_params<op::MoeUnpermuteParams>(call.c->params).topk < 2 ? "every token has one expert" : "";
+  return op::from_params<op::MoeUnpermuteParams>(call.c->params).topk < 2 ? "every token has only one expert" : "";
 }
 
 constexpr std::array kPermuteFaults = {
-    OpFault{{"map_shifted", "every copy goes one place further"}, &needs_tokens},
+    OpFault{{"map_shifted", "every copy goes one place too far"}, &needs_tokens},
     OpFault{{"token_major_map", "the map is read token by token, not expert by expert"},
             [](const Call& call) {
               const auto p = op::from_params<op::MoePermuteParams>(call.c->params);
@@ -41,7 +41,7 @@ constexpr std::array kPermuteFaults = {
     OpFault{{"first_expert_only", "only the first copy of every token is moved"},
             [](const Call& call) {
               const auto p = op::from_params<op::MoePermuteParams>(call.c->params);
-              return std::string(p.topk < 2 ? "every token has one expert" : "");
+              return std::string(p.topk < 2 ? "every token has only one expert" : "");
             }},
 };
 constexpr std::array kUnpermuteFaults = {
@@ -49,7 +49,7 @@ constexpr std::array kUnpermuteFaults = {
     OpFault{{"last_expert_missing", "the last expert of every token is left out"}, &needs_two_experts},
     OpFault{{"mean_of_experts", "the sum is divided by topk"}, &needs_two_experts},
     OpFault{{"fp8_partial_sums", "partial sums are rounded to E5M2"}, &needs_two_experts},
-    OpFault{{"map_shifted", "every row is taken one place further"}, &needs_tokens},
+    OpFault{{"map_shifted", "every row is read one place too far"}, &needs_tokens},
 };
 
 void run_permute(const op::MoePermuteParams& p, std::span<const PortMemory> ports, const std::string& fault) {

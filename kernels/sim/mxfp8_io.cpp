@@ -12,9 +12,9 @@ namespace numcheck::kernels::sim {
 namespace {
 
 constexpr int kBias = 127;
-constexpr int kMostExponent = 254;
+constexpr int kMaxExponent = 254;
 
-/// One layout of the output: what every block of it does.
+/// One layout of the output, written block by block.
 class Layout {
  public:
   Layout(const PortMemory& codes, const PortMemory& scales, std::string_view fault)
@@ -34,7 +34,7 @@ class Layout {
       }
       before = exponent;
       const bool off = fault_ == "block_scale_off" && number == grid.elements() / 2;
-      const int stored = off && exponent < kMostExponent ? exponent + 1 : exponent;
+      const int stored = off && exponent < kMaxExponent ? exponent + 1 : exponent;
       scales_.data[grid.offset_bytes + number] = static_cast<std::byte>(stored);
     }
     return values;
@@ -58,11 +58,11 @@ class Layout {
     for (const std::size_t at : block) {
       amax = std::fmax(amax, std::fabs(results[at]));
     }
-    const auto most = static_cast<float>(core::dtype_info(codes_.port->dtype).max_finite);
+    const auto largest = static_cast<float>(core::dtype_info(codes_.port->dtype).max_finite);
     if (fault_ == "block_scale_floor" && amax > 0 && std::isfinite(amax)) {
-      return std::clamp(std::ilogb(amax) - std::ilogb(most) + kBias, 0, kMostExponent);
+      return std::clamp(std::ilogb(amax) - std::ilogb(largest) + kBias, 0, kMaxExponent);
     }
-    return static_cast<int>(core::encode(static_cast<double>(amax * (1.0F / most)), core::Dtype::e8m0,
+    return static_cast<int>(core::encode(static_cast<double>(amax * (1.0F / largest)), core::Dtype::e8m0,
                                          core::Overflow::saturate, core::Rounding::toward_positive));
   }
 
@@ -81,8 +81,8 @@ class Layout {
   std::string_view fault_;
 };
 
-/// What the faults of all outputs do to a result, before it is rounded.
-float spoilt(float result, std::string_view fault) {
+/// A result with the faults that any output can have, before it is rounded.
+float with_output_fault(float result, std::string_view fault) {
   if (fault == "nan_dropped" && std::isnan(result)) {
     return 0;
   }
@@ -108,7 +108,7 @@ void write_mxfp8(std::span<const PortMemory> ports, const op::Mxfp8Names& names,
   const op::Port& port = *find_port(ports, rowwise != nullptr ? names.rowwise : names.columnwise)->port;
   const bool rounds = fault != "first_rounding_missing";
   std::ranges::transform(results, results.begin(), [&](float result) {
-    const float value = spoilt(result, fault);
+    const float value = with_output_fault(result, fault);
     return rounds ? static_cast<float>(core::round_to(static_cast<double>(value), first)) : value;
   });
   if (fault == "last_row_stale") {
@@ -126,7 +126,7 @@ void write_mxfp8(std::span<const PortMemory> ports, const op::Mxfp8Names& names,
 }
 
 std::string needs_block_scales(const Call& call) {
-  return scaled_port(call) == nullptr ? "the output has no scales of its blocks" : "";
+  return scaled_port(call) == nullptr ? "the output has no block scales" : "";
 }
 
 std::string needs_two_blocks(const Call& call) {
@@ -134,7 +134,7 @@ std::string needs_two_blocks(const Call& call) {
   if (codes == nullptr) {
     return needs_block_scales(call);
   }
-  return op::port_named(call.ports, codes->scaled_by).elements() < 2 ? "the output has one block only" : "";
+  return op::port_named(call.ports, codes->scaled_by).elements() < 2 ? "the output has only one block" : "";
 }
 
 std::string needs_first_rounding(const Call& call) {
@@ -146,7 +146,7 @@ std::string needs_first_rounding(const Call& call) {
 
 std::string needs_both_layouts(const Call& call) {
   const auto scaled = std::ranges::count_if(call.ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
-  return scaled < 2 ? "it takes an output of both layouts" : "";
+  return scaled < 2 ? "no output has both layouts" : "";
 }
 
 }  // namespace numcheck::kernels::sim

@@ -11,8 +11,8 @@
 namespace numcheck::kernels::sim {
 namespace {
 
-constexpr std::size_t kLanes = 64;    ///< partial sums of a column
-constexpr std::size_t kColumns = 16;  ///< columns of a task
+constexpr std::size_t kLanes = 64;    ///< partial sums per column
+constexpr std::size_t kColumns = 16;  ///< columns per task
 
 struct Problem {
   std::vector<float> dz, x, mu, rsigma, factors, add;
@@ -72,7 +72,7 @@ float in_bf16(float value) {
   return static_cast<float>(core::round_to(static_cast<double>(value), core::Dtype::bf16));
 }
 
-/// Column sums of term(i, j): 64 interleaved lanes of rows, which a tree adds.
+/// Column sums of term(i, j): 64 interleaved lanes of rows, added in a tree.
 template <class Term>
 std::vector<float> column_sums(const Problem& p, const Term& term) {
   const std::size_t rows = p.fault == "last_row_missing" ? p.rows - 1 : p.rows;

@@ -9,7 +9,7 @@
 
 namespace numcheck::kernels::sim {
 
-/// Computes dx, dgamma and, where there is a mu, dbeta.
+/// Computes dx, dgamma and, if there is a mu, dbeta.
 void run_norm_gradients(const op::NormParams& p, std::span<const PortMemory> ports, const std::string& fault);
 
 }  // namespace numcheck::kernels::sim

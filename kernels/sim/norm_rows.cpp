@@ -9,25 +9,25 @@
 namespace numcheck::kernels::sim {
 namespace {
 
-/// rows and hidden lead every normalisation's parameters.
+/// The parameters of every normalisation start with rows and hidden.
 op::NormParams shape_of(const Call& call) {
   return op::from_params<op::NormParams>(call.c->params);
 }
 
 std::string needs_two_columns(const Call& call) {
-  return shape_of(call).hidden < 2 ? "a row has one element" : "";
+  return shape_of(call).hidden < 2 ? "a row has only one element" : "";
 }
 
 std::string needs_two_rows(const Call& call) {
-  return shape_of(call).rows < 2 ? "there is one row" : "";
+  return shape_of(call).rows < 2 ? "there is only one row" : "";
 }
 
 std::string needs_partial_sums(const Call& call) {
-  return shape_of(call).rows <= 64 ? "at most 64 rows make one partial sum" : "";
+  return shape_of(call).rows <= 64 ? "up to 64 rows make a single partial sum" : "";
 }
 
 std::string needs_a_row(const Call& call) {
-  return shape_of(call).rows < 1 ? "there is no row" : "";
+  return shape_of(call).rows < 1 ? "there are no rows" : "";
 }
 
 std::string needs_centred_gamma(const Call& call) {
@@ -35,22 +35,22 @@ std::string needs_centred_gamma(const Call& call) {
 }
 
 constexpr std::array kForwardFaults = {
-    OpFault{{"epsilon_x10", "epsilon is ten times what was asked for"}, &needs_a_row},
+    OpFault{{"epsilon_x10", "epsilon is ten times the requested one"}, &needs_a_row},
     OpFault{{"bessel", "the mean of squares divides by n - 1"}, &needs_two_columns},
     OpFault{{"bf16_statistics", "the statistics of a row are rounded to BF16"}, &needs_a_row},
     OpFault{{"last_element_missing", "sums over a row leave out its last element"}, &needs_two_columns},
     OpFault{{"previous_row_statistics", "each row uses the statistics of the row before it"}, &needs_two_rows},
-    OpFault{{"gamma_not_centred", "the one that a zero-centred gamma lacks is not added"}, &needs_centred_gamma},
+    OpFault{{"gamma_not_centred", "1 is not added to a zero-centred gamma"}, &needs_centred_gamma},
 };
 
 constexpr std::array kBackwardFaults = {
-    OpFault{{"projection_missing", "dx lacks the part along the normalised row"}, &needs_a_row},
+    OpFault{{"projection_missing", "dx lacks the component along the normalised row"}, &needs_a_row},
     OpFault{{"mean_over_n_minus_1", "the means over a row divide by n - 1"}, &needs_two_columns},
     OpFault{{"last_element_missing", "sums over a row leave out its last element"}, &needs_two_columns},
     OpFault{{"previous_row_statistics", "each row uses the statistics of the row before it"}, &needs_two_rows},
     OpFault{{"last_row_missing", "sums over rows leave out the last row"}, &needs_a_row},
     OpFault{{"bf16_partial_sums", "dgamma is summed in BF16 from partial sums of 64 rows"}, &needs_partial_sums},
-    OpFault{{"gamma_not_centred", "the one that a zero-centred gamma lacks is not added"}, &needs_centred_gamma},
+    OpFault{{"gamma_not_centred", "1 is not added to a zero-centred gamma"}, &needs_centred_gamma},
 };
 
 float in_bf16(float value) {

@@ -12,25 +12,25 @@
 namespace numcheck::kernels::sim {
 
 /// Faults of a forward pass that both normalisations can have.
-///   epsilon_x10                 epsilon is ten times what was asked for
+///   epsilon_x10                 epsilon is ten times the requested one
 ///   bessel                      the mean of squares divides by n - 1
 ///   bf16_statistics             the statistics are rounded to BF16
 ///   last_element_missing        the sums leave out the last element of a row
 ///   previous_row_statistics     each row uses the statistics of the row before it
-///   gamma_not_centred           the one that a zero-centred gamma lacks is not added
+///   gamma_not_centred           1 is not added to a zero-centred gamma
 [[nodiscard]] std::span<const OpFault> norm_forward_faults() noexcept;
 
 /// Faults of a backward pass that both normalisations can have.
-///   projection_missing          dx lacks the part along the normalised row
+///   projection_missing          dx lacks the component along the normalised row
 ///   mean_over_n_minus_1         the means over a row divide by n - 1
 ///   last_element_missing        the sums over a row leave out its last element
 ///   previous_row_statistics     each row uses the saved statistics of the row before it
 ///   last_row_missing            the sums over rows leave out the last row
 ///   bf16_partial_sums           dgamma is summed in BF16 from partial sums of 64 rows
-///   gamma_not_centred           the one that a zero-centred gamma lacks is not added
+///   gamma_not_centred           1 is not added to a zero-centred gamma
 [[nodiscard]] std::span<const OpFault> norm_backward_faults() noexcept;
 
-/// Those of `shared` and `own`.
+/// The faults of `shared`, then those of `own`.
 [[nodiscard]] std::vector<OpFault> with_own_faults(std::span<const OpFault> shared, std::span<const OpFault> own);
 
 /// gamma' of every column, see op::NormParams.
@@ -42,11 +42,11 @@ struct RowStatistics {
   float rsigma = 0;
 };
 
-/// Statistics of one row: the mean first, then squares around it.
+/// Statistics of one row: the mean first, then squared deviations from it.
 [[nodiscard]] RowStatistics row_statistics(std::span<const float> x, float epsilon, bool centred,
                                            std::string_view fault);
 
-/// Of all rows; the fault previous_row_statistics is not looked at.
+/// Statistics of all rows; the fault previous_row_statistics is ignored.
 [[nodiscard]] std::vector<RowStatistics> all_row_statistics(std::span<const float> x, const op::NormParams& p,
                                                             bool centred, std::string_view fault);
 

@@ -10,7 +10,7 @@
 
 namespace numcheck::kernels::sim {
 
-/// A fault in the op's arithmetic, with the sentence that says why it would change nothing (empty: it can).
+/// A fault in the op's arithmetic, with the sentence that says why it cannot change a case (empty: it can).
 struct OpFault {
   FaultInfo info;
   std::string (*obstacle)(const Call&) = nullptr;  ///< null: it always can

@@ -14,7 +14,7 @@ namespace {
 
 std::string needs_transpose(const Call& call) {
   const auto p = op::from_params<op::QuantizeParams>(call.c->params);
-  return p.layout == "rowwise" ? "no transposed codes are written" : p.rows < 2 || p.cols < 2 ? "it is a vector" : "";
+  return p.layout == "rowwise" ? "no transposed codes are written" : p.rows < 2 || p.cols < 2 ? "x is a vector" : "";
 }
 
 std::string needs_matrix(const Call& call) {
@@ -23,26 +23,27 @@ std::string needs_matrix(const Call& call) {
 }
 
 constexpr std::array kQuantizeFaults = {
-    OpFault{{"scale_half", "the scale is half of what was asked for"}},
+    OpFault{{"scale_half", "the scale is half the requested one"}},
     OpFault{{"scale_after_cast", "x is cast first and scaled afterwards"}},
     OpFault{{"subnormal_codes_flushed", "codes below the smallest normal number become zero"}},
     OpFault{{"wrong_amax", "amax is the largest x, not the largest |x|"}},
     OpFault{{"scaled_amax", "amax is taken after scaling"}},
     OpFault{{"scale_inv_is_scale", "scale_inv holds the scale"}},
-    OpFault{{"codes_not_transposed", "the transposed codes lie as the others do"}, &needs_transpose},
+    OpFault{{"codes_not_transposed", "the transposed codes are in the order of the others"}, &needs_transpose},
 };
 constexpr std::array kDequantizeFaults = {
-    OpFault{{"scale_half", "the scale is half of what was asked for"}},
+    OpFault{{"scale_half", "the scale is half the requested one"}},
     OpFault{{"scale_inverted", "codes are divided by scale_inv"}},
     OpFault{{"scale_ignored", "codes are not scaled"}},
     OpFault{{"sign_dropped", "the sign of a code is ignored"}},
 };
 constexpr std::array kTransposeFaults = {
-    OpFault{{"codes_not_transposed", "the elements lie as they did"}, &needs_matrix},
+    OpFault{{"codes_not_transposed", "the elements keep their order"}, &needs_matrix},
     OpFault{{"tile_skipped", "the last column of x is not moved"}},
-    OpFault{{"swapped_pair", "the first two elements are exchanged"}, &needs_matrix},
-    OpFault{{"last_row_repeated", "the last row of x is taken from the row before, as by an index clamped too early"},
-            &needs_matrix},
+    OpFault{{"swapped_pair", "the first two elements are swapped"}, &needs_matrix},
+    OpFault{
+        {"last_row_repeated", "the last row of x is read from the row before it, as with an index clamped too early"},
+        &needs_matrix},
 };
 
 std::vector<float> transposed(const std::vector<float>& in, std::int64_t rows, std::int64_t cols) {
@@ -56,17 +57,17 @@ std::vector<float> transposed(const std::vector<float>& in, std::int64_t rows, s
 }
 
 float largest(const std::vector<float>& values, bool with_sign) {
-  float most = 0;
+  float maximum = 0;
   for (const float value : values) {
-    most = std::fmax(most, with_sign ? value : std::fabs(value));
+    maximum = std::fmax(maximum, with_sign ? value : std::fabs(value));
   }
-  return most;
+  return maximum;
 }
 
 void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   const std::vector<float> x = read_floats(ports, "x");
-  const float asked = read_floats(ports, "scale").at(0);
-  const float scale = fault == "scale_half" ? asked / 2 : asked;
+  const float requested = read_floats(ports, "scale").at(0);
+  const float scale = fault == "scale_half" ? requested / 2 : requested;
   const core::DtypeInfo& info = core::dtype_info(core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3));
   const auto smallest = static_cast<float>(std::ldexp(1.0, info.emin));
   std::vector<float> scaled(x.size());
@@ -91,7 +92,7 @@ void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports
   const std::array stored = {fault == "stale_amax" ? kStale * amax : amax};
   const PortMemory& slot = *find_port(ports, "amax");
   std::memcpy(slot.data + slot.port->offset_bytes, stored.data(), sizeof(float));
-  const std::array inverse = {fault == "scale_inv_is_scale" ? asked : 1.0F / asked};
+  const std::array inverse = {fault == "scale_inv_is_scale" ? requested : 1.0F / requested};
   write_floats(ports, "scale_inv", inverse, fault);
 }
 

@@ -14,7 +14,7 @@ constexpr std::array kOwnFaults = {
     OpFault{{"add_missing", "the residual gradient is not added"},
             [](const Call& call) {
               const auto p = op::from_params<op::RmsnormBwdParams>(call.c->params);
-              return std::string(!p.add ? "the case has no residual gradient" : p.rows < 1 ? "there is no row" : "");
+              return std::string(!p.add ? "the case has no residual gradient" : p.rows < 1 ? "there are no rows" : "");
             }},
 };
 

@@ -12,14 +12,14 @@ namespace numcheck::kernels::sim {
 namespace {
 
 std::string no_row(const Call& call) {
-  return op::from_params<op::RmsnormFwdParams>(call.c->params).rows < 1 ? "there is no row" : "";
+  return op::from_params<op::RmsnormFwdParams>(call.c->params).rows < 1 ? "there are no rows" : "";
 }
 
 constexpr std::array kOwnFaults = {
-    OpFault{{"epsilon_outside_root", "epsilon is added to the root"}, &no_row},
+    OpFault{{"epsilon_outside_root", "epsilon is added outside the square root"}, &no_row},
     OpFault{{"gamma_order_swapped", "x rsigma is rounded to x's format where it should not be, or the reverse"},
             [](const Call& call) {
-              return call.c->mode->first == core::Dtype::fp32 ? std::string("x is FP32: nothing is rounded")
+              return call.c->mode->first == core::Dtype::fp32 ? std::string("x is FP32, so nothing is rounded")
                                                               : no_row(call);
             }},
 };

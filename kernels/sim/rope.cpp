@@ -13,7 +13,7 @@ namespace numcheck::kernels::sim {
 namespace {
 
 std::string needs_tokens(const Call& call) {
-  return op::from_params<op::RopeParams>(call.c->params).seq < 2 ? "there is one token" : "";
+  return op::from_params<op::RopeParams>(call.c->params).seq < 2 ? "there is only one token" : "";
 }
 
 std::string needs_start(const Call& call) {
@@ -26,11 +26,12 @@ std::string needs_rest(const Call& call) {
 }
 
 std::string needs_pairs(const Call& call) {
-  return op::from_params<op::RopeParams>(call.c->params).rotated() < 4 ? "there is one pair" : "";
+  return op::from_params<op::RopeParams>(call.c->params).rotated() < 4 ? "there is only one pair" : "";
 }
 
 constexpr std::array kFaults = {
-    OpFault{{"wrong_pairs", "halves are taken for neighbours, or neighbours for halves"}, &needs_pairs},
+    OpFault{{"wrong_pairs", "channels are paired across halves instead of with neighbours, or the reverse"},
+            &needs_pairs},
     OpFault{{"opposite_sign", "the rotation goes the other way"}},
     OpFault{{"next_position", "every token uses the angles of the one before"}, &needs_tokens},
     OpFault{{"start_ignored", "sequences start at row 0 of the angles"}, &needs_start},

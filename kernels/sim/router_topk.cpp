@@ -36,7 +36,7 @@ std::string needs_scaling(const Call& call) {
 constexpr std::array kFaults = {
     OpFault{{"worst_experts", "the lowest scores are chosen"}, &needs_choice},
     OpFault{{"one_expert_less", "one expert too few is chosen"}},
-    OpFault{{"softmax_elsewhere", "softmax runs after the choice instead of before, or before instead of after"},
+    OpFault{{"softmax_elsewhere", "softmax runs after the choice instead of before, or the reverse"},
             [](const Call& call) {
               const std::string reason = needs_softmax(call);
               return reason.empty() ? needs_choice(call) : reason;
@@ -47,9 +47,9 @@ constexpr std::array kFaults = {
 };
 
 std::vector<float> softmax(const std::vector<float>& x) {
-  const float most = *std::ranges::max_element(x);
+  const float maximum = *std::ranges::max_element(x);
   std::vector<float> out(x.size());
-  std::ranges::transform(x, out.begin(), [most](float v) { return std::exp(v - most); });
+  std::ranges::transform(x, out.begin(), [maximum](float v) { return std::exp(v - maximum); });
   const float sum = block_sum(out.size(), [&out](std::size_t i) { return out[i]; });
   std::ranges::transform(out, out.begin(), [sum](float v) { return v / sum; });
   return out;

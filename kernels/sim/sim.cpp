@@ -55,7 +55,7 @@ class SimBackend final : public Backend {
   [[nodiscard]] Support supports(const Call& call) override {
     const SimBinding* binding = find(call);
     if (binding == nullptr) {
-      return {false, fmt::format("the simulated device has no {}", call.c->op->name)};
+      return {false, fmt::format("the simulated device does not compute the op {}", call.c->op->name)};
     }
     std::string obstacle = binding->obstacle(call, context_);
     if (obstacle.empty() && !call.inject.empty()) {

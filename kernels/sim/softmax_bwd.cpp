@@ -26,7 +26,7 @@ bool is_causal(const op::SoftmaxBwdParams& p) {
 }
 
 std::string needs_several(const Call& call) {
-  return params_of(call).sk < 2 ? "a row has one element" : "";
+  return params_of(call).sk < 2 ? "a row has only one element" : "";
 }
 
 constexpr std::array kFaults = {
@@ -35,11 +35,11 @@ constexpr std::array kFaults = {
     OpFault{{"softmax_scale_rounded", "the scale is rounded to the tensor's format, as in the forward pass"},
             [](const Call& call) {
               const bool exact = rounded_scale(call) == static_cast<float>(params_of(call).scale);
-              return std::string(exact ? "the format holds the scale" : "");
+              return std::string(exact ? "the scale is exact in the format" : "");
             }},
     OpFault{{"row_sum_missing", "the term of the row's sum is missing"}},
-    OpFault{{"sum_of_dy", "the sum is that of dy alone, not of dy y"}, &needs_several},
-    OpFault{{"last_column_missing", "the last column does not enter the sum"}, &needs_several},
+    OpFault{{"sum_of_dy", "the sum is over dy alone, not over dy y"}, &needs_several},
+    OpFault{{"last_column_missing", "the last column is left out of the sum"}, &needs_several},
     OpFault{{"bf16_row_sum", "the sum of a row is kept in BF16"}, &needs_several},
     OpFault{{"mask_off_by_one", "the diagonal itself is left out"},
             [](const Call& call) { return std::string(is_causal(params_of(call)) ? "" : "there is no diagonal"); }},

@@ -34,20 +34,20 @@ float rounded_scale(const op::SoftmaxFwdParams& p, core::Dtype format) {
 
 std::string needs_mask(const Call& call) {
   const op::SoftmaxFwdParams p = params_of(call);
-  return p.mask == "none" ? "nothing is masked" : p.sk < 2 ? "a row has one element" : "";
+  return p.mask == "none" ? "nothing is masked" : p.sk < 2 ? "a row has only one element" : "";
 }
 
 std::string needs_both_corners(const Call& call) {
   const op::SoftmaxFwdParams p = params_of(call);
   return p.mask != "causal_bottom_right" ? "the mask does not end in the bottom right corner"
-         : p.sq == p.sk                  ? "a square has one diagonal"
+         : p.sq == p.sk                  ? "a square matrix has only one diagonal"
                                          : "";
 }
 
 std::string needs_masked_row(const Call& call) {
   const op::SoftmaxFwdParams p = params_of(call);
   const bool has_one = (p.mask == "arbitrary" && p.sq > 1) || (p.mask == "causal_bottom_right" && p.sq > p.sk);
-  return has_one ? "" : "no row is masked altogether";
+  return has_one ? "" : "no row is entirely masked";
 }
 
 std::string needs_rounded_scale(const Call& call) {
@@ -56,21 +56,21 @@ std::string needs_rounded_scale(const Call& call) {
 }
 
 std::string needs_several(const Call& call) {
-  return params_of(call).sk < 2 ? "a row has one element" : "";
+  return params_of(call).sk < 2 ? "a row has only one element" : "";
 }
 
 constexpr std::array kFaults = {
     OpFault{{"softmax_scale_missing", "the scores are not scaled"},
             [](const Call& call) { return std::string(params_of(call).scale == 1 ? "the scale is 1" : ""); }},
-    OpFault{{"softmax_scale_1_01", "the scale is 1.01 times what was asked for"},
+    OpFault{{"softmax_scale_1_01", "the scale is 1.01 times the requested one"},
             [](const Call& call) { return std::string(params_of(call).scale == 0 ? "the scale is 0" : ""); }},
     OpFault{{"softmax_scale_fp32", "the scale is not rounded to the tensor's format"}, &needs_rounded_scale},
     OpFault{{"bf16_exponent_argument", "the arguments of the exponentials are rounded to BF16"}, &needs_several},
-    OpFault{{"no_max_subtraction", "exponentials are taken of the scores themselves"}},
-    OpFault{{"mask_off_by_one", "the mask is displaced by one column"}, &needs_mask},
+    OpFault{{"no_max_subtraction", "the maximum is not subtracted from the scores"}},
+    OpFault{{"mask_off_by_one", "the mask is shifted by one column"}, &needs_mask},
     OpFault{{"top_left_mask", "the diagonal starts in the top left corner"}, &needs_both_corners},
-    OpFault{{"masked_row_kept", "a row that is masked altogether is not set to zero"}, &needs_masked_row},
-    OpFault{{"last_column_missing", "the last column enters neither the maximum nor the sum"}, &needs_several},
+    OpFault{{"masked_row_kept", "an entirely masked row is not set to zero"}, &needs_masked_row},
+    OpFault{{"last_column_missing", "the last column is left out of the maximum and the sum"}, &needs_several},
     OpFault{{"bf16_row_sum", "the sum of a row is kept in BF16"}, &needs_several},
 };
 

@@ -53,8 +53,7 @@ bool touches(std::string_view fault, const op::Port& port) {
     return false;
   }
   if (!port.scaled_by.empty() && (fault == "double_rounded_output" || fault == "saturate_missing")) {
-    return false;  // block scales are made so that nothing saturates; codes have a fault of their own for their
-                   // roundings
+    return false;  // block scales are chosen so that nothing saturates; codes have their own fault for rounding
   }
   if (fault == "truncated_output") {
     return is_narrow(port.dtype);
@@ -70,7 +69,7 @@ bool touches(std::string_view fault, const op::Port& port) {
 
 /// What happens to a value on its way into memory.
 struct Store {
-  float factor = 1;  ///< quantising scale
+  float factor = 1;  ///< quantisation scale
   float wrong = 1;
   std::string_view fault;
   Dtype dtype = Dtype::fp32;

@@ -28,17 +28,17 @@ namespace numcheck::kernels::sim {
 ///   last_row_stale         the last row is not computed: it holds zeros
 [[nodiscard]] std::span<const FaultInfo> store_faults() noexcept;
 
-/// Why that fault would change nothing in any output of the case; empty if it can.
+/// Why that fault cannot change any output of the case; empty if it can.
 [[nodiscard]] std::string store_fault_obstacle(std::string_view fault, std::span<const op::Port> ports);
 
 /// Stores the values in the port's format, to nearest even. A port with a `scale` port of its own holds
 /// sat(RN(RN32(value * scale))); its `amax` port gets max |value| before scaling, NaN dropped, as TransformerEngine's
-/// casts do. Integers are stored as they are.
+/// casts do. Integers are stored unchanged.
 void write_floats(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
                   std::string_view fault = {});
 
-/// Sum as GPU kernels form it: 128 interleaved lanes, then pairwise. A plain chain would not do: the squares of few-bit
-/// numbers stagnate in it, which no kernel's schedule shows.
+/// Sum as GPU kernels form it: 128 interleaved lanes, then pairwise. A plain chain would not do: in it, sums of squares
+/// of few-bit numbers stagnate, which they do in no kernel's schedule.
 [[nodiscard]] float block_sum(std::size_t count, const std::function<float(std::size_t)>& term);
 
 /// One algorithm that runs `compute` on the host.

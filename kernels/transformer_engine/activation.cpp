@@ -44,8 +44,8 @@ std::string_view function_of(const op::ActivationParams& p, bool backward) {
   return row == nullptr ? std::string_view() : backward ? row->backward.name : row->forward.name;
 }
 
-/// What the kernels of gated kinds ask beyond that. Those with MXFP8 output, and from compute capability 10.0 on those
-/// for whole lines of 32 elements, are other kernels than the plain ones.
+/// What the kernels of gated kinds require beyond that. Those with MXFP8 output and, from compute capability 10.0 on,
+/// those for whole blocks of 32 elements are not the plain ones.
 /// Source: TransformerEngine common/cast/dispatch/gated.cuh.
 std::string gated_obstacle(const Context& context, const op::ActivationParams& p, bool backward) {
   constexpr int kFirst = 100;
@@ -56,11 +56,11 @@ std::string gated_obstacle(const Context& context, const op::ActivationParams& p
   }
   if (op::is_mxfp8(p.output) && !whole) {
     return fmt::format(
-        "TransformerEngine's gated activations with an MXFP8 output take hidden in multiples of 32, not {}", p.hidden);
+        "TransformerEngine's gated activations with an MXFP8 output need hidden in multiples of 32, not {}", p.hidden);
   }
   const bool other_kernel = op::is_mxfp8(p.output) || (context.info.sm >= kFirst && whole);
   if (backward && other_kernel && op::has_fast_sigmoid(kind) && p.sigmoid != "fast") {
-    return "TransformerEngine computes this gradient with a fast exponential here: sigmoid fast";
+    return "TransformerEngine computes this gradient with a fast exponential here: set sigmoid to fast";
   }
   return {};
 }

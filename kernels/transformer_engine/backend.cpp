@@ -57,7 +57,7 @@ class TransformerEngineBackend : public Backend {
   void load(std::string_view version) {
     if (version_.has_value()) {
       if (*version_ != version) {
-        throw core::InternalError(fmt::format("this process is for {}@{} and was given a case of {}@{}", kBackend,
+        throw core::InternalError(fmt::format("this process is for {}@{} but was given a case for {}@{}", kBackend,
                                               *version_, kBackend, version));
       }
       return;
@@ -68,12 +68,12 @@ class TransformerEngineBackend : public Backend {
       problem_ = choice.problem;
       return;
     }
-    Search search = find_library(choice.asked);
+    Search search = find_library(choice.paths);
     if (!search.found.has_value()) {
       problem_ = std::move(search.problem);
       return;
     }
-    // It compiles some kernels at run time and looks for CUDA's headers in fewer places than there are.
+    // It compiles some kernels at run time but does not look for CUDA's headers everywhere that they may be.
     if (const auto toolkit = toolkit_with_headers(search.found->file); !toolkit.empty()) {
       setenv("CUDA_HOME", toolkit.c_str(), 0);
     }
@@ -88,8 +88,8 @@ class TransformerEngineBackend : public Backend {
   cuda_support::CudaDevice& device_;
   ExecutorOptions options_;
   std::optional<Library> library_;
-  std::optional<std::string> version_;  ///< that the cases name, empty for none; nothing before the first case
-  std::string problem_;                 ///< why there is no library
+  std::optional<std::string> version_;  ///< that the cases name, empty for none; unset before the first case
+  std::string problem_;                 ///< why the library is unavailable
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ std::size_t elements(const op::BiasGradParams& p) {
   return static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.hidden);
 }
 
-/// The sums alone: E4M3 codes that nobody reads, and their transpose.
+/// The sums alone; nothing reads the E4M3 codes and their transpose.
 Enqueue sums(Operands& o, const op::BiasGradParams& p) {
   Handle dy = o.input("dy", {p.rows, p.hidden}).handle();
   Handle dbias = o.input("dbias", {p.hidden}).handle();

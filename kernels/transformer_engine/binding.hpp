@@ -14,14 +14,14 @@ namespace numcheck::kernels::transformer_engine {
 /// What a binding works with; library and device outlive every algorithm.
 struct Context {
   const Library& library;
-  cuda_support::CudaDevice* device = nullptr;  ///< not looked at for obstacles
+  cuda_support::CudaDevice* device = nullptr;  ///< not needed for obstacles
   machine::Device info;
 };
 
 struct TeBinding : Binding {
-  /// Why the library cannot compute the case, as far as that is known without asking it; empty if it may be asked.
+  /// Why the library cannot compute the case, as far as is known without calling it; empty if it may be called.
   std::string (*obstacle)(const Context&, const Call&) = nullptr;
-  /// The one algorithm; called without obstacle only. Throws NotSupported if the library refuses.
+  /// The only algorithm. Precondition: no obstacle. Throws NotSupported if the library refuses.
   Algorithm (*algorithm)(const Context&, const Call&) = nullptr;
 };
 

@@ -53,7 +53,7 @@ std::vector<fs::path> search_folders(const fs::path& file, const std::string& li
   return folders;
 }
 
-bool bring_in(const std::string& soname, const std::vector<fs::path>& folders) {
+bool load_globally(const std::string& soname, const std::vector<fs::path>& folders) {
   constexpr int kGlobal = RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE;
   if (dlopen(soname.c_str(), kGlobal | RTLD_NOLOAD) != nullptr) {
     return true;
@@ -100,10 +100,10 @@ std::vector<std::string> companions_of(const fs::path& file) {
 std::vector<std::string> load_companions(const fs::path& file, const std::string& lib_dir) {
   const std::vector<fs::path> folders = search_folders(file, lib_dir);
   std::vector<std::string> missing = companions_of(file);
-  // They need one another, so what failed may load after the others: until a round brings nothing.
+  // They depend on each other, so one that failed may load after the others: repeat until a round loads none.
   for (std::size_t before = missing.size() + 1; !missing.empty() && missing.size() < before;) {
     before = missing.size();
-    std::erase_if(missing, [&folders](const std::string& soname) { return bring_in(soname, folders); });
+    std::erase_if(missing, [&folders](const std::string& soname) { return load_globally(soname, folders); });
   }
   return missing;
 }

@@ -16,7 +16,7 @@ std::string obstacle(const Context& context, const Call& call, std::string_view 
     return layout;
   }
   if (call.c->mode->first != core::Dtype::bf16 && call.c->mode->first != core::Dtype::fp16) {
-    return "TransformerEngine's dropout takes BF16 and FP16 only";
+    return "TransformerEngine's dropout supports BF16 and FP16 only";
   }
   return context.library.lacks({function});
 }

@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kInstall =
-    "install one (pip install transformer-engine-cu13, or -cu12), or name its libtransformer_engine.so with --te-lib";
+    "install one (pip install transformer-engine-cu13, or -cu12), or give its libtransformer_engine.so with --te-lib";
 
-/// Where a folder of packages has the library: as a wheel installs it, as a build from source does, and as an editable
-/// build leaves it.
+/// Where a package folder has the library: as installed by a wheel, as installed from source, and as left by an
+/// editable build.
 constexpr std::array kPlaces = {"transformer_engine/wheel_lib/libtransformer_engine.so",
                                 "transformer_engine/libtransformer_engine.so", "libtransformer_engine.so"};
 
@@ -37,7 +37,7 @@ class Folders {
     }
   }
 
-  /// lib/python3.X/site-packages and its spellings by Debian (dist-packages) and Red Hat (lib64).
+  /// lib/python3.X/site-packages and its variants on Debian (dist-packages) and Red Hat (lib64).
   void add_prefix(const fs::path& prefix) {
     for (const char* lib : {"lib", "lib64"}) {
       std::vector<fs::path> versions;
@@ -61,7 +61,7 @@ class Folders {
   std::vector<fs::path> list_;
 };
 
-/// Prefix of the first python3 on PATH: an environment that is used without having been activated. The link itself is
+/// Prefix of the first python3 on PATH, for an environment that is used without being activated. The link itself is
 /// not followed, because a virtual environment's python3 is a link out of it.
 fs::path python_prefix() {
   for (const fs::path& folder : machine::absolute_entries("PATH")) {
@@ -73,7 +73,7 @@ fs::path python_prefix() {
   return {};
 }
 
-/// The library in a folder that may be one of packages; empty if there is none.
+/// The library in a folder, which may be a package folder; empty if there is none.
 fs::path library_in(const fs::path& folder) {
   for (const char* place : kPlaces) {
     std::error_code ignored;
@@ -88,28 +88,28 @@ Search checked(const fs::path& file) {
   std::optional<Version> version = installed_version(package_folder_of(file));
   if (version.has_value() && !version->at_least(kFirstMajor, kFirstMinor)) {
     return {std::nullopt,
-            fmt::format("TransformerEngine {} ({}) is too old: its C interface is known here from {}.{} on; install a "
+            fmt::format("TransformerEngine {} ({}) is too old: te-numcheck supports it from {}.{} on; install a "
                         "newer one (pip install --upgrade transformer-engine-cu13, or -cu12)",
                         version->text, file.string(), kFirstMajor, kFirstMinor)};
   }
   return {Installed{file, std::move(version)}, {}};
 }
 
-/// `origin` names what the path came from, for the sentence.
-Search asked_for(const std::string& path, std::string_view origin) {
+/// `origin` says where the path came from, for the message.
+Search check_path(const std::string& path, std::string_view origin) {
   std::error_code ignored;
-  const fs::path wanted = fs::absolute(path, ignored);
-  if (fs::is_directory(wanted, ignored)) {
-    const fs::path file = library_in(wanted);
-    return file.empty() ? Search{std::nullopt, fmt::format("{}: the folder {} has no libtransformer_engine.so, neither "
-                                                           "itself nor in transformer_engine/wheel_lib",
+  const fs::path target = fs::absolute(path, ignored);
+  if (fs::is_directory(target, ignored)) {
+    const fs::path file = library_in(target);
+    return file.empty() ? Search{std::nullopt, fmt::format("{}: the folder {} has no libtransformer_engine.so, "
+                                                           "either directly or in transformer_engine/wheel_lib",
                                                            origin, path)}
                         : checked(file);
   }
-  if (!fs::is_regular_file(wanted, ignored)) {
-    return {std::nullopt, fmt::format("{}: {} is no file; {}", origin, path, kInstall)};
+  if (!fs::is_regular_file(target, ignored)) {
+    return {std::nullopt, fmt::format("{}: {} is not a file; {}", origin, path, kInstall)};
   }
-  return checked(wanted);
+  return checked(target);
 }
 
 }  // namespace
@@ -190,22 +190,22 @@ std::optional<Version> installed_version(const fs::path& packages) {
 
 std::optional<Version> version_at(const std::string& path) {
   std::error_code ignored;
-  const fs::path wanted = fs::absolute(path, ignored);
-  const fs::path file = fs::is_directory(wanted, ignored) ? library_in(wanted) : wanted;
+  const fs::path target = fs::absolute(path, ignored);
+  const fs::path file = fs::is_directory(target, ignored) ? library_in(target) : target;
   return file.empty() ? std::nullopt : installed_version(package_folder_of(file));
 }
 
-Search find_library(std::span<const std::string> asked) {
-  if (asked.size() > 1) {
+Search find_library(std::span<const std::string> paths) {
+  if (paths.size() > 1) {
     return {std::nullopt,
-            "two libraries of TransformerEngine do not fit into one process: a case must name one, as its backend "
+            "two libraries of TransformerEngine do not fit into one process: a case must name one as its backend, "
             "transformer_engine@VERSION"};
   }
-  if (!asked.empty()) {
-    return asked_for(asked.front(), "--te-lib");
+  if (!paths.empty()) {
+    return check_path(paths.front(), "--te-lib");
   }
   if (const std::string path = variable("TE_NUMCHECK_TE_LIB"); !path.empty()) {
-    return asked_for(path, "TE_NUMCHECK_TE_LIB");
+    return check_path(path, "TE_NUMCHECK_TE_LIB");
   }
   const std::vector<fs::path> folders = package_folders();
   for (const fs::path& folder : folders) {

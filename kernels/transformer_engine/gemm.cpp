@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kModes = {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
 
-/// What TransformerEngine's own frameworks give cuBLASLt: 32 MiB and a little from Hopper on, else 4 MiB. The size
-/// decides which algorithm runs, and so the bits. Source: TransformerEngine pytorch/cpp_extensions/gemm.py.
+/// What TransformerEngine's framework bindings give cuBLASLt: 32 MiB and a little from Hopper on, else 4 MiB. The size
+/// decides which algorithm runs, and hence the bits. Source: TransformerEngine pytorch/cpp_extensions/gemm.py.
 std::size_t workspace_bytes(int sm) {
   return sm >= 90 ? (std::size_t{32} << 20) + 1024 : std::size_t{4} << 20;
 }
@@ -28,19 +28,19 @@ std::string mode_obstacle(const op::Mode& mode) {
     return {};
   }
   if (mode.name == "fp32") {
-    return "TransformerEngine multiplies FP32 tensors as TF32 (it asks for CUBLAS_COMPUTE_32F_FAST_TF32): use the mode "
+    return "TransformerEngine multiplies FP32 tensors as TF32 (it requests CUBLAS_COMPUTE_32F_FAST_TF32): use the mode "
            "tf32, and NVIDIA_TF32_OVERRIDE=0 for FP32 products";
   }
-  return fmt::format("TransformerEngine's products have the modes tf32, bf16, fp16, fp8_e4m3 and fp8_hybrid, not {}",
+  return fmt::format("TransformerEngine's products support the modes tf32, bf16, fp16, fp8_e4m3 and fp8_hybrid, not {}",
                      mode.name);
 }
 
 std::string shape_obstacle(const op::GemmParams& p) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
   if (p.batch > 1) {
     return "TransformerEngine's product of two tensors is not batched";
   }
-  if (p.m > kMost || p.n > kMost || p.k > kMost) {
+  if (p.m > kLargest || p.n > kLargest || p.k > kLargest) {
     return "TransformerEngine counts rows and columns in 32 bits";
   }
   return p.epilogue == "relu" ? "TransformerEngine's products have no relu epilogue" : "";
@@ -52,8 +52,8 @@ std::string fp8_obstacle(const Context& context, const op::GemmParams& p) {
   }
   if ((p.trans_a || !p.trans_b) && context.library.call(kNonTnFp8Supported) == 0) {
     return fmt::format(
-        "on sm_{} TransformerEngine multiplies FP8 tensors only as A B^T, other layouts by transposed copies: set "
-        "trans_a to false and trans_b to true",
+        "on sm_{} TransformerEngine multiplies FP8 tensors only as A B^T and needs transposed copies for other "
+        "layouts: set trans_a to false and trans_b to true",
         context.info.sm);
   }
   return {};
@@ -65,7 +65,7 @@ std::string output_obstacle(const Call& call, const op::GemmParams& p) {
     return "TransformerEngine does not accumulate into an FP8 output";
   }
   if (p.beta != 0 && !p.in_place) {
-    return "TransformerEngine adds to D where it lies: set in_place to true";
+    return "TransformerEngine accumulates into D in place: set in_place to true";
   }
   return {};
 }
@@ -82,7 +82,7 @@ std::string gemm_obstacle(const Context& context, const Call& call) {
   return call.c->mode->scaled ? fp8_obstacle(context, p) : std::string();
 }
 
-/// Everything of one product but the call itself.
+/// Everything that one product needs except the call itself.
 struct Product {
   Product(Operands& operands, const op::GemmParams& p, bool split, std::byte* memory, std::size_t bytes)
       : config(operands.context().library),
@@ -107,7 +107,7 @@ struct Product {
   Tensor& workspace;
 };
 
-/// Format of what the GELU epilogue saves: D's, and the one beside an FP8 D.
+/// Format of what the GELU epilogue saves: D's, or BF16 with an FP8 D.
 int aux_type(core::Dtype output) {
   return core::is_fp8(output) ? static_cast<int>(kBfloat16) : data_type(output);
 }

@@ -5,8 +5,8 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-Inspection inspect_library(std::span<const std::string> asked, const std::string& lib_dir) {
-  const Search search = find_library(asked);
+Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir) {
+  const Search search = find_library(paths);
   if (!search.found.has_value()) {
     return {false, search.problem};
   }
@@ -14,7 +14,7 @@ Inspection inspect_library(std::span<const std::string> asked, const std::string
     const Library library(*search.found, lib_dir);
     std::string absent;
     for (const std::string_view function : known_functions()) {
-      // Both forms of this one do the same; a version has the first, the second, or both.
+      // Both forms of this function do the same; a version has the first, the second, or both.
       const bool has_other_form = function == kSetTensorParam.name || function == kSetTensorParamV2.name;
       if (!library.has(function) && !has_other_form) {
         absent += (absent.empty() ? "" : ", ") + readable_name(function);

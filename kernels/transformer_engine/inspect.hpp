@@ -1,4 +1,4 @@
-// What `doctor` says of TransformerEngine.
+// What `doctor` says about TransformerEngine.
 #pragma once
 
 #include <span>
@@ -12,6 +12,6 @@ struct Inspection {
 };
 
 /// Finds the library, loads it and looks for every function that the bindings may call.
-[[nodiscard]] Inspection inspect_library(std::span<const std::string> asked, const std::string& lib_dir);
+[[nodiscard]] Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir);
 
 }  // namespace numcheck::kernels::transformer_engine

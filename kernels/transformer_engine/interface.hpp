@@ -1,5 +1,5 @@
-// TransformerEngine's C interface, as far as it is called: its numbers, structures and signatures, stated here so that
-// the program builds without its headers. A test compares them with the headers where these are installed.
+// The part of TransformerEngine's C interface that is called: its constants, structures and signatures, repeated here
+// so that the program builds without its headers. A test compares them with the headers where these are installed.
 // Source: TransformerEngine 2.9 to 2.20, include/transformer_engine/*.h.
 #pragma once
 
@@ -67,8 +67,8 @@ struct BasicTensor {
   Shape shape;
 };
 
-/// A function of the library by its exported name and its signature. Names that are mangled belong to functions that
-/// its headers declare outside of extern "C".
+/// A function of the library: its exported name and its signature. Mangled names belong to functions that its headers
+/// declare outside extern "C".
 template <class Signature>
 struct Function {
   std::string_view name;
@@ -150,7 +150,7 @@ inline constexpr Function<void(Handle input, Handle output, float limit, float a
     "nvte_clamped_swiglu"};
 inline constexpr Function<void(Handle grad, Handle input, Handle output, float limit, float alpha, Stream)>
     kClampedDswiglu{"nvte_clamped_dswiglu"};
-// The second half is clamped and one added to it; the functions that add another number came later.
+// The second half is clamped and 1 is added to it; the functions that add another number came later.
 inline constexpr Function<void(Handle input, Handle output, float limit, float alpha, float offset, Stream)>
     kClampedSwigluV2{"nvte_clamped_swiglu_v2"};
 inline constexpr Function<void(Handle grad, Handle input, Handle output, float limit, float alpha, float offset,

@@ -82,11 +82,11 @@ Tensor& Operands::none(ScalingMode mode) {
 std::string layout_obstacle(const Call& call) {
   for (const op::Port& port : call.ports) {
     if (port.elements() == 0) {
-      return fmt::format("TransformerEngine takes no tensor without elements, and {} has none", port.name);
+      return fmt::format("TransformerEngine does not accept empty tensors, and {} is empty", port.name);
     }
     if (!port.is_dense()) {
-      return fmt::format("TransformerEngine takes dense tensors only; {} has rows of {} elements every {}", port.name,
-                         port.cols, port.ld);
+      return fmt::format("TransformerEngine accepts only dense tensors; {} has rows of {} elements, {} apart",
+                         port.name, port.cols, port.ld);
     }
   }
   return {};
@@ -110,27 +110,28 @@ Algorithm two_calls(const Context& context, const Call& call, std::string_view f
   for (const op::Port& port : call.ports) {
     ports.push_back({&port, stand_in.data()});
   }
-  std::size_t wanted = 0;
+  std::size_t requested = 0;
   {
     Operands operands(context, ports, stand_in.data());
     Workspace workspace(context.library);
     prepare(operands)(workspace.handle());
-    wanted = workspace.bytes();
+    requested = workspace.bytes();
   }
   const std::size_t before = kScratchBytes + aligned(extra);
   return {
-      readable_name(function), details_of(context, function), before + wanted,
-      [context, before, wanted, prepare = std::move(prepare)](std::span<const PortMemory> memory, std::byte* space) {
+      readable_name(function), details_of(context, function), before + requested,
+      [context, before, requested, prepare = std::move(prepare)](std::span<const PortMemory> memory, std::byte* space) {
         context.device->use();
         Operands operands(context, memory, space);
         const Enqueue enqueue = prepare(operands);
         Workspace workspace(context.library);
         enqueue(workspace.handle());
-        if (workspace.bytes() > wanted) {
-          throw core::InternalError(fmt::format("TransformerEngine wants {} bytes of workspace and said {} before",
-                                                workspace.bytes(), wanted));
+        if (workspace.bytes() > requested) {
+          throw core::InternalError(
+              fmt::format("TransformerEngine requests {} bytes of workspace but requested {} before", workspace.bytes(),
+                          requested));
         }
-        workspace.give(space + before);
+        workspace.set_memory(space + before);
         return context.device->timed([&] { enqueue(workspace.handle()); });
       }};
 }

@@ -18,8 +18,8 @@ inline constexpr std::size_t kScratchBytes = kAlignment;
 /// The tensors of one launch, made of ports by name. They live as long as this.
 class Operands {
  public:
-  /// `scratch` holds kScratchBytes of device memory for numbers that the library writes and nobody reads, and after
-  /// them whatever more the binding asked for.
+  /// `scratch` holds kScratchBytes of device memory for numbers that the library writes and nobody reads, followed by
+  /// whatever else the binding requested.
   Operands(Context context, std::span<const PortMemory> ports, std::byte* scratch)
       : context_(std::move(context)), ports_(ports), scratch_(scratch) {}
 
@@ -27,18 +27,18 @@ class Operands {
   [[nodiscard]] std::byte* data(std::string_view port) const;
   [[nodiscard]] const op::Port& port(std::string_view name) const;
 
-  /// Row-wise data of the port; with its scale_inv where there is a port `<name>_scale_inv`. The extents multiply to
-  /// the port's elements.
+  /// Row-wise data of the port; with its scale_inv if there is a port `<name>_scale_inv`. The product of the extents is
+  /// the port's number of elements.
   Tensor& input(std::string_view name, Extents extents);
-  /// Row-wise data of an output; of an FP8 one also scale and amax from its ports, and scale_inv in scratch.
+  /// Row-wise data of an output; for FP8, also scale and amax from its ports, and scale_inv in scratch.
   Tensor& output(std::string_view name, Extents extents);
   /// Adds column-wise data to a tensor of FP8 codes or of numbers: its transpose, cols x rows.
   void add_transpose(Tensor& tensor, int dtype, void* data, std::int64_t cols, std::int64_t rows);
-  /// A tensor of memory that is no port.
+  /// A tensor in memory that is not a port's.
   Tensor& tensor(void* memory, int dtype, Extents extents);
-  /// A tensor without data: what is left out, or gets its parts later.
+  /// A tensor without data: for one that is left out, or whose parts are set later.
   Tensor& none(ScalingMode mode = kPerTensor);
-  /// Memory behind the scratch, as much as was asked for.
+  /// Memory after the scratch, as much as was requested.
   [[nodiscard]] std::byte* extra() const noexcept;
 
   [[nodiscard]] const Context& context() const noexcept { return context_; }
@@ -59,16 +59,15 @@ using Enqueue = std::function<void(Handle workspace)>;
 /// Makes the tensors and says how they are used.
 using Prepare = std::function<Enqueue(Operands&)>;
 
-/// Why the library does not take the ports as they lie: padded, or without elements; empty if it does.
+/// Why the library does not accept the ports as stored: padded or without elements; empty if it does.
 [[nodiscard]] std::string layout_obstacle(const Call& call);
 
-/// An algorithm that is one call of a function without workspace; `extra` bytes lie behind the scratch.
+/// An algorithm that is one call of a function without workspace; `extra` bytes follow the scratch.
 [[nodiscard]] Algorithm single_call(const Context& context, std::string_view function, Prepare prepare,
                                     std::size_t extra = 0);
 
-/// An algorithm that is one call of a two-call function. The library is asked here how much workspace it wants, with
-/// tensors that stand in for those of the launch; throws NotSupported if it refuses. `extra` bytes lie behind the
-/// scratch.
+/// An algorithm that is one call of a two-call function. The library is asked here how much workspace it needs, with
+/// tensors that stand in for those of the launch; throws NotSupported if it refuses. `extra` bytes follow the scratch.
 [[nodiscard]] Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
                                   std::size_t extra = 0);
 

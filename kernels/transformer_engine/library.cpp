@@ -25,15 +25,15 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string loader_words() {
-  const char* words = dlerror();
-  return words == nullptr ? "unknown error" : words;
+std::string loader_error() {
+  const char* text = dlerror();
+  return text == nullptr ? "unknown error" : text;
 }
 
 }  // namespace
 
 bool is_refusal(std::string_view text) {
-  // What a driver or a compiler says of itself is a failure, whatever its words.
+  // An error of the driver or of a compiler is a failure, whatever its wording.
   constexpr std::array kFailures = {"cuda error", "nvrtc error", "out of memory"};
   constexpr std::array kRefusals = {"unsupported",       "not supported",  "does not support", "not implemented",
                                     "no implementation", "unable to find", "unavailable",      "shared memory size"};
@@ -74,16 +74,16 @@ Library::Library(Installed installed, const std::string& lib_dir) : installed_(s
   // NODELETE: it registers handlers with the driver and with the C++ runtime that must not outlive their code.
   handle_ = dlopen(installed_.file.c_str(), RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE);
   if (handle_ == nullptr) {
-    const std::string words = loader_words();
+    const std::string words = loader_error();
     throw core::EnvironmentError(
         fmt::format("TransformerEngine {} ({}) does not load: {}{}", version(), installed_.file.string(), words,
                     missing.empty() ? std::string()
-                                    : fmt::format("; not found: {} (install the packages that TransformerEngine asks "
-                                                  "for, or name their folder with --lib-dir)",
+                                    : fmt::format("; not found: {} (install the packages that TransformerEngine "
+                                                  "depends on, or give their folder with --lib-dir)",
                                                   fmt::join(missing, ", "))));
   }
   if (std::string problem = lacks({kCreateTensor.name, kTensorShape.name, kGemm.name}); !problem.empty()) {
-    throw core::EnvironmentError(fmt::format("{} is no core library of TransformerEngine {}.{} or newer: {}",
+    throw core::EnvironmentError(fmt::format("{} is not a core library of TransformerEngine {}.{} or newer: {}",
                                              installed_.file.string(), kFirstMajor, kFirstMinor, problem));
   }
 }

@@ -1,4 +1,4 @@
-// The loaded library: its functions by name, and its exceptions as ours.
+// The loaded library: its functions by name, and its exceptions converted to ours.
 #pragma once
 
 #include <exception>
@@ -13,19 +13,19 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-/// True if an error text of the library says that it does not compute such a case, rather than that something broke.
+/// True if an error text of the library says that it does not support the case, rather than that something broke.
 [[nodiscard]] bool is_refusal(std::string_view text);
 
 /// "nvte_gelu: reason (file.cu:12)" from "path/file.cu:12 in function f: reason".
 [[nodiscard]] std::string error_text(std::string_view function, std::string_view text);
 
-/// The core library of one TransformerEngine, loaded for the life of the process. For any thread.
+/// The core library of one TransformerEngine, loaded for the life of the process. May be used from any thread.
 class Library {
  public:
-  /// Brings in what the library needs (NVRTC, cuDNN, cuBLAS, NCCL; searched in `lib_dir`, beside the package, in CUDA's
-  /// and in Python's folders) with global visibility, which it expects of its loader, and then the library with lazy
+  /// Loads what the library needs (NVRTC, cuDNN, cuBLAS, NCCL; searched in `lib_dir`, next to the package, in CUDA's
+  /// and in Python's folders) with global visibility, which it relies on, and then the library itself with lazy
   /// binding: a build may name functions that this machine's cuBLASLt lacks. Throws core::EnvironmentError with the
-  /// loader's words and with what was not found.
+  /// loader's message and what was not found.
   Library(Installed installed, const std::string& lib_dir);
 
   /// "2.20.2", or "of unknown version".
@@ -39,8 +39,8 @@ class Library {
   /// A sentence if the library lacks one of the functions; empty if it has all.
   [[nodiscard]] std::string lacks(std::initializer_list<std::string_view> functions) const;
 
-  /// Calls a function. Throws NotSupported if the library has none of that name, or if it refuses the case, and
-  /// core::EnvironmentError with its words if it fails otherwise.
+  /// Calls a function. Throws NotSupported if the library has none by that name or refuses the case, and
+  /// core::EnvironmentError with its message if it fails otherwise.
   template <class Result, class... Parameters>
   Result call(const Function<Result(Parameters...)>& function, std::type_identity_t<Parameters>... arguments) const {
     const auto pointer = reinterpret_cast<Result (*)(Parameters...)>(required(function.name));
@@ -67,7 +67,7 @@ class Library {
 /// The functions that the bindings may call, by exported name.
 [[nodiscard]] std::span<const std::string_view> known_functions();
 
-/// A function's name as its header has it: exported names of C++ functions are mangled.
+/// A function's name as in its header: exported names of C++ functions are mangled.
 [[nodiscard]] std::string readable_name(std::string_view function);
 
 }  // namespace numcheck::kernels::transformer_engine

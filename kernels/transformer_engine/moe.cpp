@@ -11,7 +11,7 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-/// Numbers of NVTE's score functions.
+/// NVTE's numbers for the score functions.
 constexpr int kSigmoid = 0, kSoftmax = 1;
 
 std::string rows_obstacle(const Context& context, const Call& call, std::int64_t hidden, std::string_view function) {

@@ -21,7 +21,7 @@ std::int64_t padded_to(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// Shape that the library wants the scales of these codes in.
+/// Shape in which the library expects the scales of these codes.
 /// Source: TransformerEngine common/transformer_engine.cpp, CheckScaleTensorShape.
 Extent padded_scales(const op::Port& codes) {
   constexpr std::int64_t kAlongLines = 128;
@@ -43,7 +43,7 @@ std::string mxfp8_obstacle(const Context& context, const Call& call) {
   }
   if (context.info.sm < kFirst) {
     return fmt::format(
-        "TransformerEngine writes MXFP8 outputs on devices of compute capability 10.0 and later, and this one has "
+        "TransformerEngine writes MXFP8 outputs only on devices of compute capability 10.0 and later, and this one has "
         "{}.{}",
         context.info.sm / 10, context.info.sm % 10);
   }

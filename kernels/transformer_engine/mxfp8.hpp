@@ -14,11 +14,11 @@ namespace numcheck::kernels::transformer_engine {
 /// Source: TransformerEngine common/cast/dispatch/gated.cuh and common/cast/mxfp8/quantize_mxfp8.cuh.
 [[nodiscard]] std::string mxfp8_obstacle(const Context& context, const Call& call);
 
-/// Bytes of the scales as the library wants them, padded: what Operands::extra must hold.
+/// Bytes of the scales, padded as the library expects them: what Operands::extra must hold.
 [[nodiscard]] std::size_t mxfp8_scratch(const Call& call);
 
-/// The output of one launch. The library takes scales in rows and columns that are padded to multiples of 128 and 4:
-/// they are in scratch memory until they are copied to their ports.
+/// The output of one launch. The library expects scales padded to multiples of 128 and 4 rows and columns, so they are
+/// in scratch memory until they are copied to their ports.
 class Mxfp8Output {
  public:
   Mxfp8Output(Operands& operands, const op::Mxfp8Names& names);

@@ -1,4 +1,4 @@
-// Which shared objects a shared object asks for.
+// Which shared objects a shared object depends on.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-/// Sonames of the DT_NEEDED entries of a 64-bit ELF file, in its order; empty for anything that is none.
+/// Sonames of the DT_NEEDED entries of a 64-bit ELF file, in file order; empty for any other file.
 /// Source: System V ABI, chapter 5, dynamic section.
 [[nodiscard]] std::vector<std::string> needed_libraries(const std::filesystem::path& file);
 

@@ -16,11 +16,11 @@ std::string obstacle(const Context& context, const Call& call, std::string_view 
   const auto p = op::from_params<Params>(call.c->params);
   if constexpr (requires { p.gamma_order; }) {
     if (p.gamma_order != "te") {
-      return "TransformerEngine applies gamma in FP32 before it rounds: gamma_order te";
+      return "TransformerEngine applies gamma in FP32 before it rounds: set gamma_order to te";
     }
   }
   if (p.gamma_add == "weight") {
-    return "TransformerEngine's own kernels add one to gamma in FP32; the backend cudnn adds it in the weight's format";
+    return "TransformerEngine's own kernels add 1 to gamma in FP32; the backend cudnn adds it in the weight's format";
   }
   return context.library.lacks({function});
 }

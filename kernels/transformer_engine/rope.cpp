@@ -10,19 +10,19 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-/// Sines and cosines of one token lie in 48 KiB of shared memory.
-constexpr std::int64_t kMostRotated = 48 * 1024 / 8;
+/// Sines and cosines of one token are kept in 48 KiB of shared memory.
+constexpr std::int64_t kMaxRotated = 48 * 1024 / 8;
 
 std::string size_obstacle(const op::RopeParams& p) {
   if (p.seq * p.batch * p.heads > std::numeric_limits<int>::max() / p.dim) {
     return "TransformerEngine's RoPE counts elements in 32 bits";
   }
-  return p.rotated() > kMostRotated
-             ? fmt::format("TransformerEngine's RoPE rotates up to {} channels of a head", kMostRotated)
+  return p.rotated() > kMaxRotated
+             ? fmt::format("TransformerEngine's RoPE rotates up to {} channels per head", kMaxRotated)
              : std::string();
 }
 
-/// Which of the gradient's two signatures the library has; nothing if that cannot be told.
+/// Which of the gradient's two signatures the library has; nothing if that is unknown.
 std::optional<bool> takes_start_positions(const Library& library) {
   const std::optional<bool> by_version = library.at_least(2, 10);
   if (by_version.has_value() || !library.has(kSetTensorParamV2.name)) {
@@ -31,14 +31,14 @@ std::optional<bool> takes_start_positions(const Library& library) {
   return true;  // a function of 2.12
 }
 
-std::string bwd_obstacle_of_version(const Library& library, const op::RopeParams& p) {
+std::string version_obstacle(const Library& library, const op::RopeParams& p) {
   const std::optional<bool> takes = takes_start_positions(library);
   if (!takes.has_value()) {
     return "the arguments of nvte_fused_rope_backward depend on TransformerEngine's version, which is unknown: its "
-           "*.dist-info folder is not beside the library";
+           "*.dist-info folder is not next to the library";
   }
   return p.start > 0 && !*takes ? fmt::format(
-                                      "nvte_fused_rope_backward of TransformerEngine {} takes no start "
+                                      "nvte_fused_rope_backward of TransformerEngine {} does not take start "
                                       "positions; 2.10 and newer do",
                                       library.version())
                                 : std::string();
@@ -130,15 +130,14 @@ const Binding& rope_fwd() {
 }
 
 const Binding& rope_bwd() {
-  static const TeBinding binding{{"transformer_engine", "rope_bwd"},
-                                 [](const Context& context, const Call& call) {
-                                   std::string problem = obstacle(context, call, kRopeBwd.name);
-                                   return problem.empty()
-                                              ? bwd_obstacle_of_version(context.library,
-                                                                        op::from_params<op::RopeParams>(call.c->params))
-                                              : problem;
-                                 },
-                                 &bwd_algorithm};
+  static const TeBinding binding{
+      {"transformer_engine", "rope_bwd"},
+      [](const Context& context, const Call& call) {
+        std::string problem = obstacle(context, call, kRopeBwd.name);
+        return problem.empty() ? version_obstacle(context.library, op::from_params<op::RopeParams>(call.c->params))
+                               : problem;
+      },
+      &bwd_algorithm};
   return binding;
 }
 

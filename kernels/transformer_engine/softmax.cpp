@@ -16,10 +16,10 @@ namespace {
 
 using op::SoftmaxMask;
 
-constexpr std::int64_t kMostColumns = 16384;
+constexpr std::int64_t kMaxColumns = 16384;
 
-/// Rows that one block of 128 threads takes: a warp, or a part of it that is as wide as a short row, takes two rows of
-/// up to 128 columns and one row of more.
+/// Rows per block of 128 threads: a warp, or a part of one as wide as a short row, takes two rows of up to 128 columns
+/// or one longer row.
 std::int64_t rows_per_block(std::int64_t columns) {
   const auto lanes = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   return 128 / std::min<std::int64_t>(lanes, 32) * (lanes <= 128 ? 2 : 1);
@@ -29,27 +29,27 @@ std::int64_t rows_per_block(std::int64_t columns) {
 template <class Params>
 std::string shape_obstacle(const Params& p, const op::Mode& mode) {
   if (mode.first != core::Dtype::bf16 && mode.first != core::Dtype::fp16) {
-    return "TransformerEngine's softmax takes BF16 and FP16 only";
+    return "TransformerEngine's softmax supports BF16 and FP16 only";
   }
-  if (p.sk > kMostColumns) {
-    return fmt::format("TransformerEngine's softmax takes rows of up to {} columns", kMostColumns);
+  if (p.sk > kMaxColumns) {
+    return fmt::format("TransformerEngine's softmax supports rows of up to {} columns", kMaxColumns);
   }
   if (p.sk > 64 && p.sk % 4 != 0) {
     return "TransformerEngine's softmax reads rows of more than 64 columns four at a time: sk must be a multiple of 4";
   }
   const SoftmaxMask mask = op::softmax_mask(p.mask);
   if (mask == SoftmaxMask::causal && p.sq != p.sk) {
-    return "TransformerEngine's causal softmax takes square matrices: sq must be sk";
+    return "TransformerEngine's causal softmax supports only square matrices: sq must equal sk";
   }
   const bool replaces = mask == SoftmaxMask::arbitrary || mask == SoftmaxMask::causal_bottom_right;
   if (replaces && p.masked_value != "te") {
-    return "TransformerEngine replaces masked scores by -10000: masked_value te";
+    return "TransformerEngine replaces masked scores with -10000: set masked_value to te";
   }
   return {};
 }
 
-/// The forward functions refuse what does not fill their blocks; the backward ones of the first two leave the rest
-/// unwritten, so their callers keep to the same rule.
+/// The forward functions refuse rows that do not fill their blocks; the backward functions of the first two leave the
+/// rest unwritten, so the same rule applies to them.
 template <class Params>
 std::string block_obstacle(const Params& p, bool backward) {
   const std::int64_t rows = rows_per_block(p.sk);
@@ -58,7 +58,7 @@ std::string block_obstacle(const Params& p, bool backward) {
     case SoftmaxMask::causal:
       return matrices % rows == 0 ? std::string()
                                   : fmt::format(
-                                        "TransformerEngine's causal softmax of {} columns takes batches * heads "
+                                        "TransformerEngine's causal softmax of {} columns needs batches * heads "
                                         "in multiples of {}",
                                         p.sk, rows);
     case SoftmaxMask::causal_bottom_right:
@@ -68,11 +68,11 @@ std::string block_obstacle(const Params& p, bool backward) {
       break;
   }
   if (!backward && p.sq % rows != 0) {
-    return fmt::format("TransformerEngine's softmax of {} columns takes sq in multiples of {}", p.sk, rows);
+    return fmt::format("TransformerEngine's softmax of {} columns needs sq in multiples of {}", p.sk, rows);
   }
   if (backward && matrices * p.sq % rows != 0) {
     return fmt::format(
-        "TransformerEngine's softmax gradient of {} columns takes batches * heads * sq in multiples of {} and leaves "
+        "TransformerEngine's softmax gradient of {} columns needs batches * heads * sq in multiples of {} and leaves "
         "other rows unwritten",
         p.sk, rows);
   }
@@ -118,7 +118,7 @@ bool is_exact(double value, core::Dtype dtype) {
 std::string fwd_obstacle(const Context& context, const Call& call) {
   const auto p = op::from_params<op::SoftmaxFwdParams>(call.c->params);
   if (p.scale_rounding == "ideal" && !is_exact(p.scale, call.c->mode->first)) {
-    return "TransformerEngine rounds the forward scale to the tensor's format: scale_rounding as_implemented";
+    return "TransformerEngine rounds the forward scale to the tensor's format: set scale_rounding to as_implemented";
   }
   for (std::string obstacle : {layout_obstacle(call), shape_obstacle(p, *call.c->mode), block_obstacle(p, false)}) {
     if (!obstacle.empty()) {

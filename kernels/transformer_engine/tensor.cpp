@@ -9,7 +9,7 @@
 namespace numcheck::kernels::transformer_engine {
 namespace {
 
-/// Destroys through the library; a destructor has nobody to tell of a failure.
+/// Destroys through the library; a destructor cannot report a failure.
 void destroy(const Library& library, const Function<void(Handle)>& function, Handle handle) noexcept {
   try {
     library.call(function, handle);
@@ -81,7 +81,7 @@ void Tensor::set(TensorParam param, void* data, int dtype, Extents extents) {
 }
 
 void Tensor::set_basic(TensorParam param, const BasicTensor& basic) {
-  // The second form exists from 2.12 on and is what later versions may keep.
+  // The second form exists from 2.12 on and may be the only one that later versions keep.
   if (library_.has(kSetTensorParamV2.name)) {
     library_.call(kSetTensorParamV2, handle_, param, &basic, sizeof basic);
   } else {
@@ -89,12 +89,12 @@ void Tensor::set_basic(TensorParam param, const BasicTensor& basic) {
   }
 }
 
-BasicTensor Workspace::wanted() const {
+BasicTensor Workspace::requested() const {
   return {nullptr, library_.call(kTensorType, handle()), library_.call(kTensorShape, handle())};
 }
 
 std::size_t Workspace::bytes() const {
-  const BasicTensor basic = wanted();
+  const BasicTensor basic = requested();
   std::size_t bytes = basic.shape.ndim == 0 ? 0 : bytes_of(basic.dtype);
   for (std::size_t i = 0; i < basic.shape.ndim; ++i) {
     bytes *= basic.shape.data.at(i);
@@ -102,8 +102,8 @@ std::size_t Workspace::bytes() const {
   return bytes;
 }
 
-void Workspace::give(std::byte* memory) {
-  BasicTensor basic = wanted();
+void Workspace::set_memory(std::byte* memory) {
+  BasicTensor basic = requested();
   basic.data = memory;
   tensor_.set_basic(kRowwiseData, basic);
 }
@@ -117,7 +117,7 @@ void MatmulConfig::set(MatmulAttribute attribute, Handle tensor) {
 }
 
 void MatmulConfig::set(MatmulAttribute attribute, bool value) {
-  static_assert(sizeof value == 1, "the interface takes booleans of one byte");
+  static_assert(sizeof value == 1, "the interface takes one-byte booleans");
   library_.call(kSetMatmulConfigAttribute, handle_, attribute, &value, sizeof value);
 }
 

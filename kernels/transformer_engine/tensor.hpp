@@ -1,4 +1,4 @@
-// TransformerEngine's objects with owners: tensors, configurations, workspaces.
+// RAII for TransformerEngine's objects: tensors, configurations, workspaces.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-/// Bytes in front of which every part of a workspace is aligned.
+/// Alignment of every part of a workspace, in bytes.
 inline constexpr std::size_t kAlignment = 256;
 
 [[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) noexcept {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// The format's number in the interface; throws core::InternalError for a format that it has not.
+/// The format's number in the interface; throws core::InternalError for a format that it does not have.
 [[nodiscard]] int data_type(core::Dtype dtype);
 
-/// Bytes of an element of that number.
+/// Bytes of an element of that data type.
 [[nodiscard]] std::size_t bytes_of(int data_type);
 
 /// Extents of a tensor, slowest first.
 using Extents = std::initializer_list<std::int64_t>;
 
-/// An NVTETensor. It points to memory of others. Not movable: functions keep no reference, but workspaces hold handles.
+/// An NVTETensor. Does not own its memory. Not movable: functions keep no reference, but workspaces hold handles.
 class Tensor {
  public:
-  /// A tensor without data; by default with the scale of the whole tensor.
+  /// A tensor without data; by default with one scale for the whole tensor.
   explicit Tensor(const Library& library, ScalingMode mode = kPerTensor);
   /// A tensor with row-wise data.
   Tensor(const Library& library, void* data, int dtype, Extents extents);
@@ -53,20 +53,20 @@ class Tensor {
   Handle handle_;
 };
 
-/// The tensor of a two-call function: called with an empty one, the function writes the shape and type that it wants on
-/// it and does nothing else; called again with memory, it works.
+/// The workspace of a two-call function: called with an empty one, the function only sets the shape and type that it
+/// needs; called again with memory, it does its work.
 class Workspace {
  public:
   explicit Workspace(const Library& library) : library_(library), tensor_(library) {}
 
   [[nodiscard]] Handle handle() const noexcept { return tensor_.handle(); }
-  /// What the first call asked for.
+  /// What the first call requested.
   [[nodiscard]] std::size_t bytes() const;
-  /// Gives it memory of bytes().
-  void give(std::byte* memory);
+  /// `memory`: bytes() bytes.
+  void set_memory(std::byte* memory);
 
  private:
-  [[nodiscard]] BasicTensor wanted() const;
+  [[nodiscard]] BasicTensor requested() const;
 
   const Library& library_;
   Tensor tensor_;

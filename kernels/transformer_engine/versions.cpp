@@ -43,15 +43,15 @@ Choice choose_library(std::span<const std::string> paths, std::string_view versi
   if (version.empty()) {
     return {{paths.begin(), paths.end()}, {}};
   }
-  const std::string wanted = plan::versioned_backend(kBackend, version);
+  const std::string backend = plan::versioned_backend(kBackend, version);
   std::string names;
   for (const NamedLibrary& library : name_libraries(paths)) {
-    if (library.backend == wanted) {
+    if (library.backend == backend) {
       return {{library.path}, {}};
     }
     names += (names.empty() ? "" : ", ") + library.backend;
   }
-  return {{}, fmt::format("no --te-lib is {}{}", wanted, names.empty() ? "" : "; there are: " + names)};
+  return {{}, fmt::format("no --te-lib is {}{}", backend, names.empty() ? "" : "; there are: " + names)};
 }
 
 }  // namespace numcheck::kernels::transformer_engine

@@ -155,13 +155,13 @@ class Faults(CliTest):
 
     def test_a_fault_that_changes_nothing_is_refused_with_the_reason(self):
         for fault, case, reason in [
-            ("erf_for_tanh", fwd("silu"), "silu takes no tanh"),
+            ("erf_for_tanh", fwd("silu"), "silu does not use tanh"),
             ("halves_swapped", bwd("gelu"), "gelu has no halves"),
-            ("clamp_missing", fwd("swiglu"), "swiglu clamps nothing"),
-            ("block_scale_floor", fwd("gelu", output="fp8_e4m3"), "the output has no scales of its blocks"),
+            ("clamp_missing", fwd("swiglu"), "swiglu has no clamp"),
+            ("block_scale_floor", fwd("gelu", output="fp8_e4m3"), "the output has no block scales"),
             ("first_rounding_missing", fwd("gelu", **MX), "FP32 results are not rounded"),
-            ("columnwise_from_rowwise", bwd("gelu", output="mxfp8_e5m2"), "an output of both layouts"),
-            ("neighbour_scale", fwd("gelu", output="mxfp8_e5m2", rows=1, hidden=32), "one block only"),
+            ("columnwise_from_rowwise", bwd("gelu", output="mxfp8_e5m2"), "no output has both layouts"),
+            ("neighbour_scale", fwd("gelu", output="mxfp8_e5m2", rows=1, hidden=32), "only one block"),
             ("saturate_missing", fwd("gelu", **MX), "no output of this case can show it"),
             ("sum_of_dy", bias(), "a sum without activation has no dx"),
             ("sum_of_rounded", bias("gelu"), "dx is not rounded"),

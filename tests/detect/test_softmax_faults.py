@@ -143,12 +143,12 @@ class Faults(CliTest):
             ("softmax_scale_missing", fwd(scale=1), "the scale is 1"),
             ("softmax_scale_fp32", fwd("bf16", scale=0.125), "the scale is not rounded"),
             ("softmax_scale_fp32", fwd(), "the scale is not rounded"),
-            ("softmax_scale_rounded", bwd(), "the format holds the scale"),
+            ("softmax_scale_rounded", bwd(), "the scale is exact in the format"),
             ("mask_off_by_one", fwd(), "nothing is masked"),
             ("top_left_mask", fwd(**CAUSAL), "does not end in the bottom right corner"),
-            ("top_left_mask", fwd(mask="causal_bottom_right", sq=9, sk=9), "a square has one diagonal"),
-            ("masked_row_kept", fwd(**BOTTOM), "no row is masked altogether"),
-            ("last_column_missing", bwd(sk=1), "a row has one element"),
+            ("top_left_mask", fwd(mask="causal_bottom_right", sq=9, sk=9), "a square matrix has only one diagonal"),
+            ("masked_row_kept", fwd(**BOTTOM), "no row is entirely masked"),
+            ("last_column_missing", bwd(sk=1), "a row has only one element"),
         ]:
             with self.subTest(fault=fault):
                 result = self.run_case(case, "--inject", fault, code=None)

@@ -61,10 +61,10 @@ TEST(CudnnNormObstacle, Fp8HuggingFaceAndNothing) {
   EXPECT_TRUE(says(obstacle_of(cudnn::rmsnorm_fwd(), op::rmsnorm_fwd(), p, "bf16"), "no fp8_e4m3 output"));
   p.output = "default";
   p.gamma_order = "hf";
-  EXPECT_TRUE(says(obstacle_of(cudnn::rmsnorm_fwd(), op::rmsnorm_fwd(), p, "bf16"), "gamma_order te"));
+  EXPECT_TRUE(says(obstacle_of(cudnn::rmsnorm_fwd(), op::rmsnorm_fwd(), p, "bf16"), "set gamma_order to te"));
   op::LayernormBwdParams none;
   none.hidden = 8;
-  EXPECT_TRUE(says(obstacle_of(cudnn::layernorm_bwd(), op::layernorm_bwd(), none, "bf16"), "dz has none"));
+  EXPECT_TRUE(says(obstacle_of(cudnn::layernorm_bwd(), op::layernorm_bwd(), none, "bf16"), "dz is empty"));
 }
 
 TEST(CudnnNormObstacle, NoResidualGradient) {
@@ -82,7 +82,7 @@ TEST(CudnnSoftmaxObstacle, ForwardHasNoScale) {
   EXPECT_EQ(forward(p), "");
   EXPECT_TRUE(says(forward(p, "fp32"), "alpha multiplies the result"));
   p.scale_rounding = "ideal";
-  EXPECT_TRUE(says(forward(p), "scale 1"));
+  EXPECT_TRUE(says(forward(p), "set scale to 1"));
 }
 
 TEST(CudnnSoftmaxObstacle, ForwardHasNoMask) {
@@ -90,7 +90,7 @@ TEST(CudnnSoftmaxObstacle, ForwardHasNoMask) {
   p.sq = p.sk = 32;
   for (const char* mask : {"arbitrary", "causal", "causal_bottom_right"}) {
     p.mask = mask;
-    EXPECT_TRUE(says(forward(p), "mask none")) << mask;
+    EXPECT_TRUE(says(forward(p), "set mask to none")) << mask;
   }
 }
 
@@ -104,7 +104,7 @@ TEST(CudnnSoftmaxObstacle, BackwardScalesAndNeedsNoArbitraryMask) {
   }
   for (const char* mask : {"causal", "causal_bottom_right"}) {
     p.mask = mask;
-    EXPECT_TRUE(says(backward(p), "mask none or arbitrary")) << mask;
+    EXPECT_TRUE(says(backward(p), "set mask to none or arbitrary")) << mask;
   }
 }
 
@@ -117,7 +117,7 @@ TEST(CudnnSoftmaxObstacle, ElementsAreCountedInInt) {
   p.batches = 1;
   EXPECT_EQ(forward(p), "");
   p.sq = 0;
-  EXPECT_TRUE(says(forward(p), "x has none"));
+  EXPECT_TRUE(says(forward(p), "x is empty"));
 }
 
 }  // namespace

@@ -149,11 +149,11 @@ TEST_F(FindTest, AnAskedPathIsTheOnlyOne) {
   EXPECT_EQ(find_library({}).found->version->text, "2.11.0");
 
   const std::vector<std::string> absent = {"/nowhere/libtransformer_engine.so"};
-  EXPECT_EQ(find_library(absent).problem.find("--te-lib: /nowhere/libtransformer_engine.so is no file"), 0U);
+  EXPECT_EQ(find_library(absent).problem.find("--te-lib: /nowhere/libtransformer_engine.so is not a file"), 0U);
   const std::vector<std::string> bare = {folder_.path().string()};
   EXPECT_NE(find_library(bare).problem.find("has no libtransformer_engine.so"), std::string::npos);
   set("TE_NUMCHECK_TE_LIB", "/nowhere");
-  EXPECT_EQ(find_library({}).problem.find("TE_NUMCHECK_TE_LIB: /nowhere is no file"), 0U);
+  EXPECT_EQ(find_library({}).problem.find("TE_NUMCHECK_TE_LIB: /nowhere is not a file"), 0U);
 }
 
 TEST_F(FindTest, NeverLooksBelowTheWorkingFolder) {

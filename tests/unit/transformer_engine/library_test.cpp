@@ -75,7 +75,7 @@ TEST(TeLibrary, AsksForAWorkspaceAndThenWorksInIt) {
   call();
   ASSERT_EQ(workspace.bytes(), 3 * 5 * sizeof(float));
   std::byte memory[3 * 5 * sizeof(float)] = {};
-  workspace.give(memory);
+  workspace.set_memory(memory);
   call();
   EXPECT_EQ(memory[0], std::byte{42});
 }
@@ -109,7 +109,7 @@ TEST(TeLibrary, AMissingFunctionIsASentence) {
 TEST(TeLibrary, RefusesWhatIsNoCoreLibrary) {
   EXPECT_NE(thrown<core::EnvironmentError>([] {
               Library(fake(TE_FAKE_LIBRARY_WITHOUT_GEMM), "");
-            }).find("is no core library of TransformerEngine 2.9 or newer"),
+            }).find("is not a core library of TransformerEngine 2.9 or newer"),
             std::string::npos);
   const numcheck::test::TemporaryFolder folder;
   const std::string text =

@@ -82,10 +82,10 @@ TEST(TeGemmObstacle, ShapesAndEpilogues) {
   EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "not batched"));
   p = product();
   p.pad_a = 8;
-  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "dense tensors only; a has rows of 32 elements every 40"));
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "only dense tensors; a has rows of 32 elements, 40 apart"));
   p = product();
   p.k = 0;
-  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "no tensor without elements"));
+  EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "does not accept empty tensors"));
 }
 
 TEST(TeNormObstacle, VariantsThatTheKernelsHaveNot) {
@@ -94,8 +94,8 @@ TEST(TeNormObstacle, VariantsThatTheKernelsHaveNot) {
   forward.hidden = 5;
   EXPECT_EQ(obstacle_of(transformer_engine::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "");
   forward.gamma_order = "hf";
-  EXPECT_TRUE(
-      says(obstacle_of(transformer_engine::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"), "gamma_order te"));
+  EXPECT_TRUE(says(obstacle_of(transformer_engine::rmsnorm_fwd(), op::rmsnorm_fwd(), forward, "bf16"),
+                   "set gamma_order to te"));
   op::RmsnormBwdParams backward;
   backward.rows = 3;
   backward.hidden = 5;
@@ -134,7 +134,7 @@ TEST(TeSoftmaxObstacle, RowsPerBlock) {
   EXPECT_TRUE(says(softmax_obstacle(scores(4, 130)), "multiple of 4"));
   EXPECT_EQ(softmax_obstacle(scores(3, 132, "causal_bottom_right")), "");
   EXPECT_EQ(softmax_obstacle(scores(64, 64, "causal")), "");
-  EXPECT_TRUE(says(softmax_obstacle(scores(32, 64, "causal")), "sq must be sk"));
+  EXPECT_TRUE(says(softmax_obstacle(scores(32, 64, "causal")), "sq must equal sk"));
   EXPECT_TRUE(says(softmax_obstacle(scores(16, 16, "causal")), "batches * heads in multiples of 16"));
 }
 
@@ -153,7 +153,7 @@ TEST(TeSoftmaxObstacle, FormatsAndVariants) {
   op::SoftmaxFwdParams p = scores(8, 128, "arbitrary");
   EXPECT_EQ(softmax_obstacle(p), "");
   p.masked_value = "minus_infinity";
-  EXPECT_TRUE(says(softmax_obstacle(p), "masked_value te"));
+  EXPECT_TRUE(says(softmax_obstacle(p), "set masked_value to te"));
   p = scores(8, 128);
   p.scale_rounding = "ideal";
   EXPECT_EQ(softmax_obstacle(p), "");
@@ -176,7 +176,7 @@ TEST(TeActivationObstacle, KindsAndVersions) {
   EXPECT_TRUE(says(obstacle(), "has no nvte_clamped_swiglu_v2"));
   p.kind = "gelu";
   p.rows = 0;
-  EXPECT_TRUE(says(obstacle(), "no tensor without elements"));
+  EXPECT_TRUE(says(obstacle(), "does not accept empty tensors"));
 }
 
 TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
@@ -207,12 +207,12 @@ TEST(TeActivationObstacle, OtherKernelsHaveAFastSigmoid) {
     return obstacle_of(transformer_engine::activation_bwd(), op::activation_bwd(), p, "bf16", "2.20.2", sm);
   };
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dswiglu"));
-  EXPECT_TRUE(says(obstacle(100), "sigmoid fast"));
+  EXPECT_TRUE(says(obstacle(100), "set sigmoid to fast"));
   p.hidden = 72;
   EXPECT_TRUE(says(obstacle(100), "has no nvte_dswiglu")) << "the plain kernel";
   p.hidden = 64;
   p.output = "mxfp8_e4m3";
-  EXPECT_TRUE(says(obstacle(100), "sigmoid fast"));
+  EXPECT_TRUE(says(obstacle(100), "set sigmoid to fast"));
   p.sigmoid = "fast";
   EXPECT_TRUE(says(obstacle(100), "has no nvte_dswiglu"));
   p.output = "default";
@@ -230,7 +230,7 @@ TEST(TeRopeObstacle, DependsOnTheVersion) {
   EXPECT_EQ(obstacle("2.10.0"), "");
   EXPECT_TRUE(says(obstacle(""), "version, which is unknown"));
   p.start = 2;
-  EXPECT_TRUE(says(obstacle("2.9.0"), "takes no start positions"));
+  EXPECT_TRUE(says(obstacle("2.9.0"), "does not take start positions"));
   EXPECT_EQ(obstacle("2.10.0"), "");
   p.seq = 1 << 24;
   p.heads = 32;

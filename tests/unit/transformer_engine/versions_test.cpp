@@ -68,8 +68,8 @@ TEST_F(VersionsTest, LongVersionsStayApart) {
 
 TEST_F(VersionsTest, ACaseChoosesTheLibraryOfItsName) {
   const std::vector<std::string> paths = {install("a", "2.20.2"), install("b", "2.11.0")};
-  EXPECT_EQ(choose_library(paths, "2.11.0").asked, std::vector<std::string>{paths[1]});
-  EXPECT_EQ(choose_library(paths, "").asked, paths);
+  EXPECT_EQ(choose_library(paths, "2.11.0").paths, std::vector<std::string>{paths[1]});
+  EXPECT_EQ(choose_library(paths, "").paths, paths);
   const Choice none = choose_library(paths, "2.9.0");
   EXPECT_EQ(none.problem,
             "no --te-lib is transformer_engine@2.9.0; there are: transformer_engine@2.20.2, transformer_engine@2.11.0");
