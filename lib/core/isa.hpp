@@ -1,5 +1,5 @@
 // Instruction-set dispatch for our own hot loops (generator, codecs, metrics, simulator).
-// Each hot source is compiled once per instruction set into a namespace of its own and chosen once at start.
+// Each hot source is compiled once per instruction set, into its own namespace; one is chosen at first use.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@ namespace numcheck::core {
 enum class Isa { baseline, avx2, avx512 };
 
 /// The best set that this processor supports, or the one that TE_NUMCHECK_ISA names if it is supported. Fixed at
-/// first use; all sets give the same bits.
+/// first use; all sets produce the same bits.
 [[nodiscard]] Isa active_isa() noexcept;
 
-/// For tests: use that set from now on (ignored if unsupported). Returns what is active.
+/// For tests: uses that set from now on (ignored if unsupported). Returns the active one.
 Isa force_isa(Isa isa) noexcept;
 
 [[nodiscard]] bool is_supported(Isa isa) noexcept;

@@ -103,7 +103,7 @@ TEST(Extends, DevicesAreNotRead) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"/dev/zero\""));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(plan.json:1:27: error: cannot read "/dev/zero": it is a device, no regular file
+            R"(plan.json:1:27: error: cannot read "/dev/zero": it is a device, not a regular file
     1 | {"version": 1, "extends": "/dev/zero"}
       |                           ^~~~~~~~~~~
    hint: paths are relative to the file that names them
@@ -116,7 +116,7 @@ TEST(Extends, WhatTheSystemMakesUpAndPipesAreNotRead) {
   folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
   const std::string text = folder.diagnose_file("plan.json");
   EXPECT_NE(text.find("it shows the state of the system (/proc, /sys)"), std::string::npos) << text;
-  EXPECT_NE(text.find("it is a pipe, no regular file"), std::string::npos) << text;
+  EXPECT_NE(text.find("it is a pipe, not a regular file"), std::string::npos) << text;
 }
 
 TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
