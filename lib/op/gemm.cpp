@@ -21,7 +21,7 @@ bool is_fp8(Dtype dtype) {
   return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
 }
 
-/// C never is FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
+/// C is never FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
 Dtype addend_dtype(Dtype output) {
   return is_fp8(output) ? Dtype::bf16 : output;
 }
@@ -93,12 +93,12 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
                                           (mode.compute == Compute::fp32 ? " and fp32" : "")));
   }
   if (p.accumulate != "default" && !mode.scaled) {
-    mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" has a meaning in FP8 modes only, not in " +
+    mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" applies to FP8 modes only, not to " +
                        std::string(mode.name));
   }
   if (p.in_place && (p.beta == 0 || is_fp8(gemm_output_dtype(p, mode)))) {
-    mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, and with beta 0 there is no C"
-                                      : "gemm: in_place needs C and D of one format, and C never is FP8");
+    mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, but with beta = 0 there is no C"
+                                      : "gemm: in_place needs C and D in the same format, and C is never FP8");
   }
   constexpr double kMaxElements = 0x1p40;
   const auto count = [&p](std::int64_t rows, std::int64_t cols) {

@@ -60,7 +60,7 @@ class Validate(CliTest):
     def test_a_layout_is_one_of_mxfp8_outputs(self):
         case = {"op": "activation_fwd", "mode": "bf16", "params": {"rows": 4, "hidden": 4, "layout": "both"}}
         done = self.run_cli("validate", self.plan(cases=[case]), code=2)
-        self.assertIn("layout belongs to the outputs mxfp8_e4m3 and mxfp8_e5m2, not to default", done.stderr)
+        self.assertIn("layout applies to the outputs mxfp8_e4m3 and mxfp8_e5m2 only, not to default", done.stderr)
         case["params"]["output"] = "mxfp8_e4m3"
         self.run_cli("validate", self.plan(cases=[case]), code=0)
 

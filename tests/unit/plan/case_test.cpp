@@ -200,7 +200,7 @@ TEST(CaseJson, IsStrict) {
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "output": "fp16"})"),
             "error: gemm: mode bf16 has no output \"fp16\"; it has bf16 and fp32\n   at /params\n");
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "in_place": true})"),
-            "error: gemm: in_place says that C is D, and with beta 0 there is no C\n   at /params\n");
+            "error: gemm: in_place says that C is D, but with beta = 0 there is no C\n   at /params\n");
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "in_place": 1})").substr(0, 50),
             "error: \"in_place\" must be true or false, not a num");
   EXPECT_EQ(altered("mode", "[\"bf16\"]"), "error: \"mode\" must be a string, not a list\n   at /mode\n");
