@@ -216,7 +216,7 @@ class Reading(CliTest):
         (self.folder / "docker.json").write_text('{"auths": {"registry": {"auth": "c2VjcmV0"}}}')
         (self.folder / "leak.json").write_text('{"version": 1, "extends": "docker.json", "cases": []}')
         done = self.run_cli("validate", "leak.json", code=2)
-        self.assertIn("it is no plan", done.stderr)
+        self.assertIn("it is not a plan", done.stderr)
         self.assertNotIn("c2VjcmV0", done.stdout + done.stderr)
 
     def test_what_a_plan_extends_is_not_quoted_unless_it_is_a_plan(self):

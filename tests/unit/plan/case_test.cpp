@@ -210,14 +210,14 @@ TEST(CaseJson, IsStrict) {
             "error: \"seed_in_id\" must be true or false, not a number\n   at /seed_in_id\n");
   EXPECT_EQ(altered("inputs", R"({"c": {"distribution": "uniform"}})"),
             "error: gemm has no input \"c\" with these parameters\n   at /inputs\n");
-  EXPECT_EQ(altered("environment", R"({"LD_PRELOAD": "x"})").substr(0, 58),
-            "error: \"LD_PRELOAD\" is no variable that a plan may set\n   ");
+  EXPECT_EQ(altered("environment", R"({"LD_PRELOAD": "x"})").substr(0, 61),
+            "error: \"LD_PRELOAD\" is not a variable that a plan may set\n   ");
   EXPECT_EQ(altered("algorithms", "\"some\"").substr(0, 42), "error: unknown choice of algorithms \"some\"");
 }
 
 TEST(CaseJson, DeepNestingIsRefused) {
   std::string text = R"({"op": )" + std::string(200, '[') + std::string(200, ']') + "}";
-  EXPECT_EQ(refusal(text), "error: nested deeper than 64 arrays and objects\n");
+  EXPECT_EQ(refusal(text), "error: lists and objects are nested more than 64 deep\n");
 }
 
 TEST(Inputs, PortsWithoutOwnDistributionHaveTheCommonOne) {
