@@ -187,13 +187,13 @@ class Exec(CliTest):
         endless = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=open("/dev/zero", "rb"), env=CLEAN,
                                  capture_output=True, timeout=60)
         self.assertEqual(endless.returncode, 2)
-        self.assertIn(b"stdin:1: no case is longer than 16 MiB", endless.stderr)
+        self.assertIn(b"stdin:1: this line is longer than 16 MiB", endless.stderr)
 
     def test_bad_lines_are_named_and_the_others_run(self):
         results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}',
                                           {**self.CASE, "backend": "smi"}, "[" * 100000, code=2)
         self.assertEqual(len(results), 1)
-        for place in ["stdin:1: this line is no JSON", "stdin:3: this is no case", "stdin:4:", "stdin:5:",
+        for place in ["stdin:1: this line is not JSON", "stdin:3: this is not a case", "stdin:4:", "stdin:5:",
                       'stdin:6: unknown backend "smi" (did you mean sim?)', "stdin:7:"]:
             self.assertIn(place, errors)
 
