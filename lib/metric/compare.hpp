@@ -17,7 +17,7 @@ namespace numcheck::metric {
 struct CompareInput {
   const op::Port* port = nullptr;      ///< layout of `got`
   std::span<const std::byte> got;      ///< the port's buffer as downloaded (with padding)
-  std::span<const double> expected;    ///< y on the rounded inputs: what the verdict is about
+  std::span<const double> expected;    ///< y on the rounded inputs: what the verdict compares with
   std::span<const double> unrounded;   ///< y on the unrounded inputs; empty if equal to `expected` or not wanted
   bool unrounded_is_expected = false;  ///< the inputs were not rounded: total errors equal the arithmetic ones
   std::span<const float> magnitude;
