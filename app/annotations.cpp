@@ -7,7 +7,7 @@
 namespace numcheck::app {
 namespace {
 
-/// Escapes of workflow commands: in the message % and line ends, in properties also ':' and ','.
+/// Escapes for workflow commands: in messages % and newlines, in properties also ':' and ','.
 std::string escaped(std::string_view text, bool property) {
   std::string result;
   for (const char letter : text) {

@@ -9,11 +9,11 @@
 
 namespace numcheck::app {
 
-/// Of a message without a place, and its notes as further lines. Texts are made printable; what has a meaning in
-/// workflow commands is escaped as they want it.
+/// For a message without a position, with its notes as further lines. Texts are made printable; characters that have a
+/// meaning in workflow commands are escaped.
 [[nodiscard]] std::string annotation(std::string_view text, const std::vector<std::string>& notes = {});
 
-/// Of a plan's diagnostic; notes become ::notice, warnings ::warning.
+/// For a plan's diagnostic; notes become ::notice, warnings ::warning.
 [[nodiscard]] std::string annotation(const plan::Diagnostic& diagnostic);
 
 }  // namespace numcheck::app

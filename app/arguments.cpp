@@ -26,7 +26,7 @@ double parse_time_s(std::string_view text, std::string_view option, double maxim
   const double value = core::parse_duration_s(text, option);
   if (!(value > 0) || value > maximum_s) {
     throw core::UsageError(
-        fmt::format("{}: \"{}\" is not a time of more than 0 and up to {}h", option, text, maximum_s / 3600));
+        fmt::format("{}: \"{}\" is not a time greater than 0 and at most {}h", option, text, maximum_s / 3600));
   }
   return value;
 }
@@ -37,7 +37,7 @@ std::vector<std::string> split_lists(const std::vector<std::string>& values, std
     for (std::string& part : core::split(value, ',')) {
       if (part.empty()) {
         throw core::UsageError(
-            fmt::format("{}: \"{}\" has an empty entry; write names with one comma between two", option, value));
+            fmt::format("{}: \"{}\" has an empty entry; separate names with single commas", option, value));
       }
       list.push_back(std::move(part));
     }
@@ -50,7 +50,7 @@ void require_known(std::string_view word, std::string_view what, const std::vect
     return;
   }
   const std::string_view nearest = core::nearest_name(word, legal);
-  throw core::UsageError(fmt::format("unknown {} \"{}\"{}; there are: {}", what, word,
+  throw core::UsageError(fmt::format("unknown {} \"{}\"{}; choose from: {}", what, word,
                                      nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
                                      fmt::join(legal, ", ")));
 }

@@ -1,5 +1,5 @@
-// Values of options. They arrive as text and are read here, because the forms that CLI11 takes for numbers ("1'000",
-// "0b11") differ between its versions.
+// Values of options. They arrive as text and are parsed here, because which forms CLI11 accepts as numbers ("1'000",
+// "0b11") differs between its versions.
 #pragma once
 
 #include <cstdint>

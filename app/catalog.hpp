@@ -1,4 +1,4 @@
-// THE table: which ops there are, with their references, error models and backends. The only place an op is wired up.
+// THE table: all ops, with their references, error models and backends. The only place where an op is wired up.
 #pragma once
 
 #include <string>
@@ -20,19 +20,19 @@ struct BackendInfo {
 };
 
 [[nodiscard]] prepare::Catalog catalog();
-/// What each backend has, in the order of the table.
+/// What each backend has, in table order.
 [[nodiscard]] kernels::Bindings bindings();
 [[nodiscard]] const op::Op* find_op(std::string_view name);
 [[nodiscard]] std::vector<BackendInfo> backends();
 
-/// What the plan decoder knows of the catalog.
+/// What the plan decoder knows about the catalog.
 [[nodiscard]] plan::Vocabulary vocabulary();
 
 /// Faults that --inject can plant.
 [[nodiscard]] std::vector<kernels::FaultInfo> faults();
 
-/// Makes executors of devices. Libraries are looked for in `lib_dir` first, if it is not empty; TransformerEngine's is
-/// the one of `te_libs`, of several the one that the case's backend names, or the installed one.
+/// Makes executors for devices. Libraries are searched in `lib_dir` first, if it is not empty; TransformerEngine's is
+/// the one in `te_libs` (of several the one that the case's backend names), or the installed one.
 [[nodiscard]] worker::ExecutorFactory executor_factory(const std::string& lib_dir,
                                                        const std::vector<std::string>& te_libs);
 

@@ -12,14 +12,14 @@
 
 namespace numcheck::app {
 
-/// What help and completion say of a command beside its options.
+/// What help and completion say about a command, apart from its options.
 struct CommandInfo {
   std::string_view name;
   std::string_view summary;
   std::string_view usage;  ///< after the name: "[OPTIONS] PLAN..."
   std::vector<std::string_view> examples;
   std::vector<int> exit_codes;
-  std::vector<std::string_view> words = {};  ///< legal first arguments, if they are fixed
+  std::vector<std::string_view> words = {};  ///< legal first arguments, if there is a fixed set
   bool takes_files = false;
 };
 
@@ -32,7 +32,7 @@ struct CommonOptions {
   std::string colour;  ///< as given; after parsing never empty
   std::string progress = "auto";
 
-  /// -1 with -q, else the number of -v.
+  /// -1 with -q, otherwise the number of -v.
   [[nodiscard]] int verbosity() const noexcept { return quiet ? -1 : verbose; }
 };
 
@@ -53,7 +53,7 @@ class Command {
 
 namespace commands {
 
-/// All commands, in the order of help.
+/// All commands, in the order in which help shows them.
 [[nodiscard]] std::vector<std::unique_ptr<Command>> make_all();
 
 }  // namespace commands

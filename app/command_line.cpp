@@ -18,25 +18,26 @@ void add_common(CLI::App& cli, CommonOptions& common) {
   cli.add_flag("-h,--help", common.help, "print this help")->group(group);
   cli.add_flag("--version", common.version, "print the version, the source revision and the CUDA toolkit built against")
       ->group(group);
-  cli.add_flag("-q,--quiet", common.quiet, "print the summary line only")->group(group);
-  // A function and not a counter: newer CLI11 would show the counter's 0 as a default, and not count without one.
+  cli.add_flag("-q,--quiet", common.quiet, "print only the summary line")->group(group);
+  // A function instead of a counter: newer CLI11 would show the counter's 0 as a default, and not count without one.
   cli.add_flag_function(
          "-v,--verbose", [&common](std::int64_t count) { common.verbose = static_cast<int>(count); },
          "print every case; twice: also metrics and stage times")
       ->group(group);
-  // Not CLI11's envname: it also reads the variable for the commands that were not chosen, and all of them share the
-  // value, so the variable would win over the command line.
+  // Not CLI11's envname: that also reads the variable for commands that were not chosen, and all of them share the
+  // value, so the variable would override the command line.
   cli.add_option("--color", common.colour,
                  "colour: auto follows NO_COLOR, CLICOLOR_FORCE, TERM and whether stdout is a terminal (env "
                  "TE_NUMCHECK_COLOR)")
       ->type_name("auto|always|never")
       ->group(group);
-  cli.add_option("--progress", common.progress, "status on stderr: auto redraws on a terminal, else a line every 30 s")
+  cli.add_option("--progress", common.progress,
+                 "status on stderr: auto redraws it on a terminal and otherwise prints a line every 30 s")
       ->type_name("auto|plain|never")
       ->group(group);
 }
 
-/// Long option names ("--color") and command names that are legal at this place.
+/// Long option names ("--color") and command names that are legal here.
 std::vector<std::string> legal_words(const CLI::App& cli) {
   std::vector<std::string> words;
   for (const CLI::Option* option : cli.get_options()) {
@@ -73,8 +74,8 @@ std::vector<const CLI::App*> with_commands(const CLI::App& cli) {
   return all;
 }
 
-/// A value is missing, or there is one too many. CLI11's words differ between its versions; the name of the option is
-/// in all of them.
+/// A value is missing, or there is one too many. CLI11's wording differs between its versions, but always contains the
+/// name of the option.
 std::string mismatch_text(const CLI::App& cli, const std::string& text) {
   const std::string name = text.substr(0, text.find_first_of(": "));
   for (const CLI::App* app : with_commands(cli)) {
@@ -87,7 +88,7 @@ std::string mismatch_text(const CLI::App& cli, const std::string& text) {
   return fmt::format("option {} needs a value", name);
 }
 
-/// An empty value is a variable of a script that was not set, never a wish: --out "$OUT" must not mean "no --out".
+/// An empty value comes from a script's unset variable and is never intended: --out "$OUT" must not mean "no --out".
 void reject_empty_values(const CLI::App& cli) {
   for (const CLI::App* app : with_commands(cli)) {
     for (const CLI::Option* option : app->get_options()) {
@@ -103,7 +104,7 @@ void reject_empty_values(const CLI::App& cli) {
   }
 }
 
-/// "--quiet=" would be taken for "--quiet".
+/// CLI11 would take "--quiet=" for "--quiet".
 void reject_empty_assignments(const std::vector<std::string>& argv) {
   for (const std::string& word : argv) {
     if (word == "--") {

@@ -1,4 +1,4 @@
-// The command line: CLI11 parses, we name the mistakes.
+// The command line: CLI11 parses, we report the mistakes.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Throws core::UsageError with a suggestion for unknown commands and options. Whatever CLI11's version, its own
-  /// texts and exit codes are not shown.
+  /// Throws core::UsageError with a suggestion for unknown commands and options. CLI11's own texts and exit codes are
+  /// not shown, because they depend on its version.
   void parse(const std::vector<std::string>& argv);
 
   [[nodiscard]] const CommonOptions& common() const noexcept { return common_; }

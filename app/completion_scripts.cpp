@@ -42,7 +42,7 @@ std::vector<CompletedOption> options_of(const CLI::App& cli) {
   return options;
 }
 
-/// Inside single quotes of a shell.
+/// For use inside a shell's single quotes.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char letter : text) {
@@ -59,7 +59,7 @@ std::string all_names(const std::vector<CompletedOption>& options) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-/// Description of a zsh _arguments specification: brackets and colons have a meaning there.
+/// For the description in a zsh _arguments specification, where brackets and colons have a meaning.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char letter : escaped(text)) {
@@ -116,7 +116,7 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
         command.name, bash_values(command), all_names(command.options), fmt::join(command.words, " "));
   }
   return fmt::format(
-      "# bash completion of te-numcheck\n_te_numcheck() {{\n"
+      "# bash completion for te-numcheck\n_te_numcheck() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command= i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case \"${{COMP_WORDS[i]}}\" in\n      {}) command=${{COMP_WORDS[i]}}; break ;;\n    esac\n  done\n"
@@ -156,7 +156,7 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
 }
 
 std::string fish_completion(const std::vector<CompletedCommand>& commands) {
-  std::string text = "# fish completion of te-numcheck\n";
+  std::string text = "# fish completion for te-numcheck\n";
   for (const CompletedCommand& command : commands) {
     const std::string condition =
         command.name.empty() ? "__fish_use_subcommand" : "__fish_seen_subcommand_from " + command.name;

@@ -10,7 +10,7 @@ namespace numcheck::app {
 
 struct CompletedOption {
   std::vector<std::string> names;    ///< "-k", "--filter"
-  std::vector<std::string> choices;  ///< legal values, if they are fixed
+  std::vector<std::string> choices;  ///< legal values, if there is a fixed set
   bool takes_value = false;
   bool takes_path = false;
   std::string description;
@@ -23,7 +23,7 @@ struct CompletedCommand {
   std::vector<std::string> words;  ///< legal first arguments
 };
 
-/// The commands and options that the command line really has.
+/// The commands and options that the command line actually has.
 [[nodiscard]] std::vector<CompletedCommand> completed_commands(const CLI::App& cli);
 
 [[nodiscard]] std::string bash_completion(const std::vector<CompletedCommand>& commands);

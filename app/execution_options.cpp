@@ -18,9 +18,9 @@
 namespace numcheck::app {
 namespace {
 
-/// The thread that computes cannot be freed, so the process ends. What had finished is in the journal.
+/// The computing thread cannot be freed, so the process ends. Finished cases are in the journal.
 [[noreturn]] void end_stuck(const std::string& sentence) {
-  fmt::print(stderr, "\nerror: {}; the run ends here, and --resume goes on with what is left\n",
+  fmt::print(stderr, "\nerror: {}; the run ends here, and --resume continues with the rest\n",
              core::printable(sentence));
   ::_exit(static_cast<int>(core::ExitCode::environment));
 }
@@ -29,9 +29,8 @@ namespace {
 
 void add_device_options(CLI::App& cli, ExecutionOptions& options) {
   const char* group = "Device";
-  cli.add_option(
-         "--device", options.device,
-         "auto, cuda:N or sim:sm_80|sm_89|sm_90|sm_100; auto takes sim:sm_90 only where there is no NVIDIA driver")
+  cli.add_option("--device", options.device,
+                 "auto, cuda:N or sim:sm_80|sm_89|sm_90|sm_100; auto uses sim:sm_90 only if there is no NVIDIA driver")
       ->type_name("DEVICE")
       ->envname("TE_NUMCHECK_DEVICE")
       ->group(group);
@@ -48,19 +47,20 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("N")
       ->envname("TE_NUMCHECK_JOBS")
       ->group(group);
-  cli.add_option("--timeout", options.timeout, "time limit of one case, as 500ms, 60s, 2m [120s]")
+  cli.add_option("--timeout", options.timeout, "time limit per case, such as 500ms, 60s or 2m [120s]")
       ->type_name("TIME")
       ->group(group);
-  cli.add_option("--memory", options.memory, "host memory for tensors, as 8GiB [60 % of what this process may use]")
+  cli.add_option("--memory", options.memory,
+                 "host memory for tensors, such as 8GiB [60 % of what this process may use]")
       ->type_name("BYTES")
       ->group(group);
   cli.add_option("--repeat", options.repeat, "runs per algorithm; their outputs must be bit-identical [2]")
       ->type_name("N")
       ->group(group);
   cli.add_flag("--in-process", options.in_process,
-               "no worker processes: for debuggers and sanitizers; refuses cases that set environment variables")
+               "no worker processes, for debuggers and sanitizers; refuses cases that set environment variables")
       ->group(group);
-  cli.add_option("--inject", options.inject, "plant a fault, to see that it is caught; te-numcheck list faults")
+  cli.add_option("--inject", options.inject, "plant a fault to see that it is caught; see te-numcheck list faults")
       ->type_name("FAULT")
       ->group(group);
 }
@@ -79,16 +79,16 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
   if (!options.lib_dir.empty()) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(options.lib_dir, ignored)) {
-      throw core::UsageError(fmt::format("--lib-dir: {} is no folder", options.lib_dir));
+      throw core::UsageError(fmt::format("--lib-dir: {} is not a folder", options.lib_dir));
     }
     workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
   }
   require_te_libs(options.te_libs);
   if (options.te_libs.size() > 1 && options.in_process) {
-    throw core::UsageError("--in-process: two libraries of TransformerEngine do not fit into one process");
+    throw core::UsageError("--in-process: one process cannot load two TransformerEngine libraries");
   }
   for (const std::string& path : options.te_libs) {
-    // Every worker knows all of them, so that names mean the same everywhere; it loads the one that its cases name.
+    // Every worker knows all of them, so that names mean the same everywhere; it loads the one its cases name.
     workers.worker_argv.insert(workers.worker_argv.end(), {"--te-lib", path});
   }
   if (!options.jobs.empty()) {

@@ -18,7 +18,7 @@ struct ExecutionOptions {
   std::string memory;
   std::string repeat;
   std::string inject;
-  std::vector<std::string> inject_cases;  ///< identifiers or prefixes of digests; of `run` alone
+  std::vector<std::string> inject_cases;  ///< identifiers or prefixes of digests; only for `run`
   bool in_process = false;
 };
 

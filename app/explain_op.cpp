@@ -110,7 +110,8 @@ std::string setting_text(const op::Op& op, const Setting& setting) {
   return fmt::format("{} = {}", op.fields()[setting.field].name, plan_text(setting.value));
 }
 
-/// All ports that some setting gives, found by trying: the default, then modes, then one parameter at a time, then two.
+/// All ports that exist with some setting, found by trying: the default, then modes, then one parameter at a time, then
+/// two.
 std::vector<SeenPort> all_ports(const op::Op& op) {
   const op::Params base = small_params(op);
   const std::vector<Setting> settings = settings_of(op);
@@ -196,8 +197,8 @@ constexpr std::string_view kGates =
     "G2 spread    rms, 99.9 % quantile and maximum of e / sqrt(V): V is the predicted second moment\n"
     "G3 bias      slope of e on the value: between the predicted truncation slope and zero\n"
     "G4 rounding  rounding noise of 16- and 8-bit outputs against that of a perfect rounding\n"
-    "exact leg    inputs \"exact\": integers for which every summation order gives the same bits; threshold 0\n"
-    "class        the precision class that ran, found by bits, must be the expected one\n";
+    "exact leg    inputs \"exact\": integers for which every summation order yields the same bits; threshold 0\n"
+    "class        the precision class that ran, identified by its bits, must be the expected one\n";
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What `explain` says of an op.
+// What `explain` says about an op.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Facts about this program and this machine, as the report has them.
+// Facts about this program and this machine, for the report.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace numcheck::app {
 /// Tool, host and environment; plan, device, libraries and times are the run's to fill in.
 [[nodiscard]] report::RunFacts own_facts(const std::vector<std::string>& argv);
 
-/// The name that this host has for itself.
+/// The name that this host gives itself.
 [[nodiscard]] std::string host_name();
 
 /// Now, as "2025-01-31T12:00:00Z".

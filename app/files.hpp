@@ -7,7 +7,7 @@
 
 namespace numcheck::app {
 
-/// A report.json with at least the fields that selection needs; throws core::IoError if it is none. Nothing but a
+/// A report.json with at least the fields that selection needs; throws core::IoError if the file is not one. Only a
 /// regular file of at most 1 GiB is read.
 [[nodiscard]] nlohmann::json read_report(const std::filesystem::path& path);
 

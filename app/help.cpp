@@ -125,7 +125,7 @@ std::string command_help(const CLI::App& cli, const CommandInfo& info) {
 
 std::string program_help(const CLI::App& cli, const std::vector<std::unique_ptr<Command>>& commands) {
   std::string text =
-      "te-numcheck: does this GPU compute Transformer-Engine-style ops correctly, and why not\n\n"
+      "te-numcheck: does this GPU compute Transformer-Engine-style ops correctly, and if not, why not\n\n"
       "usage: te-numcheck COMMAND [OPTIONS] [PLAN...]\n\n"
       "examples:\n"
       "  te-numcheck run configs/plans/quick.json\n"

@@ -27,7 +27,7 @@ std::vector<std::string> asked(const std::string& te_lib) {
   return te_lib.empty() ? std::vector<std::string>() : std::vector<std::string>{te_lib};
 }
 
-/// The child's answer; nothing if it ended, or took too long, without one. What it prints is read meanwhile, so that it
+/// The child's answer; nothing if it ended, or took too long, without one. Its output is read meanwhile, so that it
 /// cannot block on a full pipe.
 std::optional<std::string> wait_for_answer(worker::SpawnedWorker& child, worker::OutputTail& output) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -45,8 +45,8 @@ std::optional<std::string> wait_for_answer(worker::SpawnedWorker& child, worker:
   return std::nullopt;
 }
 
-/// Ends the child if it has not ended; says how it did.
-std::string bury(worker::SpawnedWorker& child) {
+/// Kills the child if it has not ended; says how it ended.
+std::string end_child(worker::SpawnedWorker& child) {
   const bool ended = worker::wait_for_end(child.pid, 0);
   ::kill(-child.pid, SIGKILL);
   (void)worker::wait_for_end(child.pid, 1);
@@ -74,7 +74,7 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
     child.channel.close();
     (void)worker::wait_for_end(child.pid, 3);  // a library may have something to do at exit
   }
-  const std::string end = bury(child);
+  const std::string end = end_child(child);
   if (!answer.has_value()) {
     output.drain({});
     return {false,

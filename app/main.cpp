@@ -44,7 +44,7 @@ ExitCode dispatch(app::CommandLine& line, app::Terminal& terminal, const std::ve
   return line.command()->run(context);
 }
 
-/// How many errors, and that nothing ran, after the diagnostics.
+/// The line after the diagnostics: how many errors, and that nothing was run.
 std::string diagnostics_summary(const std::vector<numcheck::plan::Diagnostic>& diagnostics) {
   std::size_t errors = 0;
   for (const numcheck::plan::Diagnostic& diagnostic : diagnostics) {

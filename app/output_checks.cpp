@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file that a run writes, and the option that says so.
+/// A file that a run writes, and the option that requests it.
 struct Output {
   std::string option;
   fs::path path;
@@ -46,8 +46,8 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
   return outputs;
 }
 
-/// Whether a link of the path leads to an open file (/dev/stdout, /proc/self/fd/1): what lies there is replaced by
-/// nobody, and a second way to write to it would mix with the first.
+/// Whether a link in the path leads to an open file (/dev/stdout, /proc/self/fd/1): such a file must not be replaced,
+/// and what is written to it in two ways would be mixed up.
 bool leads_to_open_file(fs::path path) {
   constexpr int kMostLinks = 40;
   std::error_code failure;
@@ -68,7 +68,7 @@ bool is_special(const fs::path& path) {
   return fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
 }
 
-/// The same name in the same folder. What both lead to does not matter: a link is replaced, a device is shared.
+/// The same name in the same folder. Where they lead to does not matter: a link is replaced, a device is shared.
 bool same_name(const fs::path& one, const fs::path& other) {
   const auto folder = [](const fs::path& path) {
     std::error_code ignored;
@@ -82,13 +82,13 @@ void require_different(const std::vector<Output>& outputs) {
   for (auto one = outputs.begin(); one != outputs.end(); ++one) {
     for (auto other = std::next(one); other != outputs.end(); ++other) {
       if (same_name(one->path, other->path) && !is_special(one->path)) {
-        throw core::UsageError(fmt::format("{} and {} are one file; name two", one->option, other->option));
+        throw core::UsageError(fmt::format("{} and {} are the same file; name two", one->option, other->option));
       }
     }
   }
 }
 
-/// No file may take the place of a folder that is going to be made, nor of one above it.
+/// No file may take the place of a folder that is about to be created, nor of one above it.
 void require_no_folder_there(const std::vector<Output>& outputs, const std::string& option, const fs::path& folder) {
   std::error_code ignored;
   const fs::path made = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
@@ -96,7 +96,7 @@ void require_no_folder_there(const std::vector<Output>& outputs, const std::stri
     const fs::path file = fs::weakly_canonical(fs::absolute(output.path, ignored), ignored);
     if (std::ranges::mismatch(file, made).in1 == file.end()) {
       throw core::UsageError(
-          fmt::format("{} is a file, and {} {} wants a folder there", output.option, option, folder.string()));
+          fmt::format("{} is a file, but {} {} needs a folder there", output.option, option, folder.string()));
     }
   }
 }
@@ -121,7 +121,7 @@ void require_writable_file(const char* option, const fs::path& path) {
     throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", said));
   }
   if (!is_special(path) && leads_to_open_file(path)) {
-    throw core::UsageError(fmt::format("{}: that is a file that is open already; --json - writes to stdout", said));
+    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", said));
   }
   if (!is_special(path)) {
     require_new_file(said, path);
@@ -130,7 +130,7 @@ void require_writable_file(const char* option, const fs::path& path) {
   }
 }
 
-/// A folder that is there, or the nearest one above that is: what is missing is made when the run begins.
+/// Checks the folder, or the nearest existing one above it: missing ones are created when the run begins.
 void require_writable_folder(const char* option, const fs::path& folder) {
   const std::string said = fmt::format("{} {}", option, folder.string());
   std::error_code failure;
@@ -146,7 +146,7 @@ void require_writable_folder(const char* option, const fs::path& folder) {
     above = above.parent_path();
   }
   if (!fs::is_directory(above, failure)) {
-    throw core::UsageError(fmt::format("{}: {} is no folder", said, above.string()));
+    throw core::UsageError(fmt::format("{}: {} is not a folder", said, above.string()));
   }
   require_new_file(said, above / longest);
 }
@@ -170,10 +170,10 @@ void check_output_options(const OutputOptions& options) {
   }
   std::error_code ignored;
   if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {
-    throw core::UsageError(fmt::format("--out {0}: it has a report.json already; take another folder", options.out));
+    throw core::UsageError(fmt::format("--out {0}: it already has a report.json; choose another folder", options.out));
   }
   if (!options.out.empty() && fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored)) {
-    throw core::UsageError(fmt::format("--out {}: that is no folder", options.out));
+    throw core::UsageError(fmt::format("--out {}: that is not a folder", options.out));
   }
   if (!options.resume.empty() && !fs::is_directory(options.resume, ignored)) {
     throw core::UsageError(fmt::format("--resume {}: there is no such folder", options.resume));
@@ -205,7 +205,7 @@ void spare_plans(const OutputOptions& options, const std::vector<std::string>& p
     });
     if (plan != plan_files.end()) {
       throw core::UsageError(
-          fmt::format("{}: that is {}, which the plan is read from; name another file", output.option, *plan));
+          fmt::format("{}: that is {}, from which the plan is read; name another file", output.option, *plan));
     }
   }
 }

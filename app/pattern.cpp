@@ -1,5 +1,5 @@
-// The limit of states must be known before <regex> is; it stands in templates of this file's own traits, so no other
-// file sees it.
+// The limit on states must be defined before <regex> is included; it affects only templates with this file's own
+// traits, so no other file sees it.
 #define _GLIBCXX_REGEX_STATE_LIMIT 5000
 
 #include "pattern.hpp"
@@ -23,7 +23,7 @@ namespace {
 struct Traits : std::regex_traits<char> {};
 using Regex = std::basic_regex<char, Traits>;
 
-/// 490 nested parentheses took 0.38 MiB, some 770 bytes a level, with libstdc++ 12 and -O2; so the deepest recursions
+/// 490 nested parentheses took 0.38 MiB, some 770 bytes per level, with libstdc++ 12 and -O2; so the deepest recursions
 /// under the limits take about 0.8 MiB (1000 pairs) and 4 MiB (5000 states).
 constexpr std::size_t kStackBytes = std::size_t{16} << 20;
 
@@ -44,7 +44,7 @@ struct Job {
   }
 };
 
-/// Calls the function on a stack of kStackBytes, however small this process' own may be, and waits for its end.
+/// Calls the function on a stack of kStackBytes, however small the process's own may be, and waits until it returns.
 template <class Function>
 void on_large_stack(const Function& function) {
   Job<Function> job{function, nullptr};
@@ -66,7 +66,7 @@ void on_large_stack(const Function& function) {
   }
 }
 
-/// "(?=" or "(?!" outside an escape.
+/// "(?=" or "(?!" that is not escaped.
 bool has_look_ahead(std::string_view expression) {
   for (std::size_t at = 0; at < expression.size(); ++at) {
     if (expression[at] == '\\') {
@@ -82,29 +82,29 @@ bool has_look_ahead(std::string_view expression) {
 std::string_view mistake_words(std::regex_constants::error_type code) {
   namespace rc = std::regex_constants;
   if (code == rc::error_complexity || code == rc::error_backref) {
-    return "a reference back (\\1) is not supported, because its time has no bound";
+    return "back-references (\\1) are not supported, because their time is unbounded";
   }
   if (code == rc::error_space || code == rc::error_stack) {
     return "it has too many states; make its repetitions {n,m} smaller";
   }
   if (code == rc::error_paren || code == rc::error_badrepeat) {  // libstdc++ says the former of "*a", too
-    return "a parenthesis has no partner, or there is nothing before *, + or ? to repeat";
+    return "a parenthesis is unmatched, or there is nothing before *, + or ? to repeat";
   }
   if (code == rc::error_brack || code == rc::error_range) {
-    return "a bracket expression [...] is wrong";
+    return "a bracket expression [...] is invalid";
   }
   if (code == rc::error_brace || code == rc::error_badbrace) {
-    return "a repetition {n,m} is wrong";
+    return "a repetition {n,m} is invalid";
   }
   if (code == rc::error_escape) {
-    return "a backslash is followed by a letter that means nothing";
+    return "a backslash is followed by a letter without a meaning";
   }
-  return "it cannot be read";
+  return "it cannot be parsed";
 }
 
 [[noreturn]] void refuse(std::string_view option, std::string_view expression, std::string_view why) {
   constexpr std::size_t kShown = 100;
-  throw core::UsageError(fmt::format("{}: \"{}\" is no regular expression that can be used: {}", option,
+  throw core::UsageError(fmt::format("{}: \"{}\" is not a usable regular expression: {}", option,
                                      core::printable(expression, kShown), why));
 }
 
@@ -117,23 +117,22 @@ struct Pattern::Automaton {
 Pattern::Pattern(std::string_view expression, std::string_view option) {
   if (expression.size() > kMaxBytes) {
     refuse(option, expression,
-           fmt::format("it has {} bytes, more than {} are not taken; several --filter must all match, --case may be "
-                       "repeated",
+           fmt::format("it has {} bytes, the limit is {}; several --filter must all match, --case may be repeated",
                        expression.size(), kMaxBytes));
   }
   if (expression.find('\0') != std::string_view::npos) {
     refuse(option, expression, "it has a NUL byte");
   }
   if (has_look_ahead(expression)) {
-    refuse(option, expression, "look-ahead, (?=...) and (?!...), is not supported; --exclude drops what matches");
+    refuse(option, expression, "look-ahead, (?=...) or (?!...), is not supported; --exclude drops what matches");
   }
   const auto flags =
       std::regex_constants::ECMAScript | std::regex_constants::nosubs | std::regex_constants::__polynomial;
   try {
     on_large_stack([&] {
-      // Alone first: "a)|(b" must not become whole by what is put around it.
+      // By itself first: "a)|(b" must not become valid through what is put around it.
       const Regex alone(expression.begin(), expression.end(), flags);
-      // Found anywhere by one match of the whole text: a search would begin anew at every letter.
+      // Found anywhere by a single match of the whole text: a search would start over at every letter.
       const std::string anywhere = fmt::format("[\\s\\S]*?(?:{})[\\s\\S]*", expression);
       automaton_ = std::make_unique<Automaton>(Automaton{Regex(anywhere, flags)});
     });

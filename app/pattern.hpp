@@ -1,4 +1,4 @@
-// Regular expressions of the command line, whoever wrote them: bounded time, bounded stack.
+// Regular expressions from the command line, whoever wrote them: bounded time, bounded stack.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace numcheck::app {
 
-/// An ECMAScript regular expression without look-ahead and back-references, the two that no automaton can do.
+/// An ECMAScript regular expression without look-ahead and back-references, the two things that no automaton can do.
 ///
-/// std::regex backtracks, for ever on "(.+)+y", and recurses as deeply as an expression nests and a text is long. So
-/// its breadth-first executor runs, whose time is O(states x length), the states are limited, and both compiling and
-/// matching happen on a thread with a stack of its own that is larger than the limits can need.
+/// std::regex backtracks (forever on "(.+)+y") and recurses as deeply as an expression nests and a text is long. So we
+/// use its breadth-first executor, whose time is O(states x length), limit the states, and both compile and match on a
+/// thread whose stack is larger than the limits can need.
 class Pattern {
  public:
   static constexpr std::size_t kMaxBytes = 2000;
 
-  /// `option` names it in messages. Throws core::UsageError for an expression that is wrong, too long or too large, or
-  /// has what is not supported; core::EnvironmentError if no thread can be started.
+  /// `option` names it in messages. Throws core::UsageError for an expression that is invalid, unsupported, too long or
+  /// too large; core::EnvironmentError if no thread can be started.
   Pattern(std::string_view expression, std::string_view option);
   ~Pattern();
   Pattern(Pattern&&) noexcept;

@@ -19,7 +19,7 @@
 namespace numcheck::app {
 namespace {
 
-/// Expanding takes 13 us a case, so that this many take two minutes, and no longer.
+/// Expanding takes 13 us per case, so this many take about two minutes.
 constexpr std::uint64_t kMostCases = 10'000'000;
 
 void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
@@ -40,8 +40,8 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   std::ranges::move(part.files, std::back_inserter(whole.files));
 }
 
-/// The file that the installation has under a relative path that does not exist here ("configs/plans/quick.json"), so
-/// that documented commands work from any folder; else the path as it is.
+/// The installation's file for a relative path that does not exist here ("configs/plans/quick.json"), so that
+/// documented commands work from any folder; otherwise the path unchanged.
 std::filesystem::path here_or_installed(const std::filesystem::path& path) {
   std::error_code error;
   if (path.is_absolute() || std::filesystem::exists(path, error)) {
@@ -64,7 +64,7 @@ void add_plan_options(CLI::App& cli, PlanOptions& options) {
 
 plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_view command) {
   if (options.paths.empty()) {
-    throw core::UsageError(fmt::format("{0}: a plan is needed: te-numcheck {0} PLAN...", command));
+    throw core::UsageError(fmt::format("{0}: a plan is missing: te-numcheck {0} PLAN...", command));
   }
   plan::Limits limits;
   limits.sandbox = options.sandbox;
@@ -77,7 +77,8 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   for (const std::string& path : options.paths) {
     const std::string found = here_or_installed(path).string();
     if (found != path) {
-      context.terminal.err(fmt::format("{} is not here; reading {}\n", core::printable(path), core::printable(found)));
+      context.terminal.err(
+          fmt::format("{} does not exist here; reading {}\n", core::printable(path), core::printable(found)));
     }
     append(whole, plan::load_plan(found, vocabulary(), limits), known);
   }

@@ -12,13 +12,13 @@
 namespace numcheck::app {
 namespace {
 
-/// A path that an option parser takes for one, and no option.
+/// A path in a form that no option parser takes for an option.
 std::string as_argument(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }
 
-/// A path for the record, which names no folder by an absolute path: relative to the working folder where it is below
-/// it, else the file name.
+/// A path for the record, which contains no absolute paths: relative to the working folder if it is below that,
+/// otherwise just the file name.
 std::string recorded_path(const std::string& path) {
   if (!path.starts_with('/')) {
     return path;
@@ -36,18 +36,18 @@ std::string shell_word(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                           "0123456789_-./:=,+@%") == std::string::npos;
-  // A word that begins with = is the path of a command for zsh.
+  // zsh replaces a word that begins with = by the path of a command.
   if (plain && !word.starts_with('=')) {
     return word;
   }
-  const bool shown_as_it_is = core::is_printable(word);
-  std::string text = shown_as_it_is ? "'" : "$'";
+  const bool printable = core::is_printable(word);
+  std::string text = printable ? "'" : "$'";
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t length = std::max<std::size_t>(1, core::utf8_length(word, at));
     const std::string_view character = std::string_view(word).substr(at, length);
     if (character == "'") {
-      text += shown_as_it_is ? "'\\''" : "\\'";
-    } else if (!shown_as_it_is && character == "\\") {
+      text += printable ? "'\\''" : "\\'";
+    } else if (!printable && character == "\\") {
       text += "\\\\";
     } else if (!core::is_printable(character)) {
       for (const char byte : character) {
@@ -80,7 +80,7 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
   for (const std::string& name : execution.inject_cases) {
     add("--inject-case", name, "");
   }
-  if (execution.te_libs.size() > 1) {  // identifiers and digests name versions then
+  if (execution.te_libs.size() > 1) {  // then identifiers and digests name versions
     for (const std::string& path : execution.te_libs) {
       add("--te-lib", as_argument(recorded_path(path)), "");
     }

@@ -1,4 +1,4 @@
-// The command that a report gives to repeat a case.
+// The command with which a report says how to repeat a case.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace numcheck::app {
 
-/// A word as a shell reads it back, in printable text: quoted where a shell would see more in it than letters, and in
-/// the form $'...' where it has control characters, marks of direction or bytes that are no UTF-8.
+/// A word such that a shell reads it back, in printable text: quoted if it has characters that are special to a shell,
+/// and in the form $'...' if it has control characters, direction marks or bytes that are not UTF-8.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
-/// The command that runs a case of these plans again; --case is added to it. Names no folder by an absolute path.
+/// The command that runs a case of these plans again; --case is appended to it. Contains no absolute paths.
 [[nodiscard]] std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& execution);
 
 }  // namespace numcheck::app

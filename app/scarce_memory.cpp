@@ -29,12 +29,12 @@ bool ran_out_of_memory() noexcept {
   return false;
 }
 
-/// Takes no memory from the heap: there is none.
+/// Must not allocate: there is no memory.
 [[noreturn]] void end() noexcept {
   if (ran_out_of_memory()) {
     constexpr std::string_view kWords =
         "error: out of memory, too little even to say where; is it limited (ulimit -v)?\n"
-        "  What had finished is in the run's journal, and --resume goes on from there.\n";
+        "  Finished cases are in the run's journal, and --resume continues from there.\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     ::_exit(static_cast<int>(core::ExitCode::environment));
   }

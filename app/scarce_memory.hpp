@@ -1,11 +1,11 @@
-// What the process does where memory is scarce.
+// What the process does if memory is scarce.
 #pragma once
 
 namespace numcheck::app {
 
-/// Where the address space is limited (ulimit -v), every thread takes its memory from the same two heaps: the allocator
-/// would reserve 64 MiB of it for each thread. And where there is no memory even for an exception's way (destructors
-/// need some, too), the process ends with a message and ExitCode::environment instead of SIGABRT.
+/// If the address space is limited (ulimit -v), all threads take their memory from the same two heaps, because the
+/// allocator would reserve 64 MiB of it for each thread. And if there is not even enough memory to unwind an exception
+/// (destructors need some, too), the process ends with a message and ExitCode::environment instead of SIGABRT.
 void prepare_for_scarce_memory() noexcept;
 
 }  // namespace numcheck::app

@@ -10,8 +10,8 @@
 namespace numcheck::app {
 namespace {
 
-/// Blanks beyond ASCII that a CI service takes off a line's beginning: no-break, ogham, en quad to hair space, narrow
-/// no-break, mathematical, ideographic. (What Unicode has besides is hidden, and an escape by now.)
+/// Blanks beyond ASCII that a CI service strips from the beginning of a line: no-break, ogham, en quad to hair space,
+/// narrow no-break, mathematical, ideographic. (Unicode's others are hidden characters, which are already escaped.)
 constexpr std::array<std::string_view, 16> kWideBlanks = {
     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83",
     "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89",
@@ -32,7 +32,7 @@ std::size_t leading_blanks(std::string_view line) {
   }
 }
 
-/// Bytes of a colour that report::views::paint writes, at the beginning of a text: ESC [ digits and semicolons m.
+/// Length of a colour sequence written by report::views::paint at the beginning of a text: ESC [ digits and ; m.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) {
     return 0;
@@ -61,7 +61,7 @@ std::string screen_line(std::string_view line, bool colour) {
   if (const std::size_t start = leading_blanks(out); std::string_view(out).substr(start).starts_with("::")) {
     out.replace(start, 1, "\\x3a");
   }
-  // Azure Pipelines (##vso[, ##[) and TeamCity (##teamcity[) look for theirs anywhere in a line.
+  // Azure Pipelines (##vso[, ##[) and TeamCity (##teamcity[) look for their commands anywhere in a line.
   return replaced(std::move(out), "##", "#\\x23");
 }
 

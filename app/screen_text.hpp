@@ -1,4 +1,4 @@
-// The last look at text before a terminal or the log of a CI service gets it.
+// The last check of text before a terminal or the log of a CI service gets it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace numcheck::app {
 
-/// Lines as they may be shown. Who composes a line makes printable what he puts into it (core::printable), because only
-/// he knows which line ends are his; here nothing passes but line ends, printable text and, with `colour`, the colours
-/// of report::views::paint. A line that a CI service would take for a command ("::error::" at its beginning, "##[" anywhere)
-/// gets an escape in its place.
+/// Lines in a form that may be shown. Whoever composes a line makes its parts printable (core::printable), because only
+/// the author knows which newlines are intended; here nothing passes but newlines, printable text and, with `colour`,
+/// the colours of report::views::paint. In a line that a CI service would take for a command ("::error::" at its
+/// beginning, "##[" anywhere) the command is escaped.
 [[nodiscard]] std::string screen_text(std::string_view text, bool colour);
 
-/// JSON for standard output: the same value as in a file, written in printable ASCII. `indent` is -1 for one line.
+/// JSON for standard output: the same value as in a file, in printable ASCII. `indent` is -1 for a single line.
 [[nodiscard]] std::string stdout_json(const nlohmann::json& value, int indent);
 
 }  // namespace numcheck::app

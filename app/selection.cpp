@@ -52,7 +52,7 @@ void filter_by_name(std::vector<Case>& cases, const SelectionOptions& options) {
   keep_flagged(cases, keep);
 }
 
-/// Keeps cases for which `matches(case, word)` holds for one of the words.
+/// Keeps cases for which `matches(case, word)` holds for at least one of the words.
 template <class Matches>
 void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& values, std::string_view what,
                      const std::vector<std::string_view>& legal, const Matches& matches) {
@@ -68,7 +68,7 @@ void filter_by_field(std::vector<Case>& cases, const std::vector<std::string>& v
   });
 }
 
-/// A name without version stands for all versions; `auto` is a name that cases have like any other.
+/// A name without version stands for all versions; `auto` is a name like any other.
 void filter_by_backend(std::vector<Case>& cases, const std::vector<std::string>& values,
                        std::vector<std::string_view> legal) {
   std::set<std::string> versions;
@@ -137,7 +137,7 @@ void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
   std::erase_if(cases, [&wanted](const Case& c) { return !wanted.contains(c.digest); });
 }
 
-/// Digests of the cases that gate in a report.
+/// Digests of a report's cases that made its run fail.
 std::set<std::string> failures_in(const std::string& path) {
   nlohmann::json report;
   try {
@@ -156,7 +156,7 @@ std::set<std::string> failures_in(const std::string& path) {
 }
 
 /// Keeps the cases whose hash comes first: the same sample on every machine, and mostly the same when a plan grows. The
-/// versions of a case have one hash and count once, so that they stay together and the sample is that of one version.
+/// versions of a case share a hash and count once, so that they stay together and the sample is that of one version.
 void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
   std::vector<core::Digest> keys;
   keys.reserve(cases.size());
@@ -205,7 +205,7 @@ core::Digest named_case(const std::vector<Case>& cases, const std::string& name,
     }
   }
   if (found.empty()) {
-    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers than this take too long
+    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers take too long
     const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
     throw core::UsageError(fmt::format("{}: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", by, name,
                                        nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));

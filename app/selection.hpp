@@ -34,14 +34,14 @@ struct Selection {
   Shard shard;
 };
 
-/// The case that an identifier, or a prefix of at least 4 digits of a digest, names. Throws core::UsageError that says
-/// `by` what it was named if there is none, or several.
+/// The case that an identifier, or a digest's first 4 or more digits, names. Throws core::UsageError if there is none,
+/// or several; `by` is what named it.
 [[nodiscard]] core::Digest named_case(const std::vector<plan::Case>& cases, const std::string& name,
                                       const std::string& by);
 
-/// Applies the options in the order in which they are documented. An empty result is no error here. Throws
-/// core::UsageError on a bad expression, an unknown op, mode, backend or tag, an ambiguous digest, a --case that names
-/// nothing, or a --failed-in that is no report.
+/// Applies the options; --sample and --shard last. An empty result is not an error here. Throws core::UsageError on an
+/// invalid expression, an unknown op, mode, backend or tag, an ambiguous digest, a --case that names nothing, or a
+/// --failed-in that is not a report.
 [[nodiscard]] Selection select(std::vector<plan::Case> cases, const SelectionOptions& options);
 
 }  // namespace numcheck::app

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMaxShards = 1'000'000;
 
-/// One scheduler's convention. `total` is null where the scheduler tells no total.
+/// One scheduler's convention. `total` is null if the scheduler does not tell the total.
 struct Scheduler {
   const char* name;
   const char* index;
@@ -32,12 +32,12 @@ constexpr std::array kSchedulers = {
 
 Shard checked(std::uint64_t index, std::uint64_t count, std::string_view where) {
   if (count == 0 || index >= count) {
-    throw core::UsageError(fmt::format("--shard: {} gives shard {} of {}", where, index + 1, count));
+    throw core::UsageError(fmt::format("--shard: {} says shard {} of {}", where, index + 1, count));
   }
   return {index, count};
 }
 
-/// Slurm arrays have a first index and a step of their own.
+/// Slurm arrays have their own first index and step.
 std::optional<Shard> slurm_array(const Lookup& lookup) {
   const auto id = lookup("SLURM_ARRAY_TASK_ID");
   const auto count = lookup("SLURM_ARRAY_TASK_COUNT");
@@ -90,7 +90,7 @@ Shard parse_shard(std::string_view text, const Lookup& lookup) {
     return automatic(total, lookup);
   }
   if (slash == std::string_view::npos) {
-    throw core::UsageError(fmt::format("--shard: \"{}\" is neither I/N (as 2/8) nor auto nor auto/N", text));
+    throw core::UsageError(fmt::format("--shard: \"{}\" is not I/N (such as 2/8), auto or auto/N", text));
   }
   const std::uint64_t count = parse_count(text.substr(slash + 1), "--shard", 1, kMaxShards);
   return checked(parse_count(first, "--shard", 1, kMaxShards) - 1, count, "the command line");

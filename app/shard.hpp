@@ -1,4 +1,4 @@
-// Dividing a plan among machines.
+// Divides a plan among machines.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ struct Shard {
 using Lookup = std::function<std::optional<std::string>(const char* name)>;
 
 /// "2/8" (1-based), or "auto" and "auto/8": index and total from the scheduler's variables (GoogleTest, Slurm array and
-/// task, Open MPI, PMI, Kubernetes indexed jobs, GitLab). A shard is never assumed because a variable happens to be
-/// set. Throws core::UsageError if the text or the variables make no sense.
+/// task, Open MPI, PMI, Kubernetes indexed jobs, GitLab). A shard is never assumed just because a variable happens to
+/// be set. Throws core::UsageError if the text or the variables make no sense.
 [[nodiscard]] Shard parse_shard(std::string_view text, const Lookup& lookup);
 
-/// The shard that a reference group belongs to, by hash: groups stay whole, and adding a case moves no other.
+/// The shard that a reference group belongs to, by hash: groups stay whole, and adding a case moves no other case.
 [[nodiscard]] std::size_t shard_of(std::string_view group_key, std::size_t count);
 
 }  // namespace numcheck::app

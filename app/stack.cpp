@@ -10,9 +10,9 @@
 namespace numcheck::app {
 namespace {
 
-/// What threads and programs usually have.
+/// What threads and processes usually have.
 constexpr std::size_t kUsual = std::size_t{8} << 20;
-/// Enough for all that is done here; Eigen alone takes up to 128 KiB for a product.
+/// Enough for everything done here; Eigen alone takes up to 128 KiB for a product.
 constexpr std::size_t kEnough = std::size_t{2} << 20;
 
 rlim_t limit_of(__rlimit_resource resource) {
@@ -20,8 +20,8 @@ rlim_t limit_of(__rlimit_resource resource) {
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// The stack of a thread is mapped at once, that of the program grows: where the address space is limited, there may be
-/// no room left for it, and the answer is SIGSEGV. The size that is needed; 0 if the program's own stack will do.
+/// The stack size that is needed; 0 if the process's own stack will do. A thread's stack is mapped at once, that of the
+/// process grows: if the address space is limited, there may be no room left for it, which means SIGSEGV.
 std::size_t stack_of_our_own() {
   if (limit_of(RLIMIT_AS) != RLIM_INFINITY) {
     return kEnough;
@@ -29,8 +29,8 @@ std::size_t stack_of_our_own() {
   return limit_of(RLIMIT_STACK) < kEnough ? kUsual : 0;
 }
 
-/// The system derives the size of a thread's stack from the limit, too.
-void give_threads(std::size_t bytes) {
+/// By default the system derives the size of threads' stacks from the limit, too.
+void set_thread_stacks(std::size_t bytes) {
   pthread_attr_t attributes{};
   if (::pthread_attr_init(&attributes) == 0) {
     if (::pthread_attr_setstacksize(&attributes, bytes) == 0) {
@@ -47,7 +47,7 @@ int with_enough_stack(const std::function<int()>& body) {
   if (bytes == 0) {
     return body();
   }
-  give_threads(bytes);
+  set_thread_stacks(bytes);
   int result = 0;
   std::thread thread;
   try {

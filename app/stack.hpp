@@ -5,9 +5,9 @@
 
 namespace numcheck::app {
 
-/// Runs the body and returns what it returns. Where the limit of the stack is too small for the program's own functions
-/// (64 KiB are legal), or the address space may leave it no room to grow, on a thread with a stack of its own; threads
-/// that start later get such stacks as well.
+/// Runs the body and returns its result. If the limit on the stack is too small for the program's own functions (64 KiB
+/// are legal), or the address space may leave it no room to grow, the body runs on a thread with a large enough stack;
+/// threads that start later also get such stacks.
 int with_enough_stack(const std::function<int()>& body);
 
 }  // namespace numcheck::app

@@ -12,7 +12,7 @@ namespace numcheck::app {
 void open_standard_streams() noexcept {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) == -1 && errno == EBADF) {
-      // The lowest free number, which is this one. Opened for reading, standard output refuses every write.
+      // It gets the lowest free number, which is this one. Opened for reading, standard output refuses every write.
       (void)::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     }
   }

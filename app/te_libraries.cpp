@@ -14,7 +14,7 @@ namespace numcheck::app {
 
 void add_te_lib_option(CLI::App& cli, std::vector<std::string>& paths) {
   cli.add_option("--te-lib", paths,
-                 "TransformerEngine's library [installed one]; repeated: compare versions bit by bit")
+                 "TransformerEngine's library [the installed one]; repeated: compare versions bit by bit")
       ->type_name("PATH")
       ->allow_extra_args(false)
       ->envname("TE_NUMCHECK_TE_LIB")
@@ -25,7 +25,7 @@ void require_te_libs(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
-      throw core::UsageError(fmt::format("--te-lib: there is no {}", path));
+      throw core::UsageError(fmt::format("--te-lib: {} does not exist", path));
     }
   }
 }
@@ -56,11 +56,11 @@ std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::strin
   const std::string_view rest = identifier.substr(at + 1);
   const std::vector<std::string> names = {std::string(rest.substr(0, rest.find('/')))};
   if (!plan::is_backend_name(names.front()) || plan::version_of(names.front()).empty()) {
-    throw core::UsageError(fmt::format("explain: {} has no version behind the @, as in {}@2.20.2", names.front(),
+    throw core::UsageError(fmt::format("explain: {} has no version after the @, as in {}@2.20.2", names.front(),
                                        kernels::transformer_engine::kBackend));
   }
   if (paths.size() == 1 && te_backend_names(paths) != names) {
-    throw core::UsageError(fmt::format("explain: --te-lib is {}, and the case is one of {}",
+    throw core::UsageError(fmt::format("explain: --te-lib is {}, but the case belongs to {}",
                                        te_backend_names(paths).front(), names.front()));
   }
   return plan::one_case_per_version(std::move(cases), kernels::transformer_engine::kBackend, names);

@@ -20,7 +20,7 @@ namespace {
 
 using data::StoredTensor;
 
-/// The reference's values, in the shape of their ports; of a sample, a list with the elements' places.
+/// The reference's values, in the shape of their ports; for a sample, a list with the elements' indices.
 void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run) {
   for (const op::OutputValues& values : run.expected->outputs) {
     StoredTensor tensor{fmt::format("expected_{}", values.port), "F64", {}, std::as_bytes(values.value.span())};
@@ -56,7 +56,7 @@ TensorFolder::TensorFolder(std::filesystem::path folder) : folder_(std::move(fol
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
   if (failure || !std::filesystem::is_directory(folder_)) {
-    throw core::UsageError(fmt::format("--keep-tensors {}: that cannot be a folder{}", folder_.string(),
+    throw core::UsageError(fmt::format("--keep-tensors {}: this folder cannot be created{}", folder_.string(),
                                        failure ? ": " + failure.message() : ""));
   }
 }

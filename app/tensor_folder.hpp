@@ -1,4 +1,4 @@
-// --keep-tensors: what every run of every case read and wrote, as files that other tools open.
+// --keep-tensors: what every run of every case read and wrote, as files that other tools can open.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 namespace numcheck::app {
 
 /// Writes DIGEST-N.safetensors for run N of the case whose digest begins with these 16 digits: its ports without
-/// padding, and `expected_PORT` with the reference in double (of a sample: its values, and `expected_PORT_index`).
+/// padding, and `expected_PORT` with the reference in double (for a sample: its values, and `expected_PORT_index`).
 class TensorFolder {
  public:
-  /// Makes the folder; throws core::UsageError if it cannot be one.
+  /// Creates the folder; throws core::UsageError if that fails.
   explicit TensorFolder(std::filesystem::path folder);
 
-  /// Thread-safe. A failure does not stop the run: it is told at the end.
+  /// Thread-safe. A failure does not stop the run: it is reported at the end.
   void keep(const run::RunTensors& tensors);
   /// Throws core::IoError for the first failure.
   void finish() const;

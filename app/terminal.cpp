@@ -22,7 +22,7 @@ namespace numcheck::app {
 namespace {
 
 constexpr std::size_t kDefaultColumns = 100;
-constexpr std::size_t kMaxMessage = 2000;  // characters; an argument that it quotes may have 131071
+constexpr std::size_t kMaxMessage = 2000;  // characters; an argument quoted in it may have 131071
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(30);
 
@@ -48,7 +48,7 @@ ColourChoice parse_colour(std::string_view text) {
   if (text == "never") {
     return ColourChoice::never;
   }
-  throw core::UsageError(fmt::format("--color: \"{}\" is none of auto, always, never", text));
+  throw core::UsageError(fmt::format("--color: \"{}\" is not one of auto, always, never", text));
 }
 
 ProgressChoice parse_progress(std::string_view text) {
@@ -61,7 +61,7 @@ ProgressChoice parse_progress(std::string_view text) {
   if (text == "never") {
     return ProgressChoice::never;
   }
-  throw core::UsageError(fmt::format("--progress: \"{}\" is none of auto, plain, never", text));
+  throw core::UsageError(fmt::format("--progress: \"{}\" is not one of auto, plain, never", text));
 }
 
 TerminalFacts read_terminal() {
@@ -120,7 +120,7 @@ void Terminal::err(std::string_view text) {
 }
 
 void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
-  // Beginning and end, because the one names the option and the other what would be right.
+  // Keeps beginning and end, because the former names the option and the latter says what would be valid.
   const std::string message = report::views::cut_middle(core::printable(text), kMaxMessage);
   std::string lines = report::views::paint("error:", report::views::Colour::red, colour_err_) + " " + message + "\n";
   for (const std::string& note : notes) {

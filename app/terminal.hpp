@@ -1,4 +1,4 @@
-// Where output goes and how it may look. Data goes to stdout, talk to stderr.
+// Where output goes and how it may look. Data goes to stdout, messages to stderr.
 #pragma once
 
 #include <chrono>
@@ -25,12 +25,12 @@ struct TerminalFacts {
   bool force_color = false;     ///< CLICOLOR_FORCE is set and not "0"
   bool dumb = false;            ///< TERM is "dumb"
   bool github_actions = false;  ///< GITHUB_ACTIONS is "true"
-  std::size_t columns = 0;      ///< of the terminal; 0 if stdout is none
+  std::size_t columns = 0;      ///< of the terminal; 0 if stdout is not one
 };
 
 [[nodiscard]] TerminalFacts read_terminal();
 
-/// --color decides if it is not auto; then NO_COLOR, CLICOLOR_FORCE, TERM=dumb, and whether the stream is a tty.
+/// --color decides unless it is auto; then NO_COLOR, CLICOLOR_FORCE, TERM=dumb, and whether the stream is a tty.
 [[nodiscard]] bool use_colour(ColourChoice choice, const TerminalFacts& facts, bool is_tty) noexcept;
 
 class Terminal {
@@ -39,23 +39,23 @@ class Terminal {
 
   [[nodiscard]] bool colour_on_stdout() const noexcept { return colour_out_; }
   [[nodiscard]] const TerminalFacts& facts() const noexcept { return facts_; }
-  /// Columns for the console view: the terminal's, or 100 where stdout is none.
+  /// Columns for the console view: the terminal's, or 100 if stdout is not one.
   [[nodiscard]] std::size_t width() const noexcept;
 
-  /// Lines for people, as screen_text lets them pass, to stdout; throws core::IoError if it cannot write (a full disk
-  /// must not look like success).
+  /// Lines for people, filtered by screen_text, to stdout; throws core::IoError if it cannot write (a full disk must
+  /// not look like success).
   void out(std::string_view text) const;
-  /// Bytes for programs, to stdout as they are.
+  /// Bytes for programs, to stdout unchanged.
   void data(std::string_view bytes) const;
   /// Lines for people to stderr, after removing the status line.
   void err(std::string_view text);
-  /// "error: ..." in one line and the notes below it, and under GitHub Actions the same as an annotation. Line ends and
+  /// "error: ..." on one line and the notes below it, and under GitHub Actions the same as an annotation. Newlines and
   /// control characters in them are shown as escapes.
   void error(std::string_view text, const std::vector<std::string>& notes = {});
-  /// Under GitHub Actions, the lines that mark a place in a file; else nothing.
+  /// Under GitHub Actions, the lines that mark a place in a file; otherwise nothing.
   void annotate(std::string_view annotation);
 
-  /// One redrawn line on a tty (at most 10 a second), one plain line every 30 s elsewhere, or nothing.
+  /// One redrawn line on a tty (at most 10 times a second), one plain line every 30 s elsewhere, or nothing.
   void status(std::string_view text);
   void clear_status();
 

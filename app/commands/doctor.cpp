@@ -53,7 +53,7 @@ Finding driver_finding(const kernels::loader::DriverState& driver) {
       return {Finding::Kind::note, "driver",
               driver.sentence +
                   "; --device auto simulates (sim:sm_90). For a GPU: install NVIDIA's driver, or give the "
-                  "container its devices (docker run --gpus all)"};
+                  "container access to it (docker run --gpus all)"};
     case Kind::broken:
       break;
   }
@@ -65,7 +65,7 @@ Finding build_finding() {
   if (!kernels::loader::built_with_cuda()) {
     return {Finding::Kind::note, "CUDA backends",
             "not in this build: cublaslt and cuda are unsupported. Install a CUDA toolkit (12.0 or newer), set "
-            "CUDAToolkit_ROOT if it is in an unusual place, and build again"};
+            "CUDAToolkit_ROOT if it is in an unusual place, and rebuild"};
   }
   return {Finding::Kind::good, "CUDA backends", "built with toolkit " + build.cuda_toolkit};
 }
@@ -95,7 +95,7 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
     }
     for (const auto& [name, version] : libraries) {
       if (plan::backend_of(name) == kernels::transformer_engine::kBackend) {
-        continue;  // it is loaded and looked at more closely
+        continue;  // it is loaded and examined more closely below
       }
       findings.push_back({Finding::Kind::good, name, version});
     }
@@ -105,7 +105,7 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
   return findings;
 }
 
-/// Nobody needs TransformerEngine to check other backends: that it is missing is bad only where it was asked for.
+/// Nobody needs TransformerEngine to check other backends: its absence is bad only if it was requested.
 std::vector<Finding> transformer_engine_findings(const ExecutionOptions& options) {
   if (!kernels::loader::built_with_cuda()) {
     return {};
@@ -125,18 +125,18 @@ std::vector<Finding> host_findings() {
            fmt::format("{} threads, instruction set {}", core::thread_count(), core::isa_name(core::active_isa()))},
           {Finding::Kind::good, "reference", std::string(reference::matmul_implementation())},
           {Finding::Kind::good, "memory",
-           fmt::format("{} may be used, --memory defaults to {}", core::human_bytes(machine::memory_limit_bytes()),
+           fmt::format("{} available, --memory defaults to {}", core::human_bytes(machine::memory_limit_bytes()),
                        core::human_bytes(machine::default_memory_bytes()))}};
 }
 
 std::vector<Finding> search_path_findings() {
   std::vector<Finding> findings;
   for (const machine::IgnoredEntry& ignored : machine::ignored_entries()) {
-    // The loader reads its variable before this program runs.
+    // The system's loader reads this variable before the program runs.
     const bool loaders_own = ignored.variable == "LD_LIBRARY_PATH";
     findings.push_back({Finding::Kind::note, ignored.variable,
-                        fmt::format("its entry \"{}\" is relative: no library is looked for there{}", ignored.entry,
-                                    loaders_own ? " by te-numcheck, but the system's loader does; take it out" : "")});
+                        fmt::format("its entry \"{}\" is relative: te-numcheck does not look for libraries there{}",
+                                    ignored.entry, loaders_own ? ", but the system's loader does; remove it" : "")});
   }
   return findings;
 }
@@ -156,7 +156,7 @@ std::string variables_text(bool colour) {
                                   ? report::views::paint(core::printable(*variable.value), Colour::yellow, colour)
                                   : "unset";
     text += fmt::format("  {:<48} {}{}\n", core::printable(variable.name), value,
-                        variable.listed ? "" : "   (not known to te-numcheck; of a family that may change numbers)");
+                        variable.listed ? "" : "   (unknown to te-numcheck, but of a family that may change numbers)");
   }
   return text;
 }
@@ -198,7 +198,7 @@ class DoctorCommand : public Command {
 
  private:
   ExecutionOptions options_;
-  bool inspect_ = false;  ///< this process looks at one library for another doctor
+  bool inspect_ = false;  ///< this process inspects one library for another doctor
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// te-numcheck exec: cases as JSON lines in, results as JSON lines out. With --worker it is the coordinator's child.
+// te-numcheck exec: cases come in as JSON lines, results go out as JSON lines. With --worker, the coordinator's child.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -57,8 +57,8 @@ class ExecCommand : public Command {
   }
 
  private:
-  /// A case that ended like this has cost its worker, and workers that die in a row are not replaced for ever: the next
-  /// line starts afresh.
+  /// A case that ended like this has cost its worker, and a pool does not replace dying workers forever: the next line
+  /// gets a new one.
   static bool cost_a_worker(verdict::Status status) {
     return status == verdict::Status::crashed || status == verdict::Status::timeout;
   }
@@ -72,7 +72,7 @@ class ExecCommand : public Command {
         return true;
       }
       if (line.size() == kMostBytes) {
-        throw core::UsageError(fmt::format("stdin:{}: no case is longer than 16 MiB, and this line is", number));
+        throw core::UsageError(fmt::format("stdin:{}: this line is longer than 16 MiB, the limit for a case", number));
       }
       line += static_cast<char>(letter);
     }
@@ -82,8 +82,8 @@ class ExecCommand : public Command {
     return !line.empty();
   }
 
-  /// Every line is answered before the next one is read, so that a program can hold a conversation. Workers stay from
-  /// line to line: starting one takes longer than most cases.
+  /// Every line is answered before the next one is read, so that a program can hold a dialogue. Workers live across
+  /// lines: starting one takes longer than most cases.
   [[nodiscard]] core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) const {
     std::vector<json> records;
     bool malformed = false;
@@ -116,13 +116,13 @@ class ExecCommand : public Command {
     return report::exit_code_of(report::summarise(records), {});
   }
 
-  /// The case of a line; a record of a report serves too: what was measured is left out.
+  /// The case in a line. A record of a report is accepted, too: its measurements are dropped.
   [[nodiscard]] std::optional<plan::Case> parse_line(Context& context, const std::string& line,
                                                      std::size_t number) const {
     const std::string place = fmt::format("stdin:{}: ", number);
     json object = core::nests_deeper(line) ? json(json::value_t::discarded) : json::parse(line, nullptr, false);
     if (object.is_discarded()) {
-      context.terminal.error(place + "this line is no JSON");
+      context.terminal.error(place + "this line is not JSON");
       return std::nullopt;
     }
     if (object.is_object()) {
@@ -142,7 +142,7 @@ class ExecCommand : public Command {
       require_known(c.backend, "backend", legal);
       return c;
     } catch (const plan::PlanError& error) {
-      context.terminal.error(place + "this is no case");
+      context.terminal.error(place + "this is not a case");
       print_diagnostics(context.terminal, error.diagnostics());
     } catch (const core::UsageError& error) {
       context.terminal.error(place + error.what(), error.notes());

@@ -27,7 +27,7 @@ namespace {
 
 const CommandInfo kInfo{
     .name = "explain",
-    .summary = "what an op computes and how it is judged; or everything about one case of a plan",
+    .summary = "explain what an op computes and how it is judged, or everything about one case of a plan",
     .usage = "[OPTIONS] OP, or: ID|DIGEST PLAN...",
     .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json"},
     .exit_codes = {0, 2},
@@ -111,7 +111,7 @@ class ExplainCommand : public Command {
       ops.push_back(row.op->name);
     }
     if (what_.empty()) {
-      throw core::UsageError("explain: what? an op, or a case and its plan");
+      throw core::UsageError("explain: what? Name an op, or a case and its plan");
     }
     require_te_libs(te_libs_);
     const bool colour = context.terminal.colour_on_stdout();

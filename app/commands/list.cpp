@@ -1,4 +1,4 @@
-// te-numcheck list: what there is, without running anything.
+// te-numcheck list: what is available, without running anything.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,7 +28,7 @@ using report::views::Column;
 
 const CommandInfo kInfo{
     .name = "list",
-    .summary = "show what there is, without running anything",
+    .summary = "show what is available, without running anything",
     .usage = "[OPTIONS] ops|modes|backends|devices|distributions|faults|variables, or: cases PLAN...",
     .examples = {"list cases configs/plans/quick.json --mode bf16", "list modes --json"},
     .exit_codes = {0, 2, 4},
@@ -198,9 +198,9 @@ class ListCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     if (what_.empty()) {
-      throw core::UsageError(fmt::format("list: what? one of {}", fmt::join(kInfo.words, ", ")));
+      throw core::UsageError(fmt::format("list: what? Name one of {}", fmt::join(kInfo.words, ", ")));
     }
-    require_known(what_, "list", kInfo.words);
+    require_known(what_, "list topic", kInfo.words);
     if (what_ == "cases") {
       return list_cases(context);
     }

@@ -58,11 +58,11 @@ struct Options {
 
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
 
-/// Test runners of the GoogleTest protocol want a sign that sharding was understood.
+/// Test runners that follow the GoogleTest protocol expect a sign that sharding was understood.
 void acknowledge_shard(const SelectionOptions& selection) {
   const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
   if (path != nullptr && selection.shard.starts_with("auto")) {
-    // A pipe must not keep us.
+    // O_NONBLOCK: a pipe must not block us.
     const core::FileDescriptor touched(
         ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666));
   }
@@ -118,7 +118,7 @@ class Run {
 
   void plant_in_cases(const std::vector<plan::Case>& cases) {
     if (!options_.execution.inject_cases.empty() && options_.execution.inject.empty()) {
-      throw core::UsageError("--inject-case names a case, but --inject no fault to plant in it");
+      throw core::UsageError("--inject-case names a case, but without --inject there is no fault to plant in it");
     }
     for (const std::string& name : options_.execution.inject_cases) {
       pipeline_.workers.inject_only.insert(named_case(cases, name, "--inject-case"));
@@ -136,7 +136,7 @@ class Run {
     pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
     pipeline_.on_hello = [this](const worker::WorkerHello& hello) {
       if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
-        context_.terminal.err(fmt::format("no NVIDIA driver here: running on {}, which is no hardware evidence\n",
+        context_.terminal.err(fmt::format("no NVIDIA driver here: running on {}, which is not hardware evidence\n",
                                           core::printable(hello.device.name)));
       }
       folder_.start(journal_header(hello));
@@ -170,7 +170,7 @@ class Run {
                          {"inject_case", fmt::format("{}", fmt::join(options_.execution.inject_cases, " "))}}};
   }
 
-  /// Records of the run that is resumed. What runs now is known before: a worker is asked.
+  /// Records of the run that is resumed. A worker is asked first, to know what would run now.
   std::vector<std::pair<core::Digest, nlohmann::json>> take_over() {
     if (!folder_.resumes() || selection_.cases.empty()) {
       return {};
@@ -211,8 +211,7 @@ class Run {
     return report::exit_code_of(report.at("summary"), options_.gates);
   }
 
-  /// Files first, then stdout, which may be a closed pipe. What cannot be written is told after the results: the first
-  /// such failure.
+  /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
   void write(const nlohmann::json& report) {
     std::optional<std::filesystem::path> saved;
     std::optional<core::IoError> failure;
@@ -273,12 +272,13 @@ class RunCommand : public Command {
     add_selection_options(cli, options_.selection);
     add_device_options(cli, options_.execution);
     add_execution_options(cli, options_.execution);
-    cli.add_option("--inject-case", options_.execution.inject_cases, "plant the fault of --inject in this case only")
+    cli.add_option("--inject-case", options_.execution.inject_cases, "plant the fault of --inject only in this case")
         ->type_name("ID|DIGEST")
         ->allow_extra_args(false)
         ->group("Execution");
     cli.add_option("--budget", options_.budget,
-                   "start no case after this time, as 90s, 10m; the cheapest cases of each op and mode come first")
+                   "start no case after this time, such as 90s or 10m; the cheapest cases of each op and mode run "
+                   "first")
         ->type_name("TIME")
         ->group("Selection");
     cli.add_flag("-x{1},--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
@@ -290,7 +290,7 @@ class RunCommand : public Command {
         ->group(group);
     cli.add_flag("--require-supported", options_.gates.require_supported, "an unsupported case fails the run")
         ->group(group);
-    cli.add_flag("--allow-empty", options_.gates.allow_empty, "exit 0 although nothing was verified")->group(group);
+    cli.add_flag("--allow-empty", options_.gates.allow_empty, "exit 0 even if nothing was verified")->group(group);
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {

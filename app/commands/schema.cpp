@@ -1,4 +1,4 @@
-// te-numcheck schema: the JSON Schemas that editors and CI use; made from the same descriptors as the decoder.
+// te-numcheck schema: JSON Schemas for editors and CI, generated from the same descriptors as the decoder.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 

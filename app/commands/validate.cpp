@@ -1,4 +1,4 @@
-// te-numcheck validate: parse, check and count; no device is needed.
+// te-numcheck validate: parse, check and count; needs no device.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,9 +35,7 @@ class ValidateCommand : public Command {
     const plan::Plan plan = load_plans(context, options_, "validate");
     if (plan.cases.empty()) {
       context.terminal.err(
-          fmt::format("{}: no case is left, so that there would be nothing to run: \"exclude\" drops "
-                      "all of them\n",
-                      core::printable(plan.name)));
+          fmt::format("{}: no case is left to run: \"exclude\" drops all of them\n", core::printable(plan.name)));
       return core::ExitCode::nothing_verified;
     }
     std::map<std::string, std::size_t> by_kind;

@@ -29,7 +29,7 @@ void* allocate_block(std::size_t bytes) {
     throw std::bad_alloc();
   }
   if (alignment == kHugePage) {
-    (void)madvise(block, size, MADV_HUGEPAGE);  // a wish: without huge pages it is only slower
+    (void)madvise(block, size, MADV_HUGEPAGE);  // best effort: without huge pages it is only slower
   }
   return block;
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kDtypes = static_cast<std::size_t>(Dtype::int32) + 1;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Code of the canonical NaN. 16- and 8-bit formats: what the cvt instruction gives (PTX ISA 9.0, section on cvt);
+/// Code of the canonical NaN. 16- and 8-bit formats: what the cvt instruction produces (PTX ISA 9.0, section on cvt);
 /// wider ones: IEEE 754's quiet NaN with an empty payload, as processors convert it.
 std::int64_t canonical_nan(Dtype dtype) {
   switch (dtype) {
@@ -123,7 +123,7 @@ const CodecKernels& kernels() noexcept {
 void check_size(std::size_t elements, std::size_t bytes, const DtypeInfo& info) {
   if (bytes != elements * static_cast<std::size_t>(info.storage_bytes)) {
     throw InternalError("codec: " + std::to_string(elements) + " elements of " + std::string(info.name) +
-                        " do not take " + std::to_string(bytes) + " bytes");
+                        " do not occupy " + std::to_string(bytes) + " bytes");
   }
 }
 

@@ -17,13 +17,13 @@ enum class Rounding : std::uint8_t { nearest_even, nearest_away, toward_zero, to
 enum class Overflow : std::uint8_t { ieee, saturate };
 
 /// Bit pattern of `value` in `dtype`, right-aligned; for tf32 the fp32 word that holds it (its low 13 bits are zero).
-/// NaN becomes the format's canonical positive NaN (E2M1: +6). E8M0 takes the magnitude; what is below 2^-127 becomes
-/// 2^-127. E2M1 saturates always. Integers saturate always, too, and NaN becomes 0.
+/// NaN becomes the format's canonical positive NaN (E2M1: +6). E8M0 takes the magnitude; anything below 2^-127 becomes
+/// 2^-127. E2M1 always saturates. So do integers, and their NaN becomes 0.
 [[nodiscard]] std::uint64_t encode(double value, Dtype dtype, Overflow overflow = Overflow::ieee,
                                    Rounding rounding = Rounding::nearest_even) noexcept;
 
 /// Value of a bit pattern; every format's values are exact in double. A tf32 word is read as the fp32 word that it is.
-/// NaNs become the positive quiet one (fp64: stay as they are).
+/// NaNs become the positive quiet one (fp64: unchanged).
 [[nodiscard]] double decode(std::uint64_t bits, Dtype dtype) noexcept;
 
 /// decode(encode(value)).

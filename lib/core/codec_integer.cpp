@@ -45,7 +45,7 @@ void encode_integers(std::span<const double> values, Dtype dtype, std::span<std:
   const auto width = static_cast<std::size_t>(dtype_info(dtype).storage_bytes);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t word = encode_integer(values[i], dtype, rounding);
-    std::memcpy(bytes.data() + i * width, &word, width);  // little endian, as the GPUs are
+    std::memcpy(bytes.data() + i * width, &word, width);  // little endian, like the GPUs
   }
 }
 

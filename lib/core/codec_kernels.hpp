@@ -7,17 +7,17 @@
 
 namespace numcheck::core {
 
-/// What the loops need to know of a format. A "code" is the bit pattern of a magnitude.
+/// What the loops need to know about a format. A "code" is the bit pattern of a magnitude.
 struct CodecFormat {
   int shift;                   ///< 52 - fraction_bits: bits of a double's significand that are rounded away
-  std::uint64_t rebias;        ///< (emin + 1022) << 52: what normal doubles have more than (code << shift)
+  std::uint64_t rebias;        ///< (emin + 1022) << 52: a normal double's bits minus (code << shift)
   double min_normal;           ///< 2^emin
   double aligner;              ///< 2^(52 + emin - fraction_bits): adding it rounds a subnormal at the right place
-  double half_spacing;         ///< half the distance of two subnormals
+  double half_spacing;         ///< half the distance between two subnormals
   double floor;                ///< smallest magnitude of a format without zero (E8M0), else 0
   std::int64_t max_code;       ///< of the largest finite value
   std::int64_t overflow_code;  ///< of everything beyond, infinities included: max_code, infinity or NaN
-  std::int64_t nan_code;       ///< with its sign bit, stored as it is
+  std::int64_t nan_code;       ///< with its sign bit, stored unchanged
   std::int64_t sign_code;      ///< sign bit of the format; 0 if it has none
   int word_shift;              ///< the word stored is code << word_shift: 13 for tf32, which lives in fp32 words
 };

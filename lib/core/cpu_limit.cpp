@@ -15,7 +15,7 @@
 namespace numcheck::core {
 namespace {
 
-/// Quota in cpus of one folder of either version, 0 if it sets none.
+/// CPU quota that one folder (of either version) sets, 0 if none.
 double quota_in(const std::string& folder) {
   std::string quota;
   double period = 0;
@@ -31,7 +31,7 @@ double quota_in(const std::string& folder) {
   return 0;
 }
 
-/// Smallest quota of `mount` + `path` and of all its parents down to the mount.
+/// Smallest quota of `mount` + `path` and of all its parents up to the mount.
 double smallest_quota(const std::string& mount, std::string path) {
   double smallest = 0;
   for (;;) {

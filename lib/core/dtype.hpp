@@ -10,7 +10,7 @@
 namespace numcheck::core {
 
 /// Number formats. Enumerators are spelled as in plans and reports.
-/// The integer formats are fixed-point ones whose spacing is 1 everywhere: masks, maps and indices.
+/// The integer formats are fixed-point formats whose spacing is 1 everywhere: masks, maps and indices.
 enum class Dtype : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5m2, e8m0, fp4_e2m1, uint8, int32 };
 
 /// Constants of one format. A finite value is s * 2^(e - fraction_bits) with |s| < 2^(fraction_bits + 1), e >= emin.
@@ -18,7 +18,7 @@ enum class Dtype : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5
 struct DtypeInfo {
   Dtype dtype;
   std::string_view name;
-  int storage_bytes;  ///< bytes of one stored element (tf32 is stored as fp32; fp4_e2m1: one element a byte here)
+  int storage_bytes;  ///< bytes of one stored element (tf32 is stored as fp32; fp4_e2m1: one element per byte here)
   int exponent_bits;
   int fraction_bits;  ///< stored fraction bits m; the significand has m + 1 bits
   int emin;           ///< exponent of the smallest normal
@@ -44,11 +44,11 @@ struct DtypeInfo {
   return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
 }
 
-/// The format of that name, or nothing.
+/// The format of that name; nothing if there is none.
 [[nodiscard]] std::optional<Dtype> parse_dtype(std::string_view name) noexcept;
 
-/// Spacing of the format's numbers at |value|: 2^(max(floor(log2|value|), emin) - m). One binade above the largest
-/// finite value the spacing of the top binade is kept.
+/// Spacing of the format's numbers at |value|: 2^(max(floor(log2|value|), emin) - m). Beyond the largest finite value
+/// it stays that of the top binade.
 [[nodiscard]] double ulp(double value, Dtype dtype) noexcept;
 
 }  // namespace numcheck::core

@@ -21,7 +21,7 @@ enum class ExitCode : int {
 };
 
 /// Base of all exceptions that the program throws on purpose; carries the exit code it leads to. A message is one line:
-/// a line end in it came from outside and is shown as such. Further lines are notes.
+/// a line break in it came from outside and is shown escaped. Further lines are notes.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message, std::vector<std::string> notes = {})
@@ -47,7 +47,7 @@ class IoError : public Error {
   explicit IoError(const std::string& message) : Error(ExitCode::environment, message) {}
 };
 
-/// A device, driver or library that the run needs and that is missing or does not work.
+/// A device, driver or library that the run needs is missing or does not work.
 class EnvironmentError : public Error {
  public:
   explicit EnvironmentError(const std::string& message) : Error(ExitCode::environment, message) {}

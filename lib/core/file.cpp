@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kAttempts = 100;  // at a name that nobody has; the second one is for broken random numbers
+constexpr int kAttempts = 100;  // to find an unused name; only broken random numbers need a second one
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 std::string reason(int error) {
@@ -36,7 +36,7 @@ IoError cannot_write(const fs::path& path, int error) {
   return IoError(fmt::format("cannot write {}: {}", path.string(), reason(error)));
 }
 
-/// What is no regular file, in words; empty for one.
+/// What something other than a regular file is, in words; empty for a regular file.
 std::string_view kind_of(mode_t mode) noexcept {
   switch (mode & S_IFMT) {
     case S_IFREG:
@@ -44,15 +44,15 @@ std::string_view kind_of(mode_t mode) noexcept {
     case S_IFDIR:
       return "it is a folder";
     case S_IFIFO:
-      return "it is a pipe, no regular file";
+      return "it is a pipe, not a regular file";
     case S_IFSOCK:
-      return "it is a socket, no regular file";
+      return "it is a socket, not a regular file";
     default:
-      return "it is a device, no regular file";
+      return "it is a device, not a regular file";
   }
 }
 
-/// File systems whose files are made up by the kernel: sizes are zero, contents are state of processes and devices.
+/// File systems whose files the kernel makes up: sizes are zero, contents are the state of processes and devices.
 bool is_made_up(int file) noexcept {
   static constexpr std::array<std::uint32_t, 9> kMagic = {
       PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC,
@@ -75,7 +75,7 @@ void write_all(int file, std::string_view content, const fs::path& path) {
   }
 }
 
-/// Not made from the target's name, which may be as long as a name can be.
+/// Not derived from the target's name, which may already have the maximum length.
 fs::path temporary_name(const fs::path& folder) {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
@@ -88,7 +88,8 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// So that the new name survives a crash of the machine. Not every file system can, and the content is safe already.
+/// So that the new name survives a crash of the machine. Not every file system supports this, and the content is
+/// already safe.
 void sync_folder(const fs::path& folder) noexcept {
   const FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.valid()) {
@@ -96,7 +97,7 @@ void sync_folder(const fs::path& folder) noexcept {
   }
 }
 
-/// A device or a pipe, to be written to. A named pipe that nobody reads would keep us for ever.
+/// A device or a pipe, opened for writing. A named pipe that nobody reads would block us forever.
 FileDescriptor open_special(const std::filesystem::path& path) {
   constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
   constexpr auto kPatience = std::chrono::seconds(3);
@@ -124,17 +125,17 @@ FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
     return {{}, errno == ENOENT ? "no such file" : reason(errno)};
   }
   if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {
-    return {{}, std::string(kind)};  // not even opened: opening does something to some devices
+    return {{}, std::string(kind)};  // not even opened: opening has side effects on some devices
   }
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
     return {{}, reason(errno)};
   }
-  if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {  // somebody has just put it there
+  if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {  // replaced since the check above
     return {{}, std::string(kind)};
   }
   if (is_made_up(file.get())) {
-    return {{}, "it shows the state of the system (/proc, /sys) and is no file on a disk"};
+    return {{}, "it shows the state of the system (/proc, /sys) and is not a file on disk"};
   }
   const auto too_large = [max_bytes](std::uint64_t bytes) {
     return FileText{{}, fmt::format("it is larger than {}: it has {}", human_bytes(max_bytes), human_bytes(bytes))};
@@ -143,14 +144,14 @@ FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
     return too_large(static_cast<std::uint64_t>(facts.st_size));
   }
   FileText content;
-  content.text.resize(static_cast<std::size_t>(facts.st_size) + 1);  // one more: to see the end without growing
+  content.text.resize(static_cast<std::size_t>(facts.st_size) + 1);  // one more, to see the end without growing
   for (std::size_t size = 0;;) {
     const ssize_t step = ::read(file.get(), content.text.data() + size, content.text.size() - size);
     if (step < 0 && errno != EINTR) {
       return {{}, reason(errno)};
     }
     size += step > 0 ? static_cast<std::size_t>(step) : 0;
-    if (size > max_bytes) {  // it grows while it is read
+    if (size > max_bytes) {  // it is growing while we read
       return too_large(size);
     }
     if (step == 0) {
@@ -174,7 +175,7 @@ std::optional<FileIdentity> identity_of_file(const fs::path& path) noexcept {
 NewFile::NewFile(fs::path target) : target_(std::move(target)) {
   struct stat there{};
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {
-    throw cannot_write(target_, errno);  // a name that is too long, for one: the temporary one is short
+    throw cannot_write(target_, errno);  // for example a name that is too long; the temporary one is short
   }
   int error = EEXIST;
   for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
@@ -202,7 +203,7 @@ void NewFile::write(std::span<const std::byte> bytes) {
 }
 
 void NewFile::publish() {
-  // EINVAL, EROFS: the file system cannot, which is no failure of this file.
+  // EINVAL, EROFS: the file system does not support it, which is not a failure of this file.
   if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
     throw cannot_write(target_, errno);
   }
@@ -220,7 +221,7 @@ void try_new_file(const fs::path& target) {
 void write_file(const fs::path& path, std::string_view content) {
   struct stat there{};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    // A device or a pipe is written to: renaming a file onto it would take its place.
+    // A device or a pipe is written to directly: renaming a file onto it would replace it.
     const FileDescriptor file = open_special(path);
     write_all(file.get(), content, path);
     return;

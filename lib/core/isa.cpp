@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kSets = {Isa::baseline, Isa::avx2, Isa::avx512};
 
-/// The features that numcheck_isa_sources (scripts/cmake/NumcheckTargets.cmake) compiles the set with.
+/// The features with which numcheck_isa_sources (scripts/cmake/NumcheckTargets.cmake) compiles each set.
 bool processor_has(Isa isa) noexcept {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&

@@ -1,5 +1,5 @@
 // Instruction-set dispatch for our own hot loops (generator, codecs, metrics, simulator).
-// Each hot source is compiled once per instruction set into a namespace of its own and chosen once at start.
+// Each hot source is compiled once per instruction set, into its own namespace; one is chosen at first use.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace numcheck::core {
 enum class Isa { baseline, avx2, avx512 };
 
 /// The best set that this processor supports, or the one that TE_NUMCHECK_ISA names if it is supported. Fixed at
-/// first use; all sets give the same bits.
+/// first use; all sets produce the same bits.
 [[nodiscard]] Isa active_isa() noexcept;
 
-/// The active set's `name`, a variable or function that each set has in its namespace (baseline::, avx2::, avx512::)
-/// relative to where this stands. On other processors than x86-64 there is baseline alone.
+/// The active set's `name`: a variable or function that every set declares in its own namespace (baseline::, avx2::,
+/// avx512::) inside the namespace of the caller. Processors other than x86-64 have the baseline only.
 #if defined(__x86_64__)
 #define NUMCHECK_ACTIVE_ISA(name) (numcheck::core::choose(baseline::name, avx2::name, avx512::name))
 #else
@@ -27,7 +27,7 @@ template <class T>
   return isa == Isa::avx512 ? avx512 : isa == Isa::avx2 ? avx2 : baseline;
 }
 
-/// For tests: use that set from now on (ignored if unsupported). Returns what is active.
+/// For tests: uses that set from now on (ignored if unsupported). Returns the active one.
 Isa force_isa(Isa isa) noexcept;
 
 [[nodiscard]] bool is_supported(Isa isa) noexcept;

@@ -22,7 +22,7 @@ using Body = std::function<void(std::size_t)>;
 /// could leave every thread waiting.
 thread_local bool inside_body = false;
 
-/// One call of parallel_for. Threads take indices until there are none.
+/// One call of parallel_for. Threads take indices until none are left.
 class Job {
  public:
   Job(std::size_t count, const Body& body) : count_(count), body_(body) {}
@@ -93,7 +93,7 @@ class Pool {
         workers_.emplace_back([this] { serve(); });
       }
     } catch (const std::system_error&) {
-      // The system gives no more threads: those that there are, and the caller, do the work.
+      // The system provides no more threads: the existing ones and the caller do the work.
     }
   }
 
@@ -145,7 +145,7 @@ class Pool {
   bool stopping_ = false;
 };
 
-/// Never destroyed: threads that wait in it must not outlive it, and the process may exit from any of them.
+/// Never destroyed: the threads waiting in it must not outlive it, and the process may exit from any of them.
 Pool& pool() {
   static Pool& instance = *new Pool;
   return instance;

@@ -1,5 +1,5 @@
-// One process-wide thread pool. Work is cut into a fixed grid that does not depend on the number of threads, so
-// results that are merged in grid order are the same on every machine.
+// One process-wide thread pool. Work is cut into a fixed grid that does not depend on the number of threads, so that
+// results merged in grid order are the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace numcheck::core {
 
-/// Number of threads that parallel_for uses, the caller included (default: the cpus this process may run on).
+/// Number of threads that parallel_for uses, the caller included (default: the CPUs this process may run on).
 [[nodiscard]] int thread_count() noexcept;
 
 /// Sets it (>= 1) for the whole process; call before the first parallel_for or between calls.

@@ -13,8 +13,8 @@ struct Range {
   std::uint32_t last;
 };
 
-// Unicode's Cc, the format characters (Cf) that reorder, join or hide text, and the letters that show nothing.
-// Variation selectors stay: they choose between forms of a character that is seen.
+// Unicode's Cc, the format characters (Cf) that reorder, join or hide text, and letters that are invisible.
+// Variation selectors stay: they choose between forms of a visible character.
 constexpr std::array kHidden = {
     Range{0x0000, 0x001F},    // C0 controls
     Range{0x007F, 0x009F},    // DEL and C1 controls
@@ -24,17 +24,17 @@ constexpr std::array kHidden = {
     Range{0x115F, 0x1160},    // Hangul fillers
     Range{0x17B4, 0x17B5},    // Khmer inherent vowels
     Range{0x180E, 0x180E},    // Mongolian vowel separator
-    Range{0x200B, 0x200F},    // zero-width characters, marks of direction
-    Range{0x2028, 0x202E},    // line and paragraph separator, embeddings and overrides of direction
+    Range{0x200B, 0x200F},    // zero-width characters, direction marks
+    Range{0x2028, 0x202E},    // line and paragraph separators, direction embeddings and overrides
     Range{0x2060, 0x206F},    // word joiner, invisible operators, isolates
     Range{0x3164, 0x3164},    // Hangul filler
     Range{0xFDD0, 0xFDEF},    // noncharacters
     Range{0xFEFF, 0xFEFF},    // byte order mark
     Range{0xFFA0, 0xFFA0},    // halfwidth Hangul filler
     Range{0xFFF9, 0xFFFB},    // interlinear annotation
-    Range{0x13430, 0x1343F},  // formats of hieroglyphs
-    Range{0x1BCA0, 0x1BCA3},  // formats of shorthand
-    Range{0x1D173, 0x1D17A},  // formats of music
+    Range{0x13430, 0x1343F},  // hieroglyph format controls
+    Range{0x1BCA0, 0x1BCA3},  // shorthand format controls
+    Range{0x1D173, 0x1D17A},  // musical format controls
     Range{0xE0000, 0xE0FFF},  // tags
 };
 
@@ -60,7 +60,7 @@ std::string escape_of(std::uint32_t point) {
   }
 }
 
-/// What is shown of the text at `offset`, and how many of its bytes that stands for.
+/// What is shown for the text at some offset, and how many of its bytes that stands for.
 struct Shown {
   std::string text;
   std::size_t bytes = 0;

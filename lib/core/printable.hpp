@@ -1,4 +1,4 @@
-// Text that others wrote, as a terminal or a log may get it.
+// Text that others wrote, made safe for a terminal or a log.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@ namespace numcheck::core {
 /// The code point of a well-formed sequence.
 [[nodiscard]] std::uint32_t code_point(std::string_view sequence) noexcept;
 
-/// One line that shows everything in `text`. What moves a cursor, reorders or hides text becomes a visible escape:
-/// control characters (\n, \t, \r, \x1b, \u{9b}), marks of direction, separators of lines, invisible and tag characters
-/// and noncharacters (\u{202e}), and bytes that are no UTF-8 (\xff). All else stays. A printable text stays as it is.
+/// One line that shows everything in `text`. Whatever moves a cursor, reorders or hides text becomes a visible escape:
+/// control characters (\n, \t, \r, \x1b, \u{9b}), direction marks, line separators, invisible and tag characters and
+/// noncharacters (\u{202e}), and bytes that are not UTF-8 (\xff). Everything else is unchanged.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The same, cut to `max_characters` code points of the result; a cut one ends with an ellipsis, and no escape is torn.
+/// The same, cut to `max_characters` code points of the result; if cut, it ends with an ellipsis, never inside an
+/// escape.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_characters);
 
-/// The same, cut to `max_bytes` of the result, before the "..." that then follows.
+/// The same, cut to `max_bytes` of the result, not counting the "..." that then follows.
 [[nodiscard]] std::string printable_bytes(std::string_view text, std::size_t max_bytes);
 
 /// Whether printable() would change nothing.

@@ -82,13 +82,13 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   std::string_view best;
   std::size_t best_distance = limit + 1;
   for (const std::string_view candidate : candidates) {
-    // Lengths that differ by more are farther apart than the limit, and may be of a 100 kB argument.
+    // The distance is at least the difference of the lengths; and the argument may be 100 kB long.
     const std::size_t longer = std::max(wanted.size(), candidate.size());
     if (longer - std::min(wanted.size(), candidate.size()) >= best_distance) {
       continue;
     }
     const std::size_t distance = edit_distance(wanted, lowered(candidate));
-    // A name that shares no letter with the word is no suggestion, however short both are.
+    // A name that shares no letter with the word is not a suggestion, however short both are.
     if (distance < best_distance && distance < std::max(wanted.size(), candidate.size())) {
       best = candidate;
       best_distance = distance;
@@ -154,7 +154,7 @@ std::uint64_t parse_bytes(std::string_view text, std::string_view what) {
   }
   const double rounded = std::floor(quantity.number * unit->factor);
   if (!fraction || rounded >= 0x1p64) {
-    throw UsageError(fmt::format("{}: \"{}\" is more bytes than 64 bits can count", what, text));
+    throw UsageError(fmt::format("{}: \"{}\" does not fit into 64 bits", what, text));
   }
   if (factor == 1) {
     throw UsageError(fmt::format("{}: \"{}\" is not a whole number of bytes", what, text));

@@ -13,8 +13,8 @@ namespace numcheck::core {
 /// Levenshtein distance with transpositions counted as one edit.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);
 
-/// The candidate nearest to `word` without regard to case, if within 2 edits or a third of its length and not
-/// different in every letter; else empty. The first of several equally near ones.
+/// The candidate nearest to `word`, ignoring case, if within 2 edits or a third of its length and not different in
+/// every letter; else empty. Of several equally near ones, the first.
 [[nodiscard]] std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
 /// Shortest decimal form that reads back as the same double; "inf", "-inf", "nan".
@@ -27,7 +27,7 @@ namespace numcheck::core {
 /// of 1024; KB, MB, GB, TB powers of 1000; case does not matter; fractions of a byte are dropped.
 [[nodiscard]] std::uint64_t parse_bytes(std::string_view text, std::string_view what);
 
-/// Parses "500ms", "60s", "10m", "1.5h": seconds; throws UsageError naming `what`, also where the unit is missing.
+/// Parses "500ms", "60s", "10m", "1.5h": seconds; throws UsageError naming `what`, also if the unit is missing.
 [[nodiscard]] double parse_duration_s(std::string_view text, std::string_view what);
 
 /// The pieces between separators, empty ones included: n separators make n + 1 pieces.

@@ -28,20 +28,21 @@ void generate_rows_with(const op::Params& params, const core::StreamId& stream, 
 }
 
 constexpr std::array kDistributions = {
-    row<NormalParams, generate_normal>("normal", "normal with mean 0: full mantissas, signs that cancel"),
+    row<NormalParams, generate_normal>("normal", "normal with mean 0: full mantissas, cancelling signs"),
     row<NoParams, generate_positive>("positive", "uniform in (0, 1]: for bias; hides precision"),
     row<UniformParams, generate_uniform>("uniform", "uniform between two limits"),
     row<ConstantParams, generate_constant>("constant", "one value everywhere"),
-    row<LargeMeanParams, generate_large_mean>("large_mean", "normal around a mean that is large against the spread"),
+    row<LargeMeanParams, generate_large_mean>("large_mean",
+                                              "normal around a mean that is large relative to the spread"),
     row<LogUniformParams, generate_log_uniform>("log_uniform",
-                                                "2^x with x uniform: wide exponents, every binade alike"),
+                                                "2^x with x uniform: wide exponent range, all binades equally likely"),
     row<OutlierParams, generate_outliers>("outliers", "standard normal with a share of scaled elements"),
     row<ExactParams, generate_integers>("exact", "small integers that an op sums without rounding"),
     row<TieParams, generate_ties>("ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
     row<SpecialParams, generate_specials>(
         "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
     row<StructuredParams, generate_structured>(
-        "structured", "magnitudes in [1/2, 1) whose sign flips along the index, so that partial sums grow"),
+        "structured", "magnitudes in [1/2, 1) whose sign flips every `period` elements, so that partial sums grow"),
     row<PatternParams, generate_patterns>("patterns", "every number of a format, in the order of its bit patterns"),
     DistributionInfo{"rows",
                      "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
@@ -85,7 +86,7 @@ void generate(const Distribution& distribution, const core::StreamId& stream, st
     fits = distribution.params[i].index() == fields[i].fallback.index();
   }
   if (!fits) {
-    throw core::InternalError("the parameters given to distribution \"" + distribution.name + "\" are not its own");
+    throw core::InternalError("distribution \"" + distribution.name + "\" was given parameters of another one");
   }
   info.generate(distribution.params, stream, first, out, cols);
 }

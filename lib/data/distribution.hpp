@@ -14,7 +14,7 @@
 namespace numcheck::data {
 
 /// One row of the distribution table. Parameters are described like op parameters, so the plan decoder, the schema
-/// and `explain` treat them alike.
+/// and `explain` treat both alike.
 struct DistributionInfo {
   std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
                           ///< "exact", "ties", "specials", "structured", "patterns", "rows"
@@ -28,7 +28,7 @@ struct DistributionInfo {
 [[nodiscard]] std::span<const DistributionInfo> all_distributions() noexcept;
 [[nodiscard]] const DistributionInfo* find_distribution(std::string_view name) noexcept;
 
-/// A distribution with all its parameters.
+/// A distribution and all its parameters.
 struct Distribution {
   std::string name = "normal";
   op::Params params;  ///< in the order of the distribution's fields
@@ -39,19 +39,19 @@ struct Distribution {
 /// Default parameters of a distribution; throws InternalError on an unknown name.
 [[nodiscard]] Distribution make_distribution(std::string_view name);
 
-/// Columns of a tensor that is all one row.
+/// Columns of a tensor that consists of a single row.
 inline constexpr std::uint64_t kOneRow = std::uint64_t{1} << 58;
 
 /// Fills `out` with elements [first, first + out.size()) of the stream: doubles that are FP32 values, bit-identical on
 /// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
 /// parallelise over ranges. Ranges that begin at multiples of 256 are fastest. Throws InternalError on an unknown name
-/// or on parameters that are not the distribution's. Element indices stay below 2^58. `cols`, at least 1, matters for
-/// the distribution "rows" only.
+/// or on parameters that are not the distribution's. Element indices stay below 2^58. `cols`, at least 1, matters only
+/// for the distribution "rows".
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
               std::span<double> out, std::uint64_t cols = kOneRow);
 
-/// Geometry that the "exact" distribution needs: which coordinate of the logical element (row, col) runs along the
-/// reduction, and whether this is the sparse (first) or the dense (second) operand.
+/// Geometry that the "exact" distribution needs: which coordinate of the logical element (row, col) is the reduction
+/// index, and whether this is the sparse (first) or the dense (second) operand.
 struct ExactGeometry {
   op::ExactPlan plan;
   bool first_operand = true;

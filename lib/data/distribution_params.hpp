@@ -1,4 +1,4 @@
-// Parameters of the distributions, with the ranges that a plan may give them.
+// Parameters of the distributions, with the ranges that a plan may use.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace numcheck::data {
 
-inline constexpr double kLargest = 1e30;  ///< of means, limits and standard deviations: sums stay within FP32
+inline constexpr double kLargest = 1e30;  ///< for means, limits and standard deviations: sums stay within FP32
 
 struct NoParams {
   template <class V>
@@ -57,7 +57,7 @@ struct LogUniformParams {
   bool with_sign = true;
   template <class V>
   void describe(V& v) {
-    v.number("low", "lo", low, {.minimum = -149, .maximum = 127, .doc = "one end of the exponents' interval"});
+    v.number("low", "lo", low, {.minimum = -149, .maximum = 127, .doc = "one end of the exponent range"});
     v.number("high", "hi", high, {.minimum = -149, .maximum = 127, .doc = "the other end"});
     v.boolean("signed", "sg", with_sign, "half of the elements are negative");
   }
@@ -80,7 +80,7 @@ struct ExactParams {
     v.integer("max", "max", max,
               {.minimum = 1,
                .maximum = 4096,
-               .doc = "largest integer where an op has no exact leg of its own; else the op chooses"});
+               .doc = "largest integer, for ops without an exact leg of their own; the others choose it"});
   }
 };
 
@@ -89,7 +89,7 @@ struct TieParams {
   template <class V>
   void describe(V& v) {
     v.choice("format", "fmt", format, {"mixed", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
-             "format whose neighbours the values lie halfway between");
+             "format between whose neighbouring numbers the values lie halfway");
   }
 };
 
@@ -105,7 +105,7 @@ struct StructuredParams {
   std::int64_t period = 64;
   template <class V>
   void describe(V& v) {
-    v.integer("period", "p", period, {.minimum = 1, .maximum = 1e9, .doc = "elements of one sign in a row"});
+    v.integer("period", "p", period, {.minimum = 1, .maximum = 1e9, .doc = "consecutive elements of one sign"});
   }
 };
 
@@ -114,8 +114,8 @@ struct RowsParams {
   double high = 4;
   template <class V>
   void describe(V& v) {
-    // 2^10 times 2^100 still is far from FP32's limit.
-    v.number("low", "lo", low, {.minimum = -100, .maximum = 100, .doc = "log2 of a row's least spread"});
+    // 2^10 times 2^100 is still far from FP32's limit.
+    v.number("low", "lo", low, {.minimum = -100, .maximum = 100, .doc = "log2 of a row's smallest spread"});
     v.number("high", "hi", high, {.minimum = -100, .maximum = 100, .doc = "log2 of a row's largest spread"});
   }
 };
@@ -125,9 +125,9 @@ struct PatternParams {
   std::int64_t stride = 1;
   template <class V>
   void describe(V& v) {
-    v.choice("format", "fmt", format, {"bf16", "fp16", "fp32"}, "format whose bit patterns are counted through");
+    v.choice("format", "fmt", format, {"bf16", "fp16", "fp32"}, "format whose bit patterns are enumerated");
     v.integer("stride", "st", stride,
-              {.minimum = 1, .maximum = 4294967295.0, .doc = "step of the count; odd: it meets every pattern"});
+              {.minimum = 1, .maximum = 4294967295.0, .doc = "step between patterns; an odd one reaches all of them"});
   }
 };
 

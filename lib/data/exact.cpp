@@ -41,8 +41,8 @@ void fill_integers(const ExactGeometry& geometry, const core::StreamId& stream, 
   }
 }
 
-/// Chooses the element of each block that stays. A block is `stride` consecutive reduction indices of one line; a line
-/// is a row, or a column of one matrix if the reduction runs along the rows. The last block of a line may be shorter.
+/// Chooses the one element of each block that is kept. A block is `stride` consecutive reduction indices of one line; a
+/// line is a row, or a column of one matrix if the reduction index is the row. A line's last block may be shorter.
 class Sieve {
  public:
   Sieve(const ExactGeometry& geometry, const core::StreamId& stream)
@@ -54,7 +54,7 @@ class Sieve {
         blocks_((depth_ + stride_ - 1) / stride_),
         stream_(word_stream(stream, 1)) {}
 
-  /// Zeroes what does not stay among elements [first, first + out.size()).
+  /// Zeroes those of elements [first, first + out.size()) that are not kept.
   void apply(std::uint64_t first, std::span<double> out) const {
     for (std::size_t done = 0; done < out.size();) {
       const std::uint64_t element = first + done;
@@ -79,7 +79,7 @@ class Sieve {
     return std::min(stride_, depth_ - block * stride_);
   }
 
-  /// Part of a row along the reduction: one word a block, block `row * blocks + block` of the second draw.
+  /// Part of a row along the reduction: one word per block, word `row * blocks + block` of the second draw.
   void sieve_row(std::uint64_t row, std::uint64_t col, std::span<double> out) const {
     const std::uint64_t begin = col / stride_;
     const std::uint64_t end = (col + out.size() - 1) / stride_ + 1;

@@ -1,4 +1,4 @@
-// Ranges of a stream that begin and end anywhere, from kernels that fill whole groups.
+// Ranges of a stream with arbitrary ends, from kernels that fill whole groups.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace numcheck::data {
   return {stream.seed, stream.op, stream.port, draw};
 }
 
-/// Calls fill(first group, groups, target) for the groups that hold elements [first, first + out.size()): in place
-/// where a group lies wholly inside, through a buffer at the ends.
+/// Calls fill(first group, groups, target) for the groups that hold elements [first, first + out.size()): in place for
+/// groups that lie wholly inside, through a buffer at the ends.
 template <class T, class Fill>
 void fill_range(std::uint64_t first, std::span<T> out, const Fill& fill) {
   std::size_t done = 0;

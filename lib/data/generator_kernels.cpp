@@ -1,5 +1,5 @@
 // Compiled once per instruction set: NUMCHECK_ISA is the namespace. Every operation is one that IEEE 754 rounds
-// correctly (+ - * / sqrt, conversion to FP32), in an order that the source fixes: all sets give the same bits.
+// correctly (+ - * / sqrt, conversion to FP32), in an order fixed by the source, so all sets produce the same bits.
 #include "data/generator_kernels.hpp"
 
 #include "data/generator_lanes.hpp"
@@ -14,7 +14,7 @@ struct Block {
   Words word[4];
 };
 
-/// core::philox4x32 in every lane; counters and keys stay in the low halves, the upper halves hold rubbish on the way.
+/// core::philox4x32 in every lane; counters and keys stay in the low halves, the upper halves hold garbage meanwhile.
 inline Block philox(Words c0, Words c1, Words c2, Words c3, std::uint32_t k0, std::uint32_t k1) {
   for (int round = 0; round < 10; ++round) {
     const Words product0 = multiply_low(c0, 0xD2511F53);
@@ -76,7 +76,7 @@ struct Direction {
 };
 
 /// Cosine and sine of 2 pi (word + 1/2) / 2^32 - pi / 4: two bits choose the quadrant, the rest an angle within
-/// +-pi/4, where the Taylor series to x^11 and x^10 leave 1e-10.
+/// +-pi/4, where the Taylor series to x^11 and x^10 leave an error of 1e-10.
 inline Direction direction_of_word(Words word) {
   constexpr double kHalfPi = 0x1.921fb54442d18p+0;
   const Reals x = ((to_reals(word & 0x3FFFFFFF) + 0.5) * 0x1p-30 - 0.5) * kHalfPi;

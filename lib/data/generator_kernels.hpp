@@ -2,8 +2,8 @@
 // another translation unit shares.
 //
 // Element e of a stream belongs to group e / 256 and there to word (e % 256) / 64 of the Philox block
-// 64 * group + e % 64: so each of the four words of consecutive blocks lands in consecutive elements, whatever the
-// width of the vectors. This order is part of the format: changing it changes every digest.
+// 64 * group + e % 64, so that each of the four words of consecutive blocks lands in consecutive elements, whatever the
+// vector width. This order is part of the format: changing it changes every digest.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr std::size_t kGroup = 256;       ///< elements of a group
 inline constexpr std::size_t kGroupBlocks = 64;  ///< Philox blocks of a group, four words each
 
 /// Key and counter of a stream: key {seed low, seed high}, counter {block low, block high + draw * 2^24, op, port}.
-/// `draw` numbers the words that one element takes: 0 makes its value, further ones make choices.
+/// `draw` numbers the words that one element uses: 0 makes its value, further ones make choices.
 struct WordStream {
   std::uint64_t seed;
   std::uint32_t op;
@@ -34,7 +34,7 @@ struct GeneratorKernels {
   /// low + (high - low) * (word + offset) / 2^32.
   void (*uniform)(const WordStream& stream, std::uint64_t first_group, std::size_t groups, double low, double high,
                   double offset, double* out);
-  /// 2^x with x uniform between low and high in steps of 2^-31, and the word's top bit as sign if `with_sign`.
+  /// 2^x with x uniform between low and high, in 2^31 steps, and the word's top bit as sign if `with_sign`.
   void (*power)(const WordStream& stream, std::uint64_t first_group, std::size_t groups, double low, double high,
                 bool with_sign, double* out);
 };

@@ -1,5 +1,5 @@
-// Vectors of the width of the instruction set that this translation unit is compiled for, by the compiler's vector
-// extension. Only the two operations that the extension lacks are written per set; no fused multiply-add among them.
+// Vectors as wide as the instruction set that this translation unit is compiled for, by the compiler's vector
+// extension. Only the two operations that the extension lacks are written per set; neither is a fused multiply-add.
 #pragma once
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@ constexpr std::size_t kVectorBytes = 32;
 #else
 constexpr std::size_t kVectorBytes = 16;
 #endif
-// The unmasked 512-bit intrinsics warn about an uninitialised variable of their own in g++ 12 (GCC bug 105593).
+// In g++ 12 the unmasked 512-bit intrinsics warn about an uninitialised variable of their own (GCC bug 105593).
 [[maybe_unused]] constexpr unsigned char kAllLanes = 0xFF;
 constexpr std::size_t kLanes = kVectorBytes / sizeof(double);
 
@@ -43,7 +43,7 @@ inline Reals splat(double x) {
   return Reals{} + x;
 }
 
-/// Product of the low 32 bits of each lane with `factor`, all 64 bits of it.
+/// Product of the low 32 bits of each lane and `factor`, all 64 bits of it.
 inline Words multiply_low(Words x, std::uint32_t factor) {
 #if defined(__AVX512F__)
   return __builtin_bit_cast(

@@ -13,7 +13,7 @@
 namespace numcheck::data {
 namespace {
 
-constexpr std::size_t kPiece = 4 * kGroup;  // elements whose words are held at a time
+constexpr std::size_t kPiece = 4 * kGroup;  // elements whose words are held at once
 
 /// Calls body(index within out, word) for every element, with the words of one draw.
 template <class Body>
@@ -65,7 +65,7 @@ double special_value(std::uint32_t word) {
   return static_cast<double>(std::bit_cast<float>((word & 0x7FFFFF) | (word & 0x800000) << 8));
 }
 
-/// Fraction and half a unit behind it are placed in the double's own bits.
+/// The fraction, and half a unit below it, are placed directly into the double's bits.
 double tie(std::uint32_t word, int fraction_bits) {
   const std::uint64_t fraction = word & ((1U << fraction_bits) - 1);
   const std::uint64_t exponent = 1023 - 3 + (word >> 16) % 7;

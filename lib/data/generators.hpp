@@ -1,4 +1,4 @@
-// One generator for each distribution; distribution.hpp says what they share.
+// One generator per distribution; distribution.hpp says what they have in common.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ void generate_outliers(const OutlierParams& params, const core::StreamId& stream
 /// +-1..max, uniform.
 void generate_integers(const ExactParams& params, const core::StreamId& stream, std::uint64_t first,
                        std::span<double> out);
-/// +-(1 + (f + 1/2) 2^-m) 2^e: m fraction bits of the format, f uniform, e uniform in -3..3, where all formats are
-/// normal. "mixed" draws the format too.
+/// +-(1 + (f + 1/2) 2^-m) 2^e: m fraction bits of the format, f uniform, e uniform in -3..3, within the normal range of
+/// every format. "mixed" also draws the format.
 void generate_ties(const TieParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
 /// z, or a special value where a second draw is below `fraction`: NaN, +-infinity, +-0, the smallest and the largest
 /// FP32 subnormal, the smallest normal, the largest number, or a random subnormal.
@@ -43,13 +43,13 @@ void generate_specials(const SpecialParams& params, const core::StreamId& stream
 void generate_structured(const StructuredParams& params, const core::StreamId& stream, std::uint64_t first,
                          std::span<double> out);
 
-/// The number whose bits in the format are index * stride modulo 2^16 or 2^32: NaN and infinities among them. NaNs come
-/// as the quiet positive one.
+/// The number whose bits in the format are index * stride modulo 2^16 or 2^32, NaN and infinities included. Every NaN
+/// becomes the quiet positive one.
 void generate_patterns(const PatternParams& params, const core::StreamId& stream, std::uint64_t first,
                        std::span<double> out);
 
 /// Row r = index / cols: sigma_r z + mean_r with sigma_r = 2^x, x uniform between low and high, and |mean_r| / sigma_r
-/// one of 0, 2^4 and 2^10 with either sign. The product is exact in double, so a fused multiply-add gives the same
+/// one of 0, 2^4 and 2^10 with either sign. The product is exact in double, so a fused multiply-add yields the same
 /// bits.
 void generate_rows(const RowsParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t cols);

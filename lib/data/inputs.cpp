@@ -50,7 +50,7 @@ bool is_narrow(core::Dtype dtype) {
   return core::dtype_info(dtype).storage_bytes == 1;
 }
 
-/// code = sat(RN(RN32(x * scale))): the product is an FP32 one in every TransformerEngine cast kernel.
+/// code = sat(RN(RN32(x * scale))): every TransformerEngine cast kernel computes the product in FP32.
 void scale_values(std::span<const double> values, float scale, std::span<double> scaled) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     scaled[i] = static_cast<double>(static_cast<float>(values[i]) * scale);
@@ -72,7 +72,7 @@ core::Buffer<double> generate_port(const op::Port& port, const Distribution& dis
     geometry.plan = {.max_second = exact.plan.max_addend};
   }
   if (geometry.reduction_along_rows) {
-    geometry.rows = port.rows;  // the reduction restarts with every matrix of the batch
+    geometry.rows = port.rows;  // the reduction starts anew with every matrix of the batch
   }
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     const std::span<double> out = values.span().subspan(begin, end - begin);

@@ -10,15 +10,16 @@
 
 namespace numcheck::data {
 
-/// Values of an input port, dense in logical order (batch, row, column). Parallel.
-/// `reduction_along_rows` and `plan` matter for the "exact" distribution only: port "a" (or the op's first input) is
-/// the sparse operand, the next one the dense one, all others are addends.
+/// What the "exact" distribution needs to know about a port: "a" (or the op's first input) is the sparse operand, the
+/// next one the dense one, all others are addends.
 struct ExactRole {
   op::ExactPlan plan;
   enum class Kind { first, second, addend } kind = Kind::first;
   bool reduction_along_rows = false;
 };
 
+/// Values of an input port, dense in logical order (batch, row, column). `exact` matters only for the distribution
+/// "exact". Parallel.
 [[nodiscard]] core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution,
                                                  const core::StreamId& stream, const ExactRole& exact);
 
@@ -27,7 +28,7 @@ struct ExactRole {
 
 /// Rounds the values to the port's format and lays them out (ld, batch stride, offset): bytes of Port::extent_bytes().
 /// With scale != 1 the code is sat(RN(RN32(value * scale))), as TransformerEngine quantises. Padding is filled with
-/// 0xFF, a NaN in every format, so that a kernel that reads it shows. Parallel.
+/// 0xFF, a NaN in every floating-point input format, so that a kernel that reads it is noticed. Parallel.
 void store_port(const op::Port& port, std::span<const double> values, float scale, std::span<std::byte> bytes);
 
 /// The stored values, dense in logical order: what the device sees, without the dequantisation factor. Parallel.

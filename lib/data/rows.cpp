@@ -12,7 +12,7 @@ struct RowNumbers {
   double mean;
 };
 
-/// The numbers of rows [first, first + count): draw 1 gives the spreads, draw 2 the means.
+/// The numbers of rows [first, first + count): draw 1 makes the spreads, draw 2 the means.
 std::vector<RowNumbers> row_numbers(const RowsParams& params, const core::StreamId& stream, std::uint64_t first,
                                     std::size_t count) {
   constexpr std::array kMeans = {0.0, 0x1p4, 0x1p10};  // in spreads

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;  // of the first tensor: the format asks for a header padded with spaces
 
-/// In the order of writing: readers may rely on ascending places.
+/// In the order of writing: readers may rely on ascending offsets.
 std::string header_of(std::span<const StoredTensor> tensors, const std::map<std::string, std::string>& texts) {
   nlohmann::ordered_json header = {{"__metadata__", texts}};
   std::size_t place = 0;

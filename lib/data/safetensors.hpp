@@ -1,5 +1,5 @@
 // Tensors in a file that other tools read: the safetensors format (8 bytes of header length, a JSON header with names,
-// formats, shapes and places, then raw bytes, little-endian; github.com/huggingface/safetensors, README "Format").
+// formats, shapes and offsets, then raw bytes, little-endian; github.com/huggingface/safetensors, README "Format").
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,16 @@ struct StoredTensor {
   std::span<const std::byte> bytes;
 };
 
-/// The format's name in the file; E8M0 scales and FP4 codes, one a byte, are "U8".
+/// The format's name in the file; E8M0 scales and FP4 codes, one per byte, are "U8".
 [[nodiscard]] std::string safetensors_format(core::Dtype dtype);
 
-/// The elements of a port without padding, in `scratch` if the image has some. Shape: batch (if more than one), rows,
+/// The elements of a port without padding, copied to `scratch` if the image has any. Shape: batch (unless one), rows,
 /// columns.
 [[nodiscard]] StoredTensor dense_tensor(const op::Port& port, std::span<const std::byte> image,
                                         std::vector<std::byte>& scratch);
 
 /// Writes the tensors, in this order, with texts about them, as a core::NewFile. Throws core::IoError that names the
-/// file, which is then not there.
+/// file, which then does not exist.
 void write_safetensors(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                        const std::map<std::string, std::string>& texts);
 

@@ -1,4 +1,4 @@
-// Per-tensor scales as TransformerEngine's current and delayed scaling compute them.
+// Per-tensor scales, as TransformerEngine's current and delayed scaling compute them.
 #pragma once
 
 #include "core/dtype.hpp"

@@ -11,7 +11,7 @@ struct BuildInfo {
   bool dirty = false;        ///< tracked files differed from that commit when the binary was built
   std::string compiler;      ///< "GNU 12.2.0"
   std::string build_type;    ///< "Release"
-  std::string cuda_toolkit;  ///< toolkit that was found at configuration; empty if none
+  std::string cuda_toolkit;  ///< toolkit found at configure time; empty if none
 };
 
 [[nodiscard]] const BuildInfo& build_info();

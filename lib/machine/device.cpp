@@ -91,7 +91,7 @@ DeviceChoice parse_device(std::string_view text) {
   if (bare && parse_number(text, kMaxIndex)) {
     return parse_cuda(text, text);
   }
-  refuse(text, "unknown kind of device");
+  refuse(text, "unknown device kind");
 }
 
 }  // namespace numcheck::machine

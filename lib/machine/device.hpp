@@ -20,7 +20,7 @@ struct Device {
   int multiprocessors = 0;
 };
 
-/// "auto", "cuda:1", "sim:sm_90", parsed.
+/// A parsed "auto", "cuda:1" or "sim:sm_90".
 struct DeviceChoice {
   enum class Kind { automatic, cuda, sim } kind = Kind::automatic;
   int index = 0;  ///< cuda
@@ -32,7 +32,7 @@ struct DeviceChoice {
 /// The architectures that `--device sim:sm_N` offers.
 [[nodiscard]] std::span<const int> simulated_architectures() noexcept;
 
-/// Throws core::UsageError that lists what would be right.
+/// Throws core::UsageError that lists what would be valid.
 [[nodiscard]] DeviceChoice parse_device(std::string_view text);
 
 }  // namespace numcheck::machine

@@ -1,4 +1,4 @@
-// Environment variables that change numbers, and the values that they have now.
+// Environment variables that change numbers, and their current values.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@ struct NumericVariable {
   std::string_view doc;
 };
 
-/// The table, in the order of documentation. Sources: reads observed at library start (getenv interposed under cuBLASLt
-/// 13.1 and cuDNN 9.19), the cuBLAS and cuDNN manuals, TransformerEngine's sources, OpenBLAS' and our own variables.
+/// The table, in documentation order. Sources: reads observed at library start (getenv interposed under cuBLASLt 13.1
+/// and cuDNN 9.19), the cuBLAS and cuDNN manuals, TransformerEngine's sources, OpenBLAS's and our own variables.
 [[nodiscard]] std::span<const NumericVariable> numeric_variables() noexcept;
 
 struct VariableState {
   std::string name;
   std::optional<std::string> value;  ///< nothing: unset, which is recorded too
-  bool listed = true;                ///< false: not in the table, but of a family that may change numbers, and set
+  bool listed = true;                ///< false: not in the table, but set and of a family that may change numbers
 };
 
 /// Every variable of the table with its value in this process, set or not; then, sorted by name, variables that are set
-/// and belong to a family of the table (CUBLAS*, CUDNN_*, NVTE_*, ...) without being in it. Of a value that contains a
-/// path only "(path)" is kept, because reports carry no absolute paths.
+/// and belong to a family of the table (CUBLAS*, CUDNN_*, NVTE_*, ...) without being in it. A value with a path becomes
+/// "(path)", because reports carry no absolute paths.
 [[nodiscard]] std::vector<VariableState> numeric_environment();
 
 }  // namespace numcheck::machine

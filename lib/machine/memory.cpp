@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a hierarchy that has the memory controller is mounted, and which part of it.
+/// Where a hierarchy with the memory controller is mounted, and which part of it.
 struct Mount {
   std::string root;
   std::string point;
@@ -53,7 +53,7 @@ std::vector<Mount> memory_mounts(const fs::path& root) {
   return mounts;
 }
 
-/// This process' group in a hierarchy: lines "0::/path" (unified) or "4:memory:/path".
+/// This process's group in a hierarchy: lines "0::/path" (unified) or "4:memory:/path".
 std::string own_group(const fs::path& root, bool unified) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -84,7 +84,7 @@ std::optional<std::uint64_t> read_limit(const fs::path& path) {
   return value;
 }
 
-/// The group's path below the mount point: a container sees only a part of the hierarchy.
+/// The group's path below the mount point: a container sees only part of the hierarchy.
 fs::path below_mount(const Mount& mount, const std::string& group) {
   std::string rest = group;
   if (mount.root != "/" && rest.starts_with(mount.root)) {

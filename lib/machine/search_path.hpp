@@ -1,4 +1,4 @@
-// Variables that name folders in which libraries are looked for. Only absolute ones count: a relative or empty entry
+// Variables that name folders in which libraries are searched. Only absolute entries count: a relative or empty one
 // means the working folder, and whoever can put a file there could have it loaded.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace numcheck::machine {
 
-/// The absolute entries of a list such as PYTHONPATH, in its order.
+/// The absolute entries of a list such as PYTHONPATH, in order.
 [[nodiscard]] std::vector<std::filesystem::path> absolute_entries(const char* variable);
 
 /// The folder that a variable such as VIRTUAL_ENV names; nothing if it is unset, empty or relative.
@@ -21,7 +21,7 @@ struct IgnoredEntry {
   std::string entry;  ///< may be empty
 };
 
-/// Of all variables that say where libraries are, except entries that are empty because the variable is.
+/// For all variables that say where libraries are, except entries that are empty because the variable is.
 [[nodiscard]] std::vector<IgnoredEntry> ignored_entries();
 
 }  // namespace numcheck::machine

@@ -1,5 +1,5 @@
 // Running sums of the comparison, in a form that the instruction-set kernels share: plain data, no std types.
-// Element i of a segment always goes to lane i % kLanes, so every instruction set gives the same bits.
+// Element i of a segment always goes to lane i % kLanes, so every instruction set produces the same bits.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 namespace numcheck::metric {
 
 inline constexpr int kLanes = 8;
-inline constexpr int kSegment = 512;  ///< most elements of one kernel call; a multiple of kLanes
+inline constexpr int kSegment = 512;  ///< the most elements of one kernel call; a multiple of kLanes
 /// Length of arrays that hold a segment: not a multiple of 4 KiB, or all of them would compete for the same sets of the
-/// first-level cache.
+/// L1 cache.
 inline constexpr int kSegmentRoom = kSegment + 3 * kLanes;
 inline constexpr int kUlpBins = 16;
-inline constexpr int kSpreadBins = 2048;  ///< of z^2: 32 to the octave from 2^-16 to 2^48
+inline constexpr int kSpreadBins = 2048;  ///< of z^2: 32 per octave from 2^-16 to 2^48
 inline constexpr int kWorst = 5;
 
 /// Sums of e = got - y against one reference.
@@ -72,20 +72,20 @@ struct Accumulators {
   double plan_over_bound;  ///< smallest limit / B of the plan's own predicate
 };
 
-/// Integer counts; merged by addition in any order. Neighbouring elements count in different copies: they often share a
-/// bin, and an increment has to wait for the one before it.
+/// Integer counts; merged by addition in any order. Neighbouring elements are counted in different copies: they often
+/// share a bin, and an increment has to wait for the previous one.
 inline constexpr int kCopies = 4;
 struct Histograms {
   std::uint32_t spread[kCopies][kSpreadBins];
   std::uint32_t ulps[kUlpBins];  ///< bin 1 also holds those of bin 0, which stays empty
 };
 
-/// What the kernels need of the output format.
+/// What the kernels need to know about the output format.
 struct FormatConstants {
   double fraction_scale;      ///< 2^-m
   double min_normal;          ///< 2^emin
   double overflow_threshold;  ///< |y| from here on rounds to infinity; infinity for formats that are clamped
-  double hidden_overflow;     ///< A from which a finite output may come from an overflow; infinity: never
+  double hidden_overflow;     ///< from this A on a finite output may come from an overflow; infinity: never
   bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
 };
 
@@ -109,10 +109,10 @@ struct SegmentView {
   const float* second_moment;
   float* column_a;  ///< += a of each element
   float* column_b;
-  /// Elements from this segment to the one that is read next, for prefetching; 0: not known.
+  /// Elements from this segment to the one that is read next, for prefetching; 0: unknown.
   std::ptrdiff_t ahead;
   std::int64_t position;          ///< flat index of the first element
-  const std::int64_t* positions;  ///< of each element where they do not follow each other; may be null
+  const std::int64_t* positions;  ///< of each element, if they are not consecutive; may be null
   std::size_t size;
 };
 

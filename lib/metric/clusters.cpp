@@ -26,7 +26,7 @@ std::pair<double, std::int64_t> squared_runs(const std::vector<std::size_t>& ord
   return {squares, runs};
 }
 
-/// Number of different values.
+/// Number of distinct values.
 std::size_t distinct(std::vector<std::int64_t> keys) {
   std::sort(keys.begin(), keys.end());
   return static_cast<std::size_t>(std::unique(keys.begin(), keys.end()) - keys.begin());
@@ -36,7 +36,7 @@ std::int64_t row_of(std::int64_t index, const op::Port& port) {
   return index / port.cols;
 }
 
-/// Columns of different matrices of the batch are different.
+/// Columns of different matrices of the batch count as different.
 std::int64_t column_of(std::int64_t index, const op::Port& port) {
   return index / (port.rows * port.cols) * port.cols + index % port.cols;
 }

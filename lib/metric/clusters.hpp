@@ -19,7 +19,7 @@ struct SlopeTotals {
   double aa = 0, ab = 0, bb = 0;
 };
 
-/// Sums of one cluster, as partial sums that are added in their order.
+/// Sums per cluster, as partial sums that are added in order.
 struct PartialSums {
   std::vector<double> a, b;  ///< [part][cluster]
   std::size_t clusters = 0;
@@ -36,7 +36,7 @@ inline constexpr std::int64_t kFewestClusters = 8;
 /// SE of the slope; infinite if sum b is 0.
 [[nodiscard]] double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope);
 
-/// R and C of a sample: a and b per element, in the sample's order. `cluster` is the mean number of elements of a row
+/// R and C of a sample: a and b per element, in the sample's order. `cluster` is the mean number of elements per row
 /// or column, whichever is larger; 0 below 8 rows or columns.
 struct SampleClusters {
   double rows = 0, columns = 0;
@@ -45,8 +45,8 @@ struct SampleClusters {
 [[nodiscard]] SampleClusters cluster_sample(const op::Sample& sample, const op::Port& port, const double* a,
                                             const double* b, double slope);
 
-/// Mean number of outputs that share one error: those of a column where the model's rows agree, those of a row where
-/// its columns do, the larger where both (then an error has a part of each); 1 where neither.
+/// Mean number of outputs that share one error: those of a column if the model's rows agree, those of a row if its
+/// columns do, the larger if both (then an error has a part of each); 1 if neither.
 [[nodiscard]] double copies_of(const CompareInput& input);
 
 }  // namespace numcheck::metric

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// 0 / 0 is 0: no error against nothing.
+/// 0 / 0 is 0: no error relative to nothing.
 double ratio(double numerator, double denominator) {
   return numerator == 0 ? 0 : numerator / denominator;
 }
@@ -126,7 +126,7 @@ Statistics compare(const CompareInput& given) {
   validate(given);
   CompareInput input = given;
   if (!given.unrounded.empty() && given.unrounded.data() == given.expected.data()) {
-    input.unrounded = {};  // one and the same: its norms need no second look
+    input.unrounded = {};  // the same array: no need to compute its norms twice
     input.unrounded_is_expected = true;
   }
   const Setup setup = make_setup(input);

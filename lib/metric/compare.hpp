@@ -17,7 +17,7 @@ namespace numcheck::metric {
 struct CompareInput {
   const op::Port* port = nullptr;      ///< layout of `got`
   std::span<const std::byte> got;      ///< the port's buffer as downloaded (with padding)
-  std::span<const double> expected;    ///< y on the rounded inputs: the verdict is against this
+  std::span<const double> expected;    ///< y on the rounded inputs: what the verdict compares with
   std::span<const double> unrounded;   ///< y on the unrounded inputs; empty if equal to `expected` or not wanted
   bool unrounded_is_expected = false;  ///< the inputs were not rounded: total errors equal the arithmetic ones
   std::span<const float> magnitude;
@@ -40,7 +40,7 @@ struct Worst {
   double over_bound = 0;  ///< |e| / B
 };
 
-/// Opinion of another tool's predicate.
+/// The result of another tool's predicate.
 struct Opinion {
   std::uint64_t mismatches = 0;
   double max_excess = 0;  ///< largest |e| / limit
@@ -57,7 +57,7 @@ struct Statistics {
   std::uint64_t elements = 0;
   std::uint64_t finite = 0;              ///< compared numerically
   std::uint64_t nonfinite_mismatch = 0;  ///< NaN/Inf pattern differs beyond the declared rule
-  std::uint64_t order_dependent = 0;     ///< non-finite where partial sums may overflow: reported, not judged
+  std::uint64_t order_dependent = 0;     ///< may depend on whether partial sums overflow: reported, not judged
   std::uint64_t poison = 0;              ///< elements that still hold the poison pattern
   std::uint64_t zeros_got = 0;
   std::uint64_t exact_mismatch = 0;  ///< got != RN(y), bit for bit (zero signs aside)
@@ -74,15 +74,15 @@ struct Statistics {
   double max_over_bound = 0;                ///< G1
   double z_rms = 0, z_q999 = 0, z_max = 0;  ///< G2
   double slope = 0, slope_se = 0;           ///< G3; se infinite below 8 x 8
-  /// Standard error that V predicts if all errors of a row, or of a column, were the same: what a clustered one, known
-  /// from few rows or columns only, must not fall below.
+  /// Standard error that V predicts if all errors of a row, or of a column, were the same: a lower limit for the
+  /// clustered one, which may come from few rows or columns only.
   double slope_predicted_se = 0;
   double signal = 0;       ///< mean of y^2 / V
-  double copies = 1;       ///< outputs to one independent error, where the model says that rows or columns agree
+  double copies = 1;       ///< outputs per independent error, if the model says that rows or columns agree
   double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms
   double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
   double intercept = 0;    ///< mean of e, in units of rms(y)
-  double toward_zero = 0;  ///< fraction of the wrong elements that err toward zero
+  double toward_zero = 0;  ///< fraction of the elements with an error that err toward zero
   std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
@@ -93,7 +93,7 @@ struct Statistics {
   std::vector<Worst> worst;          ///< at most 5, largest |e|/B first
 };
 
-/// Parallel; merged in a fixed order, so bit-identical for any thread count and instruction set.
+/// Parallel; merged in a fixed order, hence bit-identical for any thread count and instruction set.
 [[nodiscard]] Statistics compare(const CompareInput& input);
 
 }  // namespace numcheck::metric

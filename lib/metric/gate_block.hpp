@@ -1,8 +1,8 @@
 // The gates' loops over one block of elements. Include only from sources compiled per instruction set.
 //
 // Everything is in units of the output's ulp at y, a power of two: there y is an integer plus a fraction, rounding it
-// needs one constant, and variances and slopes are of moderate size, so that FP32 (relative error 2^-24 an operation)
-// serves for them at half the cost. What is exact or a norm stays in double.
+// needs one constant, and variances and slopes are of moderate size, so that FP32 (relative error 2^-24 per operation)
+// suffices for them at half the cost. Exact quantities and norms stay in double.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Elements between two looks at the flags that call for slow updates. A lane's share of them fits 4-bit counters.
+/// Elements between two checks of the flags that call for slow updates. A lane's share of them fits 4-bit counters.
 constexpr std::size_t kBlock = 64;
 static_assert(kBlock / kLanes < 16);
 /// Largest variance, in squared ulps, and error, in ulps, whose sums and products FP32 holds with room to spare. Beyond
-/// are elements far smaller than their error, such as the zeros of relu.
+/// lie elements far smaller than their error, such as the zeros of relu.
 constexpr float kMostVariance = 1e30F;
 constexpr double kMostError = 0x1p30;
-/// 2^-m of the finest format whose y in ulps has a fourth power that FP32 holds, and room to add them up.
+/// 2^-m of the finest format whose y in ulps has a fourth power that FP32 holds, with room to add them up.
 constexpr double kFinestScale = 0x1p-25;
-/// Makes a limit in FP32 a little lower than it is, in spite of the roundings on the way.
+/// Makes a limit in FP32 a little lower than the true one, in spite of the roundings in between.
 constexpr double kSafety = 1 - 0x1p-20;
 /// Bits of a double whose exponent stands for bin 0 of the ULP histogram.
 constexpr std::uint64_t kBinZero = std::uint64_t{1023 - 3} << 52;
@@ -43,7 +43,7 @@ struct Block {
   alignas(64) std::int32_t spread_bin[kBlock];
 };
 
-/// The model in FP32. Powers of the output scale are multiplied to 1 / ulp.
+/// The model in FP32. Powers of the output scale are combined with 1 / ulp.
 struct SingleModel {
   explicit SingleModel(const ModelConstants& model)
       : scale(static_cast<float>(model.scale)),
@@ -51,20 +51,20 @@ struct SingleModel {
         magnitude(static_cast<float>(model.var_magnitude)),
         value(static_cast<float>(model.var_value)),
         coherent(static_cast<float>(model.var_coherent)),
-        // Squared only after it was multiplied by 1 / ulp: its own square may be out of range.
+        // Squared only after multiplication by 1 / ulp: its own square may be out of range.
         absolute(static_cast<float>(__builtin_sqrt(model.var_absolute))) {}
 
   float scale, second, magnitude, value, coherent, absolute;
 };
 
-/// x rounded down, to zero where FP32 loses bits, and to what leaves products room.
+/// x rounded down: to zero where FP32 loses bits, and to at most what leaves room for products.
 inline float lowered_to_float(double x) {
   constexpr double kMost = 1e30;
   const double held = x < kMost ? x * kSafety : kMost;
   return x < 0x1p-126 ? 0.0F : static_cast<float>(held);
 }
 
-/// Factors of the limits of a block's |e|: what was reached so far, times the constants.
+/// Factors of the limits on a block's |e|: the extremes so far, times the constants.
 struct Limits {
   Limits(const Accumulators& sums, const FormatConstants& format, const ModelConstants& model) {
     const double entry = entry_over_bound(sums.worst);
@@ -90,12 +90,12 @@ struct Limits {
   float torch_value, torch_absolute, te_value, te_absolute;
 };
 
-/// Accumulators during a segment: of one part of every group in double, of a group in FP32.
+/// Accumulators during a segment: per part of every group in double, per group in FP32.
 struct Running {
   struct Part {
     Vd ulp_sum{}, ulp_max{}, ratio{}, perfect{}, perfect2{}, a{}, b{};
     Vi zeros{};
-    Vu bins_even{}, bins_odd{};  ///< bytes: counts of the bins of even and of odd number
+    Vu bins_even{}, bins_odd{};  ///< bytes: counts of the even-numbered and odd-numbered bins
   };
   struct Group {
     Wi inexact[kGroups]{};
@@ -159,7 +159,7 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
     within &= v <= kMostVariance;
     const Vf held = smaller(v, splat_float(kMostVariance));
     const Vf deviation = root_of(held);
-    // Within 2^-24 of a power of two the sum may come out on its other side.
+    // Within 2^-24 of a power of two the sum may come out on the other side of it.
     const Vf power = Vf(Wu(y + 3.0F * deviation) & (Wu{} + 0x7f80'0000U));
     const Vf reached = larger(power * fraction_scale, splat_float(1.0F));
     store(block.weight + i, 1.0F / (held + reached * reached * (1.0F / 12)));
@@ -179,11 +179,11 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
 template <bool narrow>
 Vd add_errors(const double* got, const double* expected, std::size_t begin, std::size_t size,
               const InverseUlp& given_units, Block& block, Running::Part& sums) {
-  // Locals: the compiler must see that stores cannot change them.
+  // Local copies: the compiler must see that stores cannot change them.
   Vd ulp_sum = sums.ulp_sum, ratio = sums.ratio, perfect = sums.perfect, perfect2 = sums.perfect2, most{};
   Vi zeros = sums.zeros;
   const InverseUlp units = given_units;
-  Vu bins{};  // 4 bits a bin
+  Vu bins{};  // 4 bits per bin
   for (std::size_t i = begin; i < size; i += kLanes) {
     const Vd given = load(got + i);
     const Vd value = load(expected + i);

@@ -1,4 +1,4 @@
-// The gates of single elements in double: where FP32 does not reach, and for the extremes, which are exact. Include
+// The gates of single elements in double: where FP32 is out of range, and for the extremes, which are exact. Include
 // only from sources compiled per instruction set.
 #pragma once
 
@@ -13,13 +13,13 @@ namespace {
 /// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
 constexpr float kLostMoment = 0x1p-118F;
 
-constexpr double kMostMagnitude = 1e39;  ///< stands for an infinite A, which is one beyond FP32
+constexpr double kMostMagnitude = 1e39;  ///< stands for an infinite A, which means one beyond FP32
 
 inline double power_of(double x) {
   return __builtin_bit_cast(double, __builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000ULL);
 }
 
-/// The format's spacing at |x|: 2^(max(floor(log2 |x|), emin) - m). |x| = infinity gives infinity.
+/// The format's spacing at |x|: 2^(max(floor(log2 |x|), emin) - m). Infinity for |x| = infinity.
 inline double ulp_at(double x, const FormatConstants& format) {
   const double power = power_of(x);
   return (power > format.min_normal ? power : format.min_normal) * format.fraction_scale;
@@ -36,7 +36,7 @@ inline double magnitude_at(const SegmentView& segment, std::size_t i, const Mode
   return (a < kMostMagnitude ? a : kMostMagnitude) * model.scale;
 }
 
-/// B with the output's rounding.
+/// B, including the output's rounding.
 inline double bound_of(double abs_y, double a, const FormatConstants& format, const ModelConstants& model) {
   const double arithmetic = model.bound_magnitude * a + model.bound_value * abs_y + model.bound_absolute;
   return arithmetic + 0.5 * ulp_at(abs_y + arithmetic, format);

@@ -1,4 +1,4 @@
-// How an output is cut into tiles: from its shape alone, so that results do not depend on the number of threads.
+// How an output is cut into tiles: by its shape alone, so that results do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Tile {
   std::int64_t column_begin = 0, column_end = 0;
 };
 
-/// Tiles of at most 1024 columns (their column sums stay in the first-level cache) and at least 64 rows, at most 64 row
-/// blocks to a matrix (their column sums stay small beside the output). Small tiles share a task.
+/// Tiles of at most 1024 columns (so that their column sums stay in the L1 cache) and at least 64 rows, at most 64 row
+/// blocks per matrix (so that their column sums stay small compared with the output). Small tiles share a task.
 class Grid {
  public:
   explicit Grid(const op::Port& port);

@@ -5,7 +5,7 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Elements between two looks at the flags that call for a slow, scalar update.
+/// Elements between two checks of the flags that call for a slow, scalar update.
 constexpr std::size_t kBlock = 64;
 
 /// Updates the largest |got - y| / |y| exactly.
@@ -109,7 +109,7 @@ bool add_total(const SegmentView& segment, ErrorSums& sums) {
   return !any(~regular);
 }
 
-/// The float x for which a < x says the same as a < limit, of floats a.
+/// The float x for which a < x is equivalent to a < limit, for all floats a.
 float float_limit(double limit) {
   const auto nearest = static_cast<float>(limit);
   const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
@@ -121,7 +121,7 @@ bool are_yardsticks_regular(const SegmentView& segment, const FormatConstants& f
   Wi regular = ~Wi{};
   for (std::size_t i = 0; i < segment.size; i += kFloats) {
     const Vf s2 = load(segment.second_moment + i);
-    // a < overflow is false for a NaN, and for an infinite A of any format: that costs a second look only.
+    // a < overflow is false for a NaN, and for an infinite A of any format: that only costs a second look.
     regular &= (load(segment.magnitude + i) < overflow) & (s2 == s2);
   }
   return !any(~regular);

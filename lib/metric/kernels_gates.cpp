@@ -47,7 +47,7 @@ void raise_element(Context& c, std::size_t i) {
   }
 }
 
-/// The elements of a block that exceed their limits; all of them where there are none in FP32.
+/// The elements of a block that exceed their limits; with `all`, every element, because there are no limits in FP32.
 void raise_extremes(Context& c, std::size_t begin, std::size_t size, const Block& block, bool all) {
   for (std::size_t i = 0; i < size; ++i) {
     if (all || __builtin_fabsf(block.error[i]) > block.limit[i]) {

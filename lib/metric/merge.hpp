@@ -1,4 +1,4 @@
-// Adding up the sums of neighbouring parts of the grid.
+// Adds up the sums of neighbouring parts of the grid.
 #pragma once
 
 #include "metric/accumulators.hpp"

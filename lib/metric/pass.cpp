@@ -39,7 +39,7 @@ struct Worker {
   TaskSums& task;
   SegmentReader reader;
   Histograms histograms{};
-  std::array<float, kSegmentRoom> unused_a{};  ///< column sums that nobody asks for
+  std::array<float, kSegmentRoom> unused_a{};  ///< column sums that nobody needs
   std::array<float, kSegmentRoom> unused_b{};
 
   /// One segment through all kernels; `column_a` and `column_b` have room for a padded segment, or are null.
@@ -108,7 +108,7 @@ class Pass {
     result_.slope = result_.slope_totals.b > 0 ? result_.slope_totals.a / result_.slope_totals.b : 0;
   }
 
-  /// `cluster` is the number of elements of a row or column, whichever is larger; 0 if there are too few of them.
+  /// `cluster` is the number of elements per row or column, whichever is larger; 0 if there are too few of these.
   void finish(double rows, double columns, double cluster) {
     const double infinity = std::numeric_limits<double>::infinity();
     const SlopeTotals& totals = result_.slope_totals;
@@ -116,7 +116,7 @@ class Pass {
     result_.slope_predicted = cluster > 0 && totals.b > 0 ? std::sqrt(cluster / totals.b) : infinity;
   }
 
-  /// Elements in their order, without regard to rows; a and b per element go to the arrays unless they are null.
+  /// Elements in order, regardless of rows; a and b per element go to the arrays unless they are null.
   void run_flat(std::size_t count, float* a, float* b) {
     tasks_.resize((count + kFlatChunk - 1) / kFlatChunk);
     core::parallel_chunks(count, kFlatChunk, [&](std::size_t index, std::size_t begin, std::size_t end) {

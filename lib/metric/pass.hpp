@@ -1,4 +1,4 @@
-// The parallel pass: a fixed grid of tiles, each with sums of its own, merged in grid order.
+// The parallel pass: a fixed grid of tiles, each with its own sums, merged in grid order.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace numcheck::metric {
 
-/// Everything that one pass over the elements leaves behind.
+/// Everything that one pass over the elements yields.
 struct PassResult {
   Accumulators sums{};
   SpecialCounts specials;
@@ -21,7 +21,7 @@ struct PassResult {
   SlopeTotals slope_totals;
   double slope = 0;
   double slope_error = 0;      ///< infinite below 8 x 8 outputs
-  double slope_predicted = 0;  ///< as Statistics::slope_predicted_se
+  double slope_predicted = 0;  ///< see Statistics::slope_predicted_se
 };
 
 [[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup);

@@ -141,7 +141,7 @@ SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {
   return std::isnan(got) || dropped ? Finding::agrees : Finding::mismatch;
 }
 
-/// y is infinite by itself: an operand was.
+/// For an infinite y: an operand was infinite.
 SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) const {
   if (std::isnan(got)) {
     return setup_.overflow_possible ? Finding::order_dependent : Finding::mismatch;
@@ -162,8 +162,8 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   // An infinite A may only mean that it exceeds FP32: with a finite y no operand was infinite.
   const bool may_overflow = a >= setup_.overflow_magnitude;
   const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
-  // Where the format saturates or the epilogue cuts off, an overflow comes out as the largest number or as zero; an
-  // amax may have missed any element.
+  // If the format saturates or the epilogue clips, an overflow comes out as the largest number or as zero; an amax may
+  // have missed any element.
   const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
   if (may_overflow && setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible)) {
     return Finding::order_dependent;
@@ -177,7 +177,7 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
   if (std::abs(y) >= threshold) {
     const bool near = std::abs(y) - bound < threshold && std::isfinite(got);
-    // Whatever the order, an overflow does not become finite again.
+    // In no order does an overflow become finite again.
     const Finding wrong = std::isfinite(got) ? Finding::mismatch : otherwise;
     return got == infinite(y) || near ? Finding::agrees : wrong;
   }
@@ -198,7 +198,7 @@ void SegmentReader::count_opinions(double got, double y, bool agrees) {
   specials_.torch += equal ? 0 : 1;
   specials_.plan += equal ? 0 : 1;
   specials_.numpy += equal || both_nan ? 0 : 1;
-  // compareResults: comparisons with NaN are false, so only an infinite result against a finite reference mismatches.
+  // compareResults: comparisons with NaN are false, so only an infinite result with a finite reference is a mismatch.
   specials_.te += std::isinf(got) && std::isfinite(rounded) ? 1 : 0;
   specials_.inexact += equal || both_nan || agrees ? 0 : 1;
 }
@@ -208,7 +208,7 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
     const Finding finding = classify(i);
     if (finding == Finding::regular) {
       if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
-        unrounded_[i] = got_[i];  // no total error where the unrounded inputs overflow
+        unrounded_[i] = got_[i];  // no total error if the unrounded inputs overflow
       }
       continue;
     }

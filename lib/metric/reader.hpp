@@ -26,10 +26,10 @@ class SegmentReader {
  public:
   SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {}
 
-  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view lives until the next read, which
-  /// probably begins at `next`.
+  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view is valid until the next read,
+  /// which probably begins at `next`.
   [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count, std::int64_t next);
-  /// The same elements after special ones were counted and replaced by zeros.
+  /// The same elements after the special ones have been counted and replaced by zeros.
   [[nodiscard]] SegmentView without_specials(const SegmentView& view, std::int64_t first, std::size_t count);
 
   [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }

@@ -14,17 +14,17 @@ struct Setup {
   double output_scale = 1;  ///< y and unrounded y are multiplied by it
   double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;
-  double overflow_magnitude = 0;  ///< of A, unscaled; see model::ErrorModel
+  double overflow_magnitude = 0;  ///< in units of the unscaled A; see model::ErrorModel
   bool overflow_possible = false;
   bool overflow_may_be_finite = false;
   bool nan_may_become_zero = false;
 };
 
-/// lambda(N) = sqrt(2 ln(2 N / 1e-6)): a normal variable exceeds it once in 10^6 comparisons of N elements.
+/// lambda(N) = sqrt(2 ln(2 N / 1e-6)): any of N normal variables exceeds it in one of 10^6 comparisons.
 /// Source: tensor_core_numerics, section 5.2.
 [[nodiscard]] double lambda_of(std::uint64_t elements);
 
-/// Throws core::InternalError where the spans do not fit the port or the sample.
+/// Throws core::InternalError if the spans do not match the port or the sample.
 void validate(const CompareInput& input);
 
 [[nodiscard]] Setup make_setup(const CompareInput& input);

@@ -1,4 +1,4 @@
-// Which arithmetic a declared GEMM uses on an architecture: what error models, the simulator and `explain` go by.
+// Which arithmetic a declared GEMM uses on an architecture; error models, the simulator and `explain` rely on it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace numcheck::model {
 /// Arithmetic of one output element before the epilogue.
 ///
 ///   fma_chain    acc = fma(a_t, b_t, acc) in FP32, nearest even, t ascending
-///   tensor_core  acc = rho(sum of L products and acc, each truncated at 2^(e_max - F)), L products a step
+///   tensor_core  acc = rho(sum of L products and acc, each truncated at 2^(e_max - F)), L products per step
 ///   fp16_chain   the same with rho = nearest even to FP16
 ///
 /// A step's error is at most L 2^-F 2^e_max + 2^-tau |sum| (tau: 23 RZ to FP32, 13 RZ to E8M13, 11 RNE to FP16).
@@ -30,18 +30,18 @@ struct Arithmetic {
   std::string description;                ///< "sm_90 wgmma L=32 F=13 RZ to E8M13, promoted every 128"
 };
 
-/// Why no GEMM of this mode runs on the architecture ("sm_80 has no FP8 matrix instructions"); empty if one does.
+/// Why no GEMM of this mode runs on the architecture ("sm_80 has no matrix instruction for ..."); empty if one does.
 [[nodiscard]] std::string gemm_obstacle(int sm, const op::Mode& mode);
 
 /// The matrix instruction that library GEMMs of this mode run on (TF32 for operands in FP32 storage); null if there is
 /// none.
 [[nodiscard]] const Instruction* gemm_instruction(int sm, const op::Mode& mode);
 
-/// The arithmetic of a GEMM of this mode. `promotes` is op::gemm_promotes: FP8 accumulation was asked to be split;
-/// where the architecture needs no promotion (sm_100 and later) it has no effect. `tf32_class` says that operands in
-/// FP32 storage are rounded to TF32 and multiplied on tensor cores; other modes ignore it. An architecture that is not
-/// in the table takes the nearest earlier one of its generation, and the description says so. Throws
-/// core::EnvironmentError if gemm_obstacle() is not empty.
+/// The arithmetic of a GEMM of this mode. `promotes` is op::gemm_promotes: split FP8 accumulation was requested; where
+/// the architecture needs no promotion (sm_100 and later) it has no effect. `tf32_class` says that operands in FP32
+/// storage are rounded to TF32 and multiplied on tensor cores; other modes ignore it. For an architecture not in the
+/// table the nearest earlier one stands in, and the description says so. Throws core::EnvironmentError if
+/// gemm_obstacle() is not empty.
 [[nodiscard]] Arithmetic gemm_arithmetic(int sm, const op::Mode& mode, bool promotes, bool tf32_class);
 
 }  // namespace numcheck::model

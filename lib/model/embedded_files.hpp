@@ -1,4 +1,4 @@
-// Files of configs/ that the program needs to know by heart, embedded when the build is configured.
+// Files of configs/ that the program carries with it, embedded when the build is configured.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-/// configs/models/*.json, in order of name.
+/// configs/models/*.json, ordered by name.
 [[nodiscard]] std::span<const EmbeddedFile> model_files() noexcept;
 
 /// configs/tf32_classes.json.

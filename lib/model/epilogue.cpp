@@ -14,7 +14,7 @@ constexpr std::int64_t kElementsPerTask = 1 << 15;
 
 constexpr float kSqrt2OverPi = 0.7978845608028654F;
 constexpr float kGeluCubic = 0.044715F;
-constexpr float kTurns = 64;  // tanh_error changes its sign every 0.05
+constexpr float kTurns = 64;  // tanh_error changes sign every 0.05
 constexpr float kSqrtHalf = 0.7071067811865476F;
 
 float activated(Activation activation, float z, float tanh_error) {
@@ -22,7 +22,7 @@ float activated(Activation activation, float z, float tanh_error) {
     case Activation::none:
       return z;
     case Activation::relu:
-      return z < 0 ? 0.0F : z;  // NaN comes through
+      return z < 0 ? 0.0F : z;  // NaN propagates
     case Activation::gelu_tanh: {
       const float cubic = z + kGeluCubic * (z * z * z);
       auto t = static_cast<float>(std::tanh(static_cast<double>(kSqrt2OverPi * cubic)));
@@ -39,7 +39,7 @@ float activated(Activation activation, float z, float tanh_error) {
   return z;
 }
 
-/// One task: some rows, with room for one row of each addend.
+/// One task: some rows, with buffers for one row of C and of the result.
 class Rows {
  public:
   Rows(const Epilogue& epilogue, std::int64_t n, std::span<const float> bias)
@@ -49,7 +49,7 @@ class Rows {
         c_(static_cast<std::size_t>(epilogue.c ? n : 0)),
         z_(static_cast<std::size_t>(n)) {}
 
-  /// Row `i` from its accumulators, at `acc` with a distance of `stride`; returns max |z|.
+  /// Row `i` from its accumulators, which start at `acc`, `stride` apart; returns max |z|.
   float run(std::int64_t i, const float* acc, std::int64_t stride, std::byte* to) {
     load_c(i);
     float amax = 0;
@@ -106,7 +106,7 @@ class Rows {
 float apply_epilogue(const Epilogue& epilogue, std::span<const float> acc, std::int64_t m, std::int64_t n,
                      const OutputView& d, bool transposed) {
   if (acc.size() != static_cast<std::size_t>(m * n) || (transposed && m != n)) {
-    throw core::InternalError("apply_epilogue: sizes do not fit");
+    throw core::InternalError("apply_epilogue: sizes do not match");
   }
   if (acc.empty()) {
     return 0;

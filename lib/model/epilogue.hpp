@@ -37,15 +37,15 @@ struct Epilogue {
   core::Dtype output = core::Dtype::fp32;
   core::Rounding rounding = core::Rounding::nearest_even;
   core::Overflow overflow = core::Overflow::ieee;
-  std::optional<core::Dtype> product_format;  ///< product and bias are rounded to it, and C is added after
+  std::optional<core::Dtype> product_format;  ///< product and bias are rounded to it before C is added
   std::optional<core::Dtype> sum_format;  ///< alpha op(A) op(B) + beta C is rounded to it before bias and activation
-  float tanh_error = 0;                   ///< by which the tanh of gelu_tanh errs at most, in turns
+  float tanh_error = 0;                   ///< amplitude of an oscillating error of gelu_tanh's tanh
   std::optional<core::Dtype> detour;      ///< rounded to this format before the output's: a double rounding
   bool flushes_subnormals = false;        ///< subnormal outputs become zero
   bool drops_nan = false;                 ///< NaN becomes zero
 };
 
-/// Where D goes; element (i, j) lies at data + (i * row_stride + j) * storage bytes.
+/// Where D goes; element (i, j) is at data + (i * row_stride + j) * storage bytes.
 struct OutputView {
   std::byte* data = nullptr;
   std::int64_t row_stride = 1;

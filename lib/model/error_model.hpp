@@ -20,7 +20,7 @@ enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native,
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
 ///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_coherent (y^2 / A)^2 + var_absolute
 /// Output rounding is added by the comparison, which knows the format. All in units of the unscaled output;
-/// the comparison multiplies by output_scale where the output is quantised.
+/// the comparison multiplies by output_scale if the output is quantised.
 struct ErrorModel {
   double bound_magnitude = 0;
   double bound_value = 0;
@@ -29,32 +29,32 @@ struct ErrorModel {
   double var_value = 0;
   double var_magnitude = 0;
   double var_absolute = 0;
-  /// What truncation of products costs where they share a sign: |y| / A is 1 for same-sign products and small for
-  /// zero-mean ones.
+  /// The effect of truncating products that share a sign: |y| / A is 1 for same-sign products and small for zero-mean
+  /// ones.
   double var_coherent = 0;
-  double slope_low = 0;       ///< most negative slope of e on y that an admissible schedule gives (<= 0)
-  double slope_coherent = 0;  ///< as slope_low, per unit of the weighted mean of |y| / A
-  double slope_slack = 0;     ///< slope of either sign that rounded factors and constant operands give
-  /// Slope of either sign, per unit of sqrt(sum w A^2 / sum w y^2): errors that belong to a part of y which other parts
-  /// cancel are no smaller where y is.
+  double slope_low = 0;       ///< most negative slope of e on y that an admissible schedule causes (<= 0)
+  double slope_coherent = 0;  ///< like slope_low, per unit of the weighted mean of |y| / A
+  double slope_slack = 0;     ///< slope of either sign that rounded factors and constant operands cause
+  /// Slope of either sign, per unit of sqrt(sum w A^2 / sum w y^2): errors of a part of y that other parts cancel do
+  /// not become smaller with y.
   double slope_magnitude = 0;
-  double cancelled = 0;  ///< what A must be multiplied by to be the mean of a sum that other terms of y may cancel
+  double cancelled = 0;  ///< factor that turns A into the mean of a sum that other terms of y may cancel
   double kappa = 3;      ///< limit of the rms of e / sqrt(V)
   bool exact = false;    ///< exact leg: the output must equal RN(y) bit for bit
   std::string exact_because = "every partial sum is exact, so any order gives these bits";
   double output_scale = 1;
   core::Dtype output = core::Dtype::fp32;
   double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
-  bool rows_agree = false;     ///< the errors of one column are mostly one error, see Statistics::copies
-  bool columns_agree = false;  ///< those of one row are
-  /// Every element may carry the same error, so nothing averages out: only bounds that hold for one element judge.
+  bool rows_agree = false;     ///< the errors within a column are mostly one error, see Statistics::copies
+  bool columns_agree = false;  ///< those within a row are
+  /// Every element may carry the same error, so nothing averages out: only bounds on single elements judge.
   bool one_error = false;
-  /// Values smaller than their own error may all be lost alike: 1 + tanh(x) is 0 for every x below -9.
+  /// Values smaller than their own error may all be lost in the same way: 1 + tanh(x) is 0 for every x below -9.
   bool lost_alike = false;
-  /// A from which partial sums may overflow: then non-finite outputs depend on the order of summation and are only
+  /// From this A on partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
-  bool overflow_possible = false;       ///< infinities of an operand and of an overflow may meet and give NaN
+  bool overflow_possible = false;       ///< an operand's infinity may meet one from an overflow and become NaN
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
@@ -65,15 +65,15 @@ struct ErrorModel {
 enum class Order {
   random,
   constant,    ///< every element is +-max
-  structured,  ///< anything else with an order along the reduction: partial sums may be far larger than the sum
+  structured,  ///< anything else that is ordered along the reduction: partial sums may be far larger than the sum
 };
 
 struct Pattern {
   Order order = Order::random;
-  double coherence = 0;  ///< |mean| / mean of |x|: 1 where all elements share a sign, 0 where the signs cancel
+  double coherence = 0;  ///< |mean| / mean of |x|: 1 if all elements share a sign, 0 if the signs cancel
 };
 
-/// Pattern of a distribution whose values are rounded to `format`: an interval with few numbers in it is structured.
+/// Pattern of a distribution whose values are rounded to `format`: an interval that holds few numbers is structured.
 [[nodiscard]] Pattern pattern_of(const data::Distribution& distribution, core::Dtype format);
 
 /// How a backend multiplies matrices.
@@ -83,14 +83,14 @@ enum class MatrixArithmetic {
   fp32_chain,           ///< FP32 fused multiply-adds in the order of k, whatever the mode
 };
 
-/// What a model is made for.
+/// What a model is requested for.
 struct ModelRequest {
   const op::Params* params = nullptr;
   const op::Mode* mode = nullptr;
   PrecisionClass expected = PrecisionClass::native;
   int sm = 90;  ///< 10 * major + minor of the device that ran
   MatrixArithmetic arithmetic = MatrixArithmetic::by_mode;
-  core::Dtype output = core::Dtype::fp32;  ///< format of the port that is asked about
+  core::Dtype output = core::Dtype::fp32;  ///< format of the port in question
   bool exact_leg = false;
   double output_scale = 1;
   double first_scale = 1;  ///< scale_inv of the operands
@@ -99,10 +99,10 @@ struct ModelRequest {
   double second_max = 0;
   Pattern first_pattern;
   Pattern second_pattern;
-  bool constant_inputs = false;  ///< every input that was drawn is one number
+  bool constant_inputs = false;  ///< every drawn input is a single repeated number
 };
 
-/// Function of an op that makes its model of one output port.
+/// An op's function that makes the model of one of its output ports.
 using ErrorModelFn = ErrorModel (*)(const ModelRequest&, std::string_view port);
 
 }  // namespace numcheck::model

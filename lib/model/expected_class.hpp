@@ -1,4 +1,4 @@
-// Which precision class a request is expected to get under NVIDIA_TF32_OVERRIDE; source: configs/tf32_classes.json.
+// Which precision class a request should get under NVIDIA_TF32_OVERRIDE; source: configs/tf32_classes.json.
 #pragma once
 
 #include <string_view>
@@ -14,12 +14,12 @@ namespace numcheck::model {
 [[nodiscard]] PrecisionClass expected_class(const op::Mode& mode, std::string_view override_value);
 
 /// True if a run whose operands were observed in class `observed` honours a request for which `expected` is expected:
-/// the same class, or one that the table lists as acceptable in its place: FP32 where TF32 was expected, because every
-/// such request only permits TF32 (one of eight cuBLASLt algorithms for FAST_TF32 at 512^3 is plain FP32).
+/// the same class, or one that the table accepts in its place, namely FP32 instead of TF32, because every such request
+/// only permits TF32 (one of eight cuBLASLt algorithms for FAST_TF32 at 512^3 is plain FP32).
 [[nodiscard]] bool acceptable_class(PrecisionClass expected, PrecisionClass observed);
 
-/// True if the mode's request itself permits operands of that class, although another is what it gets as a rule: a run
-/// that was observed in it is judged as one. BF16 for FAST_16BF.
+/// True if the mode's request itself permits operands of that class, although it usually gets another: a run observed
+/// in it is judged by it. BF16 for FAST_16BF.
 [[nodiscard]] bool permitted_class(const op::Mode& mode, PrecisionClass observed);
 
 }  // namespace numcheck::model

@@ -11,7 +11,7 @@ using core::Dtype;
 constexpr std::uint32_t kNanFp32 = 0x7FFFFFFF;
 constexpr std::uint32_t kNanFp16 = 0x7FFF;
 
-/// What the special operands of a step amount to.
+/// What the special operands of a step add up to.
 struct Specials {
   bool nan = false;
   bool positive = false;
@@ -49,7 +49,7 @@ std::uint32_t special_word(const Specials& s, bool fp16) {
 /// |significand| 2^(exponent - fraction) in units of 2^unit, truncated; the sign is restored.
 std::int64_t truncated(std::int64_t significand, int exponent, int fraction, int unit) {
   if (significand == 0) {
-    return 0;  // its exponent means nothing here
+    return 0;  // its exponent is meaningless here
   }
   const std::int64_t magnitude = significand < 0 ? -significand : significand;
   const int shift = unit - (exponent - fraction);
@@ -65,7 +65,7 @@ std::uint32_t truncate_to_fp32(std::uint64_t magnitude, int unit, int bits, int 
   }
   const int lsb = std::max(top - (bits - 1), lowest);
   const int drop = lsb - unit;
-  // Word of a number with the last bit of FP32's 24 at `fp32_lsb`.
+  // FP32 word of a number whose last significant bit is at `fp32_lsb`.
   const int fp32_lsb = std::max(top - 23, -149);
   std::uint64_t kept = drop <= 0 ? magnitude : (drop < 64 ? magnitude >> drop << drop : 0);
   const int shift = fp32_lsb - unit;
@@ -149,7 +149,7 @@ std::uint32_t fused_step(const StepModel& model, std::span<const Operand> a, Dty
   const Operand addend = decode_operand(c, c_dtype);
   Specials specials;
   specials.add(addend.kind, addend.significand < 0);
-  // Absent products are zeros, whose exponent never exceeds e_zero; a zero accumulator brings that floor too.
+  // Absent products are zeros, whose exponent never exceeds e_zero; a zero accumulator sets that floor, too.
   int e_max = addend.significand == 0 ? model.e_zero : addend.exponent;
   for (std::size_t i = 0; i < a.size(); ++i) {
     specials.add(product_kind(a[i], b[i]), (a[i].significand < 0) != (b[i].significand < 0));

@@ -20,7 +20,7 @@ enum class Rounding : std::uint8_t {
 ///   D = rho( sum_i T(a_i b_i) + T(c) ),   T(x) = truncation of |x| to multiples of 2^(e_max - F)
 ///
 /// e_max is the largest exponent of all terms; a product's exponent is e_a + e_b, not normalised; a subnormal operand
-/// keeps its format's emin; a zero term has exponent e_zero. The sum is exact, there is no sticky bit.
+/// keeps its format's emin; a zero term has exponent e_zero. The sum is exact; there is no sticky bit.
 /// Sources: Xie et al., "MMA-Sim", arXiv 2511.10909; Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores",
 /// arXiv 2512.07004; Fasi et al., PeerJ CS 7:e330, 2021.
 struct StepModel {
@@ -40,17 +40,17 @@ struct Operand {
   Kind kind = Kind::finite;
 };
 
-/// Decodes a bit pattern of a format of at most 32 bits. TF32 words lose their low 13 bits first, so that a NaN whose
-/// payload lies in them becomes infinite, as in the hardware. Precondition: a floating-point operand format (not
-/// fp64, not e8m0).
+/// Decodes a bit pattern of a format of at most 32 bits. TF32 words first lose their low 13 bits, so that a NaN whose
+/// payload is only in these becomes infinite, as in hardware. Precondition: a floating-point operand format (not fp64,
+/// not e8m0).
 [[nodiscard]] Operand decode_operand(std::uint32_t bits, core::Dtype dtype) noexcept;
 
-/// Accumulator format of a rounding: fp16 for rne_fp16, else fp32.
+/// Accumulator format of a rounding: fp16 for rne_fp16, otherwise fp32.
 [[nodiscard]] core::Dtype accumulator_dtype(Rounding rho) noexcept;
 
-/// One step: a and b hold the same number of operands, at most 64 (a step with fewer than L products is padded by the
-/// hardware with zeros; here they may simply be left out). `c` and the result are words of the accumulator format. NaN
-/// comes out as 0x7FFFFFFF or 0x7FFF, an exact zero as +0.
+/// One step: a and b hold the same number of operands, at most 64 (hardware pads a step of fewer than L products with
+/// zeros; here they may simply be omitted). `c` and the result are words of the accumulator format. NaN comes out as
+/// 0x7FFFFFFF or 0x7FFF, an exact zero as +0.
 [[nodiscard]] std::uint32_t fused_step(const StepModel& model, std::span<const Operand> a, core::Dtype a_dtype,
                                        std::span<const Operand> b, core::Dtype b_dtype, std::uint32_t c) noexcept;
 

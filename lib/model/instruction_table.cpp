@@ -92,7 +92,7 @@ Architecture architecture_from(const EmbeddedFile& file) {
   }
 }
 
-/// Position in the instruction's operands of product `index` of step `step`.
+/// Position of product `index` of step `step` within the instruction's operands.
 std::size_t source_index(const Instruction& i, std::size_t step, std::size_t index) {
   return i.order == StepOrder::ascending ? step * static_cast<std::size_t>(i.step.L) + index
                                          : index / 2 * 4 + 2 * step + index % 2;
@@ -177,7 +177,7 @@ std::uint32_t execute(const Instruction& instruction, std::span<const std::uint3
                       std::span<const std::uint32_t> b, Dtype b_dtype, std::uint32_t c) {
   if (!instruction.takes(a_dtype, b_dtype) || a.size() != b.size() ||
       a.size() > static_cast<std::size_t>(instruction.k)) {
-    throw core::InternalError("operands do not fit " + instruction.shape);
+    throw core::InternalError("operands do not match " + instruction.shape);
   }
   std::uint32_t sum = instruction.late_c ? 0 : c;
   const auto steps = static_cast<std::size_t>(instruction.k / instruction.step.L);

@@ -15,7 +15,7 @@ namespace {
 using core::Dtype;
 using core::Rounding;
 
-/// Rows that one task loads: a transposed matrix is then read in runs of a cache line.
+/// Rows that one task loads: a transposed matrix is then read in pieces of a cache line.
 constexpr std::int64_t kRowsPerTask = 16;
 
 template <class T>
@@ -25,8 +25,8 @@ T read(const std::byte* at) {
   return word;
 }
 
-/// FP16's exponent and fraction moved to their places in FP32; multiplying by 2^112 corrects the bias, subnormals
-/// included.
+/// FP16's exponent and fraction moved to their places in FP32; multiplying by 2^112 corrects the bias, also for
+/// subnormals.
 float from_fp16(std::uint16_t word) {
   const std::uint32_t sign = (word & 0x8000U) << 16;
   const std::uint32_t magnitude = word & 0x7FFFU;
@@ -48,7 +48,7 @@ const std::array<float, 256>& byte_values(Dtype dtype) {
   return dtype == Dtype::fp8_e4m3 ? kE4m3 : kE5m2;
 }
 
-/// Calls place(r, c, value) for rows [begin, end) and all columns, in the order that suits the memory.
+/// Decodes rows [begin, end) into `to`, all columns of them, in the order that suits the memory.
 template <class Decode>
 void load_rows(const MatrixView& view, std::span<const std::int64_t> row_order,
                std::span<const std::int64_t> column_order, std::int64_t begin, std::int64_t end, std::int64_t width,
@@ -79,7 +79,7 @@ float flushed(float x, Dtype stored) {
   return subnormal ? std::copysign(0.0F, x) : x;
 }
 
-/// FP32 to TF32 or BF16 on the bits: the two conversions that matter for speed.
+/// FP32 to TF32 or BF16 by bit manipulation: the two conversions that matter for speed.
 float cut_to(float x, int dropped_bits, bool nearest) {
   const auto word = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t kept_mask = ~((1U << dropped_bits) - 1);

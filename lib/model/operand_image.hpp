@@ -10,8 +10,8 @@
 
 namespace numcheck::model {
 
-/// A matrix in memory: element (r, c) lies at data + (r * row_stride + c * column_stride) * storage bytes. A transposed
-/// matrix is one with its strides exchanged.
+/// A matrix in memory: element (r, c) is at data + (r * row_stride + c * column_stride) * storage bytes. A transposed
+/// matrix has its strides exchanged.
 struct MatrixView {
   const std::byte* data = nullptr;
   core::Dtype dtype = core::Dtype::fp32;
@@ -27,13 +27,13 @@ struct MatrixView {
 
 /// What a kernel does to operands before it multiplies them.
 struct OperandConversion {
-  core::Dtype dtype = core::Dtype::fp32;  ///< rounded to this format; fp32: left as they are
+  core::Dtype dtype = core::Dtype::fp32;  ///< rounded to this format; fp32: unchanged
   core::Rounding rounding = core::Rounding::nearest_even;
   bool flushes_subnormals = false;  ///< subnormals of the stored format are read as zeros
 };
 
-/// The elements as floats (every storage format's values are floats), rows picked by `row_order` and columns by
-/// `column_order`; an empty order is the identity. `to` holds as many elements as are picked, row-major. Parallel.
+/// The elements as floats (every storage format's values are floats), rows selected by `row_order` and columns by
+/// `column_order`; an empty order is the identity. `to` has room for just the selected elements, row-major. Parallel.
 void load_matrix(const MatrixView& view, std::span<const std::int64_t> row_order,
                  std::span<const std::int64_t> column_order, const OperandConversion& conversion, std::span<float> to);
 

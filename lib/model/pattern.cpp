@@ -9,13 +9,13 @@
 namespace numcheck::model {
 namespace {
 
-/// Values in an interval that is short against its distance from zero round alike in every binade of the format.
+/// Values in an interval that is short compared with its distance from zero all round alike.
 Order order_around(double center, double half_width) {
   constexpr double kFewest = 0x1p-8;
   return std::abs(center) * kFewest > half_width ? Order::structured : Order::random;
 }
 
-/// How many numbers of the format lie between two numbers of one sign, about: binades, each of 2^fraction_bits.
+/// Roughly how many numbers of the format lie between two numbers of the same sign: binades of 2^fraction_bits each.
 double numbers_between(double low, double high, core::Dtype format) {
   const auto position = [](double x) {
     const int exponent = std::ilogb(x);
@@ -24,7 +24,7 @@ double numbers_between(double low, double high, core::Dtype format) {
   return std::ldexp(std::abs(position(high) - position(low)), core::dtype_info(format).fraction_bits);
 }
 
-/// As order_around; and where the format has few numbers between the limits, sums round alike too.
+/// Like order_around; in addition, sums round alike if the format has few numbers between the limits.
 Order order_between(double low, double high, core::Dtype format) {
   constexpr double kFewest = 8;
   const bool few = low * high > 0 && numbers_between(low, high, format) < kFewest;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kTileRows = 32;
 constexpr std::int64_t kTileColumns = kFmaColumns;
-constexpr std::int64_t kPiece = 256;  ///< products packed at a time: panels of a tile stay in the second-level cache
+constexpr std::int64_t kPiece = 256;  ///< products packed at once: the panels of a tile stay in the L2 cache
 static_assert(kTileColumns % kFusedColumns == 0);
 
 const ProductKernels& kernels() noexcept {
@@ -45,7 +45,7 @@ StepParameters step_parameters(const Schedule& schedule) {
   return p;
 }
 
-/// Sums of a tile, one row after the other.
+/// Sums of a tile, row by row.
 using TileSums = std::array<float, kTileRows * kTileColumns>;
 
 /// One tile of the result.
@@ -113,7 +113,7 @@ class Tile {
     }
   }
 
-  /// Copies `width` columns of B from `column` on into a panel, zeros beyond the edge of the matrix.
+  /// Copies `width` columns of B, starting with `column`, into a panel; zeros beyond the edge of the matrix.
   void copy_panel(std::int64_t begin, std::int64_t count, std::int64_t column, std::int64_t width) {
     const std::int64_t present = std::clamp<std::int64_t>(operands_.n - column, 0, width);
     for (std::int64_t t = 0; t < count; ++t) {
@@ -174,7 +174,7 @@ void check(const Schedule& schedule, const ProductOperands& o, std::size_t resul
   if (o.a.size() != count(o.m, o.k) || o.b.size() != count(o.k, o.n) || results != count(o.m, o.n) ||
       !schedule.k_order.empty() || schedule.split_k < 1 || schedule.split_granularity < 1 ||
       schedule.promotion_interval < 0 || schedule.step.L < 1 || schedule.step.L > kPiece) {
-    throw core::InternalError("simulate_product: sizes or schedule do not fit");
+    throw core::InternalError("simulate_product: sizes or schedule do not match");
   }
 }
 

@@ -19,9 +19,9 @@ struct ProductOperands {
   std::int32_t b_emin = -126;
 };
 
-/// acc[i,j] = the sum that `schedule` gives for products a[i,t] b[t,j], as FP32 words (values of FP16 under rne_fp16
-/// unless slices were added). Its k_order must be empty: products are taken as they stand. Parallel; the bits do not
-/// depend on threads or instruction set. Signs and payloads of NaN are arbitrary.
+/// acc[i,j] = the sum of the products a[i,t] b[t,j] under `schedule`, as FP32 words (FP16 values under rne_fp16 unless
+/// slices were added). Its k_order must be empty: products are taken in their order. Parallel; the bits do not depend
+/// on threads or instruction set. Signs and payloads of NaN are arbitrary.
 /// Precondition: operands of fused steps have at most 12 significant bits.
 void simulate_product(const Schedule& schedule, const ProductOperands& operands, std::span<float> acc);
 

@@ -1,10 +1,10 @@
 // Compiled once per instruction set; see product_kernels.hpp.
 //
-// The fused step in doubles. A product of two operands of at most 12 significant bits is a double, and so are its
-// multiples by powers of two; 2^-Q brings the grid of the alignment to the integers, where truncation is `trunc`. Each
-// truncated term is below 2^(F + 2), so the sum of 33 of them is an exact double too. Conversion is done on the bits.
-// Exponents of products are kept apart as integers, because those of subnormal operands are not that of their value.
-// Zero products need no floor of their own: e_zero matters only where the accumulator is zero, and then it brings it.
+// The fused step in doubles. A product of two operands of at most 12 significant bits is exact in double, and so are
+// its multiples by powers of two; 2^(F - e_max) maps the alignment grid to the integers, where truncation is `trunc`.
+// Each truncated term is below 2^(F + 2), so the sum of 33 of them is exact, too. The final rounding works on the bits.
+// Exponents of products are kept separately as integers, because a subnormal operand's is not that of its value.
+// Zero products need no floor of their own: e_zero matters only if the accumulator is zero, which then supplies it.
 // Infinities and NaN need no care: they have no exponent here, and IEEE's rules for sums are those of the hardware.
 #include "model/product_kernels.hpp"
 
@@ -25,7 +25,7 @@ constexpr int kWords = kBytes / 4;
 constexpr int kParts = kFusedColumns / kDoubles;
 constexpr int kIntegerParts = kFusedColumns / kWords;
 constexpr int kFmaParts = kFmaColumns / kWords;
-constexpr int kFmaRows = 2;  ///< rows at a time: enough independent sums to hide the latency
+constexpr int kFmaRows = 2;  ///< rows at once: enough independent sums to hide the latency
 
 typedef double Vd __attribute__((vector_size(kBytes)));
 typedef std::int64_t Vi __attribute__((vector_size(kBytes)));
@@ -72,7 +72,7 @@ inline Vf multiply_add(Vf a, Vf b, Vf c) {
   return r;
 }
 
-/// RZ to `bits` significant bits, in steps of `lowest` below 2^-126; from 2^128 on infinite.
+/// RZ to the bits in `kept`, in steps of `lowest` below 2^-126; infinite from 2^128 on.
 inline Vd truncated_to(Vd x, std::uint64_t kept, double lowest) {
   const Vd size = magnitude_of(x);
   const Vd normal = Vd(Vu(x) & bits_of(kept));
@@ -111,7 +111,7 @@ struct State {
   Vd part[kParts];
 };
 
-/// Exponents of the terms, of which the largest is wanted.
+/// The largest exponent of the terms so far, per column.
 struct Exponents {
   alignas(kBytes) std::int32_t lane[kFusedColumns];
 };

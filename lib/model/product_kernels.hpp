@@ -6,10 +6,10 @@
 
 namespace numcheck::model {
 
-/// Columns of D that one call of fused_run computes.
+/// Columns of D that one call of ProductKernels::fused computes.
 inline constexpr int kFusedColumns = 16;
 
-/// Columns of D that one call of fma_run computes.
+/// Columns of D that one call of ProductKernels::fma computes.
 inline constexpr int kFmaColumns = 64;
 
 /// Stands for the exponent of a product that has none (zero or not finite): below every e_zero.
@@ -26,7 +26,7 @@ struct StepParameters {
   std::int32_t accumulator_emin = 0;
 };
 
-/// `count` products of one row of A with kFusedColumns columns of B, in steps of L from the first on.
+/// `count` products of one row of A and kFusedColumns columns of B, in steps of L, starting with the first.
 struct FusedRun {
   const double* a = nullptr;                 ///< [count]
   const std::int32_t* a_exponent = nullptr;  ///< [count], kNoExponent for zeros
@@ -36,7 +36,7 @@ struct FusedRun {
   std::int64_t count = 0;
 };
 
-/// `count` products of `rows` rows of A with kFmaColumns columns of B, each added with one rounding.
+/// `count` products of `rows` rows of A and kFmaColumns columns of B, each added with one rounding.
 struct FmaRun {
   const float* a = nullptr;  ///< element t of row r at a[r * a_stride + t]
   const float* b = nullptr;  ///< [count][kFmaColumns]
@@ -47,7 +47,7 @@ struct FmaRun {
   std::int64_t count = 0;
 };
 
-/// Values and exponents of operands, as fused_run wants them.
+/// Values and exponents of operands, as ProductKernels::fused takes them.
 struct PackRun {
   const float* from = nullptr;
   double* value = nullptr;

@@ -10,7 +10,7 @@
 namespace numcheck::model {
 namespace {
 
-// Slices measured on an H200 are consistent with these multiples; a kernel may use smaller ones.
+// The slices measured on an H200 are consistent with these multiples; a kernel may use smaller ones.
 constexpr std::int64_t kFmaGranularity = 8;
 constexpr std::int64_t kTf32Granularity = 32;
 constexpr std::int64_t kFp8Granularity = 128;

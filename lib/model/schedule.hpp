@@ -13,13 +13,13 @@ namespace numcheck::model {
 /// How one output element is accumulated.
 ///
 ///   slices     k is cut into split_k contiguous slices of ceil(k / split_k) products, rounded up to a multiple of
-///              split_granularity; empty slices are left out
+///              split_granularity; empty slices are omitted
 ///   segments   a slice is cut every promotion_interval products (0: not at all)
 ///   chain      a segment starts at zero and runs its products in ascending order
-///   sum        segments are added to their slice, slices to the result, both ascending, in FP32 to nearest even
+///   sum        segments are added to their slice, slices to the result, both ascending, in FP32, to nearest even
 ///
-/// Measured with cuBLASLt 13.1 on an H200: unsplit chains, promotion every 128 and contiguous slices reproduce whole
-/// products bit for bit; some kernels (algorithm 55, stream-K seams) do not follow this pattern.
+/// Measured with cuBLASLt 13.1 on an H200: unsplit chains, promotion every 128 products and contiguous slices reproduce
+/// whole matrix products bit for bit; some kernels (algorithm 55, stream-K seams) do not follow this pattern.
 struct Schedule {
   enum class Chain : std::uint8_t {
     fma,    ///< acc = fma(a_t, b_t, acc) in FP32
@@ -30,7 +30,7 @@ struct Schedule {
   int split_k = 1;
   std::int64_t split_granularity = 1;
   bool reduces_slices = true;         ///< false: only the first slice reaches the output
-  std::vector<std::int64_t> k_order;  ///< products by their index along k; empty: 0, 1, ..., k - 1
+  std::vector<std::int64_t> k_order;  ///< order of the products, as indices along k; empty: 0, 1, ..., k - 1
   std::string text;                   ///< "FP32 fused multiply-add chain, split-K 2"
 };
 

@@ -17,7 +17,7 @@ std::size_t count_of(std::int64_t rows, std::int64_t columns) {
   return static_cast<std::size_t>(rows * columns);
 }
 
-/// Operands as the product takes them, and the memory in which they lie.
+/// Operands as the product takes them, in memory of their own.
 struct Loaded {
   core::Buffer<float> a;
   core::Buffer<float> b;
@@ -44,7 +44,7 @@ float low_part(float x) {
   return high_part(x - high);
 }
 
-/// Where the product of source index t and pass (0, 1, 2) goes: the passes of a step of L follow each other.
+/// Where the product with source index t goes in pass 0, 1 or 2: the passes of a step of L follow each other.
 std::int64_t expanded_index(std::int64_t t, int pass, int L, std::int64_t k) {
   const std::int64_t first = t / L * L;
   const std::int64_t length = std::min<std::int64_t>(L, k - first);
@@ -86,7 +86,7 @@ float simulate_gemm(const GemmTask& task) {
   const std::int64_t m = task.a.rows;
   const std::int64_t n = task.b.columns;
   if (task.a.columns != task.b.rows) {
-    throw core::InternalError("simulate_gemm: the operands do not share k");
+    throw core::InternalError("simulate_gemm: the operands differ in k");
   }
   if (m == 0 || n == 0) {
     return 0;

@@ -12,7 +12,7 @@ namespace numcheck::model {
 /// D = epilogue(A B) for one matrix of a batch. What a library does (and what a faulty one might do) is data here, so
 /// that the simulator, planted faults and the search for causes share one implementation.
 struct GemmTask {
-  MatrixView a;  ///< m x k as multiplied: a transposed operand comes with exchanged strides
+  MatrixView a;  ///< m x k as multiplied: a transposed operand has exchanged strides
   MatrixView b;  ///< k x n
   OperandConversion conversion;
   Schedule schedule;

@@ -8,11 +8,11 @@ namespace {
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<ActivationParams>(values);
   std::vector<Port> list = {
-      dense_port("dy", Role::input, mode.first, p.rows, p.hidden, "gradient in the forward output"),
+      dense_port("dy", Role::input, mode.first, p.rows, p.hidden, "gradient of the forward output"),
       dense_port("x", Role::input, mode.first, p.rows, input_columns(p), "forward input")};
   add_activation_output(list,
                         dense_port("dx", Role::output, output_dtype(p.output, mode), p.rows, input_columns(p),
-                                   "gradient in the forward input"),
+                                   "gradient of the forward input"),
                         p, "dx_scale", "dx_amax", kMxfp8Dx);
   return list;
 }

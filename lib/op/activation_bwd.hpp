@@ -6,8 +6,8 @@
 
 namespace numcheck::op {
 
-/// The descriptor of `activation_bwd`: the gradient of `activation_fwd` in its input. With f, f', u of ActivationKind,
-/// for every row,
+/// The descriptor of `activation_bwd`: the gradient of `activation_fwd` with respect to its input. With f, f', u of
+/// ActivationKind, for every row,
 ///
 ///   dx_j = dy_j f'(x_j)                                             x, dx [rows, hidden]
 ///   dx = [da, db], da_j = f'(a_j) dy_j u(b_j), db_j = dy_j f(a_j) u'(b_j)   gated: x, dx [rows, 2 hidden]

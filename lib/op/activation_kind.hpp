@@ -1,4 +1,4 @@
-// The activation functions of TransformerEngine and the kinds of ops made of them.
+// The activation functions of TransformerEngine and the kinds of ops built from them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace numcheck::op {
 ///   srelu     max(2 x, 0)
 ///   clamped   alpha x s (1 - s) + s, s = s(alpha x), for x <= limit; else 0
 ///
-/// NaN: relu, srelu, their derivatives and the derivative of clamped give 0, min(NaN, limit) is limit; the others
+/// NaN: relu, srelu, their derivatives and the derivative of clamped return 0, min(NaN, limit) is limit; the others
 /// propagate it.
 /// Source: TransformerEngine common/util/math.h; gelu_erf: torch.nn.functional.gelu, approximate="none".
 enum class Activation : std::uint8_t { gelu, gelu_erf, silu, relu, qgelu, srelu, clamped };
@@ -43,10 +43,10 @@ struct ActivationKind {
   bool rational = false;  ///< integers in, integers out
 };
 
-/// The kind of that name; throws core::InternalError if there is none.
+/// The kind with that name; throws core::InternalError if there is none.
 [[nodiscard]] const ActivationKind& activation_kind(std::string_view name);
 
-/// Names of all kinds, those that are not gated first.
+/// Names of all kinds, the ungated ones first.
 [[nodiscard]] std::vector<std::string_view> activation_names();
 
 }  // namespace numcheck::op

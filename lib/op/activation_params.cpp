@@ -17,10 +17,10 @@ std::vector<std::string> check_activation(std::string_view op, const ActivationP
   const bool given =
       params.limit != defaults.limit || params.alpha != defaults.alpha || params.offset != defaults.offset;
   if (given && activation_kind(params.kind).function != Activation::clamped) {
-    return {std::string(op) + ": limit, alpha and offset belong to the kind clamped_swiglu, not to " + params.kind};
+    return {std::string(op) + ": limit, alpha and offset apply to the kind clamped_swiglu only, not to " + params.kind};
   }
   if (params.sigmoid == "fast" && (op != "activation_bwd" || !has_fast_sigmoid(activation_kind(params.kind)))) {
-    return {std::string(op) + ": a fast sigmoid belongs to activation_bwd with the kind swiglu or clamped_swiglu"};
+    return {std::string(op) + ": a fast sigmoid applies only to activation_bwd with the kind swiglu or clamped_swiglu"};
   }
   return check_layout(op, params.output, params.layout);
 }
@@ -38,7 +38,7 @@ ExactPlan exact_activation(const ActivationParams& params, const Mode& mode) {
   if (activation_kind(params.kind).rational) {
     return small_integers({}, mode);
   }
-  return no_exact_leg(params.kind + " takes an exponential: no result is exact");
+  return no_exact_leg(params.kind + " involves an exponential: no result is exact");
 }
 
 double operations_of(const ActivationKind& kind, bool backward) {

@@ -12,8 +12,8 @@
 
 namespace numcheck::op {
 
-/// Parameters of `activation_fwd` and `activation_bwd`. With an MXFP8 output the result is rounded to the format of the
-/// inputs first, as TransformerEngine does (and nowhere else); see mxfp8.hpp for the ports and the rule.
+/// Parameters of `activation_fwd` and `activation_bwd`. With an MXFP8 output, and only then, the result is first
+/// rounded to the format of the inputs, as TransformerEngine does; see mxfp8.hpp for the ports and the rule.
 struct ActivationParams {
   std::string kind = "gelu";
   std::int64_t rows = 0;
@@ -29,15 +29,16 @@ struct ActivationParams {
   void describe(V& v) {
     constexpr double kMaxRows = 1 << 24;
     constexpr double kMaxHidden = 1 << 20;
-    constexpr double kMaxLimit = 1e6;  // so that ordinary inputs do not overflow on the way
+    constexpr double kMaxLimit = 1e6;  // so that ordinary inputs do not overflow in between
     constexpr double kMaxAlpha = 1e3;
-    v.choice("kind", "kind", kind, activation_names(), "the function; the last six multiply it by a second half");
+    v.choice("kind", "kind", kind, activation_names(),
+             "the function; the last six multiply it by the second half of the row");
     v.integer("rows", "r", rows, {.minimum = 0, .maximum = kMaxRows, .required = true, .doc = "rows"});
     v.integer("hidden", "h", hidden,
               {.minimum = 1, .maximum = kMaxHidden, .required = true, .doc = "columns of the forward output"});
     v.number("limit", "lim", limit, {.minimum = 0, .maximum = kMaxLimit, .doc = "clamp of clamped_swiglu"});
     v.number("alpha", "al", alpha,
-             {.minimum = 0, .maximum = kMaxAlpha, .doc = "factor in the sigmoid's argument of clamped_swiglu"});
+             {.minimum = 0, .maximum = kMaxAlpha, .doc = "factor in the argument of clamped_swiglu's sigmoid"});
     v.number(
         "offset", "off", offset,
         {.minimum = -kMaxLimit, .maximum = kMaxLimit, .doc = "added to the clamped second half of clamped_swiglu"});
@@ -45,7 +46,7 @@ struct ActivationParams {
              {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "mxfp8_e4m3", "mxfp8_e5m2"},
              "format of the output; default is the mode's", true);
     v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
-             "whether the 32 elements that share a scale of an MXFP8 output lie in a row, in a column, or both", true);
+             "whether the 32 elements of an MXFP8 output that share a scale lie in a row, in a column, or both", true);
     v.choice("sigmoid", "sg", sigmoid, {"accurate", "fast"},
              "gradients of swiglu and clamped_swiglu: whether their exponential may be the fast __expf");
   }
@@ -54,27 +55,27 @@ struct ActivationParams {
 inline constexpr Mxfp8Names kMxfp8Y{"y", "y_scale_inv", "y_columnwise", "y_columnwise_scale_inv"};
 inline constexpr Mxfp8Names kMxfp8Dx{"dx", "dx_scale_inv", "dx_columnwise", "dx_columnwise_scale_inv"};
 
-/// Columns of the forward input: hidden, or 2 hidden of a gated kind.
+/// Columns of the forward input: hidden, or 2 hidden for a gated kind.
 [[nodiscard]] std::int64_t input_columns(const ActivationParams& params);
 
-/// True for the kinds in whose gradients TransformerEngine has a path with s = __frcp_rn(1 + __expf(-t)). Where a
-/// case's sigmoid is `fast`, its reference admits the error of that path; an accurate one passes as well. Source:
+/// True for the kinds for whose gradients TransformerEngine has a path with s = __frcp_rn(1 + __expf(-t)). Where a
+/// case's sigmoid is `fast`, its reference admits the error of that path; an accurate result also passes. Source:
 /// TransformerEngine common/util/math.h, sigmoidf.
 [[nodiscard]] bool has_fast_sigmoid(const ActivationKind& kind);
 
-/// limit, alpha and offset given to a kind that has none, a fast sigmoid likewise, a layout to an output that has none:
-/// the mistake as a sentence, or nothing.
+/// The mistake as a sentence, or nothing: limit, alpha, offset, a fast sigmoid or a layout where the kind or the output
+/// has no use for it.
 [[nodiscard]] std::vector<std::string> check_activation(std::string_view op, const ActivationParams& params);
 
-/// Adds the ports of `output`, whose format is the parameter's: with one scale for the whole tensor, for its blocks, or
-/// without any.
+/// Adds the ports of `output`, whose format is the parameter's: with one scale for the whole tensor, one per block, or
+/// none.
 void add_activation_output(std::vector<Port>& ports, const Port& output, const ActivationParams& params,
                            std::string_view scale_name, std::string_view amax_name, const Mxfp8Names& names);
 
-/// Integers are exact where the kind is rational; else the reason why there is no exact leg.
+/// Integers are exact if the kind is rational; otherwise the reason why there is no exact leg.
 [[nodiscard]] ExactPlan exact_activation(const ActivationParams& params, const Mode& mode);
 
-/// Floating-point operations per output, an exponential counted as ten.
+/// Floating-point operations per output; a function with an exponential counts as twenty.
 [[nodiscard]] double operations_of(const ActivationKind& kind, bool backward);
 
 }  // namespace numcheck::op

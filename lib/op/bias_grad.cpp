@@ -18,17 +18,17 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   std::vector<Port> list = {matrix("dy", Role::input, mode.first, "gradient")};
   if (p.fused != "none") {
     list.push_back(matrix("x", Role::input, mode.first, "input of the activation"));
-    add_output(list, matrix("dx", Role::output, output_dtype(p.output, mode), "gradient in the activation's input"),
+    add_output(list, matrix("dx", Role::output, output_dtype(p.output, mode), "gradient of the activation's input"),
                "dx_scale", "dx_amax");
   }
-  list.push_back(dense_port("dbias", Role::output, mode.first, 1, p.hidden, "sums of the columns"));
+  list.push_back(dense_port("dbias", Role::output, mode.first, 1, p.hidden, "column sums"));
   return list;
 }
 
 std::vector<std::string> check(const Params& values, const Mode& /*mode*/) {
   const auto p = from_params<BiasGradParams>(values);
   if (p.fused == "none" && p.output != "default") {
-    return {"bias_grad: output is the format of dx, which fused = \"none\" does not have"};
+    return {"bias_grad: output is the format of dx, and with fused = \"none\" there is no dx"};
   }
   return {};
 }
@@ -38,7 +38,7 @@ ExactPlan exact_plan(const Params& values, const Mode& mode) {
   constexpr std::int64_t kMostSum = std::int64_t{1} << 24;
   const auto p = from_params<BiasGradParams>(values);
   if (p.fused != "none" && !activation_kind(p.fused).rational) {
-    return no_exact_leg("the gradient of " + p.fused + " takes an exponential: no result is exact");
+    return no_exact_leg("the gradient of " + p.fused + " involves an exponential: no result is exact");
   }
   ExactPlan plan = small_integers(values, mode);
   const std::int64_t per_row = kMostSum / std::max<std::int64_t>(1, p.rows);
@@ -50,7 +50,7 @@ ExactPlan exact_plan(const Params& values, const Mode& mode) {
     plan.max_first = std::min(plan.max_first, per_row);
   }
   if (plan.max_first < 1) {
-    return no_exact_leg("no integers are small enough for the sums of so many rows");
+    return no_exact_leg("no integers are small enough for sums over so many rows");
   }
   return plan;
 }

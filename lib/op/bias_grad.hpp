@@ -28,7 +28,7 @@ struct BiasGradParams {
     constexpr double kMaxRows = 1 << 24;
     constexpr double kMaxHidden = 1 << 20;
     v.integer("rows", "r", rows,
-              {.minimum = 0, .maximum = kMaxRows, .required = true, .doc = "rows of dy: terms of a sum"});
+              {.minimum = 0, .maximum = kMaxRows, .required = true, .doc = "rows of dy: the terms of each sum"});
     v.integer("hidden", "h", hidden, {.minimum = 1, .maximum = kMaxHidden, .required = true, .doc = "columns of dy"});
     v.choice("fused", "fused", fused, {"none", "gelu", "silu", "relu", "qgelu", "srelu"},
              "activation whose gradient dx = dy f'(x) is taken first");

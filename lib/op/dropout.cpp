@@ -27,7 +27,7 @@ std::vector<std::string> check(const Params& values, const Mode&) {
   const auto p = from_params<DropoutParams>(values);
   return p.elements % kGroup == 0
              ? std::vector<std::string>()
-             : std::vector<std::string>{"dropout: " + std::to_string(p.elements) + " elements are no multiple of 16"};
+             : std::vector<std::string>{"dropout: " + std::to_string(p.elements) + " elements, not a multiple of 16"};
 }
 
 ExactPlan exact_plan(const Params&, const Mode&) {
@@ -43,7 +43,7 @@ double flops(const Params& values) {
 const Op& dropout_fwd() {
   static const Op op{
       .name = "dropout_fwd",
-      .summary = "random elements become zero, the others are scaled",
+      .summary = "random elements set to zero, the others scaled",
       .formula = "y = mask ? x / (1 - p) : 0, P(mask = 0) = floor(256 p) / 256",
       .source = "TransformerEngine dropout.h, nvte_dropout_fwd",
       .fields = &fields_of<DropoutParams>,

@@ -17,7 +17,7 @@ namespace numcheck::op {
 ///
 /// The random bits are the device's own choice: y is judged against the mask that came with it, and the mask by the
 /// share of dropped elements and by the correlation of neighbours. Note that kept elements are scaled by the exact
-/// 1 / (1 - p), so that the mean of y is off by (1 - floor(256 p) / 256) / (1 - p).
+/// 1 / (1 - p), so that the mean of y is off by the factor (1 - floor(256 p) / 256) / (1 - p).
 /// Ports: x [1, elements], y, mask [1, elements / 8] (uint8; derived in backward); elements is a multiple of 16.
 /// Source: TransformerEngine dropout.h, common/dropout/dropout.cu.
 struct DropoutParams {

@@ -118,7 +118,7 @@ template <class P>
   return fields;
 }
 
-/// Typed parameters from values; throws std::bad_variant_access or std::out_of_range on a mismatch, which is a bug of
+/// Typed parameters from values; throws std::bad_variant_access or std::out_of_range on a mismatch, which is a bug in
 /// the caller (the plan decoder has checked types and counts).
 template <class P>
 [[nodiscard]] P from_params(const Params& params) {

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 11> kModeNames = {"fp32",          "fp32_
                                                          "fp32_fast16bf", "bf16x9",        "bf16",      "fp16",
                                                          "fp16_acc16",    "fp8_e4m3",      "fp8_hybrid"};
 
-/// C never is FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
+/// C is never FP8; cuBLASLt pairs an FP8 D with a BF16 C (cuBLAS manual, cublasLtMatmul types).
 Dtype addend_dtype(Dtype output) {
   return core::is_fp8(output) ? Dtype::bf16 : output;
 }
@@ -89,12 +89,12 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
                                           (mode.compute == Compute::fp32 ? " and fp32" : "")));
   }
   if (p.accumulate != "default" && !mode.scaled) {
-    mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" has a meaning in FP8 modes only, not in " +
+    mistakes.push_back("gemm: accumulate \"" + p.accumulate + "\" applies to FP8 modes only, not to " +
                        std::string(mode.name));
   }
   if (p.in_place && (p.beta == 0 || core::is_fp8(gemm_output_dtype(p, mode)))) {
-    mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, and with beta 0 there is no C"
-                                      : "gemm: in_place needs C and D of one format, and C never is FP8");
+    mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, but with beta = 0 there is no C"
+                                      : "gemm: in_place needs C and D in the same format, and C is never FP8");
   }
   constexpr double kMaxElements = 0x1p40;
   const auto count = [&p](std::int64_t rows, std::int64_t cols) {

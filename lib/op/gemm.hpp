@@ -29,12 +29,12 @@ struct GemmParams {
   bool trans_b = false;
   double alpha = 1;
   double beta = 0;
-  bool in_place = false;  ///< C and D are one memory; needs beta
+  bool in_place = false;  ///< C and D share memory; needs beta
   bool bias = false;
   std::string epilogue = "none";       ///< none | relu | gelu
   std::string output = "default";      ///< default | fp32 | bf16 | fp16 | fp8_e4m3 | fp8_e5m2
   std::string accumulate = "default";  ///< default | fast | split (FP8 only; default means split)
-  std::int64_t pad_a = 0;              ///< leading dimension beyond the row, elements
+  std::int64_t pad_a = 0;              ///< leading dimension minus row length, elements
   std::int64_t pad_b = 0;
   std::int64_t pad_d = 0;
   std::int64_t misalign = 0;  ///< elements by which the operands' first element is displaced
@@ -50,8 +50,8 @@ struct GemmParams {
     v.boolean("trans_b", "tb", trans_b, "B is stored n x k");
     v.number("alpha", "alpha", alpha, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of the product"});
     v.number("beta", "beta", beta, {.minimum = -1e30, .maximum = 1e30, .doc = "factor of C; 0 means no C"});
-    v.boolean("in_place", "ip", in_place, "C and D are one memory, as where weight gradients accumulate", true);
-    v.boolean("bias", "bias", bias, "add a row of n numbers to every row");
+    v.boolean("in_place", "ip", in_place, "C and D share memory, as when weight gradients accumulate", true);
+    v.boolean("bias", "bias", bias, "adds a row of n numbers to every row");
     v.choice("epilogue", "epi", epilogue, {"none", "relu", "gelu"}, "function applied before the output is rounded");
     v.choice("output", "out", output, {"default", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"},
              "format of D; default is the mode's", true);
@@ -71,7 +71,7 @@ struct GemmParams {
   }
 };
 
-/// Names of the findings about what was rounded too early, see reference/gemm_diagnosis.hpp.
+/// Names of the findings about values that were rounded too early, see reference/gemm_diagnosis.hpp.
 inline constexpr std::string_view kProductRounded = "product rounded before C is added";
 inline constexpr std::string_view kSumRounded = "sum rounded before bias is added";
 

@@ -60,7 +60,7 @@ ExactPlan spread(std::int64_t budget, std::int64_t k, const Mode& mode) {
   return plan;
 }
 
-bool wants_promotion_form(const GemmParams& p, const Mode& mode) {
+bool takes_promotion_form(const GemmParams& p, const Mode& mode) {
   constexpr std::int64_t kMaxSum = std::int64_t{1} << 24;
   constexpr std::int64_t kMaxProduct = 15 * 15;
   return gemm_promotes(p, mode) && mode.first == Dtype::fp8_e4m3 && mode.second == Dtype::fp8_e4m3 &&
@@ -79,9 +79,9 @@ ExactPlan gemm_exact_plan(const Params& params, const Mode& mode) {
   const Dyadic beta = as_dyadic(p.beta);
   if (!alpha.ok || !beta.ok) {
     return {.reason = "alpha = " + core::shortest(p.alpha) + " and beta = " + core::shortest(p.beta) +
-                      " must be multiples of 1/16 up to 1 (or small integers) for the exact leg"};
+                      " must be small integers or multiples of 1/16 up to 1 for the exact leg"};
   }
-  if (wants_promotion_form(p, mode)) {
+  if (takes_promotion_form(p, mode)) {
     return {.max_first = 15, .max_second = 15, .positive = true};
   }
   const int output_bits = core::dtype_info(gemm_output_dtype(p, mode)).fraction_bits + 1;

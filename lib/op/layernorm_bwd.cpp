@@ -33,7 +33,7 @@ const Op& layernorm_bwd() {
       .check = [](const Params& values,
                   const Mode&) { return check_gamma_add("layernorm_bwd", from_params<LayernormBwdParams>(values)); },
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("layernorm_bwd scales by a root: no result is exact"); },
+                       const Mode&) { return no_exact_leg("layernorm_bwd involves a root: no result is exact"); },
       .flops = [](const Params& values) { return norm_flops(from_params<LayernormBwdParams>(values), 14); },
   };
   return op;

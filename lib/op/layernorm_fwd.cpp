@@ -39,7 +39,7 @@ const Op& layernorm_fwd() {
       .ports = &ports,
       .check = &check,
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("layernorm_fwd takes a root: no result is exact"); },
+                       const Mode&) { return no_exact_leg("layernorm_fwd involves a root: no result is exact"); },
       .flops = [](const Params& values) { return norm_flops(from_params<LayernormFwdParams>(values), 7); },
   };
   return op;

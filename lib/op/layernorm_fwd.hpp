@@ -14,7 +14,7 @@ namespace numcheck::op {
 ///   y_ij     = gamma'_j rsigma_i (x_ij - mu_i) + beta_j
 ///
 /// Ports: x [rows, hidden], gamma and beta [1, hidden], y [rows, hidden], mu and rsigma [rows, 1] (FP32). FP32
-/// arithmetic, variance in two passes, one rounding of y. With an FP8 output y = sat(RN(RN32(value * y_scale))) and
+/// arithmetic, two-pass variance, one rounding of y. With an FP8 output y = sat(RN(RN32(value * y_scale))) and
 /// y_amax = max |value|.
 /// Source: TransformerEngine include/transformer_engine/normalization.h, common/normalization/layernorm.
 struct LayernormFwdParams : NormParams {

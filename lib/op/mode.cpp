@@ -20,7 +20,7 @@ constexpr std::array kModes = {
     Mode{"fp32_fast16bf", Dtype::fp32, Dtype::fp32, Dtype::fp32, Compute::fast_16bf, false,
          "FP32 storage, operands may be rounded to BF16 (CUBLAS_COMPUTE_32F_FAST_16BF)"},
     Mode{"bf16x9", Dtype::fp32, Dtype::fp32, Dtype::fp32, Compute::emulated_bf16x9, false,
-         "FP32 emulated by nine BF16 products where the device has it (CUBLAS_COMPUTE_32F_EMULATED_16BFX9)"},
+         "FP32 emulated by nine BF16 products where the device supports it (CUBLAS_COMPUTE_32F_EMULATED_16BFX9)"},
     Mode{"bf16", Dtype::bf16, Dtype::bf16, Dtype::bf16, Compute::fp32, false, "BF16 storage, FP32 accumulation"},
     Mode{"fp16", Dtype::fp16, Dtype::fp16, Dtype::fp16, Compute::fp32, false, "FP16 storage, FP32 accumulation"},
     Mode{"fp16_acc16", Dtype::fp16, Dtype::fp16, Dtype::fp16, Compute::fp16, false,

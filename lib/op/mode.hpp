@@ -1,4 +1,5 @@
-// Modes: how numbers are stored, scaled and multiplied. A mode is a request; what ran is observed (trust.md section 4).
+// Modes: how numbers are stored, scaled and multiplied. A mode is a request; what really ran is observed (trust.md
+// section 4).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace numcheck::op {
 
-/// Arithmetic that is asked of a matrix product (names follow cublasComputeType_t).
+/// Arithmetic requested of a matrix product (names follow cublasComputeType_t).
 enum class Compute : std::uint8_t {
   fp32,             ///< at least FP32 products and sums
   fp32_pedantic,    ///< FP32 in all phases, no tensor cores
@@ -31,10 +32,10 @@ struct Mode {
   std::string_view doc;
 };
 
-/// All modes, in the order of documentation.
+/// All modes, in documentation order.
 [[nodiscard]] std::span<const Mode> all_modes() noexcept;
 
-/// The mode of that name, or null.
+/// The mode with that name, or null.
 [[nodiscard]] const Mode* find_mode(std::string_view name) noexcept;
 
 }  // namespace numcheck::op

@@ -11,7 +11,7 @@ using core::Dtype;
 
 template <class P>
 Port row_map(const P& p) {
-  Port map = dense_port("row_id_map", Role::input, Dtype::int32, p.topk * p.tokens, 1, "place of every copy, or -1");
+  Port map = dense_port("row_id_map", Role::input, Dtype::int32, p.topk * p.tokens, 1, "row of each copy, or -1");
   map.fill = Fill::derived;
   return map;
 }
@@ -21,7 +21,7 @@ std::vector<std::string> check_copies(const Params& values, const Mode&) {
   const auto p = from_params<P>(values);
   std::vector<std::string> mistakes;
   if (p.dropped > p.topk * p.tokens) {
-    mistakes.push_back("moe: " + std::to_string(p.dropped) + " copies cannot be dropped, there are " +
+    mistakes.push_back("moe: cannot drop " + std::to_string(p.dropped) + " copies, there are only " +
                        std::to_string(p.topk * p.tokens));
   }
   constexpr double kMaxElements = 0x1p40;
@@ -40,13 +40,13 @@ double copy_flops(const Params& values) {
 std::vector<Port> permute_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<MoePermuteParams>(values);
   return {dense_port("x", Role::input, mode.first, p.tokens, p.hidden, "tokens"), row_map(p),
-          dense_port("y", Role::output, mode.first, p.topk * p.tokens - p.dropped, p.hidden, "copies by expert")};
+          dense_port("y", Role::output, mode.first, p.topk * p.tokens - p.dropped, p.hidden, "copies, by expert")};
 }
 
 std::vector<Port> unpermute_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<MoeUnpermuteParams>(values);
   std::vector<Port> ports = {
-      dense_port("x", Role::input, mode.first, p.topk * p.tokens - p.dropped, p.hidden, "rows by expert"), row_map(p)};
+      dense_port("x", Role::input, mode.first, p.topk * p.tokens - p.dropped, p.hidden, "rows, by expert"), row_map(p)};
   if (p.probs) {
     ports.push_back(dense_port("probs", Role::input, Dtype::fp32, p.tokens, p.topk, "weights of the experts"));
   }
@@ -73,7 +73,7 @@ std::vector<std::string> check_router(const Params& values, const Mode&) {
 const Op& moe_permute() {
   static const Op op{
       .name = "moe_permute",
-      .summary = "rows of tokens copied to their experts",
+      .summary = "rows of tokens, copied to their experts",
       .formula = "y[map[k tokens + t]] = x[t]",
       .source = "TransformerEngine permutation.h, nvte_permute",
       .fields = &fields_of<MoePermuteParams>,
@@ -89,7 +89,7 @@ const Op& moe_permute() {
 const Op& moe_unpermute() {
   static const Op op{
       .name = "moe_unpermute",
-      .summary = "rows of the experts added up for their tokens",
+      .summary = "rows of the experts, summed for each token",
       .formula = "y[t] = sum_k probs[t, k] x[map[k tokens + t]], each step rounded to the tensor's format",
       .source = "TransformerEngine permutation.h, nvte_unpermute",
       .fields = &fields_of<MoeUnpermuteParams>,

@@ -1,4 +1,4 @@
-// Mixture-of-experts moves and the router.
+// Mixture-of-experts permutations and the router.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace numcheck::op {
 
-/// Parameters of `moe_permute`: every token's row is copied to topk places.
+/// Parameters of `moe_permute`: every token's row is copied to topk rows.
 ///
 ///   y[map[k tokens + t]] = x[t]   for k < topk, unless map[...] = -1 (the copy is dropped)
 ///
-/// Ports: x [tokens, hidden], row_id_map [topk tokens, 1] (int32, derived: a random permutation of the copies, the last
-/// `dropped` places of it dropped), y [topk tokens - dropped, hidden]. Bytes moved: defined bit for bit.
+/// Ports: x [tokens, hidden], row_id_map [topk tokens, 1] (int32, derived: a random permutation of the copies, of which
+/// the last `dropped` are dropped), y [topk tokens - dropped, hidden]. Bytes moved: defined bit for bit.
 /// Source: TransformerEngine permutation.h, common/permutation/permutation.cu.
 struct MoePermuteParams {
   std::int64_t tokens = 0;
@@ -32,13 +32,13 @@ struct MoePermuteParams {
   }
 };
 
-/// Parameters of `moe_unpermute`: the experts' rows back to their tokens,
+/// Parameters of `moe_unpermute`: the experts' rows return to their tokens,
 ///
 ///   y[t] = sum_k prob[t, k] x[map[k tokens + t]]   without probs: plain sum; dropped copies count as zero
 ///
 /// Ports: x [topk tokens - dropped, hidden], row_id_map as in moe_permute, probs [tokens, topk] (FP32, only with
-/// probs), y [tokens, hidden]. As implemented every probability, product and partial sum is rounded to the tensor's own
-/// format, k ascending, so that the error model is that of this format, not of FP32.
+/// probs), y [tokens, hidden]. As implemented, every probability, product and partial sum is rounded to the tensor's
+/// own format, k ascending, so the error model is that of this format, not of FP32.
 /// Source: TransformerEngine permutation.h; common/permutation/permutation.cu, compute type of moe_unpermute_kernel.
 struct MoeUnpermuteParams {
   std::int64_t tokens = 0;
@@ -66,8 +66,8 @@ struct MoeUnpermuteParams {
 ///             chosen ones + 1e-20 first, if topk > 1
 ///
 /// Ports: logits [tokens, experts], probs [tokens, experts] (the mode's format), routing_map [tokens, experts] (uint8).
-/// Experts whose scores lie closer together than FP32 arithmetic can tell at the boundary of the choice are not judged
-/// one by one; every row must have topk experts. Nothing is asked of a token with a score that is NaN.
+/// Experts at the boundary of the choice whose scores FP32 arithmetic cannot tell apart are not judged one by one;
+/// every row must have topk experts. A token with a NaN score is not judged.
 /// Source: TransformerEngine fused_router.h, common/fused_router/fused_topk_with_score_function.cu.
 struct RouterTopkParams {
   std::int64_t tokens = 0;

@@ -50,7 +50,7 @@ void add_mxfp8_output(std::vector<Port>& ports, const Port& output, const Mxfp8N
     ports.push_back(codes);
     ports.push_back(dense_port(
         scales, Role::output, core::Dtype::e8m0, grid.rows, grid.cols,
-        along_rows ? "powers of two, one for 32 codes of a row" : "powers of two, one for 32 codes of a column"));
+        along_rows ? "powers of two, one per 32 codes of a row" : "powers of two, one per 32 codes of a column"));
   };
   if (has_rowwise(layout)) {
     add(names.rowwise, names.rowwise_scales, rowwise_grid(output.rows, output.cols), true);
@@ -64,7 +64,7 @@ std::vector<std::string> check_layout(std::string_view op, const std::string& ou
   if (is_mxfp8(output) || layout == "rowwise") {
     return {};
   }
-  return {std::string(op) + ": layout belongs to the outputs mxfp8_e4m3 and mxfp8_e5m2, not to " + output};
+  return {std::string(op) + ": layout applies to the outputs mxfp8_e4m3 and mxfp8_e5m2 only, not to " + output};
 }
 
 }  // namespace numcheck::op

@@ -1,10 +1,11 @@
-// MXFP8 outputs: FP8 codes with a power of two for every 32 elements of a row, or of a column.
+// MXFP8 outputs: FP8 codes with one power of two per 32 elements of a row, or of a column.
 //
-//   e       = E8M0, rounded up, of RN32(amax RN32(1 / max))   amax: max |v| of the block, NaN dropped; max: of the
-//   codes code    = sat(RN(v 2^(127 - e))) value   = code 2^(e - 127)                                NaN for e = 255
+//   e     = E8M0, rounded up, of RN32(amax RN32(1 / max))   amax: max |v| of the block, NaN dropped; max: of the codes
+//   code  = sat(RN(v 2^(127 - e)))
+//   value = code 2^(e - 127)                                NaN for e = 255
 //
-// v is the op's result, rounded to the format of its inputs. A block that holds zeros only has e = 0; an infinity gives
-// e = 254 and the largest code.
+// v is the op's result, rounded to the format of its inputs. A block of zeros has e = 0; an infinity yields e = 254 and
+// the largest code.
 // Source: OCP MX 1.0 for the format; TransformerEngine common/cast/mxfp8/quantize_mxfp8.cuh for the rule.
 #pragma once
 
@@ -33,7 +34,7 @@ struct Mxfp8Names {
   std::string_view columnwise_scales;
 };
 
-/// Which of the ports there are: rowwise | columnwise | both.
+/// Which of the ports exist in the layout: rowwise | columnwise | both.
 [[nodiscard]] bool has_rowwise(std::string_view layout) noexcept;
 [[nodiscard]] bool has_columnwise(std::string_view layout) noexcept;
 

@@ -7,7 +7,7 @@ std::vector<std::string> check_gamma_add(std::string_view op, const NormParams& 
     return {};
   }
   return {std::string(op) + ": gamma_add \"" + params.gamma_add +
-          "\" says how 1 is added to a zero-centred gamma; set zero_centered_gamma to true or leave gamma_add out"};
+          "\" says how 1 is added to a zero-centred gamma; set zero_centered_gamma to true or omit gamma_add"};
 }
 
 Port norm_matrix(std::string_view name, Role role, core::Dtype dtype, const NormParams& params, std::string_view doc) {

@@ -11,7 +11,7 @@
 
 namespace numcheck::op {
 
-/// gamma' is what a row is multiplied with: gamma, or gamma + 1 where gamma is zero-centred. TransformerEngine adds the
+/// gamma' is what a row is multiplied by: gamma, or gamma + 1 where gamma is zero-centred. TransformerEngine adds the
 /// one in FP32; cuDNN can add it in the weight's format, which rounds gamma' to that format.
 /// Source: TransformerEngine common/normalization (ln_fwd_kernels.cuh; NVTE_ZERO_CENTERED_GAMMA_IN_WTYPE).
 struct NormParams {
@@ -35,21 +35,21 @@ struct NormParams {
   }
 };
 
-/// The mistake of a gamma_add that nothing is added with, or nothing.
+/// The mistake of a gamma_add without a zero-centred gamma, or nothing.
 [[nodiscard]] std::vector<std::string> check_gamma_add(std::string_view op, const NormParams& params);
 
-/// [rows, hidden] in the format.
+/// [rows, hidden] in that format.
 [[nodiscard]] Port norm_matrix(std::string_view name, Role role, core::Dtype dtype, const NormParams& params,
                                std::string_view doc);
 
-/// [1, hidden] in the format: weights and their gradients.
+/// [1, hidden] in that format: weights and their gradients.
 [[nodiscard]] Port norm_weight(std::string_view name, Role role, core::Dtype dtype, const NormParams& params,
                                std::string_view doc);
 
 /// [rows, 1] in FP32: a statistic of each row. As an input of a backward op it is derived from x.
 [[nodiscard]] Port norm_statistic(std::string_view name, Role role, const NormParams& params, std::string_view doc);
 
-/// Operations of one run, so many per element of x.
+/// Operations of one run, given those per element of x.
 [[nodiscard]] double norm_flops(const NormParams& params, double per_element);
 
 }  // namespace numcheck::op

@@ -1,5 +1,4 @@
-// The op descriptor: pure data and shape algebra. Decoder, schema, identifier, `explain` and the buffers follow from
-// it.
+// The op descriptor: pure data and shape algebra. Decoder, schema, identifier, `explain` and buffers derive from it.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +19,17 @@ enum class Role : std::uint8_t {
   input,  ///< generated, rounded once to the port's format
   scale,  ///< one FP32 number that the scaling recipe derives from other ports (scale_inv of an operand, ...)
   output,
-  amax,  ///< an output holding max|.| of another port, of an output before scaling; zeroed, not poisoned, before the
-         ///< run
+  amax,  ///< an output: max|.| of another port (of an output: before scaling); zeroed, not poisoned, before the run
 };
 
 /// Where an input's values come from.
 enum class Fill : std::uint8_t {
   generated,  ///< drawn from the case's distribution
-  derived,    ///< made from the inputs that are not derived, and from draws of its own, by op::Reference::derive
+  derived,    ///< computed by op::Reference::derive from the generated inputs and from draws of its own
 };
 
-/// One named tensor of an op: where each element lies in memory. Row-major; elements of a row are contiguous.
-/// Element (b, r, c) lies at offset_bytes + (b * batch_stride + r * ld + c) * storage bytes.
+/// One named tensor of an op: where each element is in memory. Row-major; elements of a row are contiguous.
+/// Element (b, r, c) is at offset_bytes + (b * batch_stride + r * ld + c) * storage bytes.
 struct Port {
   std::string_view name;
   Role role = Role::input;
@@ -45,8 +43,8 @@ struct Port {
   std::string_view of;            ///< roles scale and amax: the port that they describe
   Fill fill = Fill::generated;    ///< role input
   std::string_view doc;
-  /// The output that holds the scales of this one, empty if there is none: one scale for every block of
-  /// block_rows x block_cols elements (smaller at the ends), value = code * scale.
+  /// The output that holds the scales of this one, empty if there is none: one scale per block of
+  /// block_rows x block_cols elements (smaller at the edges), value = code * scale.
   std::string_view scaled_by;
   std::int64_t block_rows = 1;
   std::int64_t block_cols = 1;
@@ -77,7 +75,7 @@ struct Op {
   std::string_view source;
   const std::vector<Field>& (*fields)();
   std::span<const std::string_view> modes;
-  /// All ports, inputs first, in the order of documentation. Precondition: check() is empty.
+  /// All ports, inputs first, in documentation order. Precondition: check() is empty.
   std::vector<Port> (*ports)(const Params&, const Mode&);
   /// Cross-field mistakes of a plan ("ld_a is smaller than a row"), as sentences; empty if the combination is legal.
   std::vector<std::string> (*check)(const Params&, const Mode&);
@@ -85,7 +83,8 @@ struct Op {
   ExactPlan (*exact_plan)(const Params&, const Mode&) = nullptr;
   /// Floating-point operations of one run, for ordering, budgets and sampling.
   double (*flops)(const Params&) = nullptr;
-  /// True if the reduction runs along the rows of this stored input (A with trans_a, B without trans_b); null: never.
+  /// True if the reduction runs over the row index of this stored input (A with trans_a, B without trans_b); null:
+  /// never.
   bool (*reduces_along_rows)(const Params&, std::string_view port) = nullptr;
   /// True if the op multiplies matrices, so that its precision class (FP32, TF32, ...) is a question. Other ops compute
   /// in FP32 whatever NVIDIA_TF32_OVERRIDE says.
@@ -97,8 +96,8 @@ struct Op {
 /// Position of a field, by name; nothing if there is none.
 [[nodiscard]] std::optional<std::size_t> field_index(const Op& op, std::string_view name);
 
-/// exact_plan of ops without products: small integers, of which nothing is asked but that they are stored exactly.
-/// Ops whose every output is exact for them use it; others say with no_exact_leg() why they have no exact leg.
+/// exact_plan of ops without products: integers small enough to be stored exactly. For ops whose every output is then
+/// exact; others say with no_exact_leg() why they have no exact leg.
 [[nodiscard]] ExactPlan small_integers(const Params&, const Mode&);
 
 /// A plan that says why the op has no exact leg.
@@ -111,10 +110,10 @@ struct Op {
 /// One FP32 number that describes port `of`: roles scale and amax.
 [[nodiscard]] Port scalar_port(std::string_view name, Role role, std::string_view of, std::string_view doc);
 
-/// The port of that name, or null.
+/// The port with that name, or null.
 [[nodiscard]] const Port* find_port(std::span<const Port> ports, std::string_view name) noexcept;
 
-/// The port of that name; throws InternalError if there is none.
+/// The port with that name; throws InternalError if there is none.
 [[nodiscard]] const Port& port_named(std::span<const Port> ports, std::string_view name);
 
 }  // namespace numcheck::op

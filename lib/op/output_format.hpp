@@ -1,4 +1,4 @@
-// The format triples of ops that compute in FP32 and round once: which output a mode may have.
+// The format triples of ops that compute in FP32 and round once: which outputs a mode may have.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace numcheck::op {
 
-/// Format of the output: the parameter's, or the mode's; of "mxfp8_e4m3" that of the codes.
+/// Format of the output: the parameter's, or the mode's; for "mxfp8_e4m3" that of the codes.
 [[nodiscard]] core::Dtype output_dtype(const std::string& parameter, const Mode& mode);
 
 /// The modes of such ops: the storage format of their tensors; tf32 is accepted and must change nothing.

@@ -94,7 +94,7 @@ const Op& dequantize() {
 const Op& transpose() {
   static const Op op{
       .name = "transpose",
-      .summary = "transpose of a matrix, bytes moved",
+      .summary = "transpose of a matrix; only bytes are moved",
       .formula = "y_ji = x_ij",
       .source = "TransformerEngine transpose.h, nvte_transpose",
       .fields = &fields_of<TransposeParams>,

@@ -11,12 +11,12 @@ namespace numcheck::op {
 
 /// Parameters of `quantize`: x [rows, cols] to codes of `format`,
 ///
-///   q_ij    = RN(sat(RN32(x_ij scale)))          nearest even; +-max and not infinity beyond the largest number
+///   q_ij    = RN(sat(RN32(x_ij scale)))          nearest even; +-max instead of infinity beyond the largest number
 ///   q_t_ji  = q_ij                               with layout both or columnwise
 ///   amax    = max |x_ij|, NaN dropped
 ///   scale_inv = RN32(1 / scale)
 ///
-/// Ports: x, scale [1, 1] (derived: the parameter, or from amax(x) as current scaling does), q [rows, cols],
+/// Ports: x, scale [1, 1] (derived: the parameter, or from amax(x) as in current scaling), q [rows, cols],
 /// q_t [cols, rows], amax [1, 1], scale_inv [1, 1]. Every output is defined bit for bit.
 /// Source: TransformerEngine cast.h, common/util/vectorized_pointwise.h; recipe_common.cuh for the scale.
 struct QuantizeParams {
@@ -33,9 +33,9 @@ struct QuantizeParams {
     v.integer("cols", "c", cols, {.minimum = 0, .maximum = kMaxDim, .required = true, .doc = "columns of x"});
     v.choice("format", "f", format, {"fp8_e4m3", "fp8_e5m2"}, "format of the codes");
     v.choice("layout", "lay", layout, {"rowwise", "columnwise", "both"},
-             "which data are written: the codes, their transpose, or both", true);
+             "what is written: the codes, their transpose, or both", true);
     v.number("scale", "s", scale,
-             {.minimum = 0, .maximum = 1e30, .doc = "quantising scale; 0: from the largest |x|, as current scaling"});
+             {.minimum = 0, .maximum = 1e30, .doc = "quantising scale; 0: from max |x|, as in current scaling"});
   }
 };
 

@@ -1,4 +1,4 @@
-// What an op's reference gives: values in double, and the yardsticks by which errors are judged.
+// What an op's reference provides: values in double, and the yardsticks by which errors are judged.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Operand {
   std::int64_t rows = 1;
   std::int64_t cols = 1;
   double scale = 1;  ///< value = data * scale
-  /// Format that holds the values: only for ops that define a rounding point in the tensor's own format.
+  /// Format that holds the values; only for ops that define a rounding point in the tensor's own format.
   core::Dtype dtype = core::Dtype::fp32;
 
   [[nodiscard]] std::size_t elements() const noexcept { return static_cast<std::size_t>(batch * rows * cols); }
@@ -46,10 +46,10 @@ struct ReferenceRequest {
   bool values_only = false;  ///< yardsticks are not wanted: magnitude, second_moment and ideal may stay empty
 };
 
-/// The operand of that name, or null.
+/// The operand with that name, or null.
 [[nodiscard]] const Operand* find_operand(std::span<const Operand> operands, std::string_view name) noexcept;
 
-/// The operand of that name; throws core::InternalError if there is none.
+/// The operand with that name; throws core::InternalError if there is none.
 [[nodiscard]] const Operand& operand_named(std::span<const Operand> operands, std::string_view name);
 
 /// Values of one output port. With a sample, element i belongs to sample.indices[i]. Dense otherwise.
@@ -57,7 +57,7 @@ struct OutputValues {
   std::string_view port;
   core::Buffer<double> value;
   /// Of tracked references (Reference::yardsticks is null), per element, before the output is rounded or scaled:
-  /// magnitude = B, the deterministic bound of |error|; second_moment = V, the predicted square of the error. An
+  /// magnitude = B, the deterministic bound on |error|; second_moment = V, the predicted square of the error. An
   /// infinite B says that the element is not determined (an expert at the boundary of a tie). Empty for bit_exact
   /// ports.
   core::Buffer<float> magnitude;
@@ -66,8 +66,8 @@ struct OutputValues {
   bool bit_exact = false;
   /// True if the device chooses the values itself (random bits): only Reference::findings judge them.
   bool unpredictable = false;
-  /// What exact real arithmetic would give, where the op as implemented rounds in between (a scale rounded to the
-  /// tensor's format); empty if that is `value`. Reported beside the verdict, never judged.
+  /// The result of exact real arithmetic, where the op as implemented rounds in between (a scale rounded to the
+  /// tensor's format); empty if that is `value`. Reported alongside the verdict, never judged.
   core::Buffer<double> ideal;
   std::string ideal_note;  ///< "the scale 0.13 is rounded to bf16: 0.129883"
   double reduction = 1;    ///< terms of the sum behind one element; see tolerance::ErrorModel::reduction
@@ -91,7 +91,7 @@ struct Yardsticks {
   std::vector<OutputYardsticks> outputs;
 };
 
-/// What a derived input is made of.
+/// What a derived input is computed from.
 struct DeriveRequest {
   const Params* params = nullptr;
   std::span<const Operand> inputs;  ///< the generated inputs, then the derived ones before this one
@@ -106,10 +106,10 @@ struct Delivered {
   double scale = 1;                       ///< its quantising scale: value = stored number / scale
 };
 
-/// A statistic that explains, or a gate of its own: a row-pooled scale error, a count per row.
+/// A statistic that explains, or a gate in its own right: a row-pooled scale error, a count per row.
 struct Finding {
   std::string name;  ///< "row scale error"
-  std::string port;  ///< the output that it is about
+  std::string port;  ///< the output it is about
   double measured = 0;
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
@@ -127,9 +127,9 @@ struct FindingRequest {
 /// once per shape and distribution. All run on core::parallel_for.
 struct Reference {
   Values (*values)(const ReferenceRequest&) = nullptr;
-  /// Null for tracked references: there `values` gives value, bound and variance in one pass, on the rounded inputs.
+  /// Null for tracked references: there `values` yields value, bound and variance in one pass, on the rounded inputs.
   Yardsticks (*yardsticks)(const ReferenceRequest&) = nullptr;
-  std::string_view version;  ///< part of every cache key: change it when numbers change
+  std::string_view version;  ///< part of every cache key; change it whenever numbers change
   /// Checks the whole main output of a large exact-leg case (all elements, dense, unscaled) without a full reference;
   /// null if the op has no such check.
   bool (*exact_holds)(const ReferenceRequest&, std::span<const double> output) = nullptr;
@@ -138,7 +138,7 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
-  /// What may explain an output that failed a gate; asked only then, and no gate itself. Null: nothing.
+  /// What may explain an output that failed a gate; called only then, and never a gate itself. Null: nothing.
   std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;
 
   [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }

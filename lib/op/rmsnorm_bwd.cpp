@@ -35,7 +35,7 @@ const Op& rmsnorm_bwd() {
       .check = [](const Params& values,
                   const Mode&) { return check_gamma_add("rmsnorm_bwd", from_params<RmsnormBwdParams>(values)); },
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("rmsnorm_bwd scales by a root: no result is exact"); },
+                       const Mode&) { return no_exact_leg("rmsnorm_bwd involves a root: no result is exact"); },
       .flops = [](const Params& values) { return norm_flops(from_params<RmsnormBwdParams>(values), 10); },
   };
   return op;

@@ -36,7 +36,7 @@ const Op& rmsnorm_fwd() {
       .ports = &ports,
       .check = &check,
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("rmsnorm_fwd takes a root: no result is exact"); },
+                       const Mode&) { return no_exact_leg("rmsnorm_fwd involves a root: no result is exact"); },
       .flops = [](const Params& values) { return norm_flops(from_params<RmsnormFwdParams>(values), 4); },
   };
   return op;

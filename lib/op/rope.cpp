@@ -24,7 +24,8 @@ std::vector<std::string> check(const Params& values, const Mode&) {
   const auto p = from_params<RopeParams>(values);
   std::vector<std::string> mistakes;
   if (p.rotated() % 2 != 0) {
-    mistakes.push_back("rope: " + std::to_string(p.rotated()) + " rotated channels make no pairs; an even number does");
+    mistakes.push_back("rope: " + std::to_string(p.rotated()) +
+                       " rotated channels do not form pairs; use an even number");
   }
   if (p.rotated() > p.dim) {
     mistakes.push_back("rope: rotary " + std::to_string(p.rotary) + " is more than the " + std::to_string(p.dim) +

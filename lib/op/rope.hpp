@@ -14,7 +14,7 @@ namespace numcheck::op {
 ///   forward    y_i = x_i cos(theta_i) + r_i sin(theta_i)
 ///              halves:       r_i = -x_(i+d/2) for i < d/2, x_(i-d/2) beyond
 ///              interleaved:  r_2i = -x_(2i+1), r_(2i+1) = x_2i
-///   backward   the transpose of that matrix: the sine of the partner's index with the opposite sign
+///   backward   the transpose of that matrix: the sine at the partner's index, with the opposite sign
 ///
 /// on the first d = rotary channels of each head; the others are copied. FP32 arithmetic, one rounding to x's format.
 /// Ports: x (dy in backward) [tokens * heads, dim] with tokens in the order of `layout`; freqs [start + seq, rotary],
@@ -41,13 +41,12 @@ struct RopeParams {
     v.integer("heads", "h", heads, {.minimum = 1, .maximum = 65535, .doc = "heads of a token"});
     v.integer("dim", "d", dim, {.minimum = 2, .maximum = 65536, .required = true, .doc = "channels of a head"});
     v.integer("rotary", "rot", rotary,
-              {.minimum = 0, .maximum = 65536, .doc = "channels that are rotated, even; 0: all of them"});
+              {.minimum = 0, .maximum = 65536, .doc = "channels that are rotated, an even number; 0: all of them"});
     v.boolean("interleaved", "il", interleaved, "pairs are neighbours (2i, 2i+1), not halves (i, i + rotary/2)");
     v.choice("layout", "lay", layout, {"sbhd", "bshd"}, "order of tokens and sequences in memory");
     v.integer("start", "st", start,
               {.minimum = 0, .maximum = 1 << 20, .doc = "row of freqs that the first token of every sequence uses"});
-    v.integer("position", "pos", position,
-              {.minimum = 0, .maximum = 1e9, .doc = "position that the first row of freqs stands for"});
+    v.integer("position", "pos", position, {.minimum = 0, .maximum = 1e9, .doc = "position of the first row of freqs"});
     v.number("base", "base", base, {.minimum = 1, .maximum = 1e12, .doc = "base of the frequencies"});
   }
 

@@ -37,7 +37,7 @@ const Op& softmax_bwd() {
             return check_softmax_size("softmax_bwd", p.batches, p.heads, p.sq, p.sk);
           },
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("softmax_bwd works on probabilities: none is exact"); },
+                       const Mode&) { return no_exact_leg("softmax_bwd works on probabilities, which are not exact"); },
       .flops =
           [](const Params& values) {
             constexpr double kPerElement = 5;  // product, sum, product, difference, scale

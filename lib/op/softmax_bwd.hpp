@@ -15,7 +15,7 @@ namespace numcheck::op {
 ///
 /// Ports: dy, y (derived: the softmax of its own draws with these parameters, rounded to the format), dx. FP32
 /// arithmetic with the FP32 scale, one rounding of dx to the mode's format. A causal mask leaves zeros right of its
-/// diagonal without looking at dy there; with other masks y itself is zero where scores did not count.
+/// diagonal without reading dy there; with other masks y itself is zero where scores did not count.
 /// `mask` and `masked_value` are those of softmax_fwd.
 /// Source: TransformerEngine include/transformer_engine/softmax.h, common/fused_softmax.
 struct SoftmaxBwdParams {

@@ -44,7 +44,7 @@ const Op& softmax_fwd() {
             return check_softmax_size("softmax_fwd", p.batches, p.heads, p.sq, p.sk);
           },
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("softmax_fwd takes exponentials: no result is exact"); },
+                       const Mode&) { return no_exact_leg("softmax_fwd involves exponentials: no result is exact"); },
       .flops =
           [](const Params& values) {
             constexpr double kPerElement = 5;  // scale, maximum, difference and exponential, sum, quotient

@@ -24,10 +24,9 @@ namespace numcheck::op {
 ///   causal_bottom_right  where column > row + sk - sq; y = 0
 /// masked_value, for arbitrary and causal_bottom_right:
 ///   te              t = -10000. With an arbitrary mask a row whose m is -10000 is all zeros; with causal_bottom_right
-///   a
-///                   row is padded to the next power of two, and the -10000 of masked and padding elements enter m and
-///                   the sum (which shows where scores are below -9900).
-///   minus_infinity  t = -inf; a row whose scores all are -inf is all zeros.
+///                   a row is padded to the next power of two, and the -10000 of masked and padding elements enter m
+///                   and the sum (which shows where scores are below -9900).
+///   minus_infinity  t = -inf; a row whose scores are all -inf is all zeros.
 /// scale_rounding:
 ///   as_implemented  the scale is rounded to the tensor's format (TransformerEngine's forward; its backward does not)
 ///   ideal           the scale is FP32

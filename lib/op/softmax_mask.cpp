@@ -45,7 +45,7 @@ std::vector<std::string> check_softmax_size(std::string_view op, std::int64_t ba
   if (elements <= kMostElements) {
     return {};
   }
-  return {fmt::format("{}: batches * heads * sq * sk is {:.3g} elements; at most 2^40 are possible", op, elements)};
+  return {fmt::format("{}: batches * heads * sq * sk is {:.3g} elements; the limit is 2^40", op, elements)};
 }
 
 }  // namespace numcheck::op

@@ -1,4 +1,4 @@
-// Parameter values and their descriptions: one `describe` list per op gives decoder, schema, identifier and docs.
+// Parameter values and their descriptions: one `describe` list per op yields decoder, schema, identifier and docs.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Field {
   std::string_view tag;   ///< key in the identifier: "tb"
   FieldKind kind = FieldKind::integer;
   std::string_view doc;
-  Value fallback;  ///< value when the plan gives none (ignored if `required`)
+  Value fallback;  ///< value if the plan gives none (ignored if `required`)
   bool required = false;
   double minimum = 0;  ///< inclusive, integers and numbers
   double maximum = 0;  ///< inclusive
   std::vector<std::string_view> choices;
   /// True if the field changes where or how results are stored or accumulated, but not the exact value: cases that
-  /// differ only in such fields share one reference. Not so where an output has scales for its blocks: what the
-  /// reference gives then are values of codes.
+  /// differ only in such fields share one reference. Except where an output has block scales: there the reference
+  /// consists of the codes' values.
   bool storage_only = false;
 };
 

@@ -1,4 +1,4 @@
-// Names of backends. Where a run has several libraries of one backend, each is a backend of its own, named after its
+// Names of backends. If a run has several libraries for one backend, each is a backend of its own, named after its
 // version: "transformer_engine@2.20.2".
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace numcheck::plan {
 
-/// "transformer_engine" of "transformer_engine@2.20.2"; a name without version as it is.
+/// "transformer_engine" of "transformer_engine@2.20.2"; a name without version unchanged.
 [[nodiscard]] constexpr std::string_view backend_of(std::string_view name) noexcept {
   return name.substr(0, name.find('@'));
 }
@@ -22,19 +22,19 @@ namespace numcheck::plan {
   return at == std::string_view::npos ? std::string_view() : name.substr(at + 1);
 }
 
-/// Whether a name is a word of small letters, digits and underscores, perhaps with a version of letters, digits and
-/// ._+- after an @; 64 characters at most. What it names is another question.
+/// Whether a name is a word of lower-case letters, digits and underscores, optionally followed by @ and a version of
+/// letters, digits and ._+-; 64 characters at most. Whether such a backend exists is not checked.
 [[nodiscard]] bool is_backend_name(std::string_view name) noexcept;
 
-/// "backend@version", where the version may be any text: what a name cannot have is replaced by underscores or cut off.
+/// "backend@version" for any version text: characters that a name cannot have become underscores; the rest is cut off.
 [[nodiscard]] std::string versioned_backend(std::string_view backend, std::string_view version);
 
-/// Cases that name `backend`, each replaced by one for each of `names` ("backend@version"), which differ in nothing
-/// else; identifiers and digests follow. Other cases stay, and so does the order.
+/// Replaces every case that names `backend` by one for each of `names` ("backend@version"), which differ in nothing
+/// else; identifiers and digests follow. Other cases and the order stay the same.
 [[nodiscard]] std::vector<Case> one_case_per_version(std::vector<Case> cases, std::string_view backend,
                                                      std::span<const std::string> names);
 
-/// The case of the plan that a versioned one was made of; any other case as it is.
+/// The plan's case from which a versioned one was made; any other case unchanged.
 [[nodiscard]] Case without_version(Case c);
 
 }  // namespace numcheck::plan

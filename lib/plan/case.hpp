@@ -18,11 +18,11 @@
 
 namespace numcheck::plan {
 
-/// Environment variables that a case sets (value) or unsets (nothing). Variables that are not named keep the value
-/// that they have in the coordinator's environment.
+/// Environment variables that a case sets (value) or unsets (nothing). All others keep the value that they have in the
+/// coordinator's environment.
 using Environment = std::map<std::string, std::optional<std::string>>;
 
-/// Distribution of every input port; ports that are not named use `common`.
+/// Distribution of every input port; ports not listed use `common`.
 struct InputSpec {
   data::Distribution common;
   std::map<std::string, data::Distribution> ports;
@@ -32,13 +32,13 @@ struct InputSpec {
   [[nodiscard]] bool exact_leg() const { return common.name == "exact"; }
 };
 
-/// Which algorithms of the backend run, each as one run of the case's result.
+/// Which algorithms of the backend run; each is one run in the case's result.
 struct AlgorithmSpec {
   enum class Kind { heuristic, top, all } kind = Kind::heuristic;
   std::int64_t top = 1;
 };
 
-/// Gates that the plan adds to the default ones.
+/// Gates that the plan adds to the default gates.
 struct ToleranceSpec {
   std::optional<double> allclose_rtol;  ///< |d - y| <= atol + rtol |y|
   std::optional<double> allclose_atol;
@@ -60,14 +60,14 @@ struct Case {
   std::string backend;
   InputSpec inputs;
   std::uint64_t seed = 0;
-  bool seed_in_id = false;  ///< the case object chose the seed itself (perhaps several), so the id names it
+  bool seed_in_id = false;  ///< the case object chose its own seed (or several), so the id names it
   Environment environment;
   AlgorithmSpec algorithms;
   ToleranceSpec tolerance;
   std::vector<std::string> tags;
-  /// The known issue that applies. Until the device is known: the first one that every device has.
+  /// The known issue that applies. Until the device is known: the first one that applies to every device.
   std::optional<XFail> xfail;
-  std::vector<XFail> known_issues;  ///< all of this case, in the order of the plan
+  std::vector<XFail> known_issues;  ///< all of this case's, in plan order
   std::optional<double> timeout_s;
 
   std::string id;       ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/algorithms][/inputs][/seed][/env]"
@@ -77,9 +77,9 @@ struct Case {
 /// The known issue that applies to a case on a device: the first one, if any.
 [[nodiscard]] std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device);
 
-/// Computes id and digest from the other members. Defaults of parameters are in neither: baselines outlive a parameter
-/// that an op is given, but a default must never change once cases have been judged with it. Tags, xfail, tolerance and
-/// timeout are in neither, too. Segments after the backend, each only if it says something:
+/// Computes id and digest from the other members. Neither contains defaults of parameters: baselines survive when an op
+/// gets a new parameter, but a default must never change once cases have been judged with it. Nor do they contain tags,
+/// xfail, tolerance and timeout. Segments after the backend, each only if it says something:
 ///   algorithms=all, algorithms=top:8
 ///   exact, outliers(fraction=0.01), a=outliers, uniform,a=constant(value=1)
 ///   seed=7

@@ -58,7 +58,7 @@ nlohmann::json algorithms_to_json(const AlgorithmSpec& algorithms) {
   return "heuristic";
 }
 
-/// Decodes the one-line form: as a plan's case, but without axes, defaults and rules.
+/// Decodes the one-line form: like a plan's case, but without axes, defaults and rules.
 class CaseReader {
  public:
   CaseReader(const Node& node, OpLookup lookup, Reporter& reporter)

@@ -59,7 +59,7 @@ class CaseDecoder {
     if (node == nullptr) {
       reporter_.error(node_, "this case has no \"op\"", {suggestion("", names, "ops are:"), {}});
     } else if (!node->is(Node::Kind::text)) {
-      wrong_kind(*node, "\"op\"", "a string", reporter_, "a further case object adds another op");
+      wrong_kind(*node, "\"op\"", "a string", reporter_, "write another case object for another op");
     } else {
       const auto found = std::ranges::find(vocabulary_.ops, node->text, [](const op::Op* op) { return op->name; });
       if (found != vocabulary_.ops.end()) {

@@ -37,7 +37,8 @@ std::optional<int> decode_architecture(const Node& node, Reporter& reporter) {
   }
   const std::optional<int> sm = parse_architecture(node.text);
   if (!sm) {
-    reporter.error(node, fmt::format("{} is no architecture", quote(node.text)), {std::string(kArchitectureForm), {}});
+    reporter.error(node, fmt::format("{} is not an architecture", quote(node.text)),
+                   {std::string(kArchitectureForm), {}});
   }
   return sm;
 }
@@ -54,7 +55,7 @@ std::optional<Version> decode_version(const Node& node, Reporter& reporter) {
                      node.text.find("..") == std::string::npos && node.text.back() != '.';
   if (!whole || version.empty() || version.size() > kMaxVersionNumbers ||
       version.size() != static_cast<std::size_t>(std::ranges::count(node.text, '.')) + 1) {
-    reporter.error(node, fmt::format("{} is no version", quote(node.text)), {std::string(kVersionForm), {}});
+    reporter.error(node, fmt::format("{} is not a version", quote(node.text)), {std::string(kVersionForm), {}});
     return {};
   }
   return version;

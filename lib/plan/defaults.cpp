@@ -1,4 +1,4 @@
-// Mistakes in "defaults" that no case would show.
+// Mistakes in "defaults" that no case would reveal.
 #include <algorithm>
 
 #include <fmt/format.h>

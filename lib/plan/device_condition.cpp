@@ -7,7 +7,7 @@
 namespace numcheck::plan {
 namespace {
 
-/// Compares with the numbers that `end` has; numbers that `version` lacks count as 0.
+/// Compares only as many numbers as `end` has; numbers that `version` lacks count as 0.
 std::strong_ordering compare_as_far(const Version& version, const Version& end) {
   for (std::size_t i = 0; i < end.size(); ++i) {
     const int number = i < version.size() ? version[i] : 0;

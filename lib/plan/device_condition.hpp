@@ -1,5 +1,5 @@
 // Known issues of certain devices: architectures and library versions. Plans expand without a device, so these
-// conditions travel with the case and are looked at when one is there.
+// conditions travel with the case and are evaluated once there is one.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace numcheck::plan {
 
-/// 13.1.0 as {13, 1, 0}. One with fewer numbers stands for all that begin with them: 13.1 for 13.1.0, 13.1.1, ...
+/// 13.1.0 as {13, 1, 0}. A shorter one stands for all versions that begin with it: 13.1 for 13.1.0, 13.1.1, ...
 using Version = std::vector<int>;
 
-/// Both ends belong to it; an empty end is open.
+/// Both ends are inclusive; an empty end is open.
 struct VersionRange {
   Version from;
   Version to;
@@ -33,24 +33,24 @@ struct ArchitectureRange {
   bool operator==(const ArchitectureRange&) const = default;
 };
 
-/// All conditions must hold; without any it holds on every device.
+/// All conditions must hold; without conditions it holds on every device.
 struct DeviceCondition {
   std::vector<ArchitectureRange> architectures;  ///< one of them; empty: any
   std::vector<LibraryCondition> libraries;       ///< each in one of its ranges
   bool operator==(const DeviceCondition&) const = default;
 };
 
-/// What a worker says of its device.
+/// What a worker reports about its device.
 struct DeviceFacts {
   int sm = 0;
   std::string_view driver;
   std::span<const std::pair<std::string, std::string>> libraries;
 };
 
-/// A library that the device has not, or whose version cannot be told, is in no range.
+/// A library that the device lacks, or whose version is unknown, is in no range.
 [[nodiscard]] bool holds(const DeviceCondition& condition, const DeviceFacts& device);
 
-/// The version at the start of a text: "13.1.0 (libcublasLt.so.13)" is {13, 1, 0}; empty if there is none.
+/// The version at the start of a text: {13, 1, 0} for "13.1.0 (libcublasLt.so.13)"; empty if there is none.
 [[nodiscard]] Version leading_version(std::string_view text);
 
 /// True if no version is in the range.

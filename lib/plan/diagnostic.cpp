@@ -32,7 +32,7 @@ struct WidthRange {
   std::size_t cells;
 };
 
-// Blocks whose characters take no cell or two, from Unicode's EastAsianWidth.txt (whole blocks, not single characters).
+// Blocks whose characters occupy zero or two cells, from Unicode's EastAsianWidth.txt (whole blocks only).
 constexpr std::array kWidths = {
     WidthRange{0x0300, 0x036F, 0}, WidthRange{0x1100, 0x115F, 2},   WidthRange{0x200B, 0x200F, 0},
     WidthRange{0x2E80, 0xA4CF, 2}, WidthRange{0xAC00, 0xD7A3, 2},   WidthRange{0xF900, 0xFAFF, 2},
@@ -63,8 +63,8 @@ std::size_t offset_of(std::string_view line, std::size_t count) {
   return at;
 }
 
-/// The source line and the caret below it. Each of the line's parts is made printable by itself, so that the caret is
-/// below what it means however long the escapes before it are.
+/// The source line and the caret below it. The parts of the line are made printable separately, so that the caret is in
+/// the right place however long the escapes before it are.
 std::string quoted_source(const Diagnostic& diagnostic) {
   const std::string_view line = diagnostic.source_line;
   const std::size_t caret = offset_of(line, diagnostic.caret_column - 1);

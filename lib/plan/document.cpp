@@ -10,7 +10,7 @@
 namespace numcheck::plan {
 namespace {
 
-/// Input iterator that tells how many bytes the parser has taken: nlohmann_json before 3.12 keeps no positions.
+/// Input iterator that counts the bytes the parser has consumed: nlohmann_json before 3.12 keeps no positions.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -123,7 +123,7 @@ class TreeBuilder {
 
   bool too_many() {
     reporter_.error(next_token(consumed_), fmt::format("the plan has more than {} keys and values", kMaxValues),
-                    {"long lists are written as {\"from\": ..., \"to\": ..., \"step\": ...}", {}});
+                    {"write long lists as {\"from\": ..., \"to\": ..., \"step\": ...}", {}});
     return false;
   }
 
@@ -155,7 +155,7 @@ class TreeBuilder {
   bool open(Node::Kind kind) {
     Node node = scalar(kind, consumed_);
     if (open_.size() >= kMaxDepth) {
-      reporter_.error(node.where, fmt::format("nested deeper than {} lists and objects", kMaxDepth));
+      reporter_.error(node.where, fmt::format("lists and objects are nested more than {} deep", kMaxDepth));
       return false;
     }
     if (++values_ > kMaxValues) {
@@ -227,7 +227,7 @@ class TreeBuilder {
   bool done_ = false;
 };
 
-/// Junk that the parser would take for the end of the text (NUL) or would not look at (comments).
+/// Finds bytes that the parser would take for the end of the text (NUL) or never look at (in comments).
 bool check_text(std::string_view text, std::uint32_t file, Reporter& reporter) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     reporter.error(Location{file, 0, 1}, "the file is UTF-16", {"save it as UTF-8", {}});

@@ -11,16 +11,16 @@
 
 namespace numcheck::plan {
 
-/// Keys and values that a plan may have in all its files: bounds memory, whatever their size (a node takes about 200
-/// bytes).
+/// Keys and values that a plan may have in all its files together: bounds memory, whatever their size (a node takes
+/// about 200 bytes).
 inline constexpr std::size_t kMaxValues = 250'000;
 
-/// Parses sources[file].text: JSON with // and /* */ comments. Duplicate keys, text that is no UTF-8, nesting beyond
-/// kMaxDepth and more than kMaxValues values are errors; the tree is only complete if nothing was reported. `values`
-/// counts over all files of the plan.
+/// Parses sources[file].text: JSON with // and /* */ comments. Duplicate keys, text that is not UTF-8, nesting beyond
+/// kMaxDepth and more than kMaxValues values are errors; the tree is complete only if nothing was reported. `values`
+/// counts across all files of the plan.
 [[nodiscard]] Node parse_document(const Sources& sources, std::uint32_t file, std::size_t& values, Reporter& reporter);
 
-/// What the parser was doing when it gave up: enough to say what is wrong in words.
+/// What the parser was doing when it gave up: enough to put into words what is wrong.
 struct SyntaxContext {
   enum class Expecting : std::uint8_t {
     document,
@@ -42,10 +42,10 @@ void report_syntax_error(const Sources& sources, std::uint32_t file, const Synta
 /// comment is not skipped.
 [[nodiscard]] std::size_t skip_blank(std::string_view text, std::size_t offset) noexcept;
 
-/// True if `token` is a number of RFC 8259 section 6; the parser takes "01" for two tokens.
+/// True if `token` is a number as in RFC 8259, section 6; the parser takes "01" for two tokens.
 [[nodiscard]] bool is_json_number(std::string_view token) noexcept;
 
-/// What to say about a number that is none.
+/// The hint for something that looks like a number but is not one.
 inline constexpr std::string_view kNumberHint =
     "JSON numbers have no leading '+', '.' or zeros, no hexadecimal form and no separators";
 

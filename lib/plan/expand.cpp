@@ -16,7 +16,7 @@
 namespace numcheck::plan {
 namespace {
 
-// Different cross-field sentences that are told of one case object.
+// The most different cross-field mistakes that are reported for one case object.
 constexpr std::size_t kMaxSentences = 5;
 
 std::string count_text(std::uint64_t count) {
@@ -31,7 +31,7 @@ bool same_gates(const Case& a, const Case& b) {
   return key(a) == key(b) && a.known_issues == b.known_issues && a.digest == b.digest;
 }
 
-/// Expands one case object after the other and remembers what was seen.
+/// Expands one case object after another and remembers what it has seen.
 class Expander {
  public:
   Expander(std::uint64_t plan_seed, Reporter& reporter) : plan_seed_(plan_seed), reporter_(reporter) {}
@@ -90,7 +90,7 @@ class Expander {
     make_setters(spec);
   }
 
-  /// In the order of axes_of.
+  /// In the same order as axes_of.
   void make_setters(const CaseSpec& spec) {
     setters_.clear();
     for (std::size_t i = 0; i < spec.params.size(); ++i) {
@@ -138,7 +138,7 @@ class Expander {
     store(std::move(c));
   }
 
-  /// Drops distributions of ports that this case has not (c without beta): the id must not depend on them.
+  /// Drops distributions of ports that this case lacks (c without beta): the id must not depend on them.
   void keep_own_ports(Case& c) {
     if (c.inputs.ports.empty()) {
       return;
@@ -239,7 +239,7 @@ class Expander {
   std::vector<Case> cases_;
   std::unordered_map<std::string, Seen> ids_;
 
-  // Of the case object at hand.
+  // For the current case object.
   const CaseSpec* spec_ = nullptr;
   Case base_;
   std::vector<std::function<void(Case&, std::uint64_t)>> setters_;
@@ -256,8 +256,8 @@ class Expander {
 
 namespace {
 
-/// Memory that an expanded case takes with its place in the index of identifiers: measured at 2040 to 2550 bytes for
-/// gemm (containers grow by doubling), and what the plan's own texts add.
+/// Memory that an expanded case takes, including its entry in the index of identifiers: measured at 2040 to 2550 bytes
+/// for gemm (containers grow by doubling), plus what the plan's own texts add.
 std::uint64_t bytes_of_case(const CaseSpec& spec) {
   std::uint64_t bytes = 2600;
   for (const std::string& tag : spec.tags) {
@@ -293,7 +293,7 @@ void check_case_count(const std::vector<CaseSpec>& specs, const Limits& limits, 
       *largest->node,
       total > limits.max_cases
           ? fmt::format("the plan has {} cases; more than {} need --max-cases", count_text(total), limits.max_cases)
-          : fmt::format("the plan has {} cases, which take about {} of memory; {} may be used", total,
+          : fmt::format("the plan has {} cases, which take about {} of memory; the limit is {}", total,
                         core::human_bytes(bytes), core::human_bytes(limits.case_memory_bytes)),
       {{}, fmt::format("this sweep has {}: {}", count_text(largest->count()), axes)});
 }

@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The plan language that this program reads.
+// The version of the plan language that this program reads.
 constexpr std::string_view kVersion = "1";
 
 constexpr std::size_t kMaxPath = 4096;
-/// Of which every plan has one.
+/// Every plan has at least one of these.
 constexpr std::array<std::string_view, 8> kKeys = {R"("cases")", R"("defaults")", R"("seed")",        R"("extends")",
                                                    R"("name")",  R"("version")",  R"("description")", R"("$schema")"};
 
@@ -31,15 +31,15 @@ fs::path resolved(const fs::path& path) {
   return error ? fs::absolute(path, error).lexically_normal() : result;
 }
 
-/// Whether mistakes in it may be shown with their line: of a file that was never meant to be a plan nothing is quoted.
-/// Empty if so, else why not.
-std::string why_no_plan(std::string_view text) {
+/// Why the text is not a plan; empty if it looks like one. Nothing is quoted from a file that was never meant to be a
+/// plan.
+std::string why_not_a_plan(std::string_view text) {
   const std::size_t first = skip_blank(text, 0);
   if (first == text.size() || text[first] != '{') {
-    return R"(it is no plan: that begins with "{")";
+    return R"(it is not a plan: a plan begins with "{")";
   }
   const auto has = [text](std::string_view key) { return text.find(key) != std::string_view::npos; };
-  return std::ranges::any_of(kKeys, has) ? "" : "it is no plan: it has none of a plan's keys";
+  return std::ranges::any_of(kKeys, has) ? "" : "it is not a plan: it has none of a plan's keys";
 }
 
 void merge(Node& into, Node from) {
@@ -156,14 +156,14 @@ class Loader {
     const fs::path identity = resolved(target);
     if (limits_.sandbox && !is_inside(identity)) {
       reporter_.error(name, fmt::format("{} is outside the plan's folder", quote(name.text)),
-                      {"--sandbox allows only files beside or below the plan", {}});
+                      {"--sandbox allows only files in or below the plan's folder", {}});
       return {};
     }
     const auto known = std::ranges::find(canonical_, identity);
     if (known != canonical_.end()) {
       const auto file = static_cast<std::uint32_t>(known - canonical_.begin());
       if (std::ranges::find(chain_, file) != chain_.end()) {
-        reporter_.error(name, "\"extends\" goes in a circle: " + cycle(file));
+        reporter_.error(name, "\"extends\" is circular: " + cycle(file));
         return {};
       }
       return load(file, target.string());
@@ -171,7 +171,7 @@ class Loader {
     core::FileText content =
         core::read_regular_file(target, limits_.max_file_bytes - std::min(bytes_, limits_.max_file_bytes));
     if (content.problem.empty()) {
-      content.problem = why_no_plan(content.text);
+      content.problem = why_not_a_plan(content.text);
     }
     if (!content.problem.empty()) {
       reporter_.error(name, fmt::format("cannot read {}: {}", quote(target.string()), content.problem),
@@ -198,7 +198,7 @@ class Loader {
   Sources& sources_;
   Reporter& reporter_;
   fs::path folder_;
-  std::vector<fs::path> canonical_;   ///< of sources_, by index
+  std::vector<fs::path> canonical_;   ///< paths of sources_, by index
   std::vector<std::uint32_t> chain_;  ///< files being loaded, outermost first
   std::uint64_t bytes_ = 0;
   std::size_t values_ = 0;

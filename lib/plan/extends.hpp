@@ -11,13 +11,13 @@
 
 namespace numcheck::plan {
 
-/// Files that one plan may read, repetitions included: extends of extends of ... doubles with every level.
+/// Files that one plan may read, repetitions included: nested `extends` can double with every level.
 inline constexpr std::size_t kMaxFiles = 64;
 
-/// Parses `text` and every file that it extends: bases in order, then the file itself; objects are merged deeply,
+/// Parses `text` and every file that it extends: bases in order, then the file itself; objects are merged recursively,
 /// everything else is replaced. Paths are relative to the file that names them. Cycles, missing files and (with
-/// limits.sandbox) paths outside the plan's folder are errors. "$schema", "extends" and "$comment" of the top level
-/// are not part of the result. `sources` receives every file that was read; the plan is sources[0].
+/// limits.sandbox) paths outside the plan's folder are errors. Top-level "$schema", "extends" and "$comment" are not
+/// part of the result. `sources` receives every file that was read; the plan is sources[0].
 [[nodiscard]] Node load_merged(std::string_view text, const std::string& path, const Limits& limits, Sources& sources,
                                Reporter& reporter);
 

@@ -14,7 +14,7 @@ void append(std::string& list, std::string_view item) {
   list += item;
 }
 
-/// "m=128,n=768,tb=1": required fields always, others where they differ from their default.
+/// "m=128,n=768,tb=1": required fields always, others if they differ from their default.
 std::string params_segment(const Case& c) {
   std::string segment;
   const std::vector<op::Field>& fields = c.op->fields();
@@ -90,7 +90,7 @@ void identify(Case& c) {
   }
   nlohmann::json json = case_to_json(c);
   json.erase("seed_in_id");  // it names the case, it does not change its numbers
-  // Without defaults, as in the identifier: a parameter that an op is given later orphans no baseline.
+  // Without defaults, as in the identifier: a parameter added to an op later orphans no baseline.
   const std::vector<op::Field>& fields = c.op->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (!fields[i].required && c.params[i] == fields[i].fallback) {

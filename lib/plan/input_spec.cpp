@@ -64,7 +64,7 @@ std::optional<data::Distribution> decode_distribution(const Node& object, const 
   return complete ? std::optional(std::move(distribution)) : std::nullopt;
 }
 
-/// A key that is no parameter and whose value is no object: a misspelt parameter rather than a port.
+/// A key that is not a parameter and whose value is not an object: a misspelt parameter rather than a port.
 void unknown_parameter(const Member& member, const data::DistributionInfo& info, Reporter& reporter) {
   std::vector<std::string_view> names = {"distribution"};
   for (const op::Field& field : info.fields()) {
@@ -72,7 +72,7 @@ void unknown_parameter(const Member& member, const data::DistributionInfo& info,
   }
   reporter.error(member, fmt::format("{} has no parameter {}", info.name, quote(member.key)),
                  {suggestion(member.key, names, fmt::format("inputs of {} have:", info.name)) +
-                      "; ports have an object of their own",
+                      "; a port takes an object of its own",
                   {}});
 }
 
@@ -89,7 +89,7 @@ std::optional<data::Distribution> decode_port(const Member& port, Reporter& repo
   return decode_distribution(port.value, *info, reporter);
 }
 
-/// The exact leg is a property of all inputs together: its integers are chosen as one budget.
+/// The exact leg is a property of all inputs together: their integers share one budget.
 bool check_exact(const Member& port, const InputSpec& spec, const data::Distribution& distribution,
                  Reporter& reporter) {
   if (spec.exact_leg() == (distribution.name == "exact")) {
@@ -97,9 +97,9 @@ bool check_exact(const Member& port, const InputSpec& spec, const data::Distribu
   }
   if (spec.exact_leg()) {
     reporter.error(port, fmt::format("port {} cannot be {} in the exact leg", quote(port.key), distribution.name),
-                   {"with \"distribution\": \"exact\" every input holds integers of one budget", {}});
+                   {"with \"distribution\": \"exact\" the integers of all inputs share one budget", {}});
   } else {
-    reporter.error(port, fmt::format("port {} cannot be exact alone", quote(port.key)),
+    reporter.error(port, fmt::format("port {} cannot be exact on its own", quote(port.key)),
                    {R"(write {"distribution": "exact"} for all inputs)", {}});
   }
   return false;

@@ -113,7 +113,7 @@ std::optional<Condition> condition_of(std::string_view key, const op::Op& op) {
   return condition;
 }
 
-/// Decodes the fields that depend on the device; false if the key is none of them.
+/// Decodes the fields that depend on the device; false if the key is not one of them.
 bool decode_device_field(Match& match, const Member& member, MatchUse use, const Vocabulary& vocabulary,
                          Reporter& reporter) {
   if (member.key != kArchitecture && member.key != kLibraries) {
@@ -188,7 +188,7 @@ std::optional<Match> decode_match(const Node& node, const op::Op& op, MatchUse u
     }
     std::optional<Condition> condition = condition_of(member.key, op);
     if (!condition) {
-      reporter.error(member, fmt::format("{} names no field of a {} case", quote(member.key), op.name),
+      reporter.error(member, fmt::format("{} is not a field of a {} case", quote(member.key), op.name),
                      {suggestion(member.key, field_names(op, use), "fields are:"), {}});
       complete = false;
       continue;

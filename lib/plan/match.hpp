@@ -1,4 +1,4 @@
-// Which cases of a sweep an `exclude` or `xfail` entry means.
+// Which cases of a sweep an `exclude` or `xfail` entry matches.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,21 @@ struct Condition {
   enum class Kind { parameter, mode, backend, inputs, environment } kind = Kind::parameter;
   std::size_t field = 0;                  ///< parameter: index in the op's fields
   std::vector<op::Value> values;          ///< names are strings
-  std::vector<Environment> environments;  ///< all of one's variables must be set (or unset) like this
+  std::vector<Environment> environments;  ///< all variables of one of them must be set (or unset) like this
 };
 
-/// A match object: all conditions must hold; without any it means every case.
+/// A match object: all conditions must hold; without conditions it matches every case.
 struct Match {
   const Node* node = nullptr;
   std::vector<Condition> conditions;
   DeviceCondition device;  ///< xfail only
 };
 
-/// Cases are excluded before there is a device; known issues are looked at when one is there.
+/// Cases are excluded before there is a device; known issues are matched once there is one.
 enum class MatchUse { exclude, xfail };
 
-/// Values that all match objects of one case may list together: matching costs their number per case.
+/// Values that all match objects of one case object may list together: matching takes time proportional to their number
+/// for every case.
 inline constexpr std::size_t kMaxMatchValues = 1'000;
 
 /// Decodes {"rows": 1, "backend": ["cudnn", "cuda"]}: keys are parameters of the op, "mode", "backend", "inputs" (name
@@ -39,7 +40,7 @@ inline constexpr std::size_t kMaxMatchValues = 1'000;
 [[nodiscard]] std::optional<Match> decode_match(const Node& node, const op::Op& op, MatchUse use,
                                                 const Vocabulary& vocabulary, Reporter& reporter);
 
-/// Whether all but the condition on the device holds.
+/// Whether all conditions hold, the one on the device aside.
 [[nodiscard]] bool matches(const Match& match, const Case& c);
 
 /// Decodes a backend's name: one of the vocabulary's, or "auto".

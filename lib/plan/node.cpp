@@ -23,7 +23,7 @@ std::string escape_pointer(std::string_view key) {
   return escaped;
 }
 
-/// Puts the pointer's parts in front of `path` on the way back from the target.
+/// Prepends the pointer's parts to `path` on the way back from the target.
 bool find_path(const Node& node, const Node& target, std::string& path) {
   if (&node == &target) {
     return true;
@@ -102,7 +102,7 @@ void append_canonical(std::string& out, const Node& node) {
 Node convert(const nlohmann::json& json, std::size_t depth) {
   if (depth > kMaxDepth) {
     Diagnostic diagnostic;
-    diagnostic.text = "nested deeper than " + std::to_string(kMaxDepth) + " arrays and objects";
+    diagnostic.text = "lists and objects are nested more than " + std::to_string(kMaxDepth) + " deep";
     throw PlanError({diagnostic});
   }
   Node node;

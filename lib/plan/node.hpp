@@ -1,4 +1,4 @@
-// A JSON document that remembers where everything stands: what the decoder reads instead of nlohmann::json.
+// A JSON document that remembers where everything is: what the decoder reads instead of nlohmann::json.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace numcheck::plan {
 
-/// A stretch of one source file, in bytes.
+/// A range of one source file, in bytes.
 struct Location {
   static constexpr std::uint32_t kNoFile = UINT32_MAX;
   std::uint32_t file = kNoFile;  ///< index in Sources
@@ -21,7 +21,7 @@ struct Location {
 
 struct Member;
 
-/// One JSON value. Numbers keep their text, so that 1e3 and integers beyond 64 bits can be told from integers.
+/// One JSON value. Numbers keep their text, so that 1e3 and integers beyond 64 bits can be told apart from integers.
 struct Node {
   enum class Kind : std::uint8_t { null, boolean, number, text, array, object };
 
@@ -29,11 +29,11 @@ struct Node {
   bool truth = false;           ///< boolean
   std::string text;             ///< text: the decoded string; number: the token as written
   std::vector<Node> items;      ///< array
-  std::vector<Member> members;  ///< object, in the order of the file; keys are unique
+  std::vector<Member> members;  ///< object, in file order; keys are unique
   Location where;
 
   [[nodiscard]] bool is(Kind k) const noexcept { return kind == k; }
-  /// The member of that key, or null (also when this is no object).
+  /// The member with that key, or null (also if this is not an object).
   [[nodiscard]] const Node* find(std::string_view key) const noexcept;
 };
 
@@ -46,10 +46,10 @@ struct Member {
 /// "a string", "an object", ... for messages.
 [[nodiscard]] std::string_view kind_name(Node::Kind kind) noexcept;
 
-/// JSON pointer (RFC 6901) of `target`, which is part of `root`; nothing found gives "".
+/// JSON pointer (RFC 6901) of `target` within `root`; "" if it is not found.
 [[nodiscard]] std::string pointer_of(const Node& root, const Node& target);
 
-/// One text per meaning: sorted keys, no white space, no "$comment", numbers as written. For digests.
+/// The same text for the same meaning: sorted keys, no white space, no "$comment", numbers as written. For digests.
 [[nodiscard]] std::string canonical_text(const Node& node);
 
 /// Values in a tree, the node itself included.

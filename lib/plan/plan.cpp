@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kPlanKeys = {"$schema", "version", "name",     "description",
                                                        "seed",    "extends", "defaults", "cases"};
 constexpr std::size_t kMaxName = 200;
-// Values that are decoded at most: those of "defaults" count once for every case object.
+// The most values that are decoded; those of "defaults" count once for every case object.
 constexpr std::uint64_t kMaxDecodedValues = 2'000'000;
 
 class PlanDecoder {
@@ -103,7 +103,7 @@ class PlanDecoder {
     for (const Node& item : cases->items) {
       decoded += inherited;
       if (decoded > kMaxDecodedValues) {
-        reporter_.error(item, fmt::format("\"defaults\" with {} values for this many cases is too much", inherited),
+        reporter_.error(item, fmt::format("\"defaults\" has {} values, too many for this many cases", inherited),
                         {R"(write long lists as {"from": ..., "to": ..., "step": ...})", {}});
         break;
       }

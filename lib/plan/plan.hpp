@@ -13,19 +13,19 @@
 
 namespace numcheck::plan {
 
-/// What the decoder must know of the catalog: the ops, and which backends each has.
+/// What the decoder must know about the catalog: the ops and the backends.
 struct Vocabulary {
   std::vector<const op::Op*> ops;
   std::vector<std::string_view> backends;
   OpLookup lookup = nullptr;
-  /// Names under which devices report versions: of libraries, and of the driver.
+  /// Names under which devices report versions: libraries and the driver.
   std::vector<std::string_view> libraries = {"cublaslt", "cudnn", "cuda_driver", "cuda_runtime", "driver"};
 };
 
 struct Limits {
   std::uint64_t max_cases = 100'000;
   std::uint64_t max_file_bytes = 64u << 20;
-  /// What the expanded cases may take; a plan of more is refused before it is expanded.
+  /// Memory that the expanded cases may take; a plan that needs more is refused before it is expanded.
   std::uint64_t case_memory_bytes = UINT64_MAX;
   bool sandbox = false;  ///< refuse paths outside the plan's folder
 };
@@ -41,15 +41,15 @@ struct Plan {
   std::vector<std::string> files;  ///< the plan and what it extends, as paths from the working folder
 };
 
-/// Reads, merges, checks and expands a plan file, which must be a regular one; throws PlanError with every mistake at
-/// once. A case that names no backend has Op::default_backend; "auto" stays as it is and means what the device has.
+/// Reads, merges, checks and expands a plan file, which must be a regular file; throws PlanError with all mistakes at
+/// once. A case that names no backend has Op::default_backend; "auto" is kept and means whatever the device has.
 [[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
 
 /// The same from text; `path` is used for messages and relative paths.
 [[nodiscard]] Plan parse_plan(std::string_view text, const std::string& path, const Vocabulary& vocabulary,
                               const Limits& limits);
 
-/// JSON Schema (draft-07) of plans, made from the descriptors.
+/// JSON Schema (draft-07) of plans, generated from the descriptors.
 [[nodiscard]] nlohmann::json plan_schema(const Vocabulary& vocabulary);
 
 /// Environment variables that a plan may set, one by one (interface.md section 6).

@@ -10,7 +10,7 @@
 namespace numcheck::plan {
 namespace {
 
-/// Number of values from `first` to `last` by `step`, both inclusive; 0 if the step leads away.
+/// Number of values from `first` to `last` in steps of `step`, both inclusive; 0 if the step leads away.
 std::uint64_t count_integers(std::int64_t first, std::int64_t last, std::int64_t step) noexcept {
   if (step == 0 || (step > 0) != (last >= first)) {
     return first == last && step != 0 ? 1 : 0;
@@ -25,12 +25,12 @@ std::uint64_t count_numbers(double first, double last, double step) noexcept {
   if (step == 0 || (step > 0) != (last >= first)) {
     return first == last && step != 0 ? 1 : 0;
   }
-  // 0.1 steps to 1.0 shall include 1.0, although nine additions fall short of it.
+  // Steps of 0.1 up to 1.0 must include 1.0, although the additions fall short of it.
   const double steps = std::floor((last - first) / step * (1 + 1e-12));
   return steps < 1e18 ? static_cast<std::uint64_t>(steps) + 1 : std::numeric_limits<std::uint64_t>::max();
 }
 
-/// Decodes {"from": a, "to": b, "step": s} of an integer or number field.
+/// Decodes {"from": a, "to": b, "step": s} for an integer or number field.
 std::optional<ValueRange> decode_from_to(const Node& node, const op::Field& field, Reporter& reporter) {
   static constexpr std::array<std::string_view, 3> kKeys = {"from", "to", "step"};
   check_keys(node, kKeys, "a range", reporter);

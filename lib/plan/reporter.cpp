@@ -18,7 +18,7 @@ constexpr std::size_t kMaxListing = 150;  // characters of a list of names
 
 void Reporter::add(Severity severity, const Location& where, const Node* node, std::string text, Advice advice) {
   const bool is_error = severity == Severity::error;
-  // A value of "defaults" is decoded once for every case that uses it: one mistake, one message.
+  // A value of "defaults" is decoded once for every case that uses it, but its mistake is reported only once.
   if (!seen_.insert(fmt::format("{}:{}:{}", where.file, where.begin, text)).second) {
     return;
   }
@@ -84,7 +84,7 @@ std::string quote(std::string_view text) {
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates, std::string_view lead) {
   std::string out;
-  // The distance costs the product of both lengths; no name is as long as this.
+  // Computing the distance takes time proportional to both lengths; no name is this long.
   const std::string_view near = word.size() > kMaxQuoted ? std::string_view() : core::nearest_name(word, candidates);
   if (!near.empty()) {
     out = fmt::format("did you mean \"{}\"? ", near);

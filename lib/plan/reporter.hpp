@@ -14,7 +14,7 @@
 
 namespace numcheck::plan {
 
-/// Text beside the main sentence of a diagnostic.
+/// Text that accompanies the main sentence of a diagnostic.
 struct Advice {
   std::string hint;
   std::string note;
@@ -37,7 +37,7 @@ class Reporter {
   [[nodiscard]] bool failed() const noexcept { return error_count_ != 0; }
   /// "common.json:9", for notes that refer to another place.
   [[nodiscard]] std::string line_of(const Node& node) const;
-  /// True when further errors are only counted.
+  /// True once further errors are only counted.
   [[nodiscard]] bool saturated() const noexcept { return errors_.size() >= kMaxDiagnostics; }
   [[nodiscard]] std::vector<Diagnostic> warnings() const { return in_order(warnings_); }
 
@@ -63,7 +63,7 @@ class Reporter {
 /// `text` in double quotes, control characters replaced, cut to 60 code points.
 [[nodiscard]] std::string quote(std::string_view text);
 
-/// "did you mean "x"? " if a candidate is near, then `lead` and the candidates (cut after 150 characters).
+/// `did you mean "x"? ` if a candidate is near, then `lead` and the candidates (cut after 150 characters).
 [[nodiscard]] std::string suggestion(std::string_view word, std::span<const std::string_view> candidates,
                                      std::string_view lead);
 

@@ -44,7 +44,7 @@ json axis(const json& value) {
   return {{"anyOf", {value, non_empty_list(value)}}};
 }
 
-/// Infinity is written as text, and only where the range has it.
+/// Infinity is written as text, and only if it is in the range.
 json number(double minimum, double maximum) {
   json any = json::array();
   json finite = {{"type", "number"}};
@@ -129,7 +129,7 @@ json pow2_range() {
   return schema;
 }
 
-/// One distribution with its parameters; "normal" is what a missing "distribution" means.
+/// One distribution with its parameters; a missing "distribution" means "normal".
 json distribution_of(const data::DistributionInfo& info, bool with_ports) {
   json properties = {{"distribution", {{"const", std::string(info.name)}}}};
   json required = json::array();
@@ -184,13 +184,13 @@ json tolerance() {
   return {
       {"anyOf",
        {{{"const", "default"}}, closed_object({{"allclose", std::move(allclose)}, {"ulp", limit}, {"rel_l2", limit}})}},
-      {"description", "Gates beside those of the error model"}};
+      {"description", "Gates in addition to those of the error model"}};
 }
 
 /// A value, {"from", "to"} with at least one end, or a list of them.
 json ends(const char* pattern, const char* description) {
   const json end = {{"type", "string"}, {"pattern", pattern}};
-  json range = closed_object({{"from", end}, {"to", end}}, "Both ends belong to it; a missing one is open");
+  json range = closed_object({{"from", end}, {"to", end}}, "Both ends are inclusive; a missing end is open");
   range["anyOf"] = {{{"required", {"from"}}}, {{"required", {"to"}}}};
   json schema = axis({{"anyOf", {end, std::move(range)}}});
   schema["description"] = description;

@@ -12,7 +12,7 @@
 namespace numcheck::plan {
 namespace {
 
-// Characters of environment values and tags: they are part of identifiers, file names and command lines.
+// Characters of environment values and tags, which become part of identifiers, file names and command lines.
 constexpr std::string_view kWordCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:+-";
 constexpr std::size_t kMaxTag = 64;
 constexpr std::size_t kMaxTags = 64;
@@ -36,9 +36,9 @@ std::optional<std::string> decode_variable_value(const Member& variable, Reporte
                    {"a value has up to 64 letters, digits and \"_.:+-\"", {}});
     return {};
   }
-  // Measured: only "0" and "1" change anything, "00", "false" or "2" count as unset.
+  // Measured: only "0" and "1" change anything; "00", "false" or "2" count as unset.
   if (variable.key == "NVIDIA_TF32_OVERRIDE" && value.text != "0" && value.text != "1") {
-    reporter.warning(value, fmt::format("NVIDIA_TF32_OVERRIDE={} has the effect of no value at all", quote(value.text)),
+    reporter.warning(value, fmt::format("NVIDIA_TF32_OVERRIDE={} has no effect: it counts as unset", quote(value.text)),
                      {"\"0\" forbids TF32, \"1\" forces it, null unsets the variable", {}});
   }
   return value.text;
@@ -103,7 +103,7 @@ std::optional<Environment> decode_environment(const Node& node, Reporter& report
       continue;
     }
     if (std::ranges::find(names, member.key) == names.end()) {
-      reporter.error(member, fmt::format("{} is no variable that a plan may set", quote(member.key)),
+      reporter.error(member, fmt::format("{} is not a variable that a plan may set", quote(member.key)),
                      {suggestion(member.key, names, "a plan may set:"), {}});
       complete = false;
       continue;

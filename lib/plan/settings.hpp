@@ -13,13 +13,13 @@
 namespace numcheck::plan {
 
 /// Decodes {"distribution": "normal", <its parameters>, "<port>": {...}}. Whether the op has such ports is checked
-/// where the parameters are known. Ports whose distribution is the common one are dropped.
+/// where the parameters are known. Ports with the common distribution are dropped.
 [[nodiscard]] std::optional<InputSpec> decode_inputs(const Node& node, Reporter& reporter);
 
-/// Members of an inputs object that describe ports: what is neither "distribution" nor one of its parameters.
+/// Members of an inputs object that describe ports: the objects among its values.
 [[nodiscard]] std::vector<const Member*> port_members(const Node& node);
 
-/// Decodes {"NVIDIA_TF32_OVERRIDE": "0", "CUBLAS_WORKSPACE_CONFIG": null}; only settable_variables().
+/// Decodes {"NVIDIA_TF32_OVERRIDE": "0", "CUBLAS_WORKSPACE_CONFIG": null}; accepts only settable_variables().
 [[nodiscard]] std::optional<Environment> decode_environment(const Node& node, Reporter& reporter);
 
 /// Decodes "heuristic", "all" or {"top": N}.
@@ -31,13 +31,13 @@ namespace numcheck::plan {
 /// Decodes a list of words of letters, digits and "._:+-".
 [[nodiscard]] std::optional<std::vector<std::string>> decode_tags(const Node& node, Reporter& reporter);
 
-/// Decodes the name of a mode, one of the op's (null: of any op); null after a report.
+/// Decodes the name of one of the op's modes (null: any op's); null after a report.
 [[nodiscard]] const op::Mode* decode_mode(const Node& node, const op::Op* op, Reporter& reporter);
 
-/// Largest N of {"top": N}: cuBLASLt is never asked for more.
+/// Largest N in {"top": N}: cuBLASLt is never asked for more.
 inline constexpr std::int64_t kMaxTopAlgorithms = 1024;
 
-/// Largest limit of a tolerance; infinity would be no gate.
+/// Largest limit of a tolerance; infinity would not be a gate.
 inline constexpr double kMaxToleranceLimit = 1e30;
 
 }  // namespace numcheck::plan

@@ -10,7 +10,7 @@ constexpr std::size_t kMaxLine = 100;
 constexpr std::size_t kBefore = 40;
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
-/// As it was written, but that tabs take one column.
+/// As written, except that tabs take one column.
 std::string one_column_tabs(std::string_view line) {
   std::string text(line);
   std::ranges::replace(text, '\t', ' ');
@@ -21,7 +21,7 @@ bool is_continuation(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Bytes that count as one column at `offset`: a well-formed sequence, or one stray byte.
+/// Number of bytes at `offset` that count as one column: a well-formed sequence, or one stray byte.
 std::size_t step(std::string_view text, std::size_t offset) noexcept {
   return std::max<std::size_t>(1, utf8_length(text, offset));
 }
@@ -34,7 +34,7 @@ std::size_t count_columns(std::string_view text) noexcept {
   return columns;
 }
 
-/// More than kMaxLine columns; does not look further than that.
+/// Whether a line has more than kMaxLine columns; looks no further than that.
 bool is_long(std::string_view line) noexcept {
   std::size_t at = 0;
   for (std::size_t columns = 0; columns < kMaxLine && at < line.size(); ++columns) {

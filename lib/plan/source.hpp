@@ -33,7 +33,7 @@ struct LineColumn {
 /// Fills file, line, column, source line and caret of a diagnostic from a location (nothing if it has no file).
 void place(Diagnostic& diagnostic, const Sources& sources, const Location& where);
 
-/// Offset of the first byte that is no UTF-8, or npos.
+/// Offset of the first byte that is not valid UTF-8, or npos.
 [[nodiscard]] std::size_t find_invalid_utf8(std::string_view text) noexcept;
 
 }  // namespace numcheck::plan

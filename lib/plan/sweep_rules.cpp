@@ -30,7 +30,7 @@ bool decode_zip_group(CaseSpec& spec, const Node& node, Reporter& reporter) {
       return false;
     }
     if (axis == axes.end()) {
-      reporter.error(item, fmt::format("{} is no axis", quote(item.text)),
+      reporter.error(item, fmt::format("{} is not an axis", quote(item.text)),
                      {suggestion(item.text, names, "axes are:"), {}});
       return false;
     }

@@ -1,4 +1,4 @@
-// The rules beside the axes of a sweep: zip, exclude, xfail. Used by the case decoder.
+// A sweep's rules other than its axes: zip, exclude, xfail. Used by the case decoder.
 #pragma once
 
 #include "plan/case_spec.hpp"
@@ -10,7 +10,7 @@ namespace numcheck::plan {
 [[nodiscard]] bool decode_exclude(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter);
 [[nodiscard]] bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter);
 
-/// True for a date of the calendar written as 2026-01-31.
+/// True for a calendar date written like 2026-01-31.
 [[nodiscard]] bool is_iso_date(std::string_view text) noexcept;
 
 }  // namespace numcheck::plan

@@ -1,4 +1,4 @@
-// What is wrong with text that is no JSON, in words: the parser only says where it gave up.
+// Puts into words what is wrong with text that is not JSON: the parser only says where it gave up.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -220,7 +220,7 @@ class Explainer {
         if (length == 0) {
           const bool hexadecimal = text_.substr(i, 2) == "\\u";
           return say(i, hexadecimal ? 6 : 2, "bad escape sequence in a string",
-                     "legal are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX (surrogates in pairs)");
+                     "allowed are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX (surrogates in pairs)");
         }
         i += length - 1;
       }

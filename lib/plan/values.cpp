@@ -23,7 +23,7 @@ bool is_integer_token(std::string_view token) noexcept {
   return token.find_first_not_of("0123456789", token.starts_with('-') ? 1 : 0) == std::string_view::npos;
 }
 
-/// Reports a number that is written as a floating-point number where an integer is meant.
+/// Reports a floating-point number where an integer is expected.
 void not_an_integer(const Node& node, std::string_view what, Reporter& reporter) {
   double value = 0;
   std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);

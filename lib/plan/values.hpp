@@ -13,11 +13,12 @@
 
 namespace numcheck::plan {
 
-/// Decodes one value of a field; reports the wrong type, integers that are no integers (1e3), and values out of range.
+/// Decodes one value of a field; reports wrong types, non-integers where integers are expected (1e3), and values out of
+/// range.
 [[nodiscard]] std::optional<op::Value> decode_scalar(const Node& node, const op::Field& field, Reporter& reporter);
 
 /// first, first + step, ... (or first, 2 first, 4 first, ...): `count` values, not written out, because a range may
-/// mean 10^12 of them.
+/// have 10^12 of them.
 struct ValueRange {
   op::Value first;
   op::Value step;  ///< same type as first; unused for one value
@@ -51,7 +52,7 @@ struct ValueAxis {
 [[nodiscard]] std::optional<std::int64_t> decode_integer(const Node& node, std::string_view what, double minimum,
                                                          double maximum, Reporter& reporter);
 
-/// A limit as people write it: 1073741824 rather than 1.073741824e+09.
+/// A limit as people would write it: 1073741824 rather than 1.073741824e+09.
 [[nodiscard]] std::string bound_text(double value);
 
 /// a * b and a + b, UINT64_MAX where they do not fit.

@@ -14,8 +14,8 @@ constexpr double kMeanOfPower = 0.7213;
 /// Variance of rounding a log-uniform value to nearest, in units of u^2: 1 / (8 ln 2).
 constexpr double kRoundingVariance = 0.1803;
 
-/// Mean square of the partial sums, as coefficients of S2 and y^2. With several chains the sum of each is a random
-/// walk of its own, so their y^2 add up to S2 + y^2 / chains.
+/// Mean square of the partial sums, as coefficients of S2 and y^2. With several chains the sum of each is an
+/// independent random walk, so their y^2 add up to S2 + y^2 / chains.
 struct PartialSquare {
   double second = 0;
   double value = 0;
@@ -49,7 +49,7 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   const double steps = std::ceil(chain / arithmetic.L);
   const double unit = std::ldexp(1.0, -arithmetic.F);
   const double store_unit = std::ldexp(1.0, -arithmetic.tau);
-  constexpr double kMostSlices = 64;  // split-K; no library choice seen exceeds it
+  constexpr double kMostSlices = 64;  // split-K; no library choice observed exceeds it
   const double additions = std::min(kMostSlices, steps) + (chains > 1 ? chains : 0);
   const PartialSquare partial = partial_square(chains);
   constexpr int kFewBits = 6;  // a product of two E4M3 numbers
@@ -72,8 +72,8 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   out.coherent = same_sign * same_sign;
   out.slope_coherent = same_sign;
   if (chains > 1) {
-    // A chain's own coherence does not vanish as the whole sum's does. Measured: 0.016 of the same-sign slope for
-    // zero-mean data with promotion every 128.
+    // A single chain's coherence does not vanish as that of the whole sum does. Measured: 0.016 of the same-sign slope
+    // for zero-mean data with promotion every 128 products.
     out.slope += 0.02 * same_sign;
     const Accumulation between = fma_accumulation(static_cast<std::int64_t>(chains));
     out.second += between.second;
@@ -90,7 +90,7 @@ Accumulation fp16_accumulation(const model::Arithmetic& arithmetic, std::int64_t
   const auto terms = static_cast<double>(k);
   const double unit = std::ldexp(1.0, -arithmetic.F);
   const double variance = kRoundingVariance * kUnit16 * kUnit16 * (terms + 1);
-  // Rounding to nearest can push partial sums beyond A: k u (1 + u)^k A, and (1 + u)^k <= e where the bound is below A.
+  // Rounding to nearest can push partial sums beyond A: k u (1 + u)^k A, and (1 + u)^k <= e if the bound is below A.
   const double growth = std::exp(std::min(1.0, terms * kUnit16));
   out.magnitude = (terms * unit + (terms + 4) * kUnit16) * growth;
   out.star = out.magnitude;

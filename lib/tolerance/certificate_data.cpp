@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostOutputs = 65'536;
 constexpr std::int64_t kMostRows = 256;
-constexpr std::size_t kChunk = 2048;  // elements to a task
+constexpr std::size_t kChunk = 2048;  // elements per task
 
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t most) {
   const std::int64_t count = std::min(size, most);
@@ -42,7 +42,7 @@ std::vector<std::int64_t> positions_of(const op::Port& port, const op::Sample* s
   return out;
 }
 
-/// Indices in the output of positions in the comparison's arrays.
+/// Converts positions in the comparison's arrays to indices in the output.
 std::vector<std::int64_t> indices_of(std::vector<std::int64_t> positions, const op::Sample* sample) {
   if (is_sampled(sample)) {
     for (std::int64_t& position : positions) {

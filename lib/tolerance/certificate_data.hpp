@@ -1,4 +1,4 @@
-// The outputs that a certificate looks at, as a small dense matrix of their own.
+// The outputs that a certificate looks at, as a small dense matrix.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace numcheck::tolerance {
 
 /// Evenly spaced rows and columns of an output.
 struct SubGrid {
-  std::vector<std::int64_t> rows;  ///< of all matrices of the batch, counted through
+  std::vector<std::int64_t> rows;  ///< of all matrices of the batch, numbered consecutively
   std::vector<std::int64_t> columns;
 };
 [[nodiscard]] SubGrid sub_grid(const op::Port& port);
@@ -21,7 +21,7 @@ struct CertificateData {
   std::vector<double> expected;
   std::vector<float> magnitude;
   std::vector<float> second_moment;
-  std::vector<double> transposed;  ///< what would stand there, had rows been stored as columns; empty if unknown
+  std::vector<double> transposed;  ///< what would be there had rows been stored as columns; empty if unknown
 };
 
 /// Parallel: nearly every element costs cache misses.

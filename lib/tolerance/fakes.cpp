@@ -77,7 +77,7 @@ FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port) {
       data.indices[(static_cast<std::size_t>(data.port.rows) / 2) * static_cast<std::size_t>(data.port.cols) +
                    static_cast<std::size_t>(data.port.cols) / 2];
   const std::int64_t middle_row = middle / port.cols;
-  const std::int64_t matrix = middle_row / port.rows * port.rows;  // its first row, counted through the batch
+  const std::int64_t matrix = middle_row / port.rows * port.rows;  // its first row, numbered across the batch
   const std::int64_t row = matrix + (middle_row - matrix) / kTile * kTile;
   const std::int64_t row_end = std::min(row + kTile, matrix + port.rows);
   const std::int64_t column = middle % port.cols / kTile * kTile;
@@ -98,7 +98,7 @@ FakeValues fake_missing_tail(const CertificateData& data, double share) {
 }
 
 FakeValues fake_coarser(const CertificateData& data, int fraction_bits) {
-  // To the nearest even multiple of the last bit that stays; a carry runs on into the exponent.
+  // Nearest even multiple of the last bit that is kept; a carry moves into the exponent.
   const int shift = std::numeric_limits<double>::digits - 1 - fraction_bits;
   const std::uint64_t dropped = (std::uint64_t{1} << shift) - 1;
   return replace_finite(data, [=](std::size_t, double y) {

@@ -16,7 +16,7 @@ using FakeValues = std::vector<double>;
 [[nodiscard]] FakeValues fake_transposed(const CertificateData& data);
 /// The tile of 64 x 64 outputs of `port` around the middle of the data.
 [[nodiscard]] FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port);
-/// `share` is the part of the products that is missing.
+/// `share` is the fraction of the products that is missing.
 [[nodiscard]] FakeValues fake_missing_tail(const CertificateData& data, double share);
 /// Rounded to nearest with that many fraction bits, whatever the exponent.
 [[nodiscard]] FakeValues fake_coarser(const CertificateData& data, int fraction_bits);

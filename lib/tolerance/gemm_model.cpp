@@ -24,7 +24,7 @@ double unit_of(Dtype dtype) {
   return core::dtype_info(dtype).unit_roundoff;
 }
 
-/// A request with everything that is derived from it once.
+/// A request with everything that is derived from it.
 struct Gemm {
   const model::ModelRequest& request;
   op::GemmParams p;
@@ -34,7 +34,7 @@ struct Gemm {
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
   Dtype second = Dtype::fp32;
   bool fp32_chain = false;  ///< whatever the mode
-  double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, else 0
+  double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, otherwise 0
 
   explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
     product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
@@ -43,7 +43,7 @@ struct Gemm {
     operands = !is_fp32_storage ? model::PrecisionClass::native : fp32_chain ? model::PrecisionClass::fp32 : r.expected;
     first = is_fp32_storage ? converted() : r.mode->first;
     second = is_fp32_storage ? converted() : r.mode->second;
-    // The mean of the sum is r A. Only where it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
+    // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
     const double r2 = std::pow(r.first_pattern.coherence * r.second_pattern.coherence, 2);
     cancelled = (p.beta != 0 || p.bias) && r2 * static_cast<double>(p.k) >= 1 ? std::sqrt(r2) : 0;
   }
@@ -60,7 +60,7 @@ struct Gemm {
   }
   [[nodiscard]] bool plain_fp32() const { return fp32_chain || first == Dtype::fp32; }
   [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !fp32_chain; }
-  /// What rounding to the storage format may multiply |a b| by.
+  /// Factor by which rounding to the storage format may enlarge |a b|.
   [[nodiscard]] double enlargement() const {
     const op::Mode& mode = *request.mode;
     return is_fp32_storage ? 1 : (1 + unit_of(mode.first)) * (1 + unit_of(mode.second)) * (1 + 0x1p-22);
@@ -80,7 +80,7 @@ model::Arithmetic arithmetic_of(const Gemm& g) {
 }
 
 Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
-  // Where no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
+  // If no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
   const Accumulation chain = fma_accumulation(g.p.k);
   if (g.plain_fp32()) {
     return chain;
@@ -121,7 +121,7 @@ double constant_error(const model::Pattern& pattern, double value, Dtype to) {
   return pattern.order == model::Order::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
 }
 
-/// Operands stored as FP32 that are rounded before they are multiplied; y is that of the unrounded ones.
+/// Operands stored as FP32 that are rounded before they are multiplied; y is the result for the unrounded ones.
 ///   nearest   V_in = 0.36 v^2 S2
 ///   toward 0  slope -1.4427 v, rest 0.63 v per rms(y), with v = 2^-11
 /// A constant operand has one known rounding error, which all its products share.
@@ -154,20 +154,20 @@ bool is_power_of_two(double x) {
   return std::abs(std::frexp(x, &exponent)) == 0.5;
 }
 
-/// The products of a constant c and numbers on a grid g lie on a grid themselves, which may lie askew to that of the
-/// partial sum: a mean rounding error of at most c g / 2 <= u |p| a step, u sum |p| in all. Measured for k = 128 to
-/// 2048 and uniform numbers in (0, 1]: 0.68 to 0.84 u y for c = 0.1, 1.6 and 16/9, none for c = 3 and 1.4.
+/// The products of a constant c and numbers on a grid g lie on a grid themselves, which may be misaligned with that of
+/// the partial sum: a mean rounding error of at most c g / 2 <= u |p| per step, u sum |p| in all. Measured for k = 128
+/// to 2048 and uniform numbers in (0, 1]: 0.68 to 0.84 u y for c = 0.1, 1.6 and 16/9, none for c = 3 and 1.4.
 void add_repetition(const Gemm& g, model::ErrorModel& model) {
   const model::Pattern& a = g.request.first_pattern;
   const model::Pattern& b = g.request.second_pattern;
-  const auto askew = [](const model::Pattern& pattern, double value) {
+  const auto misaligned = [](const model::Pattern& pattern, double value) {
     return pattern.order == model::Order::constant && !is_power_of_two(value);
   };
-  if (askew(a, g.request.first_max) || askew(b, g.request.second_max)) {
+  if (misaligned(a, g.request.first_max) || misaligned(b, g.request.second_max)) {
     model.slope_slack += unit_of(Dtype::fp32);
   }
-  // Rows agree where they are the same sum, or where the rounding errors of B's elements add up alike in all of them:
-  // the correlation of two rows is (mean / rms)^2 of A, which is less than the square of the coherence.
+  // Rows agree if they are the same sum, or if the rounding errors of B's elements add up alike in all of them: the
+  // correlation of two rows is (mean / rms)^2 of A, which is less than the square of the coherence.
   const bool rounds = g.is_fp32_storage && g.first != Dtype::fp32;
   constexpr double kMostlyOneSign = 0.5;
   const auto repeats = [rounds](const model::Pattern& pattern) {
@@ -177,19 +177,19 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
   model.columns_agree = repeats(b);
 }
 
-/// Errors f s of the products' sum s are no smaller where C and bias cancel it: s^2 = S2 + r^2 A^2.
+/// Errors f s of the products' sum s do not shrink when C and bias cancel it: s^2 = S2 + r^2 A^2.
 ///   V     += r^2 (value + coherent) A^2
 ///   slope <= f sum w |y s| / sum w y^2 <= f r sqrt(sum w A^2 / sum w y^2)      (Cauchy and Schwarz)
 void add_cancellation(const Gemm& g, model::ErrorModel& model) {
   model.cancelled = g.cancelled * g.enlargement();
   model.var_magnitude += model.cancelled * model.cancelled * (model.var_value + model.var_coherent);
-  const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as the gate has it
+  const double slope = model.slope_slack - 1.5 * (model.slope_low + model.slope_coherent);  // 1.5: as in the gate
   model.slope_magnitude = model.cancelled * slope;
 }
 
 /// Scale, addend, bias and activation, each operation rounded; z = fma(beta, c, scale acc) + bias or in more steps.
-/// Factors (alpha, products of scales) are rounded once for all elements: they show as a slope. So does an addend that
-/// is one constant: sums of one binade lie on one grid, from which it has one distance, up to u |z|.
+/// Factors (alpha, products of scales) are rounded once for all elements: they show as a slope. So does a constant
+/// addend: sums within a binade lie on one grid, from which its distance is always the same, up to u |z|.
 void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   const double u = g.epilogue_unit();
   const double u32 = unit_of(Dtype::fp32);
@@ -204,7 +204,7 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   const double variance = roundings * u * u / 3 + factors * u * u + lost * lost;
   const bool gelu = g.p.epilogue == "gelu";
   if (g.p.beta != 0 || g.p.bias || gelu) {
-    // Terms may cancel, and gelu flattens: only A bounds what the intermediate results were.
+    // Terms may cancel, and gelu flattens: only A bounds the intermediate results.
     model.bound_magnitude += roundings * u + lost;
     model.var_magnitude += variance;
   } else {
@@ -225,8 +225,8 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   }
 }
 
-/// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so that only
-/// the bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
+/// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so only the
+/// bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
 void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
   const model::Order a = g.request.first_pattern.order;
   const model::Order b = g.request.second_pattern.order;
@@ -239,8 +239,8 @@ void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
-/// True if a factor is infinite by itself in FP32: the product of the scales, or an operand rounded to a shorter format
-/// or times alpha (algorithm 11 of cuBLASLt 13.1 multiplies them first).
+/// True if a factor by itself is infinite in FP32: the product of the scales, or an operand that is rounded to a
+/// shorter format or multiplied by alpha (algorithm 11 of cuBLASLt 13.1 does so first).
 bool factor_overflows(const Gemm& g) {
   const double scales = g.request.first_scale * g.request.second_scale;
   const double largest = std::max(g.request.first_max, g.request.second_max);
@@ -251,7 +251,7 @@ bool factor_overflows(const Gemm& g) {
          std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
 }
 
-/// From where partial sums may overflow, with a margin for their own rounding.
+/// The A from which partial sums may overflow, with a margin for their own rounding.
 void add_overflow(const Gemm& g, model::ErrorModel& model) {
   const double margin = g.p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
   const double limit = margin * (g.accumulates_fp16() ? 65520.0 : 0x1p128);
@@ -262,7 +262,7 @@ void add_overflow(const Gemm& g, model::ErrorModel& model) {
   }
   model.overflow_magnitude = limit * std::min(1.0, g.product_scale) / g.enlargement();
   const double reach = static_cast<double>(g.p.k) * g.request.first_max * g.request.second_max;
-  // C and bias are as large as they like, and an FP32 subnormal may become zero when it is shortened (inf * 0).
+  // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).
   const bool shortened = g.is_fp32_storage && g.first != Dtype::fp32;
   const bool reaches = reach * std::max(1.0, g.product_scale) >= limit;
   model.overflow_possible = shortened || g.p.beta != 0 || g.p.bias || reaches;
@@ -272,7 +272,7 @@ void add_overflow(const Gemm& g, model::ErrorModel& model) {
 
 model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::string_view port) {
   if (port != "d" && port != "d_amax") {
-    throw core::InternalError("gemm has no error model of port " + std::string(port));
+    throw core::InternalError("gemm has no error model for port " + std::string(port));
   }
   const Gemm g(request);
   const model::Arithmetic arithmetic = arithmetic_of(g);

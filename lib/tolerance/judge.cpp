@@ -67,17 +67,17 @@ void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorMod
   gates.add_model("G2 max", s.z_max, lambda_of(s.elements) * model.kappa);
 }
 
-/// One-sided: split-K only shrinks the bias of truncation, so anything between 1.5 predictions and zero is fine. Where
+/// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If
 /// outputs are rounded to few bits and y spreads over less than one of their ulps, the rounding errors do not average
 /// out, so a slope says nothing.
 void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
-  constexpr double kFewestUlps = 0.6;  // a normal y of that width leaves less than 0.1 % of an ulp
+  constexpr double kFewestUlps = 0.6;  // for a normal y of that width less than 0.1 % of an ulp remains
   const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
   const double error = std::max({5 * s.slope_se, 5 * s.slope_predicted_se, 0x1p-26});
   // sum w A^2 <= N / var_magnitude, because w = 1 / V and V >= var_magnitude A^2.
   const double cancelled =
       model.slope_magnitude == 0 ? 0 : model.slope_magnitude / std::sqrt(model.var_magnitude * s.signal);
-  // One error z sqrt(V) in all elements has the slope z / sqrt(mean of y^2 / V), whatever their number.
+  // The same error z sqrt(V) in all elements has the slope z / sqrt(mean of y^2 / V), whatever their number.
   const double shared = model.one_error ? lambda_of(s.elements) * model.kappa / std::sqrt(s.signal) : 0;
   // Lost values have e = -y, a slope of -1; as the rms of e / sqrt(V) is at most kappa, their share of sum y^2 / V is
   // at most kappa^2 N.
@@ -148,7 +148,7 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
 
 bool has_rms(const metric::Statistics& s) {
   constexpr std::uint64_t kFewest = 32;
-  // 8 normal variables have an rms above 3 once in 10^11 cases, 2 once in 10^4, one once in 400.
+  // The rms of 8 normal variables is above 3 once in 10^11 cases, that of 2 once in 10^4, that of one once in 400.
   constexpr double kFewestIndependent = 8;
   return s.finite >= kFewest && count(s.finite) >= kFewestIndependent * s.copies;
 }

@@ -19,23 +19,23 @@ struct Criterion {
   std::string source;
 };
 
-/// Facts beside the numbers that gates depend on.
+/// Facts other than the numbers that gates depend on.
 struct RunFacts {
   bool guards_intact = true;
   bool inputs_intact = true;
   bool deterministic = true;
   model::PrecisionClass expected = model::PrecisionClass::native;
-  model::PrecisionClass observed = model::PrecisionClass::unknown;  ///< unknown: not classified, then not gated
+  model::PrecisionClass observed = model::PrecisionClass::unknown;  ///< unknown: not classified, hence not gated
 };
 
-/// All gates in their order (trust.md section 3); none is left out because an earlier one failed.
+/// All gates in order (trust.md section 3); none is skipped because an earlier one failed.
 [[nodiscard]] std::vector<Criterion> judge(const metric::Statistics& statistics, const model::ErrorModel& model,
                                            const RunFacts& facts, const plan::ToleranceSpec& extra);
 
 /// True if there are enough outputs, and enough independent errors among them, for G2 to judge an rms.
 [[nodiscard]] bool has_rms(const metric::Statistics& statistics);
 
-/// Largest measured/limit over the criteria: the number that summarises a case.
+/// Largest measured / limit of the criteria: the number that summarises a case.
 [[nodiscard]] double tightest(const std::vector<Criterion>& criteria);
 
 /// lambda(N) = sqrt(2 ln(2 N / 1e-6)).

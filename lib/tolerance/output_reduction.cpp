@@ -7,7 +7,7 @@
 namespace numcheck::tolerance {
 namespace {
 
-/// In units of u^2: of rounding a log-uniform value to nearest.
+/// Variance of rounding a log-uniform value to nearest, in units of u^2.
 constexpr double kRoundingVariance = 0.18;
 
 }  // namespace
@@ -45,7 +45,7 @@ model::ErrorModel with_approximate_tanh(model::ErrorModel model) {
   constexpr double kError = kTanhError / 2;
   model.bound_magnitude += kError;
   model.var_magnitude += kError * kError / 3;
-  model.slope_slack += kError;  // the error is a function of z: where z hardly varies, one error in all elements
+  model.slope_slack += kError;  // the error is a function of z: if z hardly varies, it is the same in all elements
   model.source += ", an approximate tanh";
   return model;
 }

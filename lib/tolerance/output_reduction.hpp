@@ -1,4 +1,4 @@
-// Error models of products that are less precise than their mode promises, as libraries make them.
+// Error models of products that are less precise than their mode promises, as libraries compute them.
 #pragma once
 
 #include "model/error_model.hpp"
@@ -11,29 +11,29 @@ namespace numcheck::tolerance {
 ///
 ///   B + u (slices + 1) A,    V + 0.18 u^2 [ (S2 + y^2) + slices (S2/6 + y^2/3) ]
 ///
-/// the first bracket being the slices' own rounding, the second sum_t s_t^2 of slices that are like random ones (the
-/// bridge formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest. Where
-/// other terms of y may cancel the sum, y^2 is y^2 + (cancelled A)^2.
+/// where the first term is the slices' own rounding, the second sum_t s_t^2 for slices like random ones (the bridge
+/// formula that the FP32 chain uses). 0.18 u^2 is the variance of rounding a log-uniform value to nearest. If other
+/// terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2.
 [[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices);
 
-/// The model of the same product when what has been summed so far, P, is rounded to the output's format before the rest
-/// R is added and the epilogue applied, whose slope is at most `steepness`:
+/// The model of the same product when the sum so far, P, is rounded to the output's format before the rest R is added
+/// and the epilogue, whose slope is at most `steepness`, is applied:
 ///
 ///   B + steepness u A,    V + steepness^2 0.18 u^2 (S2 + y^2 + R^2)
 ///
-/// because |P| <= A, and P^2 is about S2 + R^2 where the rest cancels P, else about y^2. `rest_square` is the mean of
-/// R^2. What overflows the format in between is wrong all the same: no NaN and no infinity is excused. Measured with
-/// cuBLASLt 13.1 on an H200: before C is added (beta 1, C and D one memory, k not split; P = alpha op(A) op(B)), and
-/// before bias and activation (algorithms 23 and 24; P has C in it).
+/// because |P| <= A, and P^2 is about S2 + R^2 where the rest cancels P, otherwise about y^2. `rest_square` is the mean
+/// of R^2. An overflow of the format in between is still wrong: no NaN and no infinity is excused. Measured with
+/// cuBLASLt 13.1 on an H200: before C is added (beta 1, C and D share memory, k not split; P = alpha op(A) op(B)), and
+/// before bias and activation (algorithms 23 and 24; P includes C).
 [[nodiscard]] model::ErrorModel with_rounded_part(model::ErrorModel model, double steepness, double rest_square);
 
 /// Largest slope of gelu, at 1.4.
 inline constexpr double kGeluSteepness = 1.13;
 
-/// By how much the tanh of cuBLASLt's gelu may err. Measured with 13.1 on an H200: 7.43e-6, in every mode and kernel.
+/// Largest error of the tanh in cuBLASLt's gelu. Measured with 13.1 on an H200: 7.43e-6, in every mode and kernel.
 inline constexpr double kTanhError = 8e-6;
 
-/// The model of the same product when gelu(z) = z/2 (1 + t) takes a t = tanh(...) that errs by at most kTanhError:
+/// The model of the same product when gelu(z) = z/2 (1 + t) uses a t = tanh(...) with an error of at most kTanhError:
 ///
 ///   B + kTanhError / 2 A,    V + (kTanhError / 2 A)^2 / 3
 ///

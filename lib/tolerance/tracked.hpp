@@ -1,19 +1,23 @@
-// A number that carries the error which FP32 arithmetic may have made on the way to it: an op's formula, run on it
+// A number that carries the error that FP32 arithmetic may have made in computing it: an op's formula, evaluated on it
 // instead of on double, yields the op's error model. Header-only, so that references need no library for it.
 //
 //   y  the value in double
-//   b  deterministic bound: |computed - y| <= b for every correct FP32 evaluation of the same formula, sums in any
-//   order v  predicted E (computed - y)^2, rounding errors taken as independent; sums by the natural chain, which is
-//   the upper
+//   b  deterministic bound: |computed - y| <= b for every correct FP32 evaluation of the formula, sums in any order
+//   v  predicted E (computed - y)^2, rounding errors taken as independent; sums by the natural chain, the upper
 //      envelope of practical schedules
 //
-// Every operator adds the error of one FP32 rounding (u = 2^-24) and of underflow:
+// Every operator adds the error of one FP32 rounding (u = 2^-24) to the error c that its operands carry:
 //
-//   a * b   b = |a| b_b + |b| b_a + b_a b_b + u (|y| + ...) + eta    v = a^2 v_b + b^2 v_a + v_a v_b + 0.18 u^2 y^2
-//   a + b   b = b_a + b_b + u (|y| + ...)                            v = v_a + v_b + 0.18 u^2 y^2
-//   sum     b = sum b_i + (n - 1) u (sum |x_i| + sum b_i)            v = sum v_i + 0.18 u^2 max(n (S2/6 + y^2/3), sum
-//   s_t^2) f(x)    b = |f'| b_x + 2 ulps u |y| + eta                        v = f'^2 v_x + (2 ulps u y)^2 / 3
+//   y         c                              b                              v
+//   x + z     b_x + b_z                      c + u (|y| + c)                v_x + v_z + 0.18 u^2 y^2
+//   x * z     |x| b_z + |z| b_x + b_x b_z    c + u (|y| + c) + eta          x^2 v_z + z^2 v_x + v_x v_z + 0.18 u^2 y^2
+//   x / z     (b_x + |y| b_z) / (|z| - b_z)  c + u (|y| + c) + eta          (v_x + y^2 v_z) / z^2 + 0.18 u^2 y^2
+//   f(x)      |f'| b_x                       c + 2 ulps u (|y| + c) + eta   f'^2 v_x + (2 ulps u y)^2 / 3
+//   sum x_i   sum b_i                        c + (n - 1) u (sum |x_i| + c)  sum v_i + 0.18 u^2 chain
 //
+//   chain = max(n (S2 / 6 + y^2 / 3), sum s_t^2),  S2 = sum x_i^2,  s_t the running sums
+//
+// Where b has eta, which covers underflow, v has min(|y|, eta)^2, too.
 // Source: tensor_core_numerics section 5.5 (measured on TransformerEngine and PyTorch kernels: |e|/b <= 0.999, rms of
 // e / sqrt(v) between 0.04 and 1.003). 0.18 u^2 y^2 is the variance of rounding a log-uniform y to nearest.
 #pragma once
@@ -30,9 +34,8 @@ namespace numcheck::tolerance {
 
 inline constexpr double kUnit32 = 0x1p-24;      ///< u of FP32
 inline constexpr double kRoundVariance = 0.18;  ///< of a rounding to nearest, in units of (u y)^2
-inline constexpr double kUnderflow =
-    0x1p-149;                               ///< eta: half of it is the error of a subnormal result; twice that is safe
-inline constexpr double kFlush = 0x1p-126;  ///< eta where subnormals may be flushed to zero
+inline constexpr double kUnderflow = 0x1p-149;  ///< eta: twice the largest error of a subnormal result
+inline constexpr double kFlush = 0x1p-126;      ///< eta if subnormals may be flushed to zero
 
 struct Tracked {
   double y = 0;
@@ -46,7 +49,7 @@ struct Tracked {
 
 namespace detail {
 
-/// One FP32 rounding of y, whose operands were off by `carried` at most.
+/// One FP32 rounding of y, which its operands' errors move by `carried` at most.
 inline Tracked rounded32(double y, double carried, double variance) {
   const double uy = kUnit32 * y;
   return {y, carried + kUnit32 * (std::fabs(y) + carried), variance + kRoundVariance * uy * uy};
@@ -89,7 +92,7 @@ inline Tracked& operator*=(Tracked& x, const Tracked& z) {
   return x = x * z;
 }
 
-/// True if x z is an infinity times what may be zero: NaN on one device and infinite on another.
+/// True if x z is infinity times a number that may be zero: NaN on one device and infinite on another.
 inline bool indeterminate(double /*x*/, double /*z*/) {
   return false;
 }
@@ -98,7 +101,7 @@ inline bool indeterminate(const Tracked& x, const Tracked& z) {
   return (std::isinf(x.y) && may_be_zero(z)) || (std::isinf(z.y) && may_be_zero(x));
 }
 
-/// The value alone, of either scalar.
+/// Only the value, for either scalar.
 inline double value_of(double x) {
   return x;
 }
@@ -114,10 +117,10 @@ inline Tracked scaled_exactly(const Tracked& x, double power) {
   return {x.y * power, x.b * std::fabs(power), x.v * power * power};
 }
 
-/// y = f(x) by a function of the math library that is documented to err by at most `ulps` units in the last place;
-/// `slope` bounds |f'| near x. `eta` is kFlush where the function may flush subnormal results.
+/// y = f(x) by a math library function that is documented to err by at most `ulps` units in the last place; `slope`
+/// bounds |f'| near x. `eta` is kFlush if the function may flush subnormal results.
 inline Tracked function_of(const Tracked& x, double y, double slope, double ulps, double eta = kUnderflow) {
-  constexpr double kSecondOrder = 1 + 1e-3;  // b_x is small against the scale on which f' changes
+  constexpr double kSecondOrder = 1 + 1e-3;  // b_x is small compared with the scale on which f' changes
   const double unit = 2 * kUnit32 * ulps;
   const double carried = x.b == 0 ? 0 : std::fabs(slope) * x.b * kSecondOrder;
   const double variance = x.v == 0 ? 0 : slope * slope * x.v;
@@ -140,13 +143,13 @@ inline double reciprocal_root(double x) {
 inline Tracked reciprocal_root(const Tracked& x) {
   const double y = 1 / std::sqrt(x.y);
   const double unit = 2 * kUnit32 * 2;
-  const double low = x.y - x.b;  // the function is steepest at the low end: no second-order term is left out
+  const double low = x.y - x.b;  // the function is steepest at the low end: no second-order term is missing
   const double carried = x.b == 0 ? 0 : low > 0 ? 1 / std::sqrt(low) - y : std::numeric_limits<double>::infinity();
   const double slope = y / (2 * x.y);
   return {y, carried + unit * (y + carried), slope * slope * x.v + unit * y * unit * y / 3};
 }
 
-/// exp(x); expf: 2 ulp. With `fast` as __expf: 2 + 1.173 |x| ulp, and results below 2^-126 may be flushed.
+/// exp(x); expf: 2 ulp. With `fast` like __expf: 2 + 1.173 |x| ulp, and results below 2^-126 may be flushed.
 inline double exponential(double x, bool /*fast*/ = false) {
   return std::exp(x);
 }
@@ -172,8 +175,8 @@ inline Tracked larger_of(const Tracked& x, const Tracked& z) {
   return {std::fmax(x.y, z.y), std::max(x.b, z.b), std::max(x.v, z.v)};
 }
 
-/// A rounding to `dtype` that the op itself defines. Far enough from a tie every correct device rounds alike, and the
-/// result is exact again; near one it may differ by an ulp.
+/// A rounding to `dtype` that the op itself defines. Far enough from a tie every correct device rounds the same way,
+/// and the result is exact again; near one it may differ by an ulp.
 inline double rounded_to(double x, core::Dtype dtype) {
   return core::round_to(x, dtype);
 }

@@ -8,8 +8,8 @@ namespace numcheck::tolerance {
 
 model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::string_view port) {
   constexpr double kKappa = 2;
-  constexpr double kUndetermined = 1e38;  // a B beyond it means that the op says nothing about the element
-  constexpr double kSlopeUnits = 4;       // u of a factor that a row or the whole tensor shares: rsigma, a scale
+  constexpr double kUndetermined = 1e38;  // a larger B means that the op does not determine the element
+  constexpr double kSlopeUnits = 4;       // error in u of a factor shared by a row or the whole tensor: rsigma, a scale
   model::ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kFewestForChance = 32;
 
-/// What the gates say of a fake.
+/// What the gates say about a fake.
 struct Opinion {
   metric::Statistics statistics;
   std::string failing;  ///< name of the first failing gate; empty if none fails
@@ -85,7 +85,7 @@ class Certifier {
     return {std::move(name), Fake::Outcome::dropped, std::move(why)};
   }
 
-  /// Zeros and noise are no approximation of anything: they may be dropped only where they are right.
+  /// Zeros and noise are not approximations of anything: they may be dropped only if they are right.
   [[nodiscard]] static bool is_subtle(const std::string& name) {
     return name != "zeros" && name != "sign_flipped" && name != "noise";
   }

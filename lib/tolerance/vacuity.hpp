@@ -22,7 +22,7 @@ struct Certificate {
 };
 
 /// Indices of the outputs that the certificate looks at: all of them, or a grid of evenly spaced rows and columns, or
-/// evenly spaced elements of the comparison's own sample; at most 65 536. `missing_tail` of the input belongs to them.
+/// evenly spaced elements of the comparison's own sample; at most 65 536. `missing_tail` of the input refers to them.
 [[nodiscard]] op::Sample certificate_sample(const op::Port& port, const op::Sample* sample);
 
 /// Judges fakes of the output with the same gates:
@@ -30,16 +30,16 @@ struct Certificate {
 ///   zeros, mean, sign_flipped   of the expected values
 ///   transposed                  as if rows had been stored as columns; all elements must be referenced
 ///   tile_zeroed                 the 64 x 64 tile around the middle
-///   last_k_block                the values without the last min(64, ceil(k/2)) products: input.missing_tail, else
+///   last_k_block                the values without the last min(64, ceil(k/2)) products: input.missing_tail, or else
 ///                               y - f y - sqrt(f (1-f) S2) xi with f the block's share of k and xi normal
 ///   noise                       rms(y) xi
 ///   coarser_format              the expected values rounded to the first of tf32, bf16, fp8_e4m3, fp8_e5m2 whose rms
 ///                               of e / sqrt(V) exceeds 2 kappa; not in the exact leg
 ///
-/// Elements that are not finite in the reference are the same in every fake. Dropped are fakes that equal the rounded
-/// reference; all but zeros, sign_flipped and noise where they lie within its predicted error (rms of e / sqrt(V) at
-/// most 1); those of noise and tail that stay below the limit of a single element where fewer than 32 outputs allow no
-/// statistics; and those of a format where G2 judges no rms (has_rms).
+/// Elements that are not finite in the reference are the same in every fake. A fake is dropped if it equals the rounded
+/// reference; if it is none of zeros, sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at
+/// most 1); if it is noise or last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it
+/// is coarser_format and G2 judges no rms (has_rms).
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance

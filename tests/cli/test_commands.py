@@ -60,7 +60,7 @@ class Validate(CliTest):
     def test_a_layout_is_one_of_mxfp8_outputs(self):
         case = {"op": "activation_fwd", "mode": "bf16", "params": {"rows": 4, "hidden": 4, "layout": "both"}}
         done = self.run_cli("validate", self.plan(cases=[case]), code=2)
-        self.assertIn("layout belongs to the outputs mxfp8_e4m3 and mxfp8_e5m2, not to default", done.stderr)
+        self.assertIn("layout applies to the outputs mxfp8_e4m3 and mxfp8_e5m2 only, not to default", done.stderr)
         case["params"]["output"] = "mxfp8_e4m3"
         self.run_cli("validate", self.plan(cases=[case]), code=0)
 
@@ -187,13 +187,13 @@ class Exec(CliTest):
         endless = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=open("/dev/zero", "rb"), env=CLEAN,
                                  capture_output=True, timeout=60)
         self.assertEqual(endless.returncode, 2)
-        self.assertIn(b"stdin:1: no case is longer than 16 MiB", endless.stderr)
+        self.assertIn(b"stdin:1: this line is longer than 16 MiB", endless.stderr)
 
     def test_bad_lines_are_named_and_the_others_run(self):
         results, errors = self.exec_lines("{", self.CASE, {**self.CASE, "op": "gem"}, "7", '{"op": "gemm", "moed": 1}',
                                           {**self.CASE, "backend": "smi"}, "[" * 100000, code=2)
         self.assertEqual(len(results), 1)
-        for place in ["stdin:1: this line is no JSON", "stdin:3: this is no case", "stdin:4:", "stdin:5:",
+        for place in ["stdin:1: this line is not JSON", "stdin:3: this is not a case", "stdin:4:", "stdin:5:",
                       'stdin:6: unknown backend "smi" (did you mean sim?)', "stdin:7:"]:
             self.assertIn(place, errors)
 

@@ -29,16 +29,16 @@ class Overwriting(CliTest):
         for option in ("--json", "--brief-json"):
             for name in ("plan.json", "./plan.json", "soft.json", "base.json", "hard.json"):
                 with self.subTest(option=option, name=name):
-                    self.refused(option, name, saying="which the plan is read from")
+                    self.refused(option, name, saying="from which the plan is read")
         self.assertEqual({name: (self.folder / name).read_text() for name in plans}, plans)
 
     def test_two_outputs_of_one_name_are_refused(self):
         self.plan()
         self.refused("--json", "r.json", "--brief-json", "r.json", saying="--json r.json and --brief-json r.json are one")
-        self.refused("--json", "r.json", "--json", "./r.json", saying="are one file")
+        self.refused("--json", "r.json", "--json", "./r.json", saying="are the same file")
         (self.folder / "out").mkdir()
-        self.refused("--out", "out", "--json", "out/report.json", saying="are one file")
-        self.refused("--out", "out", "--brief-json", "out/results.jsonl", saying="are one file")
+        self.refused("--out", "out", "--json", "out/report.json", saying="are the same file")
+        self.refused("--out", "out", "--brief-json", "out/results.jsonl", saying="are the same file")
 
     def test_two_outputs_may_go_to_one_device(self):
         self.run_cli("run", self.plan(), *SIM, "--json", os.devnull, "--brief-json", os.devnull, code=0)
@@ -71,7 +71,7 @@ class Names(CliTest):
         for options in (("--json", "k", "--keep-tensors", "k"), ("--brief-json", "k", "--keep-tensors", "k/x"),
                         ("--out", "o", "--keep-tensors", "o/report.json"), ("--json", "k", "--out", "k/x")):
             done = self.run_cli("run", plan, *SIM, *options, code=2)
-            self.assertIn("wants a folder there", done.stderr, options)
+            self.assertIn("needs a folder there", done.stderr, options)
 
     def test_a_link_to_an_open_file_is_not_replaced(self):
         (self.folder / "stdout").symlink_to("/proc/self/fd/1")
@@ -216,7 +216,7 @@ class Reading(CliTest):
         (self.folder / "docker.json").write_text('{"auths": {"registry": {"auth": "c2VjcmV0"}}}')
         (self.folder / "leak.json").write_text('{"version": 1, "extends": "docker.json", "cases": []}')
         done = self.run_cli("validate", "leak.json", code=2)
-        self.assertIn("it is no plan", done.stderr)
+        self.assertIn("it is not a plan", done.stderr)
         self.assertNotIn("c2VjcmV0", done.stdout + done.stderr)
 
     def test_what_a_plan_extends_is_not_quoted_unless_it_is_a_plan(self):
@@ -236,7 +236,7 @@ class Reading(CliTest):
             journal.write("[" * 100_000 + "\n")
         self.assertIn("results.jsonl:3: damaged", self.quickly("run", plan, *SIM, "--resume", "out", code=0))
         done = self.run_cli("exec", *SIM, stdin=b"[" * 100_000 + b"\n", code=2)
-        self.assertIn("stdin:1: this line is no JSON", done.stderr)
+        self.assertIn("stdin:1: this line is not JSON", done.stderr)
 
 
 class ChangedJournal(CliTest):

@@ -134,7 +134,7 @@ class TooLarge(CliTest):
         plan = self.plan(case={"exclude": [{"mode": "fp32"}]})
         for arguments in (["validate", plan], ["validate", "-q", plan]):
             done = self.run_cli(*arguments, code=4)
-            self.assertIn('plan: no case is left, so that there would be nothing to run: "exclude" drops all', done.stderr)
+            self.assertIn('plan: no case is left to run: "exclude" drops all', done.stderr)
             self.assertNotIn("is valid", done.stdout)
         self.run_cli("run", plan, *SIM, code=4)
         self.run_cli("list", "cases", plan, code=4)
@@ -147,7 +147,7 @@ class TooLarge(CliTest):
         if total > 40 << 30:
             self.skipTest("this machine has the memory")
         done = self.run_cli("validate", plan, "--max-cases", "10000000", code=2)
-        self.assertRegex(done.stderr, r"the plan has 9938375 cases, which take about 24\.\d GiB of memory; .* may be used")
+        self.assertRegex(done.stderr, r"the plan has 9938375 cases, which take about 24\.\d GiB of memory; the limit is ")
         self.assertIn("m 215 x n 215 x k 215", done.stderr)
 
 

@@ -168,7 +168,7 @@ class Output(CliTest):
 
     def test_a_report_is_never_overwritten(self):
         self.run_cli("run", self.plan(), *SIM, "--out", "out", code=0)
-        self.assertIn("it has a report.json already", self.run_cli("run", self.plan(), *SIM, "--out", "out", code=2).stderr)
+        self.assertIn("it already has a report.json", self.run_cli("run", self.plan(), *SIM, "--out", "out", code=2).stderr)
 
     def test_colour(self):
         plan = self.plan()

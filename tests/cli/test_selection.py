@@ -179,7 +179,7 @@ class KeptTensors(CliTest):
     def test_a_folder_that_cannot_be(self):
         plan = self.plan()
         self.assertRegex(self.run_cli("run", plan, *SIM, "--keep-tensors", plan, code=2).stderr,
-                         f"--keep-tensors {plan}: .*{plan} is no folder")
+                         f"--keep-tensors {plan}: .*{plan} is not a folder")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Cases(VersionsTest):
         self.run_cli("explain", other, plan, *self.both, code=2)
         self.assertIn("the case is one of", self.run_cli("explain", other, plan, "--te-lib", self.new, code=2).stderr)
         nameless = named["id"].replace(OLD, "transformer_engine@")
-        self.assertIn("no version behind the @", self.run_cli("explain", nameless, plan, code=2).stderr)
+        self.assertIn("no version after the @", self.run_cli("explain", nameless, plan, code=2).stderr)
         self.run_cli("explain", named["id"], plan, "--te-lib", "/nonexistent", code=2)
         self.run_cli("explain", "gemm", "--te-lib", "/nonexistent", code=2)
 

@@ -144,7 +144,7 @@ TEST(Mxfp8, a_layout_belongs_to_such_outputs_only) {
     const std::vector<std::string> mistakes = op::activation_bwd().check(op::to_params(p), mode);
     ASSERT_EQ(mistakes.size(), 1U);
     EXPECT_EQ(mistakes[0],
-              "activation_bwd: layout belongs to the outputs mxfp8_e4m3 and mxfp8_e5m2, not to " + p.output);
+              "activation_bwd: layout applies to the outputs mxfp8_e4m3 and mxfp8_e5m2 only, not to " + p.output);
   }
   p.output = "mxfp8_e5m2";
   EXPECT_TRUE(op::activation_bwd().check(op::to_params(p), mode).empty());

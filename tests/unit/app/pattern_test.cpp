@@ -117,7 +117,7 @@ TEST(Pattern, RefusesWhatHasNoBound) {
 }
 
 TEST(Pattern, SaysWhatIsWrong) {
-  EXPECT_EQ(refusal("(").find("--filter: \"(\" is no regular expression that can be used: a parenthesis"), 0U);
+  EXPECT_EQ(refusal("(").find("--filter: \"(\" is not a usable regular expression: a parenthesis"), 0U);
   EXPECT_NE(refusal("a)|(b").find("a parenthesis"), std::string::npos);
   EXPECT_NE(refusal("[a").find("bracket"), std::string::npos);
   EXPECT_NE(refusal("*a").find("nothing before"), std::string::npos);

@@ -96,7 +96,7 @@ TEST(RequireKnown, SuggestsAndLists) {
     require_known("bf61", "mode", {"bf16", "fp16"});
     FAIL();
   } catch (const core::UsageError& error) {
-    EXPECT_STREQ(error.what(), "unknown mode \"bf61\" (did you mean bf16?); there are: bf16, fp16");
+    EXPECT_STREQ(error.what(), "unknown mode \"bf61\" (did you mean bf16?); choose from: bf16, fp16");
   }
   EXPECT_NO_THROW(require_known("bf16", "mode", {"bf16"}));
 }

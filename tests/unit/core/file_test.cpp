@@ -70,12 +70,12 @@ TEST(ReadRegularFile, SaysWhatIsNoRegularFileAndDoesNotWait) {
   const test::TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(read_regular_file(pipe, 100).problem, "it is a pipe, no regular file");
-  EXPECT_EQ(read_regular_file("/dev/zero", 100).problem, "it is a device, no regular file");
+  EXPECT_EQ(read_regular_file(pipe, 100).problem, "it is a pipe, not a regular file");
+  EXPECT_EQ(read_regular_file("/dev/zero", 100).problem, "it is a device, not a regular file");
   EXPECT_EQ(read_regular_file(folder.path(), 100).problem, "it is a folder");
   EXPECT_EQ(read_regular_file(folder.path() / "gone", 100).problem, "no such file");
   fs::create_symlink(pipe, folder.path() / "link");
-  EXPECT_EQ(read_regular_file(folder.path() / "link", 100).problem, "it is a pipe, no regular file");
+  EXPECT_EQ(read_regular_file(folder.path() / "link", 100).problem, "it is a pipe, not a regular file");
 
   const fs::path socket = folder.path() / "socket";
   sockaddr_un address{};
@@ -84,7 +84,7 @@ TEST(ReadRegularFile, SaysWhatIsNoRegularFileAndDoesNotWait) {
   std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
   const core::FileDescriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  EXPECT_EQ(read_regular_file(socket, 100).problem, "it is a socket, no regular file");
+  EXPECT_EQ(read_regular_file(socket, 100).problem, "it is a socket, not a regular file");
 }
 
 TEST(ReadRegularFile, RefusesWhatTheKernelMakesUp) {

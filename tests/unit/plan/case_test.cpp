@@ -200,7 +200,7 @@ TEST(CaseJson, IsStrict) {
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "output": "fp16"})"),
             "error: gemm: mode bf16 has no output \"fp16\"; it has bf16 and fp32\n   at /params\n");
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "in_place": true})"),
-            "error: gemm: in_place says that C is D, and with beta 0 there is no C\n   at /params\n");
+            "error: gemm: in_place says that C is D, but with beta = 0 there is no C\n   at /params\n");
   EXPECT_EQ(altered("params", R"({"m": 1, "n": 1, "k": 1, "in_place": 1})").substr(0, 50),
             "error: \"in_place\" must be true or false, not a num");
   EXPECT_EQ(altered("mode", "[\"bf16\"]"), "error: \"mode\" must be a string, not a list\n   at /mode\n");
@@ -210,14 +210,14 @@ TEST(CaseJson, IsStrict) {
             "error: \"seed_in_id\" must be true or false, not a number\n   at /seed_in_id\n");
   EXPECT_EQ(altered("inputs", R"({"c": {"distribution": "uniform"}})"),
             "error: gemm has no input \"c\" with these parameters\n   at /inputs\n");
-  EXPECT_EQ(altered("environment", R"({"LD_PRELOAD": "x"})").substr(0, 58),
-            "error: \"LD_PRELOAD\" is no variable that a plan may set\n   ");
+  EXPECT_EQ(altered("environment", R"({"LD_PRELOAD": "x"})").substr(0, 61),
+            "error: \"LD_PRELOAD\" is not a variable that a plan may set\n   ");
   EXPECT_EQ(altered("algorithms", "\"some\"").substr(0, 42), "error: unknown choice of algorithms \"some\"");
 }
 
 TEST(CaseJson, DeepNestingIsRefused) {
   std::string text = R"({"op": )" + std::string(200, '[') + std::string(200, ']') + "}";
-  EXPECT_EQ(refusal(text), "error: nested deeper than 64 arrays and objects\n");
+  EXPECT_EQ(refusal(text), "error: lists and objects are nested more than 64 deep\n");
 }
 
 TEST(Inputs, PortsWithoutOwnDistributionHaveTheCommonOne) {

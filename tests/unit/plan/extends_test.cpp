@@ -67,7 +67,7 @@ TEST(Extends, CirclesAreShownInFull) {
   folder.write("a.json", plan_of("\"extends\": \"b.json\""));
   folder.write("b.json", plan_of("\"extends\": \"./plan.json\""));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(b.json:1:27: error: "extends" goes in a circle: plan.json -> a.json -> b.json -> plan.json
+            R"(b.json:1:27: error: "extends" is circular: plan.json -> a.json -> b.json -> plan.json
     1 | {"version": 1, "extends": "./plan.json"}
       |                           ^~~~~~~~~~~~~
 )");
@@ -78,7 +78,7 @@ TEST(Extends, ItselfThroughALinkIsACircle) {
   folder.write("plan.json", plan_of("\"extends\": \"link.json\""));
   std::filesystem::create_symlink("plan.json", folder.path("link.json"));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(plan.json:1:27: error: "extends" goes in a circle: plan.json -> plan.json
+            R"(plan.json:1:27: error: "extends" is circular: plan.json -> plan.json
     1 | {"version": 1, "extends": "link.json"}
       |                           ^~~~~~~~~~~
 )");
@@ -103,7 +103,7 @@ TEST(Extends, DevicesAreNotRead) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"/dev/zero\""));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(plan.json:1:27: error: cannot read "/dev/zero": it is a device, no regular file
+            R"(plan.json:1:27: error: cannot read "/dev/zero": it is a device, not a regular file
     1 | {"version": 1, "extends": "/dev/zero"}
       |                           ^~~~~~~~~~~
    hint: paths are relative to the file that names them
@@ -116,7 +116,7 @@ TEST(Extends, WhatTheSystemMakesUpAndPipesAreNotRead) {
   folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
   const std::string text = folder.diagnose_file("plan.json");
   EXPECT_NE(text.find("it shows the state of the system (/proc, /sys)"), std::string::npos) << text;
-  EXPECT_NE(text.find("it is a pipe, no regular file"), std::string::npos) << text;
+  EXPECT_NE(text.find("it is a pipe, not a regular file"), std::string::npos) << text;
 }
 
 TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
@@ -126,7 +126,7 @@ TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
                               "\xFF\xFEh\0u\0n\0t\0", "\"hunter2\""}) {
     folder.write("secret", content);
     const std::string text = folder.diagnose_file("plan.json");
-    EXPECT_NE(text.find(R"(cannot read "secret": it is no plan)"), std::string::npos) << text;
+    EXPECT_NE(text.find(R"(cannot read "secret": it is not a plan)"), std::string::npos) << text;
     EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
   }
 }
@@ -187,7 +187,7 @@ TEST(Extends, SyntaxErrorsAndVersionsOfBases) {
   folder.write("plan.json", plan_of("\"extends\": [\"common.json\", \"broken.json\", \"list.json\"], \"cases\": [" +
                                     std::string(kCase) + "]"));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
-            R"(plan.json:1:58: error: cannot read "list.json": it is no plan: that begins with "{"
+            R"(plan.json:1:58: error: cannot read "list.json": it is not a plan: a plan begins with "{"
     1 | …xtends": ["common.json", "broken.json", "list.json"], "cases": [{"op": "gemm", "params": {"m": 1, "n…
       |                                          ^~~~~~~~~~~
    hint: paths are relative to the file that names them
@@ -214,7 +214,7 @@ TEST(Extends, SandboxAllowsOnlyThePlansFolder) {
             R"(in/plan.json:1:27: error: "../outside.json" is outside the plan's folder
     1 | {"version": 1, "extends": "../outside.json", "cases": [{"op": "gemm", "params": {"m": 1, "n": 1, "k"…
       |                           ^~~~~~~~~~~~~~~~~
-   hint: --sandbox allows only files beside or below the plan
+   hint: --sandbox allows only files in or below the plan's folder
 )");
   std::filesystem::create_symlink("../outside.json", folder.path("in/link.json"));
   folder.write("in/plan.json", plan_of("\"extends\": \"link.json\", \"cases\": [" + std::string(kCase) + "]"));
