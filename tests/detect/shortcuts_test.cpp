@@ -57,7 +57,7 @@ const std::vector<Setting>& explained() {
   return all;
 }
 
-TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
+TEST(Shortcuts, are_warnings_where_they_are_declared) {
   for (Setting s : explained()) {
     const verdict::RunResult result = run(s);
     EXPECT_EQ(result.status, verdict::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
@@ -70,7 +70,7 @@ TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
   }
 }
 
-TEST(Shortcuts, ExcuseNothingElse) {
+TEST(Shortcuts, excuse_nothing_else) {
   for (Setting s : explained()) {
     for (const char* fault : {"scale_1_01", "missing_k_tail", "unreduced_split_k", "unwritten_tile"}) {
       s.fault = fault;
@@ -84,7 +84,7 @@ TEST(Shortcuts, ExcuseNothingElse) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, verdict::Status::fail);
 }
 
-TEST(Shortcuts, NeedTheirBits) {
+TEST(Shortcuts, need_their_bits) {
   op::GemmParams p = product(64);
   p.in_place = true;
   for (const double beta : {1.0, 0.02}) {
@@ -128,12 +128,12 @@ TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
   }
 }
 
-TEST(Shortcuts, OfReluAloneExcuseNothing) {
+TEST(Shortcuts, of_relu_alone_excuse_nothing) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {{"epilogue", "RELU"}}}).status,
             verdict::Status::fail);
 }
 
-TEST(Shortcuts, MayComeTogether) {
+TEST(Shortcuts, may_come_together) {
   op::GemmParams p = product(64);
   p.beta = 1;
   p.in_place = true;
