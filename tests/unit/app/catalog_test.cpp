@@ -90,6 +90,25 @@ TEST(Catalog, quick_plan_has_every_op_and_every_mode_of_products_on_both_legs) {
   }
 }
 
+/// The plan that CTest runs on a GPU leaves out no own kernel.
+TEST(Catalog, plan_of_own_kernel_paths_has_every_op_with_an_own_kernel) {
+  const std::string path = TE_NUMCHECK_SOURCE_DIR "/configs/plans/scenarios/own_kernel_paths.json";
+  const plan::Plan plan = plan::load_plan(path, vocabulary(), {});
+  std::set<std::string_view> covered;
+  for (const plan::Case& c : plan.cases) {
+    EXPECT_EQ(c.backend, "cuda") << c.id;
+    covered.insert(c.op->name);
+  }
+  std::set<std::string_view> own;
+  for (const prepare::CatalogRow& row : catalog()) {
+    if (std::ranges::find(row.backends, "cuda") != row.backends.end()) {
+      own.insert(row.op->name);
+    }
+  }
+  EXPECT_GE(own.size(), 20U);
+  EXPECT_EQ(covered, own);
+}
+
 /// Ports that the op promises, with as many elements, and no others.
 TEST(Catalog, every_reference_gives_the_outputs_of_its_op) {
   for (const prepare::CatalogRow& row : catalog()) {
