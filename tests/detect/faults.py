@@ -49,11 +49,12 @@ class Faults(PlantsFaults):
         for row in families.rows(self.family):
             planted[row.device, row.fault].append(row)
         for (device, fault), rows in planted.items():
-            results = self.run_cases((row.case for row in rows), device, "--inject", fault, code=1)
-            for row in rows:
-                result = results[key(row.case)]
-                with self.subTest(fault=fault, case=result["id"]):
-                    self.expect_caught(row, result)
+            with self.subTest(fault=fault, device=device):
+                results = self.run_cases((row.case for row in rows), device, "--inject", fault, code=1)
+                for row in rows:
+                    result = results[key(row.case)]
+                    with self.subTest(case=result["id"]):
+                        self.expect_caught(row, result)
 
     def expect_caught(self, row, result):
         self.assertEqual(result["status"], "fail", result["reason"])
