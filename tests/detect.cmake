@@ -1,22 +1,53 @@
-# Planted faults against the whole program on simulated devices.
-if(TE_NUMCHECK_PYTHON)
-  foreach(test IN ITEMS fault_tables faults move_faults norm_faults)
-    add_test(NAME detect_${test}
-      COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_${test}.py")
-    set_tests_properties(detect_${test} PROPERTIES LABELS detect TIMEOUT 300
-      ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
-  endforeach()
+# The checks of the checker: planted faults that must be caught, clean cases that must pass.
+add_library(numcheck_detect STATIC detect/library_case.cpp detect/mini_run.cpp detect/random_case.cpp)
+target_include_directories(numcheck_detect PUBLIC detect)
+target_link_libraries(numcheck_detect
+  PUBLIC numcheck_run numcheck_harness numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
+         numcheck_core nlohmann_json::nlohmann_json
+  PRIVATE numcheck_sim numcheck_reference fmt::fmt numcheck_flags)
+
+add_executable(clean_sweep detect/clean_sweep.cpp)
+target_link_libraries(clean_sweep PRIVATE numcheck_detect numcheck_flags)
+add_executable(gemm_cases detect/gemm_cases.cpp)
+target_link_libraries(gemm_cases PRIVATE numcheck_detect numcheck_flags)
+
+# A tenth of the sweep in every run; all of it by name.
+add_test(NAME clean_sweep COMMAND clean_sweep --cases 10000 --seed 1)
+set_tests_properties(clean_sweep PROPERTIES LABELS detect TIMEOUT 900)
+add_custom_target(clean_sweep_full
+  COMMAND clean_sweep --cases 100000 --seed 2
+  COMMENT "100 000 clean simulated cases: no gate may fail"
+  USES_TERMINAL)
+
+# Clean products whose errors are not independent, and what a declared shortcut excuses.
+numcheck_test(detect_test LABEL detect TIMEOUT 300
+  SOURCES detect/false_alarms_test.cpp detect/shortcuts_test.cpp
+  LIBRARIES numcheck_detect numcheck_sim)
+
+if(NOT TE_NUMCHECK_PYTHON)
+  return()
 endif()
 
-# False alarms of every op: a part in every run, all of it by name. clean_sweep has more of gemm on simulated devices.
-if(TE_NUMCHECK_PYTHON)
-  set(sweep "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/sweep_ops.py" --program
-      "$<TARGET_FILE:te-numcheck>" --gemm-cases "$<TARGET_FILE:gemm_cases>")
-  add_test(NAME op_sweep COMMAND ${sweep} --cases 250 --device sim:sm_90)
-  add_test(NAME op_sweep_borders COMMAND ${sweep} --cases 60 --borders --device sim:sm_90)
-  set_tests_properties(op_sweep op_sweep_borders PROPERTIES LABELS detect TIMEOUT 600)
-  add_custom_target(op_sweep_full
-    COMMAND ${sweep} --cases 10000 --seed 2 --device sim:sm_90
-    COMMENT "10 000 clean simulated cases of every op: no gate may fail"
-    USES_TERMINAL VERBATIM)
-endif()
+set(sweep "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/sweep_ops.py" --program
+    "$<TARGET_FILE:te-numcheck>" --gemm-cases "$<TARGET_FILE:gemm_cases>")
+add_custom_target(op_sweep_full
+  COMMAND ${sweep} --cases 10000 --seed 2 --device sim:sm_90
+  COMMENT "10 000 clean simulated cases of every op: no gate may fail"
+  USES_TERMINAL VERBATIM)
+add_test(NAME op_sweep_borders COMMAND ${sweep} --cases 60 --borders --device sim:sm_90)
+set(detect_tests op_sweep_borders)
+
+# Each family of ops has one file with its planted faults and its clean cases; whoever adds one adds these tests.
+set(detect_environment "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
+file(GLOB families CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/detect/ops/*.py")
+foreach(path IN LISTS families)
+  cmake_path(GET path STEM family)
+  add_test(NAME detect_faults_${family}
+    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_faults.py" ${family})
+  add_test(NAME op_sweep_${family} COMMAND ${sweep} --families ${family} --cases 250 --device sim:sm_90)
+  list(APPEND detect_tests detect_faults_${family} op_sweep_${family})
+endforeach()
+add_test(NAME detect_fault_tables
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_fault_tables.py")
+list(APPEND detect_tests detect_fault_tables)
+set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

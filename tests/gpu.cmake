@@ -1,4 +1,18 @@
-# A cuBLASLt that faults, and the whole program with it, on a GPU.
+# The whole program on a GPU. Where there is none, these tests are skipped with the reason.
+function(numcheck_gpu_test name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;ENVIRONMENT")
+  list(PREPEND arg_ENVIRONMENT TE_NUMCHECK=$<TARGET_FILE:te-numcheck> TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/gpu/${script}" ${arg_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT 1200 RESOURCE_LOCK gpu
+    SKIP_REGULAR_EXPRESSION "^no usable GPU: " ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+if(NUMCHECK_HAVE_CUDA AND TE_NUMCHECK_PYTHON)
+  numcheck_gpu_test(gpu_own_kernels test_plans.py ARGUMENTS OwnKernels)
+  numcheck_gpu_test(gpu_quick test_plans.py ARGUMENTS Quick)
+endif()
+
+# A cuBLASLt that faults, and the whole program with it.
 find_library(NUMCHECK_REAL_CUBLASLT NAMES libcublasLt.so.13 libcublasLt.so.12
              HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib64)
 mark_as_advanced(NUMCHECK_REAL_CUBLASLT)
@@ -11,9 +25,6 @@ if(NUMCHECK_HAVE_CUDA AND NUMCHECK_REAL_CUBLASLT AND TE_NUMCHECK_PYTHON)
   target_link_libraries(faulty_cublaslt PRIVATE numcheck_flags CUDA::cudart_static ${CMAKE_DL_LIBS})
   set_target_properties(faulty_cublaslt PROPERTIES PREFIX "" OUTPUT_NAME "${faulty_name}" SUFFIX "" NO_SONAME ON
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/faulty_cublaslt")
-  add_test(NAME gpu_containment
-    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/gpu/test_containment.py")
-  set_tests_properties(gpu_containment PROPERTIES LABELS gpu TIMEOUT 600 RESOURCE_LOCK gpu
-    SKIP_REGULAR_EXPRESSION "no usable GPU"
-    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAULTY_CUBLASLT=$<TARGET_FILE_DIR:faulty_cublaslt>")
+  numcheck_gpu_test(gpu_containment test_containment.py
+    ENVIRONMENT TE_FAULTY_CUBLASLT=$<TARGET_FILE_DIR:faulty_cublaslt>)
 endif()

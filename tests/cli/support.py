@@ -56,7 +56,7 @@ class CliTest(unittest.TestCase):
         self.folder = pathlib.Path(self._folder.name)
         self.addCleanup(self._folder.cleanup)
 
-    def run_cli(self, *arguments, code=None, env=None, stdin=None):
+    def run_cli(self, *arguments, code=None, env=None, stdin=None, timeout=TIMEOUT_S):
         """Runs in a folder of its own; checks the exit code if one is given."""
         done = subprocess.run(
             [PROGRAM, *map(str, arguments)],
@@ -65,7 +65,7 @@ class CliTest(unittest.TestCase):
             input=stdin,
             stdin=None if stdin is not None else subprocess.DEVNULL,
             capture_output=True,
-            timeout=TIMEOUT_S,
+            timeout=timeout,
         )
         done.stdout = done.stdout.decode("utf-8")
         done.stderr = done.stderr.decode("utf-8", "replace")

@@ -21,7 +21,7 @@ using model::Instruction;
 using model::InstructionClass;
 
 /// A1: largest j for which {1, -1, 2^-j} gives 2^-j.
-TEST(StepProbes, AlignmentWidth) {
+TEST(StepProbes, alignment_width) {
   constexpr std::array<int, kColumns> kExpected = {23, 24, 24, 24, 13, 25, 25, 13, 25, 25};
   for_all_paths([&](Column column, const Path& path) {
     const int shift = path.fp8() ? 13 : 0;
@@ -36,7 +36,7 @@ TEST(StepProbes, AlignmentWidth) {
 }
 
 /// A2: the same with c against a product.
-TEST(StepProbes, AlignmentWidthWithAccumulator) {
+TEST(StepProbes, alignment_width_with_accumulator) {
   constexpr std::array<int, kColumns> kExpected = {23, 24, 24, 24, 13, 25, 25, 13, 25, 25};
   for_all_paths([&](Column column, const Path& path) {
     const int shift = path.fp8() ? 13 : 0;
@@ -52,7 +52,7 @@ TEST(StepProbes, AlignmentWidthWithAccumulator) {
 }
 
 /// A3, A3n, A4: each term is truncated toward zero by itself, and nothing below the grid is remembered.
-TEST(StepProbes, AlignmentTruncates) {
+TEST(StepProbes, alignment_truncates) {
   for_all_paths([&](Column, const Path& path) {
     const int shift = path.fp8() ? 13 : 0;
     const double unit = std::ldexp(1.0, -path.F());
@@ -65,7 +65,7 @@ TEST(StepProbes, AlignmentTruncates) {
 }
 
 /// A5, A6, A6b: products are not normalised before alignment, c is.
-TEST(StepProbes, ProductsAreNotNormalised) {
+TEST(StepProbes, products_are_not_normalised) {
   for_all_paths([&](Column column, const Path& path) {
     const int shift = path.fp8() ? 13 : 0;
     const Factors plus{std::ldexp(1.5, shift / 2), std::ldexp(1.5, shift - shift / 2)};
@@ -80,7 +80,7 @@ TEST(StepProbes, ProductsAreNotNormalised) {
 }
 
 /// A7: a subnormal operand keeps its format's smallest exponent and so coarsens the grid.
-TEST(StepProbes, SubnormalOperandsAreNotNormalised) {
+TEST(StepProbes, subnormal_operands_are_not_normalised) {
   for_all_paths([&](Column column, const Path& path) {
     if (path.dtype == Dtype::tf32 || column == M8) {
       return;
@@ -102,7 +102,7 @@ TEST(StepProbes, SubnormalOperandsAreNotNormalised) {
 }
 
 /// E10 (MMA-Sim, equation 10): one sum that tells F = 13, 23, 24 and 25 apart.
-TEST(StepProbes, PublishedDiscriminator) {
+TEST(StepProbes, published_discriminator) {
   constexpr std::array<double, kColumns> kExpected = {0, -0.5, -0.5, -0.5, 0, -0.75, -0.75, 0, 0, -0.75};
   for_all_paths([&](Column column, Path path) {
     path.dtype = path.fp8() ? Dtype::fp8_e5m2 : path.dtype;
@@ -112,7 +112,7 @@ TEST(StepProbes, PublishedDiscriminator) {
 }
 
 /// D1: all products of the first step are 2^-j; lowering c can raise D.
-TEST(StepProbes, NonMonotonicity) {
+TEST(StepProbes, non_monotonicity) {
   struct Family {
     Column column;
     int j;
@@ -155,7 +155,7 @@ TEST(StepProbes, NonMonotonicity) {
 }
 
 /// B1: which products share a step with the first two; '1' where the unit survives X - X.
-TEST(StepProbes, MapOfSteps) {
+TEST(StepProbes, map_of_steps) {
   const std::vector<std::pair<Column, std::string>> maps = {
       {A, "00000011111111"},
       {At, "001111"},
@@ -180,7 +180,7 @@ TEST(StepProbes, MapOfSteps) {
 }
 
 /// B2: the accumulator enters with the first step, which takes the low products.
-TEST(StepProbes, PlaceOfTheAccumulator) {
+TEST(StepProbes, place_of_the_accumulator) {
   const std::vector<std::pair<Column, std::string>> maps = {
       {A, std::string(7, '0') + std::string(8, '1')},
       {At, "0001111"},

@@ -130,7 +130,7 @@ void PrintTo(const File& file, std::ostream* out) {
 
 class MmaRows : public testing::TestWithParam<File> {};
 
-TEST_P(MmaRows, EveryBitOfTheDevice) {
+TEST_P(MmaRows, every_bit_of_the_device) {
   if (!have_rows()) {
     GTEST_SKIP() << kSkipped;
   }
@@ -178,7 +178,7 @@ void PrintTo(const WrongModel& model, std::ostream* out) {
 
 class WrongModels : public testing::TestWithParam<WrongModel> {};
 
-TEST_P(WrongModels, FailAboutAsOftenAsPublished) {
+TEST_P(WrongModels, fail_about_as_often_as_published) {
   if (!have_rows()) {
     GTEST_SKIP() << kSkipped;
   }
@@ -193,7 +193,7 @@ TEST_P(WrongModels, FailAboutAsOftenAsPublished) {
 INSTANTIATE_TEST_SUITE_P(Models, WrongModels, testing::ValuesIn(wrong_models()),
                          [](const auto& param_info) { return param_info.param.name; });
 
-TEST(EmulatedFp8, OnlyTheInterleavedOrderWithLateCFits) {
+TEST(EmulatedFp8, only_the_interleaved_order_with_late_c_fits) {
   if (!have_rows()) {
     GTEST_SKIP() << kSkipped;
   }

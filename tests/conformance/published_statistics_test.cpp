@@ -88,7 +88,7 @@ void PrintTo(const Figure& f, std::ostream* out) {
 
 class Statistics : public testing::TestWithParam<Figure> {};
 
-TEST_P(Statistics, AreThoseOfAnIndependentSimulator) {
+TEST_P(Statistics, are_those_of_an_independent_simulator) {
   const Figure& f = GetParam();
   const Operands o = make_operands(f.operands, f.positive);
   const model::Schedule schedule = model::gemm_schedule(f.sm, *op::find_mode(f.mode), f.promotes, f.tf32, f.split_k);
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
         Figure{"sm_90_e4m3_split_positive", 90, "fp8_e4m3", false, true, 1, Dtype::fp8_e4m3, true, 0, -5.0e-4}),
     [](const auto& param_info) { return param_info.param.name; });
 
-TEST(Statistics, OfThreeTf32ProductsInTheTensorCore) {
+TEST(Statistics, of_three_tf32_products_in_the_tensor_core) {
   const Operands o = make_operands(Dtype::fp32, false);
   model::GemmTask task;
   task.a = {reinterpret_cast<const std::byte*>(o.a.data()), Dtype::fp32, kOutputs, kDepth, kDepth, 1};

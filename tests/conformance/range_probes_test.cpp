@@ -21,7 +21,7 @@ using model::Instruction;
 using model::InstructionClass;
 
 /// E1 to E5, E15: the range of operands and results.
-TEST(StepProbes, Range) {
+TEST(StepProbes, range) {
   for_all_paths([](Column column, const Path& path) {
     if (path.dtype == Dtype::fp16) {
       EXPECT_EQ(run(path, 0, {{0x1p-24, 4}}), 0x34800000U) << path.name;
@@ -40,7 +40,7 @@ TEST(StepProbes, Range) {
 }
 
 /// E6: a zero accumulator has an exponent of its own, below which everything is lost.
-TEST(StepProbes, ExponentOfZero) {
+TEST(StepProbes, exponent_of_zero) {
   for_all_paths([](Column, const Path& path) {
     if (path.dtype == Dtype::tf32) {
       EXPECT_EQ(run(path, 0, {{0x1p-75 * (1 + 0x1p-9), 0x1p-75}, {0x1p-75 * (1 - 0x1p-9), 0x1p-75}}), 0U) << path.name;
@@ -53,7 +53,7 @@ TEST(StepProbes, ExponentOfZero) {
 }
 
 /// E7: [FLT_MAX, 2^128) is truncated to FLT_MAX, 2^128 is infinite; sums in between may pass it.
-TEST(StepProbes, Overflow) {
+TEST(StepProbes, overflow) {
   const double largest = core::dtype_info(Dtype::fp32).max_finite;
   for_all_paths([&](Column, const Path& path) {
     if (path.dtype != Dtype::bf16 && path.dtype != Dtype::tf32) {
@@ -67,7 +67,7 @@ TEST(StepProbes, Overflow) {
 }
 
 /// E8, E11, E12: NaN, infinities and zeros.
-TEST(StepProbes, Specials) {
+TEST(StepProbes, specials) {
   const auto nan_word = [](const Path& path, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     const auto k = static_cast<std::size_t>(path.instruction.k);
     std::vector<std::uint32_t> left(k, 0);
@@ -103,7 +103,7 @@ TEST(StepProbes, Specials) {
 }
 
 /// E13: the instruction truncates FP32 words to TF32.
-TEST(StepProbes, Tf32OperandsAreTruncated) {
+TEST(StepProbes, tf32_operands_are_truncated) {
   for (const Column column : {At, Ht}) {
     for (const Path& path : paths()[column]) {
       const auto k = static_cast<std::size_t>(path.instruction.k);

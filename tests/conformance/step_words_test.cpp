@@ -100,7 +100,7 @@ const std::vector<WordProbe> kWordProbes = {
     {"F6", -1 + kTwoToMinus24, {1, -kTwoToMinus24}, {0x34000000, 0, 0, 0, 0x39000000, 0, 0, 0x39000000, 0, 0}},
 };
 
-TEST(StepProbes, WordsOfEveryColumn) {
+TEST(StepProbes, words_of_every_column) {
   for (const WordProbe& probe : kWordProbes) {
     for_all_paths([&](Column column, const Path& path) {
       const double expected = fp32(probe.expected[column]);
@@ -116,7 +116,7 @@ TEST(StepProbes, WordsOfEveryColumn) {
 }
 
 /// G1, G2: where a chain of equal products stops growing.
-TEST(StepProbes, Stagnation) {
+TEST(StepProbes, stagnation) {
   struct Stop {
     Column column;
     double operand;
@@ -152,7 +152,7 @@ std::vector<Path> fp16_paths() {
 }
 
 /// C7 to C10: FP16 results are rounded once from the wide sum.
-TEST(StepProbes, Fp16Output) {
+TEST(StepProbes, fp16_output) {
   for (const Path& path : fp16_paths()) {
     EXPECT_EQ(run(path, 0, products({0.5, 0.5, 0x1p-11, 0x1p-24})), 0x3C01U) << path.name;
     EXPECT_EQ(run(path, 0, products({0x1p-25})), 0x0000U) << path.name;
@@ -167,7 +167,7 @@ TEST(StepProbes, Fp16Output) {
 }
 
 /// E9: the exponent of zero terms when the accumulator is FP16.
-TEST(StepProbes, ExponentOfZeroWithFp16Accumulator) {
+TEST(StepProbes, exponent_of_zero_with_fp16_accumulator) {
   const std::array<int, 7> last = {43, 45, 45, 47, 48, 47, 48};
   const auto all = fp16_paths();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -181,7 +181,7 @@ TEST(StepProbes, ExponentOfZeroWithFp16Accumulator) {
 }
 
 /// C11: the emulated FP8 instruction rounds its sum to FP16 before c is added, the native one does not.
-TEST(StepProbes, Fp8WithFp16Output) {
+TEST(StepProbes, fp8_with_fp16_output) {
   const std::vector<double> terms = {-1, 0x1p-13};
   for (const int sm : {90, 100}) {
     const Path emulated{"mma", from_table(sm, InstructionClass::mma, Dtype::fp8_e4m3, Dtype::fp16), Dtype::fp8_e4m3};
@@ -192,7 +192,7 @@ TEST(StepProbes, Fp8WithFp16Output) {
 }
 
 /// The largest number may stand anywhere in a step, and products of a step may change places.
-TEST(StepProbes, OrderWithinAStepIsFree) {
+TEST(StepProbes, order_within_a_step_is_free) {
   for_all_paths([](Column, const Path& path) {
     const auto L = static_cast<std::size_t>(path.instruction.step.L);
     std::vector<Factors> terms;

@@ -141,7 +141,7 @@ std::vector<CleanCase> cancelled_sums() {
 
 class CleanCases : public testing::TestWithParam<CleanCase> {};
 
-TEST_P(CleanCases, Pass) {
+TEST_P(CleanCases, pass) {
   const plan::Case c = make_case(GetParam());
   MiniRunner runner;
   const MiniResult result = runner.run(c, GetParam().sm, {});
@@ -170,7 +170,7 @@ std::string verdict(const CleanCase& clean, const std::string& fault) {
   return failing == nullptr ? "" : failing->name;
 }
 
-TEST(FaultsInUnusualCases, AreStillCaught) {
+TEST(FaultsInUnusualCases, are_still_caught) {
   op::GemmParams p = shape(48, 40, 64);
   p.beta = -1;
   const Distribution positive = distribution("positive");

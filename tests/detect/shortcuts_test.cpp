@@ -59,7 +59,7 @@ const std::vector<Setting>& explained() {
   return all;
 }
 
-TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
+TEST(Shortcuts, are_warnings_where_they_are_declared) {
   for (Setting s : explained()) {
     const verdict::RunResult result = run(s);
     EXPECT_EQ(result.status, verdict::Status::warn) << s.fault << ' ' << s.mode << ": " << result.failing;
@@ -72,7 +72,7 @@ TEST(Shortcuts, AreWarningsWhereTheyAreDeclared) {
   }
 }
 
-TEST(Shortcuts, ExcuseNothingElse) {
+TEST(Shortcuts, excuse_nothing_else) {
   for (Setting s : explained()) {
     for (const char* fault : {"scale_1_01", "missing_k_tail", "unreduced_split_k", "unwritten_tile"}) {
       s.fault = fault;
@@ -86,7 +86,7 @@ TEST(Shortcuts, ExcuseNothingElse) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "none", true), "truncated_output", bias}).status, verdict::Status::fail);
 }
 
-TEST(Shortcuts, NeedTheirBits) {
+TEST(Shortcuts, need_their_bits) {
   op::GemmParams p = product(64);
   p.in_place = true;
   for (const double beta : {1.0, 0.02}) {
@@ -104,11 +104,37 @@ TEST(Shortcuts, NeedTheirBits) {
   EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
 }
 
-TEST(Shortcuts, OfReluAloneExcuseNothing) {
+TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
+  for (const std::string_view mode : {"bf16", "fp16"}) {
+    std::vector<double> shares;
+    for (const bool in_place : {false, true}) {
+      Setting s{mode, product(256), "product_rounded", {}};
+      s.p.m = 256;
+      s.p.n = 160;
+      s.p.trans_b = true;
+      s.p.beta = 1;
+      s.p.in_place = in_place;
+      const verdict::RunResult result = run(s);
+      EXPECT_EQ(result.status, in_place ? verdict::Status::warn : verdict::Status::fail) << mode;
+      EXPECT_NE(result.failing.find(in_place ? "C is added, in place" : "G1 bound"), std::string::npos)
+          << result.failing;
+      const std::vector<op::Finding>& findings = result.outputs.front().findings;
+      ASSERT_EQ(findings.size(), 1U) << mode;
+      EXPECT_EQ(findings.front().name, "product rounded before C is added");
+      shares.push_back(findings.front().measured);
+      s.fault.clear();
+      EXPECT_EQ(run(s).status, verdict::Status::pass) << mode;
+    }
+    EXPECT_GT(shares.back(), 0.99) << mode;
+    EXPECT_EQ(shares.front(), shares.back()) << mode;
+  }
+}
+
+TEST(Shortcuts, of_relu_alone_excuse_nothing) {
   EXPECT_EQ(run({"bf16", with_epilogue(64, "relu", false), "truncated_output", {}}).status, verdict::Status::fail);
 }
 
-TEST(Shortcuts, MayComeTogether) {
+TEST(Shortcuts, may_come_together) {
   op::GemmParams p = product(64);
   p.beta = 1;
   p.in_place = true;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""False alarms: random clean cases of every op, none of which may fail any gate. Those of gemm are drawn by the program
-gemm_cases, which is built with the tests.
+"""False alarms: random clean cases of every op (ops/), none of which may fail any gate. Those of gemm are drawn by the
+program gemm_cases, which is built with the tests.
 
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend sim --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend cuda transformer_engine -- --te-lib PATH
@@ -8,7 +8,8 @@ gemm_cases, which is built with the tests.
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
 that could be wrong) nor unsupported by the backend. A library's product may also end as a warning: something was
-rounded to the output's format too early, as the library declares or its bits show. Exit code 1 if there is such a case, or an op that passed nothing."""
+rounded to the output's format too early, as the library declares or its bits show. Exit code 1 if there is such a case,
+or an op that passed nothing."""
 
 import argparse
 import collections
@@ -18,11 +19,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from op_cases import PARAMS, draw_cases  # noqa: E402
+import families
+from drawing import DrawnBy
 
 HARMLESS = ("pass", "inconclusive", "unsupported")
-LIBRARIES = ("cublaslt", "transformer_engine")
 BATCH = 5000
 
 
@@ -38,20 +38,36 @@ def run_batch(program, cases, options):
         return json.loads(report.read_text())["cases"]
 
 
-def cases_of(op, backend, arguments):
-    if op != "gemm":
-        return draw_cases(op, backend, arguments.cases, arguments.seed, arguments.borders)
-    command = [arguments.gemm_cases, backend, str(arguments.cases), str(arguments.seed)]
+def drawing_program(clean, arguments):
+    """The path that was given for it, as --gemm-cases for gemm_cases."""
+    return vars(arguments)[clean.program]
+
+
+def cases_of(clean, op, backend, arguments):
+    if not isinstance(clean, DrawnBy):
+        return clean.cases(op, backend, arguments.cases, arguments.seed, arguments.borders)
+    command = [drawing_program(clean, arguments), backend, str(arguments.cases), str(arguments.seed)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def sweep(program, op, backend, arguments, options):
+def obstacle(clean, op, arguments):
+    """Why the op's cases cannot be drawn; empty if they can."""
+    if not isinstance(clean, DrawnBy):
+        return ""
+    if arguments.borders:
+        return f"{op} has no --borders"
+    option = f"--{clean.program.replace('_', '-')}"
+    return "" if drawing_program(clean, arguments) else f"{op} needs {option}, the program that draws its cases"
+
+
+def sweep(clean, op, backend, arguments, options):
     """Counts by status, reasons of what is unsupported, and the cases that must not be."""
     statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
-    cases = cases_of(op, backend, arguments)
-    harmless = (*HARMLESS, "warn") if op == "gemm" and backend in LIBRARIES else HARMLESS
+    cases = cases_of(clean, op, backend, arguments)
+    may_warn = isinstance(clean, DrawnBy) and backend in clean.may_warn
+    harmless = (*HARMLESS, "warn") if may_warn else HARMLESS
     for first in range(0, len(cases), BATCH):
-        for result in run_batch(program, cases[first : first + BATCH], options):
+        for result in run_batch(arguments.program, cases[first : first + BATCH], options):
             statuses[result["status"]] += 1
             if result["status"] == "unsupported":
                 reasons[result.get("reason", "")] += 1
@@ -60,12 +76,30 @@ def sweep(program, op, backend, arguments, options):
     return statuses, reasons, wrong
 
 
-def main():
+def chosen_ops(parser, arguments):
+    """The drawings of the ops that are to be swept, by op."""
+    known = families.names()
+    for name in set(arguments.families or []) - set(known):
+        parser.error(f"unknown family {name}; there are {' '.join(known)}")
+    clean = families.clean_cases(arguments.families or known)
+    for op in arguments.ops or []:
+        if op not in clean:
+            parser.error(f"unknown op {op}; there are {' '.join(clean)}")
+        if reason := obstacle(clean[op], op, arguments):
+            parser.error(reason)
+    ops = arguments.ops or [op for op in clean if not obstacle(clean[op], op, arguments)]
+    if not ops:
+        parser.error("no op is left to sweep")
+    return {op: clean[op] for op in ops}
+
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
     parser.add_argument("--cases", type=int, default=1000, help="per op and backend")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ops", nargs="+", help="all, with gemm only where --gemm-cases is given and --borders is not")
+    parser.add_argument("--families", nargs="+", help="all ops of these files in ops/")
     parser.add_argument("--gemm-cases", help="the program gemm_cases")
     parser.add_argument("--backend", nargs="+", default=["sim"])
     parser.add_argument("--device", default="auto")
@@ -73,19 +107,16 @@ def main():
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
+    return arguments, chosen_ops(parser, arguments)
+
+
+def main():
+    arguments, ops = parse()
     options = ["--device", arguments.device, *arguments.options]
-    every = [*PARAMS, "gemm"] if arguments.gemm_cases and not arguments.borders else list(PARAMS)
-    for op in arguments.ops or []:
-        if op != "gemm" and op not in PARAMS:
-            parser.error(f"unknown op {op}; there are {' '.join([*PARAMS, 'gemm'])}")
-        if op == "gemm" and not arguments.gemm_cases:
-            parser.error("gemm needs --gemm-cases, the program that draws its cases")
-        if op == "gemm" and arguments.borders:
-            parser.error("gemm has no --borders")
     bad = False
-    for op in arguments.ops or every:
+    for op, clean in ops.items():
         for backend in arguments.backend:
-            statuses, reasons, wrong = sweep(arguments.program, op, backend, arguments, options)
+            statuses, reasons, wrong = sweep(clean, op, backend, arguments, options)
             counts = ", ".join(f"{number} {status}" for status, number in sorted(statuses.items()))
             print(f"{op:16}{backend:20}{counts}", flush=True)
             for reason, number in reasons.most_common(3):

@@ -47,7 +47,7 @@ const std::vector<GemmParams>& plain_shapes() {
   return all;
 }
 
-TEST_F(GpuGemm, EveryPlainModeIsExactOnIntegers) {
+TEST_F(GpuGemm, every_plain_mode_is_exact_on_integers) {
   for (const char* mode :
        {"fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16x9", "bf16", "fp16", "fp16_acc16"}) {
     for (const GemmParams& params : plain_shapes()) {
@@ -58,7 +58,7 @@ TEST_F(GpuGemm, EveryPlainModeIsExactOnIntegers) {
   }
 }
 
-TEST_F(GpuGemm, OwnKernelIsExactOnIntegers) {
+TEST_F(GpuGemm, own_kernel_is_exact_on_integers) {
   for (const char* mode : {"fp32", "fp32_pedantic", "bf16", "fp16"}) {
     for (const GemmParams& params : plain_shapes()) {
       TestCase test(params, mode);
@@ -67,7 +67,7 @@ TEST_F(GpuGemm, OwnKernelIsExactOnIntegers) {
   }
 }
 
-TEST_F(GpuGemm, LayoutsPaddingBatchesAndMisalignment) {
+TEST_F(GpuGemm, layouts_padding_batches_and_misalignment) {
   for (int bits = 0; bits < 32; ++bits) {
     GemmParams params = shape(33, 40, 24);
     params.trans_a = (bits & 1) != 0;
@@ -87,7 +87,7 @@ TEST_F(GpuGemm, LayoutsPaddingBatchesAndMisalignment) {
   }
 }
 
-TEST_F(GpuGemm, FactorsBiasEpiloguesAndWiderOutput) {
+TEST_F(GpuGemm, factors_bias_epilogues_and_wider_output) {
   for (const char* epilogue : {"none", "relu", "gelu"}) {
     for (int bits = 0; bits < 8; ++bits) {
       GemmParams params = shape(48, 40, 16);
@@ -108,7 +108,7 @@ TEST_F(GpuGemm, FactorsBiasEpiloguesAndWiderOutput) {
   }
 }
 
-TEST_F(GpuGemm, AddsToDInPlace) {
+TEST_F(GpuGemm, adds_to_d_in_place) {
   for (int bits = 0; bits < 8; ++bits) {
     GemmParams params = shape(48, 40, 16);
     params.in_place = true;
@@ -126,7 +126,7 @@ TEST_F(GpuGemm, AddsToDInPlace) {
   }
 }
 
-TEST_F(GpuGemm, Fp8EveryOutputAndAccumulation) {
+TEST_F(GpuGemm, fp8_every_output_and_accumulation) {
   if (!has_fp8()) {
     GTEST_SKIP() << "FP8 needs sm_89; this is sm_" << device_->device().sm;
   }
@@ -156,7 +156,7 @@ TEST_F(GpuGemm, Fp8EveryOutputAndAccumulation) {
   }
 }
 
-TEST_F(GpuGemm, WhatCannotRunIsRefusedWithASentence) {
+TEST_F(GpuGemm, what_cannot_run_is_refused_with_a_sentence) {
   GemmParams wrong_layout = shape(48, 64, 32), odd = shape(48, 64, 33);
   odd.trans_b = true;
   struct Refusal {
@@ -177,7 +177,7 @@ TEST_F(GpuGemm, WhatCannotRunIsRefusedWithASentence) {
   }
 }
 
-TEST_F(GpuGemm, EmptyProducts) {
+TEST_F(GpuGemm, empty_products) {
   for (const GemmParams& params : {shape(0, 4, 4), shape(4, 0, 4), shape(0, 0, 0)}) {
     TestCase for_lt(params, "bf16"), for_own(params, "bf16");
     expect_exact(lt(), for_lt);
@@ -187,7 +187,7 @@ TEST_F(GpuGemm, EmptyProducts) {
   expect_exact(own(), no_terms);
 }
 
-TEST_F(GpuGemm, ClassesWithoutOverride) {
+TEST_F(GpuGemm, classes_without_override) {
   if (std::getenv("NVIDIA_TF32_OVERRIDE") != nullptr) {
     GTEST_SKIP() << "NVIDIA_TF32_OVERRIDE is set";
   }
@@ -205,7 +205,7 @@ TEST_F(GpuGemm, ClassesWithoutOverride) {
   EXPECT_EQ(class_of(lt(), "bf16"), "");
 }
 
-TEST_F(GpuGemm, PlantedMemoryFaultsAreSeen) {
+TEST_F(GpuGemm, planted_memory_faults_are_seen) {
   worker::ExecuteOptions options;
   for (const char* fault : {"write_past_end", "workspace_overrun", "input_overwritten", "race"}) {
     options.inject = fault;
@@ -218,7 +218,7 @@ TEST_F(GpuGemm, PlantedMemoryFaultsAreSeen) {
 }
 
 /// One round trip through staging memory, with sizes on both sides of every threshold.
-TEST_F(GpuGemm, MemoryKeepsBytes) {
+TEST_F(GpuGemm, memory_keeps_bytes) {
   DeviceMemory& memory = own().memory();
   for (const std::size_t size : {std::size_t{1}, std::size_t{4097}, (std::size_t{1} << 20) - 1, std::size_t{1} << 20,
                                  (std::size_t{16} << 20) + 1, (std::size_t{50} << 20) + 3}) {
@@ -235,7 +235,7 @@ TEST_F(GpuGemm, MemoryKeepsBytes) {
   }
 }
 
-TEST_F(GpuGemm, SmallCasesAreCheap) {
+TEST_F(GpuGemm, small_cases_are_cheap) {
   constexpr int kCases = 200;
   TestCase test(shape(64, 64, 64), "bf16");
   expect_exact(lt(), test);

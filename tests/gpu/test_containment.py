@@ -11,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = os.environ["TE_NUMCHECK"]
+from gpu import PROGRAM, skip_without_gpu
+
 # 58 products. Those in FP32 and TF32 are classified: each launches more often than the library lets pass.
 SHAPES = {"m": [64, 100, 256], "n": [64, 96], "k": [64, 512]}
 CASES = [{"op": "gemm", "mode": ["bf16", "fp32", "fp16", "tf32"], "params": SHAPES},
@@ -87,8 +88,5 @@ class Containment(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    listed = subprocess.run([PROGRAM, "list", "devices", "--json"], capture_output=True, text=True)
-    if '"cuda:0"' not in listed.stdout:
-        print("no usable GPU: nothing was tested")
-        sys.exit(0)
+    skip_without_gpu()
     unittest.main()

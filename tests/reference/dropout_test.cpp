@@ -32,13 +32,13 @@ Problem backward(double p, std::size_t elements) {
           op::to_params(op::DropoutParams{.elements = static_cast<std::int64_t>(elements), .p = p})};
 }
 
-TEST(Dropout, TheShareIsInSteps) {
+TEST(Dropout, the_share_is_in_steps) {
   for (const auto& [p, steps] : {std::pair{0.0, 0}, {0.003, 0}, {0.1, 25}, {0.25, 64}, {0.5, 128}, {0.996, 254}}) {
     EXPECT_EQ(op::DropoutParams{.p = p}.dropped_share(), steps / 256.0) << p;
   }
 }
 
-TEST(DropoutBwd, ByHand) {
+TEST(DropoutBwd, by_hand) {
   Numbers dy(16);
   for (std::size_t i = 0; i < 16; ++i) {
     dy[i] = static_cast<double>(i + 1);
@@ -53,7 +53,7 @@ TEST(DropoutBwd, ByHand) {
   EXPECT_TRUE(value_of(backward(0.75, 0), {{"dy", {}}, {"mask", {}}}, "dx").empty());
 }
 
-TEST(DropoutBwd, WhatIsDroppedIsNotRead) {
+TEST(DropoutBwd, what_is_dropped_is_not_read) {
   Numbers dy(16, kInfinity);
   dy[1] = std::nan("");
   dy[2] = std::nan("");
@@ -65,14 +65,14 @@ TEST(DropoutBwd, WhatIsDroppedIsNotRead) {
 }
 
 // y = S x with S diagonal: the gradient is the same S, so dx of dy is y of x = dy wherever the mask is the same.
-TEST(DropoutBwd, IsTheDerivativeOfTheForwardPass) {
+TEST(DropoutBwd, is_the_derivative_of_the_forward_pass) {
   const Numbers x = noise(64, 1);
   const Numbers all_kept(8, 255);
   EXPECT_EQ(value_of(backward(0.3, 64), {{"dy", x}, {"mask", all_kept}}, "dx"),
             value_of(forward(0.3, 64), {{"x", x}}, "y"));
 }
 
-TEST(DropoutBwd, BoundsCoverFp32) {
+TEST(DropoutBwd, bounds_cover_fp32) {
   const Numbers dy = noise(4096, 2);
   for (const double p : {0.1, 0.3, 0.9, 0.99}) {
     const op::Values values = evaluate(backward(p, 4096), {{"dy", dy}, {"mask", Numbers(512, 255)}});
@@ -87,7 +87,7 @@ TEST(DropoutBwd, BoundsCoverFp32) {
   }
 }
 
-TEST(DropoutBwd, DerivedMasksAreMixedBytes) {
+TEST(DropoutBwd, derived_masks_are_mixed_bytes) {
   const Numbers mask = testing::derived(backward(0.5, 80000), {}, "mask", noise(10000, 3));
   double ones = 0;
   for (const double byte : mask) {
@@ -98,7 +98,7 @@ TEST(DropoutBwd, DerivedMasksAreMixedBytes) {
   EXPECT_EQ(testing::derived(backward(0.5, 16), {}, "mask", {kInfinity, std::nan("")}), (Numbers{0, 0}));
 }
 
-TEST(DropoutFwd, NothingIsKnownBefore) {
+TEST(DropoutFwd, nothing_is_known_before) {
   const op::Values values = evaluate(forward(0.5, 16), {{"x", Numbers(16, 3.0)}});
   EXPECT_EQ(value_of(values, "y"), Numbers(16, 6.0)) << "where it is kept";
   EXPECT_TRUE(output_named(values, "y").unpredictable);
@@ -148,7 +148,7 @@ bool holds(const op::Finding& finding) {
   return finding.measured <= finding.limit;
 }
 
-TEST(DropoutFwd, ACorrectDevicePasses) {
+TEST(DropoutFwd, a_correct_device_passes) {
   const Numbers x = noise(1 << 16, 4);
   for (const double p : {0.0, 0.1, 0.25, 0.9}) {
     for (const auto& [mode, format] :
@@ -167,7 +167,7 @@ TEST(DropoutFwd, ACorrectDevicePasses) {
 }
 
 // NaN, infinities, and what the scale moves beyond FP32 or FP16.
-TEST(DropoutFwd, SpecialValuesAreNoMistake) {
+TEST(DropoutFwd, special_values_are_no_mistake) {
   Numbers x = noise(1 << 12, 4);
   for (std::size_t i = 0; i < x.size(); i += 4) {
     const Numbers special = {std::nan(""), kInfinity, -kInfinity, kLargest, -kLargest, 0x1p-149, 60000, -65000};
@@ -189,7 +189,7 @@ TEST(DropoutFwd, SpecialValuesAreNoMistake) {
   EXPECT_EQ(findings_of(0.25, x, device, "fp16")[0].measured, 3);
 }
 
-TEST(DropoutFwd, MistakesAreCounted) {
+TEST(DropoutFwd, mistakes_are_counted) {
   const Numbers x = noise(1 << 16, 4, 1, 3);
   Device device = dropped(x, 0.25, 64);
   device.y[100] *= 1 + 0x1p-20;

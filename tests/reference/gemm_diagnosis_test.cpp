@@ -60,7 +60,7 @@ std::vector<double> rounded(const GemmProblem& problem, std::vector<double> valu
   return values;
 }
 
-TEST(GemmDiagnosis, TellsOneRoundingFromTwo) {
+TEST(GemmDiagnosis, tells_one_rounding_from_two) {
   for (const double beta : {1.0, -0.5}) {
     GemmProblem p = problem(beta);
     const std::vector<double> exact = p.output();
@@ -81,7 +81,7 @@ double measured(const std::vector<op::Finding>& findings, std::string_view name)
   return found == findings.end() ? -1 : found->measured;
 }
 
-TEST(GemmDiagnosis, TellsWhatWasRounded) {
+TEST(GemmDiagnosis, tells_what_was_rounded) {
   GemmProblem p = problem(1);
   p.bias.assign(p.c.begin(), p.c.begin() + 48);
   std::ranges::reverse(p.bias);
@@ -109,7 +109,7 @@ TEST(GemmDiagnosis, TellsWhatWasRounded) {
   }
 }
 
-TEST(GemmDiagnosis, ReadsTheElementsOfASample) {
+TEST(GemmDiagnosis, reads_the_elements_of_a_sample) {
   GemmProblem p = problem(1);
   std::vector<double> delivered = rounded(p, p.output(), true);
   std::vector<std::int64_t> sample;
@@ -124,7 +124,7 @@ TEST(GemmDiagnosis, ReadsTheElementsOfASample) {
   EXPECT_EQ(found[0].measured, 1);
 }
 
-TEST(GemmDiagnosis, IsSilentWhereNothingCanBeTold) {
+TEST(GemmDiagnosis, is_silent_where_nothing_can_be_told) {
   GemmProblem p = problem(1);
   const std::vector<double> exact = p.output();
   EXPECT_TRUE(diagnosis(p, {.delivered = exact, .sample = {}, .dtype = Dtype::fp32}).empty());

@@ -36,14 +36,14 @@ Problem unpermute(const op::MoeUnpermuteParams& p, std::string_view mode = "fp32
 // Three tokens, two experts each; the second copy of token 1 is dropped.
 const Numbers kMap = {2, 0, 4, 1, -1, 3};
 
-TEST(MoePermute, ByHand) {
+TEST(MoePermute, by_hand) {
   const Inputs at = {{"x", {1, 2, 3, 4, 5, 6}}, {"row_id_map", kMap}};
   const op::Values values = evaluate(permute({.tokens = 3, .hidden = 2, .topk = 2, .dropped = 1}), at);
   EXPECT_EQ(value_of(values, "y"), (Numbers{3, 4, 1, 2, 1, 2, 5, 6, 5, 6}));
   EXPECT_TRUE(output_named(values, "y").bit_exact);
 }
 
-TEST(MoePermute, MovesWhateverIsThere) {
+TEST(MoePermute, moves_whatever_is_there) {
   const Inputs at = {{"x", {kInfinity, kNan, -0.0}}, {"row_id_map", {2, 0, 1}}};
   const Numbers y = value_of(permute({.tokens = 3, .hidden = 1}), at, "y");
   EXPECT_TRUE(std::isnan(y[0]));
@@ -51,7 +51,7 @@ TEST(MoePermute, MovesWhateverIsThere) {
   EXPECT_EQ(y[2], kInfinity);
 }
 
-TEST(MoeUnpermute, ByHand) {
+TEST(MoeUnpermute, by_hand) {
   const op::MoeUnpermuteParams p{.tokens = 3, .hidden = 2, .topk = 2, .dropped = 1};
   const Inputs at = {
       {"x", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, {"row_id_map", kMap}, {"probs", {0.5, 0.25, 2, 100, 1, -1}}};
@@ -64,13 +64,13 @@ TEST(MoeUnpermute, ByHand) {
   EXPECT_EQ(value_of(unpermute(plain), at, "y"), (Numbers{8, 10, 1, 2, 16, 18}));
 }
 
-TEST(Moe, NoTokensAndNothingKept) {
+TEST(Moe, no_tokens_and_nothing_kept) {
   EXPECT_TRUE(value_of(permute({.tokens = 0, .hidden = 2}), {{"x", {}}, {"row_id_map", {}}}, "y").empty());
   const Inputs dropped = {{"x", {}}, {"row_id_map", {-1, -1}}, {"probs", {1, 1}}};
   EXPECT_EQ(value_of(unpermute({.tokens = 2, .hidden = 1, .dropped = 2}), dropped, "y"), (Numbers{0, 0}));
 }
 
-TEST(Moe, MapsArePermutationsByTheirDraws) {
+TEST(Moe, maps_are_permutations_by_their_draws) {
   const Problem p = permute({.tokens = 2, .hidden = 1, .topk = 2, .dropped = 1});
   EXPECT_EQ(derived(p, {}, "row_id_map", {0.3, -1, 2, 0.5}), (Numbers{1, 0, -1, 2}));
   EXPECT_EQ(derived(p, {}, "row_id_map", {7, 7, 7, 7}), (Numbers{0, 1, 2, -1})) << "equal draws keep their order";
@@ -83,7 +83,7 @@ TEST(Moe, MapsArePermutationsByTheirDraws) {
   EXPECT_EQ(Numbers(map.begin() + 100, map.end()), places);
 }
 
-TEST(Moe, UnpermuteUndoesPermute) {
+TEST(Moe, unpermute_undoes_permute) {
   for (const std::int64_t topk : {1, 3}) {
     const Problem there = permute({.tokens = 40, .hidden = 8, .topk = topk});
     const auto copies = static_cast<std::size_t>(40 * topk);
@@ -101,7 +101,7 @@ TEST(Moe, UnpermuteUndoesPermute) {
 }
 
 // <permute x, y> = <x, unpermute y>, with integers to the last bit, also where copies are dropped.
-TEST(Moe, PermuteAndUnpermuteAreAdjoint) {
+TEST(Moe, permute_and_unpermute_are_adjoint) {
   const Problem there = permute({.tokens = 30, .hidden = 4, .topk = 2, .dropped = 7});
   const Problem back = unpermute({.tokens = 30, .hidden = 4, .topk = 2, .dropped = 7, .probs = false});
   const Numbers map = derived(there, {}, "row_id_map", noise(60, 1));
@@ -117,7 +117,7 @@ TEST(Moe, PermuteAndUnpermuteAreAdjoint) {
 }
 
 // Linear in x and in probs: differences with a step of 1 are the derivatives.
-TEST(MoeUnpermute, Derivatives) {
+TEST(MoeUnpermute, derivatives) {
   const Problem p = unpermute({.tokens = 3, .hidden = 2, .topk = 2, .dropped = 1});
   Inputs at = {{"x", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, {"row_id_map", kMap}, {"probs", {0.5, 0.25, 2, 8, 1, -1}}};
   const Numbers y = value_of(p, at, "y");
@@ -149,7 +149,7 @@ double in_format(const Numbers& x, const Numbers& probs, core::Dtype format) {
 
 // One token whose experts' rows are x: the bound covers the format's arithmetic, also of tiny probabilities, which are
 // subnormal numbers of FP16, and is within reach.
-TEST(MoeUnpermute, BoundsCoverTheFormatsArithmetic) {
+TEST(MoeUnpermute, bounds_cover_the_formats_arithmetic) {
   constexpr std::int64_t kTopk = 6;
   Numbers map(kTopk);
   std::iota(map.begin(), map.end(), 0.0);
@@ -180,7 +180,7 @@ std::pair<double, double> one_token(const Numbers& x, const Numbers& probs, std:
 }
 
 // An overflow on the way is one of the format's, and does not come back.
-TEST(MoeUnpermute, OverflowIsTheFormats) {
+TEST(MoeUnpermute, overflow_is_the_formats) {
   EXPECT_EQ(one_token({60000, 60000}, {1, 1}, "fp16").first, kInfinity);
   EXPECT_EQ(one_token({60000, 60000}, {1, 1}, "fp32").first, 120000);
   EXPECT_EQ(one_token({60000, -60000}, {1, 1}, "fp16").first, 0);
@@ -194,7 +194,7 @@ TEST(MoeUnpermute, OverflowIsTheFormats) {
 }
 
 // A product beyond the format that a fused addition brings back: finite or infinite, nothing is asked.
-TEST(MoeUnpermute, NothingIsAskedWhereItDependsOnTheMultiplication) {
+TEST(MoeUnpermute, nothing_is_asked_where_it_depends_on_the_multiplication) {
   const auto [sum, bound] = one_token({-40000, 40000}, {1, 2}, "fp16");
   EXPECT_EQ(sum, 0);
   EXPECT_TRUE(std::isnan(bound));

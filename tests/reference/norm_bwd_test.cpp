@@ -27,7 +27,7 @@ const double kNan = std::nan("");
 const Inputs kTwoRows = {{"x", {1, 3, 0, 4}},   {"mu", {2, 2}},    {"rsigma", {0.5, 0.25}},
                          {"dz", {1, 3, -1, 2}}, {"gamma", {2, 4}}, {"add", {10, 20, 30, 40}}};
 
-TEST(LayernormBwd, ByHand) {
+TEST(LayernormBwd, by_hand) {
   const op::Values values = evaluate(problem_of(rows_of<op::LayernormBwdParams>(2, 2)), kTwoRows);
   ASSERT_EQ(values.outputs.size(), 3U);
   EXPECT_EQ(value_of(values, "dx"), (Numbers{-1.875, 1.875, -0.9375, 0.9375}));
@@ -37,7 +37,7 @@ TEST(LayernormBwd, ByHand) {
 }
 
 // xh is 1/2 3/2 and 0 1; mean(g xh) is 19/2 and 4.
-TEST(RmsnormBwd, ByHand) {
+TEST(RmsnormBwd, by_hand) {
   op::RmsnormBwdParams p = rows_of<op::RmsnormBwdParams>(2, 2);
   const op::Values values = evaluate(problem_of(p), kTwoRows);
   ASSERT_EQ(values.outputs.size(), 2U);
@@ -49,7 +49,7 @@ TEST(RmsnormBwd, ByHand) {
   EXPECT_EQ(value_of(problem_of(p), kTwoRows, "dgamma"), (Numbers{0.5, 6.5}));
 }
 
-TEST(NormBwd, ZeroCentredGamma) {
+TEST(NormBwd, zero_centred_gamma) {
   op::RmsnormBwdParams p = rows_of<op::RmsnormBwdParams>(2, 2);
   Inputs rows = kTwoRows;
   const Numbers dx = value_of(problem_of(p), rows, "dx");
@@ -62,7 +62,7 @@ TEST(NormBwd, ZeroCentredGamma) {
 }
 
 // 1 + 2^-8 is a tie of bf16, whose even neighbour is 1.
-TEST(NormBwd, GammaAddedInTheWeightsFormat) {
+TEST(NormBwd, gamma_added_in_the_weights_format) {
   op::RmsnormBwdParams p = rows_of<op::RmsnormBwdParams>(2, 2);
   Inputs rows = kTwoRows;
   rows["gamma"] = {1, 1};
@@ -79,7 +79,7 @@ TEST(NormBwd, GammaAddedInTheWeightsFormat) {
   EXPECT_EQ(value_of(problem_of(p, "fp32"), rows, "dx"), exact);
 }
 
-TEST(NormBwd, EmptyAndSingleRowsAndColumns) {
+TEST(NormBwd, empty_and_single_rows_and_columns) {
   const Inputs nothing = {{"x", {}}, {"mu", {}}, {"rsigma", {}}, {"dz", {}}, {"gamma", {1, 1}}};
   const op::Values none = evaluate(problem_of(rows_of<op::LayernormBwdParams>(0, 2)), nothing);
   EXPECT_TRUE(value_of(none, "dx").empty());
@@ -94,7 +94,7 @@ TEST(NormBwd, EmptyAndSingleRowsAndColumns) {
   EXPECT_EQ(value_of(one, "dbeta"), Numbers{3});
 }
 
-TEST(NormBwd, SpecialValuesStayInTheirRowOfDx) {
+TEST(NormBwd, special_values_stay_in_their_row_of_dx) {
   Inputs rows = kTwoRows;
   for (const double special : {std::numeric_limits<double>::infinity(), kNan}) {
     rows["dz"] = {special, 3, -1, 2};
@@ -115,7 +115,7 @@ TEST(NormBwd, SpecialValuesStayInTheirRowOfDx) {
   }
 }
 
-TEST(NormBwd, NothingIsAskedWhereSumsMayOverflow) {
+TEST(NormBwd, nothing_is_asked_where_sums_may_overflow) {
   Inputs rows = kTwoRows;
   rows["dz"] = {0x1p126, 0x1p126, 1, 1};
   for (const bool centred : {true, false}) {
@@ -129,7 +129,7 @@ TEST(NormBwd, NothingIsAskedWhereSumsMayOverflow) {
   }
 }
 
-TEST(NormBwd, StatisticsAreThoseOfTheForwardPass) {
+TEST(NormBwd, statistics_are_those_of_the_forward_pass) {
   const Inputs rows = {{"x", noise(60, 1, 3, 100)}, {"gamma", noise(12, 2)}, {"beta", noise(12, 3)}};
   const op::Values layernorm = evaluate(problem_of(rows_of<op::LayernormFwdParams>(5, 12)), rows);
   const op::Values rmsnorm = evaluate(problem_of(rows_of<op::RmsnormFwdParams>(5, 12)), rows);
@@ -174,7 +174,7 @@ double difference(Inputs at, std::string_view port, std::size_t i, const Loss& l
   return (4 * across(step) - across(2 * step)) / 3;  // Richardson: the error is O(h^4)
 }
 
-TEST(NormBwd, IsTheDerivativeOfTheForwardPass) {
+TEST(NormBwd, is_the_derivative_of_the_forward_pass) {
   constexpr std::size_t kRows = 3;
   constexpr std::size_t kColumns = 5;
   for (const bool zero_centred : {false, true}) {
@@ -209,7 +209,7 @@ TEST(NormBwd, IsTheDerivativeOfTheForwardPass) {
   }
 }
 
-TEST(NormBwd, BoundsArePositiveAndCoverFp32) {
+TEST(NormBwd, bounds_are_positive_and_cover_fp32) {
   constexpr std::size_t kRows = 50;
   constexpr std::size_t kColumns = 64;
   Inputs at = {{"x", noise(kRows * kColumns, 1)}, {"dz", noise(kRows * kColumns, 2)}, {"gamma", noise(kColumns, 3)}};

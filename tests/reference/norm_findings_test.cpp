@@ -93,7 +93,7 @@ class NormFindings : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Norms, NormFindings, ::testing::Bool(),
                          [](const auto& given) { return given.param ? "layernorm" : "rmsnorm"; });
 
-TEST_P(NormFindings, RoundingNoiseIsClean) {
+TEST_P(NormFindings, rounding_noise_is_clean) {
   const std::vector<op::Finding> found = findings_of(GetParam(), &correct);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].name, "row scale error");
@@ -109,7 +109,7 @@ TEST_P(NormFindings, RoundingNoiseIsClean) {
   }
 }
 
-TEST_P(NormFindings, NoiseOf16BitOutputsIsClean) {
+TEST_P(NormFindings, noise_of_16_bit_outputs_is_clean) {
   const Inputs inputs = rows_of_many_scales();
   for (const auto& [mode, format] : {std::pair{"bf16", core::Dtype::bf16}, {"fp16", core::Dtype::fp16}}) {
     Numbers y = delivered(inputs, GetParam(), &correct);
@@ -125,7 +125,7 @@ TEST_P(NormFindings, NoiseOf16BitOutputsIsClean) {
   }
 }
 
-TEST_P(NormFindings, EpsilonTimesTenIsNamed) {
+TEST_P(NormFindings, epsilon_times_ten_is_named) {
   const std::vector<op::Finding> found =
       findings_of(GetParam(), [](double squares, std::size_t) { return 1 / std::sqrt(squares / kColumns + 1e-4); });
   EXPECT_GT(found.at(0).measured, found[0].limit);
@@ -134,7 +134,7 @@ TEST_P(NormFindings, EpsilonTimesTenIsNamed) {
   EXPECT_LT(std::fabs(found[1].measured), 1e-4);
 }
 
-TEST_P(NormFindings, NMinusOneIsNamed) {
+TEST_P(NormFindings, n_minus_one_is_named) {
   const std::vector<op::Finding> found = findings_of(
       GetParam(), [](double squares, std::size_t) { return 1 / std::sqrt(squares / (kColumns - 1.0) + 1e-5); });
   EXPECT_GT(found.at(0).measured, found[0].limit);
@@ -142,7 +142,7 @@ TEST_P(NormFindings, NMinusOneIsNamed) {
   EXPECT_NEAR(found.at(1).measured, 1.0 / (kColumns - 1), 1e-5);
 }
 
-TEST_P(NormFindings, AScaleOfAllRowsIsNamed) {
+TEST_P(NormFindings, a_scale_of_all_rows_is_named) {
   const std::vector<op::Finding> found =
       findings_of(GetParam(), [](double squares, std::size_t row) { return 1.01 * correct(squares, row); });
   EXPECT_GT(found.at(0).measured, found[0].limit);
@@ -150,7 +150,7 @@ TEST_P(NormFindings, AScaleOfAllRowsIsNamed) {
   EXPECT_TRUE(says(found[0], "all rows are scaled by 1.01")) << found[0].text;
 }
 
-TEST_P(NormFindings, OneRowIsGatedAndNamed) {
+TEST_P(NormFindings, one_row_is_gated_and_named) {
   for (const double off : {0.001, -0.001, 0.5}) {
     const std::vector<op::Finding> found = findings_of(GetParam(), [off](double squares, std::size_t row) {
       return correct(squares, row) * (row == 17 ? 1 + off : 1);
@@ -164,7 +164,7 @@ TEST_P(NormFindings, OneRowIsGatedAndNamed) {
   }
 }
 
-TEST_P(NormFindings, FewRowsAreNoGate) {
+TEST_P(NormFindings, few_rows_are_no_gate) {
   Inputs inputs = rows_of_many_scales();
   const auto with_rows = [&](std::size_t rows) {
     inputs["x"].resize(rows * kColumns);
@@ -178,7 +178,7 @@ TEST_P(NormFindings, FewRowsAreNoGate) {
 }
 
 // A row that is not finite is judged elsewhere; the others still are.
-TEST_P(NormFindings, RowsThatAreNotFiniteAreLeftOut) {
+TEST_P(NormFindings, rows_that_are_not_finite_are_left_out) {
   Inputs inputs = rows_of_many_scales();
   inputs["x"][5 * kColumns + 7] = std::nan("");
   Numbers y = delivered(inputs, GetParam(), &correct);

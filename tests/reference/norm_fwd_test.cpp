@@ -27,7 +27,7 @@ double rsigma_of_nothing(double epsilon) {
 // Deviations -3 1 1 1: variance 3, and with an epsilon of 1 rsigma is 1/2.
 const Inputs kRows = {{"x", {2, 6, 6, 6, -7, -11, -11, -11}}, {"gamma", {1, 2, -4, 0.5}}, {"beta", {10, 20, 30, 40}}};
 
-TEST(LayernormFwd, ByHand) {
+TEST(LayernormFwd, by_hand) {
   const op::Values values = evaluate(problem_of(rows_of<Layernorm>(2, 4, 1)), kRows);
   ASSERT_EQ(values.outputs.size(), 3U);
   EXPECT_EQ(value_of(values, "y"), (Numbers{8.5, 21, 28, 40.25, 11.5, 19, 32, 39.75}));
@@ -37,7 +37,7 @@ TEST(LayernormFwd, ByHand) {
 }
 
 // Squares 1 1 1 9: mean square 3.
-TEST(RmsnormFwd, ByHand) {
+TEST(RmsnormFwd, by_hand) {
   const op::Values values =
       evaluate(problem_of(rows_of<Rmsnorm>(2, 4, 1)), {{"x", {1, 1, 1, 3, 3, -1, 1, -1}}, {"gamma", {1, 2, -4, 0.5}}});
   ASSERT_EQ(values.outputs.size(), 2U);
@@ -45,7 +45,7 @@ TEST(RmsnormFwd, ByHand) {
   EXPECT_EQ(value_of(values, "rsigma"), (Numbers{0.5, 0.5}));
 }
 
-TEST(NormFwd, ZeroCentredGammaIsOneMore) {
+TEST(NormFwd, zero_centred_gamma_is_one_more) {
   Layernorm p = rows_of<Layernorm>(2, 4, 1);
   p.zero_centered_gamma = true;
   Inputs rows = kRows;
@@ -58,7 +58,7 @@ TEST(NormFwd, ZeroCentredGammaIsOneMore) {
 }
 
 // 1 + 2^-8 and 1 + 3 2^-8 are ties of bf16: the even neighbours are 1 and 1 + 2^-6.
-TEST(NormFwd, GammaAddedInTheWeightsFormat) {
+TEST(NormFwd, gamma_added_in_the_weights_format) {
   Layernorm p = rows_of<Layernorm>(1, 4, 1);
   p.zero_centered_gamma = true;
   p.gamma_add = "weight";
@@ -78,7 +78,7 @@ TEST(NormFwd, GammaAddedInTheWeightsFormat) {
 }
 
 // Squares 1 1 9 25: rsigma is 1/3. In bf16 1/3 is 171/512 and 5/3 is 213/128.
-TEST(RmsnormFwd, HuggingFacesOrderRoundsInBetween) {
+TEST(RmsnormFwd, hugging_faces_order_rounds_in_between) {
   Rmsnorm p = rows_of<Rmsnorm>(1, 4, 0);
   p.gamma_order = "hf";
   const Inputs row = {{"x", {1, 1, 3, 5}}, {"gamma", {1, 2, 1, 3}}};
@@ -100,7 +100,7 @@ TEST(RmsnormFwd, HuggingFacesOrderRoundsInBetween) {
             "x rsigma is rounded to bf16 before gamma is applied; gamma + 1 is rounded to bf16");
 }
 
-TEST(NormFwd, OneColumn) {
+TEST(NormFwd, one_column) {
   const Inputs column = {{"x", {5, -0.25, 0}}, {"gamma", {3}}, {"beta", {7}}};
   const op::Values centred = evaluate(problem_of(rows_of<Layernorm>(3, 1)), column);
   EXPECT_EQ(value_of(centred, "y"), (Numbers{7, 7, 7}));
@@ -112,7 +112,7 @@ TEST(NormFwd, OneColumn) {
   EXPECT_EQ(y[2], 0);
 }
 
-TEST(NormFwd, OddColumns) {
+TEST(NormFwd, odd_columns) {
   const Inputs row = {{"x", {1, 2, 3, 4, 5}}, {"gamma", Numbers(5, 3.0)}, {"beta", Numbers(5, 0.0)}};
   const Numbers y = value_of(problem_of(rows_of<Layernorm>(1, 5, 0.25)), row, "y");  // variance 2
   const Numbers z = value_of(problem_of(rows_of<Rmsnorm>(1, 5, 1)), row, "y");       // mean square 11
@@ -122,7 +122,7 @@ TEST(NormFwd, OddColumns) {
   }
 }
 
-TEST(NormFwd, NoRows) {
+TEST(NormFwd, no_rows) {
   const Inputs nothing = {{"x", {}}, {"gamma", {1, 2}}, {"beta", {1, 2}}};
   for (const op::OutputValues& output : evaluate(problem_of(rows_of<Layernorm>(0, 2)), nothing).outputs) {
     EXPECT_EQ(output.value.size(), 0U) << output.port;
@@ -132,7 +132,7 @@ TEST(NormFwd, NoRows) {
   }
 }
 
-TEST(LayernormFwd, ConstantRowsAreBeta) {
+TEST(LayernormFwd, constant_rows_are_beta) {
   for (const std::size_t n : {3U, 7U, 1000U}) {
     const auto value = static_cast<double>(1000.1F);
     const op::Values values =
@@ -170,7 +170,7 @@ Numbers in_fp32(const Numbers& x, std::size_t cols, bool centred, const Numbers&
 }
 
 // B covers FP32 arithmetic, is finite and not zero; a hundredth of it would not cover it.
-TEST(NormFwd, BoundsCoverFp32) {
+TEST(NormFwd, bounds_cover_fp32) {
   constexpr std::size_t kRowCount = 40;
   constexpr std::size_t kColumns = 301;
   for (const double mean : {0.0, 16.0, 1000.0}) {

@@ -68,7 +68,7 @@ Inputs rows_with(const Shape& shape) {
           {"dz", noise(shape.columns, 4)}};
 }
 
-TEST(NormPrecision, Forward) {
+TEST(NormPrecision, forward) {
   for (const Shape& shape : kShapes) {
     const Inputs row = rows_with(shape);
     const auto columns = static_cast<std::int64_t>(shape.columns);
@@ -97,7 +97,7 @@ TEST(NormPrecision, Forward) {
 }
 
 // What the shapes with large means are for: the formula in one pass would not have passed.
-TEST(NormPrecision, OnePassWouldBeSeen) {
+TEST(NormPrecision, one_pass_would_be_seen) {
   const Numbers x = noise(1000, 1, 0.5, 1e6);
   double sum = 0, squares = 0;
   for (const double each : x) {
@@ -158,7 +158,7 @@ op::Values backward(const Inputs& row, std::size_t columns, bool centred) {
 }
 
 // The statistics are FP32 numbers here, as the op gets them.
-TEST(NormPrecision, Backward) {
+TEST(NormPrecision, backward) {
   for (const Shape& shape : kShapes) {
     for (const bool centred : {true, false}) {
       Inputs row = rows_with(shape);
@@ -184,7 +184,7 @@ TEST(NormPrecision, Backward) {
 }
 
 // 3000 rows whose terms cancel to 2^-20 of one: sums over rows lose no digits.
-TEST(NormPrecision, LongSumsOverRows) {
+TEST(NormPrecision, long_sums_over_rows) {
   constexpr std::size_t kRows = 3000;
   Inputs rows = {{"x", noise(kRows, 1)}, {"rsigma", noise(kRows, 2, 0.1, 3)}, {"dz", {}}, {"gamma", {1}}};
   Big sum;
@@ -212,7 +212,7 @@ Big loss(const Inputs& row, const Bigs& x, const Bigs& gamma, bool centred) {
 }
 
 // Central differences with a step of 2^-300 leave 600 bits: nothing but the reference's own rounding is seen.
-TEST(NormPrecision, BackwardIsTheDerivative) {
+TEST(NormPrecision, backward_is_the_derivative) {
   const Big step = 0x1p-300;
   for (const Shape& shape : {Shape{7, 1, 0}, Shape{16, 0.01, 5}, Shape{5, 1, 1000}}) {
     for (const bool centred : {true, false}) {

@@ -89,7 +89,7 @@ bool same(double a, double b) {
   return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
 }
 
-TEST(Quantize, TheListsAreTheFormats) {
+TEST(Quantize, the_lists_are_the_formats) {
   EXPECT_EQ(numbers_of("fp8_e4m3").back(), 448);
   EXPECT_EQ(numbers_of("fp8_e4m3").at(1), 0x1p-9);
   EXPECT_EQ(numbers_of("fp8_e4m3").at(56), 1);
@@ -102,7 +102,7 @@ TEST(Quantize, TheListsAreTheFormats) {
 }
 
 // What is stored is the reference's value, rounded once and saturated.
-TEST(Quantize, EveryCodeOfEvery16BitInput) {
+TEST(Quantize, every_code_of_every_16_bit_input) {
   for (const char* mode : {"bf16", "fp16"}) {
     const Numbers x = all_inputs(mode);
     for (const std::string format : {"fp8_e4m3", "fp8_e5m2"}) {
@@ -122,7 +122,7 @@ TEST(Quantize, EveryCodeOfEvery16BitInput) {
   }
 }
 
-TEST(Quantize, Outputs) {
+TEST(Quantize, outputs) {
   const Inputs at = {{"x", {1, -2, 0.3125, 1000, kNan, -0.0}}, {"scale", {3}}};
   const op::Values values = evaluate(quantize(2, 3, "fp8_e4m3", 3), at);
   const Numbers q = value_of(values, "q"), q_t = value_of(values, "q_t");
@@ -142,14 +142,14 @@ TEST(Quantize, Outputs) {
   }
 }
 
-TEST(Quantize, InfinitiesAreTheLargestNumber) {
+TEST(Quantize, infinities_are_the_largest_number) {
   const Inputs at = {{"x", {kInfinity, -kInfinity, 1e38}}, {"scale", {100}}};
   const op::Values values = evaluate(quantize(1, 3, "fp8_e5m2", 100), at);
   EXPECT_EQ(value_of(values, "q"), (Numbers{57344, -57344, 57344}));
   EXPECT_EQ(value_of(values, "amax"), Numbers{kInfinity});
 }
 
-TEST(Quantize, NothingToQuantise) {
+TEST(Quantize, nothing_to_quantise) {
   for (const auto& [rows, cols] : {std::pair{0, 4}, {4, 0}, {0, 0}}) {
     const op::Values values = evaluate(quantize(rows, cols, "fp8_e4m3"), {{"x", {}}, {"scale", {1}}});
     EXPECT_TRUE(value_of(values, "q").empty() && value_of(values, "q_t").empty());
@@ -158,7 +158,7 @@ TEST(Quantize, NothingToQuantise) {
   }
 }
 
-TEST(Quantize, ScaleInverseIsOneFp32Division) {
+TEST(Quantize, scale_inverse_is_one_fp32_division) {
   for (const float scale : {3.0F, 0.1F, 448.0F / 3.7F, 0x1p-100F, FLT_MAX}) {
     const Numbers inverse =
         value_of(quantize(1, 1, "fp8_e4m3"), {{"x", {1}}, {"scale", {static_cast<double>(scale)}}}, "scale_inv");
@@ -172,7 +172,7 @@ TEST(Quantize, ScaleInverseIsOneFp32Division) {
   }
 }
 
-TEST(Quantize, ScaleFromAmax) {
+TEST(Quantize, scale_from_amax) {
   const auto scale = [](const Numbers& x, const std::string& format, double given = 0) {
     return derived(quantize(1, static_cast<std::int64_t>(x.size()), format, given), {{"x", x}}, "scale", {0.7})[0];
   };
@@ -186,7 +186,7 @@ TEST(Quantize, ScaleFromAmax) {
   EXPECT_EQ(scale({1, -3.5, 2}, "fp8_e4m3", 0.75), 0.75) << "the plan's own";
 }
 
-TEST(Dequantize, EveryCode) {
+TEST(Dequantize, every_code) {
   for (const std::string format : {"fp8_e4m3", "fp8_e5m2"}) {
     Numbers codes = numbers_of(format);
     const std::size_t positive = codes.size();
@@ -217,7 +217,7 @@ Numbers transposed(std::int64_t rows, std::int64_t cols, const Numbers& x) {
   return value_of(values, "y");
 }
 
-TEST(Transpose, ByHandAndTwice) {
+TEST(Transpose, by_hand_and_twice) {
   EXPECT_EQ(transposed(2, 3, {1, 2, 3, 4, 5, 6}), (Numbers{1, 4, 2, 5, 3, 6}));
   EXPECT_TRUE(transposed(0, 3, {}).empty());
   EXPECT_EQ(transposed(1, 3, {1, 2, 3}), (Numbers{1, 2, 3}));

@@ -35,21 +35,21 @@ double excess_of(const std::vector<Term>& terms) {
   return repeated.excess_variance();
 }
 
-TEST(RepeatedTerms, NothingAndOneTermHaveNoExcess) {
+TEST(RepeatedTerms, nothing_and_one_term_have_no_excess) {
   EXPECT_EQ(excess_of({}), 0);
   EXPECT_EQ(excess_of({{1, 1, {3}}}), 0);
   EXPECT_EQ(excess_of({{1, 1, {3, 0.3, 0.01}}}), 0) << "one term has its own variance, whatever its bound";
 }
 
 // Four terms of one x with an error of at most 1/8 each: the group's is at most 1/2, its variance 1/12.
-TEST(RepeatedTerms, ErrorsOfOneXAddUp) {
+TEST(RepeatedTerms, errors_of_one_x_add_up) {
   const std::vector<Term> terms = {
       {2, 1, {1, 0.125, 0.001}}, {2, 1, {2, 0.125, 0.001}}, {2, 1, {3, 0.125, 0.001}}, {2, 1, {4, 0.125, 0.001}}};
   EXPECT_NEAR(excess_of(terms), 0.25 / 3 - 0.004, 1e-12);
 }
 
 // Different x with one FP32 f(x): the error of f is one, that of the product is each term's own.
-TEST(RepeatedTerms, ErrorsOfOneFunctionValueAddUp) {
+TEST(RepeatedTerms, errors_of_one_function_value_add_up) {
   std::vector<Term> terms;
   for (int i = 0; i < 100; ++i) {
     terms.push_back({8 + 0.001 * i, 1, {1 + 0.01 * i, 0.125, 0.001}, 0.75F});
@@ -62,13 +62,13 @@ TEST(RepeatedTerms, ErrorsOfOneFunctionValueAddUp) {
 }
 
 // The same error with both signs of dy cancels.
-TEST(RepeatedTerms, SignsOfDyCancel) {
+TEST(RepeatedTerms, signs_of_dy_cancel) {
   const std::vector<Term> terms = {
       {2, 1, {1, 0.125, 0.001}}, {2, -1, {-2, 0.125, 0.001}}, {2, 1, {3, 0.125, 0.001}}, {2, -1, {-4, 0.125, 0.001}}};
   EXPECT_EQ(excess_of(terms), 0);
 }
 
-TEST(RepeatedTerms, GroupsAreIndependent) {
+TEST(RepeatedTerms, groups_are_independent) {
   std::vector<Term> terms;
   for (int i = 0; i < 8; ++i) {
     terms.push_back({static_cast<double>(i % 2), 1, {1.0 + i, 0.125, 0.001}});
@@ -82,7 +82,7 @@ double of_additions(double squares, double largest) {
 }
 
 // Terms without an error of their own: only the additions' errors repeat.
-TEST(RepeatedTerms, AddingTheSameValueErrsAlike) {
+TEST(RepeatedTerms, adding_the_same_value_errs_alike) {
   std::vector<Term> terms(100, {0, 1, {0.5}});
   EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(100 * 100 - 100, 50));
   terms.insert(terms.begin() + 50, 1000, {0, 1, {0}});
@@ -92,7 +92,7 @@ TEST(RepeatedTerms, AddingTheSameValueErrsAlike) {
   EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(2 * 50 * 50 - 100, 37.5)) << "two values, in whatever order";
 }
 
-TEST(RepeatedTerms, NegativesErrTheOtherWay) {
+TEST(RepeatedTerms, negatives_err_the_other_way) {
   std::vector<Term> terms(60, {0, 1, {0.5}});
   terms.resize(100, {0, 1, {-0.5}});
   EXPECT_DOUBLE_EQ(excess_of(terms), of_additions(20 * 20 - 100, 30));
@@ -100,7 +100,7 @@ TEST(RepeatedTerms, NegativesErrTheOtherWay) {
   EXPECT_EQ(excess_of(terms), 0) << "five more are no more than chance makes of so many";
 }
 
-TEST(RepeatedTerms, ManyValuesCountAsIndependent) {
+TEST(RepeatedTerms, many_values_count_as_independent) {
   std::vector<Term> terms;
   for (int i = 0; i < 640; ++i) {
     terms.push_back({0, 1, {1.0 + i % 64}});
@@ -111,7 +111,7 @@ TEST(RepeatedTerms, ManyValuesCountAsIndependent) {
 }
 
 // More different x than are watched: independent, as Sum has it. (All values differ, too.)
-TEST(RepeatedTerms, ManyGroupsCountAsIndependent) {
+TEST(RepeatedTerms, many_groups_count_as_independent) {
   std::vector<Term> terms;
   for (int i = 0; i < 256; ++i) {
     terms.push_back({static_cast<double>(i % 64), 1, {1.0 + i, 0.125, 0.0001}});
@@ -121,7 +121,7 @@ TEST(RepeatedTerms, ManyGroupsCountAsIndependent) {
   EXPECT_EQ(excess_of(terms), 0);
 }
 
-TEST(Copies, AreSeveralEqualNumbers) {
+TEST(Copies, are_several_equal_numbers) {
   const std::vector<double> same = {3, 3, 3}, other = {3, 3, 4};
   EXPECT_TRUE(all_copies(same.data(), 3));
   EXPECT_FALSE(all_copies(other.data(), 3));
@@ -142,7 +142,7 @@ double chain(const std::vector<float>& terms) {
 }
 
 // Two values of x in turn: over many dy the chain's error stays within a few predicted standard errors and its bound.
-TEST(BiasGradRepeated, TwoActivationsInTurn) {
+TEST(BiasGradRepeated, two_activations_in_turn) {
   constexpr std::size_t kRows = 2000;
   double squares = 0;
   int cases = 0;
@@ -168,7 +168,7 @@ TEST(BiasGradRepeated, TwoActivationsInTurn) {
 }
 
 // Far out, where 1 - s has few bits left, all x of a neighbourhood give one derivative, with one error.
-TEST(BiasGradRepeated, SaturatedActivations) {
+TEST(BiasGradRepeated, saturated_activations) {
   constexpr std::size_t kRows = 66;
   constexpr double kKappa = 2;  // see tracked_error_model
   double worst = 0;
@@ -192,14 +192,14 @@ TEST(BiasGradRepeated, SaturatedActivations) {
 }
 
 // The order in which like signs come matters: the model must know how many terms there are (see widen_for_order).
-TEST(BiasGradRepeated, TheSumSaysItsLength) {
+TEST(BiasGradRepeated, the_sum_says_its_length) {
   const op::Values sums = bias_gradient({.rows = 4, .hidden = 1}, {1, 2, 3, 4});
   EXPECT_EQ(sums.outputs.back().reduction, 4);
   EXPECT_EQ(bias_gradient({.rows = 0, .hidden = 1}, {}).outputs.back().reduction, 1);
 }
 
 // dx of a tensor that is all one x errs everywhere alike, and so says its variance.
-TEST(BiasGradRepeated, OneActivationEverywhere) {
+TEST(BiasGradRepeated, one_activation_everywhere) {
   const std::vector<double> x(64, 0.7), dy(64, 1.3);
   std::vector<double> another = x;
   another[5] = 0.8;
@@ -212,7 +212,7 @@ TEST(BiasGradRepeated, OneActivationEverywhere) {
 }
 
 // A few values in random order, all positive: adding one errs alike whatever was added before.
-TEST(BiasGradRepeated, FewPositiveValuesInAnyOrder) {
+TEST(BiasGradRepeated, few_positive_values_in_any_order) {
   constexpr std::size_t kRows = 4000;
   double squares = 0;
   constexpr unsigned kTrials = 30;
@@ -234,7 +234,7 @@ TEST(BiasGradRepeated, FewPositiveValuesInAnyOrder) {
 }
 
 // Zeros among equal terms, as a relu or a mask leaves them.
-TEST(BiasGradRepeated, ZerosAmongEqualTerms) {
+TEST(BiasGradRepeated, zeros_among_equal_terms) {
   constexpr std::size_t kRows = 3000;
   for (const float given : {0.1F, 0.7F, 3.3F}) {
     std::vector<double> dy(kRows, static_cast<double>(given));

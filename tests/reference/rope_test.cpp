@@ -38,7 +38,7 @@ Numbers angles_of(const op::RopeParams& p) {
 }
 
 // Angles 0 and pi/2 (as a double): the rotation is an exchange up to 6e-17.
-TEST(Rope, HalvesByHand) {
+TEST(Rope, halves_by_hand) {
   const double a = 0.5, b = 1.25;
   const Inputs at = {{"x", {1, 2, 3, 4}}, {"freqs", {a, b, a, b}}};
   const Numbers y = value_of(forward({.seq = 1, .dim = 4}), at, "y");
@@ -49,7 +49,7 @@ TEST(Rope, HalvesByHand) {
                          3 * std::cos(a) - std::sin(a), 4 * std::cos(b) - 2 * std::sin(b)}));
 }
 
-TEST(Rope, NeighboursByHand) {
+TEST(Rope, neighbours_by_hand) {
   const double a = 0.5, b = 1.25;
   const Inputs at = {{"x", {1, 2, 3, 4}}, {"freqs", {a, a, b, b}}};
   EXPECT_EQ(value_of(forward({.seq = 1, .dim = 4, .interleaved = true}), at, "y"),
@@ -57,14 +57,14 @@ TEST(Rope, NeighboursByHand) {
                      4 * std::cos(b) + 3 * std::sin(b)}));
 }
 
-TEST(Rope, AQuarterTurn) {
+TEST(Rope, a_quarter_turn) {
   const double quarter = std::acos(0.0);
   const Numbers y = value_of(forward({.seq = 1, .dim = 2}), {{"x", {3, 5}}, {"freqs", {quarter, quarter}}}, "y");
   EXPECT_NEAR(y[0], -5, 1e-15);
   EXPECT_NEAR(y[1], 3, 1e-15);
 }
 
-TEST(Rope, OtherChannelsAreCopied) {
+TEST(Rope, other_channels_are_copied) {
   const op::RopeParams p{.seq = 1, .heads = 2, .dim = 4, .rotary = 2};
   const Inputs at = {{"x", {1, 2, 0.1, -7, 3, 4, std::nan(""), 0x1p-140}}, {"freqs", {0, 0}}};
   const op::Values values = evaluate(forward(p), at);
@@ -79,7 +79,7 @@ TEST(Rope, OtherChannelsAreCopied) {
 }
 
 // Two sequences of two tokens with one head each: which row of x has which angle.
-TEST(Rope, RowsInBothLayouts) {
+TEST(Rope, rows_in_both_layouts) {
   const Numbers angles = {9, 9, 0.5, 0.5, 1.5, 1.5};  // `start` leaves the first one out
   const auto cosines = [&](const char* layout, std::int64_t heads) {
     const op::RopeParams p{.seq = 2, .batch = 2, .heads = heads, .dim = 2, .layout = layout, .start = 1};
@@ -101,11 +101,11 @@ TEST(Rope, RowsInBothLayouts) {
   EXPECT_EQ(cosines("bshd", 2), (Numbers{s, s, t, t, s, s, t, t}));
 }
 
-TEST(Rope, NoTokens) {
+TEST(Rope, no_tokens) {
   EXPECT_TRUE(value_of(forward({.seq = 0, .dim = 4}), {{"x", {}}, {"freqs", {}}}, "y").empty());
 }
 
-TEST(Rope, DerivedInputs) {
+TEST(Rope, derived_inputs) {
   const op::RopeParams p{.seq = 2, .dim = 4, .start = 1, .position = 7, .base = 100};
   EXPECT_EQ(derived(forward(p), {}, "start_positions", {0}), Numbers{1});
   const Numbers halves = derived(forward(p), {}, "freqs", Numbers(12));
@@ -126,7 +126,7 @@ class RopePairs : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Pairs, RopePairs, ::testing::Bool(),
                          [](const auto& given) { return given.param ? "neighbours" : "halves"; });
 
-TEST_P(RopePairs, BackwardUndoesForward) {
+TEST_P(RopePairs, backward_undoes_forward) {
   const Numbers x = noise(elements_, 1);
   const Numbers angles = angles_of(params_);
   const Numbers y = value_of(forward(params_), {{"x", x}, {"freqs", angles}}, "y");
@@ -137,7 +137,7 @@ TEST_P(RopePairs, BackwardUndoesForward) {
 }
 
 // dx of e_j in element i is y of e_i in element j, to the bit: also where the angles of a pair differ.
-TEST_P(RopePairs, BackwardIsTheTransposedMatrix) {
+TEST_P(RopePairs, backward_is_the_transposed_matrix) {
   const op::RopeParams p{.seq = 1, .dim = 8, .rotary = 6, .interleaved = GetParam()};
   const Numbers angles = noise(6, 2);
   std::size_t off_diagonal = 0;
@@ -155,7 +155,7 @@ TEST_P(RopePairs, BackwardIsTheTransposedMatrix) {
   EXPECT_EQ(off_diagonal, 6U);
 }
 
-TEST_P(RopePairs, AdjointAndDerivative) {
+TEST_P(RopePairs, adjoint_and_derivative) {
   const Numbers x = noise(elements_, 1), y = noise(elements_, 2), angles = angles_of(params_);
   const Numbers turned = value_of(forward(params_), {{"x", x}, {"freqs", angles}}, "y");
   const Numbers back = value_of(backward(params_), {{"dy", y}, {"freqs", angles}}, "dx");
@@ -170,7 +170,7 @@ TEST_P(RopePairs, AdjointAndDerivative) {
   }
 }
 
-TEST_P(RopePairs, BoundsCoverFp32) {
+TEST_P(RopePairs, bounds_cover_fp32) {
   const Numbers x = noise(elements_, 1), angles = angles_of(params_);
   const op::Values values = evaluate(forward(params_), {{"x", x}, {"freqs", angles}});
   const op::OutputValues& y = output_named(values, "y");
@@ -197,7 +197,7 @@ TEST_P(RopePairs, BoundsCoverFp32) {
 #ifdef NUMCHECK_HAVE_MPFR
 
 // Angles up to 10^6: the sine of a large argument, and the angle itself before it becomes an FP32 number.
-TEST_P(RopePairs, AgreesWith1200Bits) {
+TEST_P(RopePairs, agrees_with_1200_bits) {
   using testing::Big;
   for (const std::int64_t position : {0, 1, 4095, 131071, 1'000'000}) {
     const op::RopeParams p{.seq = 1, .dim = 64, .interleaved = GetParam(), .position = position};

@@ -40,7 +40,7 @@ void expect_near(const Numbers& got, const Numbers& expected) {
 
 const Inputs kDoubling = {{"logits", {std::log(2.0), 0, std::log(4.0)}}};  // in proportion 2 : 1 : 4
 
-TEST(RouterTopk, SoftmaxBeforeTheChoice) {
+TEST(RouterTopk, softmax_before_the_choice) {
   const op::Values values = evaluate(router(3, 2, "softmax_pre"), kDoubling);
   expect_near(value_of(values, "probs"), {2.0 / 7, 0, 4.0 / 7});
   EXPECT_EQ(value_of(values, "routing_map"), (Numbers{1, 0, 1}));
@@ -48,27 +48,27 @@ TEST(RouterTopk, SoftmaxBeforeTheChoice) {
   expect_near(value_of(router(3, 3, "softmax_pre"), kDoubling, "probs"), {2.0 / 7, 1.0 / 7, 4.0 / 7});
 }
 
-TEST(RouterTopk, SoftmaxAfterTheChoice) {
+TEST(RouterTopk, softmax_after_the_choice) {
   expect_near(value_of(router(3, 2, "softmax_post"), kDoubling, "probs"), {1.0 / 3, 0, 2.0 / 3});
   expect_near(value_of(router(3, 1, "softmax_post", 0.5), kDoubling, "probs"), {0, 0, 0.5});
 }
 
-TEST(RouterTopk, Sigmoid) {
+TEST(RouterTopk, sigmoid) {
   const Inputs at = {{"logits", {0, std::log(3.0), -std::log(3.0)}}};  // scores 1/2 3/4 1/4
   expect_near(value_of(router(3, 2, "sigmoid"), at, "probs"), {0.4, 0.6, 0});
   expect_near(value_of(router(3, 1, "sigmoid"), at, "probs"), {0, 0.75, 0});  // one expert is not normalised
   expect_near(value_of(router(3, 2, "sigmoid", 2), at, "probs"), {0.8, 1.2, 0});
 }
 
-TEST(RouterTopk, TheScalingIsAnFp32Number) {
+TEST(RouterTopk, the_scaling_is_an_fp32_number) {
   expect_near(value_of(router(1, 1, "softmax_pre", 0.1), {{"logits", {3}}}, "probs"), {static_cast<double>(0.1F)});
 }
 
-TEST(RouterTopk, NoTokens) {
+TEST(RouterTopk, no_tokens) {
   EXPECT_TRUE(value_of(router(3, 2, "sigmoid", 1, 0), {{"logits", {}}}, "probs").empty());
 }
 
-TEST(RouterTopk, SettledChoicesHaveBounds) {
+TEST(RouterTopk, settled_choices_have_bounds) {
   for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
     const op::Values values = evaluate(router(3, 2, score), kDoubling);
     for (std::size_t expert = 0; expert < 3; ++expert) {
@@ -80,7 +80,7 @@ TEST(RouterTopk, SettledChoicesHaveBounds) {
 }
 
 // Experts 0, 2 and 3 are equal: any one of them may come second.
-TEST(RouterTopk, TiesMayGoEitherWay) {
+TEST(RouterTopk, ties_may_go_either_way) {
   for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
     const op::Values values = evaluate(router(5, 2, score), {{"logits", {1, 5, 1, 1, -3}}});
     const op::OutputValues& map = output_named(values, "routing_map");
@@ -99,7 +99,7 @@ TEST(RouterTopk, TiesMayGoEitherWay) {
   }
 }
 
-TEST(RouterTopk, NearTiesWithinFp32sErrorMayGoEitherWay) {
+TEST(RouterTopk, near_ties_within_fp32s_error_may_go_either_way) {
   for (const auto& [gap, settled] : {std::pair{0x1p-24, false}, {0x1p-14, true}}) {
     const op::Values values = evaluate(router(3, 1, "softmax_pre"), {{"logits", {0.5, 0.5 + gap, -1}}});
     const op::OutputValues& map = output_named(values, "routing_map");
@@ -111,7 +111,7 @@ TEST(RouterTopk, NearTiesWithinFp32sErrorMayGoEitherWay) {
 }
 
 // Experts are masked with logits of -infinity: their weights are 0, the others' as if they were not there.
-TEST(RouterTopk, MaskedExperts) {
+TEST(RouterTopk, masked_experts) {
   const Inputs at = {{"logits", {std::log(2.0), -kInfinity, 0, std::log(4.0)}}};
   for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
     const op::Values values = evaluate(router(4, 3, score), at);
@@ -133,7 +133,7 @@ TEST(RouterTopk, MaskedExperts) {
   expect_near(value_of(two, "probs"), {0, 1, 0});
 }
 
-TEST(RouterTopk, NothingIsAskedOfNan) {
+TEST(RouterTopk, nothing_is_asked_of_nan) {
   for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
     const op::Values values = evaluate(router(3, 1, score, 1, 2), {{"logits", {0, kNan, 1, 0, 2, 1}}});
     for (const char* port : {"probs", "routing_map"}) {
@@ -148,7 +148,7 @@ TEST(RouterTopk, NothingIsAskedOfNan) {
 }
 
 // expf(100) overflows: the device's score is 0.
-TEST(RouterTopk, ScoresThatUnderflow) {
+TEST(RouterTopk, scores_that_underflow) {
   const op::Values values = evaluate(router(2, 2, "sigmoid"), {{"logits", {0, -100}}});
   const op::OutputValues& probs = output_named(values, "probs");
   EXPECT_GT(probs.value[1], 0);
@@ -174,7 +174,7 @@ Numbers softmax32(const Numbers& logits) {
   return out;
 }
 
-TEST(RouterTopk, BoundsCoverFp32) {
+TEST(RouterTopk, bounds_cover_fp32) {
   double most = 0;
   for (unsigned trial = 0; trial < 50; ++trial) {
     const Numbers logits = noise(64, trial, 3);
@@ -199,7 +199,7 @@ std::vector<op::Finding> findings_of(const Problem& problem, const Inputs& input
   return problem.reference.findings({&problem.params, operands, &expected, outputs});
 }
 
-TEST(RouterFindings, CountWhateverATieDecides) {
+TEST(RouterFindings, count_whatever_a_tie_decides) {
   const Problem p = router(4, 2, "softmax_pre");
   const Inputs tied = {{"logits", {1, 5, 1, 1}}};
   const auto measured = [&](const Numbers& probs, const Numbers& map) {
@@ -217,7 +217,7 @@ TEST(RouterFindings, CountWhateverATieDecides) {
   EXPECT_EQ(measured({0.1, 0.9, 0, 0.1}, {1, 1, 0, 0}), (std::pair{0.0, 1.0}));
 }
 
-TEST(RouterFindings, TokensWithNanAreLeftOut) {
+TEST(RouterFindings, tokens_with_nan_are_left_out) {
   const Problem p = router(2, 1, "softmax_pre", 1, 2);
   const std::vector<op::Finding> found =
       findings_of(p, {{"logits", {kNan, 1, 1, 2}}}, {kNan, kNan, 0, 0.7}, {0, 0, 0, 1});

@@ -19,7 +19,7 @@ using testing::rows_of;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-TEST(SoftmaxBwd, ByHand) {
+TEST(SoftmaxBwd, by_hand) {
   op::SoftmaxBwdParams p = gradient_rows_of(1, 2);
   p.scale = 2;
   const op::OutputValues dx = backward(p, {{"dy", {1, 3}}, {"y", {0.25, 0.75}}});
@@ -28,7 +28,7 @@ TEST(SoftmaxBwd, ByHand) {
   EXPECT_GT(dx.magnitude[0], 0.0F);
 }
 
-TEST(SoftmaxBwd, TheScaleIsNotRounded) {
+TEST(SoftmaxBwd, the_scale_is_not_rounded) {
   op::SoftmaxBwdParams p = gradient_rows_of(1, 2);
   p.scale = 0.13;
   const testing::Inputs inputs = {{"dy", {1, 3}}, {"y", {0.25, 0.75}}};
@@ -36,7 +36,7 @@ TEST(SoftmaxBwd, TheScaleIsNotRounded) {
   EXPECT_NEAR(backward(p, inputs, "bf16").value[1], static_cast<double>(0.13F) * 0.375, 1e-16);
 }
 
-TEST(SoftmaxBwd, NothingBeyondTheDiagonalIsRead) {
+TEST(SoftmaxBwd, nothing_beyond_the_diagonal_is_read) {
   op::SoftmaxBwdParams p = gradient_rows_of(2, 2);
   p.mask = "causal";
   const op::OutputValues dx = backward(p, {{"dy", {1, kNaN, 1, 3}}, {"y", {1, 0, 0.5, 0.5}}});
@@ -47,7 +47,7 @@ TEST(SoftmaxBwd, NothingBeyondTheDiagonalIsRead) {
 }
 
 // A subnormal y may be flushed to zero, which an infinity turns into NaN.
-TEST(SoftmaxBwd, NothingIsAskedOfAFlushableYTimesInfinity) {
+TEST(SoftmaxBwd, nothing_is_asked_of_a_flushable_y_times_infinity) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const auto asks_nothing = [](const op::OutputValues& dx, std::size_t i) {
     return std::isfinite(dx.value[i]) && std::isnan(dx.magnitude[i]);
@@ -64,7 +64,7 @@ TEST(SoftmaxBwd, NothingIsAskedOfAFlushableYTimesInfinity) {
   EXPECT_FALSE(asks_nothing(sound, 0) || asks_nothing(sound, 1));
 }
 
-TEST(SoftmaxBwd, IsTheDerivativeOfTheForwardPass) {
+TEST(SoftmaxBwd, is_the_derivative_of_the_forward_pass) {
   constexpr std::size_t kRows = 3;
   constexpr std::size_t kColumns = 5;
   const double step = 0x1p-17;
@@ -99,7 +99,7 @@ TEST(SoftmaxBwd, IsTheDerivativeOfTheForwardPass) {
   }
 }
 
-TEST(SoftmaxBwd, BoundsCoverFp32) {
+TEST(SoftmaxBwd, bounds_cover_fp32) {
   constexpr std::size_t kColumns = 300;
   op::SoftmaxFwdParams p = rows_of(1, kColumns);
   op::SoftmaxBwdParams q = gradient_rows_of(1, kColumns);
@@ -129,7 +129,7 @@ std::vector<double> derived(const op::Op& op, const op::Reference& reference, co
   return draws;
 }
 
-TEST(SoftmaxInputs, MasksAreBytesOfWhateverDistribution) {
+TEST(SoftmaxInputs, masks_are_bytes_of_whatever_distribution) {
   constexpr std::int64_t kRows = 200;
   constexpr std::int64_t kColumns = 90;
   op::SoftmaxFwdParams p = rows_of(kRows, kColumns);
@@ -155,7 +155,7 @@ TEST(SoftmaxInputs, MasksAreBytesOfWhateverDistribution) {
   }
 }
 
-TEST(SoftmaxInputs, TheBackwardPassIsGivenProbabilities) {
+TEST(SoftmaxInputs, the_backward_pass_is_given_probabilities) {
   op::SoftmaxBwdParams p = gradient_rows_of(6, 9);
   p.batches = 2;
   p.scale = 0.5;
@@ -199,7 +199,7 @@ std::vector<op::Finding> findings_for(double factor, std::size_t column) {
   return softmax_fwd_reference().findings({&params, inputs, &expected, outputs});
 }
 
-TEST(SoftmaxRowSums, TellWhichRowIsWrong) {
+TEST(SoftmaxRowSums, tell_which_row_is_wrong) {
   const std::vector<op::Finding> clean = findings_for(1, 0);
   ASSERT_EQ(clean.size(), 2U);
   EXPECT_EQ(clean[0].name, "row sum");
@@ -215,7 +215,7 @@ TEST(SoftmaxRowSums, TellWhichRowIsWrong) {
   EXPECT_LT(findings_for(1 + 0x1p-22, 100)[0].measured, 1) << "within what an FP32 sum may err";
 }
 
-TEST(SoftmaxFields, SizesThatNoMemoryHoldsAreMistakes) {
+TEST(SoftmaxFields, sizes_that_no_memory_holds_are_mistakes) {
   op::SoftmaxFwdParams p = rows_of(1 << 20, 1 << 20);
   p.batches = p.heads = 65535;
   const auto mistakes = op::softmax_fwd().check(op::to_params(p), *op::find_mode("fp32"));

@@ -34,7 +34,7 @@ void expect_values(const op::OutputValues& got, std::initializer_list<double> ex
 /// x where softmax is in proportion 1 : 2 : 4, as FP32 numbers would not be.
 const std::vector<double> kDoubling = {0, std::log(2.0), std::log(4.0)};
 
-TEST(SoftmaxFwd, ByHand) {
+TEST(SoftmaxFwd, by_hand) {
   expect_values(forward(rows_of(1, 3), {{"x", kDoubling}}), {1.0 / 7, 2.0 / 7, 4.0 / 7});
   op::SoftmaxFwdParams scaled = rows_of(1, 3);
   scaled.scale = -1;
@@ -44,23 +44,23 @@ TEST(SoftmaxFwd, ByHand) {
   expect_values(forward(rows_of(2, 1), {{"x", {5, -1e30}}}), {1, 1});
 }
 
-TEST(SoftmaxFwd, LargeScoresDoNotOverflow) {
+TEST(SoftmaxFwd, large_scores_do_not_overflow) {
   expect_values(forward(rows_of(2, 2), {{"x", {1000, 1000, -5000, -5000}}}), {0.5, 0.5, 0.5, 0.5});
   expect_values(forward(rows_of(1, 2), {{"x", {3e38, -3e38}}}), {1, 0});
 }
 
-TEST(SoftmaxFwd, ScoresBeyondFp32AreInfinite) {
+TEST(SoftmaxFwd, scores_beyond_fp32_are_infinite) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.scale = 2;
   expect_values(forward(p, {{"x", {3e38, 0}}}), {kNaN, kNaN});
   expect_values(forward(p, {{"x", {-3e38, 0}}}), {0, 1});
 }
 
-TEST(SoftmaxFwd, EmptyRows) {
+TEST(SoftmaxFwd, empty_rows) {
   EXPECT_EQ(forward(rows_of(0, 4), {{"x", {}}}).value.size(), 0U);
 }
 
-TEST(SoftmaxFwd, TheScaleIsRoundedToTheTensorsFormat) {
+TEST(SoftmaxFwd, the_scale_is_rounded_to_the_tensors_format) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.scale = 0.13;
   const testing::Inputs x = {{"x", {0, 16}}};
@@ -85,7 +85,7 @@ TEST(SoftmaxFwd, TheScaleIsRoundedToTheTensorsFormat) {
   EXPECT_TRUE(forward(p, x, "bf16").ideal.empty());
 }
 
-TEST(SoftmaxFwd, ArbitraryMask) {
+TEST(SoftmaxFwd, arbitrary_mask) {
   op::SoftmaxFwdParams p = rows_of(3, 3);
   p.mask = "arbitrary";
   const testing::Inputs inputs = {{"x", {1, 7, 1, 1, 2, 3, 0, 0, 9}}, {"mask", {0, 1, 0, 1, 1, 1, 0, 0, 1}}};
@@ -95,14 +95,14 @@ TEST(SoftmaxFwd, ArbitraryMask) {
   }
 }
 
-TEST(SoftmaxFwd, AMaskServesAllHeadsOfItsSequence) {
+TEST(SoftmaxFwd, a_mask_serves_all_heads_of_its_sequence) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.batches = p.heads = 2;
   p.mask = "arbitrary";
   expect_values(forward(p, {{"x", std::vector<double>(8, 0.0)}, {"mask", {1, 0, 0, 1}}}), {0, 1, 0, 1, 1, 0, 1, 0});
 }
 
-TEST(SoftmaxFwd, TransformerEngineReplacesAScore) {
+TEST(SoftmaxFwd, transformer_engine_replaces_a_score) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.mask = "arbitrary";
   const testing::Inputs inputs = {{"x", {-9999, 5}}, {"mask", {0, 1}}};
@@ -112,13 +112,13 @@ TEST(SoftmaxFwd, TransformerEngineReplacesAScore) {
   expect_values(forward(p, inputs), {1, 0});
 }
 
-TEST(SoftmaxFwd, ARowOfMaskedScoresIsZeroEvenIfOthersAreSmaller) {
+TEST(SoftmaxFwd, a_row_of_masked_scores_is_zero_even_if_others_are_smaller) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.mask = "arbitrary";
   expect_values(forward(p, {{"x", {-10500, 5}}, {"mask", {0, 1}}}), {0, 0});
 }
 
-TEST(SoftmaxFwd, AScoreWithinItsErrorOfTheReplacementSettlesNothing) {
+TEST(SoftmaxFwd, a_score_within_its_error_of_the_replacement_settles_nothing) {
   op::SoftmaxFwdParams p = rows_of(1, 2);
   p.mask = "arbitrary";
   p.scale = 1.3;
@@ -128,7 +128,7 @@ TEST(SoftmaxFwd, AScoreWithinItsErrorOfTheReplacementSettlesNothing) {
   EXPECT_GT(y.magnitude[1], 1e29F);
 }
 
-TEST(SoftmaxFwd, Diagonals) {
+TEST(SoftmaxFwd, diagonals) {
   EXPECT_EQ(op::columns_before_diagonal(op::SoftmaxMask::none, 0, 2, 3), 3);
   EXPECT_EQ(op::columns_before_diagonal(op::SoftmaxMask::causal, 0, 2, 3), 1);
   EXPECT_EQ(op::columns_before_diagonal(op::SoftmaxMask::causal, 5, 9, 3), 3);
@@ -147,7 +147,7 @@ TEST(SoftmaxFwd, Diagonals) {
   expect_values(forward(p, zeros), {0, 0, 1, 0, 0.5, 0.5});
 }
 
-TEST(SoftmaxFwd, PaddingOfTheBottomRightMaskEntersTheSum) {
+TEST(SoftmaxFwd, padding_of_the_bottom_right_mask_enters_the_sum) {
   op::SoftmaxFwdParams p = rows_of(1, 3);
   p.mask = "causal_bottom_right";
   const testing::Inputs low = {{"x", {-10000, -10000, -10000}}};
@@ -156,7 +156,7 @@ TEST(SoftmaxFwd, PaddingOfTheBottomRightMaskEntersTheSum) {
   expect_values(forward(p, low), {1.0 / 3, 1.0 / 3, 1.0 / 3});
 }
 
-TEST(SoftmaxFwd, SpecialValues) {
+TEST(SoftmaxFwd, special_values) {
   expect_values(forward(rows_of(1, 2), {{"x", {kNaN, 1}}}), {kNaN, kNaN});
   expect_values(forward(rows_of(1, 2), {{"x", {kInf, 1}}}), {kNaN, kNaN});
   expect_values(forward(rows_of(1, 2), {{"x", {-kInf, 1}}}), {0, 1});
@@ -195,7 +195,7 @@ std::vector<double> in_fp32(const std::vector<double>& x, float scale) {
   return y;
 }
 
-TEST(SoftmaxFwd, BoundsCoverFp32AndAreNoWiderThanTheClosedForm) {
+TEST(SoftmaxFwd, bounds_cover_fp32_and_are_no_wider_than_the_closed_form) {
   constexpr double kUnit = 0x1p-24;
   for (const double sigma : {0.1, 1.0, 10.0, 1000.0, 1e5}) {
     constexpr std::size_t kColumns = 200;

@@ -14,7 +14,7 @@ namespace {
 using testing::Big;
 using testing::noise;
 
-TEST(SoftmaxPrecision, Forward) {
+TEST(SoftmaxPrecision, forward) {
   for (const double sigma : {0.01, 1.0, 5.0}) {
     for (const std::size_t columns : {2U, 100U, 5000U}) {
       const std::vector<double> x = noise(columns, 11, sigma);
@@ -36,7 +36,7 @@ TEST(SoftmaxPrecision, Forward) {
   }
 }
 
-TEST(SoftmaxPrecision, Backward) {
+TEST(SoftmaxPrecision, backward) {
   for (const std::size_t columns : {2U, 100U, 5000U}) {
     const std::vector<double> dy = noise(columns, 12);
     std::vector<double> y = noise(columns, 13);

@@ -11,7 +11,7 @@
 namespace numcheck::app {
 namespace {
 
-TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
+TEST(Catalog, every_op_has_docs_reference_model_and_backends) {
   ASSERT_FALSE(catalog().empty());
   for (const prepare::CatalogRow& row : catalog()) {
     ASSERT_NE(row.op, nullptr);
@@ -28,7 +28,7 @@ TEST(Catalog, EveryOpHasDocsReferenceModelAndBackends) {
   }
 }
 
-TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
+TEST(Catalog, every_mode_of_every_op_exists_and_has_a_model_of_every_output) {
   for (const prepare::CatalogRow& row : catalog()) {
     op::Params params;
     for (const op::Field& field : row.op->fields()) {
@@ -50,7 +50,7 @@ TEST(Catalog, EveryModeOfEveryOpExistsAndHasAModelOfEveryOutput) {
   }
 }
 
-TEST(Catalog, NamesAreUnique) {
+TEST(Catalog, names_are_unique) {
   std::set<std::string_view> names;
   for (const kernels::FaultInfo& fault : faults()) {
     EXPECT_TRUE(names.insert(fault.name).second) << fault.name;
@@ -61,14 +61,14 @@ TEST(Catalog, NamesAreUnique) {
   }
 }
 
-TEST(Catalog, TheBackendTableNamesEveryBackendThatPlansMayName) {
+TEST(Catalog, the_backend_table_names_every_backend_that_plans_may_name) {
   const std::vector<BackendInfo> table = backends();
   for (const std::string_view name : vocabulary().backends) {
     EXPECT_TRUE(std::ranges::find(table, name, &BackendInfo::name) != table.end()) << name;
   }
 }
 
-TEST(Catalog, QuickPlanHasEveryOpAndEveryModeOfProductsOnBothLegs) {
+TEST(Catalog, quick_plan_has_every_op_and_every_mode_of_products_on_both_legs) {
   const plan::Plan plan = plan::load_plan(TE_NUMCHECK_SOURCE_DIR "/configs/plans/quick.json", vocabulary(), {});
   std::set<std::string> covered;
   for (const plan::Case& c : plan.cases) {
@@ -90,8 +90,27 @@ TEST(Catalog, QuickPlanHasEveryOpAndEveryModeOfProductsOnBothLegs) {
   }
 }
 
+/// The plan that CTest runs on a GPU leaves out no own kernel.
+TEST(Catalog, plan_of_own_kernel_paths_has_every_op_with_an_own_kernel) {
+  const std::string path = TE_NUMCHECK_SOURCE_DIR "/configs/plans/scenarios/own_kernel_paths.json";
+  const plan::Plan plan = plan::load_plan(path, vocabulary(), {});
+  std::set<std::string_view> covered;
+  for (const plan::Case& c : plan.cases) {
+    EXPECT_EQ(c.backend, "cuda") << c.id;
+    covered.insert(c.op->name);
+  }
+  std::set<std::string_view> own;
+  for (const prepare::CatalogRow& row : catalog()) {
+    if (std::ranges::find(row.backends, "cuda") != row.backends.end()) {
+      own.insert(row.op->name);
+    }
+  }
+  EXPECT_GE(own.size(), 20U);
+  EXPECT_EQ(covered, own);
+}
+
 /// Ports that the op promises, with as many elements, and no others.
-TEST(Catalog, EveryReferenceGivesTheOutputsOfItsOp) {
+TEST(Catalog, every_reference_gives_the_outputs_of_its_op) {
   for (const prepare::CatalogRow& row : catalog()) {
     op::Params params;
     for (const op::Field& field : row.op->fields()) {
@@ -130,7 +149,7 @@ TEST(Catalog, EveryReferenceGivesTheOutputsOfItsOp) {
   }
 }
 
-TEST(ExplainOp, ShowsEveryParameterAndMode) {
+TEST(ExplainOp, shows_every_parameter_and_mode) {
   for (const prepare::CatalogRow& row : catalog()) {
     const std::string text = explain_op(row, false);
     for (const op::Field& field : row.op->fields()) {

@@ -33,7 +33,7 @@ std::string refusal(const std::string& expression) {
   return "";
 }
 
-TEST(Pattern, FindsWhatASearchOfTheStandardLibraryFinds) {
+TEST(Pattern, finds_what_a_search_of_the_standard_library_finds) {
   const std::vector<std::string> texts = {"",
                                           "gemm/m=8,n=8,k=64,tb=1/bf16/cublaslt",
                                           "gemm/m=8,n=8,k=640/fp32/sim/exact",
@@ -86,7 +86,7 @@ TEST(Pattern, FindsWhatASearchOfTheStandardLibraryFinds) {
   }
 }
 
-TEST(Pattern, TakesTimeInProportionToTheText) {
+TEST(Pattern, takes_time_in_proportion_to_the_text) {
   std::vector<std::string> ids;
   for (int i = 0; i < 20'000; ++i) {
     ids.push_back("gemm/m=" + std::to_string(i) + ",n=768,k=8192/bf16/cublaslt/exact/NVIDIA_TF32_OVERRIDE=0");
@@ -100,13 +100,13 @@ TEST(Pattern, TakesTimeInProportionToTheText) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
-TEST(Pattern, OneLongTextIsNoTroubleEither) {
+TEST(Pattern, one_long_text_is_no_trouble_either) {
   const std::string text(200'000, 'a');
   EXPECT_FALSE(found("(a+)+b", text));
   EXPECT_TRUE(found("(a|aa)+$", text));
 }
 
-TEST(Pattern, RefusesWhatHasNoBound) {
+TEST(Pattern, refuses_what_has_no_bound) {
   EXPECT_NE(refusal(repeated("(", 15'820) + repeated(")", 15'820)).find("it has 31640 bytes, more than 2000"),
             std::string::npos);
   EXPECT_NE(refusal("((a?){1000}){1000}").find("too many states"), std::string::npos);
@@ -116,7 +116,7 @@ TEST(Pattern, RefusesWhatHasNoBound) {
   EXPECT_EQ(refusal("\\(?=b"), "") << "an escaped parenthesis is a letter";
 }
 
-TEST(Pattern, SaysWhatIsWrong) {
+TEST(Pattern, says_what_is_wrong) {
   EXPECT_EQ(refusal("(").find("--filter: \"(\" is not a usable regular expression: a parenthesis"), 0U);
   EXPECT_NE(refusal("a)|(b").find("a parenthesis"), std::string::npos);
   EXPECT_NE(refusal("[a").find("bracket"), std::string::npos);
@@ -141,7 +141,7 @@ void* deepest(void*) {
   return nullptr;
 }
 
-TEST(Pattern, DoesNotUseTheStackOfItsCaller) {
+TEST(Pattern, does_not_use_the_stack_of_its_caller) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, 64 << 10), 0);

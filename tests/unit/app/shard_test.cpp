@@ -17,13 +17,13 @@ Shard parse(std::string_view text, const std::map<std::string, std::string>& var
   });
 }
 
-TEST(Shard, IsWrittenFromOne) {
+TEST(Shard, is_written_from_one) {
   EXPECT_EQ(parse("1/8").index, 0u);
   EXPECT_EQ(parse("8/8").index, 7u);
   EXPECT_EQ(parse("8/8").count, 8u);
 }
 
-TEST(Shard, RejectsWhatMakesNoSense) {
+TEST(Shard, rejects_what_makes_no_sense) {
   for (const char* text : {"", "3", "0/3", "4/3", "1/0", "a/3", "1/b", "-1/3", "1/3/4", " 1/3", "1.0/3", "auto/0"}) {
     EXPECT_THROW(parse(text), core::UsageError) << text;
   }
@@ -36,7 +36,7 @@ struct Convention {
   std::size_t count;
 };
 
-TEST(Shard, ReadsTheSchedulersConventions) {
+TEST(Shard, reads_the_schedulers_conventions) {
   const Convention conventions[] = {
       {"GoogleTest", {{"GTEST_SHARD_INDEX", "1"}, {"GTEST_TOTAL_SHARDS", "4"}}, 1, 4},
       {"Slurm array from 10 to 16 in steps of 2",
@@ -58,13 +58,13 @@ TEST(Shard, ReadsTheSchedulersConventions) {
   }
 }
 
-TEST(Shard, KubernetesGivesNoTotal) {
+TEST(Shard, kubernetes_gives_no_total) {
   EXPECT_THROW(parse("auto", {{"JOB_COMPLETION_INDEX", "2"}}), core::UsageError);
   EXPECT_EQ(parse("auto/8", {{"JOB_COMPLETION_INDEX", "2"}}).index, 2u);
   EXPECT_THROW(parse("auto/2", {{"JOB_COMPLETION_INDEX", "2"}}), core::UsageError);
 }
 
-TEST(Shard, VariablesThatContradictEachOtherAreAnError) {
+TEST(Shard, variables_that_contradict_each_other_are_an_error) {
   EXPECT_THROW(parse("auto", {{"GTEST_SHARD_INDEX", "4"}, {"GTEST_TOTAL_SHARDS", "4"}}), core::UsageError);
   EXPECT_THROW(parse("auto", {{"GTEST_SHARD_INDEX", "x"}, {"GTEST_TOTAL_SHARDS", "4"}}), core::UsageError);
   EXPECT_THROW(parse("auto", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "4"}}), core::UsageError);
@@ -73,11 +73,11 @@ TEST(Shard, VariablesThatContradictEachOtherAreAnError) {
       core::UsageError);
 }
 
-TEST(Shard, NeverAssumesOne) {
+TEST(Shard, never_assumes_one) {
   EXPECT_THROW(parse("auto"), core::UsageError);
 }
 
-TEST(ShardOf, DependsOnTheGroupAloneAndSpreadsGroups) {
+TEST(ShardOf, depends_on_the_group_alone_and_spreads_groups) {
   EXPECT_EQ(shard_of("some group", 8), shard_of("some group", 8));
   std::set<std::size_t> used;
   for (int i = 0; i < 100; ++i) {

@@ -10,14 +10,14 @@
 namespace numcheck::app {
 namespace {
 
-TEST(UseColour, TheOptionDecidesIfItIsNotAuto) {
+TEST(UseColour, the_option_decides_if_it_is_not_auto) {
   const TerminalFacts forbidding{.no_color = true, .dumb = true};
   EXPECT_TRUE(use_colour(ColourChoice::always, forbidding, false));
   const TerminalFacts forcing{.force_color = true};
   EXPECT_FALSE(use_colour(ColourChoice::never, forcing, true));
 }
 
-TEST(UseColour, AutoFollowsTheConventions) {
+TEST(UseColour, auto_follows_the_conventions) {
   const auto automatic = [](const TerminalFacts& facts, bool tty) {
     return use_colour(ColourChoice::automatic, facts, tty);
   };
@@ -30,30 +30,30 @@ TEST(UseColour, AutoFollowsTheConventions) {
   EXPECT_FALSE(automatic({.no_color = true, .force_color = true}, true));
 }
 
-TEST(ProgressLine, SaysHowFarAndHowLong) {
+TEST(ProgressLine, says_how_far_and_how_long) {
   EXPECT_EQ(progress_line(37, 84, 2, "gemm/m=1/bf16/sim", 37.0, 100),
             "[37/84] gemm/m=1/bf16/sim   2 failed   00:47 left");
   EXPECT_EQ(progress_line(5, 100, 0, "x", 5.0, 100), "[  5/100] x   0 failed   01:35 left");
   EXPECT_EQ(progress_line(84, 84, 0, "x", 1.0, 100), "[84/84] x   0 failed");
 }
 
-TEST(ProgressLine, CutsTheIdentifierAndNeverTheNumbers) {
+TEST(ProgressLine, cuts_the_identifier_and_never_the_numbers) {
   const std::string line = progress_line(1, 2, 0, std::string(200, 'x'), 1.0, 60);
   EXPECT_LT(report::views::display_width(line), 60u);
   EXPECT_NE(line.find("00:01 left"), std::string::npos);
   EXPECT_NE(progress_line(1, 2, 0, "abcdefghijklmnop", 1.0, 5).find("0 failed"), std::string::npos);
 }
 
-TEST(ProgressLine, SurvivesAbsurdEstimates) {
+TEST(ProgressLine, survives_absurd_estimates) {
   EXPECT_NE(progress_line(1, 100000000, 0, "x", 1e9, 100).find("left"), std::string::npos);
 }
 
-TEST(Annotation, EscapesWhatWorkflowCommandsCannotHold) {
+TEST(Annotation, escapes_what_workflow_commands_cannot_hold) {
   EXPECT_EQ(annotation("50 % of", {"two lines"}), "::error::50 %25 of%0Atwo lines\n");
   EXPECT_EQ(annotation("a\n::error::b\x1b"), "::error::a\\n::error::b\\x1b\n");
 }
 
-TEST(Annotation, NamesThePlace) {
+TEST(Annotation, names_the_place) {
   plan::Diagnostic diagnostic;
   diagnostic.file = "a,b:c.json";
   diagnostic.line = 3;
@@ -68,7 +68,7 @@ TEST(Annotation, NamesThePlace) {
   EXPECT_EQ(annotation(diagnostic), "::warning file=a%2Cb%3Ac.json::unknown mode\n");
 }
 
-TEST(ParseCount, TakesPlainDecimalNumbersWithinBounds) {
+TEST(ParseCount, takes_plain_decimal_numbers_within_bounds) {
   EXPECT_EQ(parse_count("12", "--jobs", 1, 64), 12u);
   for (const char* text :
        {"", "0", "65", "+1", "-1", "1.0", "1'000", "0x10", "0b11", "1e1", " 1", "1 ", "99999999999999999999"}) {
@@ -76,14 +76,14 @@ TEST(ParseCount, TakesPlainDecimalNumbersWithinBounds) {
   }
 }
 
-TEST(SplitLists, JoinsRepetitionsAndCommas) {
+TEST(SplitLists, joins_repetitions_and_commas) {
   EXPECT_EQ(split_lists({"a,b", "c", "d"}, "--op"), (std::vector<std::string>{"a", "b", "c", "d"}));
   for (const char* value : {"", ",", "a,", ",a", "a,,b"}) {
     EXPECT_THROW((void)split_lists({value}, "--op"), core::UsageError) << value;
   }
 }
 
-TEST(ParseTime, TakesTimesThatCanBeWaitedFor) {
+TEST(ParseTime, takes_times_that_can_be_waited_for) {
   EXPECT_EQ(parse_time_s("1.5h", "--timeout", 86400), 5400);
   for (const std::string& text :
        {std::string("0s"), std::string("0.0ms"), std::string("25h"), std::string(400, '9') + "s"}) {
@@ -91,7 +91,7 @@ TEST(ParseTime, TakesTimesThatCanBeWaitedFor) {
   }
 }
 
-TEST(RequireKnown, SuggestsAndLists) {
+TEST(RequireKnown, suggests_and_lists) {
   try {
     require_known("bf61", "mode", {"bf16", "fp16"});
     FAIL();

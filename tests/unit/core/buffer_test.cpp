@@ -9,7 +9,7 @@
 namespace numcheck::test {
 namespace {
 
-TEST(Buffer, IsAlignedAndWritableToTheEnd) {
+TEST(Buffer, is_aligned_and_writable_to_the_end) {
   for (const std::size_t size : {1, 7, 1000, 1 << 20}) {
     core::Buffer<double> buffer(size);
     ASSERT_EQ(buffer.size(), size);
@@ -21,7 +21,7 @@ TEST(Buffer, IsAlignedAndWritableToTheEnd) {
   }
 }
 
-TEST(Buffer, EmptyHoldsNothing) {
+TEST(Buffer, empty_holds_nothing) {
   const core::Buffer<double> none;
   const core::Buffer<double> zero(0);
   EXPECT_TRUE(none.empty());
@@ -29,7 +29,7 @@ TEST(Buffer, EmptyHoldsNothing) {
   EXPECT_EQ(zero.data(), nullptr);
 }
 
-TEST(Buffer, MovesWithoutCopying) {
+TEST(Buffer, moves_without_copying) {
   core::Buffer<int> first(10);
   first[3] = 42;
   const int* address = first.data();
@@ -41,7 +41,7 @@ TEST(Buffer, MovesWithoutCopying) {
   EXPECT_EQ(third[3], 42);
 }
 
-TEST(Buffer, ImpossibleSizesThrow) {
+TEST(Buffer, impossible_sizes_throw) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   for (const std::size_t size : {kMost, kMost / 2, kMost / 8, kMost / 8 + 2, std::size_t{1} << 61}) {
     EXPECT_THROW(core::Buffer<double>{size}, std::bad_alloc) << size;

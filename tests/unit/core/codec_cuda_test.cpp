@@ -94,7 +94,7 @@ std::uint64_t canonical(std::uint64_t code, Dtype dtype) {
   return dtype == Dtype::fp8_e5m2 && (code & 0x7F) > 0x7C ? 0x7F : code;
 }
 
-TEST(CodecAgainstCuda, Fp8FromFloatAndDouble) {
+TEST(CodecAgainstCuda, fp8_from_float_and_double) {
   for (const Fp8Case& each : kFp8Cases) {
     EXPECT_EQ(first_difference(
                   [&](float x) {
@@ -110,7 +110,7 @@ TEST(CodecAgainstCuda, Fp8FromFloatAndDouble) {
   }
 }
 
-TEST(CodecAgainstCuda, HalfAndBfloat16FromFloatAndDouble) {
+TEST(CodecAgainstCuda, half_and_bfloat16_from_float_and_double) {
   EXPECT_EQ(first_difference([](float x) { return bits_of<std::uint16_t>(__float2half_rn(x)); },
                              [](float x) { return ours(x, Dtype::fp16); }),
             -1);
@@ -125,7 +125,7 @@ TEST(CodecAgainstCuda, HalfAndBfloat16FromFloatAndDouble) {
   }
 }
 
-TEST(CodecAgainstCuda, DirectedRoundings) {
+TEST(CodecAgainstCuda, directed_roundings) {
   EXPECT_EQ(first_difference([](float x) { return bits_of<std::uint16_t>(__float2half_rz(x)); },
                              [](float x) { return ours(x, Dtype::fp16, Overflow::ieee, Rounding::toward_zero); }),
             -1);
@@ -140,7 +140,7 @@ TEST(CodecAgainstCuda, DirectedRoundings) {
             -1);
 }
 
-TEST(CodecAgainstCuda, DecodesEveryCode) {
+TEST(CodecAgainstCuda, decodes_every_code) {
   const auto same = [](float theirs, double value) {
     return (std::isnan(theirs) && std::isnan(value)) || static_cast<double>(theirs) == value;
   };
@@ -159,7 +159,7 @@ TEST(CodecAgainstCuda, DecodesEveryCode) {
 }
 
 #if __has_include(<cuda_fp4.h>)
-TEST(CodecAgainstCuda, Fp4AndE8m0) {
+TEST(CodecAgainstCuda, fp4_and_e8m0) {
   EXPECT_EQ(first_difference([](float x) { return __nv_cvt_float_to_fp4(x, __NV_E2M1, cudaRoundNearest); },
                              [](float x) { return ours(x, Dtype::fp4_e2m1); }),
             -1);

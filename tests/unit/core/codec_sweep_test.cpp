@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, CodecSweep,
                                          Dtype::e8m0, Dtype::fp4_e2m1),
                          [](const auto& given) { return std::string(core::dtype_info(given.param).name); });
 
-TEST_P(CodecSweep, NearestEvenOfFp32Numbers) {
+TEST_P(CodecSweep, nearest_even_of_fp32_numbers) {
   const ReferenceFormat& format = reference_format(GetParam());
   const std::uint32_t step = sweep_step();
   constexpr std::size_t kParts = 64;
@@ -110,7 +110,7 @@ TEST_P(CodecSweep, NearestEvenOfFp32Numbers) {
 }
 
 /// Every FP32 number at or next to a tie or a value of the format, both signs.
-TEST_P(CodecSweep, TiesAndNeighbours) {
+TEST_P(CodecSweep, ties_and_neighbours) {
   const ReferenceFormat& format = reference_format(GetParam());
   std::vector<double> values;
   for (std::uint64_t code = 0; code <= format.max_code; ++code) {

@@ -81,7 +81,7 @@ class Codec : public testing::TestWithParam<ReferenceFormat> {};
 INSTANTIATE_TEST_SUITE_P(Formats, Codec, testing::ValuesIn(kReferenceFormats),
                          [](const auto& given) { return std::string(core::dtype_info(given.param.dtype).name); });
 
-TEST_P(Codec, EncodesLikeTheSearch) {
+TEST_P(Codec, encodes_like_the_search) {
   const ReferenceFormat& format = GetParam();
   const std::vector<double> values = values_around_codes(format);
   for (const Overflow overflow : kOverflows) {
@@ -95,7 +95,7 @@ TEST_P(Codec, EncodesLikeTheSearch) {
   }
 }
 
-TEST_P(Codec, DecodesEveryCode) {
+TEST_P(Codec, decodes_every_code) {
   const ReferenceFormat& format = GetParam();
   const std::uint64_t step = format.max_code > 0xFFFF ? 4099 : 1;
   for (std::uint64_t code = 0; code <= format.max_code; code += step) {
@@ -114,7 +114,7 @@ TEST_P(Codec, DecodesEveryCode) {
   }
 }
 
-TEST_P(Codec, BulkEqualsScalarOnEverySet) {
+TEST_P(Codec, bulk_equals_scalar_on_every_set) {
   const ReferenceFormat& format = GetParam();
   const core::DtypeInfo& info = core::dtype_info(format.dtype);
   const auto width = static_cast<std::size_t>(info.storage_bytes);
@@ -140,7 +140,7 @@ TEST_P(Codec, BulkEqualsScalarOnEverySet) {
 }
 
 /// All 2^8 or 2^16 words, and a sample of the 2^32.
-TEST_P(Codec, BulkDecodeEqualsScalarOnEverySet) {
+TEST_P(Codec, bulk_decode_equals_scalar_on_every_set) {
   const ReferenceFormat& format = GetParam();
   const auto width = static_cast<std::size_t>(core::dtype_info(format.dtype).storage_bytes);
   const std::size_t words = width == 1 ? 0x100 : 0x10000;
@@ -164,7 +164,7 @@ TEST_P(Codec, BulkDecodeEqualsScalarOnEverySet) {
   }
 }
 
-TEST_P(Codec, EveryLengthIsComplete) {
+TEST_P(Codec, every_length_is_complete) {
   const Dtype dtype = GetParam().dtype;
   const auto width = static_cast<std::size_t>(core::dtype_info(dtype).storage_bytes);
   const std::vector<double> values = common_values();
@@ -182,7 +182,7 @@ TEST_P(Codec, EveryLengthIsComplete) {
   }
 }
 
-TEST(CodecFp64, KeepsValuesAndCleansNan) {
+TEST(CodecFp64, keeps_values_and_cleans_nan) {
   for (const double value : {0.0, -0.0, 1.0 / 3, DBL_MAX, DBL_TRUE_MIN, kInf, -kInf}) {
     EXPECT_EQ(core::encode(value, Dtype::fp64), std::bit_cast<std::uint64_t>(value));
     EXPECT_EQ(std::bit_cast<std::uint64_t>(core::round_to(value, Dtype::fp64)), std::bit_cast<std::uint64_t>(value));
@@ -199,7 +199,7 @@ TEST(CodecFp64, KeepsValuesAndCleansNan) {
   EXPECT_EQ(std::bit_cast<std::uint64_t>(decoded[2]), 0x7FF8000000000000);
 }
 
-TEST(CodecFp32, NearestEvenIsTheProcessorsConversion) {
+TEST(CodecFp32, nearest_even_is_the_processors_conversion) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 200000; ++i) {
     const auto value = std::bit_cast<double>(random());
@@ -210,7 +210,7 @@ TEST(CodecFp32, NearestEvenIsTheProcessorsConversion) {
 }
 
 /// Decisions published in the PTX ISA, OCP and CUDA documents, worked out by hand.
-TEST(CodecKnownValues, Fp8AndScales) {
+TEST(CodecKnownValues, fp8_and_scales) {
   const auto e4m3 = [](double x, Overflow overflow = Overflow::ieee) {
     return core::encode(x, Dtype::fp8_e4m3, overflow);
   };
@@ -256,13 +256,13 @@ TEST(CodecKnownValues, Fp8AndScales) {
 }
 
 /// double -> float -> bf16 would round twice here.
-TEST(CodecKnownValues, RoundsOnce) {
+TEST(CodecKnownValues, rounds_once) {
   const double just_above_tie = 1 + 0x1p-8 + 0x1p-40;
   EXPECT_EQ(core::encode(just_above_tie, Dtype::bf16), 0x3F81);
   EXPECT_EQ(core::encode(static_cast<double>(static_cast<float>(just_above_tie)), Dtype::bf16), 0x3F80);
 }
 
-TEST(CodecErrors, SizesMustMatch) {
+TEST(CodecErrors, sizes_must_match) {
   std::vector<double> values(3);
   std::vector<std::byte> bytes(5);
   EXPECT_THROW(core::encode(values, Dtype::bf16, bytes), core::InternalError);

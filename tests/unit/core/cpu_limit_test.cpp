@@ -25,7 +25,7 @@ class CgroupTree : public testing::Test {
   TemporaryFolder root_;
 };
 
-TEST_F(CgroupTree, NoLimitIsZero) {
+TEST_F(CgroupTree, no_limit_is_zero) {
   EXPECT_EQ(quota(""), 0);
   EXPECT_EQ(quota("0::/a/b\n"), 0);
   EXPECT_EQ(quota("nonsense\n::\n0:\n"), 0);
@@ -33,7 +33,7 @@ TEST_F(CgroupTree, NoLimitIsZero) {
   EXPECT_EQ(quota("0::/a\n"), 0);
 }
 
-TEST_F(CgroupTree, Version2TakesTheSmallestOnThePath) {
+TEST_F(CgroupTree, version_2_takes_the_smallest_on_the_path) {
   write("a/b", "cpu.max", "max 100000\n");
   write("a", "cpu.max", "250000 100000\n");
   EXPECT_EQ(quota("0::/a/b\n"), 2.5);
@@ -44,7 +44,7 @@ TEST_F(CgroupTree, Version2TakesTheSmallestOnThePath) {
   EXPECT_EQ(quota("0::/a/b\n"), 0.2);
 }
 
-TEST_F(CgroupTree, Version1ReadsItsController) {
+TEST_F(CgroupTree, version_1_reads_its_controller) {
   write("cpu,cpuacct/x", "cpu.cfs_quota_us", "300000\n");
   write("cpu,cpuacct/x", "cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(quota("5:memory:/x\n"), 0);
@@ -53,7 +53,7 @@ TEST_F(CgroupTree, Version1ReadsItsController) {
   EXPECT_EQ(quota("4:cpu,cpuacct:/x\n"), 0);
 }
 
-TEST_F(CgroupTree, BrokenFilesAreIgnored) {
+TEST_F(CgroupTree, broken_files_are_ignored) {
   write("a", "cpu.max", "");
   EXPECT_EQ(quota("0::/a\n"), 0);
   write("a", "cpu.max", "100000 0\n");
@@ -62,7 +62,7 @@ TEST_F(CgroupTree, BrokenFilesAreIgnored) {
   EXPECT_EQ(quota("0::/a\n"), 0);
 }
 
-TEST(AvailableCpus, FollowsTheAffinityMask) {
+TEST(AvailableCpus, follows_the_affinity_mask) {
   EXPECT_GE(core::available_cpus(), 1);
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);

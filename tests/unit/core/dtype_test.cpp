@@ -11,7 +11,7 @@ namespace {
 
 using core::Dtype;
 
-TEST(DtypeTable, EveryRowIsConsistent) {
+TEST(DtypeTable, every_row_is_consistent) {
   std::size_t position = 0;
   for (const core::DtypeInfo& info : core::all_dtypes()) {
     EXPECT_EQ(static_cast<std::size_t>(info.dtype), position++);
@@ -26,7 +26,7 @@ TEST(DtypeTable, EveryRowIsConsistent) {
   EXPECT_EQ(position, 11U);
 }
 
-TEST(DtypeTable, PublishedConstants) {
+TEST(DtypeTable, published_constants) {
   EXPECT_EQ(core::dtype_info(Dtype::fp64).max_finite, DBL_MAX);
   EXPECT_EQ(core::dtype_info(Dtype::fp64).min_subnormal, DBL_TRUE_MIN);
   EXPECT_EQ(core::dtype_info(Dtype::fp32).max_finite, FLT_MAX);
@@ -40,13 +40,13 @@ TEST(DtypeTable, PublishedConstants) {
   EXPECT_EQ(core::dtype_info(Dtype::fp4_e2m1).min_subnormal, 0.5);
 }
 
-TEST(ParseDtype, UnknownNamesAreNothing) {
+TEST(ParseDtype, unknown_names_are_nothing) {
   for (const char* name : {"", "bf61", "FP32", "fp8", "fp32 "}) {
     EXPECT_FALSE(core::parse_dtype(name).has_value()) << name;
   }
 }
 
-TEST(Ulp, FollowsTheBinade) {
+TEST(Ulp, follows_the_binade) {
   EXPECT_EQ(core::ulp(1, Dtype::fp32), FLT_EPSILON);
   EXPECT_EQ(core::ulp(-1.999, Dtype::bf16), 0x1p-7);
   EXPECT_EQ(core::ulp(2, Dtype::bf16), 0x1p-6);
@@ -58,7 +58,7 @@ TEST(Ulp, FollowsTheBinade) {
   EXPECT_EQ(core::ulp(0, Dtype::e8m0), 0x1p-127);
 }
 
-TEST(Ulp, KeepsTheTopBinadesSpacingBeyondIt) {
+TEST(Ulp, keeps_the_top_binades_spacing_beyond_it) {
   EXPECT_EQ(core::ulp(448, Dtype::fp8_e4m3), 32);
   EXPECT_EQ(core::ulp(600, Dtype::fp8_e4m3), 32);
   EXPECT_EQ(core::ulp(std::numeric_limits<double>::infinity(), Dtype::fp32), 0x1p104);

@@ -57,7 +57,7 @@ class Umask {
   mode_t old_;
 };
 
-TEST(ReadRegularFile, ReadsUpToTheLimit) {
+TEST(ReadRegularFile, reads_up_to_the_limit) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("a", std::string("12345\0", 6));
   EXPECT_EQ(read_regular_file(path, 6).text, std::string("12345\0", 6));
@@ -66,7 +66,7 @@ TEST(ReadRegularFile, ReadsUpToTheLimit) {
   EXPECT_EQ(read_regular_file(folder.write("empty", ""), 0).problem, "");
 }
 
-TEST(ReadRegularFile, SaysWhatIsNoRegularFileAndDoesNotWait) {
+TEST(ReadRegularFile, says_what_is_no_regular_file_and_does_not_wait) {
   const test::TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -87,7 +87,7 @@ TEST(ReadRegularFile, SaysWhatIsNoRegularFileAndDoesNotWait) {
   EXPECT_EQ(read_regular_file(socket, 100).problem, "it is a socket, not a regular file");
 }
 
-TEST(ReadRegularFile, RefusesWhatTheKernelMakesUp) {
+TEST(ReadRegularFile, refuses_what_the_kernel_makes_up) {
   if (!fs::exists("/proc/self/environ")) {
     GTEST_SKIP() << "no /proc here";
   }
@@ -98,7 +98,7 @@ TEST(ReadRegularFile, RefusesWhatTheKernelMakesUp) {
   }
 }
 
-TEST(IdentityOfFile, IsThatOfTheFileAndNotOfItsName) {
+TEST(IdentityOfFile, is_that_of_the_file_and_not_of_its_name) {
   const test::TemporaryFolder folder;
   const fs::path file = folder.write("a", "x");
   fs::create_symlink(file, folder.path() / "soft");
@@ -112,7 +112,7 @@ TEST(IdentityOfFile, IsThatOfTheFileAndNotOfItsName) {
   EXPECT_FALSE(identity_of_file(folder.path() / "gone").has_value());
 }
 
-TEST(WriteFile, ReplacesAFileAndALinkButNotWhatTheLinkLeadsTo) {
+TEST(WriteFile, replaces_a_file_and_a_link_but_not_what_the_link_leads_to) {
   const test::TemporaryFolder folder;
   const fs::path victim = folder.write("victim", "mine");
   fs::create_symlink(victim, folder.path() / "report");
@@ -125,7 +125,7 @@ TEST(WriteFile, ReplacesAFileAndALinkButNotWhatTheLinkLeadsTo) {
   EXPECT_EQ(entries(folder.path()), 2U) << "nothing else is left";
 }
 
-TEST(WriteFile, IsNotLedAstrayByALinkUnderTheOldTemporaryName) {
+TEST(WriteFile, is_not_led_astray_by_a_link_under_the_old_temporary_name) {
   const test::TemporaryFolder folder;
   const fs::path victim = folder.write("victim", "mine");
   fs::create_symlink(victim, folder.path() / ("report." + std::to_string(::getpid()) + ".tmp"));
@@ -134,7 +134,7 @@ TEST(WriteFile, IsNotLedAstrayByALinkUnderTheOldTemporaryName) {
   EXPECT_EQ(content(folder.path() / "report"), "new");
 }
 
-TEST(WriteFile, TheUmaskDecidesWhoMayRead) {
+TEST(WriteFile, the_umask_decides_who_may_read) {
   const test::TemporaryFolder folder;
   for (const auto& [mask, mode] : {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
     const Umask umask(mask);
@@ -143,7 +143,7 @@ TEST(WriteFile, TheUmaskDecidesWhoMayRead) {
   }
 }
 
-TEST(WriteFile, TakesNamesAsLongAsANameCanBe) {
+TEST(WriteFile, takes_names_as_long_as_a_name_can_be) {
   const test::TemporaryFolder folder;
   const fs::path longest = folder.path() / std::string(255, 'x');
   write_file(longest, "x");
@@ -152,7 +152,7 @@ TEST(WriteFile, TakesNamesAsLongAsANameCanBe) {
   EXPECT_NE(failure([&] { try_new_file(longer); }).find("File name too long"), std::string::npos);
 }
 
-TEST(WriteFile, LeavesNothingWhereItFails) {
+TEST(WriteFile, leaves_nothing_where_it_fails) {
   std::signal(SIGXFSZ, SIG_IGN);
   const test::TemporaryFolder folder;
   const fs::path path = folder.write("report", "old");
@@ -169,7 +169,7 @@ TEST(WriteFile, LeavesNothingWhereItFails) {
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 
-TEST(WriteFile, AProbeLeavesNothing) {
+TEST(WriteFile, a_probe_leaves_nothing) {
   const test::TemporaryFolder folder;
   try_new_file(folder.path() / "report");
   EXPECT_EQ(entries(folder.path()), 0U);

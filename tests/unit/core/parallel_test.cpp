@@ -21,7 +21,7 @@ class Parallel : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 7));
 
-TEST_P(Parallel, CallsEveryIndexOnce) {
+TEST_P(Parallel, calls_every_index_once) {
   EXPECT_EQ(core::thread_count(), GetParam());
   for (const std::size_t count : {0, 1, 2, 3, 100, 5000}) {
     std::vector<std::atomic<int>> calls(count);
@@ -32,7 +32,7 @@ TEST_P(Parallel, CallsEveryIndexOnce) {
   }
 }
 
-TEST_P(Parallel, FirstExceptionArrivesAfterAllOthersHaveRun) {
+TEST_P(Parallel, first_exception_arrives_after_all_others_have_run) {
   std::atomic<int> calls = 0;
   try {
     core::parallel_for(500, [&](std::size_t i) {
@@ -50,7 +50,7 @@ TEST_P(Parallel, FirstExceptionArrivesAfterAllOthersHaveRun) {
   EXPECT_EQ(calls, 510);
 }
 
-TEST_P(Parallel, NestedCallsRunInline) {
+TEST_P(Parallel, nested_calls_run_inline) {
   std::vector<std::atomic<int>> calls(40);
   core::parallel_for(8, [&](std::size_t i) {
     const auto outer = std::this_thread::get_id();
@@ -67,7 +67,7 @@ TEST_P(Parallel, NestedCallsRunInline) {
   }
 }
 
-TEST_P(Parallel, ExceptionsOfNestedCallsArrive) {
+TEST_P(Parallel, exceptions_of_nested_calls_arrive) {
   const auto nested = [](std::size_t i) {
     core::parallel_for(3, [i](std::size_t j) {
       if (i == 2 && j == 1) {
@@ -81,7 +81,7 @@ TEST_P(Parallel, ExceptionsOfNestedCallsArrive) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST_P(Parallel, SeveralThreadsShareThePool) {
+TEST_P(Parallel, several_threads_share_the_pool) {
   constexpr int kCallers = 6;
   std::vector<std::atomic<long>> sums(kCallers);
   std::vector<std::thread> callers;
@@ -100,7 +100,7 @@ TEST_P(Parallel, SeveralThreadsShareThePool) {
   }
 }
 
-TEST_P(Parallel, ThreadCountMayChangeWhileOthersWork) {
+TEST_P(Parallel, thread_count_may_change_while_others_work) {
   std::atomic<bool> stop = false;
   std::thread worker([&] {
     while (!stop) {
@@ -117,7 +117,7 @@ TEST_P(Parallel, ThreadCountMayChangeWhileOthersWork) {
   worker.join();
 }
 
-TEST_P(Parallel, ChunksCoverTheRangeInOrderOfIndex) {
+TEST_P(Parallel, chunks_cover_the_range_in_order_of_index) {
   for (const std::size_t size : {0, 1, 9, 10, 11, 1000}) {
     std::vector<std::atomic<int>> calls(size);
     core::parallel_chunks(size, 10, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
@@ -133,7 +133,7 @@ TEST_P(Parallel, ChunksCoverTheRangeInOrderOfIndex) {
   }
 }
 
-TEST(ParallelErrors, ImpossibleNumbers) {
+TEST(ParallelErrors, impossible_numbers) {
   EXPECT_THROW(core::set_thread_count(0), core::InternalError);
   EXPECT_THROW(core::set_thread_count(-3), core::InternalError);
   EXPECT_THROW(core::parallel_chunks(10, 0, [](std::size_t, std::size_t, std::size_t) {}), core::InternalError);

@@ -25,14 +25,14 @@ std::string utf8(std::uint32_t point) {
           byte(0x80 | (point & 0x3F))};
 }
 
-TEST(Printable, TextStaysAsItIs) {
+TEST(Printable, text_stays_as_it_is) {
   for (const char* text : {"", "gemm/m=1/bf16", "C:\\new", "Grüße, 漢字, \xF0\x9F\x98\x80", "a\xC2\xA0z"}) {
     EXPECT_EQ(printable(text), text);
     EXPECT_TRUE(is_printable(text)) << text;
   }
 }
 
-TEST(Printable, ControlsBecomeEscapes) {
+TEST(Printable, controls_become_escapes) {
   EXPECT_EQ(printable("a\nb\tc\rd"), "a\\nb\\tc\\rd");
   EXPECT_EQ(printable("\x1b[31m\x7f\x07"), "\\x1b[31m\\x7f\\x07");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
@@ -41,7 +41,7 @@ TEST(Printable, ControlsBecomeEscapes) {
             "\\u{9b}2J\\u{85}");
 }
 
-TEST(Printable, NothingThatReordersHidesOrEndsALineStays) {
+TEST(Printable, nothing_that_reorders_hides_or_ends_a_line_stays) {
   const auto escaped = [](std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t point = first; point <= last; ++point) {
       EXPECT_FALSE(is_printable(utf8(point))) << std::hex << point;
@@ -65,14 +65,14 @@ TEST(Printable, NothingThatReordersHidesOrEndsALineStays) {
   EXPECT_EQ(printable("\xF3\xA0\x81\x81"), "\\u{e0041}");
 }
 
-TEST(Printable, BytesThatAreNoUtf8AreShownOneByOne) {
+TEST(Printable, bytes_that_are_no_utf8_are_shown_one_by_one) {
   EXPECT_EQ(printable("a\xFF\xFEz"), "a\\xff\\xfez");
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf") << "an overlong form";
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
   EXPECT_EQ(printable("\xE6\xBC"), "\\xe6\\xbc") << "torn at the end";
 }
 
-TEST(Printable, EveryByteStringGivesPrintableTextThatStaysTheSame) {
+TEST(Printable, every_byte_string_gives_printable_text_that_stays_the_same) {
   std::uint32_t state = 1;
   for (int round = 0; round < 2000; ++round) {
     std::string text;
@@ -86,7 +86,7 @@ TEST(Printable, EveryByteStringGivesPrintableTextThatStaysTheSame) {
   }
 }
 
-TEST(Printable, CutsWithoutTearingEscapesOrCharacters) {
+TEST(Printable, cuts_without_tearing_escapes_or_characters) {
   EXPECT_EQ(printable("abc", 3), "abc");
   EXPECT_EQ(printable("abcd", 3), "abc\xE2\x80\xA6");
   EXPECT_EQ(printable("a\x1b\x1b", 8), "a\\x1b\xE2\x80\xA6");
@@ -95,7 +95,7 @@ TEST(Printable, CutsWithoutTearingEscapesOrCharacters) {
   EXPECT_EQ(printable_bytes("\n\n", 3), "\\n...");
 }
 
-TEST(Error, CarriesFurtherLinesApartFromItsMessage) {
+TEST(Error, carries_further_lines_apart_from_its_message) {
   const UsageError error("several digests:", {"one", "two"});
   EXPECT_STREQ(error.what(), "several digests:");
   EXPECT_EQ(error.notes(), (std::vector<std::string>{"one", "two"}));

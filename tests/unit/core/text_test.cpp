@@ -27,7 +27,7 @@ std::string usage_error(const Call& call) {
   return "no error";
 }
 
-TEST(EditDistance, CountsEditsAndTranspositions) {
+TEST(EditDistance, counts_edits_and_transpositions) {
   EXPECT_EQ(core::edit_distance("", ""), 0U);
   EXPECT_EQ(core::edit_distance("", "abc"), 3U);
   EXPECT_EQ(core::edit_distance("abc", ""), 3U);
@@ -37,7 +37,7 @@ TEST(EditDistance, CountsEditsAndTranspositions) {
   EXPECT_EQ(core::edit_distance("colour", "color"), 1U);
 }
 
-TEST(NearestName, SuggestsWithinTwoEditsOrAThird) {
+TEST(NearestName, suggests_within_two_edits_or_a_third) {
   constexpr std::array<std::string_view, 5> kNames = {"fp32", "tf32", "bf16", "fp8_e4m3", "layernorm_fwd"};
   EXPECT_EQ(core::nearest_name("bf61", kNames), "bf16");
   EXPECT_EQ(core::nearest_name("FP8_E4M3", kNames), "fp8_e4m3");
@@ -50,7 +50,7 @@ TEST(NearestName, SuggestsWithinTwoEditsOrAThird) {
   EXPECT_EQ(core::nearest_name("x", kLetters), "");
 }
 
-TEST(Shortest, ReadsBack) {
+TEST(Shortest, reads_back) {
   EXPECT_EQ(core::shortest(0.1), "0.1");
   EXPECT_EQ(core::shortest(1), "1");
   EXPECT_EQ(core::shortest(-0.0), "-0");
@@ -62,7 +62,7 @@ TEST(Shortest, ReadsBack) {
   }
 }
 
-TEST(HumanBytes, ChoosesTheUnit) {
+TEST(HumanBytes, chooses_the_unit) {
   EXPECT_EQ(core::human_bytes(0), "0 B");
   EXPECT_EQ(core::human_bytes(1023), "1023 B");
   EXPECT_EQ(core::human_bytes(1024), "1.0 KiB");
@@ -71,7 +71,7 @@ TEST(HumanBytes, ChoosesTheUnit) {
   EXPECT_EQ(core::human_bytes(~std::uint64_t{0}), "16.0 EiB");
 }
 
-TEST(ParseBytes, AcceptsNumbersWithUnits) {
+TEST(ParseBytes, accepts_numbers_with_units) {
   EXPECT_EQ(core::parse_bytes("0", "--memory"), 0U);
   EXPECT_EQ(core::parse_bytes("1000", "--memory"), 1000U);
   EXPECT_EQ(core::parse_bytes("64M", "--memory"), std::uint64_t{64} << 20);
@@ -83,7 +83,7 @@ TEST(ParseBytes, AcceptsNumbersWithUnits) {
   EXPECT_EQ(core::parse_bytes("9007199254740993", "--memory"), 9007199254740993U);
 }
 
-TEST(ParseBytes, RejectsEverythingElse) {
+TEST(ParseBytes, rejects_everything_else) {
   for (const char* text : {"", "M", "-1", "+1", "1 M", " 1", "1e3", "0x10", "1..5M", ".5M", "5.M", "1.5", "1.5B", "12Q",
                            "inf", "nan", "1MM", "M1", "1,5M"}) {
     const std::string message = usage_error([&] { (void)core::parse_bytes(text, "--memory"); });
@@ -96,7 +96,7 @@ TEST(ParseBytes, RejectsEverythingElse) {
   }
 }
 
-TEST(ParseDuration, AcceptsNumbersWithUnits) {
+TEST(ParseDuration, accepts_numbers_with_units) {
   EXPECT_EQ(core::parse_duration_s("500ms", "--timeout"), 0.5);
   EXPECT_EQ(core::parse_duration_s("60s", "--timeout"), 60);
   EXPECT_EQ(core::parse_duration_s("10m", "--timeout"), 600);
@@ -104,7 +104,7 @@ TEST(ParseDuration, AcceptsNumbersWithUnits) {
   EXPECT_EQ(core::parse_duration_s("0s", "--timeout"), 0);
 }
 
-TEST(ParseDuration, RejectsEverythingElse) {
+TEST(ParseDuration, rejects_everything_else) {
   for (const char* text : {"", "s", "-1s", "+1s", "1 s", "1e3s", "1d", "infs", "nan", "1..5s", ".5s", "5.s", "1ss"}) {
     const std::string message = usage_error([&] { (void)core::parse_duration_s(text, "--timeout"); });
     EXPECT_EQ(message.rfind("--timeout: \"", 0), 0U) << text << ": " << message;
@@ -114,7 +114,7 @@ TEST(ParseDuration, RejectsEverythingElse) {
   EXPECT_NE(usage_error([&] { (void)core::parse_duration_s(endless + "h", "--timeout"); }), "no error");
 }
 
-TEST(Split, KeepsEmptyPieces) {
+TEST(Split, keeps_empty_pieces) {
   using Pieces = std::vector<std::string>;
   EXPECT_EQ(core::split("a,b,,c", ','), (Pieces{"a", "b", "", "c"}));
   EXPECT_EQ(core::split("", ','), (Pieces{""}));
@@ -123,7 +123,7 @@ TEST(Split, KeepsEmptyPieces) {
 }
 
 /// Values of XXH3_128bits that its authors publish (xxHash, tests/sanity_test_vectors.h) for the empty input.
-TEST(DigestOf, KnownAnswerAndText) {
+TEST(DigestOf, known_answer_and_text) {
   EXPECT_EQ(core::digest_of(std::string_view{}).hex(), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(core::digest_of(std::string_view{}).short_hex(), "99aa06d3");
   const std::array<std::byte, 3> bytes = {std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
@@ -134,7 +134,7 @@ TEST(DigestOf, KnownAnswerAndText) {
 }
 
 /// Known answers of Random123 (D. E. Shaw Research), kat_vectors, philox4x32 10 rounds.
-TEST(Philox, KnownAnswers) {
+TEST(Philox, known_answers) {
   using core::PhiloxCounter;
   EXPECT_EQ(core::philox4x32({0, 0, 0, 0}, {0, 0}), (PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr std::uint32_t kOnes = 0xFFFFFFFF;
@@ -145,13 +145,13 @@ TEST(Philox, KnownAnswers) {
 }
 
 /// FNV-1a test vectors of Fowler, Noll and Vo.
-TEST(StreamWord, IsFixed) {
+TEST(StreamWord, is_fixed) {
   EXPECT_EQ(core::stream_word(""), 0x811c9dc5U);
   EXPECT_EQ(core::stream_word("a"), 0xe40c292cU);
   EXPECT_EQ(core::stream_word("foobar"), 0xbf9cf968U);
 }
 
-TEST(IsaDispatch, ForcingKeepsToWhatTheProcessorHas) {
+TEST(IsaDispatch, forcing_keeps_to_what_the_processor_has) {
   const core::Isa before = core::active_isa();
   if (const char* wanted = std::getenv("TE_NUMCHECK_ISA")) {
     const bool supported = std::string_view(wanted) == "baseline" || core::is_supported(core::Isa::avx2);

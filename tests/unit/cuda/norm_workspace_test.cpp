@@ -15,7 +15,7 @@ NormBackward sizes(std::int64_t rows, std::int64_t hidden, Storage storage) {
   return launch;
 }
 
-TEST(NormWorkspace, TooSmallIsRefused) {
+TEST(NormWorkspace, too_small_is_refused) {
   for (const Storage storage : {Storage::fp32, Storage::bf16, Storage::fp16}) {
     for (const std::int64_t hidden : {8, 259, 2048, 65536}) {
       for (const GammaRule rule : {GammaRule::plain, GammaRule::centred}) {
@@ -31,7 +31,7 @@ TEST(NormWorkspace, TooSmallIsRefused) {
   }
 }
 
-TEST(NormWorkspace, ShapesThatNoKernelTakesAreRefused) {
+TEST(NormWorkspace, shapes_that_no_kernel_takes_are_refused) {
   EXPECT_EQ(launch_layernorm_bwd(sizes(std::int64_t{1} << 31, 8, Storage::fp32), nullptr),
             cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch_rmsnorm_bwd(sizes(1, 0, Storage::fp32), nullptr), cudaErrorInvalidConfiguration);

@@ -145,7 +145,7 @@ class CudnnDeviceless : public ::testing::TestWithParam<int> {
   std::optional<Descriptor> device_;
 };
 
-TEST_P(CudnnDeviceless, EveryNormHasAnEngine) {
+TEST_P(CudnnDeviceless, every_norm_has_an_engine) {
   for (const char* mode : {"fp32", "bf16", "fp16"}) {
     for (const op::NormParams& common : {shape(71, 229), shape(768, 6144), shape(1, 1), shape(5040, 1280)}) {
       for (const Problem& p : problems(mode, common)) {
@@ -155,7 +155,7 @@ TEST_P(CudnnDeviceless, EveryNormHasAnEngine) {
   }
 }
 
-TEST_P(CudnnDeviceless, OneIsAddedToGammaInTheGraph) {
+TEST_P(CudnnDeviceless, one_is_added_to_gamma_in_the_graph) {
   for (const char* mode : {"fp32", "bf16", "fp16"}) {
     for (const char* add : {"fp32", "weight"}) {
       op::NormParams common = shape(64, 1024);
@@ -168,19 +168,19 @@ TEST_P(CudnnDeviceless, OneIsAddedToGammaInTheGraph) {
   }
 }
 
-TEST_P(CudnnDeviceless, NarrowOutputsOfFp32) {
+TEST_P(CudnnDeviceless, narrow_outputs_of_fp32) {
   op::LayernormFwdParams narrow;
   narrow.output = "bf16";
   expect_engine(problem(op::layernorm_fwd(), narrow, "fp32", shape(64, 1024)));
 }
 
-TEST_P(CudnnDeviceless, PlansComeAsFarAsTheKernel) {
+TEST_P(CudnnDeviceless, plans_come_as_far_as_the_kernel) {
   for (const Problem& p : problems("bf16", shape(64, 1024))) {
     expect_plan(p);
   }
 }
 
-TEST_P(CudnnDeviceless, AGraphThatNoEngineTakesHasAReason) {
+TEST_P(CudnnDeviceless, a_graph_that_no_engine_takes_has_a_reason) {
   // The gradient of x would have to be BF16 before the residual one is added, and rounded twice.
   op::RmsnormBwdParams residual;
   residual.add = true;
@@ -209,7 +209,7 @@ TEST_P(CudnnDeviceless, AGraphThatNoEngineTakesHasAReason) {
   }
 }
 
-TEST_P(CudnnDeviceless, EnginesAreDescribed) {
+TEST_P(CudnnDeviceless, engines_are_described) {
   const std::shared_ptr<Graph> graph =
       graph_of(problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", shape(64, 1024)));
   const Candidates offered = candidates(*graph, target(), HeuristicsMode::a);
@@ -224,7 +224,7 @@ TEST_P(CudnnDeviceless, EnginesAreDescribed) {
   EXPECT_EQ(text.details[4].second, "A");
 }
 
-TEST_P(CudnnDeviceless, LaunchesGetEveryTensorAndTheNumbersByValue) {
+TEST_P(CudnnDeviceless, launches_get_every_tensor_and_the_numbers_by_value) {
   op::NormParams common = shape(64, 1024);
   common.zero_centered_gamma = true;
   const Problem p = problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", common);

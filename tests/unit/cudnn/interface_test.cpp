@@ -162,7 +162,7 @@ static_assert(same(A::plan_device, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP));
 static_assert(same(A::device_json, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION));
 #endif
 
-TEST(CudnnInterface, IsTheHeaders) {
+TEST(CudnnInterface, is_the_headers) {
   SUCCEED() << "it compiles";
 }
 

@@ -8,7 +8,7 @@
 namespace numcheck::kernels::cudnn {
 namespace {
 
-TEST(CudnnComplaint, IsTheRootOfTheFirstChain) {
+TEST(CudnnComplaint, is_the_root_of_the_first_chain) {
   const Complaint found = first_complaint(
       "{\"engineId\":1,\"smVersion\":900}\n"
       "Warning: CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE; Reason: x and dx differ at: a != b\n"
@@ -19,14 +19,14 @@ TEST(CudnnComplaint, IsTheRootOfTheFirstChain) {
   EXPECT_EQ(found.reason, "x and dx differ at: a != b");
 }
 
-TEST(CudnnComplaint, OtherTextsAreKept) {
+TEST(CudnnComplaint, other_texts_are_kept) {
   EXPECT_EQ(first_complaint(" no such thing.\n").reason, "no such thing");
   EXPECT_EQ(first_complaint(" no such thing.\n").status, "");
   EXPECT_EQ(first_complaint("").reason, "");
   EXPECT_EQ(first_complaint("CUDNN_STATUS_BAD_PARAM; Reason: ").status, "CUDNN_STATUS_BAD_PARAM");
 }
 
-TEST(CudnnError, SaysCallAndReasonAndKnowsRefusals) {
+TEST(CudnnError, says_call_and_reason_and_knows_refusals) {
   const CudnnError refusal(3001, "cudnnBackendFinalize (tensor)", "CUDNN_STATUS_X (why)",
                            std::source_location::current());
   EXPECT_TRUE(refusal.is_refusal());
@@ -36,7 +36,7 @@ TEST(CudnnError, SaysCallAndReasonAndKnowsRefusals) {
   }
 }
 
-TEST(CudnnLibrary, ThatIsMissingSaysWhereItWasSearched) {
+TEST(CudnnLibrary, that_is_missing_says_where_it_was_searched) {
   try {
     const Library library("/nowhere");
     FAIL() << "loaded " << library.path();
@@ -47,7 +47,7 @@ TEST(CudnnLibrary, ThatIsMissingSaysWhereItWasSearched) {
   }
 }
 
-TEST(CudnnEngines, AsManyAsTheCaseAsksFor) {
+TEST(CudnnEngines, as_many_as_the_case_asks_for) {
   using Kind = plan::AlgorithmSpec::Kind;
   EXPECT_EQ(requested_count({}), 1U);
   EXPECT_EQ(requested_count({Kind::top, 5}), 5U);

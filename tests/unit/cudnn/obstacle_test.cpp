@@ -39,7 +39,7 @@ std::string backward(const op::SoftmaxBwdParams& params, std::string_view mode =
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';
 }
 
-TEST(CudnnNormObstacle, StorageFormatsAreAskedFor) {
+TEST(CudnnNormObstacle, storage_formats_are_asked_for) {
   op::LayernormFwdParams layer;
   layer.rows = layer.hidden = 8;
   op::RmsnormBwdParams rms;
@@ -54,7 +54,7 @@ TEST(CudnnNormObstacle, StorageFormatsAreAskedFor) {
   }
 }
 
-TEST(CudnnNormObstacle, Fp8HuggingFaceAndNothing) {
+TEST(CudnnNormObstacle, fp8_hugging_face_and_nothing) {
   op::RmsnormFwdParams p;
   p.rows = p.hidden = 8;
   p.output = "fp8_e4m3";
@@ -67,14 +67,14 @@ TEST(CudnnNormObstacle, Fp8HuggingFaceAndNothing) {
   EXPECT_TRUE(says(obstacle_of(cudnn::layernorm_bwd(), op::layernorm_bwd(), none, "bf16"), "dz is empty"));
 }
 
-TEST(CudnnNormObstacle, NoResidualGradient) {
+TEST(CudnnNormObstacle, no_residual_gradient) {
   op::RmsnormBwdParams p;
   p.rows = p.hidden = 8;
   p.add = true;
   EXPECT_TRUE(says(obstacle_of(cudnn::rmsnorm_bwd(), op::rmsnorm_bwd(), p, "fp32"), "residual gradient"));
 }
 
-TEST(CudnnSoftmaxObstacle, ForwardHasNoScale) {
+TEST(CudnnSoftmaxObstacle, forward_has_no_scale) {
   op::SoftmaxFwdParams p;
   p.sq = p.sk = 32;
   EXPECT_EQ(forward(p), "");
@@ -85,7 +85,7 @@ TEST(CudnnSoftmaxObstacle, ForwardHasNoScale) {
   EXPECT_TRUE(says(forward(p), "set scale to 1"));
 }
 
-TEST(CudnnSoftmaxObstacle, ForwardHasNoMask) {
+TEST(CudnnSoftmaxObstacle, forward_has_no_mask) {
   op::SoftmaxFwdParams p;
   p.sq = p.sk = 32;
   for (const char* mask : {"arbitrary", "causal", "causal_bottom_right"}) {
@@ -94,7 +94,7 @@ TEST(CudnnSoftmaxObstacle, ForwardHasNoMask) {
   }
 }
 
-TEST(CudnnSoftmaxObstacle, BackwardScalesAndNeedsNoArbitraryMask) {
+TEST(CudnnSoftmaxObstacle, backward_scales_and_needs_no_arbitrary_mask) {
   op::SoftmaxBwdParams p;
   p.sq = p.sk = 32;
   p.scale = 0.3;
@@ -108,7 +108,7 @@ TEST(CudnnSoftmaxObstacle, BackwardScalesAndNeedsNoArbitraryMask) {
   }
 }
 
-TEST(CudnnSoftmaxObstacle, ElementsAreCountedInInt) {
+TEST(CudnnSoftmaxObstacle, elements_are_counted_in_int) {
   op::SoftmaxFwdParams p;
   p.batches = 2;
   p.sq = 1 << 15;

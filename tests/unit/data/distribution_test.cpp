@@ -68,7 +68,7 @@ double normal_cdf(double z) {
   return std::erfc(-z / std::numbers::sqrt2) / 2;
 }
 
-TEST(Normal, IsBoxMullerOfTheWords) {
+TEST(Normal, is_box_muller_of_the_words) {
   const std::vector<double> values = values_of("normal", {2.5});
   const std::vector<std::uint32_t> words = words_of(0, kCount);
   double worst = 0;
@@ -84,7 +84,7 @@ TEST(Normal, IsBoxMullerOfTheWords) {
   EXPECT_LT(worst, 5e-9);
 }
 
-TEST(Normal, MomentsShapeAndIndependence) {
+TEST(Normal, moments_shape_and_independence) {
   const std::vector<double> values = values_of("normal");
   const double standard_error = 1 / std::sqrt(static_cast<double>(kCount));
   EXPECT_LT(std::fabs(mean_of(values)), 4 * standard_error);
@@ -102,7 +102,7 @@ TEST(Normal, MomentsShapeAndIndependence) {
 }
 
 /// The exact results that kernels are asked for need operands that fill the FP32 significand.
-TEST(Normal, MantissasAreFull) {
+TEST(Normal, mantissas_are_full) {
   std::size_t odd = 0;
   for (const double value : values_of("normal")) {
     odd += std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 1;
@@ -110,13 +110,13 @@ TEST(Normal, MantissasAreFull) {
   EXPECT_NEAR(static_cast<double>(odd) / kCount, 0.5, 0.003);
 }
 
-TEST(Normal, ScalesDownToSubnormals) {
+TEST(Normal, scales_down_to_subnormals) {
   for (const double value : values_of("normal", {1e-30}, 4096)) {
     EXPECT_LT(std::fabs(value), 7e-30);
   }
 }
 
-TEST(LargeMean, MeanAndSpread) {
+TEST(LargeMean, mean_and_spread) {
   const std::vector<double> values = values_of("large_mean", {1000.0, 0.5});
   EXPECT_NEAR(mean_of(values), 1000, 0.005);
   std::vector<double> centred = values;
@@ -126,7 +126,7 @@ TEST(LargeMean, MeanAndSpread) {
   EXPECT_NEAR(mean_of(centred, 2), 0.25, 0.003);
 }
 
-TEST(Uniform, RangeAndShape) {
+TEST(Uniform, range_and_shape) {
   const std::vector<double> values = values_of("uniform", {-2.0, 1.0});
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   EXPECT_GE(*low, -2);
@@ -138,25 +138,25 @@ TEST(Uniform, RangeAndShape) {
   EXPECT_EQ(std::count(point.begin(), point.end(), 0.25), 1000);
 }
 
-TEST(Uniform, WidestRangeStaysFinite) {
+TEST(Uniform, widest_range_stays_finite) {
   for (const double value : values_of("uniform", {-data::kLargest, data::kLargest}, 4096)) {
     EXPECT_LE(std::fabs(value), data::kLargest * 1.0000001);
   }
 }
 
-TEST(Positive, ExcludesZeroAndReachesOne) {
+TEST(Positive, excludes_zero_and_reaches_one) {
   const std::vector<double> values = values_of("positive", {});
   EXPECT_GE(*std::min_element(values.begin(), values.end()), 0x1p-32);
   EXPECT_LE(*std::max_element(values.begin(), values.end()), 1);
   EXPECT_LT(kolmogorov(values, [](double x) { return x; }), 2);
 }
 
-TEST(Constant, IsRoundedOnce) {
+TEST(Constant, is_rounded_once) {
   const std::vector<double> values = values_of("constant", {0.1}, 300);
   EXPECT_EQ(std::count(values.begin(), values.end(), static_cast<double>(0.1F)), 300);
 }
 
-TEST(LogUniform, IsThePowerOfTheWord) {
+TEST(LogUniform, is_the_power_of_the_word) {
   const std::vector<double> values = values_of("log_uniform", {-20.0, 12.5, true});
   const std::vector<std::uint32_t> words = words_of(0, kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -166,7 +166,7 @@ TEST(LogUniform, IsThePowerOfTheWord) {
   }
 }
 
-TEST(LogUniform, RangeSignAndEnds) {
+TEST(LogUniform, range_sign_and_ends) {
   const std::vector<double> values = values_of("log_uniform", {3.0, 4.0, false});
   EXPECT_GE(*std::min_element(values.begin(), values.end()), 8);
   EXPECT_LE(*std::max_element(values.begin(), values.end()), 16);
@@ -177,7 +177,7 @@ TEST(LogUniform, RangeSignAndEnds) {
   }
 }
 
-TEST(Outliers, ShareAndScale) {
+TEST(Outliers, share_and_scale) {
   const std::vector<double> values = values_of("outliers", {0.02, 1000.0});
   const std::vector<double> plain = values_of("normal");
   std::size_t scaled = 0;
@@ -195,7 +195,7 @@ TEST(Outliers, ShareAndScale) {
   }
 }
 
-TEST(ExactPlain, IntegersOfBothSigns) {
+TEST(ExactPlain, integers_of_both_signs) {
   std::set<double> seen;
   for (const double value : values_of("exact", {std::int64_t{3}}, 10000)) {
     seen.insert(value);
@@ -207,7 +207,7 @@ class Ties : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Formats, Ties, testing::Values("tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"),
                          [](const auto& given) { return given.param; });
 
-TEST_P(Ties, LieHalfwayBetweenNeighbours) {
+TEST_P(Ties, lie_halfway_between_neighbours) {
   const Dtype dtype = *core::parse_dtype(GetParam());
   std::size_t negative = 0;
   std::size_t up = 0;
@@ -227,7 +227,7 @@ TEST_P(Ties, LieHalfwayBetweenNeighbours) {
   EXPECT_NEAR(static_cast<double>(up), 10000, 400);
 }
 
-TEST(TiesMixed, HasEveryFormat) {
+TEST(TiesMixed, has_every_format) {
   for (const Dtype dtype : {Dtype::tf32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
     std::size_t ties = 0;
     for (const double value : values_of("ties", {std::string("mixed")}, 5000)) {
@@ -240,7 +240,7 @@ TEST(TiesMixed, HasEveryFormat) {
   }
 }
 
-TEST(Specials, HasEveryKind) {
+TEST(Specials, has_every_kind) {
   const std::vector<double> values = values_of("specials", {0.5}, 1 << 16);
   const auto count = [&](auto predicate) { return std::count_if(values.begin(), values.end(), predicate); };
   EXPECT_GT(count([](double x) { return std::isnan(x); }), 1500);
@@ -263,7 +263,7 @@ TEST(Specials, HasEveryKind) {
   EXPECT_EQ(values_of("specials", {0.0}), plain);
 }
 
-TEST(Structured, SignsFlipAlongTheIndex) {
+TEST(Structured, signs_flip_along_the_index) {
   const std::vector<double> values = values_of("structured", {std::int64_t{100}}, 10000);
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i] < 0, (i / 100) % 2 == 1) << i;
@@ -273,7 +273,7 @@ TEST(Structured, SignsFlipAlongTheIndex) {
   EXPECT_GT(std::accumulate(values.begin(), values.begin() + 100, 0.0), 65);
 }
 
-TEST(Scaling, FollowsTransformerEngine) {
+TEST(Scaling, follows_transformer_engine) {
   EXPECT_EQ(data::scale_from_amax(3.5, Dtype::fp8_e4m3), 448.0F / 3.5F);
   EXPECT_EQ(data::scale_from_amax(0.3F, Dtype::fp8_e5m2), 57344.0F / 0.3F);
   EXPECT_EQ(data::scale_from_amax(0, Dtype::fp8_e4m3), 1);

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Sparse,
                                          Shape{1000, 7, 3, true, 1}, Shape{100, 64, 7, true, 4},
                                          Shape{65, 300, 64, true, 3}, Shape{3, 1, 5, true, 6}));
 
-TEST_P(Sparse, OneNonZeroInEveryBlockOfEveryLine) {
+TEST_P(Sparse, one_non_zero_in_every_block_of_every_line) {
   const Shape& shape = GetParam();
   const std::vector<double> values = values_of(geometry(), 0, elements());
   const std::int64_t lines = shape.along_rows ? shape.cols : shape.rows;
@@ -77,7 +77,7 @@ TEST_P(Sparse, OneNonZeroInEveryBlockOfEveryLine) {
   }
 }
 
-TEST_P(Sparse, AnyRangeIsASlice) {
+TEST_P(Sparse, any_range_is_a_slice) {
   const std::vector<double> whole = values_of(geometry(), 0, elements());
   std::mt19937 random(1);
   for (int i = 0; i < 60; ++i) {
@@ -88,7 +88,7 @@ TEST_P(Sparse, AnyRangeIsASlice) {
   }
 }
 
-TEST_P(Sparse, SameBitsOnEverySet) {
+TEST_P(Sparse, same_bits_on_every_set) {
   const core::Isa before = core::active_isa();
   const std::vector<double> expected = values_of(geometry(), 0, elements());
   for (const core::Isa isa : {core::Isa::baseline, core::Isa::avx2, core::Isa::avx512}) {
@@ -99,7 +99,7 @@ TEST_P(Sparse, SameBitsOnEverySet) {
 }
 
 /// Every position of a block is taken about equally often, so no index of the reduction goes untested.
-TEST(SparsePositions, AreUniform) {
+TEST(SparsePositions, are_uniform) {
   data::ExactGeometry geometry{.plan = {.stride = 8}, .rows = 4000, .cols = 16};
   for (const bool along_rows : {false, true}) {
     geometry.reduction_along_rows = along_rows;
@@ -116,7 +116,7 @@ TEST(SparsePositions, AreUniform) {
   }
 }
 
-TEST(SparsePositions, DifferFromMatrixToMatrix) {
+TEST(SparsePositions, differ_from_matrix_to_matrix) {
   const data::ExactGeometry geometry{.plan = {.stride = 8}, .rows = 64, .cols = 32, .reduction_along_rows = true};
   const std::vector<double> values = values_of(geometry, 0, 4096);
   std::size_t same = 0;
@@ -126,14 +126,14 @@ TEST(SparsePositions, DifferFromMatrixToMatrix) {
   EXPECT_NEAR(static_cast<double>(same), 32, 30);  // 256 blocks, one in eight by chance
 }
 
-TEST(DenseOperand, FillsItsRange) {
+TEST(DenseOperand, fills_its_range) {
   data::ExactGeometry geometry{.plan = {.max_first = 2, .max_second = 4, .stride = 9}, .rows = 10, .cols = 1000};
   geometry.first_operand = false;
   const std::vector<double> values = values_of(geometry, 0, 10000);
   EXPECT_EQ(std::set<double>(values.begin(), values.end()), (std::set<double>{-4, -3, -2, -1, 1, 2, 3, 4}));
 }
 
-TEST(PositiveForm, IsFourToFifteenEverywhere) {
+TEST(PositiveForm, is_four_to_fifteen_everywhere) {
   data::ExactGeometry geometry{
       .plan = {.max_first = 1, .max_second = 1, .stride = 5, .positive = true}, .rows = 100, .cols = 100};
   for (const bool first : {true, false}) {
@@ -144,7 +144,7 @@ TEST(PositiveForm, IsFourToFifteenEverywhere) {
   }
 }
 
-TEST(ExactErrors, ImpossiblePlans) {
+TEST(ExactErrors, impossible_plans) {
   std::vector<double> out(4);
   for (const op::ExactPlan& plan : {op::ExactPlan{.max_first = 0}, op::ExactPlan{.stride = 0},
                                     op::ExactPlan{.max_first = -3}, op::ExactPlan{.stride = -1}}) {

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(All, Generator, testing::ValuesIn(all_names()), [](cons
 
 /// Digests of the format's first version. A change here changes the inputs of every case: it needs a new format number
 /// and a line in the change log, not a new expectation.
-TEST_P(Generator, GoldenDigest) {
+TEST_P(Generator, golden_digest) {
   static const std::map<std::string, std::string> kGolden = {
       {"normal", "f06c9d1276e6113deb9c376682afb6d4"},     {"positive", "bb0f31840205595bc7ad2a674359c615"},
       {"uniform", "dff6233ea205dad94d56571a4c9e1943"},    {"constant", "3b857d45da4ed33d54410f2dab6831d6"},
@@ -65,7 +65,7 @@ TEST_P(Generator, GoldenDigest) {
   EXPECT_EQ(got, kGolden.at(GetParam()));
 }
 
-TEST_P(Generator, SameBitsOnEverySet) {
+TEST_P(Generator, same_bits_on_every_set) {
   const core::Isa before = core::active_isa();
   core::force_isa(core::Isa::baseline);
   const core::Digest expected = digest(values_of(distribution(), 77, 30000));
@@ -77,7 +77,7 @@ TEST_P(Generator, SameBitsOnEverySet) {
   core::force_isa(before);
 }
 
-TEST_P(Generator, AnyRangeIsASliceOfTheWhole) {
+TEST_P(Generator, any_range_is_a_slice_of_the_whole) {
   const std::size_t size = 6000;
   const std::vector<double> whole = values_of(distribution(), 0, size);
   std::mt19937 random(3);
@@ -91,7 +91,7 @@ TEST_P(Generator, AnyRangeIsASliceOfTheWhole) {
   }
 }
 
-TEST_P(Generator, FarElementsAreSlicesToo) {
+TEST_P(Generator, far_elements_are_slices_too) {
   const std::uint64_t far = (std::uint64_t{1} << 42) - 300;  // the block index crosses 32 bits within the range
   const std::vector<double> whole = values_of(distribution(), far, 1000);
   const std::vector<double> part = values_of(distribution(), far + 299, 400);
@@ -100,7 +100,7 @@ TEST_P(Generator, FarElementsAreSlicesToo) {
   }
 }
 
-TEST_P(Generator, SameBitsWithAnyThreads) {
+TEST_P(Generator, same_bits_with_any_threads) {
   const std::vector<double> expected = values_of(distribution(), 0, 50000);
   for (const int threads : {1, 2, 5}) {
     core::set_thread_count(threads);
@@ -112,13 +112,13 @@ TEST_P(Generator, SameBitsWithAnyThreads) {
   }
 }
 
-TEST_P(Generator, ValuesAreFp32) {
+TEST_P(Generator, values_are_fp32) {
   for (const double value : values_of(distribution(), 0, 20000)) {
     ASSERT_TRUE(std::isnan(value) || static_cast<double>(static_cast<float>(value)) == value) << value;
   }
 }
 
-TEST_P(Generator, StreamsDiffer) {
+TEST_P(Generator, streams_differ) {
   const std::vector<double> values = values_of(distribution(), 0, 4096);
   for (const core::StreamId& other :
        {core::StreamId{20250102, 0x1234, 0x5678}, core::StreamId{20250101, 0x1235, 0x5678},
@@ -129,7 +129,7 @@ TEST_P(Generator, StreamsDiffer) {
   }
 }
 
-TEST_P(Generator, WrongParametersAreRefused) {
+TEST_P(Generator, wrong_parameters_are_refused) {
   data::Distribution wrong = distribution();
   wrong.params.emplace_back(std::string("surplus"));
   std::vector<double> out(4);
@@ -143,7 +143,7 @@ TEST_P(Generator, WrongParametersAreRefused) {
   }
 }
 
-TEST(Distributions, TableIsComplete) {
+TEST(Distributions, table_is_complete) {
   EXPECT_EQ(data::all_distributions().size(), 13U);
   for (const data::DistributionInfo& info : data::all_distributions()) {
     EXPECT_EQ(data::find_distribution(info.name), &info);
@@ -160,7 +160,7 @@ TEST(Distributions, TableIsComplete) {
 }
 
 /// The vectors' words are those of the scalar generator, in the documented order.
-TEST(Words, AreThoseOfPhilox) {
+TEST(Words, are_those_of_philox) {
   const data::WordStream stream{0x0123456789ABCDEF, 0xAAAA5555, 0x00FF00FF, 3};
   for (const core::Isa isa : kIsas) {
     if (core::force_isa(isa) != isa) {

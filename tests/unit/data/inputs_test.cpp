@@ -46,7 +46,7 @@ std::vector<double> ramp(const op::Port& port) {
   return values;
 }
 
-TEST(GeneratePort, IsTheStreamInLogicalOrderWhateverTheThreads) {
+TEST(GeneratePort, is_the_stream_in_logical_order_whatever_the_threads) {
   const op::Port port = dense(Dtype::bf16, 2, 300, 257);
   const data::Distribution distribution = data::make_distribution("normal");
   std::vector<double> expected(static_cast<std::size_t>(port.elements()));
@@ -62,13 +62,13 @@ TEST(GeneratePort, IsTheStreamInLogicalOrderWhateverTheThreads) {
   EXPECT_TRUE(std::equal(values.span().begin(), values.span().end(), expected.begin()));
 }
 
-TEST(GeneratePort, EmptyPortsHaveNoValues) {
+TEST(GeneratePort, empty_ports_have_no_values) {
   for (const char* name : {"normal", "exact"}) {
     EXPECT_TRUE(data::generate_port(dense(Dtype::fp32, 1, 0, 5), data::make_distribution(name), kStream, {}).empty());
   }
 }
 
-TEST(GeneratePort, ExactRolesTakeTheirBounds) {
+TEST(GeneratePort, exact_roles_take_their_bounds) {
   using Kind = data::ExactRole::Kind;
   const op::ExactPlan plan{.max_first = 2, .max_second = 3, .stride = 4, .max_addend = 5};
   const op::Port port = dense(Dtype::fp32, 2, 64, 48);
@@ -88,7 +88,7 @@ TEST(GeneratePort, ExactRolesTakeTheirBounds) {
   EXPECT_EQ(std::count(addend.span().begin(), addend.span().end(), 0.0), 0);
 }
 
-TEST(AbsoluteMax, IgnoresWhatIsNotFinite) {
+TEST(AbsoluteMax, ignores_what_is_not_finite) {
   EXPECT_EQ(data::absolute_max({}), 0);
   const std::vector<double> values = {1, -7, HUGE_VAL, -HUGE_VAL, std::nan(""), 3};
   EXPECT_EQ(data::absolute_max(values), 7);
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, Layout,
                                          Dtype::fp8_e4m3, Dtype::fp8_e5m2),
                          [](const auto& given) { return std::string(core::dtype_info(given.param).name); });
 
-TEST_P(Layout, ElementsLieWhereThePortSays) {
+TEST_P(Layout, elements_lie_where_the_port_says) {
   const op::Port port = padded(GetParam());
   const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::vector<double> values = ramp(port);
@@ -130,7 +130,7 @@ TEST_P(Layout, ElementsLieWhereThePortSays) {
   }
 }
 
-TEST_P(Layout, LargeDensePortsRoundTrip) {
+TEST_P(Layout, large_dense_ports_round_trip) {
   const op::Port port = dense(GetParam(), 1, 3, 70001);
   core::Buffer<double> values =
       data::generate_port(port, data::make_distribution("normal"), kStream, data::ExactRole{});
@@ -143,7 +143,7 @@ TEST_P(Layout, LargeDensePortsRoundTrip) {
 }
 
 /// The product is rounded to FP32 before it is quantised, as the cast kernels do, and FP8 saturates.
-TEST(StorePort, ScalesInFp32AndSaturates) {
+TEST(StorePort, scales_in_fp32_and_saturates) {
   const op::Port port = dense(Dtype::fp8_e4m3, 1, 1, 5);
   const float scale = 1.7F;
   const std::vector<double> values = {1, 100, 1e6, -HUGE_VAL, std::nan("")};

@@ -22,7 +22,7 @@ std::vector<double> patterns(const std::string& format, std::int64_t stride, std
 }
 
 /// Bit patterns are numbers of the format: what rounding to it leaves alone.
-TEST(Patterns, AreAllNumbersOfTheFormat) {
+TEST(Patterns, are_all_numbers_of_the_format) {
   for (const Dtype format : {Dtype::bf16, Dtype::fp16}) {
     const std::string name(core::dtype_info(format).name);
     const std::vector<double> values = patterns(name, 1, 65536);
@@ -34,7 +34,7 @@ TEST(Patterns, AreAllNumbersOfTheFormat) {
   }
 }
 
-TEST(Patterns, AStrideSweepsFp32) {
+TEST(Patterns, a_stride_sweeps_fp32) {
   const std::vector<double> values = patterns("fp32", 257, 100000);
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(values[i])), 257 * i);

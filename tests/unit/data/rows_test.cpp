@@ -75,7 +75,7 @@ std::vector<Row> rows_of(double low, double high) {
   return rows;
 }
 
-TEST(Rows, SpreadsAreLogUniform) {
+TEST(Rows, spreads_are_log_uniform) {
   std::vector<double> exponents;
   for (const Row& row : rows_of(-12, 4)) {
     exponents.push_back(std::log2(row.spread));
@@ -91,7 +91,7 @@ TEST(Rows, SpreadsAreLogUniform) {
   EXPECT_LT(distance * std::sqrt(kRows), 2);
 }
 
-TEST(Rows, MeansAreNoneSixteenOrAThousandSpreads) {
+TEST(Rows, means_are_none_sixteen_or_a_thousand_spreads) {
   std::map<double, int> count;
   for (const Row& row : rows_of(-12, 4)) {
     const double ratio = row.mean / row.spread;
@@ -110,7 +110,7 @@ TEST(Rows, MeansAreNoneSixteenOrAThousandSpreads) {
   }
 }
 
-TEST(Rows, OneSpreadForAll) {
+TEST(Rows, one_spread_for_all) {
   for (const Row& row : rows_of(3, 3)) {
     EXPECT_NEAR(row.spread, 8, 1e-3);
   }
@@ -120,7 +120,7 @@ TEST(Rows, OneSpreadForAll) {
 }
 
 // What a shard or a thread generates: ranges that begin and end anywhere in a row.
-TEST(Rows, AnyRangeIsASliceOfTheWhole) {
+TEST(Rows, any_range_is_a_slice_of_the_whole) {
   std::mt19937 random(3);
   for (const std::uint64_t cols : {1U, 2U, 37U, 256U, 1000U, 5000U}) {
     const std::vector<std::uint64_t> whole = bits_of(values_of(rows_between(-12, 4), 0, 6000, cols));
@@ -134,7 +134,7 @@ TEST(Rows, AnyRangeIsASliceOfTheWhole) {
   }
 }
 
-TEST(Rows, SameBitsWithAnyThreadsAndShards) {
+TEST(Rows, same_bits_with_any_threads_and_shards) {
   constexpr std::size_t kCount = 50000;
   const std::vector<std::uint64_t> expected = bits_of(values_of(rows_between(-12, 4), 0, kCount, 193));
   const int before = core::thread_count();
@@ -151,7 +151,7 @@ TEST(Rows, SameBitsWithAnyThreadsAndShards) {
   core::set_thread_count(before);
 }
 
-TEST(Rows, SameBitsOnEveryInstructionSet) {
+TEST(Rows, same_bits_on_every_instruction_set) {
   const core::Isa before = core::active_isa();
   core::force_isa(core::Isa::baseline);
   const std::vector<std::uint64_t> expected = bits_of(values_of(rows_between(-12, 4), 500, 20000, 193));
@@ -163,7 +163,7 @@ TEST(Rows, SameBitsOnEveryInstructionSet) {
   core::force_isa(before);
 }
 
-TEST(Rows, FarRowsAreFinite) {
+TEST(Rows, far_rows_are_finite) {
   const std::uint64_t far = std::uint64_t{1} << 50;
   for (const double value : values_of(rows_between(-100, 100), far, 5000, 16)) {
     ASSERT_TRUE(std::isfinite(value) && static_cast<double>(static_cast<float>(value)) == value);

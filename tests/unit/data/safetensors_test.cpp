@@ -63,7 +63,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(Safetensors, ADensePortIsTakenAsItIs) {
+TEST(Safetensors, a_dense_port_is_taken_as_it_is) {
   const std::vector<std::byte> image = counting(100);
   std::vector<std::byte> scratch;
   const StoredTensor tensor = dense_tensor(make_port(1, 3, 5, core::Dtype::bf16), image, scratch);
@@ -73,7 +73,7 @@ TEST(Safetensors, ADensePortIsTakenAsItIs) {
   EXPECT_EQ(tensor.bytes.size(), 30U);
 }
 
-TEST(Safetensors, PaddingIsLeftOut) {
+TEST(Safetensors, padding_is_left_out) {
   op::Port port = make_port(2, 2, 3, core::Dtype::fp8_e4m3);
   port.ld = 4;
   port.batch_stride = 10;
@@ -86,14 +86,14 @@ TEST(Safetensors, PaddingIsLeftOut) {
   EXPECT_EQ(text_of(tensor.bytes), std::string("\1\2\3\5\6\7\13\14\15\17\20\21", 12));
 }
 
-TEST(Safetensors, EmptyPortsHaveNoBytes) {
+TEST(Safetensors, empty_ports_have_no_bytes) {
   std::vector<std::byte> scratch;
   const StoredTensor tensor = dense_tensor(make_port(1, 0, 5, core::Dtype::fp32), {}, scratch);
   EXPECT_TRUE(tensor.bytes.empty());
   EXPECT_EQ(tensor.shape, (std::vector<std::int64_t>{0, 5}));
 }
 
-TEST(Safetensors, HeaderAndBytesFitTogether) {
+TEST(Safetensors, header_and_bytes_fit_together) {
   const test::TemporaryFolder folder;
   const std::vector<std::byte> first = counting(6);
   const std::array<double, 2> second = {1.5, -2};
@@ -110,7 +110,7 @@ TEST(Safetensors, HeaderAndBytesFitTogether) {
   EXPECT_EQ(file.header.at("__metadata__").at("case"), "gemm/\"quoted\"");
 }
 
-TEST(Safetensors, AFileThatCannotBeWrittenIsNamedAndLeftOut) {
+TEST(Safetensors, a_file_that_cannot_be_written_is_named_and_left_out) {
   const test::TemporaryFolder folder;
   EXPECT_THROW(write_safetensors(folder.path() / "nowhere" / "x", {}, {}), core::IoError);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -132,7 +132,7 @@ TEST(Safetensors, AFileThatCannotBeWrittenIsNamedAndLeftOut) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(Safetensors, ALinkIsNotFollowed) {
+TEST(Safetensors, a_link_is_not_followed) {
   const test::TemporaryFolder folder;
   const std::string victim = folder.write("victim", "mine");
   std::filesystem::create_symlink(victim, folder.path() / "tensors");

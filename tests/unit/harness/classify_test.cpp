@@ -52,7 +52,7 @@ void expect_class(const GemmParams& params, const Expectation& wanted, std::stri
   EXPECT_TRUE(report.deterministic && report.guards_intact && report.inputs_intact) << report.guard_detail;
 }
 
-TEST(Classify, EveryRoundingAtEverySize) {
+TEST(Classify, every_rounding_at_every_size) {
   for (const GemmParams& params :
        {shape(64, 32, 16), shape(1, 1, 1), shape(1, 70, 2), shape(3, 2, 5), shape(6, 1, 1)}) {
     for (const Expectation& wanted : expectations()) {
@@ -61,7 +61,7 @@ TEST(Classify, EveryRoundingAtEverySize) {
   }
 }
 
-TEST(Classify, EveryLayout) {
+TEST(Classify, every_layout) {
   GemmParams params = shape(7, 9, 5);
   params.batch = 2;
   params.pad_a = 3;
@@ -79,7 +79,7 @@ TEST(Classify, EveryLayout) {
   }
 }
 
-TEST(Classify, FactorsAndEpilogues) {
+TEST(Classify, factors_and_epilogues) {
   GemmParams params = shape(8, 8, 8);
   params.beta = 3;
   for (const double alpha : {1.0, -1.0, 0.3, -1e-20, 1e20}) {
@@ -93,7 +93,7 @@ TEST(Classify, FactorsAndEpilogues) {
   }
 }
 
-TEST(Classify, DoesNotApply) {
+TEST(Classify, does_not_apply) {
   GemmParams gelu = shape(8, 8, 8), no_alpha = shape(8, 8, 8), tiny = shape(8, 8, 8);
   gelu.epilogue = "gelu";
   no_alpha.alpha = 0;
@@ -105,7 +105,7 @@ TEST(Classify, DoesNotApply) {
   expect_class(shape(8, 8, 8), {{}, "", ""}, "fp8_e4m3");
 }
 
-TEST(Classify, OperandsThatDisagreeAreUnknown) {
+TEST(Classify, operands_that_disagree_are_unknown) {
   FakeBackend backend;
   backend.first = {Dtype::tf32, Rounding::nearest_even};
   TestCase test(shape(8, 8, 8), "tf32");
@@ -114,14 +114,14 @@ TEST(Classify, OperandsThatDisagreeAreUnknown) {
   EXPECT_EQ(note_of(report), "a is tf32_rne, b is fp32");
 }
 
-TEST(Classify, BitsThatNothingExplainsAreUnknown) {
+TEST(Classify, bits_that_nothing_explains_are_unknown) {
   FakeBackend backend;
   backend.first = backend.second = {Dtype::fp8_e5m2, Rounding::nearest_even};
   TestCase test(shape(8, 8, 8), "fp32");
   EXPECT_EQ(test.run(backend).at(0).observed_class, "unknown");
 }
 
-TEST(Classify, CanBeSwitchedOff) {
+TEST(Classify, can_be_switched_off) {
   FakeBackend backend;
   TestCase test(shape(8, 8, 8), "fp32");
   worker::ExecuteOptions options;
@@ -130,7 +130,7 @@ TEST(Classify, CanBeSwitchedOff) {
   EXPECT_EQ(backend.launches, 2);
 }
 
-TEST(Classify, SimulatedAlgorithmsAreProbedOnceRealOnesEveryTime) {
+TEST(Classify, simulated_algorithms_are_probed_once_real_ones_every_time) {
   for (const bool simulated : {true, false}) {
     FakeBackend backend;
     backend.device_.simulated = simulated;
@@ -142,7 +142,7 @@ TEST(Classify, SimulatedAlgorithmsAreProbedOnceRealOnesEveryTime) {
   }
 }
 
-TEST(Classify, AnAlgorithmThatFailsInTheProbeIsReported) {
+TEST(Classify, an_algorithm_that_fails_in_the_probe_is_reported) {
   FakeBackend backend;
   backend.misbehave = [](auto, auto*, int) { throw std::runtime_error("no"); };
   TestCase test(shape(8, 8, 8), "fp32");

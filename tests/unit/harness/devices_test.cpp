@@ -31,7 +31,7 @@ std::string failure_of(const std::function<void()>& action) {
   return "no EnvironmentError";
 }
 
-TEST(Driver, StateAgreesWithItsTraces) {
+TEST(Driver, state_agrees_with_its_traces) {
   const loader::DriverState state = loader::probe_driver();
   EXPECT_FALSE(state.sentence.empty());
   EXPECT_EQ(state.devices > 0, state.kind == loader::DriverState::Kind::works);
@@ -39,7 +39,7 @@ TEST(Driver, StateAgreesWithItsTraces) {
   EXPECT_EQ(loader::cuda_devices().size(), static_cast<std::size_t>(state.devices));
 }
 
-TEST(Executor, AutomaticFallsBackOnlyWithoutADriver) {
+TEST(Executor, automatic_falls_back_only_without_a_driver) {
   const loader::DriverState state = loader::probe_driver();
   if (state.kind == loader::DriverState::Kind::broken) {
     EXPECT_NE(failure_of([] { static_cast<void>(loader::make_executor({})); }).find(state.sentence), std::string::npos);
@@ -50,7 +50,7 @@ TEST(Executor, AutomaticFallsBackOnlyWithoutADriver) {
   EXPECT_EQ(executor->libraries().empty(), executor->device().simulated);
 }
 
-TEST(Executor, DispatchesByBackend) {
+TEST(Executor, dispatches_by_backend) {
   machine::DeviceChoice choice;
   choice.kind = machine::DeviceChoice::Kind::sim;
   const auto executor = loader::make_executor(choice);
@@ -79,7 +79,7 @@ TEST(Executor, DispatchesByBackend) {
   }
 }
 
-TEST(Executor, FaultsOfHarnessAndSimulatorHaveDifferentNames) {
+TEST(Executor, faults_of_harness_and_simulator_have_different_names) {
   for (const FaultInfo& memory : harness::harness_faults()) {
     for (const FaultInfo& arithmetic : sim::sim_faults()) {
       EXPECT_NE(memory.name, arithmetic.name);
@@ -87,14 +87,14 @@ TEST(Executor, FaultsOfHarnessAndSimulatorHaveDifferentNames) {
   }
 }
 
-TEST(Executor, ADeviceThatDoesNotExistIsNamed) {
+TEST(Executor, a_device_that_does_not_exist_is_named) {
   machine::DeviceChoice choice;
   choice.kind = machine::DeviceChoice::Kind::cuda;
   choice.index = 977;
   EXPECT_NE(failure_of([&] { static_cast<void>(loader::make_executor(choice)); }).find("cuda:977"), std::string::npos);
 }
 
-TEST(Library, AFolderThatWasAskedForIsTheOnlyOneSearched) {
+TEST(Library, a_folder_that_was_asked_for_is_the_only_one_searched) {
   const TemporaryFolder folder;
   const std::string text = failure_of(
       [&] { cuda_support::SharedLibrary library(cuda_support::cublaslt_library(), folder.path().string()); });
@@ -103,7 +103,7 @@ TEST(Library, AFolderThatWasAskedForIsTheOnlyOneSearched) {
   EXPECT_EQ(text.find("/usr/local"), std::string::npos) << text;
 }
 
-TEST(Library, AFileThatDoesNotLoadIsExplained) {
+TEST(Library, a_file_that_does_not_load_is_explained) {
   const TemporaryFolder folder;
   (void)folder.write("libcublasLt.so.13", "this is not a library");
   const std::string text = failure_of(
@@ -111,7 +111,7 @@ TEST(Library, AFileThatDoesNotLoadIsExplained) {
   EXPECT_NE(text.find("libcublasLt.so.13: "), std::string::npos) << text;
 }
 
-TEST(Library, TheVariableIsObeyed) {
+TEST(Library, the_variable_is_obeyed) {
   const TemporaryFolder folder;
   ASSERT_EQ(setenv("TE_NUMCHECK_LIB_DIR", folder.path().c_str(), 1), 0);
   const std::string text = failure_of([&] { cuda_support::SharedLibrary library(cuda_support::cudnn_library(), ""); });
@@ -119,7 +119,7 @@ TEST(Library, TheVariableIsObeyed) {
   EXPECT_NE(text.find(folder.path().string()), std::string::npos) << text;
 }
 
-TEST(Library, PythonEnvironmentsAreSearched) {
+TEST(Library, python_environments_are_searched) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "lib/python3.11/site-packages");
   ASSERT_EQ(setenv("VIRTUAL_ENV", folder.path().c_str(), 1), 0);
@@ -128,7 +128,7 @@ TEST(Library, PythonEnvironmentsAreSearched) {
   EXPECT_NE(std::ranges::find(folders, folder.path() / "lib/python3.11/site-packages/nvidia/cu13/lib"), folders.end());
 }
 
-TEST(Library, AMissingFunctionIsNamed) {
+TEST(Library, a_missing_function_is_named) {
   static constexpr std::array kFiles = {"libm.so.6"};
   const cuda_support::SharedLibrary math(cuda_support::LibraryName{"math", kFiles}, "");
   EXPECT_FALSE(math.path().empty());

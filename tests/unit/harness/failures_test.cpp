@@ -14,7 +14,7 @@ namespace {
 using op::GemmParams;
 using Kind = worker::Outcome::Kind;
 
-TEST(HarnessFailures, ARefusalIsUnsupportedWithItsSentence) {
+TEST(HarnessFailures, a_refusal_is_unsupported_with_its_sentence) {
   FakeBackend backend;
   backend.refusal = "no such product";
   TestCase test(shape(4, 4, 4), "bf16");
@@ -23,7 +23,7 @@ TEST(HarnessFailures, ARefusalIsUnsupportedWithItsSentence) {
   EXPECT_EQ(test.outcome.reason, "no such product");
 }
 
-TEST(HarnessFailures, NoAlgorithmIsUnsupported) {
+TEST(HarnessFailures, no_algorithm_is_unsupported) {
   FakeBackend backend;
   backend.algorithm_count = 0;
   TestCase test(shape(4, 4, 4), "bf16");
@@ -31,7 +31,7 @@ TEST(HarnessFailures, NoAlgorithmIsUnsupported) {
   EXPECT_EQ(test.outcome.kind, Kind::unsupported);
 }
 
-TEST(HarnessFailures, OneAlgorithmThatThrowsDoesNotStopTheOthers) {
+TEST(HarnessFailures, one_algorithm_that_throws_does_not_stop_the_others) {
   FakeBackend backend;
   backend.algorithm_count = 3;
   backend.misbehave = [](auto ports, auto*, int) {
@@ -56,7 +56,7 @@ worker::DeviceLoss loss_after(TestCase& test, FakeBackend& backend) {
   return test.harness.device_loss(backend.memory()).value_or(worker::DeviceLoss{});
 }
 
-TEST(HarnessFailures, ALostDeviceComesThroughWithItsFirstError) {
+TEST(HarnessFailures, a_lost_device_comes_through_with_its_first_error) {
   FakeBackend backend;
   backend.algorithm_count = 3;
   backend.misbehave = [&backend](auto, auto*, int) {
@@ -75,7 +75,7 @@ TEST(HarnessFailures, ALostDeviceComesThroughWithItsFirstError) {
   EXPECT_EQ(test.harness.device_loss(backend.memory())->followed, "it followed the launch of fake 0 (run 1)");
 }
 
-TEST(HarnessFailures, AnAsynchronousFaultIsPutOnTheLaunchThatItFollowed) {
+TEST(HarnessFailures, an_asynchronous_fault_is_put_on_the_launch_that_it_followed) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int launch) { backend.memory_.dead = launch == 1; };
   TestCase test(shape(4, 4, 4), "bf16");
@@ -84,14 +84,14 @@ TEST(HarnessFailures, AnAsynchronousFaultIsPutOnTheLaunchThatItFollowed) {
   EXPECT_EQ(loss.followed, "it followed the launch of fake 0 (run 2)");
 }
 
-TEST(HarnessFailures, AClassificationThatCostsTheDeviceIsNamed) {
+TEST(HarnessFailures, a_classification_that_costs_the_device_is_named) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int) { backend.memory_.dead = true; };
   TestCase test(shape(16, 16, 4), "fp32");
   EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (classification 1)");
 }
 
-TEST(HarnessFailures, AFaultThatSurfacesLaterIsPutOnNoLaunch) {
+TEST(HarnessFailures, a_fault_that_surfaces_later_is_put_on_no_launch) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
   static_cast<void>(test.run(backend));
@@ -103,14 +103,14 @@ TEST(HarnessFailures, AFaultThatSurfacesLaterIsPutOnNoLaunch) {
   EXPECT_NE(loss->followed.find("cannot be told"), std::string::npos) << loss->followed;
 }
 
-TEST(HarnessFailures, AnErrorThatALibraryLeftBehindIsNoLoss) {
+TEST(HarnessFailures, an_error_that_a_library_left_behind_is_no_loss) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
   backend.memory_.complaints = 1;
   EXPECT_FALSE(test.harness.device_loss(backend.memory()));
 }
 
-TEST(HarnessFailures, AGuardThatCannotBeSetLeaksNoBuffer) {
+TEST(HarnessFailures, a_guard_that_cannot_be_set_leaks_no_buffer) {
   FakeBackend backend;
   backend.memory_.fills_left = 0;
   EXPECT_THROW(harness::GuardedBuffer(backend.memory(), 100), core::EnvironmentError);
@@ -120,7 +120,7 @@ TEST(HarnessFailures, AGuardThatCannotBeSetLeaksNoBuffer) {
   EXPECT_TRUE(backend.memory_.live.empty());
 }
 
-TEST(HarnessFailures, FullDeviceMemoryComesThroughAndLeaksNothing) {
+TEST(HarnessFailures, full_device_memory_comes_through_and_leaks_nothing) {
   FakeBackend backend;
   backend.memory_.capacity = 3 * harness::kGuardBytes;
   TestCase test(shape(8, 8192, 1), "fp32");
@@ -128,7 +128,7 @@ TEST(HarnessFailures, FullDeviceMemoryComesThroughAndLeaksNothing) {
   EXPECT_TRUE(backend.memory_.live.empty());
 }
 
-TEST(HarnessFailures, HostBuffersOfTheWrongSizeAreABug) {
+TEST(HarnessFailures, host_buffers_of_the_wrong_size_are_a_bug) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
   test.host[0].bytes = test.host[0].bytes.first(3);
@@ -161,7 +161,7 @@ int changed_elements(std::string_view fault, std::int64_t m, std::int64_t n) {
   return changed;
 }
 
-TEST(HarnessFaults, AllHaveNamesAndDescriptions) {
+TEST(HarnessFaults, all_have_names_and_descriptions) {
   EXPECT_GE(harness::harness_faults().size(), 7U);
   for (const FaultInfo& fault : harness::harness_faults()) {
     EXPECT_FALSE(fault.name.empty());
@@ -169,7 +169,7 @@ TEST(HarnessFaults, AllHaveNamesAndDescriptions) {
   }
 }
 
-TEST(HarnessFaults, ThoseOfTheOutputChangeWhatTheySay) {
+TEST(HarnessFaults, those_of_the_output_change_what_they_say) {
   EXPECT_EQ(changed_elements("bit_flip", 100, 80), 1);
   EXPECT_EQ(changed_elements("nan_written", 100, 80), 1);
   EXPECT_EQ(changed_elements("unwritten_tile", 130, 129), 64 * 64);
@@ -181,7 +181,7 @@ TEST(HarnessFaults, ThoseOfTheOutputChangeWhatTheySay) {
   }
 }
 
-TEST(HarnessFaults, OutputFaultsLookDeterministic) {
+TEST(HarnessFaults, output_faults_look_deterministic) {
   for (const char* fault : {"bit_flip", "nan_written", "unwritten_tile", "stale_tile", "swapped_rows"}) {
     TestCase test(shape(70, 70, 3), "bf16");
     const auto report = run_fault(test, fault);
@@ -189,14 +189,14 @@ TEST(HarnessFaults, OutputFaultsLookDeterministic) {
   }
 }
 
-TEST(HarnessFaults, GuardsCatchThoseOfMemory) {
+TEST(HarnessFaults, guards_catch_those_of_memory) {
   TestCase end(shape(8, 8, 8), "bf16"), workspace(shape(8, 8, 8), "bf16"), input(shape(8, 8, 8), "bf16");
   EXPECT_FALSE(run_fault(end, "write_past_end").guards_intact);
   EXPECT_FALSE(run_fault(workspace, "workspace_overrun").guards_intact);
   EXPECT_FALSE(run_fault(input, "input_overwritten").inputs_intact);
 }
 
-TEST(HarnessFaults, ARaceShowsInTheSecondRunOnly) {
+TEST(HarnessFaults, a_race_shows_in_the_second_run_only) {
   FakeBackend backend;
   TestCase clean(shape(8, 8, 8), "bf16"), raced(shape(8, 8, 8), "bf16");
   const auto before = clean.run(backend).at(0);
@@ -206,7 +206,7 @@ TEST(HarnessFaults, ARaceShowsInTheSecondRunOnly) {
   EXPECT_EQ(before.outputs.at(0).digest, report.outputs.at(0).digest);
 }
 
-TEST(HarnessFaults, WhatCannotBePlantedIsUnsupportedNotClean) {
+TEST(HarnessFaults, what_cannot_be_planted_is_unsupported_not_clean) {
   worker::ExecuteOptions options;
   for (const char* fault : {"bit_flip", "input_overwritten"}) {
     FakeBackend backend;
@@ -218,7 +218,7 @@ TEST(HarnessFaults, WhatCannotBePlantedIsUnsupportedNotClean) {
   }
 }
 
-TEST(HarnessFaults, OtherNamesGoToTheBackend) {
+TEST(HarnessFaults, other_names_go_to_the_backend) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
   worker::ExecuteOptions options;

@@ -43,19 +43,19 @@ void expect_clean(const worker::RunReport& report) {
   EXPECT_EQ(report.guard_detail, "");
 }
 
-TEST(HarnessGuards, AWellBehavedKernelIsClean) {
+TEST(HarnessGuards, a_well_behaved_kernel_is_clean) {
   for (const GemmParams& params : {shape(1, 1, 1), shape(17, 9, 5), shape(64, 64, 16), padded(7, 5, 3)}) {
     expect_clean(run_with({}, params));
   }
 }
 
-TEST(HarnessGuards, EmptyMatricesAreClean) {
+TEST(HarnessGuards, empty_matrices_are_clean) {
   for (const GemmParams& params : {shape(0, 4, 3), shape(4, 0, 3), shape(4, 4, 0), shape(0, 0, 0)}) {
     expect_clean(run_with({}, params));
   }
 }
 
-TEST(HarnessGuards, ReportsRunTimeAndWorkspace) {
+TEST(HarnessGuards, reports_run_time_and_workspace) {
   const worker::RunReport report = run_with({}, shape(4, 4, 4));
   EXPECT_EQ(report.device_s, 0.25);
   EXPECT_EQ(report.workspace_bytes, 1000U);
@@ -64,14 +64,14 @@ TEST(HarnessGuards, ReportsRunTimeAndWorkspace) {
   EXPECT_EQ(report.outputs[0].port, "d");
 }
 
-TEST(HarnessGuards, OneByteBeforeTheOutput) {
+TEST(HarnessGuards, one_byte_before_the_output) {
   const auto report =
       run_with([](auto ports, auto*, int) { memory_named(ports, "d").data[-1] = std::byte{7}; }, shape(8, 8, 8));
   EXPECT_FALSE(report.guards_intact);
   EXPECT_EQ(report.guard_detail, "d: 1 byte before the start overwritten, the nearest at -1, now 0x07");
 }
 
-TEST(HarnessGuards, OneByteAfterTheOutput) {
+TEST(HarnessGuards, one_byte_after_the_output) {
   const auto report = run_with(
       [](auto ports, auto*, int) {
         const PortMemory& d = memory_named(ports, "d");
@@ -82,13 +82,13 @@ TEST(HarnessGuards, OneByteAfterTheOutput) {
   EXPECT_EQ(report.guard_detail, "d: 1 byte after the end overwritten, the nearest at +0, now 0x01");
 }
 
-TEST(HarnessGuards, AnEmptyOutputIsGuardedToo) {
+TEST(HarnessGuards, an_empty_output_is_guarded_too) {
   const auto report =
       run_with([](auto ports, auto*, int) { memory_named(ports, "d").data[0] = std::byte{1}; }, shape(0, 8, 8));
   EXPECT_FALSE(report.guards_intact);
 }
 
-TEST(HarnessGuards, GuardsOfInputs) {
+TEST(HarnessGuards, guards_of_inputs) {
   const auto report = run_with(
       [](auto ports, auto*, int) {
         const PortMemory& b = memory_named(ports, "b");
@@ -99,13 +99,13 @@ TEST(HarnessGuards, GuardsOfInputs) {
   EXPECT_NE(report.guard_detail.find("b: 1 byte after the end"), std::string::npos) << report.guard_detail;
 }
 
-TEST(HarnessGuards, WorkspaceOverrunRightBehindWhatWasAskedFor) {
+TEST(HarnessGuards, workspace_overrun_right_behind_what_was_asked_for) {
   const auto report = run_with([](auto, auto* workspace, int) { workspace[1000] = std::byte{0}; }, shape(8, 8, 8));
   EXPECT_FALSE(report.guards_intact);
   EXPECT_NE(report.guard_detail.find("workspace: "), std::string::npos) << report.guard_detail;
 }
 
-TEST(HarnessGuards, EveryAlgorithmHasAWorkspaceOfItsOwnSize) {
+TEST(HarnessGuards, every_algorithm_has_a_workspace_of_its_own_size) {
   FakeBackend backend;
   backend.algorithm_count = 3;
   backend.misbehaving_algorithm = 2;
@@ -119,7 +119,7 @@ TEST(HarnessGuards, EveryAlgorithmHasAWorkspaceOfItsOwnSize) {
   EXPECT_FALSE(reports[2].guards_intact) << "byte 400 is inside the first algorithm's workspace, not in this one's";
 }
 
-TEST(HarnessGuards, WhatTheProbeDamagesBlamesNoOtherAlgorithm) {
+TEST(HarnessGuards, what_the_probe_damages_blames_no_other_algorithm) {
   FakeBackend backend;
   backend.algorithm_count = 2;
   backend.misbehaving_algorithm = 1;
@@ -131,7 +131,7 @@ TEST(HarnessGuards, WhatTheProbeDamagesBlamesNoOtherAlgorithm) {
   EXPECT_FALSE(reports[1].guards_intact);
 }
 
-TEST(HarnessGuards, PaddingThatDiffersBetweenRunsIsDamageNotARace) {
+TEST(HarnessGuards, padding_that_differs_between_runs_is_damage_not_a_race) {
   const auto report = run_with(
       [](auto ports, auto*, int launch) {
         const PortMemory& d = memory_named(ports, "d");
@@ -142,7 +142,7 @@ TEST(HarnessGuards, PaddingThatDiffersBetweenRunsIsDamageNotARace) {
   EXPECT_TRUE(report.deterministic);
 }
 
-TEST(HarnessGuards, PaddingBetweenRows) {
+TEST(HarnessGuards, padding_between_rows) {
   const auto report = run_with(
       [](auto ports, auto*, int) {
         const PortMemory& d = memory_named(ports, "d");
@@ -153,13 +153,13 @@ TEST(HarnessGuards, PaddingBetweenRows) {
   EXPECT_NE(report.guard_detail.find("d: padding at byte"), std::string::npos) << report.guard_detail;
 }
 
-TEST(HarnessGuards, PaddingBeforeADisplacedFirstElement) {
+TEST(HarnessGuards, padding_before_a_displaced_first_element) {
   const auto report =
       run_with([](auto ports, auto*, int) { memory_named(ports, "d").data[1] = std::byte{0}; }, padded(6, 5, 4));
   EXPECT_FALSE(report.guards_intact);
 }
 
-TEST(HarnessGuards, AChangedInput) {
+TEST(HarnessGuards, a_changed_input) {
   for (const GemmParams& params : {shape(8, 8, 8), padded(6, 5, 4)}) {
     const auto report = run_with(
         [](auto ports, auto*, int) {
@@ -173,7 +173,7 @@ TEST(HarnessGuards, AChangedInput) {
   }
 }
 
-TEST(HarnessGuards, ChangedPaddingOfAnInput) {
+TEST(HarnessGuards, changed_padding_of_an_input) {
   const auto report = run_with(
       [](auto ports, auto*, int) {
         const PortMemory& a = memory_named(ports, "a");
@@ -183,7 +183,7 @@ TEST(HarnessGuards, ChangedPaddingOfAnInput) {
   EXPECT_FALSE(report.inputs_intact);
 }
 
-TEST(HarnessGuards, ADamagedGuardDoesNotBlameTheNextAlgorithm) {
+TEST(HarnessGuards, a_damaged_guard_does_not_blame_the_next_algorithm) {
   FakeBackend backend;
   backend.algorithm_count = 2;
   backend.misbehave = [](auto ports, auto*, int) {
@@ -198,7 +198,7 @@ TEST(HarnessGuards, ADamagedGuardDoesNotBlameTheNextAlgorithm) {
   expect_clean(reports[1]);
 }
 
-TEST(HarnessDeterminism, AKernelThatReadsItsWorkspaceIsNotDeterministic) {
+TEST(HarnessDeterminism, a_kernel_that_reads_its_workspace_is_not_deterministic) {
   const Misbehaviour reads_workspace = [](auto ports, auto* workspace, int) {
     memory_named(ports, "d").data[0] = workspace[5];
   };
@@ -211,7 +211,7 @@ TEST(HarnessDeterminism, AKernelThatReadsItsWorkspaceIsNotDeterministic) {
   EXPECT_TRUE(test.run(backend, once).at(0).deterministic) << "one run cannot differ from itself";
 }
 
-TEST(HarnessDeterminism, UnwrittenElementsComeBackAsPoison) {
+TEST(HarnessDeterminism, unwritten_elements_come_back_as_poison) {
   FakeBackend backend;
   backend.misbehave = [](auto ports, auto*, int) {
     memory_named(ports, "d").data[0] = std::byte{0xFF};
@@ -222,7 +222,7 @@ TEST(HarnessDeterminism, UnwrittenElementsComeBackAsPoison) {
   EXPECT_TRUE(std::isnan(test.output(0, 0)));
 }
 
-TEST(HarnessDeterminism, HostBuffersHoldTheFirstRun) {
+TEST(HarnessDeterminism, host_buffers_hold_the_first_run) {
   FakeBackend backend;
   backend.misbehave = [](auto ports, auto*, int launch) {
     const std::uint64_t bits = core::encode(launch + 1.0, core::Dtype::bf16);
@@ -236,7 +236,7 @@ TEST(HarnessDeterminism, HostBuffersHoldTheFirstRun) {
   EXPECT_EQ(backend.launches, 3);
 }
 
-TEST(HarnessDigest, IgnoresPadding) {
+TEST(HarnessDigest, ignores_padding) {
   FakeBackend backend;
   TestCase dense(shape(6, 5, 4), "bf16");
   GemmParams with_padding = padded(6, 5, 4);
@@ -248,7 +248,7 @@ TEST(HarnessDigest, IgnoresPadding) {
   EXPECT_NE(first, other.run(backend).at(0).outputs.at(0).digest);
 }
 
-TEST(HarnessDigest, HostBuffersMayBeLargerThanThePorts) {
+TEST(HarnessDigest, host_buffers_may_be_larger_than_the_ports) {
   FakeBackend backend;
   TestCase fitting(shape(6, 5, 4), "bf16"), roomy(shape(6, 5, 4), "bf16");
   for (worker::HostPort& port : roomy.host) {
@@ -260,7 +260,7 @@ TEST(HarnessDigest, HostBuffersMayBeLargerThanThePorts) {
   EXPECT_EQ(roomy.bytes.find("d")->second.back(), std::byte{9});
 }
 
-TEST(HarnessDigest, AmaxIsZeroedNotPoisoned) {
+TEST(HarnessDigest, amax_is_zeroed_not_poisoned) {
   FakeBackend backend;
   GemmParams params = shape(3, 2, 2);
   params.output = "fp8_e4m3";

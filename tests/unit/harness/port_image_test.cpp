@@ -14,7 +14,7 @@ op::Port port(std::int64_t batch, std::int64_t rows, std::int64_t cols, std::int
   return p;
 }
 
-TEST(PortImage, ElementBytesAndPaddingPartitionTheBuffer) {
+TEST(PortImage, element_bytes_and_padding_partition_the_buffer) {
   for (const op::Port& p : {port(1, 1, 1, 0, 0), port(3, 4, 5, 2, 6), port(2, 3, 4, 0, 0), port(1, 1, 7, 3, 2),
                             port(4, 1, 3, 0, 10), port(2, 2, 0, 0, 0)}) {
     std::vector<std::byte> image(p.extent_bytes(), std::byte{1});
@@ -30,7 +30,7 @@ TEST(PortImage, ElementBytesAndPaddingPartitionTheBuffer) {
   }
 }
 
-TEST(PortImage, EveryChangedPaddingByteIsFound) {
+TEST(PortImage, every_changed_padding_byte_is_found) {
   const op::Port p = port(2, 3, 4, 1, 6);
   std::vector<std::byte> image(p.extent_bytes(), std::byte{0xFF});
   for (std::size_t i = 0; i < image.size(); ++i) {
@@ -42,7 +42,7 @@ TEST(PortImage, EveryChangedPaddingByteIsFound) {
   }
 }
 
-TEST(PortImage, DigestsCoverEveryElementByteAndNothingElse) {
+TEST(PortImage, digests_cover_every_element_byte_and_nothing_else) {
   const op::Port p = port(2, 3, 4, 1, 6);
   core::Buffer<std::byte> scratch;
   std::vector<std::byte> image(p.extent_bytes(), std::byte{0});

@@ -8,7 +8,7 @@
 namespace numcheck::machine {
 namespace {
 
-TEST(SearchPath, OnlyAbsoluteEntriesCount) {
+TEST(SearchPath, only_absolute_entries_count) {
   setenv("NUMCHECK_TEST_PATH", "/a:.::b/c:../d:/e/../f:", 1);
   EXPECT_EQ(absolute_entries("NUMCHECK_TEST_PATH"), (std::vector<std::filesystem::path>{"/a", "/e/../f"}));
   for (const char* value : {"", ".", "env", "./x", " /x"}) {
@@ -22,7 +22,7 @@ TEST(SearchPath, OnlyAbsoluteEntriesCount) {
   EXPECT_FALSE(absolute_folder("NUMCHECK_TEST_PATH").has_value());
 }
 
-TEST(SearchPath, IgnoredEntriesAreNamed) {
+TEST(SearchPath, ignored_entries_are_named) {
   const char* before = std::getenv("CUDA_PATH");
   const std::string kept = before == nullptr ? "" : before;
   const auto ignored = [] {

@@ -104,7 +104,7 @@ Problem interesting(Dtype dtype, bool sampled) {
   return p;
 }
 
-TEST_P(Invariance, SameBits) {
+TEST_P(Invariance, same_bits) {
   for (const bool sampled : {false, true}) {
     const Problem p = interesting(GetParam(), sampled);
     CompareInput in = p.input();

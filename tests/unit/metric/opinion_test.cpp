@@ -25,7 +25,7 @@ Statistics compare_pairs(Dtype dtype, const std::vector<Pair>& pairs) {
   return compare(p.input());
 }
 
-TEST(Opinion, TorchDefaultsOfEachFormat) {
+TEST(Opinion, torch_defaults_of_each_format) {
   // fp32: 1.3e-6 relative plus 1e-5; 2 * 1.3e-6 + 1e-5 = 1.26e-5.
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{2, 2 + 1.24e-5}}).torch_allclose.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{2, 2 + 1.28e-5}}).torch_allclose.mismatches, 1U);
@@ -41,7 +41,7 @@ TEST(Opinion, TorchDefaultsOfEachFormat) {
   EXPECT_TRUE(std::isinf(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.max_excess));
 }
 
-TEST(Opinion, LargestExcessIsExact) {
+TEST(Opinion, largest_excess_is_exact) {
   const Statistics s = compare_pairs(Dtype::fp32, {{1, 1}, {1, 1 + 0x1p-10}, {100, 100 + 0x1p-5}, {0, 0x1p-12}});
   EXPECT_DOUBLE_EQ(s.torch_allclose.max_excess, 0x1p-5 / (1e-5 + 1.3e-6 * 100));
   EXPECT_TRUE(std::isinf(s.numpy_allclose.max_excess)) << "relative to zero";
@@ -49,13 +49,13 @@ TEST(Opinion, LargestExcessIsExact) {
   EXPECT_DOUBLE_EQ(s.te_compare.max_excess, 0x1p-12 / 1e-6);
 }
 
-TEST(Opinion, NumpyIsRelativeOnly) {
+TEST(Opinion, numpy_is_relative_only) {
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1, 1}, {0, 0}}).numpy_allclose.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 0.9e-7, 1}}).numpy_allclose.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 1.1e-7, 1}}).numpy_allclose.mismatches, 1U);
 }
 
-TEST(Opinion, TransformerEnginePassesIfEitherToleranceHolds) {
+TEST(Opinion, transformer_engine_passes_if_either_tolerance_holds) {
   // fp32: atol 1e-6, rtol 5e-6.
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1e-3, 1.0005e-3}}).te_compare.mismatches, 0U) << "absolute holds";
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{100, 100 + 4e-4}}).te_compare.mismatches, 0U) << "relative holds";
@@ -64,12 +64,12 @@ TEST(Opinion, TransformerEnginePassesIfEitherToleranceHolds) {
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{0, 1.1e-6}}).te_compare.mismatches, 1U);
 }
 
-TEST(Opinion, TransformerEngineComparesWithTheRoundedReference) {
+TEST(Opinion, transformer_engine_compares_with_the_rounded_reference) {
   EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.04, 1}}).te_compare.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.04, 1}}).te_compare.max_excess, 0);
 }
 
-TEST(Opinion, TransformerEngineForgivesNeighbours) {
+TEST(Opinion, transformer_engine_forgives_neighbours) {
   // E4M3: 1 and 1.125 are neighbours (12.5 % apart, far beyond rtol 1e-2), 1 and 1.25 are not; so across a binade.
   EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1.125}}).te_compare.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{-1, -1.125}}).te_compare.mismatches, 0U);
@@ -81,7 +81,7 @@ TEST(Opinion, TransformerEngineForgivesNeighbours) {
   EXPECT_EQ(compare_pairs(Dtype::bf16, {{1, 1.015625}}).te_compare.mismatches, 1U);
 }
 
-TEST(Opinion, OwnTolerance) {
+TEST(Opinion, own_tolerance) {
   Problem p = make_problem(Dtype::fp32, {1, 3, 11}, 0, 1);
   for (std::int64_t i = 0; i < 33; ++i) {
     p.expected[static_cast<std::size_t>(i)] = 4;
@@ -103,7 +103,7 @@ TEST(Opinion, OwnTolerance) {
   EXPECT_EQ(compare(in).plan_atol_over_ulp, 2) << "an ulp of FP32 at 4 is 2^-21";
 }
 
-TEST(Opinion, OwnToleranceAgainstTheBound) {
+TEST(Opinion, own_tolerance_against_the_bound) {
   Problem p = make_problem(Dtype::fp32, {1, 4, 8}, 0, 1);
   p.model = {};
   p.model.bound_absolute = 1;

@@ -29,7 +29,7 @@ Statistics with(Problem p, double expected, double got) {
   return compare(p.input());
 }
 
-TEST(Special, NanWhereANumberIsExpected) {
+TEST(Special, nan_where_a_number_is_expected) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
     const Statistics s = with(quiet(dtype), 2, kNan);
     EXPECT_EQ(s.nonfinite_mismatch, 1U);
@@ -44,13 +44,13 @@ TEST(Special, NanWhereANumberIsExpected) {
   }
 }
 
-TEST(Special, NumberWhereNanIsExpected) {
+TEST(Special, number_where_nan_is_expected) {
   EXPECT_EQ(with(quiet(Dtype::fp32), kNan, 2).nonfinite_mismatch, 1U);
   EXPECT_EQ(with(quiet(Dtype::fp32), kNan, 0).nonfinite_mismatch, 1U);
   EXPECT_EQ(with(quiet(Dtype::fp32), kNan, kInf).nonfinite_mismatch, 1U);
 }
 
-TEST(Special, NanWhereNanIsExpectedWhateverItsSignAndPayload) {
+TEST(Special, nan_where_nan_is_expected_whatever_its_sign_and_payload) {
   Problem p = quiet(Dtype::fp32);
   p.expected[20] = kNan;
   for (const std::uint64_t bits : {0x7fc00000U, 0xffc00000U, 0x7fffffffU, 0x7f800001U}) {
@@ -62,7 +62,7 @@ TEST(Special, NanWhereNanIsExpectedWhateverItsSignAndPayload) {
   }
 }
 
-TEST(Special, ADeclaredRuleMayDropNan) {
+TEST(Special, a_declared_rule_may_drop_nan) {
   Problem p = quiet(Dtype::fp32);
   p.model.nan_may_become_zero = true;
   EXPECT_EQ(with(p, kNan, 0).nonfinite_mismatch, 0U);
@@ -70,7 +70,7 @@ TEST(Special, ADeclaredRuleMayDropNan) {
   EXPECT_EQ(with(p, kNan, 1).nonfinite_mismatch, 1U);
 }
 
-TEST(Special, InfinitiesKeepTheirSign) {
+TEST(Special, infinities_keep_their_sign) {
   const Problem p = quiet(Dtype::bf16);
   EXPECT_EQ(with(p, kInf, kInf).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, -kInf, -kInf).nonfinite_mismatch, 0U);
@@ -80,7 +80,7 @@ TEST(Special, InfinitiesKeepTheirSign) {
   EXPECT_EQ(with(p, 3, kInf).nonfinite_mismatch, 1U);
 }
 
-TEST(Special, PoisonIsCounted) {
+TEST(Special, poison_is_counted) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
     Problem p = quiet(dtype);
     p.set_bits(3, ~std::uint64_t{0});
@@ -94,7 +94,7 @@ TEST(Special, PoisonIsCounted) {
   }
 }
 
-TEST(Special, OverflowThreshold) {
+TEST(Special, overflow_threshold) {
   // FP16: 65504 is the largest number, 65520 the threshold; B decides near it.
   Problem p = quiet(Dtype::fp16);
   p.model = {};
@@ -111,7 +111,7 @@ TEST(Special, OverflowThreshold) {
   EXPECT_EQ(with(p, 65519, 65504).finite, 65U);
 }
 
-TEST(Special, PartialSumsThatMayOverflowAreOnlyReported) {
+TEST(Special, partial_sums_that_may_overflow_are_only_reported) {
   Problem p = quiet(Dtype::fp32);
   p.model.overflow_magnitude = 1e30;
   p.magnitude[20] = 2e30F;
@@ -126,7 +126,7 @@ TEST(Special, PartialSumsThatMayOverflowAreOnlyReported) {
   EXPECT_EQ(with(p, 5, kInf).nonfinite_mismatch, 1U);
 }
 
-TEST(Special, InfinitiesMayMeetWherePartialSumsOverflow) {
+TEST(Special, infinities_may_meet_where_partial_sums_overflow) {
   Problem p = quiet(Dtype::fp32);
   p.model.overflow_magnitude = 1e30;
   p.magnitude[20] = std::numeric_limits<float>::infinity();
@@ -136,7 +136,7 @@ TEST(Special, InfinitiesMayMeetWherePartialSumsOverflow) {
   EXPECT_EQ(with(p, kInf, 3).nonfinite_mismatch, 1U);
 }
 
-TEST(Special, EightBitFormatsSaturate) {
+TEST(Special, eight_bit_formats_saturate) {
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
     const double max = core::dtype_info(dtype).max_finite;
     Problem p = quiet(dtype);
@@ -153,7 +153,7 @@ TEST(Special, EightBitFormatsSaturate) {
   }
 }
 
-TEST(Special, AnOverflowMayHideInASaturatedOutput) {
+TEST(Special, an_overflow_may_hide_in_a_saturated_output) {
   Problem p = quiet(Dtype::fp8_e4m3);
   p.model = {};
   p.model.overflow_magnitude = 1e30;
@@ -165,7 +165,7 @@ TEST(Special, AnOverflowMayHideInASaturatedOutput) {
   EXPECT_GT(with(p, 5, 448).max_over_bound, 1);
 }
 
-TEST(Special, ForeignOpinions) {
+TEST(Special, foreign_opinions) {
   const Problem p = quiet(Dtype::fp32);
   const Statistics nan_nan = with(p, kNan, kNan);
   EXPECT_EQ(nan_nan.torch_allclose.mismatches, 1U) << "assert_close: equal_nan is off";
@@ -183,7 +183,7 @@ TEST(Special, ForeignOpinions) {
   EXPECT_EQ(same.torch_allclose.mismatches + same.numpy_allclose.mismatches + same.te_compare.mismatches, 0U);
 }
 
-TEST(Special, UnroundedInfinitiesDoNotSpoilTotalErrors) {
+TEST(Special, unrounded_infinities_do_not_spoil_total_errors) {
   Problem p = make_problem(Dtype::fp32, {1, 4, 16}, 1e-6, 3);
   p.unrounded = p.expected;
   p.unrounded[7] = kInf;
@@ -193,7 +193,7 @@ TEST(Special, UnroundedInfinitiesDoNotSpoilTotalErrors) {
   EXPECT_EQ(s.finite, 64U);
 }
 
-TEST(Special, InfiniteYardsticksGiveEmptyBoundsNotNan) {
+TEST(Special, infinite_yardsticks_give_empty_bounds_not_nan) {
   Problem p = quiet(Dtype::fp32);
   p.magnitude[20] = std::numeric_limits<float>::infinity();
   p.second_moment[20] = std::numeric_limits<float>::infinity();

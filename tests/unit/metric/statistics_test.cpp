@@ -66,7 +66,7 @@ struct Layout {
 
 class AgainstDefinition : public testing::TestWithParam<Layout> {};
 
-TEST_P(AgainstDefinition, Agrees) {
+TEST_P(AgainstDefinition, agrees) {
   const Layout& layout = GetParam();
   Problem p = make_problem(layout.dtype, layout.shape, layout.noise, 7);
   std::mt19937_64 engine(3);
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{Dtype::fp16, {1, 3, 5}, 1e-2}, Layout{Dtype::fp8_e4m3, {1, 48, 80, 3, 5}, 1e-3},
                     Layout{Dtype::fp8_e5m2, {5, 16, 16}, 1e-3}, Layout{Dtype::fp8_e5m2, {1, 1, 1500}, 0.2}));
 
-TEST(Compare, SampleFollowsTheDefinition) {
+TEST(Compare, sample_follows_the_definition) {
   Problem p = make_problem(Dtype::bf16, {2, 60, 50, 3, 1}, 1e-4, 11);
   std::mt19937_64 engine(5);
   Problem sampled = p;
@@ -122,7 +122,7 @@ TEST(Compare, SampleFollowsTheDefinition) {
   EXPECT_TRUE(std::binary_search(sampled.sample.indices.begin(), sampled.sample.indices.end(), got.worst[0].index));
 }
 
-TEST(Compare, AFullSampleEqualsTheDenseComparison) {
+TEST(Compare, a_full_sample_equals_the_dense_comparison) {
   Problem p = make_problem(Dtype::fp32, {1, 40, 50}, 1e-5, 13);
   const Statistics dense = compare(p.input());
   for (std::int64_t i = 0; i < p.port.elements(); ++i) {
@@ -136,7 +136,7 @@ TEST(Compare, AFullSampleEqualsTheDenseComparison) {
   EXPECT_EQ(sampled.exact_mismatch, dense.exact_mismatch);
 }
 
-TEST(Compare, WorstElementsAreTheLargestInOrder) {
+TEST(Compare, worst_elements_are_the_largest_in_order) {
   Problem p = make_problem(Dtype::fp32, {1, 90, 1100, 2, 0}, 1e-6, 17);
   const std::vector<std::int64_t> planted = {5, 98999, 40123, 77000, 31};
   for (std::size_t i = 0; i < planted.size(); ++i) {
@@ -155,7 +155,7 @@ TEST(Compare, WorstElementsAreTheLargestInOrder) {
   EXPECT_EQ(s.max_over_bound, s.worst[0].over_bound);
 }
 
-TEST(Compare, EqualOutputsHaveNoErrorAtAll) {
+TEST(Compare, equal_outputs_have_no_error_at_all) {
   Problem p = make_problem(Dtype::fp32, {1, 16, 16}, 0, 19);
   for (double& y : p.expected) {
     y = static_cast<float>(y);
@@ -173,7 +173,7 @@ TEST(Compare, EqualOutputsHaveNoErrorAtAll) {
   EXPECT_EQ(s.ulp_histogram[0], 256U);
 }
 
-TEST(Compare, NoElements) {
+TEST(Compare, no_elements) {
   const Problem p = make_problem(Dtype::bf16, {2, 0, 5}, 0, 1);
   const Statistics s = compare(p.input());
   EXPECT_EQ(s.elements, 0U);
@@ -183,7 +183,7 @@ TEST(Compare, NoElements) {
   EXPECT_FALSE(s.expected_constant);
 }
 
-TEST(Compare, ConstantExpectationIsNoticed) {
+TEST(Compare, constant_expectation_is_noticed) {
   Problem p = make_problem(Dtype::fp32, {1, 9, 11}, 0, 1);
   EXPECT_FALSE(compare(p.input()).expected_constant);
   std::fill(p.expected.begin(), p.expected.end(), 3.0);
@@ -192,7 +192,7 @@ TEST(Compare, ConstantExpectationIsNoticed) {
   EXPECT_FALSE(compare(p.input()).expected_constant);
 }
 
-TEST(Compare, WithoutYardsticksTheExactLegIsCounted) {
+TEST(Compare, without_yardsticks_the_exact_leg_is_counted) {
   Problem p = make_problem(Dtype::bf16, {1, 20, 20}, 0, 1);
   for (std::int64_t i = 0; i < 400; ++i) {
     p.expected[static_cast<std::size_t>(i)] = static_cast<double>(i % 17 - 8);
@@ -207,7 +207,7 @@ TEST(Compare, WithoutYardsticksTheExactLegIsCounted) {
   EXPECT_EQ(compare(p.input()).exact_mismatch, 1U);
 }
 
-TEST(Compare, OutputScaleAppliesToEverything) {
+TEST(Compare, output_scale_applies_to_everything) {
   Problem p = make_problem(Dtype::fp8_e4m3, {1, 16, 24}, 1e-3, 23);
   const Statistics plain = compare(p.input());
   constexpr double kScale = 0.125;  // exact, so that only the format's range changes
@@ -227,7 +227,7 @@ TEST(Compare, OutputScaleAppliesToEverything) {
   EXPECT_EQ(scaled.exact_mismatch, plain.exact_mismatch);
 }
 
-TEST(Compare, LostSecondMomentsAreBoundedByTheMagnitude) {
+TEST(Compare, lost_second_moments_are_bounded_by_the_magnitude) {
   Problem p = make_problem(Dtype::fp32, {1, 8, 8}, 0, 29);
   p.expected.assign(64, 1e-25);
   p.magnitude.assign(64, 1e-25F);
@@ -241,7 +241,7 @@ TEST(Compare, LostSecondMomentsAreBoundedByTheMagnitude) {
   EXPECT_NEAR(s.z_rms, 1, 0.1);
 }
 
-TEST(Compare, ZerosAreJudgedByTheirOwnVariance) {
+TEST(Compare, zeros_are_judged_by_their_own_variance) {
   // Zeros as relu makes them: the error is 10^40 ulps and still half a standard deviation.
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
     Problem p = make_problem(dtype, {1, 16, 24}, 1e-6, 37);
@@ -259,7 +259,7 @@ TEST(Compare, ZerosAreJudgedByTheirOwnVariance) {
   }
 }
 
-TEST(Compare, ErrorsBeyondSinglePrecisionAreJudgedInDouble) {
+TEST(Compare, errors_beyond_single_precision_are_judged_in_double) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
     Problem p = make_problem(dtype, {1, 32, 72}, 1e-6, 43);
     p.set_got(100, 0x1p120);  // z^2 and its square are out of FP32's range
@@ -270,7 +270,7 @@ TEST(Compare, ErrorsBeyondSinglePrecisionAreJudgedInDouble) {
   }
 }
 
-TEST(Compare, IntegersMayHaveMoreBitsThanSinglePrecision) {
+TEST(Compare, integers_may_have_more_bits_than_single_precision) {
   Problem p = make_problem(Dtype::int32, {1, 16, 16}, 0, 1);
   for (std::int64_t i = 0; i < 256; ++i) {
     p.expected[static_cast<std::size_t>(i)] = static_cast<double>(2147483647 - i);
@@ -282,7 +282,7 @@ TEST(Compare, IntegersMayHaveMoreBitsThanSinglePrecision) {
   EXPECT_TRUE(std::isfinite(s.slope_se));
 }
 
-TEST(Compare, TotalErrorsOfUnroundedInputs) {
+TEST(Compare, total_errors_of_unrounded_inputs) {
   Problem p = make_problem(Dtype::fp32, {1, 10, 10}, 1e-5, 31);
   CompareInput in = p.input();
   EXPECT_EQ(compare(in).total.l2, 0);

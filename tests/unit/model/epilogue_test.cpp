@@ -31,7 +31,7 @@ std::vector<float> epilogue_of(const model::Epilogue& epilogue, const std::vecto
   return {values.begin(), values.end()};
 }
 
-TEST(Epilogue, ScaleAddendAndBiasRoundOnceEach) {
+TEST(Epilogue, scale_addend_and_bias_round_once_each) {
   const float acc = 1 + 0x1p-23F;
   model::Epilogue e;
   e.scale = 1 + 0x1p-23F;
@@ -54,7 +54,7 @@ TEST(Epilogue, ScaleAddendAndBiasRoundOnceEach) {
   EXPECT_EQ(epilogue_of(e, {acc}, Dtype::fp32)[0], 0.5F + 0x1p-22F);
 }
 
-TEST(Epilogue, Activations) {
+TEST(Epilogue, activations) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   model::Epilogue e;
   e.activation = model::Activation::relu;
@@ -75,7 +75,7 @@ TEST(Epilogue, Activations) {
   EXPECT_NE(tanh_form[1], erf_form[1]);
 }
 
-TEST(Epilogue, Fp8OutputIsScaledSaturatedAndMeasured) {
+TEST(Epilogue, fp8_output_is_scaled_saturated_and_measured) {
   model::Epilogue e;
   e.d_scale = 2.0F;
   e.overflow = core::Overflow::saturate;
@@ -92,7 +92,7 @@ TEST(Epilogue, Fp8OutputIsScaledSaturatedAndMeasured) {
   EXPECT_TRUE(std::isnan(epilogue_of(e, {-300}, Dtype::fp8_e4m3)[0]));
 }
 
-TEST(Epilogue, FaultyStores) {
+TEST(Epilogue, faulty_stores) {
   model::Epilogue e;
   e.rounding = core::Rounding::toward_zero;
   EXPECT_EQ(epilogue_of(e, {1 + 255 * 0x1p-15F}, Dtype::bf16)[0], 1.0F);

@@ -67,7 +67,7 @@ struct Layout {
   int split_k;
 };
 
-TEST(SimulateGemm, EqualsTheCompositionOfScalarSteps) {
+TEST(SimulateGemm, equals_the_composition_of_scalar_steps) {
   std::mt19937 random(3);
   const std::int64_t m = 7;
   const std::int64_t n = 19;
@@ -112,7 +112,7 @@ TEST(SimulateGemm, EqualsTheCompositionOfScalarSteps) {
   }
 }
 
-TEST(SimulateGemm, OrderWithinAStepIsFreeAndAcrossStepsIsNot) {
+TEST(SimulateGemm, order_within_a_step_is_free_and_across_steps_is_not) {
   std::mt19937 random(4);
   const Stored a = make_matrix(random, Dtype::bf16, 9, 64, 0);
   const Stored b = make_matrix(random, Dtype::bf16, 64, 33, 0);
@@ -132,7 +132,7 @@ TEST(SimulateGemm, OrderWithinAStepIsFreeAndAcrossStepsIsNot) {
   EXPECT_NE(run(task), natural);
 }
 
-TEST(SimulateGemm, RepeatedAndMissingProducts) {
+TEST(SimulateGemm, repeated_and_missing_products) {
   std::mt19937 random(5);
   const Stored a = make_matrix(random, Dtype::fp32, 4, 6, 0);
   const Stored b = make_matrix(random, Dtype::fp32, 6, 5, 0);
@@ -151,7 +151,7 @@ TEST(SimulateGemm, RepeatedAndMissingProducts) {
   }
 }
 
-TEST(SimulateGemm, NoProductsLeaveTheEpilogue) {
+TEST(SimulateGemm, no_products_leave_the_epilogue) {
   std::mt19937 random(6);
   const Stored c = make_matrix(random, Dtype::fp32, 3, 4, 2);
   GemmTask task;
@@ -165,7 +165,7 @@ TEST(SimulateGemm, NoProductsLeaveTheEpilogue) {
   }
 }
 
-TEST(SimulateGemm, ThreeTf32ProductsComeNearFp32) {
+TEST(SimulateGemm, three_tf32_products_come_near_fp32) {
   std::mt19937 random(8);
   const Stored a = make_matrix(random, Dtype::fp32, 16, 40, 0);
   const Stored b = make_matrix(random, Dtype::fp32, 40, 16, 0);
@@ -190,7 +190,7 @@ TEST(SimulateGemm, ThreeTf32ProductsComeNearFp32) {
   EXPECT_GT(error_one, 50 * error_three);
 }
 
-TEST(LoadMatrix, EveryPatternOfTheNarrowFormats) {
+TEST(LoadMatrix, every_pattern_of_the_narrow_formats) {
   for (const Dtype dtype : {Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
     const std::size_t count = core::dtype_info(dtype).storage_bytes == 2 ? 65536 : 256;
     std::vector<std::byte> bytes;
@@ -215,7 +215,7 @@ TEST(LoadMatrix, EveryPatternOfTheNarrowFormats) {
   }
 }
 
-TEST(LoadMatrix, ConversionsEqualTheCodec) {
+TEST(LoadMatrix, conversions_equal_the_codec) {
   std::mt19937 random(9);
   for (int i = 0; i < 200'000; ++i) {
     auto word = static_cast<std::uint32_t>(random());
@@ -235,7 +235,7 @@ TEST(LoadMatrix, ConversionsEqualTheCodec) {
   }
 }
 
-TEST(LoadMatrix, OrdersStridesAndFlush) {
+TEST(LoadMatrix, orders_strides_and_flush) {
   const std::vector<float> stored = {1, 2, 3, 0x1p-127F, 4, 5, 6, 0x1p-126F};
   const MatrixView view{reinterpret_cast<const std::byte*>(stored.data()), Dtype::fp32, 2, 4, 4, 1};
   std::vector<float> to(4);

@@ -101,7 +101,7 @@ class Products : public testing::TestWithParam<Problem> {
   core::Isa initial_ = core::active_isa();
 };
 
-TEST_P(Products, EqualTheScalarStepsForEveryInstructionSet) {
+TEST_P(Products, equal_the_scalar_steps_for_every_instruction_set) {
   const Problem& problem = GetParam();
   const op::Mode& mode = *op::find_mode(problem.mode);
   const Schedule schedule = model::gemm_schedule(problem.sm, mode, problem.promotes, problem.tf32, problem.split_k);
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Problem{"fp8_e4m3", 100, false, true, 1}, Problem{"fp8_hybrid", 90, false, true, 2},
                     Problem{"fp8_hybrid", 120, false, false, 1}));
 
-TEST(Products, DoNotDependOnThreads) {
+TEST(Products, do_not_depend_on_threads) {
   std::mt19937 random(7);
   const auto a = make_values(random, 100 * 200, Dtype::bf16, Dtype::fp32, Data::normal);
   const auto b = make_values(random, 200 * 150, Dtype::bf16, Dtype::fp32, Data::normal);
@@ -178,14 +178,14 @@ TEST(Products, DoNotDependOnThreads) {
   EXPECT_EQ(one, three);
 }
 
-TEST(Products, NoProductsGiveZeros) {
+TEST(Products, no_products_give_zeros) {
   const Schedule schedule = model::gemm_schedule(90, *op::find_mode("fp32"), false, false, 1);
   std::vector<float> acc(6, 3.0F);
   model::simulate_product(schedule, {{}, {}, 2, 3, 0}, acc);
   EXPECT_EQ(acc, std::vector<float>(6, 0.0F));
 }
 
-TEST(Products, SizesThatDoNotFitAreRefused) {
+TEST(Products, sizes_that_do_not_fit_are_refused) {
   const Schedule schedule = model::gemm_schedule(90, *op::find_mode("fp32"), false, false, 1);
   std::vector<float> values(6, 1.0F);
   std::vector<float> acc(5);

@@ -20,7 +20,7 @@ const op::Mode& mode(const char* name) {
   return *op::find_mode(name);
 }
 
-TEST(Architectures, AreThoseOfTheConfigurationFiles) {
+TEST(Architectures, are_those_of_the_configuration_files) {
   std::vector<int> all;
   for (const model::Architecture& a : model::architectures()) {
     all.push_back(a.sm);
@@ -33,14 +33,14 @@ TEST(Architectures, AreThoseOfTheConfigurationFiles) {
   EXPECT_EQ(all, (std::vector<int>{80, 86, 89, 90, 100, 120}));
 }
 
-TEST(Architectures, UnknownOnesAreTheNearestEarlierOne) {
+TEST(Architectures, unknown_ones_are_the_nearest_earlier_one) {
   EXPECT_EQ(model::find_architecture(75), nullptr);
   EXPECT_EQ(model::find_architecture(87)->sm, 86);
   EXPECT_EQ(model::find_architecture(103)->sm, 100);
   EXPECT_EQ(model::find_architecture(121)->sm, 120);
 }
 
-TEST(Instructions, OperandsAreMixedOnlyWhereTheHardwareDoes) {
+TEST(Instructions, operands_are_mixed_only_where_the_hardware_does) {
   const model::Architecture& hopper = *model::find_architecture(90);
   const auto find = [&](Dtype a, Dtype b) {
     return model::find_instruction(hopper, model::InstructionClass::wgmma, a, b, Dtype::fp32);
@@ -51,7 +51,7 @@ TEST(Instructions, OperandsAreMixedOnlyWhereTheHardwareDoes) {
   EXPECT_EQ(find(Dtype::fp32, Dtype::fp32), nullptr);
 }
 
-TEST(Instructions, OperandsThatDoNotFitAreRefused) {
+TEST(Instructions, operands_that_do_not_fit_are_refused) {
   const model::Architecture& hopper = *model::find_architecture(90);
   const auto* i = model::find_instruction(hopper, model::InstructionClass::mma, Dtype::bf16, Dtype::bf16, Dtype::fp32);
   const std::vector<std::uint32_t> words(17, 0);
@@ -73,7 +73,7 @@ struct Row {
   int interval;
 };
 
-TEST(GemmArithmetic, OfEveryModeAndArchitecture) {
+TEST(GemmArithmetic, of_every_mode_and_architecture) {
   using Kind = Arithmetic::Kind;
   for (const Row& row : {
            Row{80, "fp32", false, false, Kind::fma_chain, 1, 0, 24, 0},
@@ -107,21 +107,21 @@ TEST(GemmArithmetic, OfEveryModeAndArchitecture) {
   EXPECT_EQ(model::gemm_arithmetic(90, mode("bf16"), false, false).steps_per_instruction, 1);
 }
 
-TEST(GemmArithmetic, DescriptionsSayWhatIsAssumed) {
+TEST(GemmArithmetic, descriptions_say_what_is_assumed) {
   EXPECT_EQ(model::gemm_arithmetic(90, mode("fp8_e4m3"), true, false).description,
             "sm_90 wgmma L=32 F=13 RZ to E8M13, promoted every 128");
   EXPECT_EQ(model::gemm_arithmetic(103, mode("fp16"), false, false).description,
             "sm_103 (modelled as sm_100) tcgen05 L=16 F=25 RZ to FP32");
 }
 
-TEST(GemmArithmetic, WhatAnArchitectureLacksIsASentence) {
+TEST(GemmArithmetic, what_an_architecture_lacks_is_a_sentence) {
   EXPECT_EQ(model::gemm_obstacle(90, mode("fp8_e4m3")), "");
   EXPECT_NE(model::gemm_obstacle(80, mode("fp8_e4m3")).find("FP8 needs sm_89"), std::string::npos);
   EXPECT_NE(model::gemm_obstacle(75, mode("fp32")).find("sm_80"), std::string::npos);
   EXPECT_THROW(static_cast<void>(model::gemm_arithmetic(86, mode("fp8_hybrid"), true, false)), core::EnvironmentError);
 }
 
-TEST(Slices, AreContiguousAndCoverK) {
+TEST(Slices, are_contiguous_and_cover_k) {
   model::Schedule s;
   s.split_k = 4;
   s.split_granularity = 64;
@@ -136,7 +136,7 @@ TEST(Slices, AreContiguousAndCoverK) {
   EXPECT_EQ(model::slices_of(s, 300)[0].end, 300);
 }
 
-TEST(ExpectedClass, FollowsTheMeasuredTable) {
+TEST(ExpectedClass, follows_the_measured_table) {
   struct Expectation {
     const char* mode;
     PrecisionClass unset;
@@ -162,20 +162,20 @@ TEST(ExpectedClass, FollowsTheMeasuredTable) {
   }
 }
 
-TEST(ExpectedClass, EveryModeHasOne) {
+TEST(ExpectedClass, every_mode_has_one) {
   for (const op::Mode& m : op::all_modes()) {
     EXPECT_NO_THROW(static_cast<void>(model::expected_class(m, "1"))) << m.name;
   }
 }
 
-TEST(ExpectedClass, AFastBf16RequestPermitsBf16) {
+TEST(ExpectedClass, a_fast_bf16_request_permits_bf16) {
   for (const op::Mode& m : op::all_modes()) {
     EXPECT_EQ(model::permitted_class(m, PrecisionClass::bf16_inputs), m.name == "fp32_fast16bf") << m.name;
     EXPECT_FALSE(model::permitted_class(m, PrecisionClass::tf32_truncated)) << m.name;
   }
 }
 
-TEST(ExpectedClass, OnlyFp32MayStandInForTf32) {
+TEST(ExpectedClass, only_fp32_may_stand_in_for_tf32) {
   constexpr PrecisionClass kAll[] = {PrecisionClass::fp32,           PrecisionClass::tf32_rne,
                                      PrecisionClass::tf32_truncated, PrecisionClass::bf16_inputs,
                                      PrecisionClass::native,         PrecisionClass::unknown};

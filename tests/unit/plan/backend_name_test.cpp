@@ -30,14 +30,14 @@ const op::Op* only_gemm(std::string_view name) {
   return name == "gemm" ? &op::gemm() : nullptr;
 }
 
-TEST(BackendName, HasAVersionAfterAnAt) {
+TEST(BackendName, has_a_version_after_an_at) {
   EXPECT_EQ(backend_of("transformer_engine@2.20.2"), "transformer_engine");
   EXPECT_EQ(version_of("transformer_engine@2.20.2"), "2.20.2");
   EXPECT_EQ(backend_of("cuda"), "cuda");
   EXPECT_EQ(version_of("cuda"), "");
 }
 
-TEST(BackendName, IsAWordPerhapsWithAVersion) {
+TEST(BackendName, is_a_word_perhaps_with_a_version) {
   for (const char* name : {"sim", "transformer_engine@2.20.2", "te@2.21.0.dev0+1a2b3c4", "te@2.20.2-a", "te@unknown"}) {
     EXPECT_TRUE(is_backend_name(name)) << name;
   }
@@ -48,13 +48,13 @@ TEST(BackendName, IsAWordPerhapsWithAVersion) {
   EXPECT_FALSE(is_backend_name(std::string(65, 'a')));
 }
 
-TEST(BackendName, IsMadeOfAnyVersion) {
+TEST(BackendName, is_made_of_any_version) {
   EXPECT_EQ(versioned_backend("te", "2.20.2"), "te@2.20.2");
   EXPECT_EQ(versioned_backend("te", "2.20 (x/y)"), "te@2.20__x_y_");
   EXPECT_TRUE(is_backend_name(versioned_backend("te", std::string(200, '/'))));
 }
 
-TEST(OneCasePerVersion, ReplacesTheCasesOfTheBackendInPlace) {
+TEST(OneCasePerVersion, replaces_the_cases_of_the_backend_in_place) {
   const std::vector<std::string> names = {"te@2.20.2", "te@2.11.0"};
   const std::vector<Case> plan = {gemm_case("te"), gemm_case("cuda"), gemm_case("te", 8), gemm_case("te_other")};
   const std::vector<Case> cases = one_case_per_version(plan, "te", names);
@@ -75,7 +75,7 @@ TEST(OneCasePerVersion, ReplacesTheCasesOfTheBackendInPlace) {
   EXPECT_EQ(without_version(cases[2]).digest, plan[1].digest);
 }
 
-TEST(OneCasePerVersion, MakesCasesThatExecReads) {
+TEST(OneCasePerVersion, makes_cases_that_exec_reads) {
   const std::vector<std::string> names = {"te@2.20.2"};
   const Case made = one_case_per_version({gemm_case("te")}, "te", names).front();
   const Case read = case_from_json(case_to_json(made), &only_gemm);

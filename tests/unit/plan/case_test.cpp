@@ -17,7 +17,7 @@ std::string id_of(std::string_view keys) {
   return only_case(keys).id;
 }
 
-TEST(Identifier, OmitsDefaults) {
+TEST(Identifier, omits_defaults) {
   EXPECT_EQ(id_of(R"("params": {"m": 128, "n": 768, "k": 8192, "trans_b": true})"),
             "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt");
   EXPECT_EQ(id_of(R"("params": {"batch": 1, "alpha": 1.0, "epilogue": "none"}, "inputs": {"sigma": 1},
@@ -25,7 +25,7 @@ TEST(Identifier, OmitsDefaults) {
             "gemm/m=1,n=1,k=1/bf16/cublaslt");
 }
 
-TEST(Identifier, HasEveryParameterInCanonicalOrder) {
+TEST(Identifier, has_every_parameter_in_canonical_order) {
   EXPECT_EQ(id_of(R"("params": {"misalign": 1, "pad_d": 4, "pad_b": 3, "pad_a": 2, "accumulate": "fast",
                      "output": "fp32", "epilogue": "relu", "bias": true, "beta": -0.1, "alpha": 1e-3,
                      "trans_b": true, "trans_a": true, "batch": 2}, "mode": "fp8_e4m3")"),
@@ -33,7 +33,7 @@ TEST(Identifier, HasEveryParameterInCanonicalOrder) {
             "mis=1/fp8_e4m3/cublaslt");
 }
 
-TEST(Identifier, Inputs) {
+TEST(Identifier, inputs) {
   EXPECT_EQ(id_of(R"("inputs": {"distribution": "exact"})"), "gemm/m=1,n=1,k=1/bf16/cublaslt/exact");
   EXPECT_EQ(id_of(R"("inputs": {"distribution": "outliers", "fraction": 0.05})"),
             "gemm/m=1,n=1,k=1/bf16/cublaslt/outliers(fraction=0.05)");
@@ -45,7 +45,7 @@ TEST(Identifier, Inputs) {
             "gemm/m=1,n=1,k=1/bf16/cublaslt/normal(sigma=2)");
 }
 
-TEST(Identifier, SeedsAndAlgorithmsAndEnvironment) {
+TEST(Identifier, seeds_and_algorithms_and_environment) {
   EXPECT_EQ(id_of(R"("seed": 18446744073709551615)"), "gemm/m=1,n=1,k=1/bf16/cublaslt/seed=18446744073709551615");
   EXPECT_EQ(id_of(R"("algorithms": "all")"), "gemm/m=1,n=1,k=1/bf16/cublaslt/algorithms=all");
   EXPECT_EQ(id_of(R"("algorithms": {"top": 8}, "inputs": {"distribution": "exact"}, "seed": 0,
@@ -54,7 +54,7 @@ TEST(Identifier, SeedsAndAlgorithmsAndEnvironment) {
             "CUBLAS_WORKSPACE_CONFIG=:4096:8,NVIDIA_TF32_OVERRIDE=unset");
 }
 
-TEST(Identifier, FollowsTheBackendThatIsSetLater) {
+TEST(Identifier, follows_the_backend_that_is_set_later) {
   Case c = only_case(R"("backend": "auto")");
   EXPECT_EQ(c.id, "gemm/m=1,n=1,k=1/bf16/auto");
   const core::Digest before = c.digest;
@@ -64,7 +64,7 @@ TEST(Identifier, FollowsTheBackendThatIsSetLater) {
   EXPECT_NE(c.digest, before);
 }
 
-TEST(Digest, ChangesWithEverythingThatChangesNumbers) {
+TEST(Digest, changes_with_everything_that_changes_numbers) {
   const core::Digest base = only_case("\"tags\": []").digest;
   for (const char* keys :
        {R"("params": {"k": 2})", R"("params": {"trans_b": true})", R"("params": {"alpha": 1.5})",
@@ -77,7 +77,7 @@ TEST(Digest, ChangesWithEverythingThatChangesNumbers) {
   }
 }
 
-TEST(Digest, IgnoresWhatDoesNot) {
+TEST(Digest, ignores_what_does_not) {
   const Case base = only_case("\"tags\": []");
   for (const char* keys :
        {R"("tags": ["a"])", R"("tolerance": {"ulp": 1})", R"("timeout_s": 3)", R"("xfail": [{"reason": "12"}])",
@@ -88,7 +88,7 @@ TEST(Digest, IgnoresWhatDoesNot) {
   EXPECT_EQ(only_case(R"("seed": 0)").digest, base.digest) << "the plan's seed is 0 too";
 }
 
-TEST(Digest, CoversTheSeedOfThePlan) {
+TEST(Digest, covers_the_seed_of_the_plan) {
   const std::string text = testing::with_case("\"tags\": []");
   std::string seeded = text;
   seeded.insert(1, "\"seed\": 9, ");
@@ -96,12 +96,12 @@ TEST(Digest, CoversTheSeedOfThePlan) {
   EXPECT_EQ(testing::load(seeded).cases[0].id, testing::load(text).cases[0].id);
 }
 
-TEST(Digest, IsStable) {
+TEST(Digest, is_stable) {
   // Baselines are joined by digest: a change here orphans every baseline and needs a line in CHANGELOG.
   EXPECT_EQ(only_case("\"tags\": []").digest.hex(), "b1572e2c4476fdc2fdddfd799441b09f");
 }
 
-TEST(Digest, LeavesOutParametersThatHaveTheirDefaults) {
+TEST(Digest, leaves_out_parameters_that_have_their_defaults) {
   // So that an op can be given a parameter without orphaning the baselines of its cases.
   const json covered = json::parse(R"({
     "op": "gemm", "mode": "bf16", "backend": "cublaslt", "seed": 0, "environment": {}, "algorithms": "heuristic",
@@ -109,7 +109,7 @@ TEST(Digest, LeavesOutParametersThatHaveTheirDefaults) {
   EXPECT_EQ(only_case(R"("params": {"alpha": 1.0, "bias": false})").digest, core::digest_of(covered.dump()));
 }
 
-TEST(Digest, OfThePlanIgnoresProseOnly) {
+TEST(Digest, of_the_plan_ignores_prose_only) {
   const std::string base = testing::load(R"({"version": 1, "description": "a", "cases": [
     {"op": "gemm", "params": {"m": 1, "n": 2, "k": 3}, "mode": "bf16"}]})")
                                .digest;
@@ -127,7 +127,7 @@ TEST(Digest, OfThePlanIgnoresProseOnly) {
             base);
 }
 
-TEST(CaseJson, HasEveryDefaultFilledIn) {
+TEST(CaseJson, has_every_default_filled_in) {
   EXPECT_EQ(case_to_json(only_case("\"tags\": [\"x\"]")), json::parse(R"({
     "op": "gemm", "mode": "bf16", "backend": "cublaslt", "seed": 0, "environment": {}, "algorithms": "heuristic",
     "inputs": {"distribution": "normal", "sigma": 1.0},
@@ -136,7 +136,7 @@ TEST(CaseJson, HasEveryDefaultFilledIn) {
                "pad_b": 0, "pad_d": 0, "misalign": 0}})"));
 }
 
-TEST(CaseJson, RoundTrips) {
+TEST(CaseJson, round_trips) {
   for (
       const char* keys :
       {R"("tags": [])", R"("params": {"alpha": 0.1, "beta": -1e-30, "bias": true}, "seed": 18446744073709551615)",
@@ -158,7 +158,7 @@ TEST(CaseJson, RoundTrips) {
   }
 }
 
-TEST(CaseJson, ShortFormHasDefaults) {
+TEST(CaseJson, short_form_has_defaults) {
   const Case c = case_from_json(
       json::parse(R"({"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "bf16", "backend": "cublaslt"})"),
       &testing::lookup);
@@ -184,7 +184,7 @@ std::string altered(const std::string& key, const std::string& value) {
   return refusal(object.dump());
 }
 
-TEST(CaseJson, IsStrict) {
+TEST(CaseJson, is_strict) {
   EXPECT_EQ(refusal("[]"), "error: a case must be an object, not a list\n");
   EXPECT_EQ(refusal("{}"),
             "error: this case has no \"op\"\nerror: this case has no \"mode\"\nerror: this case has no \"backend\"\n");
@@ -215,12 +215,12 @@ TEST(CaseJson, IsStrict) {
   EXPECT_EQ(altered("algorithms", "\"some\"").substr(0, 42), "error: unknown choice of algorithms \"some\"");
 }
 
-TEST(CaseJson, DeepNestingIsRefused) {
+TEST(CaseJson, deep_nesting_is_refused) {
   std::string text = R"({"op": )" + std::string(200, '[') + std::string(200, ']') + "}";
   EXPECT_EQ(refusal(text), "error: lists and objects are nested more than 64 deep\n");
 }
 
-TEST(Inputs, PortsWithoutOwnDistributionHaveTheCommonOne) {
+TEST(Inputs, ports_without_own_distribution_have_the_common_one) {
   const Case c = only_case(R"("inputs": {"distribution": "uniform", "a": {"distribution": "positive"}})");
   EXPECT_EQ(c.inputs.of("a").name, "positive");
   EXPECT_EQ(c.inputs.of("b").name, "uniform");

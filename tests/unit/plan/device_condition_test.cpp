@@ -25,11 +25,11 @@ DeviceCondition library(const char* name, VersionRange range) {
   return {{}, {{name, {std::move(range)}}}};
 }
 
-TEST(DeviceCondition, WithoutConditionsEveryDeviceHasIt) {
+TEST(DeviceCondition, without_conditions_every_device_has_it) {
   EXPECT_TRUE(holds_on_h200({}));
 }
 
-TEST(DeviceCondition, ArchitecturesAreRangesWithBothEnds) {
+TEST(DeviceCondition, architectures_are_ranges_with_both_ends) {
   EXPECT_TRUE(holds_on_h200({{{90, 90}}, {}}));
   EXPECT_TRUE(holds_on_h200({{{80, 90}}, {}}));
   EXPECT_TRUE(holds_on_h200({{{90, 120}}, {}}));
@@ -38,7 +38,7 @@ TEST(DeviceCondition, ArchitecturesAreRangesWithBothEnds) {
   EXPECT_TRUE(holds_on_h200({{{100, 120}, {89, 90}}, {}})) << "one of them";
 }
 
-TEST(DeviceCondition, AVersionStandsForAllThatBeginWithIt) {
+TEST(DeviceCondition, a_version_stands_for_all_that_begin_with_it) {
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{13}, {13}})));
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{13, 1}, {13, 1}})));
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{13, 1, 0}, {13, 1, 0}})));
@@ -47,7 +47,7 @@ TEST(DeviceCondition, AVersionStandsForAllThatBeginWithIt) {
   EXPECT_TRUE(holds_on_h200(library("cuda_driver", {{13, 0, 0}, {13, 0, 0}}))) << "13.0 is 13.0.0";
 }
 
-TEST(DeviceCondition, VersionsAreRangesWithBothEnds) {
+TEST(DeviceCondition, versions_are_ranges_with_both_ends) {
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{12, 9}, {13, 1}})));
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{13, 1}, {}})));
   EXPECT_TRUE(holds_on_h200(library("cublaslt", {{}, {13}})));
@@ -58,19 +58,19 @@ TEST(DeviceCondition, VersionsAreRangesWithBothEnds) {
   EXPECT_FALSE(holds_on_h200(library("driver", {{}, {570}})));
 }
 
-TEST(DeviceCondition, WhatCannotBeToldIsInNoRange) {
+TEST(DeviceCondition, what_cannot_be_told_is_in_no_range) {
   EXPECT_FALSE(holds_on_h200(library("cudnn", {})));
   EXPECT_FALSE(holds_on_h200(library("lost", {})));
   EXPECT_FALSE(holds(library("driver", {}), {90, "", {}}));
 }
 
-TEST(DeviceCondition, AllOfThemMustHold) {
+TEST(DeviceCondition, all_of_them_must_hold) {
   EXPECT_FALSE(holds_on_h200({{{80, 80}}, {{"cublaslt", {{{13}, {13}}}}}}));
   EXPECT_FALSE(holds_on_h200({{{90, 90}}, {{"cublaslt", {{{13}, {13}}}}, {"driver", {{{590}, {}}}}}}));
   EXPECT_TRUE(holds_on_h200({{{90, 90}}, {{"cublaslt", {{{12}, {12}}, {{13}, {13}}}}, {"driver", {{{580}, {}}}}}}));
 }
 
-TEST(DeviceCondition, ReadsTheVersionAtTheStartOfAText) {
+TEST(DeviceCondition, reads_the_version_at_the_start_of_a_text) {
   EXPECT_EQ(leading_version("13.1.0 (path/9.9)"), (Version{13, 1, 0}));
   EXPECT_EQ(leading_version("580.159.04"), (Version{580, 159, 4}));
   EXPECT_EQ(leading_version("9"), (Version{9}));
@@ -81,7 +81,7 @@ TEST(DeviceCondition, ReadsTheVersionAtTheStartOfAText) {
   EXPECT_TRUE(leading_version("99999999999999999999").empty());
 }
 
-TEST(DeviceCondition, KnowsEmptyRanges) {
+TEST(DeviceCondition, knows_empty_ranges) {
   EXPECT_FALSE(is_empty({{13, 1}, {13}}));
   EXPECT_FALSE(is_empty({{13, 1}, {13, 1}}));
   EXPECT_FALSE(is_empty({{}, {1}}));
@@ -89,7 +89,7 @@ TEST(DeviceCondition, KnowsEmptyRanges) {
   EXPECT_TRUE(is_empty({{14}, {13, 9}}));
 }
 
-TEST(KnownIssues, TheFirstThatAppliesCounts) {
+TEST(KnownIssues, the_first_that_applies_counts) {
   Case c;
   EXPECT_FALSE(known_issue_on(c, {90, "", {}}));
   c.known_issues = {{"old", "", {{{80, 80}}, {}}}, {"new", "", {{{90, 90}}, {}}}, {"all", "", {}}};

@@ -16,7 +16,7 @@ Diagnostic at(const std::string& text, std::size_t begin, std::size_t length) {
   return diagnostic;
 }
 
-TEST(Diagnostic, HasTheFormOfTheInterface) {
+TEST(Diagnostic, has_the_form_of_the_interface) {
   const std::string text = "{\n\n\n\n\n\n\n\n\n\n\n\n\n      \"mode\": [\"bf61\", \"tf32\"],\n}";
   Diagnostic diagnostic = at(text, text.find("\"bf61\""), 6);
   diagnostic.text = "unknown mode \"bf61\"";
@@ -32,7 +32,7 @@ TEST(Diagnostic, HasTheFormOfTheInterface) {
 )");
 }
 
-TEST(Diagnostic, WithoutPositionIsOneLine) {
+TEST(Diagnostic, without_position_is_one_line) {
   Diagnostic diagnostic;
   diagnostic.text = "no such file";
   EXPECT_EQ(render(diagnostic), "error: no such file\n");
@@ -43,19 +43,19 @@ TEST(Diagnostic, WithoutPositionIsOneLine) {
   EXPECT_EQ(render(diagnostic), "f.json: note: no such file\n");
 }
 
-TEST(Diagnostic, CountsCodePointsAndPadsWideCharacters) {
+TEST(Diagnostic, counts_code_points_and_pads_wide_characters) {
   const std::string text = "{\"\xC3\xA9\xE6\xBC\xA2\xE5\xAD\x97\": 12}";  // e acute, two CJK characters
   const Diagnostic diagnostic = at(text, text.find("12"), 2);
   EXPECT_EQ(diagnostic.column, 9U);
   EXPECT_EQ(render(diagnostic), "f.json:1:9: error: here\n    1 | " + text + "\n      |           ^~\n");
 }
 
-TEST(Diagnostic, UnderlinesWideCharactersInFull) {
+TEST(Diagnostic, underlines_wide_characters_in_full) {
   const std::string text = "[\"\xE6\xBC\xA2\xE5\xAD\x97\"]";
   EXPECT_EQ(render(at(text, 1, 8)), "f.json:1:2: error: here\n    1 | " + text + "\n      |  ^~~~~~\n");
 }
 
-TEST(Diagnostic, KnowsCharactersBeyondTheBasicPlaneAndCombiningOnes) {
+TEST(Diagnostic, knows_characters_beyond_the_basic_plane_and_combining_ones) {
   const std::string text =
       "[\"\xF0\x9F\x98\x80"
       "e\xCC\x81\", x]";  // an emoji (two cells), e with a combining acute
@@ -64,19 +64,19 @@ TEST(Diagnostic, KnowsCharactersBeyondTheBasicPlaneAndCombiningOnes) {
   EXPECT_EQ(render(diagnostic), "f.json:1:9: error: here\n    1 | " + text + "\n      |         ^\n");
 }
 
-TEST(Diagnostic, TabsAreOneColumn) {
+TEST(Diagnostic, tabs_are_one_column) {
   const std::string text = "\t\t\"m\":\t1.5";
   const Diagnostic diagnostic = at(text, text.find("1.5"), 3);
   EXPECT_EQ(diagnostic.column, 8U);
   EXPECT_EQ(render(diagnostic), "f.json:1:8: error: here\n    1 |   \"m\": 1.5\n      |        ^~~\n");
 }
 
-TEST(Diagnostic, WindowsLineEndsAreNotShown) {
+TEST(Diagnostic, windows_line_ends_are_not_shown) {
   const std::string text = "{\r\n  \"m\": x\r\n}";
   EXPECT_EQ(render(at(text, text.find('x'), 1)), "f.json:2:8: error: here\n    2 |   \"m\": x\n      |        ^\n");
 }
 
-TEST(Diagnostic, LongLinesAreCutAroundTheColumn) {
+TEST(Diagnostic, long_lines_are_cut_around_the_column) {
   const std::string text = std::string(5000, 'a') + "HERE" + std::string(5000, 'b');
   const Diagnostic diagnostic = at(text, 5000, 4);
   EXPECT_EQ(diagnostic.column, 5001U);
@@ -86,7 +86,7 @@ TEST(Diagnostic, LongLinesAreCutAroundTheColumn) {
             "f.json:1:5001: error: here\n    1 | " + window + "\n      | " + std::string(41, ' ') + "^~~~\n");
 }
 
-TEST(Diagnostic, LongLinesOfWideCharactersToo) {
+TEST(Diagnostic, long_lines_of_wide_characters_too) {
   std::string text;
   for (int i = 0; i < 500; ++i) {
     text += "\xC3\xA9";
@@ -98,18 +98,18 @@ TEST(Diagnostic, LongLinesOfWideCharactersToo) {
   EXPECT_EQ(diagnostic.source_line.size(), 3U + 40 * 2 + 1);
 }
 
-TEST(Diagnostic, CaretsEndWithTheLine) {
+TEST(Diagnostic, carets_end_with_the_line) {
   const std::string text = "\"abc\ndef\"";
   EXPECT_EQ(render(at(text, 0, 9)), "f.json:1:1: error: here\n    1 | \"abc\n      | ^~~~\n");
 }
 
-TEST(Diagnostic, EndOfFileAndBeyond) {
+TEST(Diagnostic, end_of_file_and_beyond) {
   EXPECT_EQ(render(at("", 0, 1)), "f.json:1:1: error: here\n    1 |\n      | ^\n");
   EXPECT_EQ(render(at("[", 99, 1)), "f.json:1:2: error: here\n    1 | [\n      |  ^\n");
   EXPECT_EQ(render(at("[\n", 2, 1)), "f.json:2:1: error: here\n    2 |\n      | ^\n");
 }
 
-TEST(Diagnostic, NothingReachesTheTerminalThatItWouldActOn) {
+TEST(Diagnostic, nothing_reaches_the_terminal_that_it_would_act_on) {
   const std::string text = "\x1B[31m\x07\xC2\x9B\xE2\x80\xAE\xFF x";
   const Diagnostic diagnostic = at(text, text.find('x'), 1);
   EXPECT_EQ(diagnostic.column, diagnostic.caret_column);
@@ -126,7 +126,7 @@ TEST(Diagnostic, NothingReachesTheTerminalThatItWouldActOn) {
   }
 }
 
-TEST(Diagnostic, EveryFieldIsMadePrintable) {
+TEST(Diagnostic, every_field_is_made_printable) {
   Diagnostic diagnostic;
   for (std::string Diagnostic::* field : {&Diagnostic::file, &Diagnostic::text, &Diagnostic::source_line,
                                           &Diagnostic::hint, &Diagnostic::note, &Diagnostic::pointer}) {
@@ -139,12 +139,12 @@ TEST(Diagnostic, EveryFieldIsMadePrintable) {
   EXPECT_NE(rendered.find("   note: \\n::error::\\x1b[2J\n"), std::string::npos);
 }
 
-TEST(Diagnostic, PointersAreEscapedAsRfc6901Says) {
+TEST(Diagnostic, pointers_are_escaped_as_rfc6901_says) {
   const std::string rendered = testing::diagnose(R"({"version": 1, "a/b~c": 1, "cases": []})");
   EXPECT_NE(rendered.find("   at /a~1b~0c\n"), std::string::npos) << rendered;
 }
 
-TEST(Source, PositionsCountFromOne) {
+TEST(Source, positions_count_from_one) {
   EXPECT_EQ(line_column("abc", 0).line, 1U);
   EXPECT_EQ(line_column("abc", 0).column, 1U);
   EXPECT_EQ(line_column("a\nb\n", 2).line, 2U);
@@ -152,7 +152,7 @@ TEST(Source, PositionsCountFromOne) {
   EXPECT_EQ(line_column("a\nb\n", 3).column, 2U);
 }
 
-TEST(Source, Utf8IsThatOfRfc3629) {
+TEST(Source, utf8_is_that_of_rfc3629) {
   EXPECT_EQ(find_invalid_utf8("plain \xC3\xA9 \xE6\xBC\xA2 \xF0\x9F\x98\x80"), std::string::npos);
   for (const char* bad : {"\x80", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF0\x80\x80\xAF",
                           "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xC3", "\xE6\xBC", "\xC3(", "\xE6\xBC("}) {

@@ -24,7 +24,7 @@ std::vector<T> values(const Plan& plan, std::string_view name) {
   return all;
 }
 
-TEST(Expand, EverythingHasADefault) {
+TEST(Expand, everything_has_a_default) {
   const Plan plan =
       testing::load(R"({"version": 1, "cases": [{"op": "gemm", "params": {"m": 2, "n": 3, "k": 4}, "mode": "bf16"}]})");
   ASSERT_EQ(plan.cases.size(), 1U);
@@ -50,7 +50,7 @@ TEST(Expand, EverythingHasADefault) {
   EXPECT_EQ(c.id, "gemm/m=2,n=3,k=4/bf16/cublaslt");
 }
 
-TEST(Expand, AxesMultiplyTheLastFastest) {
+TEST(Expand, axes_multiply_the_last_fastest) {
   const Plan plan = load_case(R"("params": {"n": [5, 6], "m": [1, 2]}, "mode": ["tf32", "fp32"],
     "environment": [{"NVIDIA_TF32_OVERRIDE": null}, {"NVIDIA_TF32_OVERRIDE": "0"}])");
   EXPECT_EQ(plan.cases.size(), 16U);
@@ -61,7 +61,7 @@ TEST(Expand, AxesMultiplyTheLastFastest) {
   EXPECT_EQ(testing::ids(plan)[8], "gemm/m=2,n=5,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset");
 }
 
-TEST(Expand, RangesAreInclusive) {
+TEST(Expand, ranges_are_inclusive) {
   EXPECT_EQ(values<std::int64_t>(load_case(R"("params": {"m": {"from": 3, "to": 6}})"), "m"),
             (std::vector<std::int64_t>{3, 4, 5, 6}));
   EXPECT_EQ(values<std::int64_t>(load_case(R"("params": {"m": {"from": 1, "to": 10, "step": 4}})"), "m"),
@@ -81,25 +81,25 @@ TEST(Expand, RangesAreInclusive) {
   EXPECT_DOUBLE_EQ(tenths.back(), 1.0);
 }
 
-TEST(Expand, ListsMayHoldRanges) {
+TEST(Expand, lists_may_hold_ranges) {
   EXPECT_EQ(values<std::int64_t>(load_case(R"("params": {"m": [100, {"pow2": [1, 2]}, {"from": 7, "to": 8}]})"), "m"),
             (std::vector<std::int64_t>{100, 2, 4, 7, 8}));
 }
 
-TEST(Expand, BooleansAndChoicesAreAxesToo) {
+TEST(Expand, booleans_and_choices_are_axes_too) {
   const Plan plan = load_case(R"("params": {"trans_b": [false, true], "epilogue": ["none", "gelu"]})");
   EXPECT_EQ(testing::ids(plan),
             (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,epi=gelu/bf16/cublaslt",
                  "gemm/m=1,n=1,k=1,tb=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,tb=1,epi=gelu/bf16/cublaslt"}));
 }
 
-TEST(Expand, ZipTiesAxes) {
+TEST(Expand, zip_ties_axes) {
   const Plan plan = load_case(R"("params": {"m": [1, 2], "n": [8, 9], "k": [3, 4]}, "zip": [["k", "m"]])");
   EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=8,k=3/bf16/cublaslt", "gemm/m=1,n=9,k=3/bf16/cublaslt",
                                      "gemm/m=2,n=8,k=4/bf16/cublaslt", "gemm/m=2,n=9,k=4/bf16/cublaslt"}));
 }
 
-TEST(Expand, ZipTiesEveryKindOfAxis) {
+TEST(Expand, zip_ties_every_kind_of_axis) {
   const Plan plan = load_case(R"("params": {"m": {"from": 1, "to": 2}}, "mode": ["bf16", "fp32"], "seed": [4, 5],
     "backend": ["sim", "cuda"], "inputs": [{}, {"distribution": "exact"}],
     "environment": [{}, {"NVIDIA_TF32_OVERRIDE": "1"}],
@@ -108,7 +108,7 @@ TEST(Expand, ZipTiesEveryKindOfAxis) {
                                      "gemm/m=2,n=1,k=1/fp32/cuda/exact/seed=5/NVIDIA_TF32_OVERRIDE=1"}));
 }
 
-TEST(Expand, ZipMakesHugeRangesSmall) {
+TEST(Expand, zip_makes_huge_ranges_small) {
   Limits limits;
   limits.max_cases = 1000;
   const std::string text = testing::with_case(
@@ -116,7 +116,7 @@ TEST(Expand, ZipMakesHugeRangesSmall) {
   EXPECT_EQ(testing::load(text, limits).cases.size(), 1000U);
 }
 
-TEST(Expand, ExcludeRemovesWhatMatchesAllKeys) {
+TEST(Expand, exclude_removes_what_matches_all_keys) {
   const Plan plan = load_case(R"("params": {"m": [1, 2], "output": ["default", "fp32"]}, "mode": ["bf16", "fp16"],
     "exclude": [{"mode": "bf16", "m": 2}, {"mode": ["fp16", "fp32"], "output": "fp32", "m": [1, 7]}])");
   EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1/fp16/cublaslt",
@@ -125,7 +125,7 @@ TEST(Expand, ExcludeRemovesWhatMatchesAllKeys) {
   EXPECT_TRUE(plan.warnings.empty());
 }
 
-TEST(Expand, ExcludeByInputsBackendAndEnvironment) {
+TEST(Expand, exclude_by_inputs_backend_and_environment) {
   const Plan plan = load_case(R"("inputs": [{}, {"distribution": "exact"}], "backend": ["sim", "cuda"],
     "environment": [{}, {"NVIDIA_TF32_OVERRIDE": "0"}, {"NVIDIA_TF32_OVERRIDE": null}],
     "exclude": [{"inputs": "exact", "backend": "cuda"}, {"environment": {"NVIDIA_TF32_OVERRIDE": "0"}},
@@ -135,13 +135,13 @@ TEST(Expand, ExcludeByInputsBackendAndEnvironment) {
                  "gemm/m=1,n=1,k=1/bf16/cuda/NVIDIA_TF32_OVERRIDE=unset", "gemm/m=1,n=1,k=1/bf16/sim/exact"}));
 }
 
-TEST(Expand, ExcludedCombinationsMayBeIllegal) {
+TEST(Expand, excluded_combinations_may_be_illegal) {
   const Plan plan = load_case(R"("params": {"output": ["bf16", "fp8_e5m2"]}, "mode": ["fp8_e4m3", "fp8_hybrid"],
     "exclude": [{"mode": "fp8_e4m3", "output": "fp8_e5m2"}])");
   EXPECT_EQ(plan.cases.size(), 3U);
 }
 
-TEST(Expand, XfailMarksWhatMatches) {
+TEST(Expand, xfail_marks_what_matches) {
   const Plan plan = load_case(R"("params": {"m": [1, 2, 3]},
     "xfail": [{"match": {"m": 2}, "reason": "tracked as 12", "expires": "2026-02-28"},
               {"match": {"m": [2, 3]}, "reason": "other"}])");
@@ -167,7 +167,7 @@ TEST(Expand, XfailMarksWhatMatches) {
             (std::vector<LibraryCondition>{{"driver", {{{580}, {}}, {{570, 1}, {570, 1}}}}}));
 }
 
-TEST(Expand, DefaultsAreOverriddenKeyByKeyAndParamsByName) {
+TEST(Expand, defaults_are_overridden_key_by_key_and_params_by_name) {
   const Plan plan = testing::load(R"({"version": 1, "seed": 5,
     "defaults": {"op": "gemm", "params": {"m": 1, "n": 2, "k": 3, "trans_b": true}, "mode": ["fp32", "tf32"],
                  "inputs": {"distribution": "outliers", "scale": 7}, "environment": {"NVIDIA_TF32_OVERRIDE": "0"},
@@ -192,7 +192,7 @@ TEST(Expand, DefaultsAreOverriddenKeyByKeyAndParamsByName) {
   EXPECT_EQ(plan.cases[2].tags, (std::vector<std::string>{"a"}));
 }
 
-TEST(Expand, EntriesOfDefaultsNeedNotMatchEverywhere) {
+TEST(Expand, entries_of_defaults_need_not_match_everywhere) {
   const Plan plan = testing::load(R"({"version": 1,
     "defaults": {"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "exclude": [{"mode": "tf32"}],
                  "xfail": [{"match": {"mode": "fp16"}, "reason": "12"}]},
@@ -202,7 +202,7 @@ TEST(Expand, EntriesOfDefaultsNeedNotMatchEverywhere) {
   EXPECT_TRUE(plan.cases[1].xfail);
 }
 
-TEST(Expand, ToleranceInAllItsForms) {
+TEST(Expand, tolerance_in_all_its_forms) {
   const Case c = load_case(R"("tolerance": {"allclose": {"rtol": 1e-2, "atol": 0}, "ulp": 2, "rel_l2": 0.5})").cases[0];
   EXPECT_EQ(c.tolerance.allclose_rtol, 1e-2);
   EXPECT_EQ(c.tolerance.allclose_atol, 0.0);
@@ -210,7 +210,7 @@ TEST(Expand, ToleranceInAllItsForms) {
   EXPECT_EQ(c.tolerance.rel_l2, 0.5);
 }
 
-TEST(Expand, RepeatedCasesRunOnceWithAllTheirTags) {
+TEST(Expand, repeated_cases_run_once_with_all_their_tags) {
   const Plan plan = testing::load(R"({"version": 1,
     "defaults": {"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "bf16"},
     "cases": [{"tags": ["a"]}, {"tags": ["b", "a"]}]})");
@@ -219,14 +219,14 @@ TEST(Expand, RepeatedCasesRunOnceWithAllTheirTags) {
   EXPECT_EQ(plan.warnings.size(), 1U);
 }
 
-TEST(Expand, PortsThatACaseLacksAreLeftOutOfIt) {
+TEST(Expand, ports_that_a_case_lacks_are_left_out_of_it) {
   const Plan plan = load_case(R"("params": {"beta": [0, 1]},
     "inputs": {"c": {"distribution": "constant", "value": 3}, "a": {"distribution": "normal"}})");
   EXPECT_EQ(testing::ids(plan),
             (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,beta=1/bf16/cublaslt/c=constant(value=3)"}));
 }
 
-TEST(Expand, CommentsAreAllowedEverywhere) {
+TEST(Expand, comments_are_allowed_everywhere) {
   const Plan plan = testing::load(R"(// a plan
     {"version": 1, "$comment": [1], "$schema": "x", "defaults": {"$comment": 1, "op": "gemm", "params": {"$comment": 2}}, /* all
       of it */ "cases": [{"$comment": {"a": null}, "params": {"$comment": "p", "m": 1, "n": 1,
@@ -239,7 +239,7 @@ TEST(Expand, CommentsAreAllowedEverywhere) {
   EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt/algorithms=top:2/a=uniform"}));
 }
 
-TEST(Expand, ByteOrderMarkAndWindowsLineEnds) {
+TEST(Expand, byte_order_mark_and_windows_line_ends) {
   const std::string text =
       "\xEF\xBB\xBF{\"version\": 1,\r\n\"cases\": [{\"op\": \"gemm\", \"params\": {\"m\": 1, "
       "\"n\": 1, \"k\": 1},\r\n \"mode\": \"bf16\"}]}\r\n";

@@ -16,7 +16,7 @@ std::string plan_of(const std::string& keys) {
   return "{\"version\": 1, " + keys + "}";
 }
 
-TEST(Extends, MergesObjectsDeeplyAndReplacesLists) {
+TEST(Extends, merges_objects_deeply_and_replaces_lists) {
   const testing::Folder folder;
   folder.write("common.json", R"({"version": 1, "name": "common", "seed": 7,
     "defaults": {"op": "gemm", "params": {"m": 2, "n": 3, "k": 4, "trans_b": true}, "mode": ["fp32", "tf32"]},
@@ -29,7 +29,7 @@ TEST(Extends, MergesObjectsDeeplyAndReplacesLists) {
   EXPECT_EQ(testing::ids(plan), (std::vector<std::string>{"gemm/m=2,n=3,k=5,tb=1,bias=1/bf16/cublaslt"}));
 }
 
-TEST(Extends, LaterFilesWin) {
+TEST(Extends, later_files_win) {
   const testing::Folder folder;
   folder.write("a.json", plan_of(std::string("\"seed\": 1, \"name\": \"a\", \"cases\": [") + kCase + "]"));
   folder.write("sub/b.json", plan_of("\"seed\": 2, \"extends\": \"../c.json\""));
@@ -42,7 +42,7 @@ TEST(Extends, LaterFilesWin) {
   EXPECT_EQ(plan.cases.size(), 1U);
 }
 
-TEST(Extends, NullInAnEnvironmentIsAValue) {
+TEST(Extends, null_in_an_environment_is_a_value) {
   const testing::Folder folder;
   folder.write("a.json", R"({"version": 1, "defaults": {"environment": {"NVIDIA_TF32_OVERRIDE": "0"}}})");
   folder.write("plan.json", R"({"version": 1, "extends": "a.json",
@@ -53,7 +53,7 @@ TEST(Extends, NullInAnEnvironmentIsAValue) {
             (std::vector<std::string>{"gemm/m=1,n=1,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset"}));
 }
 
-TEST(Extends, TheSameFileTwiceIsNoCircle) {
+TEST(Extends, the_same_file_twice_is_no_circle) {
   const testing::Folder folder;
   folder.write("base.json", plan_of(std::string("\"cases\": [") + kCase + "]"));
   folder.write("left.json", plan_of("\"extends\": \"base.json\""));
@@ -61,7 +61,7 @@ TEST(Extends, TheSameFileTwiceIsNoCircle) {
   EXPECT_EQ(folder.diagnose_file("plan.json"), "");
 }
 
-TEST(Extends, CirclesAreShownInFull) {
+TEST(Extends, circles_are_shown_in_full) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"a.json\""));
   folder.write("a.json", plan_of("\"extends\": \"b.json\""));
@@ -73,7 +73,7 @@ TEST(Extends, CirclesAreShownInFull) {
 )");
 }
 
-TEST(Extends, ItselfThroughALinkIsACircle) {
+TEST(Extends, itself_through_a_link_is_a_circle) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"link.json\""));
   std::filesystem::create_symlink("plan.json", folder.path("link.json"));
@@ -84,7 +84,7 @@ TEST(Extends, ItselfThroughALinkIsACircle) {
 )");
 }
 
-TEST(Extends, MissingFilesAreNamedWhereTheyAreNamed) {
+TEST(Extends, missing_files_are_named_where_they_are_named) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": [\"gone.json\", \"folder\"]"));
   folder.write("folder/x", "");
@@ -99,7 +99,7 @@ plan.json:1:41: error: cannot read "folder": it is a folder
 )");
 }
 
-TEST(Extends, DevicesAreNotRead) {
+TEST(Extends, devices_are_not_read) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"/dev/zero\""));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
@@ -110,7 +110,7 @@ TEST(Extends, DevicesAreNotRead) {
 )");
 }
 
-TEST(Extends, WhatTheSystemMakesUpAndPipesAreNotRead) {
+TEST(Extends, what_the_system_makes_up_and_pipes_are_not_read) {
   const testing::Folder folder;
   ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // nobody writes to it: reading would wait for ever
   folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
@@ -119,7 +119,7 @@ TEST(Extends, WhatTheSystemMakesUpAndPipesAreNotRead) {
   EXPECT_NE(text.find("it is a pipe, not a regular file"), std::string::npos) << text;
 }
 
-TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
+TEST(Extends, a_file_that_is_no_plan_is_not_quoted) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"secret\""));
   for (const char* content : {"token = hunter2\n", "// words\n /* more */ hunter2", "", "[\"hunter2\"]", "\x01hunter2",
@@ -131,7 +131,7 @@ TEST(Extends, AFileThatIsNoPlanIsNotQuoted) {
   }
 }
 
-TEST(Extends, TheFilesOfAPlanAreKnown) {
+TEST(Extends, the_files_of_a_plan_are_known) {
   const testing::Folder folder;
   folder.write("base.json", plan_of("\"cases\": [" + std::string(kCase) + "]"));
   folder.write("plan.json", plan_of("\"extends\": \"base.json\""));
@@ -139,7 +139,7 @@ TEST(Extends, TheFilesOfAPlanAreKnown) {
   EXPECT_EQ(plan.files, (std::vector<std::string>{folder.path("plan.json"), folder.path("base.json")}));
 }
 
-TEST(Extends, WrongTypes) {
+TEST(Extends, wrong_types) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": 1"));
   EXPECT_EQ(folder.diagnose_file("plan.json"),
@@ -160,7 +160,7 @@ plan.json:1:38: error: "extends" must be the name of a file
 )");
 }
 
-TEST(Extends, MistakesAreShownInTheFileThatHasThem) {
+TEST(Extends, mistakes_are_shown_in_the_file_that_has_them) {
   const testing::Folder folder;
   folder.write("common.json",
                "{\"version\": 1,\n \"defaults\": {\"mode\": \"bf61\", \"params\": {\"output\": \"fp16\"}}}");
@@ -179,7 +179,7 @@ common.json:2:23: error: unknown mode "bf61"
 )");
 }
 
-TEST(Extends, SyntaxErrorsAndVersionsOfBases) {
+TEST(Extends, syntax_errors_and_versions_of_bases) {
   const testing::Folder folder;
   folder.write("common.json", "{\"version\": 2}");
   folder.write("broken.json", "{\"version\": 1,}");
@@ -202,7 +202,7 @@ broken.json:1:14: error: trailing comma
 )");
 }
 
-TEST(Extends, SandboxAllowsOnlyThePlansFolder) {
+TEST(Extends, sandbox_allows_only_the_plans_folder) {
   const testing::Folder folder;
   folder.write("outside.json", plan_of("\"seed\": 1"));
   folder.write("in/side.json", plan_of("\"seed\": 2"));
@@ -223,7 +223,7 @@ TEST(Extends, SandboxAllowsOnlyThePlansFolder) {
   EXPECT_EQ(folder.diagnose_file("in/plan.json", limits), "");
 }
 
-TEST(Extends, DoublingIsBounded) {
+TEST(Extends, doubling_is_bounded) {
   const testing::Folder folder;
   for (int i = 0; i < 20; ++i) {
     const std::string next = std::to_string(i + 1) + ".json";
@@ -233,7 +233,7 @@ TEST(Extends, DoublingIsBounded) {
   EXPECT_NE(folder.diagnose_file("0.json").find("error: the plan extends more than 64 files\n"), std::string::npos);
 }
 
-TEST(Extends, SizeLimitHoldsForAllFilesTogether) {
+TEST(Extends, size_limit_holds_for_all_files_together) {
   const testing::Folder folder;
   Limits limits;
   limits.max_file_bytes = 1000;

@@ -26,7 +26,7 @@ std::string repeat(std::string_view part, std::size_t count, std::string_view st
   return text;
 }
 
-TEST(Hostile, HundredMegabytesOfBrackets) {
+TEST(Hostile, hundred_megabytes_of_brackets) {
   const std::string text(100'000'000, '[');
   EXPECT_EQ(first_line(text), "plan.json: error: the plan is larger than 64.0 MiB");
   Limits limits;
@@ -36,7 +36,7 @@ TEST(Hostile, HundredMegabytesOfBrackets) {
             "plan.json:1:65: error: lists and objects are nested more than 64 deep");
 }
 
-TEST(Hostile, DeepObjects) {
+TEST(Hostile, deep_objects) {
   EXPECT_EQ(first_line(repeat("{\"a\":", 100'000)),
             "plan.json:1:321: error: lists and objects are nested more than 64 deep");
   const std::string allowed = "{\"version\": 1, \"$comment\": " + std::string(63, '[') + std::string(63, ']') +
@@ -45,7 +45,7 @@ TEST(Hostile, DeepObjects) {
   EXPECT_EQ(testing::diagnose(allowed), "");
 }
 
-TEST(Hostile, MillionsOfValues) {
+TEST(Hostile, millions_of_values) {
   EXPECT_EQ(first_line(repeat("[],", 1'000'000, "[")),
             "plan.json:1:749999: error: the plan has more than 250000 keys and values");
   EXPECT_EQ(first_line(repeat("1,", 1'000'000, "[")),
@@ -54,12 +54,12 @@ TEST(Hostile, MillionsOfValues) {
             "plan.json:1:750000: error: the plan has more than 250000 keys and values");
 }
 
-TEST(Hostile, ManyDuplicateKeys) {
+TEST(Hostile, many_duplicate_keys) {
   EXPECT_EQ(first_line(repeat("\"a\":1,", 100'000, "{") + "\"version\":1}").substr(0, 41),
             "plan.json:1:8: error: duplicate key \"a\"");
 }
 
-TEST(Hostile, ManyUnknownKeys) {
+TEST(Hostile, many_unknown_keys) {
   std::string text = "{\"version\": 1";
   for (int i = 0; i < 100'000; ++i) {
     text += ",\"q" + std::to_string(i) + "\":1";
@@ -67,7 +67,7 @@ TEST(Hostile, ManyUnknownKeys) {
   EXPECT_EQ(first_line(text + "}"), "plan.json:1:15: error: unknown key \"q0\"");
 }
 
-TEST(Hostile, KeysOfAMegabyte) {
+TEST(Hostile, keys_of_a_megabyte) {
   std::string text = "{\"version\": 1, \"cases\": [{";
   for (int i = 0; i < 40; ++i) {
     text += '"';
@@ -78,7 +78,7 @@ TEST(Hostile, KeysOfAMegabyte) {
             "plan.json:1:27: error: unknown key \"" + std::string(60, 'x') + "\xE2\x80\xA6\"");
 }
 
-TEST(Hostile, NumbersOfAMegabyte) {
+TEST(Hostile, numbers_of_a_megabyte) {
   const std::string digits(1'000'000, '9');
   EXPECT_EQ(first_line(testing::with_case("\"params\": {\"m\": " + digits + "}")),
             "plan.json:2:17: error: \"" + std::string(60, '9') + "\xE2\x80\xA6\" is beyond the range of a double");
@@ -88,7 +88,7 @@ TEST(Hostile, NumbersOfAMegabyte) {
   EXPECT_EQ(first_line(testing::with_case("\"params\": {\"alpha\": 0." + digits + "}")), "");
 }
 
-TEST(Hostile, BinaryJunk) {
+TEST(Hostile, binary_junk) {
   std::string zeros(100, '\0');
   EXPECT_EQ(first_line(zeros), "plan.json:1:1: error: byte 0x00 is not text");
   EXPECT_EQ(first_line("{\"version\": 1}" + zeros), "plan.json:1:15: error: byte 0x00 is not text")
@@ -110,7 +110,7 @@ TEST(Hostile, BinaryJunk) {
   }
 }
 
-TEST(Hostile, SweepsThatNeverEnd) {
+TEST(Hostile, sweeps_that_never_end) {
   EXPECT_EQ(first_line(testing::with_case(R"("params": {"m": {"from": 1, "to": 1000000},
 "n": {"from": 1, "to": 1000000}})")),
             "plan.json:1:106: error: the plan has 1000000000000 cases; more than 100000 need --max-cases");
@@ -122,7 +122,7 @@ TEST(Hostile, SweepsThatNeverEnd) {
       "plan.json:1:106: error: the plan has 10736344508176 cases; more than 100000 need --max-cases");
 }
 
-TEST(Hostile, LongDefaultsTimesManyCases) {
+TEST(Hostile, long_defaults_times_many_cases) {
   std::string text = R"({"version": 1, "defaults": {"op": "gemm", "mode": "bf16", "params": {"n": 1, "k": 1, "m": [)";
   text += repeat("1,", 100'000) + "1]}}, \"cases\": [" + repeat("{},", 40'000) + "{}]}";
   const std::string all = testing::diagnose(text);
@@ -130,14 +130,14 @@ TEST(Hostile, LongDefaultsTimesManyCases) {
       << all.substr(0, 2000);
 }
 
-TEST(Hostile, LongExcludeLists) {
+TEST(Hostile, long_exclude_lists) {
   EXPECT_EQ(first_line(testing::with_case(repeat("{\"m\": 2},", 600, "\"exclude\": [") + "{\"m\": 2}]")),
             "plan.json:2:12: error: \"exclude\" has more than 1000 values");
   EXPECT_EQ(first_line(testing::with_case(repeat("\"a\",", 64, "\"tags\": [") + "\"a\"]")),
             "plan.json:2:9: error: a case has at most 64 tags");
 }
 
-TEST(Hostile, AHundredThousandCasesAreFine) {
+TEST(Hostile, a_hundred_thousand_cases_are_fine) {
   const Plan plan =
       testing::load(testing::with_case(R"("params": {"m": {"from": 1, "to": 1000}, "n": {"from": 1, "to": 100}})"));
   EXPECT_EQ(plan.cases.size(), 100'000U);

@@ -43,7 +43,7 @@ std::vector<Section> read_sections(const std::string& file) {
 
 class Mistakes : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Mistakes, AreExplained) {
+TEST_P(Mistakes, are_explained) {
   const std::vector<Section> sections = read_sections(GetParam());
   ASSERT_FALSE(sections.empty());
   for (const Section& section : sections) {
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Mistakes,
                            return name.substr(0, name.find('.'));
                          });
 
-TEST(PlanMistakes, AreReportedTogetherInTheOrderOfTheFile) {
+TEST(PlanMistakes, are_reported_together_in_the_order_of_the_file) {
   const std::string text = testing::with_case(R"("timeout_s": 0,
 "mode": "bf61",
 "params": {"q": 1})");
@@ -81,7 +81,7 @@ TEST(PlanMistakes, AreReportedTogetherInTheOrderOfTheFile) {
   }
 }
 
-TEST(PlanMistakes, AreAtMostTwenty) {
+TEST(PlanMistakes, are_at_most_twenty) {
   std::string keys;
   for (int i = 0; i < 57; ++i) {
     keys += "\"q" + std::to_string(i) + "\": 1,\n";
@@ -96,7 +96,7 @@ TEST(PlanMistakes, AreAtMostTwenty) {
   }
 }
 
-TEST(PlanMistakes, OneIsOne) {
+TEST(PlanMistakes, one_is_one) {
   try {
     static_cast<void>(testing::load("{}x"));
     FAIL() << "no mistake was found";
@@ -105,13 +105,13 @@ TEST(PlanMistakes, OneIsOne) {
   }
 }
 
-TEST(PlanMistakes, MissingFile) {
+TEST(PlanMistakes, missing_file) {
   const testing::Folder folder;
   EXPECT_EQ(folder.diagnose_file("missing.json"), "missing.json: error: cannot read the plan: no such file\n");
   EXPECT_EQ(folder.diagnose_file(""), ": error: cannot read the plan: it is a folder\n");
 }
 
-TEST(PlanMistakes, FileThatIsTooLarge) {
+TEST(PlanMistakes, file_that_is_too_large) {
   const testing::Folder folder;
   folder.write("plan.json", std::string(3000, ' '));
   Limits limits;
@@ -121,7 +121,7 @@ TEST(PlanMistakes, FileThatIsTooLarge) {
   EXPECT_EQ(testing::diagnose(std::string(3000, ' '), limits), "plan.json: error: the plan is larger than 2.0 KiB\n");
 }
 
-TEST(PlanMistakes, MaxCasesIsALimitOfTheUser) {
+TEST(PlanMistakes, max_cases_is_a_limit_of_the_user) {
   Limits limits;
   limits.max_cases = 3;
   const std::string four = testing::with_case(R"("params": {"m": [1, 2], "n": [1, 2]}, "exclude": [{"m": 1}])");
@@ -132,7 +132,7 @@ TEST(PlanMistakes, MaxCasesIsALimitOfTheUser) {
   EXPECT_EQ(testing::diagnose(four, limits), "");
 }
 
-TEST(PlanMistakes, CasesThatDoNotFitIntoMemoryAreRefusedBeforeTheyAreMade) {
+TEST(PlanMistakes, cases_that_do_not_fit_into_memory_are_refused_before_they_are_made) {
   Limits limits;
   limits.max_cases = 1'000'000'000;
   limits.case_memory_bytes = 1U << 30;

@@ -64,7 +64,7 @@ class Mutator {
   std::mt19937 random_;
 };
 
-TEST(Mutation, DamagedPlansAreRefusedOrRead) {
+TEST(Mutation, damaged_plans_are_refused_or_read) {
   std::vector<std::string> corpus;
   for (const char* name : {"quick.json", "bench_gemm.json", "scenarios/tf32_override.json"}) {
     corpus.push_back(testing::read_repository_file(std::string("configs/plans/") + name));
@@ -106,7 +106,7 @@ TEST(Mutation, DamagedPlansAreRefusedOrRead) {
   RecordProperty("slowest_ms", static_cast<int>(slowest * 1e3));
 }
 
-TEST(Mutation, DamagedCasesAreRefusedOrRead) {
+TEST(Mutation, damaged_cases_are_refused_or_read) {
   const std::string line =
       case_to_json(
           testing::load(

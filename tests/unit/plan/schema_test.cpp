@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(PlanSchema, PublishedCopyIsTheEmittedOne) {
+TEST(PlanSchema, published_copy_is_the_emitted_one) {
   const std::string emitted = plan_schema(app::vocabulary()).dump(2) + "\n";
   if (const char* path = std::getenv("TE_NUMCHECK_WRITE_SCHEMA")) {
     std::ofstream(path) << emitted;
@@ -23,7 +23,7 @@ TEST(PlanSchema, PublishedCopyIsTheEmittedOne) {
       << "regenerate it: te-numcheck schema plan > configs/schema/plan-1.schema.json";
 }
 
-TEST(PlanSchema, DescribesEveryFieldModeDistributionAndVariable) {
+TEST(PlanSchema, describes_every_field_mode_distribution_and_variable) {
   const json schema = plan_schema(testing::vocabulary());
   const json& definitions = schema.at("definitions");
   for (const op::Field& field : op::gemm().fields()) {
@@ -37,7 +37,7 @@ TEST(PlanSchema, DescribesEveryFieldModeDistributionAndVariable) {
   EXPECT_EQ(definitions.at("environment").at("properties").size(), settable_variables().size() + 1);
 }
 
-TEST(SettableVariables, AreNamedOneByOneAndChangeNumbers) {
+TEST(SettableVariables, are_named_one_by_one_and_change_numbers) {
   std::vector<std::string_view> names;
   for (const EnvironmentVariable& variable : settable_variables()) {
     EXPECT_FALSE(variable.doc.empty()) << variable.name;

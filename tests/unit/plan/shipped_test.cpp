@@ -32,7 +32,7 @@ bool any_case(const Plan& plan, Predicate predicate) {
   return std::ranges::any_of(plan.cases, [&](const Case& c) { return is_gemm(c) && predicate(c, params_of(c)); });
 }
 
-TEST(ShippedPlans, LoadWithoutWarnings) {
+TEST(ShippedPlans, load_without_warnings) {
   int plans = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kPlans)) {
     if (entry.path().extension() == ".json") {
@@ -47,7 +47,7 @@ TEST(ShippedPlans, LoadWithoutWarnings) {
   EXPECT_GE(plans, 4);
 }
 
-TEST(ShippedPlans, Fp8CasesAreThoseThatHopperHas) {
+TEST(ShippedPlans, fp8_cases_are_those_that_hopper_has) {
   for (const char* name : {"quick.json", "standard.json", "bench_gemm.json"}) {
     for (const Case& c : shipped(name).cases) {
       if (is_gemm(c) && c.mode->scaled) {
@@ -61,7 +61,7 @@ TEST(ShippedPlans, Fp8CasesAreThoseThatHopperHas) {
   }
 }
 
-TEST(QuickPlan, CoversEveryModeInBothLegs) {
+TEST(QuickPlan, covers_every_mode_in_both_legs) {
   const Plan plan = shipped("quick.json");
   EXPECT_GE(plan.cases.size(), 40U);
   for (const std::string_view mode : op::gemm().modes) {
@@ -79,7 +79,7 @@ TEST(QuickPlan, CoversEveryModeInBothLegs) {
       << "quick runs in one process too";
 }
 
-TEST(QuickPlan, ExactCasesAreExact) {
+TEST(QuickPlan, exact_cases_are_exact) {
   for (const Case& c : shipped("quick.json").cases) {
     if (c.inputs.exact_leg()) {
       EXPECT_EQ(c.op->exact_plan(c.params, *c.mode).reason, "") << c.id;
@@ -87,7 +87,7 @@ TEST(QuickPlan, ExactCasesAreExact) {
   }
 }
 
-TEST(QuickPlan, CoversTheParameters) {
+TEST(QuickPlan, covers_the_parameters) {
   const Plan plan = shipped("quick.json");
   using P = op::GemmParams;
   const auto has = [&](auto predicate) {
@@ -119,7 +119,7 @@ TEST(QuickPlan, CoversTheParameters) {
   EXPECT_TRUE(has([](const P& p) { return p.alpha != 1 && p.beta != 0; }));
 }
 
-TEST(QuickPlan, IsCheap) {
+TEST(QuickPlan, is_cheap) {
   double products = 0;
   for (const Case& c : shipped("quick.json").cases) {
     products += c.op->flops(c.params) / 2;
@@ -130,7 +130,7 @@ TEST(QuickPlan, IsCheap) {
   EXPECT_LE(products, 60e6);
 }
 
-TEST(OverridePlan, AsksEveryRequestInThreeEnvironments) {
+TEST(OverridePlan, asks_every_request_in_three_environments) {
   const Plan plan = shipped("scenarios/tf32_override.json");
   const std::set<std::string_view> modes = {"fp32",          "tf32", "fp32_fast16f", "fp32_fast16bf",
                                             "fp32_pedantic", "bf16", "fp16"};
@@ -164,7 +164,7 @@ TEST(OverridePlan, AsksEveryRequestInThreeEnvironments) {
   EXPECT_EQ(plan.cases.size(), 7U * 3U * (3 + 6 + 6 + 1));
 }
 
-TEST(BenchPlan, IsTheProductOfShapesAndModes) {
+TEST(BenchPlan, is_the_product_of_shapes_and_modes) {
   const Plan plan = shipped("bench_gemm.json");
   EXPECT_EQ(plan.cases.size(), 24U);
   for (const Case& c : plan.cases) {

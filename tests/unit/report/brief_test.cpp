@@ -21,7 +21,7 @@ json report_of(std::vector<json> cases) {
   return make_report(facts, cases);
 }
 
-TEST(Brief, KeepsDigestsAndTheTightestGate) {
+TEST(Brief, keeps_digests_and_the_tightest_gate) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result = sample_result(c, {{.rel_l2 = 1.23456789e-6}});
   result.runs[0].outputs[0].criteria = {
@@ -44,7 +44,7 @@ TEST(Brief, KeepsDigestsAndTheTightestGate) {
   EXPECT_EQ(output.size(), 3U);
 }
 
-TEST(Brief, AFailedGateWithoutARatioIsTheTightest) {
+TEST(Brief, a_failed_gate_without_a_ratio_is_the_tightest) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result = sample_result(c, {{}});
   result.runs[0].outputs[0].criteria = {{"G1 bound", 9, 1, false, "x"}, {"G5 exact", 1, 0, false, "x"}};
@@ -55,7 +55,7 @@ TEST(Brief, AFailedGateWithoutARatioIsTheTightest) {
   EXPECT_EQ(criterion, json::array({{{"name", "G1 bound"}, {"measured", "NaN"}, {"limit", 1}}}));
 }
 
-TEST(Brief, KeepsReasonsAndErrors) {
+TEST(Brief, keeps_reasons_and_errors) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result = sample_result(c, {{}});
   result.status = verdict::Status::error;
@@ -68,7 +68,7 @@ TEST(Brief, KeepsReasonsAndErrors) {
   EXPECT_TRUE(record["runs"][0]["outputs"].empty());
 }
 
-TEST(Brief, TextHasOneLineACase) {
+TEST(Brief, text_has_one_line_a_case) {
   std::vector<json> cases;
   for (const std::int64_t k : {1, 2, 3}) {
     const plan::Case c = sample_case("fp32", k);

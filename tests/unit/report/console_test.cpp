@@ -43,7 +43,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Report, NotesAreThereIfThereAreAnyAndNameNoFolder) {
+TEST(Report, notes_are_there_if_there_are_any_and_name_no_folder) {
   RunFacts facts;
   EXPECT_FALSE(make_report(facts, {}).contains("notes"));
   facts.notes = {"a worker was replaced: /home/somebody/libx.so failed"};
@@ -52,7 +52,7 @@ TEST(Report, NotesAreThereIfThereAreAnyAndNameNoFolder) {
   EXPECT_EQ(notes[0].get<std::string>().find("somebody"), std::string::npos) << notes[0];
 }
 
-TEST(Console, ASimulatedRunSaysSoAboveAndBelowAndWhenQuiet) {
+TEST(Console, a_simulated_run_says_so_above_and_below_and_when_quiet) {
   const std::string words = "SIMULATED sm_90: no hardware evidence";
   const json report = sample_report(true, 0);
   const std::string text = views::render_console(report, {});
@@ -63,7 +63,7 @@ TEST(Console, ASimulatedRunSaysSoAboveAndBelowAndWhenQuiet) {
   EXPECT_FALSE(has(views::render_console(sample_report(false, 0), {}), "SIMULATED"));
 }
 
-TEST(Console, AFailureHasGateWorstElementAndReproducer) {
+TEST(Console, a_failure_has_gate_worst_element_and_reproducer) {
   const std::string text = views::render_console(sample_report(false, 1), {});
   EXPECT_TRUE(has(text, "FAIL  gemm/m=8,n=4,k=64/fp32/cublaslt   #")) << text;
   EXPECT_TRUE(has(text, "d: G2 spread 5.8 > 3  (gemm/fp32 on sm_90)")) << text;
@@ -72,7 +72,7 @@ TEST(Console, AFailureHasGateWorstElementAndReproducer) {
   EXPECT_TRUE(has(text, "2 cases: 1 pass, 1 fail    1.5 s")) << text;
 }
 
-TEST(Console, ShowsTenFailuresAndCountsTheRest) {
+TEST(Console, shows_ten_failures_and_counts_the_rest) {
   const std::string text = views::render_console(sample_report(false, 13), {});
   EXPECT_TRUE(has(text, "k=73/fp32"));
   EXPECT_FALSE(has(text, "FAIL  gemm/m=8,n=4,k=74/fp32"));
@@ -90,7 +90,7 @@ void poison(json& value, const std::string& text) {
   }
 }
 
-TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
+TEST(Console, whatever_a_report_holds_its_lines_and_controls_are_the_views_own) {
   const std::string hostile = "\n::error::x\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF";
   json report = sample_report(false, 2);
   const std::string clean = views::render_console(report, {.width = 0, .verbosity = 2});
@@ -120,13 +120,13 @@ TEST(Console, WhateverAReportHoldsItsLinesAndControlsAreTheViewsOwn) {
   EXPECT_TRUE(has(text, "\\n::error::x\\x1b[2J\\x7f\\u{9b}\\u{202e}\\xff")) << text;
 }
 
-TEST(Console, QuietIsOneLine) {
+TEST(Console, quiet_is_one_line) {
   const std::string text =
       views::render_console(sample_report(false, 1), {.verbosity = -1, .report_path = "out/report.json"});
   EXPECT_EQ(text, "2 cases: 1 pass, 1 fail    1.5 s    report: out/report.json\n");
 }
 
-TEST(Console, VerboseListsEveryCaseAndVeryVerboseItsMetrics) {
+TEST(Console, verbose_lists_every_case_and_very_verbose_its_metrics) {
   const json report = sample_report(false, 1);
   EXPECT_FALSE(has(views::render_console(report, {}), "PASS"));
   EXPECT_TRUE(has(views::render_console(report, {.verbosity = 1}), "PASS"));
@@ -136,7 +136,7 @@ TEST(Console, VerboseListsEveryCaseAndVeryVerboseItsMetrics) {
   EXPECT_TRUE(has(very, "stages (sums over cases; they overlap):"));
 }
 
-TEST(Console, HasColourOnlyWhenAskedAndNeverAlone) {
+TEST(Console, has_colour_only_when_asked_and_never_alone) {
   const json report = sample_report(true, 1);
   const std::string plain = views::render_console(report, {.verbosity = 2});
   EXPECT_FALSE(has(plain, "\x1b"));
@@ -148,7 +148,7 @@ TEST(Console, HasColourOnlyWhenAskedAndNeverAlone) {
   EXPECT_EQ(coloured, plain) << "without its escapes it is the same text";
 }
 
-TEST(Console, SetVariablesAreInTheHeader) {
+TEST(Console, set_variables_are_in_the_header) {
   json report = sample_report(false, 0);
   report["environment"] = {{"NVIDIA_TF32_OVERRIDE", "1"}, {"CUBLAS_WORKSPACE_CONFIG", nullptr}};
   const std::string text = views::render_header(report, {});
@@ -156,7 +156,7 @@ TEST(Console, SetVariablesAreInTheHeader) {
   EXPECT_FALSE(has(text, "CUBLAS_WORKSPACE_CONFIG"));
 }
 
-TEST(Console, ReasonsOfCasesThatDidNotRunAreGrouped) {
+TEST(Console, reasons_of_cases_that_did_not_run_are_grouped) {
   json report = sample_report(false, 0);
   json other = report["cases"][0];
   other["status"] = "unsupported";
@@ -166,7 +166,7 @@ TEST(Console, ReasonsOfCasesThatDidNotRunAreGrouped) {
   EXPECT_EQ(views::render_notes(report, {}), "    2 unsupported: needs sm_100\n");
 }
 
-TEST(Console, NoLineIsWiderThanTheTerminalIfCutsCanHelp) {
+TEST(Console, no_line_is_wider_than_the_terminal_if_cuts_can_help) {
   json report = sample_report(false, 1);
   for (json& record : report["cases"]) {
     record["id"] =
@@ -183,14 +183,14 @@ TEST(Console, NoLineIsWiderThanTheTerminalIfCutsCanHelp) {
   }
 }
 
-TEST(Console, AnEmptyReportIsStillAReport) {
+TEST(Console, an_empty_report_is_still_a_report) {
   RunFacts facts;
   const std::string text = views::render_console(make_report(facts, {}), {.verbosity = 2});
   EXPECT_TRUE(has(text, "no device"));
   EXPECT_TRUE(has(text, "0 cases"));
 }
 
-TEST(Console, OverrideTableShowsStatesClassesAndSentences) {
+TEST(Console, override_table_shows_states_classes_and_sentences) {
   const plan::Case unset = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", std::nullopt}});
   const plan::Case one = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", "1"}});
   const json report = make_report(RunFacts{}, {to_json(sample_result(unset, {{.bits = "a"}})),
@@ -202,13 +202,13 @@ TEST(Console, OverrideTableShowsStatesClassesAndSentences) {
   EXPECT_EQ(views::render_override(sample_report(false, 0), {}), "");
 }
 
-TEST(CutMiddle, KeepsBothEndsAndTheWidth) {
+TEST(CutMiddle, keeps_both_ends_and_the_width) {
   EXPECT_EQ(views::cut_middle("abcdefghij", 10), "abcdefghij");
   EXPECT_EQ(views::cut_middle("abcdefghij", 5), "ab…ij");
   EXPECT_EQ(views::display_width(views::cut_middle("äöüßäöüßäöüß", 7)), 7u);
 }
 
-TEST(HumanTime, PicksTheUnit) {
+TEST(HumanTime, picks_the_unit) {
   EXPECT_EQ(views::human_time(0), "-");
   EXPECT_EQ(views::human_time(12.34e-6), "12.3 us");
   EXPECT_EQ(views::human_time(0.0041), "4.1 ms");
@@ -217,13 +217,13 @@ TEST(HumanTime, PicksTheUnit) {
   EXPECT_EQ(views::human_time(std::nan("")), "-");
 }
 
-TEST(RatioText, DropsDigitsThatSayNothing) {
+TEST(RatioText, drops_digits_that_say_nothing) {
   EXPECT_EQ(ratio_text(0.314), "0.31");
   EXPECT_EQ(ratio_text(59163.0), "5.92e+04");
   EXPECT_EQ(ratio_text("Infinity"), "Infinity");
 }
 
-TEST(ParametersOf, LeavesOutOpModeAndBackend) {
+TEST(ParametersOf, leaves_out_op_mode_and_backend) {
   EXPECT_EQ(views::parameters_of("gemm/m=1,n=2/fp32/sim"), "m=1,n=2");
   EXPECT_EQ(views::parameters_of("gemm/m=1,n=2/fp32/sim/exact/seed=7"), "m=1,n=2/exact/seed=7");
 }

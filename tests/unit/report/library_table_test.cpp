@@ -30,7 +30,7 @@ json refused(const char* version, std::int64_t k, const std::string& reason) {
 const SampleRun kSame{.bits = "a", .measured = 0.31};
 const SampleRun kOther{.bits = "b", .measured = 0.45};
 
-TEST(LibraryChanges, CountsIdenticalBits) {
+TEST(LibraryChanges, counts_identical_bits) {
   const std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kSame}),
                                    record("2.20.2", 65, {kSame}, "fp16"), record("2.11.0", 65, {kSame}, "fp16")};
   const json changes = library_changes(cases);
@@ -45,7 +45,7 @@ TEST(LibraryChanges, CountsIdenticalBits) {
   EXPECT_EQ(changes["sentences"], json::array({"gemm: bit-identical in 2 of 2 cases"}));
 }
 
-TEST(LibraryChanges, NamesTheSmallestChange) {
+TEST(LibraryChanges, names_the_smallest_change) {
   std::vector<json> cases;
   for (const std::int64_t k : {64, 32, 16}) {
     cases.push_back(record("2.20.2", k, {kSame}));
@@ -71,7 +71,7 @@ TEST(LibraryChanges, NamesTheSmallestChange) {
             "0.31 -> 0.45)");
 }
 
-TEST(LibraryChanges, TheSmallestChangeMayBeOfAnotherMode) {
+TEST(LibraryChanges, the_smallest_change_may_be_of_another_mode) {
   std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kOther}),
                              record("2.20.2", 8, {kSame}, "fp16"), record("2.11.0", 8, {kOther}, "fp16")};
   cases[0]["runs"][0]["outputs"]["d"]["shape"] = {800, 4};
@@ -79,7 +79,7 @@ TEST(LibraryChanges, TheSmallestChangeMayBeOfAnotherMode) {
   EXPECT_NE(sentence.find("smallest: gemm/m=8,n=4,k=8/fp16/"), std::string::npos) << sentence;
 }
 
-TEST(LibraryChanges, AnOutputThatIsMissingHasChanged) {
+TEST(LibraryChanges, an_output_that_is_missing_has_changed) {
   std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kSame})};
   cases[0]["runs"][0]["outputs"]["d_amax"] = cases[0]["runs"][0]["outputs"]["d"];
   const json row = library_changes(cases)["rows"][0];
@@ -87,7 +87,7 @@ TEST(LibraryChanges, AnOutputThatIsMissingHasChanged) {
   EXPECT_EQ(row["changes"][0]["of"], 2);
 }
 
-TEST(LibraryChanges, SaysWhyCasesAreNotComparable) {
+TEST(LibraryChanges, says_why_cases_are_not_comparable) {
   const std::vector<json> cases = {record("2.20.2", 64, {kSame}),     refused("2.11.0", 64, "it has no nvte_x"),
                                    record("2.20.2", 65, {kSame}),     refused("2.11.0", 65, "it has no nvte_x"),
                                    refused("2.20.2", 66, "too wide"), record("2.11.0", 66, {kSame}),
@@ -104,7 +104,7 @@ TEST(LibraryChanges, SaysWhyCasesAreNotComparable) {
       "gemm: 3 not comparable (2.11.0: unsupported: it has no nvte_x; and 1 other reason); 1 with neither version");
 }
 
-TEST(LibraryChanges, WhatDiffersFromRunToRunSaysNothingOfTheVersions) {
+TEST(LibraryChanges, what_differs_from_run_to_run_says_nothing_of_the_versions) {
   std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kOther})};
   cases[1]["runs"][0]["deterministic"] = false;
   const json row = library_changes(cases)["rows"][0];
@@ -112,7 +112,7 @@ TEST(LibraryChanges, WhatDiffersFromRunToRunSaysNothingOfTheVersions) {
   EXPECT_EQ(row["reasons"][0]["text"], "2.11.0: other bits from run to run");
 }
 
-TEST(LibraryChanges, ComparesEveryVersionWithTheFirst) {
+TEST(LibraryChanges, compares_every_version_with_the_first) {
   const std::vector<json> cases = {record("2.9.0", 64, {kSame}), record("2.20.2", 64, {kOther}),
                                    record("2.11.0", 64, {kSame})};
   const json changes = library_changes(cases);
@@ -123,14 +123,14 @@ TEST(LibraryChanges, ComparesEveryVersionWithTheFirst) {
   EXPECT_EQ(changes["sentences"][1], "gemm (transformer_engine 2.9.0 -> 2.11.0): bit-identical in 1 of 1 case");
 }
 
-TEST(LibraryChanges, WantsTheSameCaseTwice) {
+TEST(LibraryChanges, wants_the_same_case_twice) {
   const plan::Case cublaslt = sample_case("bf16", 64), other = sample_case("bf16", 64, {}, "cuda");
   const std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 65, {kSame}),
                                    to_json(sample_result(cublaslt, {{}})), to_json(sample_result(other, {{}}))};
   EXPECT_TRUE(library_changes(cases)["rows"].empty());
 }
 
-TEST(LibraryChanges, AreInTheReportAndOnTheConsole) {
+TEST(LibraryChanges, are_in_the_report_and_on_the_console) {
   RunFacts facts;
   const std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kOther}),
                                    record("2.20.2", 65, {kSame}, "fp16"), refused("2.11.0", 65, "no /opt/te/lib.so")};

@@ -26,7 +26,7 @@ plan::Environment with(const std::optional<std::string>& value) {
   return {{kVariable, value}};
 }
 
-TEST(OverrideEffect, JoinsTheThreeStatesAndComparesBits) {
+TEST(OverrideEffect, joins_the_three_states_and_compares_bits) {
   const SampleRun fp32{.bits = "a", .observed = "fp32", .rel_l2 = 1.1e-6, .effective_bits = 20.5};
   const SampleRun tf32{.bits = "b", .observed = "tf32_rne", .rel_l2 = 2.9e-4, .effective_bits = 11.5};
   const std::vector<json> cases = {record("fp32", 64, with(std::nullopt), {fp32}),
@@ -46,7 +46,7 @@ TEST(OverrideEffect, JoinsTheThreeStatesAndComparesBits) {
             "nothing, bit for bit");
 }
 
-TEST(OverrideEffect, SaysNoEffectWhereAllBitsAreEqual) {
+TEST(OverrideEffect, says_no_effect_where_all_bits_are_equal) {
   const SampleRun run{.bits = "a", .observed = ""};
   const std::vector<json> cases = {record("bf16", 64, with(std::nullopt), {run}), record("bf16", 64, with("0"), {run}),
                                    record("bf16", 64, with("1"), {run})};
@@ -54,7 +54,7 @@ TEST(OverrideEffect, SaysNoEffectWhereAllBitsAreEqual) {
   EXPECT_EQ(effect["sentences"][0], "gemm bf16 (cublaslt): no effect: bitwise identical under unset, 0 and 1");
 }
 
-TEST(OverrideEffect, NamesTheStatesThatRan) {
+TEST(OverrideEffect, names_the_states_that_ran) {
   const std::vector<json> cases = {record("bf16", 64, with(std::nullopt), {{}}), record("bf16", 64, with("1"), {{}}),
                                    record("fp16", 64, with("0"), {{}}), record("fp16", 64, with("1"), {{}})};
   const json sentences = override_effect(cases, json::object())["sentences"];
@@ -63,7 +63,7 @@ TEST(OverrideEffect, NamesTheStatesThatRan) {
   EXPECT_EQ(sentences[1], "gemm fp16 (cublaslt): no effect: bitwise identical under 0 and 1");
 }
 
-TEST(OverrideEffect, CountsShapesWhereOnlySomeChange) {
+TEST(OverrideEffect, counts_shapes_where_only_some_change) {
   const SampleRun before{.bits = "a", .observed = "tf32_rne", .rel_l2 = 2e-4};
   const SampleRun after{.bits = "b", .observed = "fp32", .rel_l2 = 1e-6};
   const std::vector<json> cases = {
@@ -75,14 +75,14 @@ TEST(OverrideEffect, CountsShapesWhereOnlySomeChange) {
             "gemm tf32 (cublaslt): override 0 turns TF32 into FP32 in 1 of 2 shapes: error 2.0e-04 -> 1.0e-06");
 }
 
-TEST(OverrideEffect, BitsThatChangeWithinAClassAreNamedAsSuch) {
+TEST(OverrideEffect, bits_that_change_within_a_class_are_named_as_such) {
   const std::vector<json> cases = {record("fp32", 64, with(std::nullopt), {{.bits = "a"}}),
                                    record("fp32", 64, with("1"), {{.bits = "b"}})};
   EXPECT_EQ(override_effect(cases, json::object())["sentences"][0],
             "gemm fp32 (cublaslt): override 1 changes bits but no precision class: error 1.1e-06 -> 1.1e-06");
 }
 
-TEST(OverrideEffect, ComparesAlgorithmByAlgorithm) {
+TEST(OverrideEffect, compares_algorithm_by_algorithm) {
   const SampleRun first{.label = "algo 1", .bits = "a"};
   const SampleRun second{.label = "algo 2", .bits = "b"};
   const SampleRun changed{.label = "algo 2", .bits = "c"};
@@ -97,7 +97,7 @@ TEST(OverrideEffect, ComparesAlgorithmByAlgorithm) {
   EXPECT_EQ(bits({first}, {{.label = "algo 9", .bits = "z"}}), "differ");
 }
 
-TEST(OverrideEffect, CasesThatDoNotNameTheVariableRanUnderTheAmbientValue) {
+TEST(OverrideEffect, cases_that_do_not_name_the_variable_ran_under_the_ambient_value) {
   const std::vector<json> cases = {record("fp32", 64, {}, {{.bits = "a"}}),
                                    record("fp32", 64, with("0"), {{.bits = "b"}})};
   EXPECT_EQ(override_effect(cases, json::object())["rows"][0]["base"], "unset");
@@ -108,7 +108,7 @@ TEST(OverrideEffect, CasesThatDoNotNameTheVariableRanUnderTheAmbientValue) {
   EXPECT_TRUE(effect["rows"][0]["states"].contains("1"));
 }
 
-TEST(OverrideEffect, NeedsTwoStatesWithOutputs) {
+TEST(OverrideEffect, needs_two_states_with_outputs) {
   const json alone = record("fp32", 64, with("0"), {{}});
   json broken = record("fp32", 64, with("1"), {{}});
   broken["runs"] = json::array();
@@ -116,14 +116,14 @@ TEST(OverrideEffect, NeedsTwoStatesWithOutputs) {
   EXPECT_TRUE(override_effect(cases, json::object())["rows"].empty());
 }
 
-TEST(OverrideEffect, OtherVariablesKeepCasesApart) {
+TEST(OverrideEffect, other_variables_keep_cases_apart) {
   plan::Environment other = with("0");
   other["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8";
   const std::vector<json> cases = {record("fp32", 64, with(std::nullopt), {{}}), record("fp32", 64, other, {{}})};
   EXPECT_TRUE(override_effect(cases, json::object())["rows"].empty());
 }
 
-TEST(ClassWords, NamesThatAreNotKnownStayAsTheyAre) {
+TEST(ClassWords, names_that_are_not_known_stay_as_they_are) {
   EXPECT_EQ(class_words("tf32_rne"), "TF32");
   EXPECT_EQ(class_words("something_new"), "something_new");
 }

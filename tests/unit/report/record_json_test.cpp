@@ -17,14 +17,14 @@ using testing::sample_case;
 using testing::sample_result;
 using testing::SampleRun;
 
-TEST(Number, WritesWhatJsonHasNoNumberForByName) {
+TEST(Number, writes_what_json_has_no_number_for_by_name) {
   EXPECT_EQ(number(std::nan("")), "NaN");
   EXPECT_EQ(number(std::numeric_limits<double>::infinity()), "Infinity");
   EXPECT_EQ(number(-std::numeric_limits<double>::infinity()), "-Infinity");
   EXPECT_EQ(number(0.1).dump(), "0.1");
 }
 
-TEST(Number, ReadsBackWhatItWrote) {
+TEST(Number, reads_back_what_it_wrote) {
   for (const double value : {0.0, -1.5, 1e-300, std::numeric_limits<double>::infinity()}) {
     EXPECT_EQ(number_value(number(value)), value);
   }
@@ -33,7 +33,7 @@ TEST(Number, ReadsBackWhatItWrote) {
   EXPECT_TRUE(std::isnan(number_value(json())));
 }
 
-TEST(Record, HasTheCaseWithEveryDefaultFilledIn) {
+TEST(Record, has_the_case_with_every_default_filled_in) {
   const plan::Case c = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", std::nullopt}});
   const json record = to_json(sample_result(c, {{}}));
   EXPECT_EQ(record["id"], c.id);
@@ -47,7 +47,7 @@ TEST(Record, HasTheCaseWithEveryDefaultFilledIn) {
   EXPECT_EQ(record["time_s"]["yardsticks"], 0.5);
 }
 
-TEST(Record, HasRunsWithOutputsGatesAndWorstElements) {
+TEST(Record, has_runs_with_outputs_gates_and_worst_elements) {
   const plan::Case c = sample_case("fp32", 64);
   const json record = to_json(sample_result(c, {{}, {.label = "other", .measured = 5.8, .limit = 3}}));
   EXPECT_EQ(record["status"], "fail");
@@ -62,7 +62,7 @@ TEST(Record, HasRunsWithOutputsGatesAndWorstElements) {
   EXPECT_TRUE(output["certificate"]["vacuous_with"].is_null());
 }
 
-TEST(Record, ANotANumberIsBeyondEveryLimit) {
+TEST(Record, a_not_a_number_is_beyond_every_limit) {
   const plan::Case c = sample_case("fp32", 64);
   const json record = to_json(sample_result(c, {{.measured = std::nan("")}, {.measured = 0.5}}));
   EXPECT_EQ(record["status"], "fail");
@@ -70,7 +70,7 @@ TEST(Record, ANotANumberIsBeyondEveryLimit) {
   EXPECT_EQ(record["runs"][0]["outputs"]["d"]["criteria"][0]["measured"], "NaN");
 }
 
-TEST(Record, WithoutRunsHasNoRatio) {
+TEST(Record, without_runs_has_no_ratio) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result;
   result.c = &c;
@@ -81,7 +81,7 @@ TEST(Record, WithoutRunsHasNoRatio) {
   EXPECT_EQ(record["status"], "unsupported");
 }
 
-TEST(Record, BatchedPositionsHaveThreeCoordinates) {
+TEST(Record, batched_positions_have_three_coordinates) {
   plan::Case c = sample_case("fp32", 64);
   op::GemmParams params = op::from_params<op::GemmParams>(c.params);
   params.batch = 3;
@@ -98,7 +98,7 @@ json statuses(std::initializer_list<const char*> names) {
   return summarise(cases);
 }
 
-TEST(Summary, CountsEveryStatusAndTheTotal) {
+TEST(Summary, counts_every_status_and_the_total) {
   const json summary = statuses({"pass", "pass", "fail", "timeout"});
   EXPECT_EQ(summary["cases"], 4);
   EXPECT_EQ(summary["pass"], 2);
@@ -106,14 +106,14 @@ TEST(Summary, CountsEveryStatusAndTheTotal) {
   EXPECT_EQ(summary.size(), verdict::all_statuses().size() + 1);
 }
 
-TEST(Summary, StatusNamesReadBack) {
+TEST(Summary, status_names_read_back) {
   for (const verdict::Status status : verdict::all_statuses()) {
     EXPECT_EQ(verdict::parse_status(verdict::status_name(status)), status);
   }
   EXPECT_FALSE(verdict::parse_status("passed").has_value());
 }
 
-TEST(ExitCode, FollowsTheDocumentedTable) {
+TEST(ExitCode, follows_the_documented_table) {
   using core::ExitCode;
   EXPECT_EQ(exit_code_of(statuses({"pass", "warn"}), {}), ExitCode::success);
   EXPECT_EQ(exit_code_of(statuses({"pass", "unsupported", "skipped"}), {}), ExitCode::success);
@@ -129,7 +129,7 @@ TEST(ExitCode, FollowsTheDocumentedTable) {
   EXPECT_EQ(exit_code_of(statuses({"inconclusive"}), {}), ExitCode::nothing_verified);
 }
 
-TEST(ExitCode, GatesCanBeMadeStricterOrLooser) {
+TEST(ExitCode, gates_can_be_made_stricter_or_looser) {
   using core::ExitCode;
   EXPECT_EQ(exit_code_of(statuses({"pass", "inconclusive"}), {}), ExitCode::success);
   EXPECT_EQ(exit_code_of(statuses({"pass", "inconclusive"}), {.strict = true}), ExitCode::numerics_differ);
@@ -138,7 +138,7 @@ TEST(ExitCode, GatesCanBeMadeStricterOrLooser) {
   EXPECT_EQ(exit_code_of(statuses({"error"}), {.allow_empty = true}), ExitCode::environment);
 }
 
-TEST(ShortDigests, AreAsLongAsNeededToTellCasesApart) {
+TEST(ShortDigests, are_as_long_as_needed_to_tell_cases_apart) {
   const std::vector<std::string> digests = {"aaaaaaaa00000000", "aaaaaaaa0000ffff", "bbbbbbbbbbbbbbbb"};
   EXPECT_EQ(short_digests(digests), (std::vector<std::string>{"aaaaaaaa00000", "aaaaaaaa0000f", "bbbbbbbb"}));
   EXPECT_EQ(short_digests({"aaaaaaaa00000000", "aaaaaaaa00000000"}).front(), "aaaaaaaa") << "the same case twice";
@@ -155,7 +155,7 @@ RunFacts sample_facts() {
   return facts;
 }
 
-TEST(Report, NamesNoFolderOfTheMachine) {
+TEST(Report, names_no_folder_of_the_machine) {
   const std::string text = make_report(sample_facts(), {}).dump();
   EXPECT_EQ(text.find("somebody"), std::string::npos);
   EXPECT_EQ(text.find("my plans"), std::string::npos);
@@ -165,7 +165,7 @@ TEST(Report, NamesNoFolderOfTheMachine) {
   EXPECT_NE(text.find("13.1.0 (libcublasLt.so.13)"), std::string::npos);
 }
 
-TEST(Report, PathsInMessagesAreCutDownToFileNames) {
+TEST(Report, paths_in_messages_are_cut_down_to_file_names) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result = sample_result(c, {{}});
   result.reason = "cannot load \"/opt/secret/libx.so\": no such file (see /opt/secret/log), 3/4 done, a/b";
@@ -175,14 +175,14 @@ TEST(Report, PathsInMessagesAreCutDownToFileNames) {
   EXPECT_EQ(record["runs"][0]["error"], "libx.so");
 }
 
-TEST(Report, RecordsVariablesThatAreUnset) {
+TEST(Report, records_variables_that_are_unset) {
   const json report = make_report(sample_facts(), {});
   EXPECT_TRUE(report["environment"].contains("NVIDIA_TF32_OVERRIDE"));
   EXPECT_TRUE(report["environment"]["NVIDIA_TF32_OVERRIDE"].is_null());
   EXPECT_EQ(report["environment"]["CUBLAS_WORKSPACE_CONFIG"], ":4096:8");
 }
 
-TEST(Report, HasAnOverrideTableOnlyWhereCasesAskForIt) {
+TEST(Report, has_an_override_table_only_where_cases_ask_for_it) {
   const plan::Case plain = sample_case("fp32", 64);
   EXPECT_FALSE(make_report(sample_facts(), {to_json(sample_result(plain, {{}}))}).contains("override_effect"));
   const plan::Case one = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", "1"}});

@@ -24,25 +24,25 @@ std::vector<std::int64_t> order_of(const std::vector<plan::Case>& cases) {
   return order;
 }
 
-TEST(BudgetOrder, CheapestFirst) {
+TEST(BudgetOrder, cheapest_first) {
   const std::vector<plan::Case> cases = {make_case(300, "fp32"), make_case(100, "fp32"), make_case(200, "fp32")};
   EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 200, 300}));
   EXPECT_TRUE(order_of({}).empty());
 }
 
-TEST(BudgetOrder, EveryModeGetsItsCheapestBeforeAnyGetsItsNext) {
+TEST(BudgetOrder, every_mode_gets_its_cheapest_before_any_gets_its_next) {
   const std::vector<plan::Case> cases = {make_case(100, "fp32"), make_case(200, "fp32"), make_case(300, "fp32"),
                                          make_case(1000, "bf16"), make_case(2000, "bf16")};
   EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 1000, 200, 2000, 300}));
 }
 
-TEST(BudgetOrder, AGroupStandsWhereTheModeThatItServesBestWantsIt) {
+TEST(BudgetOrder, a_group_stands_where_the_mode_that_it_serves_best_wants_it) {
   const std::vector<plan::Case> cases = {make_case(100, "fp32"), make_case(200, "fp32"), make_case(300, "fp32"),
                                          make_case(300, "bf16")};
   EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 300, 200}));
 }
 
-TEST(Budget, CasesThatDoNotGetTheirTurnAreSkippedAndSaySo) {
+TEST(Budget, cases_that_do_not_get_their_turn_are_skipped_and_say_so) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   std::vector<plan::Case> cases;
   for (std::int64_t n = 400; n > 0; --n) {
@@ -58,7 +58,7 @@ TEST(Budget, CasesThatDoNotGetTheirTurnAreSkippedAndSaySo) {
   EXPECT_LT(result.times.wall_s, 10) << "400 cases of 50 ms take 20 s";
 }
 
-TEST(Budget, ThatIsNotUsedUpChangesNothingButTheOrder) {
+TEST(Budget, that_is_not_used_up_changes_nothing_but_the_order) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const std::vector<plan::Case> cases = {make_case(200, "fp32"), make_case(100, "bf16"), make_case(100, "fp32")};
   PipelineOptions options = in_process();
@@ -70,7 +70,7 @@ TEST(Budget, ThatIsNotUsedUpChangesNothingButTheOrder) {
   }
 }
 
-TEST(KeepTensors, EveryComparedRunIsShownOnceWithItsExpectation) {
+TEST(KeepTensors, every_compared_run_is_shown_once_with_its_expectation) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   std::vector<std::string> shown;

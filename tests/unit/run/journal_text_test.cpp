@@ -21,7 +21,7 @@ using namespace test;
 
 const std::string kPath = "out/results.jsonl";
 
-TEST(JournalText, ALineOfAnotherJournalIsNoLineOfThisOne) {
+TEST(JournalText, a_line_of_another_journal_is_no_line_of_this_one) {
   const JournalHead mine = journal_head({{"plan digest", "1"}});
   const JournalHead other = journal_head({{"plan digest", "2"}});
   const json record = record_of(1, "pass");
@@ -43,14 +43,14 @@ std::string note_about(std::int64_t k, const json& record) {
   return read.notes.empty() ? "" : read.notes.front();
 }
 
-TEST(JournalText, ARecordUnderAnotherCasesNameIsRefused) {
+TEST(JournalText, a_record_under_another_cases_name_is_refused) {
   EXPECT_NE(note_about(2, record_of(1, "pass")).find("its record is that of another case"), std::string::npos);
   json renamed = record_of(1, "pass");
   renamed["id"] = "gemm/other";
   EXPECT_NE(note_about(1, renamed).find("its record is that of another case"), std::string::npos);
 }
 
-TEST(JournalText, ARecordWithoutWhatAReportReadsIsRefusedAtOnce) {
+TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
   json record = record_of(1, "pass");
   record.erase("reason");
   EXPECT_NE(note_about(1, record).find("(reason is missing)"), std::string::npos) << note_about(1, record);
@@ -82,7 +82,7 @@ void without_each(const json& whole, json::json_pointer at, std::vector<json>& b
   }
 }
 
-TEST(JournalText, TheShapeOfARecordIsCheckedAtEveryDepth) {
+TEST(JournalText, the_shape_of_a_record_is_checked_at_every_depth) {
   const plan::Case c = report::testing::sample_case("fp32", 64);
   const json whole = report::to_json(report::testing::sample_result(c, {{}}));
   ASSERT_EQ(report::record_mistake(whole), "");
@@ -105,7 +105,7 @@ TEST(JournalText, TheShapeOfARecordIsCheckedAtEveryDepth) {
   }
 }
 
-TEST(JournalText, DepthIsLimited) {
+TEST(JournalText, depth_is_limited) {
   const JournalHead head = journal_head({{"plan digest", "1"}});
   json deep;
   for (int i = 0; i < 100; ++i) {
@@ -121,7 +121,7 @@ TEST(JournalText, DepthIsLimited) {
                core::IoError);
 }
 
-TEST(JournalText, ThousandsOfBadLinesAreCounted) {
+TEST(JournalText, thousands_of_bad_lines_are_counted) {
   std::string text = journal_head({{"plan digest", "1"}}).line + '\n';
   for (int i = 0; i < 5000; ++i) {
     text += "junk\n";
@@ -131,7 +131,7 @@ TEST(JournalText, ThousandsOfBadLinesAreCounted) {
   EXPECT_EQ(read.notes.back(), "out/results.jsonl: and 4980 more lines like these");
 }
 
-TEST(JournalText, ADamagedFirstLineSaysSo) {
+TEST(JournalText, a_damaged_first_line_says_so) {
   std::vector<std::string> lines = sample_lines();
   lines[0].replace(lines[0].find("0/1"), 3, "1/2");
   try {

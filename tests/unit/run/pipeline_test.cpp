@@ -22,12 +22,12 @@ verdict::Status status_of(const plan::Case& c) {
   return run_cases({c}, catalog, in_process()).cases.at(0).status;
 }
 
-TEST(Pipeline, CleanCopyPasses) {
+TEST(Pipeline, clean_copy_passes) {
   EXPECT_EQ(status_of(make_case(5000, "fp32")), verdict::Status::pass);
   EXPECT_EQ(status_of(make_case(5000, "bf16")), verdict::Status::pass);
 }
 
-TEST(Pipeline, AReferenceThatDoesNotComeBackIsTold) {
+TEST(Pipeline, a_reference_that_does_not_come_back_is_told) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const plan::Case c = make_case(5000, "fp32");
   PipelineOptions options = in_process();
@@ -43,23 +43,23 @@ TEST(Pipeline, AReferenceThatDoesNotComeBackIsTold) {
   EXPECT_NE(told[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << told[0];
 }
 
-TEST(Pipeline, OneFlippedBitFails) {
+TEST(Pipeline, one_flipped_bit_fails) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"wrong"})), verdict::Status::fail);
 }
 
-TEST(Pipeline, BrokenGuardAndRaceFail) {
+TEST(Pipeline, broken_guard_and_race_fail) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"out_of_bounds"})), verdict::Status::fail);
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"racy"})), verdict::Status::fail);
 }
 
-TEST(Pipeline, UnsupportedKeepsItsSentence) {
+TEST(Pipeline, unsupported_keeps_its_sentence) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const PipelineResult result = run_cases({make_case(50, "fp32", {"unsupported"})}, catalog, in_process());
   EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
   EXPECT_EQ(result.cases[0].record.at("reason"), "this device cannot copy");
 }
 
-TEST(Pipeline, NothingIsMadeForCasesThatTheDeviceCannotRun) {
+TEST(Pipeline, nothing_is_made_for_cases_that_the_device_cannot_run) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   options.unasked_flops = 0;
@@ -85,7 +85,7 @@ TEST(Pipeline, NothingIsMadeForCasesThatTheDeviceCannotRun) {
   EXPECT_GT(result.times.stages.inputs_s, 0.0);
 }
 
-TEST(Pipeline, CheapGroupsDoNotWaitForTheAnswerAndEndTheSame) {
+TEST(Pipeline, cheap_groups_do_not_wait_for_the_answer_and_end_the_same) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   std::promise<void> go;
@@ -110,7 +110,7 @@ TEST(Pipeline, CheapGroupsDoNotWaitForTheAnswerAndEndTheSame) {
   EXPECT_EQ(unasked.cases[1].status, verdict::Status::pass);
 }
 
-TEST(Pipeline, WorkersStayForTheNextCases) {
+TEST(Pipeline, workers_stay_for_the_next_cases) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   std::atomic<int> started = 0;
@@ -127,7 +127,7 @@ TEST(Pipeline, WorkersStayForTheNextCases) {
   EXPECT_EQ(started, 1);
 }
 
-TEST(Pipeline, AnExceptionCostsOneCase) {
+TEST(Pipeline, an_exception_costs_one_case) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const PipelineResult result =
       run_cases({make_case(50, "fp32", {"throws"}), make_case(5000, "fp32")}, catalog, in_process());
@@ -136,7 +136,7 @@ TEST(Pipeline, AnExceptionCostsOneCase) {
   EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
 }
 
-TEST(Pipeline, CaseThatCannotFitIsSkippedWithTheBytesItNeeds) {
+TEST(Pipeline, case_that_cannot_fit_is_skipped_with_the_bytes_it_needs) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   options.memory_bytes = 100'000;
@@ -146,7 +146,7 @@ TEST(Pipeline, CaseThatCannotFitIsSkippedWithTheBytesItNeeds) {
   EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
 }
 
-TEST(Pipeline, KnownFailureAndUnexpectedPass) {
+TEST(Pipeline, known_failure_and_unexpected_pass) {
   plan::Case known = make_case(5000, "fp32", {"wrong"});
   known.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
   EXPECT_EQ(status_of(known), verdict::Status::xfail);
@@ -157,7 +157,7 @@ TEST(Pipeline, KnownFailureAndUnexpectedPass) {
   EXPECT_EQ(status_of(passes), verdict::Status::xpass);
 }
 
-TEST(Pipeline, KnownIssuesOfOtherDevicesExcuseNothing) {
+TEST(Pipeline, known_issues_of_other_devices_excuse_nothing) {
   const auto issue = [](const char* reason, int sm, plan::VersionRange versions) {
     return plan::XFail{reason, "", {{{sm, sm}}, {{"libcopy", {std::move(versions)}}}}};
   };
@@ -177,7 +177,7 @@ TEST(Pipeline, KnownIssuesOfOtherDevicesExcuseNothing) {
   EXPECT_EQ(status_of(passes), verdict::Status::xpass);
 }
 
-TEST(Pipeline, StopsAfterTheFailuresThatAreAllowed) {
+TEST(Pipeline, stops_after_the_failures_that_are_allowed) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"})};
   for (std::int64_t n = 1; n <= 400; ++n) {
@@ -191,7 +191,7 @@ TEST(Pipeline, StopsAfterTheFailuresThatAreAllowed) {
   EXPECT_FALSE(result.interrupted);
 }
 
-TEST(Pipeline, ResumedCasesAreTakenOverUntouched) {
+TEST(Pipeline, resumed_cases_are_taken_over_untouched) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"}), make_case(60, "fp32")};
   const nlohmann::json stored = {{"status", "pass"}, {"marker", 42}};
@@ -200,7 +200,7 @@ TEST(Pipeline, ResumedCasesAreTakenOverUntouched) {
   EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
 }
 
-TEST(Grouping, SharesInputsAcrossModesAndStorageButNotShapes) {
+TEST(Grouping, shares_inputs_across_modes_and_storage_but_not_shapes) {
   plan::Case padded = make_case(16, "fp32");
   padded.params = op::to_params(CopyParams{.n = 16, .pad = 8});
   const std::vector<plan::Case> cases = {make_case(16, "fp32"), make_case(16, "bf16"), padded, make_case(17, "fp32"),

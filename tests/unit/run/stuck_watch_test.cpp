@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(StuckWatch, WorkBeyondItsLimitIsToldOnce) {
+TEST(StuckWatch, work_beyond_its_limit_is_told_once) {
   StuckWatch watch;
   const auto work = watch.begin("the reference of gemm", 2);
   auto now = StuckWatch::Clock::now();
@@ -19,7 +19,7 @@ TEST(StuckWatch, WorkBeyondItsLimitIsToldOnce) {
   EXPECT_FALSE(watch.look(now += seconds(5)));
 }
 
-TEST(StuckWatch, TimeInWhichNobodyLookedDoesNotCount) {
+TEST(StuckWatch, time_in_which_nobody_looked_does_not_count) {
   StuckWatch watch;
   const auto work = watch.begin("a reference", 2);
   auto now = StuckWatch::Clock::now();
@@ -28,7 +28,7 @@ TEST(StuckWatch, TimeInWhichNobodyLookedDoesNotCount) {
   EXPECT_TRUE(watch.look(now += milliseconds(900)));
 }
 
-TEST(StuckWatch, WorkThatEndsIsForgotten) {
+TEST(StuckWatch, work_that_ends_is_forgotten) {
   StuckWatch watch;
   auto now = StuckWatch::Clock::now();
   for (int i = 0; i < 100; ++i) {

@@ -52,7 +52,7 @@ std::vector<nlohmann::json> records_of(PipelineResult result) {
   return records;
 }
 
-TEST(VersionCases, ShareInputsAndReference) {
+TEST(VersionCases, share_inputs_and_reference) {
   const std::vector<plan::Case> cases = both_versions({""});
   ASSERT_EQ(cases.size(), 2U);
   EXPECT_EQ(prepare::group_cases(cases, {0, 1}).size(), 1U);
@@ -67,7 +67,7 @@ TEST(VersionCases, ShareInputsAndReference) {
   EXPECT_EQ(both.cases[1].status, verdict::Status::pass);
 }
 
-TEST(VersionCases, AreComparedInTheRecord) {
+TEST(VersionCases, are_compared_in_the_record) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const auto records = records_of(run_cases(both_versions({"", "wrong", "unsupported", ""}), catalog, in_process()));
   const nlohmann::json row = report::library_changes(records).at("rows").at(0);

@@ -24,7 +24,7 @@ op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   return p;
 }
 
-TEST(SimDevice, SaysWhatItIs) {
+TEST(SimDevice, says_what_it_is) {
   const auto backend = kernels::sim::make_backend(90);
   EXPECT_EQ(backend->name(), "sim");
   EXPECT_EQ(backend->device().name, "simulated sm_90");
@@ -33,7 +33,7 @@ TEST(SimDevice, SaysWhatItIs) {
   EXPECT_THROW(static_cast<void>(kernels::sim::make_backend(70)), core::EnvironmentError);
 }
 
-TEST(SimDevice, RefusesWhatTheArchitectureLacks) {
+TEST(SimDevice, refuses_what_the_architecture_lacks) {
   const auto ampere = kernels::sim::make_backend(80);
   const auto fp8 = SimDevice(*ampere, shape(16, 16, 16), "fp8_e4m3").supports();
   EXPECT_FALSE(fp8.yes);
@@ -45,7 +45,7 @@ TEST(SimDevice, RefusesWhatTheArchitectureLacks) {
   EXPECT_TRUE(SimDevice(*hopper, shape(16, 16, 16), "fp8_hybrid").supports().yes);
 }
 
-TEST(SimDevice, OffersSplitSchedulesOnRequest) {
+TEST(SimDevice, offers_split_schedules_on_request) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams p = shape(8, 8, 256);
   p.output = "fp32";
@@ -63,7 +63,7 @@ TEST(SimDevice, OffersSplitSchedulesOnRequest) {
 }
 
 /// D in double for integer operands, whose sums are exact in every accumulator.
-TEST(SimDevice, EveryModeAndLayoutGivesExactIntegers) {
+TEST(SimDevice, every_mode_and_layout_gives_exact_integers) {
   for (const int sm : {80, 86, 89, 90, 100, 120}) {
     const auto backend = kernels::sim::make_backend(sm);
     for (const op::Mode& mode : op::all_modes()) {
@@ -121,7 +121,7 @@ TEST(SimDevice, EveryModeAndLayoutGivesExactIntegers) {
   }
 }
 
-TEST(SimDevice, LeavesPaddingAlone) {
+TEST(SimDevice, leaves_padding_alone) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams p = shape(3, 5, 4);
   p.pad_d = 3;
@@ -137,7 +137,7 @@ TEST(SimDevice, LeavesPaddingAlone) {
   EXPECT_EQ(untouched, bytes.size() / 2 - 30);
 }
 
-TEST(SimDevice, EmptyProducts) {
+TEST(SimDevice, empty_products) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams p = shape(2, 3, 0);
   p.bias = true;
@@ -148,7 +148,7 @@ TEST(SimDevice, EmptyProducts) {
   EXPECT_TRUE(none.run().empty());
 }
 
-TEST(SimDevice, ScalesAndMeasuresFp8) {
+TEST(SimDevice, scales_and_measures_fp8) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams p = shape(2, 2, 1);
   p.output = "fp8_e4m3";
@@ -178,7 +178,7 @@ double probe(const char* mode, const char* override_value) {
   return device.run()[0];
 }
 
-TEST(SimDevice, ObeysTheOverride) {
+TEST(SimDevice, obeys_the_override) {
   constexpr double kFp32 = 1 + 0x1p-12 + 0x1p-11;
   constexpr double kTf32 = 1 + 0x1p-10;
   EXPECT_EQ(probe("fp32", nullptr), kFp32);
@@ -194,7 +194,7 @@ TEST(SimDevice, ObeysTheOverride) {
   EXPECT_EQ(probe("bf16x9", "1"), kFp32);
 }
 
-TEST(SimDevice, ReadsTheOverrideOnce) {
+TEST(SimDevice, reads_the_override_once) {
   const TF32Override unset(nullptr);
   const auto backend = kernels::sim::make_backend(90);
   const TF32Override one("1");
@@ -204,7 +204,7 @@ TEST(SimDevice, ReadsTheOverrideOnce) {
   EXPECT_EQ(device.run()[0], 1 + 0x1p-20);
 }
 
-TEST(SimDevice, FasterModesLoseWhatTheyShould) {
+TEST(SimDevice, faster_modes_lose_what_they_should) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams fast = shape(4, 4, 512);
   fast.accumulate = "fast";

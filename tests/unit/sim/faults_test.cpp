@@ -108,7 +108,7 @@ void prepare(SimDevice& device, const std::string& fault) {
   device.set("a", a);
 }
 
-TEST(SimFaults, TheTableIsComplete) {
+TEST(SimFaults, the_table_is_complete) {
   EXPECT_EQ(kernels::sim::sim_faults().size(), meant_cases().size());
   for (const kernels::FaultInfo& fault : kernels::sim::sim_faults()) {
     EXPECT_TRUE(meant_cases().contains(std::string(fault.name))) << fault.name;
@@ -116,7 +116,7 @@ TEST(SimFaults, TheTableIsComplete) {
   }
 }
 
-TEST(SimFaults, EachChangesItsCase) {
+TEST(SimFaults, each_changes_its_case) {
   const auto backend = kernels::sim::make_backend(90);
   for (const auto& [fault, meant] : meant_cases()) {
     SimDevice device(*backend, meant.params, meant.mode.c_str());
@@ -136,7 +136,7 @@ TEST(SimFaults, EachChangesItsCase) {
   }
 }
 
-TEST(SimFaults, RefuseCasesThatTheyCannotChange) {
+TEST(SimFaults, refuse_cases_that_they_cannot_change) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams small = base();
   small.k = 1;
@@ -165,7 +165,7 @@ TEST(SimFaults, RefuseCasesThatTheyCannotChange) {
   EXPECT_FALSE(SimDevice(*backend, fast, "fp8_e4m3").supports("fast_accumulation").yes);
 }
 
-TEST(SimFaults, UnknownNamesGetASuggestion) {
+TEST(SimFaults, unknown_names_get_a_suggestion) {
   const auto backend = kernels::sim::make_backend(90);
   SimDevice device(*backend, base(), "fp32");
   try {
@@ -176,7 +176,7 @@ TEST(SimFaults, UnknownNamesGetASuggestion) {
   }
 }
 
-TEST(SimFaults, MissingTailOfASingleProductLeavesNothing) {
+TEST(SimFaults, missing_tail_of_a_single_product_leaves_nothing) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams one = base();
   one.k = 1;
@@ -186,7 +186,7 @@ TEST(SimFaults, MissingTailOfASingleProductLeavesNothing) {
   }
 }
 
-TEST(SimFaults, UnreducedSplitHoldsTheFirstHalf) {
+TEST(SimFaults, unreduced_split_holds_the_first_half) {
   const auto backend = kernels::sim::make_backend(90);
   op::GemmParams p = base();
   p.k = 16;

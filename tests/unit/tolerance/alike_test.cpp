@@ -43,7 +43,7 @@ double slope_limit(const metric::Statistics& s, const model::ErrorModel& m) {
   return slope == nullptr ? 0 : slope->limit;
 }
 
-TEST(OneError, HasTheSlopeOfOneElement) {
+TEST(OneError, has_the_slope_of_one_element) {
   const metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
   EXPECT_LT(slope_limit(s, m), 1e-7);
@@ -52,7 +52,7 @@ TEST(OneError, HasTheSlopeOfOneElement) {
   EXPECT_NEAR(slope_limit(s, m), lambda_of(s.elements) * m.kappa / 1e3, 1e-6);
 }
 
-TEST(OneError, IsNoStatisticOfRoundings) {
+TEST(OneError, is_no_statistic_of_roundings) {
   metric::Statistics s = clean();
   s.rounding_ratio = 1.5;
   model::ErrorModel m = bf16_model();
@@ -62,7 +62,7 @@ TEST(OneError, IsNoStatisticOfRoundings) {
   EXPECT_NE(find(judge(s, m, {}, {}), "G4 element"), nullptr) << "what holds for one element still judges";
 }
 
-TEST(LostAlike, ASlopeOfMinusOneIsFineWhereValuesAreSmallerThanTheirErrors) {
+TEST(LostAlike, a_slope_of_minus_one_is_fine_where_values_are_smaller_than_their_errors) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
   m.lost_alike = true;
@@ -74,7 +74,7 @@ TEST(LostAlike, ASlopeOfMinusOneIsFineWhereValuesAreSmallerThanTheirErrors) {
   EXPECT_FALSE(find(judge(s, m, {}, {}), "G3 slope")->ok) << "values ten times their errors are not lost";
 }
 
-TEST(Order, RunsOfOneSignWidenSumsOnly) {
+TEST(Order, runs_of_one_sign_widen_sums_only) {
   const auto widened = [](model::Pattern pattern, double terms) {
     model::ModelRequest request;
     request.second_pattern = pattern;

@@ -38,7 +38,7 @@ op::GemmParams with_k(std::int64_t k) {
   return p;
 }
 
-TEST(GemmModel, SumsThatAreCancelledKeepTheirErrors) {
+TEST(GemmModel, sums_that_are_cancelled_keep_their_errors) {
   Setting s{.mode = "tf32", .p = with_k(64), .expected = model::PrecisionClass::tf32_rne};
   const model::ErrorModel plain = model_of(s);
   s.more.first_pattern.coherence = s.more.second_pattern.coherence = 1;
@@ -56,7 +56,7 @@ TEST(GemmModel, SumsThatAreCancelledKeepTheirErrors) {
   EXPECT_DOUBLE_EQ(model_of(s).var_magnitude, addend);
 }
 
-TEST(GemmModel, RoundingsThatAllOutputsShareShowAsASlope) {
+TEST(GemmModel, roundings_that_all_outputs_share_show_as_a_slope) {
   Setting s{.mode = "fp32", .p = with_k(64), .expected = model::PrecisionClass::fp32};
   EXPECT_EQ(model_of(s).slope_slack, 0);
   s.p.beta = 1;
@@ -71,7 +71,7 @@ TEST(GemmModel, RoundingsThatAllOutputsShareShowAsASlope) {
   EXPECT_EQ(model_of(s).slope_slack, 0x1p-24);
 }
 
-TEST(GemmModel, KnowsWhichErrorsAreOne) {
+TEST(GemmModel, knows_which_errors_are_one) {
   Setting s{.mode = "tf32", .p = with_k(64), .expected = model::PrecisionClass::tf32_rne};
   EXPECT_FALSE(model_of(s).rows_agree || model_of(s).columns_agree);
   s.more.first_pattern.coherence = 1;
@@ -83,7 +83,7 @@ TEST(GemmModel, KnowsWhichErrorsAreOne) {
   EXPECT_TRUE(model_of(s).columns_agree);
 }
 
-TEST(OutputReduction, RoundsSumsThatMayBeCancelled) {
+TEST(OutputReduction, rounds_sums_that_may_be_cancelled) {
   Setting s{.mode = "bf16", .p = with_k(64), .expected = model::PrecisionClass::native, .more = {}};
   s.p.bias = true;
   const model::ErrorModel plain = model_of(s);
@@ -96,7 +96,7 @@ TEST(OutputReduction, RoundsSumsThatMayBeCancelled) {
   EXPECT_NEAR(difference, 0.18 * 0x1p-16 * 3, 0.02 * 0.18 * 0x1p-16 * 3);  // operands may be enlarged by 2^-9
 }
 
-TEST(RoundedPart, AddsOneRoundingToTheOutputsFormat) {
+TEST(RoundedPart, adds_one_rounding_to_the_outputs_format) {
   Setting s{.mode = "fp16", .p = with_k(64), .expected = model::PrecisionClass::native, .more = {}};
   s.p.beta = 1;
   const model::ErrorModel plain = model_of(s);
@@ -111,7 +111,7 @@ TEST(RoundedPart, AddsOneRoundingToTheOutputsFormat) {
   EXPECT_NEAR(with_rounded_part(plain, 2, 0).bound_magnitude - plain.bound_magnitude, 0x1p-10, 1e-12);
 }
 
-TEST(ApproximateTanh, ErrsByHalfOfItsErrorTimesZ) {
+TEST(ApproximateTanh, errs_by_half_of_its_error_times_z) {
   Setting s{.mode = "fp32", .p = with_k(64), .expected = model::PrecisionClass::fp32, .more = {}};
   s.p.epilogue = "gelu";
   const model::ErrorModel plain = model_of(s);
@@ -146,7 +146,7 @@ bool holds(std::string_view gate, const metric::Statistics& s, const model::Erro
   return found != nullptr && found->ok;
 }
 
-TEST(Judge, RmsNeedsIndependentErrors) {
+TEST(Judge, rms_needs_independent_errors) {
   metric::Statistics s = clean();
   s.elements = s.finite = 80;
   s.copies = 10;
@@ -156,7 +156,7 @@ TEST(Judge, RmsNeedsIndependentErrors) {
   EXPECT_TRUE(judged("G2 max", s));
 }
 
-TEST(Judge, SlopeOfACancelledSum) {
+TEST(Judge, slope_of_a_cancelled_sum) {
   metric::Statistics s = clean();
   s.signal = 1e10;  // relative errors of 1e-5
   s.slope = 0.9e-5;
@@ -173,7 +173,7 @@ TEST(Judge, SlopeOfACancelledSum) {
   EXPECT_FALSE(holds("G3 slope", s, m)) << "nothing cancels";
 }
 
-TEST(Compare, CountsTheOutputsThatShareAnError) {
+TEST(Compare, counts_the_outputs_that_share_an_error) {
   metric::Problem p = metric::make_problem(core::Dtype::fp32, {.batch = 2, .rows = 30, .cols = 12}, 1e-6, 3);
   EXPECT_EQ(metric::compare(p.input()).copies, 1);
   p.model.rows_agree = true;
@@ -184,7 +184,7 @@ TEST(Compare, CountsTheOutputsThatShareAnError) {
   EXPECT_EQ(metric::compare(p.input()).copies, 12);
 }
 
-TEST(Compare, CountsThemInASample) {
+TEST(Compare, counts_them_in_a_sample) {
   metric::Problem p = metric::make_problem(core::Dtype::fp32, {.batch = 2, .rows = 30, .cols = 12}, 1e-6, 3);
   p.sample.indices = {0, 1, 2, 12, 24, 360, 372};  // columns 0 1 2 0 0 and, of the second matrix, 0 0
   for (auto* array : {&p.magnitude, &p.second_moment}) {
@@ -200,7 +200,7 @@ TEST(Compare, CountsThemInASample) {
   EXPECT_EQ(metric::compare(p.input()).copies, 7.0 / 5);
 }
 
-TEST(Compare, SignalIsTheMeanSquareOfOutputsAgainstTheirErrors) {
+TEST(Compare, signal_is_the_mean_square_of_outputs_against_their_errors) {
   metric::Problem p = metric::make_problem(core::Dtype::fp32, {.batch = 1, .rows = 16, .cols = 64}, 1e-6, 3);
   p.model = {};
   p.model.var_value = 0x1p-20;  // V = 2^-20 y^2 but for the output's own rounding

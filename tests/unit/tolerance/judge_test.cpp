@@ -56,7 +56,7 @@ bool judged(std::string_view gate, const metric::Statistics& s, const model::Err
   return find(judge(s, m, facts, {}), gate) != nullptr;
 }
 
-TEST(Judge, CleanStatisticsPassInTheDocumentedOrder) {
+TEST(Judge, clean_statistics_pass_in_the_documented_order) {
   const std::vector<Criterion> criteria = judge(clean(), bf16_model(), {}, {});
   const std::vector<std::string> names = {"G0 pattern", "G0 unwritten", "G0 guards", "G0 determinism",
                                           "G1 bound",   "G2 rms",       "G2 q999",   "G2 max",
@@ -70,7 +70,7 @@ TEST(Judge, CleanStatisticsPassInTheDocumentedOrder) {
   EXPECT_LT(tightest(criteria), 1);
 }
 
-TEST(Judge, Pattern) {
+TEST(Judge, pattern) {
   metric::Statistics s = clean();
   s.nonfinite_mismatch = 1;
   EXPECT_FALSE(holds("G0 pattern", s));
@@ -82,13 +82,13 @@ TEST(Judge, Pattern) {
   EXPECT_TRUE(holds("G0 pattern", s));
 }
 
-TEST(Judge, Facts) {
+TEST(Judge, facts) {
   EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.guards_intact = false}));
   EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.inputs_intact = false}));
   EXPECT_FALSE(holds("G0 determinism", clean(), bf16_model(), {.deterministic = false}));
 }
 
-TEST(Judge, Class) {
+TEST(Judge, class) {
   using enum model::PrecisionClass;
   const auto facts = [](model::PrecisionClass expected, model::PrecisionClass observed) {
     return RunFacts{.expected = expected, .observed = observed};
@@ -103,7 +103,7 @@ TEST(Judge, Class) {
   EXPECT_FALSE(holds("class", clean(), bf16_model(), facts(tf32_rne, bf16_inputs)));
 }
 
-TEST(Judge, Bound) {
+TEST(Judge, bound) {
   metric::Statistics s = clean();
   s.max_over_bound = 1;
   EXPECT_TRUE(holds("G1 bound", s));
@@ -113,7 +113,7 @@ TEST(Judge, Bound) {
   EXPECT_FALSE(holds("G1 bound", s)) << "NaN never passes";
 }
 
-TEST(Judge, SpreadLimitsAndSmallestSizes) {
+TEST(Judge, spread_limits_and_smallest_sizes) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
   for (const double kappa : {3.0, 4.0}) {
@@ -142,7 +142,7 @@ TEST(Judge, SpreadLimitsAndSmallestSizes) {
   EXPECT_TRUE(judged("G2 q999", s));
 }
 
-TEST(Judge, SlopeIsOneSided) {
+TEST(Judge, slope_is_one_sided) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
   m.slope_low = -1e-5;
@@ -159,7 +159,7 @@ TEST(Judge, SlopeIsOneSided) {
   EXPECT_FALSE(holds("G3 slope", s, m)) << "errors away from zero are not predicted";
 }
 
-TEST(Judge, SlopeToleranceHasFloors) {
+TEST(Judge, slope_tolerance_has_floors) {
   metric::Statistics s = clean();
   s.slope_se = s.slope_predicted_se = 0;
   s.slope = 0x1p-26;
@@ -174,7 +174,7 @@ TEST(Judge, SlopeToleranceHasFloors) {
   EXPECT_TRUE(holds("G3 slope", s, m));
 }
 
-TEST(Judge, CoherentDataMayHaveALargerSlope) {
+TEST(Judge, coherent_data_may_have_a_larger_slope) {
   metric::Statistics s = clean();
   model::ErrorModel m = bf16_model();
   m.slope_coherent = -1e-4;
@@ -185,7 +185,7 @@ TEST(Judge, CoherentDataMayHaveALargerSlope) {
   EXPECT_TRUE(holds("G3 slope", s, m)) << "products of one sign";
 }
 
-TEST(Judge, SlopeIsNotJudgedWithoutClustersOrSpread) {
+TEST(Judge, slope_is_not_judged_without_clusters_or_spread) {
   metric::Statistics s = clean();
   s.slope_se = kInf;
   EXPECT_FALSE(judged("G3 slope", s));
@@ -199,7 +199,7 @@ TEST(Judge, SlopeIsNotJudgedWithoutClustersOrSpread) {
   EXPECT_FALSE(judged("G3 slope", s, wide));
 }
 
-TEST(Judge, RoundingRatio) {
+TEST(Judge, rounding_ratio) {
   metric::Statistics s = clean();
   const double limit = 5 * 0.894 / 100;
   s.rounding_ratio = 1 + limit * 0.999;
@@ -218,7 +218,7 @@ TEST(Judge, RoundingRatio) {
   EXPECT_TRUE(judged("G4 element", s));
 }
 
-TEST(Judge, RoundingElement) {
+TEST(Judge, rounding_element) {
   metric::Statistics s = clean();
   s.max_over_half_ulp = 1;
   EXPECT_TRUE(holds("G4 element", s));
@@ -229,7 +229,7 @@ TEST(Judge, RoundingElement) {
   EXPECT_FALSE(judged("G4 element", s, wide));
 }
 
-TEST(Judge, ExactLegAllowsNoMismatch) {
+TEST(Judge, exact_leg_allows_no_mismatch) {
   model::ErrorModel m = bf16_model();
   m.exact = true;
   metric::Statistics s = clean();
@@ -242,7 +242,7 @@ TEST(Judge, ExactLegAllowsNoMismatch) {
   EXPECT_FALSE(holds("G0 unwritten", s, m));
 }
 
-TEST(Judge, PlansMayAddGates) {
+TEST(Judge, plans_may_add_gates) {
   metric::Statistics s = clean();
   s.max_ulp = 2;
   s.arithmetic.rel_l2 = 1e-3;
@@ -257,7 +257,7 @@ TEST(Judge, PlansMayAddGates) {
   EXPECT_FALSE(holds("max_ulp", s, bf16_model(), {}, extra)) << "NaN is no small error";
 }
 
-TEST(Judge, AllcloseSaysWhatItIsWorth) {
+TEST(Judge, allclose_says_what_it_is_worth) {
   metric::Statistics s = clean();
   const plan::ToleranceSpec extra{.allclose_rtol = 0.1, .allclose_atol = 1e-9};
   EXPECT_TRUE(holds("allclose", s, bf16_model(), {}, extra));
@@ -272,7 +272,7 @@ TEST(Judge, AllcloseSaysWhatItIsWorth) {
   EXPECT_NE(find(judge(s, bf16_model(), {}, absolute), "allclose")->source.find("0.25 ulp"), std::string::npos);
 }
 
-TEST(Tightest, IsTheLargestRatio) {
+TEST(Tightest, is_the_largest_ratio) {
   EXPECT_EQ(tightest({}), 0);
   EXPECT_EQ(tightest({{"a", 1, 4, true, ""}, {"b", 3, 4, true, ""}}), 0.75);
   EXPECT_EQ(tightest({{"a", 0, 0, true, ""}}), 0);
@@ -281,7 +281,7 @@ TEST(Tightest, IsTheLargestRatio) {
   EXPECT_EQ(tightest({{"a", kInf, 1, false, ""}}), kInf);
 }
 
-TEST(Lambda, ValuesOfTheSource) {
+TEST(Lambda, values_of_the_source) {
   EXPECT_NEAR(lambda_of(1'000'000), 7.5, 0.05);  // tensor_core_numerics section 5.2
   EXPECT_NEAR(lambda_of(1), std::sqrt(2 * std::log(2e6)), 1e-12);
   EXPECT_TRUE(std::isfinite(lambda_of(0)));

@@ -42,7 +42,7 @@ GemmParams with_k(std::int64_t k) {
   return p;
 }
 
-TEST(GemmModel, BoundsForLongSumsAreThoseOfTheTable) {
+TEST(GemmModel, bounds_for_long_sums_are_those_of_the_table) {
   constexpr std::int64_t k = 1 << 20;
   const auto n = static_cast<double>(k);
   struct Row {
@@ -68,7 +68,7 @@ TEST(GemmModel, BoundsForLongSumsAreThoseOfTheTable) {
   EXPECT_NEAR(model_of({.mode = "fp8_e4m3", .p = with_k(4096)}).bound_magnitude / inputs, promoted, 1e-4);
 }
 
-TEST(GemmModel, PredictedSpreadIsThatOfTheSimulatedNumbers) {
+TEST(GemmModel, predicted_spread_is_that_of_the_simulated_numbers) {
   // Section 5.3: rms(e) / rms(y) for N(0,1) at k = 4096, at an output with y^2 = S2 = 4096 and A = 0.6366 k. V has to
   // cover the number without being blind: within a factor of 3 on either side.
   const auto relative = [](const model::ErrorModel& m) {
@@ -95,7 +95,7 @@ TEST(GemmModel, PredictedSpreadIsThatOfTheSimulatedNumbers) {
   check(fast, 1.27e-3);
 }
 
-TEST(GemmModel, SlopesAreThoseOfTheTable) {
+TEST(GemmModel, slopes_are_those_of_the_table) {
   // Section 5.2: -(T/2) r_F and the same-sign bias, k = 4096.
   const model::ErrorModel m = model_of({.mode = "fp16", .p = with_k(4096)});
   EXPECT_NEAR(m.slope_low, -4.1e-6, 0.1e-6);
@@ -106,7 +106,7 @@ TEST(GemmModel, SlopesAreThoseOfTheTable) {
   EXPECT_EQ(model_of({.mode = "fp32", .p = with_k(4096), .expected = model::PrecisionClass::fp32}).slope_low, 0);
 }
 
-TEST(GemmModel, ClassDecidesWhatFp32StorageMeans) {
+TEST(GemmModel, class_decides_what_fp32_storage_means) {
   const auto of = [](model::PrecisionClass c) { return model_of({.mode = "tf32", .p = with_k(256), .expected = c}); };
   const model::ErrorModel fp32 = of(model::PrecisionClass::fp32);
   const model::ErrorModel rne = of(model::PrecisionClass::tf32_rne);
@@ -122,7 +122,7 @@ TEST(GemmModel, ClassDecidesWhatFp32StorageMeans) {
   EXPECT_NE(rne.source.find("tf32_rne"), std::string::npos);
 }
 
-TEST(GemmModel, OwnKernelIsAnFp32Chain) {
+TEST(GemmModel, own_kernel_is_an_fp32_chain) {
   const model::ErrorModel own = model_of({.mode = "tf32",
                                           .p = with_k(256),
                                           .expected = model::PrecisionClass::tf32_rne,
@@ -131,7 +131,7 @@ TEST(GemmModel, OwnKernelIsAnFp32Chain) {
   EXPECT_EQ(own.kappa, 4);
 }
 
-TEST(GemmModel, FactorsAndAddends) {
+TEST(GemmModel, factors_and_addends) {
   const model::ErrorModel plain = model_of({.p = with_k(64)});
   GemmParams p = with_k(64);
   p.alpha = 0.5;
@@ -153,7 +153,7 @@ TEST(GemmModel, FactorsAndAddends) {
   EXPECT_TRUE(model_of({.p = p}).nan_may_become_zero);
 }
 
-TEST(GemmModel, QuantisedOutputsAndAmax) {
+TEST(GemmModel, quantised_outputs_and_amax) {
   Setting s{.mode = "fp8_e4m3", .p = with_k(64)};
   s.p.output = "fp8_e4m3";
   s.more.output_scale = 3;
@@ -167,7 +167,7 @@ TEST(GemmModel, QuantisedOutputsAndAmax) {
   EXPECT_THROW((void)model_of(s, "e"), core::InternalError);
 }
 
-TEST(GemmModel, SubnormalOperandsWidenTheBound) {
+TEST(GemmModel, subnormal_operands_widen_the_bound) {
   Setting s{.mode = "fp8_e4m3", .p = with_k(32)};
   const double without = model_of(s).bound_absolute;
   s.more.first_max = s.more.second_max = 448;
@@ -179,7 +179,7 @@ TEST(GemmModel, SubnormalOperandsWidenTheBound) {
   EXPECT_GT(m.var_absolute, 0);
 }
 
-TEST(GemmModel, RepeatedOperandsLeaveOnlyTheBound) {
+TEST(GemmModel, repeated_operands_leave_only_the_bound) {
   Setting s{.mode = "fp32", .p = with_k(4096), .expected = model::PrecisionClass::fp32};
   EXPECT_EQ(model_of(s).var_magnitude, 0);
   s.more.first_pattern.order = model::Order::structured;
@@ -192,7 +192,7 @@ TEST(GemmModel, RepeatedOperandsLeaveOnlyTheBound) {
   EXPECT_GT(model_of(s).var_magnitude, 0);
 }
 
-TEST(GemmModel, ConstantOperandsShareOneRoundingError) {
+TEST(GemmModel, constant_operands_share_one_rounding_error) {
   Setting s{.mode = "tf32", .p = with_k(64), .expected = model::PrecisionClass::tf32_rne};
   s.more.first_pattern.order = model::Order::constant;
   s.more.first_max = 1;
@@ -202,7 +202,7 @@ TEST(GemmModel, ConstantOperandsShareOneRoundingError) {
   EXPECT_LT(model_of(s).slope_slack, 0x1p-11);
 }
 
-TEST(GemmModel, Overflow) {
+TEST(GemmModel, overflow) {
   Setting s{.mode = "fp32", .p = with_k(16), .expected = model::PrecisionClass::fp32};
   s.more.first_max = s.more.second_max = 10;
   EXPECT_NEAR(model_of(s).overflow_magnitude, 0.99 * 0x1p128, 1e30);
@@ -222,7 +222,7 @@ TEST(GemmModel, Overflow) {
   EXPECT_EQ(model_of(s).overflow_magnitude, 0) << "the product of the scales is infinite";
 }
 
-TEST(GemmModel, NoProductsNoError) {
+TEST(GemmModel, no_products_no_error) {
   for (const std::string_view mode : {"fp32", "tf32", "bf16", "fp16_acc16", "fp8_e4m3"}) {
     const model::ErrorModel m = model_of({.mode = mode, .p = with_k(0), .expected = model::PrecisionClass::fp32});
     EXPECT_TRUE(std::isfinite(m.bound_magnitude)) << mode;
@@ -230,7 +230,7 @@ TEST(GemmModel, NoProductsNoError) {
   }
 }
 
-TEST(Pattern, OfDistributions) {
+TEST(Pattern, of_distributions) {
   const auto expect = [](const data::Distribution& d, model::Order order, double coherence) {
     const model::Pattern pattern = model::pattern_of(d, core::Dtype::fp32);
     EXPECT_EQ(pattern.order, order) << d.name;
@@ -273,7 +273,7 @@ TEST(Pattern, OfDistributions) {
   expect(d, model::Order::random, 1);
 }
 
-TEST(Accumulation, EnvelopeIsTheLargerOfBoth) {
+TEST(Accumulation, envelope_is_the_larger_of_both) {
   const Accumulation a{.magnitude = 1, .second = 5, .slope = 2};
   const Accumulation b{.magnitude = 3, .second = 4, .coherent = 7};
   const Accumulation c = either_of(a, b);

@@ -34,7 +34,7 @@ Problem random_problem(Dtype dtype, const metric::Shape& shape) {
   return p;
 }
 
-TEST(Certificate, EveryFakeOfAnOrdinaryOutputIsRejected) {
+TEST(Certificate, every_fake_of_an_ordinary_output_is_rejected) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
     const Problem p = random_problem(dtype, {2, 100, 70, 3, 1});
     const Certificate certificate = certify(p.input());
@@ -47,14 +47,14 @@ TEST(Certificate, EveryFakeOfAnOrdinaryOutputIsRejected) {
   }
 }
 
-TEST(Certificate, CoarserFormatIsTheFirstThatCanBeTold) {
+TEST(Certificate, coarser_format_is_the_first_that_can_be_told) {
   EXPECT_EQ(fakes_of(random_problem(Dtype::fp32, {1, 64, 64}).input())["coarser_format"].detail.substr(0, 5), "tf32:");
   EXPECT_EQ(fakes_of(random_problem(Dtype::bf16, {1, 64, 64}).input())["coarser_format"].detail.substr(0, 9),
             "fp8_e4m3:");
   EXPECT_EQ(fakes_of(random_problem(Dtype::fp8_e4m3, {1, 64, 64}).input())["coarser_format"].outcome, Outcome::dropped);
 }
 
-TEST(Certificate, BlindGatesAreExposed) {
+TEST(Certificate, blind_gates_are_exposed) {
   Problem p = random_problem(Dtype::fp32, {1, 64, 64});
   p.model.bound_magnitude = 10;
   for (const double variance : {0.1, 1.0}) {  // A is about 45, y about 8: outputs of that size pass
@@ -65,7 +65,7 @@ TEST(Certificate, BlindGatesAreExposed) {
   EXPECT_EQ(fakes["last_k_block"].outcome, Outcome::dropped) << "a small part of an uncertain sum";
 }
 
-TEST(Certificate, FakesThatEqualTheReferenceAreDropped) {
+TEST(Certificate, fakes_that_equal_the_reference_are_dropped) {
   Problem p = make_problem(Dtype::fp32, {1, 1, 1}, 0, 5);
   p.model.reduction = 1;
   auto fakes = fakes_of(p.input());
@@ -76,7 +76,7 @@ TEST(Certificate, FakesThatEqualTheReferenceAreDropped) {
   EXPECT_EQ(fakes["sign_flipped"].outcome, Outcome::rejected);
 }
 
-TEST(Certificate, AllZeroOutputs) {
+TEST(Certificate, all_zero_outputs) {
   Problem p = make_problem(Dtype::bf16, {1, 20, 20}, 0, 5);
   std::fill(p.expected.begin(), p.expected.end(), 0.0);
   for (const auto& [name, fake] : fakes_of(p.input())) {
@@ -84,7 +84,7 @@ TEST(Certificate, AllZeroOutputs) {
   }
 }
 
-TEST(Certificate, ExactLegRejectsAnyDifference) {
+TEST(Certificate, exact_leg_rejects_any_difference) {
   Problem p = make_problem(Dtype::bf16, {1, 70, 70}, 0, 5);
   for (std::size_t i = 0; i < p.expected.size(); ++i) {
     p.expected[i] = static_cast<double>(static_cast<int>(i % 29) - 14);
@@ -100,7 +100,7 @@ TEST(Certificate, ExactLegRejectsAnyDifference) {
   }
 }
 
-TEST(Certificate, NonFiniteElementsAreNoEvidence) {
+TEST(Certificate, non_finite_elements_are_no_evidence) {
   Problem p = random_problem(Dtype::fp32, {1, 40, 40});
   std::fill(p.expected.begin(), p.expected.end(), std::numeric_limits<double>::quiet_NaN());
   for (const auto& [name, fake] : fakes_of(p.input())) {
@@ -108,7 +108,7 @@ TEST(Certificate, NonFiniteElementsAreNoEvidence) {
   }
 }
 
-TEST(Certificate, MissingTailOfTheCallerIsUsed) {
+TEST(Certificate, missing_tail_of_the_caller_is_used) {
   Problem p = random_problem(Dtype::fp32, {1, 64, 64});
   metric::CompareInput in = p.input();
   in.missing_tail = p.expected;
@@ -118,7 +118,7 @@ TEST(Certificate, MissingTailOfTheCallerIsUsed) {
   EXPECT_THROW((void)certify(in), core::InternalError);
 }
 
-TEST(Certificate, LooksAtFewOutputsOfALargeOne) {
+TEST(Certificate, looks_at_few_outputs_of_a_large_one) {
   op::Port port{.name = "d", .dtype = Dtype::fp32};
   port.batch = 3;
   port.rows = 4000;
@@ -137,7 +137,7 @@ TEST(Certificate, LooksAtFewOutputsOfALargeOne) {
   EXPECT_TRUE(certificate_sample(port, nullptr).indices.empty());
 }
 
-TEST(Certificate, FollowsASample) {
+TEST(Certificate, follows_a_sample) {
   Problem p = random_problem(Dtype::bf16, {1, 100, 100});
   for (std::int64_t i = 0; i < p.port.elements(); i += 2) {
     const auto at = static_cast<std::size_t>(i);

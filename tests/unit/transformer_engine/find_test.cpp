@@ -61,7 +61,7 @@ class FindTest : public ::testing::Test {
   std::vector<std::optional<std::string>> before_;
 };
 
-TEST(TeVersion, ReadsMajorAndMinor) {
+TEST(TeVersion, reads_major_and_minor) {
   const auto release = parse_version("2.20.2");
   ASSERT_TRUE(release.has_value());
   EXPECT_TRUE(release->at_least(2, 9));
@@ -74,13 +74,13 @@ TEST(TeVersion, ReadsMajorAndMinor) {
   EXPECT_EQ(parse_version("2.21.0.dev0+1a2b3c4")->minor, 21);
 }
 
-TEST(TeVersion, RefusesWhatIsNone) {
+TEST(TeVersion, refuses_what_is_none) {
   for (const char* text : {"", "2", "2.", "two.nine", ".9", "v2.9", "99999999999.1", "2.99999999999"}) {
     EXPECT_FALSE(parse_version(text).has_value()) << text;
   }
 }
 
-TEST_F(FindTest, TakesTheActiveEnvironmentFirst) {
+TEST_F(FindTest, takes_the_active_environment_first) {
   install("other", "2.11.0");
   const fs::path wanted = install("active", "2.20.2");
   set("VIRTUAL_ENV", folder_.path() / "active");
@@ -92,14 +92,14 @@ TEST_F(FindTest, TakesTheActiveEnvironmentFirst) {
   EXPECT_EQ(text_of(*search.found), "2.20.2 (" + wanted.string() + ")");
 }
 
-TEST_F(FindTest, TakesTheEnvironmentOfThePython3OnPath) {
+TEST_F(FindTest, takes_the_environment_of_the_python3_on_path) {
   const fs::path wanted = install("inactive", "2.15.0");
   touch(folder_.path() / "inactive" / "bin" / "python3");
   set("PATH", (folder_.path() / "nowhere").string() + ":" + (folder_.path() / "inactive" / "bin").string());
   EXPECT_EQ(find_library({}).found->file, wanted);
 }
 
-TEST_F(FindTest, TakesASourceBuildAndAnEditableOne) {
+TEST_F(FindTest, takes_a_source_build_and_an_editable_one) {
   touch(packages("source") / "transformer_engine" / "libtransformer_engine.so");
   fs::create_directories(packages("source") / "transformer_engine-2.16.0+abc.dist-info");
   set("VIRTUAL_ENV", folder_.path() / "source");
@@ -112,14 +112,14 @@ TEST_F(FindTest, TakesASourceBuildAndAnEditableOne) {
   EXPECT_FALSE(search.found->version.has_value());
 }
 
-TEST_F(FindTest, PrefersTheCorePackageOverTheOneWithoutALibrary) {
+TEST_F(FindTest, prefers_the_core_package_over_the_one_without_a_library) {
   install("both", "2.20.2");
   fs::create_directories(packages("both") / "transformer_engine-2.19.0.dist-info");
   fs::create_directories(packages("both") / "transformer_engine_torch-2.18.0.dist-info");
   EXPECT_EQ(installed_version(packages("both"))->text, "2.20.2");
 }
 
-TEST_F(FindTest, RefusesVersionsBefore29WithASentence) {
+TEST_F(FindTest, refuses_versions_before_2_9_with_a_sentence) {
   install("old", "2.8.0");
   set("VIRTUAL_ENV", folder_.path() / "old");
   const Search search = find_library({});
@@ -128,7 +128,7 @@ TEST_F(FindTest, RefusesVersionsBefore29WithASentence) {
   EXPECT_NE(search.problem.find("from 2.9 on; install a newer one (pip install"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, SaysHowToInstallWhereNothingIs) {
+TEST_F(FindTest, says_how_to_install_where_nothing_is) {
   fs::create_directories(packages("empty"));
   set("VIRTUAL_ENV", folder_.path() / "empty");
   const Search search = find_library({});
@@ -138,7 +138,7 @@ TEST_F(FindTest, SaysHowToInstallWhereNothingIs) {
   EXPECT_NE(search.problem.find("--te-lib"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, AnAskedPathIsTheOnlyOne) {
+TEST_F(FindTest, an_asked_path_is_the_only_one) {
   install("active", "2.20.2");
   const fs::path other = install("other", "2.11.0");
   set("VIRTUAL_ENV", folder_.path() / "active");
@@ -156,7 +156,7 @@ TEST_F(FindTest, AnAskedPathIsTheOnlyOne) {
   EXPECT_EQ(find_library({}).problem.find("TE_NUMCHECK_TE_LIB: /nowhere is not a file"), 0U);
 }
 
-TEST_F(FindTest, NeverLooksBelowTheWorkingFolder) {
+TEST_F(FindTest, never_looks_below_the_working_folder) {
   const fs::path before = fs::current_path();
   install("env", "2.20.2");
   touch(folder_.path() / "env" / "bin" / "python3");
@@ -183,12 +183,12 @@ TEST_F(FindTest, NeverLooksBelowTheWorkingFolder) {
   fs::current_path(before);
 }
 
-TEST_F(FindTest, RefusesTwoLibraries) {
+TEST_F(FindTest, refuses_two_libraries) {
   const std::vector<std::string> two = {install("a", "2.20.2").string(), install("b", "2.11.0").string()};
   EXPECT_NE(find_library(two).problem.find("do not fit into one process"), std::string::npos);
 }
 
-TEST_F(FindTest, ReadsWhatASharedObjectNeeds) {
+TEST_F(FindTest, reads_what_a_shared_object_needs) {
   const std::vector<std::string> needed = needed_libraries("/proc/self/exe");
   EXPECT_NE(std::ranges::find(needed, "libc.so.6"), needed.end());
   EXPECT_TRUE(needed_libraries(folder_.path() / "absent").empty());

@@ -138,7 +138,7 @@ static_assert(declares<decltype(::nvte_clamped_swiglu_v2)>(kClampedSwigluV2));
 static_assert(declares<decltype(::nvte_clamped_dswiglu_v2)>(kClampedDswigluV2));
 #endif
 
-TEST(TeInterface, IsThatOfTheHeaders) {
+TEST(TeInterface, is_that_of_the_headers) {
   // The test above is the compiler's; a wrong statement must not pass it.
   EXPECT_FALSE(declares<decltype(::nvte_gelu)>(kDgelu));
   EXPECT_FALSE(declares<decltype(::nvte_rmsnorm_fwd)>(kRmsnormBwd));

@@ -37,14 +37,14 @@ std::string thrown(const Call& call) {
   return "nothing";
 }
 
-TEST(TeErrors, AreOursInShort) {
+TEST(TeErrors, are_ours_in_short) {
   EXPECT_EQ(error_text("nvte_gelu", "/a/b/c.cu:12 in function f: Wrong shape. "), "nvte_gelu: Wrong shape (c.cu:12)");
   EXPECT_EQ(error_text("nvte_gelu", "something else"), "nvte_gelu: something else");
   EXPECT_EQ(readable_name(kPermute.name), "nvte_permute");
   EXPECT_EQ(readable_name("nvte_gelu"), "nvte_gelu");
 }
 
-TEST(TeErrors, RefusalsAreToldFromFailures) {
+TEST(TeErrors, refusals_are_told_from_failures) {
   for (const char* refusal : {"Unsupported shape.", "FP4 GEMM output is not supported!",
                               "Not implemented scaling mode: 3.", "Unable to find any suitable algorithms"}) {
     EXPECT_TRUE(is_refusal(refusal)) << refusal;
@@ -55,7 +55,7 @@ TEST(TeErrors, RefusalsAreToldFromFailures) {
   }
 }
 
-TEST(TeLibrary, MakesTensors) {
+TEST(TeLibrary, makes_tensors) {
   float memory[6] = {};
   const Tensor tensor(library(), memory, kFloat32, {2, 3});
   const Shape shape = library().call(kTensorShape, tensor.handle());
@@ -65,7 +65,7 @@ TEST(TeLibrary, MakesTensors) {
   EXPECT_EQ(library().call(kTensorType, tensor.handle()), kFloat32);
 }
 
-TEST(TeLibrary, AsksForAWorkspaceAndThenWorksInIt) {
+TEST(TeLibrary, asks_for_a_workspace_and_then_works_in_it) {
   const Tensor tensor(library());
   Workspace workspace(library());
   const auto call = [&] {
@@ -80,7 +80,7 @@ TEST(TeLibrary, AsksForAWorkspaceAndThenWorksInIt) {
   EXPECT_EQ(memory[0], std::byte{42});
 }
 
-TEST(TeLibrary, ExceptionsOfTheLibraryAreCaughtAtTheCall) {
+TEST(TeLibrary, exceptions_of_the_library_are_caught_at_the_call) {
   const auto gemm = [] {
     library().call(kGemm, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   };
@@ -95,7 +95,7 @@ TEST(TeLibrary, ExceptionsOfTheLibraryAreCaughtAtTheCall) {
             "nvte_relu: CUDA Error: operation not supported (a.cu:1)");
 }
 
-TEST(TeLibrary, AMissingFunctionIsASentence) {
+TEST(TeLibrary, a_missing_function_is_a_sentence) {
   EXPECT_TRUE(library().lacks({kGelu.name, kGemm.name}).empty());
   const std::string sentence = "TransformerEngine 2.11.0 has no nvte_permute; install a version that has it";
   EXPECT_EQ(library().lacks({kGelu.name, kPermute.name}), sentence);
@@ -106,7 +106,7 @@ TEST(TeLibrary, AMissingFunctionIsASentence) {
             sentence);
 }
 
-TEST(TeLibrary, RefusesWhatIsNoCoreLibrary) {
+TEST(TeLibrary, refuses_what_is_no_core_library) {
   EXPECT_NE(thrown<core::EnvironmentError>([] {
               Library(fake(TE_FAKE_LIBRARY_WITHOUT_GEMM), "");
             }).find("is not a core library of TransformerEngine 2.9 or newer"),
@@ -118,7 +118,7 @@ TEST(TeLibrary, RefusesWhatIsNoCoreLibrary) {
   EXPECT_NE(text.find("does not load: "), std::string::npos) << text;
 }
 
-TEST(TeLibrary, BringsInWhatTheFileNeeds) {
+TEST(TeLibrary, brings_in_what_the_file_needs) {
   // Linked against a companion that lies where the loader does not look.
   ASSERT_EQ(companions_of(TE_FAKE_LIBRARY_IN_NEED), std::vector<std::string>{"libnvfake.so"});
   const std::string text = thrown<core::EnvironmentError>([] { Library(fake(TE_FAKE_LIBRARY_IN_NEED), "/nowhere"); });
@@ -128,7 +128,7 @@ TEST(TeLibrary, BringsInWhatTheFileNeeds) {
   EXPECT_TRUE(loaded.has(kGemm.name));
 }
 
-TEST(TeInspection, SaysVersionPathAndWhatIsMissing) {
+TEST(TeInspection, says_version_path_and_what_is_missing) {
   const std::vector<std::string> asked = {TE_FAKE_LIBRARY};
   const Inspection inspection = inspect_library(asked, "");
   EXPECT_TRUE(inspection.usable);
@@ -139,7 +139,7 @@ TEST(TeInspection, SaysVersionPathAndWhatIsMissing) {
 }
 
 /// A library that a person names: everything that can be seen without a device.
-TEST(TeLibrary, OfThisMachine) {
+TEST(TeLibrary, of_this_machine) {
   const char* path = std::getenv("TE_NUMCHECK_TE_LIB");
   if (path == nullptr) {
     GTEST_SKIP() << "TE_NUMCHECK_TE_LIB names no library";
@@ -159,7 +159,7 @@ TEST(TeLibrary, OfThisMachine) {
 }
 
 /// The harness turns a refusal at launch into the outcome.
-TEST(TeRefusal, MakesTheCaseUnsupported) {
+TEST(TeRefusal, makes_the_case_unsupported) {
   using kernels::test::FakeBackend;
   kernels::test::TestCase problem(kernels::test::shape(4, 4, 4), "fp32");
   FakeBackend backend;

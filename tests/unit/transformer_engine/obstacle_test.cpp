@@ -49,7 +49,7 @@ op::GemmParams product() {
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';
 }
 
-TEST(TeGemmObstacle, ModesAreThoseThatTheLibraryAsksFor) {
+TEST(TeGemmObstacle, modes_are_those_that_the_library_asks_for) {
   for (const char* mode : {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"}) {
     EXPECT_EQ(gemm_obstacle(product(), mode), "") << mode;
   }
@@ -57,7 +57,7 @@ TEST(TeGemmObstacle, ModesAreThoseThatTheLibraryAsksFor) {
   EXPECT_TRUE(says(gemm_obstacle(product(), "fp16_acc16"), "not fp16_acc16"));
 }
 
-TEST(TeGemmObstacle, Fp8IsAbtOnly) {
+TEST(TeGemmObstacle, fp8_is_abt_only) {
   op::GemmParams p = product();
   p.trans_b = false;
   EXPECT_EQ(gemm_obstacle(p, "bf16"), "");
@@ -65,7 +65,7 @@ TEST(TeGemmObstacle, Fp8IsAbtOnly) {
   EXPECT_TRUE(says(gemm_obstacle(product(), "fp8_e4m3", 80), "need sm_89"));
 }
 
-TEST(TeGemmObstacle, ShapesAndEpilogues) {
+TEST(TeGemmObstacle, shapes_and_epilogues) {
   op::GemmParams p = product();
   p.epilogue = "relu";
   EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "no relu epilogue"));
@@ -88,7 +88,7 @@ TEST(TeGemmObstacle, ShapesAndEpilogues) {
   EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "does not accept empty tensors"));
 }
 
-TEST(TeNormObstacle, VariantsThatTheKernelsHaveNot) {
+TEST(TeNormObstacle, variants_that_the_kernels_have_not) {
   op::RmsnormFwdParams forward;
   forward.rows = 3;
   forward.hidden = 5;
@@ -123,7 +123,7 @@ std::string softmax_obstacle(const op::SoftmaxFwdParams& params, std::string_vie
   return obstacle_of(transformer_engine::softmax_fwd(), op::softmax_fwd(), params, mode);
 }
 
-TEST(TeSoftmaxObstacle, RowsPerBlock) {
+TEST(TeSoftmaxObstacle, rows_per_block) {
   // 8 rows a block up to 128 columns, 4 beyond; a short row shares its warp: 16 and more.
   EXPECT_EQ(softmax_obstacle(scores(8, 128)), "");
   EXPECT_TRUE(says(softmax_obstacle(scores(12, 128)), "sq in multiples of 8"));
@@ -138,7 +138,7 @@ TEST(TeSoftmaxObstacle, RowsPerBlock) {
   EXPECT_TRUE(says(softmax_obstacle(scores(16, 16, "causal")), "batches * heads in multiples of 16"));
 }
 
-TEST(TeSoftmaxObstacle, BackwardWouldLeaveRowsUnwritten) {
+TEST(TeSoftmaxObstacle, backward_would_leave_rows_unwritten) {
   op::SoftmaxBwdParams p;
   p.sq = 6;
   p.sk = 256;
@@ -148,7 +148,7 @@ TEST(TeSoftmaxObstacle, BackwardWouldLeaveRowsUnwritten) {
   EXPECT_EQ(obstacle_of(transformer_engine::softmax_bwd(), op::softmax_bwd(), p, "bf16"), "");
 }
 
-TEST(TeSoftmaxObstacle, FormatsAndVariants) {
+TEST(TeSoftmaxObstacle, formats_and_variants) {
   EXPECT_TRUE(says(softmax_obstacle(scores(8, 128), "fp32"), "BF16 and FP16 only"));
   op::SoftmaxFwdParams p = scores(8, 128, "arbitrary");
   EXPECT_EQ(softmax_obstacle(p), "");
@@ -161,7 +161,7 @@ TEST(TeSoftmaxObstacle, FormatsAndVariants) {
   EXPECT_TRUE(says(softmax_obstacle(p), "rounds the forward scale"));
 }
 
-TEST(TeActivationObstacle, KindsAndVersions) {
+TEST(TeActivationObstacle, kinds_and_versions) {
   op::ActivationParams p;
   p.rows = p.hidden = 4;
   const auto obstacle = [&p] {
@@ -179,7 +179,7 @@ TEST(TeActivationObstacle, KindsAndVersions) {
   EXPECT_TRUE(says(obstacle(), "does not accept empty tensors"));
 }
 
-TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
+TEST(TeActivationObstacle, mxfp8_needs_a_device_and_whole_blocks) {
   op::ActivationParams p;
   p.rows = p.hidden = 64;
   p.output = "mxfp8_e4m3";
@@ -199,7 +199,7 @@ TEST(TeActivationObstacle, Mxfp8NeedsADeviceAndWholeBlocks) {
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dgelu"));
 }
 
-TEST(TeActivationObstacle, OtherKernelsHaveAFastSigmoid) {
+TEST(TeActivationObstacle, other_kernels_have_a_fast_sigmoid) {
   op::ActivationParams p;
   p.rows = p.hidden = 64;
   p.kind = "swiglu";
@@ -219,7 +219,7 @@ TEST(TeActivationObstacle, OtherKernelsHaveAFastSigmoid) {
   EXPECT_TRUE(says(obstacle(90), "has no nvte_dswiglu")) << "an accurate one is good enough";
 }
 
-TEST(TeRopeObstacle, DependsOnTheVersion) {
+TEST(TeRopeObstacle, depends_on_the_version) {
   op::RopeParams p;
   p.seq = 4;
   p.dim = 8;
@@ -237,7 +237,7 @@ TEST(TeRopeObstacle, DependsOnTheVersion) {
   EXPECT_TRUE(says(obstacle("2.20.2"), "32 bits"));
 }
 
-TEST(TeMoeObstacle, RowsAndTheRoutersFormat) {
+TEST(TeMoeObstacle, rows_and_the_routers_format) {
   op::MoePermuteParams rows;
   rows.tokens = 4;
   rows.hidden = 12;
@@ -256,7 +256,7 @@ TEST(TeMoeObstacle, RowsAndTheRoutersFormat) {
   EXPECT_TRUE(says(obstacle("bf16", "2.11.0"), "2.13 and newer in FP32"));
 }
 
-TEST(TeOtherObstacles, DropoutAndBiasGradient) {
+TEST(TeOtherObstacles, dropout_and_bias_gradient) {
   op::DropoutParams dropout;
   dropout.elements = 64;
   EXPECT_EQ(obstacle_of(transformer_engine::dropout_fwd(), op::dropout_fwd(), dropout, "fp16"), "");

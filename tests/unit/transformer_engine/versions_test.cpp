@@ -39,7 +39,7 @@ class VersionsTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(VersionsTest, LibrariesAreNamedAfterTheirVersions) {
+TEST_F(VersionsTest, libraries_are_named_after_their_versions) {
   const std::string old = install("old", "2.8.0");
   EXPECT_EQ(names({install("new", "2.20.2"), old, install("odd", "")}),
             (Names{"transformer_engine@2.20.2", "transformer_engine@2.8.0", "transformer_engine@unknown"}));
@@ -49,7 +49,7 @@ TEST_F(VersionsTest, LibrariesAreNamedAfterTheirVersions) {
   EXPECT_FALSE(version_at(folder_.path().string()).has_value()) << "a folder without a library";
 }
 
-TEST_F(VersionsTest, EqualVersionsHaveLettersInTheOrderGiven) {
+TEST_F(VersionsTest, equal_versions_have_letters_in_the_order_given) {
   const std::string a = install("a", "2.20.2"), b = install("b", "2.20.2"), c = install("c", "2.11.0");
   EXPECT_EQ(names({b, c, a}),
             (Names{"transformer_engine@2.20.2-a", "transformer_engine@2.11.0", "transformer_engine@2.20.2-b"}));
@@ -59,14 +59,14 @@ TEST_F(VersionsTest, EqualVersionsHaveLettersInTheOrderGiven) {
   EXPECT_EQ(names(many)[27], "transformer_engine@unknown-ab");
 }
 
-TEST_F(VersionsTest, LongVersionsStayApart) {
+TEST_F(VersionsTest, long_versions_stay_apart) {
   const std::string version = "2.21.0.dev0+" + std::string(80, 'x');
   const Names made = names({install("a", version), install("b", version)});
   EXPECT_NE(made[0], made[1]);
   EXPECT_LE(made[1].size(), 64U);
 }
 
-TEST_F(VersionsTest, ACaseChoosesTheLibraryOfItsName) {
+TEST_F(VersionsTest, a_case_chooses_the_library_of_its_name) {
   const std::vector<std::string> paths = {install("a", "2.20.2"), install("b", "2.11.0")};
   EXPECT_EQ(choose_library(paths, "2.11.0").paths, std::vector<std::string>{paths[1]});
   EXPECT_EQ(choose_library(paths, "").paths, paths);

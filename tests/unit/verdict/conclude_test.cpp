@@ -28,7 +28,7 @@ struct Concluded {
   }
 };
 
-TEST(Conclude, ALostWorkerIsNotHiddenByARunThatFailed) {
+TEST(Conclude, a_lost_worker_is_not_hidden_by_a_run_that_failed) {
   for (const bool known : {false, true}) {
     for (const auto& [kind, status] : {std::pair{worker::Outcome::Kind::crashed, Status::crashed},
                                        std::pair{worker::Outcome::Kind::timeout, Status::timeout}}) {
@@ -41,7 +41,7 @@ TEST(Conclude, ALostWorkerIsNotHiddenByARunThatFailed) {
   }
 }
 
-TEST(Conclude, AFailureAfterWhichTheCaseBrokeIsNoKnownFailure) {
+TEST(Conclude, a_failure_after_which_the_case_broke_is_no_known_failure) {
   EXPECT_EQ(Concluded(worker::Outcome::Kind::error, {Status::fail}, true).result.status, Status::fail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::fail}, true).result.status, Status::xfail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::pass}, false).result.status, Status::pass);

@@ -148,7 +148,7 @@ data::Distribution constant(double value) {
   return d;
 }
 
-TEST(ConstantOutput, IsInconclusiveAlthoughItIsRight) {
+TEST(ConstantOutput, is_inconclusive_although_it_is_right) {
   const Ending ending = ending_of(500, constant(0.1));
   EXPECT_EQ(ending.status, verdict::Status::inconclusive);
   EXPECT_EQ(ending.reason, "y: every output is expected to be the same number, so passing proves little");
@@ -156,17 +156,17 @@ TEST(ConstantOutput, IsInconclusiveAlthoughItIsRight) {
   EXPECT_EQ(ending_of(2, constant(0.1)).status, verdict::Status::inconclusive);
 }
 
-TEST(ConstantOutput, FailsWhereItIsWrong) {
+TEST(ConstantOutput, fails_where_it_is_wrong) {
   const Ending ending = ending_of(500, constant(0.1), {"wrong"});
   EXPECT_EQ(ending.status, verdict::Status::fail);
   EXPECT_NE(ending.reason.find("exact"), std::string::npos) << ending.reason;
 }
 
-TEST(ConstantOutput, ASingleNumberIsNoConstant) {
+TEST(ConstantOutput, a_single_number_is_no_constant) {
   EXPECT_EQ(ending_of(1, constant(0.1)).status, verdict::Status::pass);
 }
 
-TEST(ConstantOutput, NumbersThatDifferPass) {
+TEST(ConstantOutput, numbers_that_differ_pass) {
   EXPECT_EQ(ending_of(500, data::make_distribution("normal")).status, verdict::Status::pass);
 }
 

@@ -17,7 +17,7 @@ plan::Case versioned_case(const std::string& backend) {
   return c;
 }
 
-TEST(Versions, HaveWorkersOfTheirOwn) {
+TEST(Versions, have_workers_of_their_own) {
   WorkerPool pool(worker_options());
   Collector collector(pool);
   std::map<std::string, std::set<std::string>> pids;
@@ -37,7 +37,7 @@ TEST(Versions, HaveWorkersOfTheirOwn) {
   EXPECT_EQ(pids["sim"], pids["cuda"]) << "names without version share a worker";
 }
 
-TEST(Versions, OfEveryEnvironmentHaveWorkersOfTheirOwn) {
+TEST(Versions, of_every_environment_have_workers_of_their_own) {
   const plan::Case one = versioned_case("te@1");
   plan::Case other = one;
   other.environment = {{"NVIDIA_TF32_OVERRIDE", "0"}};
@@ -47,7 +47,7 @@ TEST(Versions, OfEveryEnvironmentHaveWorkersOfTheirOwn) {
   EXPECT_EQ(worker_key(versioned_case("sim")), WorkerKey{});
 }
 
-TEST(Versions, AreNotMixedInOneQuestion) {
+TEST(Versions, are_not_mixed_in_one_question) {
   WorkerPool pool(worker_options());
   const plan::Case one = versioned_case("te@1"), other = versioned_case("te@2");
   EXPECT_THROW(pool.ask({{&one, &other}, [](std::size_t, const Outcome&) {}}), core::InternalError);

@@ -1,0 +1,104 @@
+"""How random clean cases are drawn: shapes and inputs that suit every op. What belongs to one op stands in its file in
+ops/. Nothing here knows what a result should be."""
+
+import collections.abc
+import dataclasses
+import random
+
+MOST_ELEMENTS = 12000
+
+FP8 = ["fp8_e4m3", "fp8_e5m2"]
+DISTRIBUTIONS = ["normal"] * 3 + ["positive", "uniform", "constant", "large_mean", "log_uniform", "outliers", "exact"]
+DISTRIBUTIONS += ["ties", "specials", "structured", "rows"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Clean:
+    """How the clean cases of an op are drawn."""
+
+    # (rng, shape, mode) -> parameters; shape(rng) gives (rows, columns)
+    params: collections.abc.Callable
+    # (case, rng): brings a case within what TransformerEngine takes, in place. Its reasons are in the backend's
+    # `unsupported` sentences; without it, a sweep of N cases would judge far fewer than N results.
+    te_limits: collections.abc.Callable = None
+    # (inputs, backend) -> whether the backend is right with such inputs; others are drawn again
+    takes: collections.abc.Callable = None
+
+    def case(self, rng, op, backend, borders=False):
+        mode = rng.choice(["fp32", "bf16", "fp16"])
+        case = {
+            "op": op,
+            "mode": mode,
+            "backend": backend,
+            "params": self.params(rng, border_shape if borders else random_shape, mode),
+            "inputs": self.inputs(rng, backend),
+            "seed": rng.randint(0, 2**32),
+        }
+        # Some stay as they were drawn: what is refused must be refused, not fail.
+        if backend.startswith("transformer_engine") and rng.random() < 0.95 and self.te_limits:
+            self.te_limits(case, rng)
+        return case
+
+    def inputs(self, rng, backend):
+        inputs = distribution(rng)
+        while self.takes and not self.takes(inputs, backend):
+            inputs = distribution(rng)
+        return inputs
+
+    def cases(self, op, backend, count, seed, borders=False):
+        """`count` cases of the op; the same for the same arguments, whatever other ops are drawn."""
+        rng = random.Random(f"{op} {seed} {borders}")
+        return [self.case(rng, op, backend, borders) for _ in range(count)]
+
+
+@dataclasses.dataclass(frozen=True)
+class DrawnBy:
+    """Clean cases that a program of the build draws: PROGRAM BACKEND CASES SEED prints them. It has no borders."""
+
+    program: str
+    # Where a warning is no false alarm: the library rounds early, and says so or shows it.
+    may_warn: tuple = ()
+
+
+def distribution(rng):
+    name = rng.choice(DISTRIBUTIONS)
+    inputs = {"distribution": name}
+    if name in ("normal", "large_mean"):
+        inputs["sigma"] = 2.0 ** rng.randint(-10, 10)
+    if name == "large_mean":
+        inputs["mean"] = rng.choice([-1, 1]) * 2.0 ** rng.randint(0, 14)
+    if name == "log_uniform":
+        inputs["low"], inputs["high"] = rng.choice([(-8, 8), (-60, 0), (-149, 127), (-20, 20)])
+    if name == "constant":
+        inputs["value"] = rng.choice([1, 0.1, -3, round(rng.uniform(-6, 6), 3)])
+    if name == "specials":
+        inputs["fraction"] = rng.choice([0.01, 0.3])
+    return inputs
+
+
+def random_shape(rng):
+    """Rows and columns: small, medium, long rows, powers of two."""
+    cols = rng.choice([rng.randint(1, 40), rng.randint(1, 300), rng.randint(300, 5000), 2 ** rng.randint(0, 12)])
+    most = max(1, MOST_ELEMENTS // cols)
+    return rng.choice([rng.randint(1, min(40, most)), rng.randint(1, most)]), cols
+
+
+def border_shape(rng):
+    """Rows and columns at 2^k - 1, 2^k and 2^k + 1: where tiles, warps and vectors end."""
+
+    def border(most):
+        size = 2 ** rng.randint(0, max(0, most.bit_length() - 1)) + rng.randint(-1, 1)
+        return min(max(1, size), most)
+
+    cols = border(8193)
+    return border(max(1, 8 * MOST_ELEMENTS // cols)), cols
+
+
+def multiple(value, of):
+    return max(of, value // of * of)
+
+
+def sixteen_bit(case, rng):
+    """For ops that TransformerEngine has in 16-bit formats only."""
+    if case["mode"] == "fp32":
+        case["mode"] = rng.choice(["bf16", "fp16"])

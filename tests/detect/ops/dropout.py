@@ -1,0 +1,36 @@
+"""Dropout and its gradient."""
+
+from drawing import Clean, sixteen_bit
+from families import SEEN
+
+
+def dropout(op, elements):
+    params = {"elements": elements, "p": 0.25}
+    return {"op": op, "mode": "fp32", "backend": "sim", "params": params, "inputs": {"distribution": "normal"}}
+
+
+FWD = dropout("dropout_fwd", 65536)
+BWD = dropout("dropout_bwd", 4096)
+
+FAULTS = [
+    ("scale_missing", FWD, ["elements off the mask"]),
+    ("scale_by_p", FWD, ["elements off the mask"]),
+    ("nothing_dropped", FWD, ["dropped share"]),
+    ("mask_inverted", FWD, ["elements off the mask"]),
+    ("constant_mask", FWD, ["dropped share", "dropped neighbours"]),
+    ("share_half", FWD, ["dropped share"]),
+    ("scale_missing", BWD, SEEN),
+    ("scale_by_p", BWD, SEEN),
+    ("mask_ignored", BWD, SEEN),
+    ("mask_inverted", BWD, SEEN),
+    ("mask_shifted", BWD, SEEN),
+]
+
+
+def masks(rng, shape, mode):
+    rows, cols = shape(rng)
+    probability = rng.choice([0, 0.1, 0.5, round(rng.uniform(0, 0.99), 3)])
+    return {"elements": max(16, rows * cols // 16 * 16), "p": probability, "rng_seed": rng.randint(0, 10**6)}
+
+
+CLEAN = {"dropout_fwd": Clean(masks, sixteen_bit), "dropout_bwd": Clean(masks, sixteen_bit)}

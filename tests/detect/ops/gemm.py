@@ -1,0 +1,173 @@
+"""The matrix product. Its clean cases are drawn in C++ (gemm_cases.cpp), as those of clean_sweep are."""
+
+from drawing import DrawnBy
+from families import Row
+
+
+def gemm(mode, m=96, n=80, k=256, distribution="normal", inputs=None, **params):
+    """96 x 80 outputs: not square, no multiple of a 64 x 64 tile."""
+    return {
+        "op": "gemm",
+        "mode": mode,
+        "backend": "sim",
+        "params": {"m": m, "n": n, "k": k, "trans_b": True, **params},
+        "inputs": {"distribution": distribution, **(inputs or {})},
+        "algorithms": "heuristic",
+    }
+
+
+def plain(mode, k=64, **rest):
+    """Both operands as they lie; short sums."""
+    return gemm(mode, k=k, trans_b=False, **rest)
+
+
+def long(mode, **rest):
+    """Few outputs of long sums: no bound is exceeded, only statistics can tell."""
+    return plain(mode, m=40, n=32, k=4096, **rest)
+
+
+FP8_WIDE = gemm("fp8_e4m3", k=4096, output="fp32", accumulate="split")
+FP8_PROMOTION = gemm("fp8_e4m3", k=1024, output="fp32", accumulate="split", distribution="exact")
+FP8_POSITIVE = gemm("fp8_e4m3", k=1024, distribution="uniform", inputs={"low": 0.5, "high": 1})
+FP8_UNASKED = {"m": 48, "n": 48, "output": "fp32"}
+SUBNORMAL = gemm("fp32", m=32, n=32, k=64, distribution="log_uniform", inputs={"low": -75, "high": -60})
+TO_FP8 = plain("fp8_e4m3", output="fp8_e4m3")
+SCALED_GELU = {"alpha": 0.125, "epilogue": "gelu"}
+IN_PLACE = gemm("bf16", m=256, n=160, beta=1, in_place=True)
+
+MEMORY = {
+    "bit_flip": "G1 bound",
+    "stale_tile": "G1 bound",
+    "unwritten_tile": "G0 pattern",
+    "write_past_end": "G0 guards",
+    "nan_written": "G0 pattern",
+    "race": "G0 determinism",
+    "swapped_rows": "G1 bound",
+    "input_overwritten": "G0 guards",
+    "workspace_overrun": "G0 guards",
+}
+
+
+def of_memory():
+    for mode in ("fp32", "bf16", "fp16"):
+        yield from (Row(fault, plain(mode), [gate]) for fault, gate in MEMORY.items())
+    yield Row("bit_flip", gemm("bf16", distribution="exact"), ["exact"])
+    yield Row("write_past_end", plain("fp8_e4m3", pad_d=3, misalign=1), ["G0 guards"])
+
+
+def without_class(fault, case, gate, also=""):
+    """The probe of the class aside: statistics alone must do."""
+    return Row(fault, case, [gate], also, blind_to="class")
+
+
+def of_operands():
+    for mode in ("fp32", "fp32_pedantic"):
+        yield Row("tf32_silently", plain(mode, k=256), ["class"], also="G2 rms")
+        yield without_class("tf32_silently", plain(mode, k=256), "G1 bound", "G2 rms")
+        yield without_class("tf32_silently", long(mode), "G2 rms", "G2 max")
+        yield without_class("bf16_inputs", long(mode), "G2 rms", "G2 q999")
+    yield from [
+        Row("tf32_silently", gemm("fp32"), ["class"]),
+        Row("tf32_silently", gemm("fp32", epilogue="gelu"), ["G1 bound", "G2 rms"]),  # gelu hides the class
+        Row("tf32_truncated_inputs", plain("tf32", k=256), ["class"]),
+        Row("tf32_truncated_inputs", gemm("tf32", epilogue="gelu"), ["G1 bound", "G2 rms", "G3 slope"]),
+        without_class("tf32_truncated_inputs", plain("tf32", k=256), "G3 slope"),
+        without_class("tf32_truncated_inputs", long("tf32"), "G3 slope"),
+        without_class("tf32_truncated_inputs", long("fp32"), "G2 rms", "G3 slope"),
+        Row("bf16_inputs", plain("fp32"), ["class"]),
+        Row("bf16_inputs", gemm("tf32", epilogue="gelu"), ["G1 bound", "G2 rms"]),
+        without_class("bf16_inputs", plain("tf32", k=256), "G2 rms", "G2 q999"),
+        Row("bf16_inputs", plain("fp16", k=256, output="fp32"), ["G1 bound"], also="G2 rms"),
+        Row("bf16_inputs", long("fp16", output="fp32"), ["G2 rms"], also="G2 q999"),
+        Row("bf16_inputs", plain("fp16", k=256), ["G1 bound"], also="G4 ratio"),
+        Row("transposed_a", gemm("fp8_e4m3", k=96, distribution="exact"), ["exact"]),
+    ]
+
+
+def of_sums():
+    for mode in ("fp32", "tf32", "bf16", "fp16_acc16", "fp8_e4m3"):
+        coarse = mode in ("fp16_acc16", "fp8_e4m3")
+        yield from [
+            Row("missing_k_tail", plain(mode), ["G1 bound"]),
+            Row("missing_k_tail", plain(mode, distribution="exact"), ["exact"]),
+            Row("duplicated_k_block", plain(mode, k=100), ["G1 bound"]),
+            Row("unreduced_split_k", plain(mode, k=128), ["G1 bound"]),
+            Row("transposed_a", plain(mode, k=96), ["G1 bound"]),
+            Row("scale_half", plain(mode), ["G1 bound"]),
+            Row("scale_1_01", plain(mode), ["G2 rms" if coarse else "G1 bound"]),
+        ]
+    yield from [
+        Row("unreduced_split_k", gemm("fp16"), ["G1 bound"]),
+        Row("tf32x3_in_core", plain("fp32", k=1024), ["G2 rms"], also="G3 slope"),
+        Row("tf32x3_in_core", gemm("fp32", k=4096), ["G2 rms", "G3 slope"]),
+        Row("fp16_accumulation", long("bf16", output="fp32"), ["G1 bound"], also="G2 rms"),
+        Row("fp16_accumulation", plain("fp16", k=512), ["G1 bound"], also="G4 ratio"),
+        Row("fp16_accumulation", gemm("fp16", output="fp32"), ["G1 bound", "G2 rms"]),
+        Row("fast_accumulation", plain("fp8_e4m3", k=4096, **FP8_UNASKED), ["G2 rms"]),
+        Row("fast_accumulation", plain("fp8_e4m3", k=1024, distribution="exact", **FP8_UNASKED), ["exact"]),
+        Row("fast_accumulation", FP8_WIDE, ["G1 bound", "G2 rms"]),
+        Row("fast_accumulation", FP8_PROMOTION, ["exact"]),
+        Row("fast_accumulation", FP8_POSITIVE, ["G2 rms"]),
+        Row("promotion_512", plain("fp8_e4m3", k=1024, distribution="exact", **FP8_UNASKED), ["exact"]),
+        Row("promotion_512", plain("fp8_e4m3", k=512, distribution="exact", **FP8_UNASKED), ["exact"]),
+        Row("promotion_512", FP8_PROMOTION, ["exact"]),
+    ]
+
+
+# Scale, addends, bias and activation.
+EPILOGUE = [
+    ("scale_1_01", gemm("fp8_hybrid", k=1024, distribution="uniform", inputs={"low": 0.1, "high": 1}), ["G3 slope"]),
+    ("scale_1_01", gemm("fp8_hybrid", output="fp8_e4m3"), ["G1 bound", "G2 rms", "G3 slope", "G4 ratio"]),
+    ("beta_ignored", gemm("fp32", beta=0.5), ["G1 bound"]),
+    ("beta_ignored", plain("bf16", beta=0.5, bias=True), ["G1 bound"]),
+    ("beta_ignored", plain("fp32", beta=0.5, bias=True, distribution="exact"), ["exact"]),
+    ("bias_missing", gemm("bf16", bias=True), ["G1 bound", "G2 rms"]),
+    ("bias_missing", plain("bf16", beta=0.5, bias=True), ["G1 bound"]),
+    ("bias_missing", plain("fp8_e4m3", beta=0.5, bias=True), ["G1 bound"]),
+    Row("product_rounded", plain("bf16", beta=1), ["G1 bound"], also="G4 ratio"),
+    Row("product_rounded", plain("fp16", beta=1), ["G1 bound"], also="G4 ratio"),
+    ("product_rounded", gemm("fp16", beta=-1, k=1024), ["G1 bound", "G4 ratio"]),
+    Row("sum_rounded", plain("bf16", bias=True), ["G1 bound"], also="G4 ratio"),
+    Row("sum_rounded", plain("fp16", bias=True, epilogue="gelu"), ["G1 bound"], also="G4 ratio"),
+    ("sum_rounded", gemm("fp16", epilogue="gelu", k=16), ["G1 bound", "G4 ratio"]),
+    Row("approximate_tanh", plain("fp32", k=8, epilogue="gelu"), ["G1 bound"], also="G2 rms"),
+    ("gelu_erf", gemm("fp32", epilogue="gelu"), ["G1 bound", "G2 rms", "G2 q999"]),
+    ("gelu_erf", plain("fp32", **SCALED_GELU), ["G1 bound"]),
+    ("gelu_erf", plain("bf16", output="fp32", **SCALED_GELU), ["G1 bound"]),
+    ("gelu_erf", plain("fp16", **SCALED_GELU), ["G1 bound"]),
+]
+
+# Where C is added in place, a product that was rounded before is excused (shortcuts_test.cpp); nothing else is.
+NOT_EXCUSED = [
+    ("truncated_output", IN_PLACE, ["G1 bound"]),
+    ("scale_1_01", IN_PLACE, ["G1 bound"]),
+    ("beta_ignored", IN_PLACE, ["G1 bound"]),
+    ("missing_k_tail", IN_PLACE, ["G1 bound"]),
+    ("unreduced_split_k", IN_PLACE, ["G1 bound"]),
+]
+
+STORES = [
+    ("transposed_output", plain("fp32", n=96), ["G1 bound"]),
+    ("transposed_output", plain("bf16", n=96), ["G1 bound"]),
+    ("bf16_output_in_fp32", plain("fp32"), ["class"]),
+    ("bf16_output_in_fp32", plain("bf16", output="fp32"), ["G1 bound"]),
+    ("bf16_output_in_fp32", gemm("fp32", epilogue="relu"), ["class", "G1 bound", "G2 rms"]),
+    ("double_rounded_output", plain("bf16"), ["G1 bound"]),
+    Row("truncated_output", plain("bf16"), ["G1 bound"], also="G4 ratio"),
+    Row("truncated_output", plain("fp16"), ["G1 bound"], also="G4 ratio"),
+    Row("truncated_output", plain("fp8_e4m3"), ["G3 slope"], also="G4 ratio"),
+    Row("truncated_output", TO_FP8, ["G1 bound"], also="G4 ratio"),
+    # Where the accumulator has few bits, its error hides that of a double rounding.
+    Row("fp16_detour_fp8_output", TO_FP8, ["G1 bound"], device="sim:sm_100"),
+    ("stale_amax", TO_FP8, ["G1 bound"]),
+    ("stale_amax", plain("fp8_hybrid", output="fp8_e5m2"), ["G1 bound"]),
+    ("saturate_missing", plain("fp8_e4m3", output="fp8_e4m3", distribution="outliers"), ["G0 pattern"]),
+    ("denormals_flushed", SUBNORMAL, ["G1 bound"]),
+    ("denormals_flushed", plain("fp16", inputs={"sigma": 1e-3}), ["G1 bound"]),
+    ("nan_dropped", plain("fp32", k=16, distribution="specials"), ["G0 pattern"]),
+    ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
+]
+
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *EPILOGUE, *NOT_EXCUSED, *STORES]
+
+CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"))}

@@ -1,0 +1,27 @@
+"""Whether there is a GPU that te-numcheck can use."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+PROGRAM = os.environ["TE_NUMCHECK"]
+PLANS = pathlib.Path(os.environ["TE_NUMCHECK_SOURCE"], "configs/plans")
+
+
+def obstacle():
+    """Why cuda:0 cannot be used, in the program's words; empty if it is listed."""
+    listed = subprocess.run([PROGRAM, "list", "devices", "--json"], capture_output=True, text=True, check=True)
+    if any(device["name"] == "cuda:0" for device in json.loads(listed.stdout)):
+        return ""
+    asked = [PROGRAM, "run", PLANS / "quick.json", "--device", "cuda:0", "--no-save", "--color", "never"]
+    answer = subprocess.run(asked, capture_output=True, text=True).stderr
+    return answer.strip().removeprefix("error: ") or "cuda:0 is not listed"
+
+
+def skip_without_gpu():
+    """Ends the script with the words by which CTest knows a skipped test."""
+    if reason := obstacle():
+        print(f"no usable GPU: {reason}")
+        sys.exit(0)
