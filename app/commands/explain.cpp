@@ -27,7 +27,7 @@ namespace {
 
 const CommandInfo kInfo{
     .name = "explain",
-    .summary = "explain what an op computes and how it is judged, or everything about one case of a plan",
+    .summary = "show what an op computes and how it is judged, or everything about one case of a plan",
     .usage = "[OPTIONS] OP, or: ID|DIGEST PLAN...",
     .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json"},
     .exit_codes = {0, 2},

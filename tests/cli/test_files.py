@@ -34,7 +34,7 @@ class Overwriting(CliTest):
 
     def test_two_outputs_of_one_name_are_refused(self):
         self.plan()
-        self.refused("--json", "r.json", "--brief-json", "r.json", saying="--json r.json and --brief-json r.json are one")
+        self.refused("--json", "r.json", "--brief-json", "r.json", saying="--json r.json and --brief-json r.json are the same file")
         self.refused("--json", "r.json", "--json", "./r.json", saying="are the same file")
         (self.folder / "out").mkdir()
         self.refused("--out", "out", "--json", "out/report.json", saying="are the same file")

@@ -33,7 +33,7 @@ class Selection(CliTest):
             for expression, code, sentence in ((f"{'(' * 15820}{')' * 15820}", 2, "it has 31640 bytes"),
                                                (f"{'(' * 900}k{')' * 900}", 0, ""), ("(.+)+y", 4, ""), ("(a*)*$", 0, ""),
                                                ("((a?){1000}){1000}", 2, "too many states"), ("(.?){900}", 0, ""),
-                                               ("(k)\\1", 2, "reference back"), ("(?=k)", 2, "look-ahead"),
+                                               ("(k)\\1", 2, "back-references"), ("(?=k)", 2, "look-ahead"),
                                                ("a|" * 900, 0, "")):
                 with self.subTest(expression=expression[:30], small_stack=limit is not None):
                     done = subprocess.run([PROGRAM, "list", "cases", plan, "--filter", expression], cwd=self.folder,

@@ -79,7 +79,7 @@ class Cases(VersionsTest):
         other = named["id"].replace(OLD, "transformer_engine@2.99.0")
         self.assertIn(other, self.run_cli("explain", other, plan, code=0).stdout, "a version need not be here")
         self.run_cli("explain", other, plan, *self.both, code=2)
-        self.assertIn("the case is one of", self.run_cli("explain", other, plan, "--te-lib", self.new, code=2).stderr)
+        self.assertIn("the case belongs to", self.run_cli("explain", other, plan, "--te-lib", self.new, code=2).stderr)
         nameless = named["id"].replace(OLD, "transformer_engine@")
         self.assertIn("no version after the @", self.run_cli("explain", nameless, plan, code=2).stderr)
         self.run_cli("explain", named["id"], plan, "--te-lib", "/nonexistent", code=2)

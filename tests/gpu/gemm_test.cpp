@@ -167,7 +167,7 @@ TEST_F(GpuGemm, what_cannot_run_is_refused_with_a_sentence) {
   std::vector<Refusal> refusals = {{shape(4, 4, 0), "fp32", "k = 0"}};
   if (has_fp8() && device_->device().sm < 100) {
     refusals.push_back({wrong_layout, "fp8_e4m3", "A B^T"});
-    refusals.push_back({odd, "fp8_e4m3", "16-byte"});
+    refusals.push_back({odd, "fp8_e4m3", "multiples of 16 bytes"});
   }
   for (const Refusal& refusal : refusals) {
     TestCase test(refusal.params, refusal.mode);

@@ -101,7 +101,7 @@ TEST(Catalog, plan_of_own_kernel_paths_has_every_op_with_an_own_kernel) {
   }
   std::set<std::string_view> own;
   for (const prepare::CatalogRow& row : catalog()) {
-    if (std::ranges::find(row.backends, "cuda") != row.backends.end()) {
+    if (std::ranges::count(row.backends, "cuda", &prepare::CatalogBackend::name) > 0) {
       own.insert(row.op->name);
     }
   }
