@@ -13,7 +13,7 @@ target_link_libraries(gemm_cases PRIVATE numcheck_detect numcheck_flags)
 
 numcheck_test(metric_test LABEL unit
   SOURCES unit/metric/problem.cpp unit/metric/statistics_test.cpp unit/metric/special_test.cpp
-          unit/metric/opinion_test.cpp unit/metric/invariance_test.cpp
+          unit/metric/opinion_test.cpp unit/metric/torch_opinion_test.cpp unit/metric/invariance_test.cpp
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(detect_test LABEL detect TIMEOUT 300

@@ -220,6 +220,11 @@ inline Vd nearest_integer(Vd y) {
   return (y + 0x1.8p52) - 0x1.8p52;
 }
 
+/// The same in FP32, for |y| < 2^22.
+inline Vf nearest_integer(Vf y) {
+  return (y + 0x1.8p23F) - 0x1.8p23F;
+}
+
 /// Largest ratio so far, lowered so that `numerator > lowered * denominator` is never missed for a larger ratio in
 /// spite of the product's rounding.
 inline Vd lowered(double ratio) {
