@@ -28,3 +28,14 @@ if(NUMCHECK_HAVE_CUDA AND NUMCHECK_REAL_CUBLASLT AND TE_NUMCHECK_PYTHON)
   numcheck_gpu_test(gpu_containment test_containment.py
     ENVIRONMENT TE_FAULTY_CUBLASLT=$<TARGET_FILE_DIR:faulty_cublaslt>)
 endif()
+
+# What PyTorch and NumPy say of outputs, where their packages are installed; on a simulated device without a GPU.
+add_executable(opinion_counts gpu/opinion_counts.cpp)
+target_link_libraries(opinion_counts PRIVATE numcheck_metric numcheck_op numcheck_core numcheck_flags)
+if(TE_NUMCHECK_PYTHON)
+  add_test(NAME gpu_opinions
+    COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/gpu/test_opinions.py")
+  set_tests_properties(gpu_opinions PROPERTIES LABELS gpu TIMEOUT 600 RESOURCE_LOCK gpu
+    SKIP_REGULAR_EXPRESSION "nothing was compared"
+    ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_OPINION_COUNTS=$<TARGET_FILE:opinion_counts>")
+endif()

@@ -8,7 +8,9 @@
 namespace numcheck::metric {
 
 inline constexpr int kLanes = 8;
-inline constexpr int kSegment = 512;  ///< the most elements of one kernel call; a multiple of kLanes
+inline constexpr int kSegment = 512;  ///< most elements of one kernel call; a multiple of kLanes
+/// Elements between two looks at the flags that call for slow updates.
+inline constexpr std::size_t kBlock = 64;
 /// Length of arrays that hold a segment: not a multiple of 4 KiB, or all of them would compete for the same sets of the
 /// L1 cache.
 inline constexpr int kSegmentRoom = kSegment + 3 * kLanes;
@@ -32,7 +34,7 @@ struct UlpSums {
   std::int64_t zeros[kLanes];    ///< got == 0
 };
 
-/// One foreign predicate: |e| <= limit.
+/// One foreign predicate.
 struct PredicateSums {
   std::int64_t mismatches[kLanes];
   double max_excess;  ///< |e| / limit
@@ -82,11 +84,14 @@ struct Histograms {
 
 /// What the kernels need to know about the output format.
 struct FormatConstants {
-  double fraction_scale;      ///< 2^-m
-  double min_normal;          ///< 2^emin
+  double fraction_scale;  ///< 2^-m
+  double min_normal;      ///< 2^emin
+  double max_finite;
   double overflow_threshold;  ///< |y| from here on rounds to infinity; infinity for formats that are clamped
-  double hidden_overflow;     ///< from this A on a finite output may come from an overflow; infinity: never
+  double special_from;        ///< |y| from here on may do so if it is rounded to FP32 first, as PyTorch casts
+  double hidden_overflow;     ///< A from which a finite output may come from an overflow; infinity: never
   bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
+  bool integer;
 };
 
 /// The error model with the output scale multiplied in, and the foreign predicates' constants.
@@ -95,8 +100,9 @@ struct ModelConstants {
   double bound_magnitude, bound_value, bound_absolute;
   double var_second, var_magnitude, var_value, var_coherent, var_absolute;
   double lambda_kappa;
-  bool coherent;  ///< |y| / A is needed
-  double torch_rtol, torch_atol, te_rtol, te_atol, plan_rtol, plan_atol;
+  bool coherent;                  ///< |y| / A is needed
+  double torch_rtol, torch_atol;  ///< FP32 numbers: PyTorch's kernels take them so
+  double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;
 };
 
@@ -114,6 +120,7 @@ struct SegmentView {
   std::int64_t position;          ///< flat index of the first element
   const std::int64_t* positions;  ///< of each element, if they are not consecutive; may be null
   std::size_t size;
+  bool opinions_counted;  ///< torch's, numpy's and TransformerEngine's, when special elements were still among them
 };
 
 }  // namespace numcheck::metric

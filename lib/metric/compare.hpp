@@ -87,7 +87,10 @@ struct Statistics {
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
 
-  Opinion torch_allclose, numpy_allclose, te_compare, plan_allclose;
+  Opinion torch_allclose;  ///< assert_close(got, y.to(got.dtype)) on CUDA tensors, bit for bit: see torch_close.hpp
+  Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's
+  Opinion te_compare;      ///< compareResults of TransformerEngine's C++ tests, with y rounded to the output's format
+  Opinion plan_allclose;   ///< the plan's own, in double
   double plan_limit_over_bound = 0;  ///< smallest limit / B of the plan's own tolerance
   double plan_atol_over_ulp = 0;     ///< its atol in ulps of the output at rms(y)
   std::vector<Worst> worst;          ///< at most 5, largest |e|/B first

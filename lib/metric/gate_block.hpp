@@ -15,9 +15,7 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Elements between two checks of the flags that call for slow updates. A lane's share of them fits 4-bit counters.
-constexpr std::size_t kBlock = 64;
-static_assert(kBlock / kLanes < 16);
+static_assert(kBlock / kLanes < 16, "a lane's share of a block fits 4-bit counters");
 /// Largest variance, in squared ulps, and error, in ulps, whose sums and products FP32 holds with room to spare. Beyond
 /// lie elements far smaller than their error, such as the zeros of relu.
 constexpr float kMostVariance = 1e30F;
@@ -26,6 +24,9 @@ constexpr double kMostError = 0x1p30;
 constexpr double kFinestScale = 0x1p-25;
 /// Makes a limit in FP32 a little lower than the true one, in spite of the roundings in between.
 constexpr double kSafety = 1 - 0x1p-20;
+/// PyTorch's limit may be this much lower than rtol |y| + atol: its product and its sum are rounded to the format (an
+/// atol of 1e-5 is 168 steps of FP16), and so is |e|.
+constexpr double kTorchNarrow = 1 - 0x1p-6;
 /// Bits of a double whose exponent stands for bin 0 of the ULP histogram.
 constexpr std::uint64_t kBinZero = std::uint64_t{1023 - 3} << 52;
 
@@ -76,7 +77,7 @@ struct Limits {
     const double most = format.narrow ? sums.rounding.max_over_half_ulp : 0;
     half_reached = lowered_to_float(0.5 * most);
     deviation = lowered_to_float(model.lambda_kappa * most);
-    const double torch = sums.torch.max_excess < 1 ? sums.torch.max_excess : 1;
+    const double torch = (sums.torch.max_excess < 1 ? sums.torch.max_excess : 1) * (format.narrow ? kTorchNarrow : 1);
     torch_value = lowered_to_float(torch * model.torch_rtol);
     torch_absolute = lowered_to_float(torch * model.torch_atol);
     const double te = sums.te.max_excess < 1 ? sums.te.max_excess : 1;
@@ -218,8 +219,8 @@ Vd add_errors(const double* got, const double* expected, std::size_t begin, std:
 
 /// What add_slope() noticed.
 struct Notice {
-  bool extreme;  ///< an |e| exceeds its limit
-  bool opinion;  ///< a foreign predicate may have a mismatch or a new extreme
+  bool extreme;    ///< an |e| exceeds its limit
+  bool torch, te;  ///< that foreign predicate may have a mismatch or a new extreme
 };
 
 /// G2 and G3 of a block: z^2 = e^2 / V, a = w y e', b = w y^2, w = 1 / V.
@@ -227,7 +228,8 @@ template <bool narrow, bool coherent>
 Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limits, Block& block, Running& running) {
   Running::Group r = running.group;
   Wi extreme{};
-  Wi opinion{};
+  Wi torch{};
+  Wi te{};
   for (std::size_t i = 0; i < size; i += kLanes) {
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
@@ -236,15 +238,18 @@ Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limi
       const Vf error = load(block.error + at);
       const Vf inverse = load(block.inverse + at);
       const Vf weight = load(block.weight + at);
-      const Vf abs_y = magnitude_of(y);
       const Vf abs_error = magnitude_of(error);
       const Vf best = load(block.best + at);
       const Vf off = error - best;  // from RN(y)
       // Different multiples of half an ulp are different in FP32.
       r.inexact[g] -= off != 0.0F;
       extreme |= abs_error > load(block.limit + at);
-      opinion |= abs_error > limits.torch_value * abs_y + limits.torch_absolute * inverse;
-      opinion |= magnitude_of(off) > larger(limits.te_value * magnitude_of(y + best), limits.te_absolute * inverse);
+      // PyTorch's y is that of FP32 rounded on. What differs from it at all does so by half an ulp or more.
+      const Vf stored = narrow ? nearest_integer(y) : y + best;
+      const Vf torch_off = magnitude_of(narrow ? error + (y - stored) : off);
+      const Vf torch_limit = limits.torch_value * magnitude_of(stored) + limits.torch_absolute * inverse;
+      torch |= torch_off > larger(torch_limit, splat_float(0.25F));
+      te |= magnitude_of(off) > larger(limits.te_value * magnitude_of(y + best), limits.te_absolute * inverse);
       const Vf z2 = error * error * weight;
       r.z2[g] += z2;
       r.z2_max[g] = larger(z2, r.z2_max[g]);
@@ -267,7 +272,7 @@ Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limi
   }
   running.group = r;
   running.flush_slopes();
-  return {any(extreme), any(opinion)};
+  return {any(extreme), any(torch), any(te)};
 }
 
 }  // namespace

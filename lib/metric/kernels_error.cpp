@@ -5,9 +5,6 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Elements between two checks of the flags that call for a slow, scalar update.
-constexpr std::size_t kBlock = 64;
-
 /// Updates the largest |got - y| / |y| exactly.
 void raise_relative(const double* got, const double* y, std::size_t begin, std::size_t end, double& max_rel) {
   for (std::size_t i = begin; i < end; ++i) {
@@ -69,7 +66,7 @@ struct PartSums {
 
 /// Against the expected values, with numpy's mismatches; false if an element is special.
 bool add_arithmetic(const SegmentView& segment, const FormatConstants& format, ErrorSums& sums, PredicateSums& numpy) {
-  const Vd threshold = splat(format.overflow_threshold);
+  const Vd threshold = splat(format.special_from);
   Vi regular = ~Vi{};
   for (int lane = 0; lane < kLanes; lane += kWidth) {
     PartSums part(sums, lane);
@@ -142,7 +139,9 @@ bool norms(const SegmentView& segment, const FormatConstants& format, bool speci
     return false;
   }
   sums.arithmetic = arithmetic;
-  sums.numpy = numpy;
+  if (!specials_removed) {
+    sums.numpy = numpy;
+  }
   if (segment.unrounded != nullptr) {
     sums.total = total;
   }

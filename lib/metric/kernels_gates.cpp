@@ -141,6 +141,19 @@ void add_arith(const Block& block, std::size_t size, Running& running) {
   }
 }
 
+/// The foreign predicates that `notice` names.
+void look_at_opinions(Context& c, std::size_t begin, std::size_t end, const Notice& notice) {
+  if (c.segment.opinions_counted) {
+    return;
+  }
+  if (notice.torch) {
+    look_at_torch(c.segment, begin, end, c.format, c.model, c.sums.torch);
+  }
+  if (notice.te) {
+    look_at_te(c.segment, begin, end, c.format, c.model, c.sums.te);
+  }
+}
+
 /// One block through all loops.
 template <bool narrow, bool coherent>
 void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp& units, const SingleModel& single,
@@ -174,7 +187,7 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
       add_wide_element<narrow>(c, i, narrow && wide_variance);
     }
     raise_extremes(c, begin, size, block, true);
-    look_at_opinions(segment, begin, begin + size, c.format, c.model, c.sums);
+    look_at_opinions(c, begin, begin + size, {true, true, true});
     limits = Limits(c.sums, c.format, c.model);
     return;
   }
@@ -184,10 +197,8 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   if (notice.extreme) {
     raise_extremes(c, begin, size, block, false);
   }
-  if (notice.opinion) {
-    look_at_opinions(segment, begin, begin + size, c.format, c.model, c.sums);
-  }
-  if (notice.extreme || notice.opinion) {
+  look_at_opinions(c, begin, begin + size, notice);
+  if (notice.extreme || notice.torch || notice.te) {
     limits = Limits(c.sums, c.format, c.model);
   }
 }
@@ -286,6 +297,6 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   return model.coherent ? run<false, true>(context) : run<false, false>(context);
 }
 
-const Kernels kKernels = {&norms, &gates};
+const Kernels kKernels = {&norms, &opinions, &gates};
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

@@ -12,11 +12,16 @@ bool norms(const SegmentView& segment, const FormatConstants& format, bool speci
 RowSums gates(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums, Histograms& histograms);
 
-/// torch's and TransformerEngine's predicates, exactly, for the elements [begin, end) of a segment. May be skipped if
-/// no element's |e| exceeds min(1, the largest excess so far) times its limit.
-void look_at_opinions(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                      const ModelConstants& model, Accumulators& sums);
-/// The plan's own predicate, and its limit over B, for the elements [begin, end).
+void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
+              Accumulators& sums);
+
+/// torch's and TransformerEngine's predicates, exactly, of the elements [begin, end) of a segment. Each may be left out
+/// where no element's |e| exceeds min(1, the largest excess so far) times its limit.
+void look_at_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                   const ModelConstants& model, PredicateSums& sums);
+void look_at_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                const ModelConstants& model, PredicateSums& sums);
+/// The plan's own predicate, and its limit over B, of the elements [begin, end).
 void add_plan(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
               const ModelConstants& model, Accumulators& sums);
 

@@ -2,23 +2,20 @@
 #include "metric/gate_exact.hpp"
 #include "metric/kernels_isa.hpp"
 #include "metric/simd.hpp"
+#include "metric/torch_close.hpp"
 
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// A predicate |got - y| <= atol + rtol |y|: torch.testing.assert_close, the plan's own.
-struct Allclose {
-  double rtol, atol;
-};
-
-void allclose(const SegmentView& segment, std::size_t begin, std::size_t end, const Allclose& predicate,
-              PredicateSums& sums) {
+/// The plan's own predicate: |got - y| <= atol + rtol |y|.
+void plan_allclose(const SegmentView& segment, std::size_t begin, std::size_t end, const ModelConstants& model,
+                   PredicateSums& sums) {
   const Vd floor = lowered(sums.max_excess);
   Vi raise{};
   for (std::size_t i = begin; i < end; i += kWidth) {
     const Vd y = load(segment.expected + i);
     const Vd error = magnitude_of(load(segment.got + i) - y);
-    const Vd limit = predicate.atol + predicate.rtol * magnitude_of(y);
+    const Vd limit = model.plan_atol + model.plan_rtol * magnitude_of(y);
     std::int64_t* const mismatches = sums.mismatches + i % kLanes;
     store(mismatches, load(mismatches) - Vi(error > limit));
     raise |= error > floor * limit;
@@ -29,7 +26,35 @@ void allclose(const SegmentView& segment, std::size_t begin, std::size_t end, co
   for (std::size_t i = begin; i < end; ++i) {
     const double y = segment.expected[i];
     const double error = __builtin_fabs(segment.got[i] - y);
-    const double excess = error > 0 ? error / (predicate.atol + predicate.rtol * __builtin_fabs(y)) : 0;
+    const double excess = error > 0 ? error / (model.plan_atol + model.plan_rtol * __builtin_fabs(y)) : 0;
+    sums.max_excess = excess > sums.max_excess ? excess : sums.max_excess;
+  }
+}
+
+/// torch.testing.assert_close of integers, which FP32 may not hold.
+void add_unequal(const SegmentView& segment, std::size_t begin, std::size_t end, PredicateSums& sums) {
+  for (std::size_t i = begin; i < end; i += kWidth) {
+    const Vi different = ~Vi(load(segment.got + i) == load(segment.expected + i));
+    std::int64_t* const mismatches = sums.mismatches + i % kLanes;
+    store(mismatches, load(mismatches) - different);
+    sums.max_excess = any(different) ? __builtin_inf() : sums.max_excess;
+  }
+}
+
+/// numpy.testing.assert_allclose(got, y): NumPy takes both to double, and NaN is close to NaN.
+void numpy_is_close(const SegmentView& segment, PredicateSums& sums) {
+  constexpr double kInfinity = __builtin_inf();
+  for (std::size_t i = 0; i < segment.size; ++i) {
+    const double got = segment.got[i];
+    const double y = segment.expected[i];
+    const double error = __builtin_fabs(got - y);
+    const double limit = kNumpyRtol * __builtin_fabs(y);
+    if (got == y || (got != got && y != y)) {
+      continue;
+    }
+    const bool finite = error < kInfinity;  // only of a y that is finite, too
+    const double excess = finite ? error / limit : kInfinity;
+    sums.mismatches[i % kLanes] += finite && error <= limit ? 0 : 1;
     sums.max_excess = excess > sums.max_excess ? excess : sums.max_excess;
   }
 }
@@ -60,6 +85,22 @@ void te_scalar(const SegmentView& segment, std::size_t i, bool counted, const Fo
   }
   const double excess = error / limit;
   sums.max_excess = excess > sums.max_excess ? excess : sums.max_excess;
+}
+
+/// An element that may be special. Comparisons with NaN, and with an infinite reference, are false: only an infinite
+/// result is a mismatch for certain.
+void te_with_specials(const SegmentView& segment, std::size_t i, const FormatConstants& format,
+                      const ModelConstants& model, PredicateSums& sums) {
+  const double got = __builtin_fabs(segment.got[i]);
+  if (!(__builtin_fabs(segment.expected[i]) < format.overflow_threshold)) {
+    return;
+  }
+  if (got < __builtin_inf()) {
+    te_scalar(segment, i, false, format, model, sums);
+  } else if (got == __builtin_inf()) {
+    ++sums.mismatches[i % kLanes];
+    sums.max_excess = got;
+  }
 }
 
 /// compareResults: the reference is in the output's format, and either tolerance suffices.
@@ -114,15 +155,41 @@ void lower_plan_limit(const SegmentView& segment, std::size_t begin, std::size_t
 
 }  // namespace
 
-void look_at_opinions(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                      const ModelConstants& model, Accumulators& sums) {
-  allclose(segment, begin, end, {model.torch_rtol, model.torch_atol}, sums.torch);
-  compare_results(segment, begin, end, format, model, sums.te);
+void look_at_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                   const ModelConstants& model, PredicateSums& sums) {
+  const double* const got = segment.got + begin;
+  const double* const y = segment.expected + begin;
+  if (format.integer) {
+    add_unequal(segment, begin, end, sums);
+  } else if (!format.narrow) {
+    add_torch(got, y, end - begin, Torch<StoredSingle>(format, model), sums);
+  } else if (format.min_normal < 0x1p-100) {
+    add_torch(got, y, end - begin, Torch<StoredBfloat16>(format, model), sums);
+  } else {
+    add_torch(got, y, end - begin, Torch<StoredNarrow>(format, model), sums);
+  }
+}
+
+void look_at_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                const ModelConstants& model, PredicateSums& sums) {
+  compare_results(segment, begin, end, format, model, sums);
+}
+
+void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
+              Accumulators& sums) {
+  for (std::size_t begin = 0; begin < segment.size; begin += kBlock) {
+    const std::size_t end = begin + kBlock < segment.size ? begin + kBlock : segment.size;
+    look_at_torch(segment, begin, end, format, model, sums.torch);
+  }
+  numpy_is_close(segment, sums.numpy);
+  for (std::size_t i = 0; i < segment.size; ++i) {
+    te_with_specials(segment, i, format, model, sums.te);
+  }
 }
 
 void add_plan(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
               const ModelConstants& model, Accumulators& sums) {
-  allclose(segment, begin, end, {model.plan_rtol, model.plan_atol}, sums.plan);
+  plan_allclose(segment, begin, end, model, sums.plan);
   lower_plan_limit(segment, begin, end, format, model, sums.plan_over_bound);
 }
 

@@ -93,9 +93,6 @@ void merge(SpecialCounts& into, const SpecialCounts& from) {
   into.order_dependent += from.order_dependent;
   into.poison += from.poison;
   into.inexact += from.inexact;
-  into.torch += from.torch;
-  into.numpy += from.numpy;
-  into.te += from.te;
   into.plan += from.plan;
   merge(into.worst, from.worst);
 }

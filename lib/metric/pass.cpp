@@ -46,7 +46,9 @@ struct Worker {
   RowSums add(std::int64_t first, std::size_t count, std::int64_t next, float* column_a, float* column_b) {
     SegmentView view = reader.read(first, count, next);
     if (!kernels.norms(view, setup.format, false, task.sums)) {
+      kernels.opinions(view, setup.format, setup.model, task.sums);
       view = reader.without_specials(view, first, count);
+      view.opinions_counted = true;
       (void)kernels.norms(view, setup.format, true, task.sums);
     }
     view.column_a = column_a == nullptr ? unused_a.data() : column_a;

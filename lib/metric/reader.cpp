@@ -191,15 +191,11 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   return near && std::signbit(got) == std::signbit(y) ? Finding::agrees : otherwise;
 }
 
-void SegmentReader::count_opinions(double got, double y, bool agrees) {
+void SegmentReader::count_removed(double got, double y, bool agrees) {
   const double rounded = std::abs(y) >= setup_.format.overflow_threshold ? infinite(y) : y;
   const bool both_nan = std::isnan(got) && std::isnan(rounded);
   const bool equal = got == rounded;
-  specials_.torch += equal ? 0 : 1;
   specials_.plan += equal ? 0 : 1;
-  specials_.numpy += equal || both_nan ? 0 : 1;
-  // compareResults: comparisons with NaN are false, so only an infinite result with a finite reference is a mismatch.
-  specials_.te += std::isinf(got) && std::isfinite(rounded) ? 1 : 0;
   specials_.inexact += equal || both_nan || agrees ? 0 : 1;
 }
 
@@ -218,7 +214,7 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
     if (std::isnan(got_[i]) && !std::isnan(expected_[i]) && bits_at(input_, index) == setup_.poison_bits) {
       ++specials_.poison;
     }
-    count_opinions(got_[i], expected_[i], finding == Finding::agrees);
+    count_removed(got_[i], expected_[i], finding == Finding::agrees);
     if (finding == Finding::mismatch) {
       ++specials_.mismatches;
       insert_worst(specials_.worst, std::numeric_limits<double>::infinity(), index, got_[i], expected_[i]);

@@ -18,7 +18,7 @@ struct SpecialCounts {
   std::uint64_t order_dependent = 0;
   std::uint64_t poison = 0;
   std::uint64_t inexact = 0;  ///< removed elements that differ from RN(y)
-  std::uint64_t torch = 0, numpy = 0, te = 0, plan = 0;
+  std::uint64_t plan = 0;     ///< mismatches of the plan's own predicate
   WorstList worst{};
 };
 
@@ -45,7 +45,7 @@ class SegmentReader {
   [[nodiscard]] Finding classify(std::size_t i) const;
   [[nodiscard]] Finding classify_nan_expected(double got) const;
   [[nodiscard]] Finding classify_infinite(double got, double y) const;
-  void count_opinions(double got, double y, bool agrees);
+  void count_removed(double got, double y, bool agrees);
   [[nodiscard]] std::int64_t flat_index(std::int64_t element) const;
 
   const CompareInput& input_;

@@ -42,8 +42,11 @@ FormatConstants format_constants(const core::DtypeInfo& info) {
   format.fraction_scale = std::ldexp(1.0, -info.fraction_bits);
   format.min_normal = std::ldexp(1.0, info.emin);
   format.narrow = info.storage_bytes < 4;
+  format.integer = core::is_integer(info.dtype);
+  format.max_finite = info.max_finite;
   format.overflow_threshold = info.storage_bytes == 1 ? std::numeric_limits<double>::infinity()
                                                       : info.max_finite + core::ulp(info.max_finite, info.dtype) / 2;
+  format.special_from = format.narrow ? format.overflow_threshold * (1 - 0x1p-23) : format.overflow_threshold;
   return format;
 }
 
@@ -113,8 +116,8 @@ Setup make_setup(const CompareInput& input) {
   model.var_absolute = given.var_absolute * scale * scale;
   model.coherent = given.var_coherent != 0 || given.slope_coherent != 0;
   model.lambda_kappa = lambda_of(compared_elements(input)) * given.kappa;
-  model.torch_rtol = foreign.torch_rtol;
-  model.torch_atol = foreign.torch_atol;
+  model.torch_rtol = static_cast<float>(foreign.torch_rtol);
+  model.torch_atol = static_cast<float>(foreign.torch_atol);
   model.te_rtol = foreign.te_rtol;
   model.te_atol = foreign.te_atol;
   model.plan_rtol = input.rtol;

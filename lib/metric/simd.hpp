@@ -220,8 +220,13 @@ inline Vd nearest_integer(Vd y) {
   return (y + 0x1.8p52) - 0x1.8p52;
 }
 
-/// Largest ratio so far, lowered so that `numerator > lowered * denominator` holds for every larger ratio in spite of
-/// the product's rounding.
+/// The same in FP32, for |y| < 2^22.
+inline Vf nearest_integer(Vf y) {
+  return (y + 0x1.8p23F) - 0x1.8p23F;
+}
+
+/// Largest ratio so far, lowered so that `numerator > lowered * denominator` is never missed for a larger ratio in
+/// spite of the product's rounding.
 inline Vd lowered(double ratio) {
   return splat(ratio * (1 - 0x1p-50));
 }

@@ -1,5 +1,6 @@
 // What torch, numpy and TransformerEngine would have said, element by element at their limits.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,13 +38,14 @@ TEST(Opinion, torch_defaults_of_each_format) {
   EXPECT_EQ(compare_pairs(Dtype::fp16, {{1, 1 + 0x1p-9}}).torch_allclose.mismatches, 1U);
   // fp8 has no row: exact.
   EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1}}).torch_allclose.mismatches, 0U);
-  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.mismatches, 1U);
-  EXPECT_TRUE(std::isinf(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.max_excess));
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1.01, 1}}).torch_allclose.mismatches, 0U) << "the reference is rounded";
+  EXPECT_EQ(compare_pairs(Dtype::fp8_e4m3, {{1, 1.125}}).torch_allclose.mismatches, 1U);
+  EXPECT_TRUE(std::isinf(compare_pairs(Dtype::fp8_e4m3, {{1, 1.125}}).torch_allclose.max_excess));
 }
 
 TEST(Opinion, largest_excess_is_exact) {
   const Statistics s = compare_pairs(Dtype::fp32, {{1, 1}, {1, 1 + 0x1p-10}, {100, 100 + 0x1p-5}, {0, 0x1p-12}});
-  EXPECT_DOUBLE_EQ(s.torch_allclose.max_excess, 0x1p-5 / (1e-5 + 1.3e-6 * 100));
+  EXPECT_DOUBLE_EQ(s.torch_allclose.max_excess, 0x1p-5 / static_cast<double>(1e-5F + 1.3e-6F * 100.0F));
   EXPECT_TRUE(std::isinf(s.numpy_allclose.max_excess)) << "relative to zero";
   EXPECT_EQ(s.numpy_allclose.mismatches, 3U);
   EXPECT_DOUBLE_EQ(s.te_compare.max_excess, 0x1p-12 / 1e-6);
@@ -53,6 +55,14 @@ TEST(Opinion, numpy_is_relative_only) {
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1, 1}, {0, 0}}).numpy_allclose.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 0.9e-7, 1}}).numpy_allclose.mismatches, 0U);
   EXPECT_EQ(compare_pairs(Dtype::fp32, {{1 + 1.1e-7, 1}}).numpy_allclose.mismatches, 1U);
+}
+
+TEST(Opinion, numpy_compares_with_the_reference_as_it_is) {
+  EXPECT_EQ(compare_pairs(Dtype::bf16, {{1.001, 1}}).numpy_allclose.mismatches, 1U);
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(compare_pairs(Dtype::fp16, {{1e6, inf}}).numpy_allclose.mismatches, 1U) << "in double it is finite";
+  EXPECT_EQ(compare_pairs(Dtype::fp16, {{inf, inf}, {-inf, -inf}}).numpy_allclose.mismatches, 0U);
+  EXPECT_EQ(compare_pairs(Dtype::fp16, {{inf, 1}}).numpy_allclose.mismatches, 1U);
 }
 
 TEST(Opinion, transformer_engine_passes_if_either_tolerance_holds) {
