@@ -51,7 +51,7 @@ class CublasLtBackend : public Backend {
 }  // namespace
 
 const Binding& gemm() {
-  static const Binding binding{"cublaslt", "gemm", model::MatrixArithmetic::by_mode_alpha_first};
+  static const Binding binding{"cublaslt", "gemm", kArithmetic};
   return binding;
 }
 

@@ -6,6 +6,9 @@
 
 namespace numcheck::kernels::cuda {
 
+/// How it multiplies matrices.
+inline constexpr auto kArithmetic = model::MatrixArithmetic::fp32_chain;
+
 /// All modes and shapes of each op; of `gemm`, only the modes fp32, fp32_pedantic, bf16 and fp16.
 #define NUMCHECK_DECLARE(name) [[nodiscard]] const Binding& name();
 NUMCHECK_OPS(NUMCHECK_DECLARE)

@@ -5,6 +5,9 @@
 
 namespace numcheck::kernels::cudnn {
 
+/// How it would multiply matrices.
+inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode;
+
 /// Normalisation operations of cuDNN, run by the engines that its heuristics propose; one algorithm per execution plan.
 /// See norm_graph.hpp for the graphs.
 [[nodiscard]] const Binding& layernorm_fwd();

@@ -6,6 +6,9 @@
 
 namespace numcheck::kernels::transformer_engine {
 
+/// How it multiplies matrices: with cuBLASLt.
+inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode_alpha_first;
+
 /// What the library supports, and the functions it is called through, is said where each is defined.
 #define NUMCHECK_DECLARE(name) [[nodiscard]] const Binding& name();
 NUMCHECK_OPS(NUMCHECK_DECLARE)

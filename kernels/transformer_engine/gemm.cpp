@@ -163,7 +163,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
 // as A B^T; other layouts need transposed copies below sm_100. Source: TransformerEngine common/gemm/cublaslt_gemm.cu.
 const Binding& gemm() {
   static const TeBinding binding{
-      {"transformer_engine", "gemm", model::MatrixArithmetic::by_mode_alpha_first}, &gemm_obstacle, &gemm_algorithm};
+      {"transformer_engine", "gemm", kArithmetic}, &gemm_obstacle, &gemm_algorithm};
   return binding;
 }
 

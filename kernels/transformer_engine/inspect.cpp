@@ -13,7 +13,7 @@ Inspection inspect_library(std::span<const std::string> paths, const std::string
   try {
     const Library library(*search.found, lib_dir);
     std::string absent;
-    for (const std::string_view function : known_functions()) {
+    for (const std::string_view function : kKnownFunctions) {
       // Both forms of this function do the same; a version has the first, the second, or both.
       const bool has_other_form = function == kSetTensorParam.name || function == kSetTensorParamV2.name;
       if (!library.has(function) && !has_other_form) {

@@ -64,9 +64,6 @@ class Library {
   mutable std::unordered_map<std::string_view, void*> addresses_;
 };
 
-/// The functions that the bindings may call, by exported name.
-[[nodiscard]] std::span<const std::string_view> known_functions();
-
 /// A function's name as in its header: exported names of C++ functions are mangled.
 [[nodiscard]] std::string readable_name(std::string_view function);
 

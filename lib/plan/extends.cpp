@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "core/file.hpp"
 #include "plan/document.hpp"
+#include "plan/include.hpp"
 
 namespace numcheck::plan {
 namespace {
@@ -22,8 +24,9 @@ constexpr std::string_view kVersion = "1";
 
 constexpr std::size_t kMaxPath = 4096;
 /// Every plan has at least one of these.
-constexpr std::array<std::string_view, 8> kKeys = {R"("cases")", R"("defaults")", R"("seed")",        R"("extends")",
-                                                   R"("name")",  R"("version")",  R"("description")", R"("$schema")"};
+constexpr std::array<std::string_view, 9> kKeys = {R"("cases")",   R"("include")",     R"("defaults")",
+                                                   R"("seed")",    R"("extends")",     R"("name")",
+                                                   R"("version")", R"("description")", R"("$schema")"};
 
 fs::path resolved(const fs::path& path) {
   std::error_code error;
@@ -99,9 +102,14 @@ class Loader {
     if (const Node* extends = root.find("extends")) {
       add_bases(merged, *extends, path);
     }
+    if (const Node* include = root.find("include")) {
+      std::vector<Node> included = included_cases(*include, path);
+      put_first(root, include->where, std::move(included));
+    }
     chain_.pop_back();
-    std::erase_if(root.members,
-                  [](const Member& m) { return m.key == "$schema" || m.key == "extends" || m.key == "$comment"; });
+    std::erase_if(root.members, [](const Member& m) {
+      return m.key == "$schema" || m.key == "extends" || m.key == "include" || m.key == "$comment";
+    });
     merge(merged, std::move(root));
     return merged;
   }
@@ -136,20 +144,48 @@ class Loader {
         wrong_kind(name, "\"extends\"", "a file name", reporter_);
         continue;
       }
-      Node base = load_base(name, path);
+      Node base = load_other(name, "extends", path);
       if (base.is(Node::Kind::object)) {
         merge(merged, std::move(base));
       }
     }
   }
 
-  Node load_base(const Node& name, const std::string& path) {
+  std::vector<Node> included_cases(const Node& include, const std::string& path) {
+    std::vector<Node> cases;
+    for (const Inclusion& inclusion : decode_inclusions(include, reporter_)) {
+      Node plan = load_other(*inclusion.file, "include", path);
+      if (plan.is(Node::Kind::object)) {
+        std::ranges::move(chosen_cases(std::move(plan), inclusion, reporter_), std::back_inserter(cases));
+      }
+    }
+    return cases;
+  }
+
+  /// A plan's own cases follow those that it includes. Without any, it has those of its bases.
+  static void put_first(Node& root, const Location& where, std::vector<Node> included) {
+    auto own = std::ranges::find(root.members, "cases", &Member::key);
+    if (own == root.members.end()) {
+      Node list;
+      list.kind = Node::Kind::array;
+      list.where = where;
+      root.members.push_back({"cases", where, std::move(list)});
+      own = root.members.end() - 1;
+    }
+    if (own->value.is(Node::Kind::array)) {
+      own->value.items.insert(own->value.items.begin(), std::move_iterator(included.begin()),
+                              std::move_iterator(included.end()));
+    }
+  }
+
+  /// The plan that `key`, "extends" or "include", names.
+  Node load_other(const Node& name, std::string_view key, const std::string& path) {
     if (name.text.empty() || name.text.size() > kMaxPath || name.text.find('\0') != std::string::npos) {
-      reporter_.error(name, "\"extends\" must be the name of a file");
+      reporter_.error(name, fmt::format("\"{}\" must be the name of a file", key));
       return {};
     }
     if (++loads_ > kMaxFiles) {
-      reporter_.error(name, fmt::format("the plan extends more than {} files", kMaxFiles));
+      reporter_.error(name, fmt::format("the plan reads more than {} files", kMaxFiles));
       return {};
     }
     const fs::path target = (fs::path(path).parent_path() / name.text).lexically_normal();
@@ -163,7 +199,7 @@ class Loader {
     if (known != canonical_.end()) {
       const auto file = static_cast<std::uint32_t>(known - canonical_.begin());
       if (std::ranges::find(chain_, file) != chain_.end()) {
-        reporter_.error(name, "\"extends\" is circular: " + cycle(file));
+        reporter_.error(name, fmt::format("\"{}\" is circular: {}", key, cycle(file)));
         return {};
       }
       return load(file, target.string());

@@ -20,8 +20,8 @@
 namespace numcheck::plan {
 namespace {
 
-constexpr std::array<std::string_view, 8> kPlanKeys = {"$schema", "version", "name",     "description",
-                                                       "seed",    "extends", "defaults", "cases"};
+constexpr std::array<std::string_view, 9> kPlanKeys = {"$schema", "version", "name",     "description", "seed",
+                                                       "extends", "include", "defaults", "cases"};
 constexpr std::size_t kMaxName = 200;
 // The most values that are decoded; those of "defaults" count once for every case object.
 constexpr std::uint64_t kMaxDecodedValues = 2'000'000;

@@ -39,6 +39,10 @@ json non_empty_list(json items) {
   return {{"type", "array"}, {"items", std::move(items)}, {"minItems", 1}};
 }
 
+json tag() {
+  return {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.:+-]{1,64}$"}};
+}
+
 /// The value, or a list of them: an axis.
 json axis(const json& value) {
   return {{"anyOf", {value, non_empty_list(value)}}};
@@ -240,7 +244,7 @@ json case_properties(const Vocabulary& vocabulary) {
       {"zip", {{"type", "array"}, {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}}}},
       {"exclude", {{"type", "array"}, {"items", match}}},
       {"xfail", xfail(match, vocabulary)},
-      {"tags", {{"type", "array"}, {"items", {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.:+-]{1,64}$"}}}}},
+      {"tags", {{"type", "array"}, {"items", tag()}}},
       {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}}};
 }
 
@@ -272,12 +276,16 @@ json plan_schema(const Vocabulary& vocabulary) {
   json one_case = case_schema(vocabulary, definitions);
   definitions["case"] = std::move(one_case);
   const json file_name = {{"type", "string"}, {"minLength", 1}};
+  json some = closed_object({{"file", file_name}, {"tags", non_empty_list(tag())}},
+                            "The cases of another plan that have one of these tags");
+  some["required"] = {"file"};
   json schema = closed_object({{"$schema", {{"type", "string"}}},
                                {"version", {{"const", 1}}},
                                {"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 200}}},
                                {"description", {{"type", "string"}}},
                                {"seed", reference("seed")},
                                {"extends", axis(file_name)},
+                               {"include", axis(json{{"anyOf", {file_name, some}}})},
                                {"defaults", reference("case")},
                                {"cases", non_empty_list(reference("case"))}},
                               "Cases that te-numcheck runs, with their sweeps");

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
 namespace numcheck::prepare {
 
 const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
@@ -11,9 +15,12 @@ const CatalogRow* find_row(Catalog catalog, std::string_view op_name) noexcept {
   return found == catalog.end() ? nullptr : &*found;
 }
 
-model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend) noexcept {
+model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend) {
   const auto found = std::ranges::find(row.backends, backend, &CatalogBackend::name);
-  return found == row.backends.end() ? model::MatrixArithmetic::by_mode : found->arithmetic;
+  if (found == row.backends.end()) {
+    throw core::InternalError(fmt::format("{} has no backend {}", row.op->name, backend));
+  }
+  return found->arithmetic;
 }
 
 std::vector<std::string_view> backend_names(const CatalogRow& row) {

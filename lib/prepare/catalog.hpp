@@ -26,8 +26,8 @@ struct CatalogRow {
 
 using Catalog = std::span<const CatalogRow>;
 
-/// How the backend of that name (without a version) multiplies; by_mode if the row does not have it.
-[[nodiscard]] model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend) noexcept;
+/// How the backend of that name (without a version) multiplies; throws InternalError if the row does not have it.
+[[nodiscard]] model::MatrixArithmetic arithmetic_of(const CatalogRow& row, std::string_view backend);
 
 /// Names of the op's backends, in the catalog's order.
 [[nodiscard]] std::vector<std::string_view> backend_names(const CatalogRow& row);

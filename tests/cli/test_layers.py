@@ -44,6 +44,28 @@ class Layers(unittest.TestCase):
         self.assertIn("kernels/loader is not below kernels/cuda", said)
         self.assertIn("is not below", self.offence({"app/commands/a.hpp": "", "app/x.cpp": '#include "commands/a.hpp"\n'}))
 
+    def test_an_include_in_other_forms(self):
+        above = {"lib/run/a.hpp": ""}
+        for line in ("#include <run/a.hpp>", '#include "../run/a.hpp"', '# include "run/a.hpp"', '#  include  "run/a.hpp"',
+                     '#if 0\n  #include "run/a.hpp"\n#endif', '#include"run/a.hpp"', '#include "./../run/a.hpp"'):
+            for name in ("x.cpp", "x.hpp", "x.cuh", "x.h", "x.inc", "x.cpp.in"):
+                said = self.offence({**above, f"lib/core/{name}": line + "\n"})
+                self.assertIn("lib/run is not below lib/core", said, line)
+
+    def test_an_include_that_is_allowed_has_one_form(self):
+        lower = {"lib/core/a.hpp": ""}
+        for line in ("#include <core/a.hpp>", '#include "../core/a.hpp"', '#include "lib/run/../core/a.hpp"'):
+            said = self.offence({**lower, "lib/run/x.cpp": line + "\n"})
+            self.assertIn("core/a.hpp", said, line)
+        self.assertIn("no file of the tree", self.offence({"lib/run/x.cpp": '#include "../../outside.hpp"\n'}))
+
+    def test_tests_and_new_folders(self):
+        said = self.offence({"tests/reference/a.hpp": "", "lib/run/x.cpp": '#include "tests/reference/a.hpp"\n'})
+        self.assertIn("tests/reference has no place in the order", said)
+        said = self.offence({"lib/attic/a.hpp": "", "lib/run/x.cpp": '#include "attic/a.hpp"\n#include <Eigen/Core>\n'})
+        self.assertIn("lib/run/x.cpp:1", said)
+        self.assertIn("lib/run/x.cpp:2", said)
+
     def test_backends_do_not_see_each_other(self):
         said = self.offence({"kernels/cuda/a.hpp": "", "kernels/cudnn/x.cpp": '#include "kernels/cuda/a.hpp"\n'})
         self.assertIn("kernels/cuda is not below kernels/cudnn", said)
@@ -60,15 +82,24 @@ class Layers(unittest.TestCase):
         self.assertIn("not in device code", self.offence({"kernels/cuda/x.cu": "#include <span>\n"}))
         self.assertEqual(self.offence({"kernels/cuda/x.cpp": "#include <span>\n"}), "")
 
-    def test_a_library_that_prints(self):
-        self.assertIn("neither prints", self.offence({"lib/core/x.cpp": '  std::cout << "x";\n'}))
+    def test_a_library_that_prints_or_ends_the_program(self):
+        for line in ('std::cout << "x"', 'std::printf("x")', 'printf ("x")', 'fmt::print("x")', "std::abort()", "exit(1)"):
+            for name in ("lib/core/x.hpp", "reference/x.cpp", "kernels/sim/x.cpp"):
+                body = f"namespace {{\nvoid f() {{ {line}; }}\n}}\n"
+                self.assertIn("neither prints", self.offence({name: body}), line)
 
     def test_the_namespace_of_another_folder(self):
         said = self.offence({"lib/worker/x.cpp": "namespace numcheck::run {\n}\n"})
         self.assertIn("files of lib/worker are in namespace numcheck::worker", said)
+        for text in ("namespace numcheck::run\n{\nint f();\n}\n", "inline namespace numcheck::run { int f(); }\n",
+                     "namespace numcheck { namespace run { int f(); } }\n", "namespace foo {\nint f();\n}\n",
+                     "namespace numcheck::run {\nint f() { return 3; }\n}\n"):
+            self.assertIn("are in namespace numcheck::worker", self.offence({"lib/worker/x.cpp": text}), text)
+        self.assertIn("nothing is in namespace numcheck::worker", self.offence({"lib/worker/x.cpp": "int f();\n"}))
         self.assertEqual(self.offence({"lib/worker/x.cpp": "namespace numcheck::worker::fields {\n}\n"}), "")
         self.assertEqual(self.offence({"kernels/contract/x.hpp": "namespace numcheck::kernels {\n}\n"}), "")
-        self.assertEqual(self.offence({"kernels/sim/x.hpp": "namespace numcheck::core {\nenum class D : int;\n}\n"}), "")
+        forward = "namespace numcheck::core {\nenum class D : int;\n}\nnamespace numcheck::kernels::sim {\nint f();\n}\n"
+        self.assertEqual(self.offence({"kernels/sim/x.hpp": forward}), "")
 
     def test_a_folder_without_a_place(self):
         self.assertIn("lib/attic has no place in the order", self.offence({"lib/attic/x.cpp": ""}))

@@ -230,7 +230,7 @@ TEST(Extends, doubling_is_bounded) {
     folder.write(std::to_string(i) + ".json", plan_of("\"extends\": [\"" + next + "\", \"" + next + "\"]"));
   }
   folder.write("20.json", plan_of("\"seed\": 1"));
-  EXPECT_NE(folder.diagnose_file("0.json").find("error: the plan extends more than 64 files\n"), std::string::npos);
+  EXPECT_NE(folder.diagnose_file("0.json").find("error: the plan reads more than 64 files\n"), std::string::npos);
 }
 
 TEST(Extends, size_limit_holds_for_all_files_together) {
