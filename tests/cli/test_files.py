@@ -29,7 +29,7 @@ class Overwriting(CliTest):
         for option in ("--json", "--brief-json"):
             for name in ("plan.json", "./plan.json", "soft.json", "base.json", "hard.json"):
                 with self.subTest(option=option, name=name):
-                    self.refused(option, name, saying="from which the plan is read")
+                    self.refused(option, name, saying="which the plan is read from")
         self.assertEqual({name: (self.folder / name).read_text() for name in plans}, plans)
 
     def test_two_outputs_of_one_name_are_refused(self):

@@ -36,7 +36,7 @@ class ExitCodes(CliTest):
         done = self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "--inject-case", "nothing", code=2)
         self.assertIn("--inject-case: no case is named \"nothing\"", done.stderr)
         done = self.run_cli("run", plan, *SIM, "--inject-case", "nothing", code=2)
-        self.assertIn("no fault to plant", done.stderr)
+        self.assertIn("needs a fault to plant", done.stderr)
 
     def test_0_all_passed(self):
         self.run_cli("run", self.plan(), *SIM, code=0)
@@ -89,12 +89,12 @@ class ExitCodes(CliTest):
     @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
     def test_auto_simulates_only_without_driver_and_says_so(self):
         done = self.run_cli("run", self.plan(case={"backend": "auto"}), code=0)
-        self.assertIn("no NVIDIA driver here", done.stderr)
+        self.assertIn("no NVIDIA driver found", done.stderr)
         self.assertIn("SIMULATED sm_90: no hardware evidence", done.stdout)
 
     def test_4_nothing_selected(self):
         done = self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", code=4)
-        self.assertIn("nothing to run: the selection leaves none of the plan's 1 cases", done.stderr)
+        self.assertIn("nothing to run: the selection matches none of the plan's 1 cases", done.stderr)
         self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", "--allow-empty", code=0)
         self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"], "no folder for nothing")
 

@@ -90,12 +90,12 @@ class Mistakes(CliTest):
         self.expect(["explain", "gem"], 'unknown op "gem" (did you mean gemm?)')
 
     def test_missing_arguments(self):
-        self.expect(["run"], "run: a plan is missing")
-        self.expect(["validate"], "validate: a plan is missing")
+        self.expect(["run"], "run: name a plan")
+        self.expect(["validate"], "validate: name a plan")
         self.expect(["list"], "list: what?")
-        self.expect(["list", "cases"], "list cases: a plan is missing")
+        self.expect(["list", "cases"], "list cases: name a plan")
         self.expect(["explain"], "explain: what?")
-        self.expect(["completion"], "completion: for which shell?")
+        self.expect(["completion"], "completion: name a shell")
 
     def test_superfluous_arguments(self):
         self.expect(["doctor", "now"], 'doctor: unexpected argument "now"')
