@@ -2,7 +2,7 @@
 
 FAULTS   the planted faults: tuples (fault, case, gates), or a Row where more is to be said
 CLEAN    by op, how its clean cases are drawn (drawing.Clean)
-REFUSED  if need be: tuples (fault, case, reason) of faults that would change nothing in a case, and why"""
+REFUSED  optional: tuples (fault, case, reason) of faults that would change nothing in a case, and why"""
 
 import importlib
 import pathlib
@@ -10,7 +10,7 @@ import typing
 
 FOLDER = pathlib.Path(__file__).parent / "ops"
 
-# Gates that see a wrong result, whichever comes first.
+# Gates that catch a wrong result; any of them may come first.
 SEEN = ["G1 bound", "G2 rms", "G2 q999", "G2 max"]
 
 

@@ -11,7 +11,7 @@ PLANS = pathlib.Path(os.environ["TE_NUMCHECK_SOURCE"], "configs/plans")
 
 
 def obstacle():
-    """Why cuda:0 cannot be used, in the program's words; empty if it is listed."""
+    """Why the program cannot use cuda:0, in its own words; empty if it lists cuda:0."""
     listed = subprocess.run([PROGRAM, "list", "devices", "--json"], capture_output=True, text=True, check=True)
     if any(device["name"] == "cuda:0" for device in json.loads(listed.stdout)):
         return ""
@@ -21,7 +21,7 @@ def obstacle():
 
 
 def skip_without_gpu():
-    """Ends the script with the words by which CTest knows a skipped test."""
+    """Without a GPU, ends the script with the words by which CTest recognises a skipped test."""
     if reason := obstacle():
         print(f"no usable GPU: {reason}")
         sys.exit(0)
