@@ -167,7 +167,7 @@ TEST(DropoutFwd, a_correct_device_passes) {
 }
 
 // NaN, infinities, and what the scale moves beyond FP32 or FP16.
-TEST(DropoutFwd, special_values_are_no_mistake) {
+TEST(DropoutFwd, special_values_are_not_mistakes) {
   Numbers x = noise(1 << 12, 4);
   for (std::size_t i = 0; i < x.size(); i += 4) {
     const Numbers special = {std::nan(""), kInfinity, -kInfinity, kLargest, -kLargest, 0x1p-149, 60000, -65000};

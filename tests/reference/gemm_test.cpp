@@ -56,7 +56,7 @@ TEST(GemmReference, beta_zero_does_not_read_c) {
   EXPECT_EQ(problem.output(), (Doubles{5, 7, 11, 16}));
 }
 
-TEST(GemmReference, bias_is_ignored_unless_asked_for) {
+TEST(GemmReference, bias_is_ignored_unless_requested) {
   GemmProblem problem = two_by_two(false, false);
   problem.bias = {kNan, kNan};
 

@@ -194,7 +194,7 @@ TEST(MoeUnpermute, overflow_is_the_formats) {
 }
 
 // A product beyond the format that a fused addition brings back: finite or infinite, nothing is asked.
-TEST(MoeUnpermute, nothing_is_asked_where_it_depends_on_the_multiplication) {
+TEST(MoeUnpermute, is_not_judged_where_it_depends_on_the_multiplication) {
   const auto [sum, bound] = one_token({-40000, 40000}, {1, 2}, "fp16");
   EXPECT_EQ(sum, 0);
   EXPECT_TRUE(std::isnan(bound));

@@ -115,7 +115,7 @@ TEST(NormBwd, special_values_stay_in_their_row_of_dx) {
   }
 }
 
-TEST(NormBwd, nothing_is_asked_where_sums_may_overflow) {
+TEST(NormBwd, is_not_judged_where_sums_may_overflow) {
   Inputs rows = kTwoRows;
   rows["dz"] = {0x1p126, 0x1p126, 1, 1};
   for (const bool centred : {true, false}) {

@@ -63,7 +63,7 @@ TEST(NormFwd, special_values_stay_in_their_row) {
 }
 
 // Squares of 2^64 overflow FP32, sums of 2^126 may; the neighbouring row does not care.
-TEST(NormFwd, nothing_is_asked_where_sums_may_overflow) {
+TEST(NormFwd, is_not_judged_where_sums_may_overflow) {
   const Inputs squares = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
   const Inputs sums = {{"x", {0x1p126, 0x1p126, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
   for (const Inputs& rows : {squares, sums}) {
@@ -93,7 +93,7 @@ bool asks_nothing(const op::OutputValues& output, std::size_t i = 0) {
 }
 
 // gamma xh overflows by itself; a fused multiply-add does not see that.
-TEST(LayernormFwd, nothing_is_asked_where_a_fused_add_decides) {
+TEST(LayernormFwd, is_not_judged_where_a_fused_add_decides) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   EXPECT_TRUE(asks_nothing(first_of(kLargest, kInfinity))) << "-inf + inf, or inf";
   EXPECT_TRUE(asks_nothing(first_of(-kLargest, -kLargest))) << "inf, or half of the largest number";
@@ -105,7 +105,7 @@ TEST(LayernormFwd, nothing_is_asked_where_a_fused_add_decides) {
 }
 
 // Infinity times a number within its error of zero is NaN or infinite; times any other it is known.
-TEST(NormFwd, nothing_is_asked_of_infinity_times_what_may_be_zero) {
+TEST(NormFwd, infinity_times_a_possible_zero_is_not_judged) {
   const Inputs rows = {{"x", {5, 1, 9, 5}}, {"gamma", Numbers(4, kInfinity)}, {"beta", Numbers(4, 0.0)}};
   const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)), rows);
   const op::OutputValues& y = output_named(layernorm, "y");

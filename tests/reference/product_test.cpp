@@ -81,7 +81,7 @@ TEST(Product, by_blas) {
   expect_exact<float>([](const TileProduct<float>& product) { multiply_by_blas(product); });
 }
 
-TEST(Product, says_who_multiplies) {
+TEST(Product, names_the_implementation) {
   EXPECT_EQ(describe_eigen().find("Eigen "), 0U);
   EXPECT_EQ(matmul_implementation(), blas_is_usable() ? describe_blas() : describe_eigen());
 }

@@ -192,7 +192,7 @@ TEST(BiasGradRepeated, saturated_activations) {
 }
 
 // The order in which like signs come matters: the model must know how many terms there are (see widen_for_order).
-TEST(BiasGradRepeated, the_sum_says_its_length) {
+TEST(BiasGradRepeated, sums_know_their_length) {
   const op::Values sums = bias_gradient({.rows = 4, .hidden = 1}, {1, 2, 3, 4});
   EXPECT_EQ(sums.outputs.back().reduction, 4);
   EXPECT_EQ(bias_gradient({.rows = 0, .hidden = 1}, {}).outputs.back().reduction, 1);

@@ -122,7 +122,7 @@ TEST(Containment, a_fault_at_any_call_costs_its_case_only) {
   }
 }
 
-TEST(Containment, a_crash_tells_the_first_error_and_the_launch_that_it_followed) {
+TEST(Containment, a_crash_reports_the_first_error_and_the_launch_before_it) {
   std::set<std::string> launches;
   for (int call = 1; call <= 60; call += 3) {
     const Ran ran = run({.call = call, .m = kFaultyM});
@@ -145,7 +145,7 @@ TEST(Containment, the_worker_is_replaced) {
   EXPECT_NE(ran.pid(0), ran.pid(3));
 }
 
-TEST(Containment, a_fault_between_two_cases_costs_none_and_is_told) {
+TEST(Containment, a_fault_between_two_cases_costs_none_and_is_reported) {
   for (const int after : {1, 2, 3}) {
     const Ran ran = run({.between_cases = after});
     EXPECT_EQ(ran.count("pass"), 4U) << text_of(ran);

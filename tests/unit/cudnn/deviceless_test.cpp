@@ -224,7 +224,7 @@ TEST_P(CudnnDeviceless, engines_are_described) {
   EXPECT_EQ(text.details[4].second, "A");
 }
 
-TEST_P(CudnnDeviceless, launches_get_every_tensor_and_the_numbers_by_value) {
+TEST_P(CudnnDeviceless, launches_get_every_tensor_and_pass_scalars_by_value) {
   op::NormParams common = shape(64, 1024);
   common.zero_centered_gamma = true;
   const Problem p = problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", common);

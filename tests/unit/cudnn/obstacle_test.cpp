@@ -39,7 +39,7 @@ std::string backward(const op::SoftmaxBwdParams& params, std::string_view mode =
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';
 }
 
-TEST(CudnnNormObstacle, storage_formats_are_asked_for) {
+TEST(CudnnNormObstacle, storage_formats_are_required) {
   op::LayernormFwdParams layer;
   layer.rows = layer.hidden = 8;
   op::RmsnormBwdParams rms;

@@ -91,7 +91,7 @@ TEST(Rows, spreads_are_log_uniform) {
   EXPECT_LT(distance * std::sqrt(kRows), 2);
 }
 
-TEST(Rows, means_are_none_sixteen_or_a_thousand_spreads) {
+TEST(Rows, means_are_0_16_or_1024_spreads) {
   std::map<double, int> count;
   for (const Row& row : rows_of(-12, 4)) {
     const double ratio = row.mean / row.spread;

@@ -63,7 +63,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(Safetensors, a_dense_port_is_taken_as_it_is) {
+TEST(Safetensors, a_dense_port_is_written_unchanged) {
   const std::vector<std::byte> image = counting(100);
   std::vector<std::byte> scratch;
   const StoredTensor tensor = dense_tensor(make_port(1, 3, 5, core::Dtype::bf16), image, scratch);

@@ -86,7 +86,7 @@ TEST(TorchOpinion, the_absolute_tolerance_is_added_in_single_precision) {
   EXPECT_FALSE(is_close(Dtype::bf16, 0x1.5ap-16, 0x1.04p-15));
 }
 
-TEST(TorchOpinion, numbers_below_the_normal_ones) {
+TEST(TorchOpinion, subnormal_numbers) {
   // 1e-5 is 168 of the smallest steps of FP16.
   EXPECT_TRUE(is_close(Dtype::fp16, 0, 168 * 0x1p-24));
   EXPECT_FALSE(is_close(Dtype::fp16, 0, 169 * 0x1p-24));
@@ -151,7 +151,7 @@ TEST(TorchOpinion, integers_are_equal_or_not) {
   EXPECT_FALSE(is_close(Dtype::uint8, 255, 254));
 }
 
-TEST(TorchOpinion, finite_elements_beside_special_ones_are_compared_as_others) {
+TEST(TorchOpinion, finite_elements_next_to_special_ones_are_compared_like_others) {
   Problem p = make_problem(Dtype::fp16, {1, 1, 8}, 0, 1);
   for (std::int64_t i = 0; i < 8; ++i) {
     p.expected[static_cast<std::size_t>(i)] = 1;

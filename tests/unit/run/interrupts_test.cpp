@@ -103,7 +103,7 @@ TEST(Cancel, destroying_the_pool_ends_everything) {
   EXPECT_LT(seconds_since(start), 5);
 }
 
-TEST(Signals, are_counted_and_told) {
+TEST(Signals, are_counted_and_reported) {
   std::atomic<int> told = 0;
   {
     Interrupt interrupt([&](int count) { told = count; });
@@ -130,7 +130,7 @@ TEST(Signals, are_counted_and_told) {
   EXPECT_EQ(again.exit_code(), core::ExitCode::interrupted);
 }
 
-TEST(Signals, a_closed_terminal_is_told_like_a_termination) {
+TEST(Signals, a_closed_terminal_is_reported_like_a_termination) {
   Interrupt interrupt;
   ::raise(SIGHUP);
   EXPECT_TRUE(interrupt.wait_for(1, 5));

@@ -123,7 +123,7 @@ std::size_t mutations() {
   return wanted == nullptr ? 50'000 : std::stoull(wanted);
 }
 
-TEST(JournalText, no_mutation_changes_a_result_without_a_word) {
+TEST(JournalText, no_mutation_changes_a_result_silently) {
   const KnownLines known = known_lines();
   const std::vector<std::string> original = sample_lines();
   Random random(11);

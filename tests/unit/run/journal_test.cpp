@@ -209,7 +209,7 @@ TEST_F(JournalTest, refuses_other_conditions_naming_them) {
   EXPECT_NE(refusal(changed).find(R"(option repeat: "2" there, "3" now)"), std::string::npos);
 }
 
-TEST_F(JournalTest, refuses_what_is_no_journal) {
+TEST_F(JournalTest, refuses_what_is_not_a_journal) {
   EXPECT_NE(refusal(header()).find("there is no "), std::string::npos);
   for (const char* text : {"", "\n", "{}\n", "plain text\n", "{\"journal\":\"other\"}\n", "[1,2]\n",
                            "{\"journal\": tor", "{\"journal\":\"te-numcheck/results\",\"version\":2,\"facts\":{}}\n"}) {

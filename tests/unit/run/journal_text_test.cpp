@@ -21,7 +21,7 @@ using namespace test;
 
 const std::string kPath = "out/results.jsonl";
 
-TEST(JournalText, a_line_of_another_journal_is_no_line_of_this_one) {
+TEST(JournalText, a_line_of_another_journal_is_not_accepted) {
   const JournalHead mine = journal_head({{"plan digest", "1"}});
   const JournalHead other = journal_head({{"plan digest", "2"}});
   const json record = record_of(1, "pass");

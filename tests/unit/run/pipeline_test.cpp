@@ -27,7 +27,7 @@ TEST(Pipeline, clean_copy_passes) {
   EXPECT_EQ(status_of(make_case(5000, "bf16")), verdict::Status::pass);
 }
 
-TEST(Pipeline, a_reference_that_does_not_come_back_is_told) {
+TEST(Pipeline, a_reference_that_does_not_return_is_reported) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const plan::Case c = make_case(5000, "fp32");
   PipelineOptions options = in_process();
@@ -52,14 +52,14 @@ TEST(Pipeline, broken_guard_and_race_fail) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"racy"})), verdict::Status::fail);
 }
 
-TEST(Pipeline, unsupported_keeps_its_sentence) {
+TEST(Pipeline, unsupported_keeps_its_reason) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const PipelineResult result = run_cases({make_case(50, "fp32", {"unsupported"})}, catalog, in_process());
   EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
   EXPECT_EQ(result.cases[0].record.at("reason"), "this device cannot copy");
 }
 
-TEST(Pipeline, nothing_is_made_for_cases_that_the_device_cannot_run) {
+TEST(Pipeline, no_inputs_are_generated_for_cases_that_the_device_cannot_run) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   options.unasked_flops = 0;
@@ -191,7 +191,7 @@ TEST(Pipeline, stops_after_the_failures_that_are_allowed) {
   EXPECT_FALSE(result.interrupted);
 }
 
-TEST(Pipeline, resumed_cases_are_taken_over_untouched) {
+TEST(Pipeline, resumed_cases_keep_their_records) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"}), make_case(60, "fp32")};
   const nlohmann::json stored = {{"status", "pass"}, {"marker", 42}};

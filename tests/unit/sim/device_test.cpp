@@ -178,7 +178,7 @@ double probe(const char* mode, const char* override_value) {
   return device.run()[0];
 }
 
-TEST(SimDevice, obeys_the_override) {
+TEST(SimDevice, follows_the_override) {
   constexpr double kFp32 = 1 + 0x1p-12 + 0x1p-11;
   constexpr double kTf32 = 1 + 0x1p-10;
   EXPECT_EQ(probe("fp32", nullptr), kFp32);

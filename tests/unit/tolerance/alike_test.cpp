@@ -52,7 +52,7 @@ TEST(OneError, has_the_slope_of_one_element) {
   EXPECT_NEAR(slope_limit(s, m), lambda_of(s.elements) * m.kappa / 1e3, 1e-6);
 }
 
-TEST(OneError, is_no_statistic_of_roundings) {
+TEST(OneError, is_not_a_statistic_of_roundings) {
   metric::Statistics s = clean();
   s.rounding_ratio = 1.5;
   model::ErrorModel m = bf16_model();

@@ -74,7 +74,7 @@ TEST(TeVersion, reads_major_and_minor) {
   EXPECT_EQ(parse_version("2.21.0.dev0+1a2b3c4")->minor, 21);
 }
 
-TEST(TeVersion, refuses_what_is_none) {
+TEST(TeVersion, refuses_invalid_versions) {
   for (const char* text : {"", "2", "2.", "two.nine", ".9", "v2.9", "99999999999.1", "2.99999999999"}) {
     EXPECT_FALSE(parse_version(text).has_value()) << text;
   }
@@ -128,7 +128,7 @@ TEST_F(FindTest, refuses_versions_before_2_9_with_a_sentence) {
   EXPECT_NE(search.problem.find("needs 2.9 or newer; upgrade it (pip install"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, says_how_to_install_where_nothing_is) {
+TEST_F(FindTest, says_how_to_install_if_there_is_none) {
   fs::create_directories(packages("empty"));
   set("VIRTUAL_ENV", folder_.path() / "empty");
   const Search search = find_library({});
@@ -138,7 +138,7 @@ TEST_F(FindTest, says_how_to_install_where_nothing_is) {
   EXPECT_NE(search.problem.find("--te-lib"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, an_asked_path_is_the_only_one) {
+TEST_F(FindTest, a_given_path_is_the_only_one) {
   install("active", "2.20.2");
   const fs::path other = install("other", "2.11.0");
   set("VIRTUAL_ENV", folder_.path() / "active");

@@ -37,14 +37,14 @@ std::string thrown(const Call& call) {
   return "nothing";
 }
 
-TEST(TeErrors, are_ours_in_short) {
+TEST(TeErrors, are_shortened) {
   EXPECT_EQ(error_text("nvte_gelu", "/a/b/c.cu:12 in function f: Wrong shape. "), "nvte_gelu: Wrong shape (c.cu:12)");
   EXPECT_EQ(error_text("nvte_gelu", "something else"), "nvte_gelu: something else");
   EXPECT_EQ(readable_name(kPermute.name), "nvte_permute");
   EXPECT_EQ(readable_name("nvte_gelu"), "nvte_gelu");
 }
 
-TEST(TeErrors, refusals_are_told_from_failures) {
+TEST(TeErrors, refusals_are_distinguished_from_failures) {
   for (const char* refusal : {"Unsupported shape.", "FP4 GEMM output is not supported!",
                               "Not implemented scaling mode: 3.", "Unable to find any suitable algorithms"}) {
     EXPECT_TRUE(is_refusal(refusal)) << refusal;
@@ -106,7 +106,7 @@ TEST(TeLibrary, a_missing_function_is_a_sentence) {
             sentence);
 }
 
-TEST(TeLibrary, refuses_what_is_no_core_library) {
+TEST(TeLibrary, refuses_what_is_not_a_core_library) {
   EXPECT_NE(thrown<core::EnvironmentError>([] {
               Library(fake(TE_FAKE_LIBRARY_WITHOUT_GEMM), "");
             }).find("is not a core library of TransformerEngine 2.9 or newer"),

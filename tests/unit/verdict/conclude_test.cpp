@@ -41,7 +41,7 @@ TEST(Conclude, a_lost_worker_is_not_hidden_by_a_run_that_failed) {
   }
 }
 
-TEST(Conclude, a_failure_after_which_the_case_broke_is_no_known_failure) {
+TEST(Conclude, a_failure_before_a_crash_is_not_a_known_failure) {
   EXPECT_EQ(Concluded(worker::Outcome::Kind::error, {Status::fail}, true).result.status, Status::fail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::fail}, true).result.status, Status::xfail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::pass}, false).result.status, Status::pass);

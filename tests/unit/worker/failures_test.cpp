@@ -65,7 +65,7 @@ TEST(Failures, segmentation_fault) {
   EXPECT_TRUE(contains(done.outcome.reason, "SIGSEGV")) << done.outcome.reason;
 }
 
-TEST(Failures, abort_tells_its_last_words) {
+TEST(Failures, the_last_output_of_an_aborted_worker_is_shown) {
   const Done done = among_good_ones(make_case("abort"));
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
   EXPECT_TRUE(contains(done.outcome.reason, "SIGABRT")) << done.outcome.reason;
@@ -120,7 +120,7 @@ TEST(Failures, reading_the_outputs_does_not_count_as_time_of_the_worker) {
   EXPECT_EQ(outcome.kind, Kind::done) << outcome.reason;
 }
 
-TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
+TEST(Failures, an_invalid_message_is_a_crash_with_an_explanation) {
   for (const char* act :
        {"corrupt", "too_long", "wrong_task", "nan_time", "unknown_port", "no_second_end", "closes_socket"}) {
     const Done done = among_good_ones(make_case(act));
@@ -168,7 +168,7 @@ TEST(Failures, every_crash_costs_its_own_case_only) {
   }
 }
 
-TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
+TEST(Failures, crashes_and_timeouts_in_a_row_are_limited) {
   WorkerOptions options = worker_options();
   options.timeout_s = 0.2;
   for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {

@@ -29,7 +29,7 @@ TEST(IdleDeaths, killed_while_idle_costs_no_case) {
   EXPECT_EQ(after.ends, 1);
 }
 
-TEST(IdleDeaths, killed_after_it_was_given_a_case_and_before_it_began_costs_no_case) {
+TEST(IdleDeaths, killed_before_it_begins_a_case_costs_no_case) {
   for (const bool asked : {false, true}) {
     WorkerPool pool(worker_options());
     Collector collector(pool);
@@ -59,7 +59,7 @@ TEST(IdleDeaths, killed_after_it_was_given_a_case_and_before_it_began_costs_no_c
 }
 
 /// A worker that dies each time it is given this, before it begins: the case is at fault after all.
-TEST(IdleDeaths, dying_before_it_began_twice_costs_the_case) {
+TEST(IdleDeaths, dying_twice_before_it_begins_a_case_costs_the_case) {
   WorkerPool pool(worker_options({"--deaf"}));
   Collector collector(pool);
   const Done& deadly = collector.submit(make_case("add", 1313));

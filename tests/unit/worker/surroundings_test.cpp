@@ -160,7 +160,7 @@ bool every_number_of_descriptors_ends_well() {
   return right;
 }
 
-TEST(NoDescriptorDeathTest, is_told_and_leaks_nothing) {
+TEST(NoDescriptorDeathTest, is_reported_and_leaks_nothing) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizers look at memory through pipes of their own";
 #endif
@@ -212,7 +212,7 @@ class Coordinator {
   int output_ = -1;
 };
 
-TEST(Stopped, time_in_which_nobody_listened_is_not_the_workers) {
+TEST(Stopped, time_while_the_coordinator_was_stopped_does_not_count) {
   using namespace std::chrono_literals;
   const Coordinator coordinator("slow", "2");  // 1.3 s
   ASSERT_EQ(coordinator.line(), "ready");
@@ -221,7 +221,7 @@ TEST(Stopped, time_in_which_nobody_listened_is_not_the_workers) {
   EXPECT_EQ(coordinator.line(), "done");
 }
 
-TEST(Stopped, a_hanging_worker_is_late_all_the_same) {
+TEST(Stopped, a_hanging_worker_still_times_out) {
   using namespace std::chrono_literals;
   const Coordinator coordinator("hang", "1");
   ASSERT_EQ(coordinator.line(), "ready");
