@@ -1,3 +1,4 @@
+# Tests of the references of dropout, mixture-of-experts moves, casts, rotary embeddings and the router.
 numcheck_test(move_test LABEL reference
   SOURCES reference/dropout_test.cpp reference/moe_test.cpp reference/quantize_test.cpp reference/rope_test.cpp
           reference/router_topk_test.cpp

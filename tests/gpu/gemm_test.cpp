@@ -1,4 +1,4 @@
-// cuBLASLt and the own kernel on a real GPU, against results that are known exactly.
+// cuBLASLt and our own kernel on a real GPU, against results that are known exactly.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>

@@ -104,7 +104,7 @@ TEST(DropoutFwd, nothing_is_known_before) {
   EXPECT_TRUE(output_named(values, "y").unpredictable);
   EXPECT_TRUE(output_named(values, "mask").unpredictable);
   EXPECT_EQ(value_of(values, "mask").size(), 2U);
-  // An element that is not finite where it is kept may be dropped: no infinity and no NaN must be asked for.
+  // An element that would not be finite if kept may be dropped: neither infinity nor NaN may be required.
   Numbers special(16, 65000.0);
   special[1] = kInfinity;
   special[2] = std::nan("");

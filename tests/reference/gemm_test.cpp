@@ -94,7 +94,7 @@ TEST(GemmReference, gelu_matches_its_tanh_form_where_that_is_accurate) {
 }
 
 TEST(GemmReference, gelu_keeps_full_relative_accuracy_in_its_tail) {
-  // The tanh form at -6 in 60 digits, by mpmath; in double, 1 + tanh(u) has lost six of them.
+  // The tanh form at -6 in 60 digits, by mpmath; in double, 1 + tanh(u) loses six of them.
   constexpr double kGeluOfMinusSix = -8.4396467007623e-11;
   GemmProblem problem{.gemm = {.m = 1, .n = 1, .k = 1, .epilogue = "gelu"}};
   problem.a = {-6};

@@ -1,4 +1,4 @@
-// What the rows of a normalisation's output say: planted mistakes are gated and named, rounding noise is not.
+// Findings on the rows of a normalisation's output: planted mistakes fail and are named, rounding noise does not.
 #include <algorithm>
 #include <cmath>
 #include <functional>

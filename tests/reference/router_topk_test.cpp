@@ -139,7 +139,7 @@ TEST(RouterTopk, nan_is_not_judged) {
     for (const char* port : {"probs", "routing_map"}) {
       const op::OutputValues& output = output_named(values, port);
       for (std::size_t i = 0; i < 6; ++i) {
-        EXPECT_TRUE(std::isfinite(output.value[i])) << "a NaN would be asked for";
+        EXPECT_TRUE(std::isfinite(output.value[i])) << "a NaN would be required";
         EXPECT_EQ(std::isnan(output.magnitude[i]), i < 3) << score << " " << port << " " << i;
       }
     }

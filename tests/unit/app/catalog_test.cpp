@@ -1,4 +1,4 @@
-// Walks the catalog: what every op must have.
+// What every op of the catalog must have.
 #include "catalog.hpp"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ TEST(Catalog, quick_plan_has_every_op_and_every_mode_of_products_on_both_legs) {
   }
 }
 
-/// The plan that CTest runs on a GPU leaves out no own kernel.
+/// The plan that CTest runs on a GPU covers all of our own kernels.
 TEST(Catalog, plan_of_own_kernel_paths_has_every_op_with_an_own_kernel) {
   const std::string path = TE_NUMCHECK_SOURCE_DIR "/configs/plans/scenarios/own_kernel_paths.json";
   const plan::Plan plan = plan::load_plan(path, vocabulary(), {});

@@ -96,7 +96,7 @@ TEST(Pattern, takes_time_in_proportion_to_the_text) {
   for (const char* expression : {"(.+)+y", "(a*)*$", "(x+x+)+y", "(.*)*z"}) {
     (void)Pattern(expression, "--filter").found_in(texts);
   }
-  // Some 0.7 s; backtracking does not come back from the first identifier.
+  // Takes some 0.7 s; backtracking would never get past the first identifier.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
@@ -126,7 +126,7 @@ TEST(Pattern, says_what_is_wrong) {
   EXPECT_EQ(refusal("[\x1b").find('\x1b'), std::string::npos);
 }
 
-/// The deepest recursions that the limits admit, started where hardly any stack is left.
+/// The deepest recursions that the limits allow, started with hardly any stack left.
 void* deepest(void*) {
   const std::string text(300, 'a');
   const std::vector<std::string> expressions = {repeated("(", 999) + "a" + repeated(")", 999),

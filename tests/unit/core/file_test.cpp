@@ -1,4 +1,4 @@
-// Files that are read within limits, and written whole or not at all.
+// Files are read within limits, and written completely or not at all.
 #include "core/file.hpp"
 
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ std::string failure(const Call& call) {
   return "";
 }
 
-/// The mask of the process as long as this lives.
+/// Sets the umask of the process while it lives.
 class Umask {
  public:
   explicit Umask(mode_t mask) : old_(::umask(mask)) {}
@@ -165,7 +165,7 @@ TEST(WriteFile, leaves_nothing_if_it_fails) {
   EXPECT_NE(words.find("cannot write " + path.string() + ": File too large"), std::string::npos) << words;
   EXPECT_EQ(content(path), "old");
   EXPECT_EQ(entries(folder.path()), 1U);
-  EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is no file";
+  EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is not a file";
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 

@@ -1,4 +1,4 @@
-// What of cuDNN's complaints people get to read, and what is said where there is no cuDNN.
+// Which parts of cuDNN's error messages are shown, and the message if there is no cuDNN.
 #include "kernels/cudnn/library.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files of tensors: what another reader finds in them.
+// Tensor files as another reader sees them.
 #include "data/safetensors.hpp"
 
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ std::vector<std::byte> counting(std::size_t bytes) {
   return image;
 }
 
-/// A file as the format's description reads it.
+/// A file, parsed as the format's description says.
 struct File {
   json header;
   std::string data;

@@ -50,7 +50,7 @@ TEST(HarnessFailures, one_algorithm_that_throws_does_not_stop_the_others) {
   }
 }
 
-/// What the device is asked at the case boundary, where an exception of the harness has come through.
+/// The device loss that the case boundary reports after an exception of the harness.
 worker::DeviceLoss loss_after(TestCase& test, FakeBackend& backend) {
   EXPECT_THROW(static_cast<void>(test.run(backend)), core::EnvironmentError);
   return test.harness.device_loss(backend.memory()).value_or(worker::DeviceLoss{});
@@ -106,7 +106,7 @@ TEST(HarnessFailures, a_fault_that_surfaces_later_is_not_blamed_on_a_launch) {
 TEST(HarnessFailures, an_error_that_a_library_left_behind_is_not_a_loss) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
-  backend.memory_.complaints = 1;
+  backend.memory_.sync_errors = 1;
   EXPECT_FALSE(test.harness.device_loss(backend.memory()));
 }
 

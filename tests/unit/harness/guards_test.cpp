@@ -1,4 +1,4 @@
-// Every way in which a kernel can touch memory that is not its own, and what the harness says about it.
+// Every way for a kernel to touch memory that is not its own, and how the harness reports it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -95,7 +95,7 @@ TEST(Special, poison_is_counted) {
 }
 
 TEST(Special, overflow_threshold) {
-  // FP16: 65504 is the largest number, 65520 the threshold; B decides near it.
+  // FP16: 65504 is the largest number and 65520 the threshold, near which B decides.
   Problem p = quiet(Dtype::fp16);
   p.model = {};
   p.model.bound_absolute = 4;  // B = 4 + 16 (half an ulp there)

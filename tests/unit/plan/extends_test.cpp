@@ -1,4 +1,4 @@
-// Plans that are made of several files.
+// Plans that consist of several files.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -112,7 +112,7 @@ TEST(Extends, devices_are_not_read) {
 
 TEST(Extends, virtual_files_and_pipes_are_not_read) {
   const testing::Folder folder;
-  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // nobody writes to it: reading would wait for ever
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // has no writer: reading would wait forever
   folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
   const std::string text = folder.diagnose_file("plan.json");
   EXPECT_NE(text.find("it shows the state of the system (/proc, /sys)"), std::string::npos) << text;

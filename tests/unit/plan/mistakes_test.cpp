@@ -3,9 +3,9 @@
 //   === name
 //   plan (or the keys of one case, which plan_support wraps)
 //   ---
-//   what is said
+//   the diagnostics
 //
-// A changed message shows as a difference here; the file is then edited by hand.
+// If a message changes, the test fails; edit the file by hand.
 #include <sstream>
 
 #include <gtest/gtest.h>

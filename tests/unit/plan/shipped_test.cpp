@@ -1,4 +1,4 @@
-// The plans in configs/plans: they load without a warning and hold what they promise.
+// The plans in configs/plans: they load without a warning and contain what they promise.
 #include <algorithm>
 #include <filesystem>
 #include <set>

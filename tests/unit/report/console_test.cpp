@@ -79,7 +79,7 @@ TEST(Console, shows_ten_failures_and_counts_the_rest) {
   EXPECT_TRUE(has(text, "3 more failures are in the report"));
 }
 
-/// Puts hostile text behind every text of a value.
+/// Appends hostile text to every string in a value.
 void poison(json& value, const std::string& text) {
   if (value.is_string()) {
     value = value.get<std::string>() + text;

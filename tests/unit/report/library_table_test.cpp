@@ -51,7 +51,7 @@ TEST(LibraryChanges, names_the_smallest_change) {
     cases.push_back(record("2.20.2", k, {kSame}));
     cases.push_back(record("2.11.0", k, {k == 64 ? kSame : kOther}));
   }
-  // The outputs are 8 x 4 whatever k is; make those of k = 32 larger.
+  // The outputs are 8 x 4 for every k; make those of k = 32 larger.
   cases[2]["runs"][0]["outputs"]["d"]["shape"] = {800, 4};
   const json changes = library_changes(cases);
   const json& row = changes["rows"][0];

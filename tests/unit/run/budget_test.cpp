@@ -1,4 +1,4 @@
-// --budget: which cases get their turn, and what becomes of the others. And what --keep-tensors is shown.
+// --budget: which cases run, and what becomes of the others. Also what --keep-tensors gets.
 #include <string>
 #include <vector>
 

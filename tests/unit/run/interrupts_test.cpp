@@ -1,4 +1,4 @@
-// Stopping: signals, cancelling what waits, killing what runs.
+// Stopping: signals, cancelling waiting tasks, killing running ones.
 #include <unistd.h>
 
 #include <atomic>

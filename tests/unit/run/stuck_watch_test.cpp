@@ -1,4 +1,4 @@
-// Work that does not come back is told, once; slow looks and work that ends are no reason to.
+// Work that does not return is reported once; slow checks and work that ends are not reported.
 #include "run/stuck_watch.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The simulated device: what it supports, how it reads its ports, how it obeys NVIDIA_TF32_OVERRIDE.
+// The simulated device: what it supports, how it reads its ports, how it follows NVIDIA_TF32_OVERRIDE.
 #include "tests/unit/sim/device.hpp"
 
 #include <cmath>

@@ -23,7 +23,7 @@ void touch(const fs::path& file) {
   std::ofstream(file) << "no library";
 }
 
-/// Python environments below a folder of the test's own, and none that the machine has.
+/// Python environments in a folder of the test, hiding those of the machine.
 class FindTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -177,7 +177,7 @@ TEST_F(FindTest, never_looks_below_the_working_folder) {
     EXPECT_FALSE(search.found.has_value() && search.found->file.string().find("env/lib") != std::string::npos) << name;
     unsetenv(name);
   }
-  // What the user names himself may be relative.
+  // A path that the user names may be relative.
   const std::vector<std::string> named = {"libtransformer_engine.so"};
   EXPECT_EQ(find_library(named).found->file, folder_.path() / "libtransformer_engine.so");
   fs::current_path(before);
@@ -195,7 +195,7 @@ TEST_F(FindTest, reads_what_a_shared_object_needs) {
   const fs::path text = folder_.path() / "text";
   touch(text);
   EXPECT_TRUE(needed_libraries(text).empty());
-  // The beginning of a real file alone: headers that point beyond the end.
+  // Only the beginning of a real file, with headers that point past its end.
   std::ifstream whole("/proc/self/exe", std::ios::binary);
   std::array<char, 512> head{};
   whole.read(head.data(), head.size());

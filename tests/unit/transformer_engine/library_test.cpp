@@ -26,7 +26,7 @@ const Library& library() {
   return loaded;
 }
 
-/// What the call throws, by kind.
+/// The kind of exception that the call throws.
 template <class Error, class Call>
 std::string thrown(const Call& call) {
   try {
@@ -119,7 +119,7 @@ TEST(TeLibrary, refuses_what_is_not_a_core_library) {
 }
 
 TEST(TeLibrary, brings_in_what_the_file_needs) {
-  // Linked against a companion that lies where the loader does not look.
+  // Linked against a companion in a folder that the loader does not search.
   ASSERT_EQ(companions_of(TE_FAKE_LIBRARY_IN_NEED), std::vector<std::string>{"libnvfake.so"});
   const std::string text = thrown<core::EnvironmentError>([] { Library(fake(TE_FAKE_LIBRARY_IN_NEED), "/nowhere"); });
   EXPECT_NE(text.find("not found: libnvfake.so"), std::string::npos) << text;
@@ -138,7 +138,7 @@ TEST(TeInspection, says_version_path_and_what_is_missing) {
   EXPECT_EQ(inspection.sentence.find("nvte_set_tensor_param"), std::string::npos);
 }
 
-/// A library that a person names: everything that can be seen without a device.
+/// A library that the user names: everything that can be tested without a device.
 TEST(TeLibrary, of_this_machine) {
   const char* path = std::getenv("TE_NUMCHECK_TE_LIB");
   if (path == nullptr) {

@@ -1,4 +1,4 @@
-// What the bindings know of TransformerEngine's limits before they ask it.
+// The limits of TransformerEngine that the bindings check before they call it.
 #include <gtest/gtest.h>
 
 #include "kernels/transformer_engine/binding.hpp"
@@ -43,7 +43,7 @@ op::GemmParams product() {
   return p;
 }
 
-/// True if the text has the phrase; else the test's message shows the text.
+/// True if the text contains the phrase; otherwise the test's message shows the text.
 ::testing::AssertionResult says(const std::string& text, std::string_view phrase) {
   return text.find(phrase) != std::string::npos ? ::testing::AssertionSuccess()
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';

@@ -1,4 +1,4 @@
-// Codes with scales of their blocks as the numbers that they stand for.
+// Codes with block scales, as the numbers that they represent.
 #include "verdict/compared_port.hpp"
 
 #include <cmath>

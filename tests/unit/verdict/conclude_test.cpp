@@ -1,4 +1,4 @@
-// What a case's end and its runs make together: a worker that was lost is never hidden behind what its runs had shown.
+// The status of a case from its end and its runs: results of earlier runs never hide a lost worker.
 #include <gtest/gtest.h>
 
 #include "tests/unit/run/copy.hpp"

@@ -95,7 +95,7 @@ std::vector<prepare::CatalogRow> catalog() {
   return {row};
 }
 
-/// Moves; with the tag "wrong" one bit is lost.
+/// Copies x; with the tag "wrong" one bit is lost.
 class Mover final : public worker::Executor {
  public:
   const machine::Device& device() const override { return device_; }

@@ -1,4 +1,4 @@
-// Workers that die, hang, lie or never start.
+// Workers that die, hang, send invalid messages or never start.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-/// The bad case costs itself only: the one before and the one after are done, by different processes.
+/// The bad case costs only itself: the cases before and after it are done, by different processes.
 Done among_good_ones(const plan::Case& bad, WorkerOptions options = worker_options()) {
   WorkerPool pool(std::move(options));
   Collector collector(pool);
@@ -132,7 +132,7 @@ TEST(Failures, an_invalid_message_is_a_crash_with_an_explanation) {
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
 }
 
-/// Six cases that all end `act`'s way, beside one of another environment.
+/// Six cases that all end as `act` says, and one of another environment.
 std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act) {
   WorkerPool pool(std::move(options));
   Collector collector(pool);
@@ -150,11 +150,11 @@ std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act)
   return outcomes;
 }
 
-/// Inputs are shared with other cases and lie beside them: a stray write must not make those wrong.
+/// Inputs are shared with other cases and adjacent to them: a stray write must not corrupt those.
 TEST(Failures, a_worker_that_writes_to_an_input_costs_its_own_case) {
   const Done done = among_good_ones(make_case("writes_input"));
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
-  // A sanitizer's own words have it, too.
+  // A sanitizer's report contains it, too.
   EXPECT_TRUE(contains(done.outcome.reason, "SEGV")) << done.outcome.reason;
 }
 
@@ -240,7 +240,7 @@ TEST(Failures, a_worker_that_never_says_ready) {
   EXPECT_LT(seconds_since(start), 5);
 }
 
-/// Starts this executable as a coordinator and returns its id and the worker's id, which it prints.
+/// Starts this executable as a coordinator; returns its process ID and that of its worker, which it prints.
 std::pair<pid_t, int> start_coordinator(const char* act) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

@@ -239,7 +239,7 @@ const op::Op& fake_op() {
   return op;
 }
 
-/// The same op, but decoding a case of 1313 elements ends the process: before it has told that it began.
+/// The same op, but decoding a case of 1313 elements ends the process: before it reports that it began.
 const op::Op& deadly_op() {
   static const op::Op op = [] {
     op::Op deadly = fake_op();

@@ -1,4 +1,4 @@
-// Workers that die between cases, or with a case that they have not begun.
+// Workers that die between cases, or before they begin a case.
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -45,7 +45,7 @@ TEST(IdleDeaths, killed_before_it_begins_a_case_costs_no_case) {
     } else {
       after = &collector.submit(c);
     }
-    // Long enough that the message is in the stopped worker's socket; if it is not, this is the test before.
+    // Long enough for the message to be in the stopped worker's socket; otherwise this repeats the previous test.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     ::kill(pid, SIGKILL);
     pool.wait_idle();
@@ -58,7 +58,7 @@ TEST(IdleDeaths, killed_before_it_begins_a_case_costs_no_case) {
   }
 }
 
-/// A worker that dies each time it is given this, before it begins: the case is at fault after all.
+/// A worker that dies before it begins this case, each time: the case is at fault after all.
 TEST(IdleDeaths, dying_twice_before_it_begins_a_case_costs_the_case) {
   WorkerPool pool(worker_options({"--deaf"}));
   Collector collector(pool);

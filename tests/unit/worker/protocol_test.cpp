@@ -1,4 +1,4 @@
-// Messages: round trips, and what is refused.
+// Messages: round trips, and refusals of invalid ones.
 #include "worker/protocol.hpp"
 
 #include <string>

@@ -130,7 +130,7 @@ TEST(Arena, cannot_be_truncated_by_a_process_that_maps_it) {
   const auto pool = std::make_shared<ArenaPool>(1U << 20);
   const auto block = pool->allocate(8192);
   const Arena& arena = *dynamic_cast<ArenaBlock&>(*block).place().arena;
-  // Pages behind the end of a file raise SIGBUS in every process that maps it.
+  // Pages beyond the end of a file raise SIGBUS in every process that maps it.
   EXPECT_NE(::ftruncate(arena.fd.get(), 0), 0);
   EXPECT_NE(::ftruncate(arena.fd.get(), static_cast<off_t>(arena.mapping->size()) * 2), 0);
   EXPECT_NE(::fcntl(arena.fd.get(), F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor can it be made read-only";
