@@ -130,7 +130,7 @@ void RunFolder::start(const run::JournalHeader& header) {
     journal_.emplace(run::Journal::create(folder_.string(), header));
   } catch (const core::Error&) {
     std::error_code ignored;
-    fs::remove_all(folder_, ignored);  // this run has just created it, so nobody expects it
+    fs::remove_all(folder_, ignored);  // this run has just created it, so the user does not expect it
     throw;
   }
 }

@@ -168,7 +168,7 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 std::string obstacle(const Call&) {
-  return "the own kernel of @op@ is not written yet";
+  return "our own kernel of @op@ is not written yet";
 }
 
 Algorithm algorithm(cuda_support::CudaDevice&, const Call&) {

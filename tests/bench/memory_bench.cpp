@@ -108,7 +108,7 @@ struct Shares {
 };
 
 /// A sentence saying why an op fails --check; empty if it passes.
-std::string complaint(const Row& row, const std::string& mode, const Shares& shares) {
+std::string failure_text(const Row& row, const std::string& mode, const Shares& shares) {
   constexpr double kSlower = 1.05;
   const double least = mode == "fp32" ? 0.85 : 0.75;
   if (std::string(row.op).ends_with("_bwd") || shares.own == 0) {
@@ -189,9 +189,9 @@ int bench(const Wanted& wanted) {
       continue;
     }
     for (const char* mode : row.modes) {
-      const std::string wrong = complaint(row, mode, measure_backends(*device, row, mode, copy));
+      const std::string wrong = failure_text(row, mode, measure_backends(*device, row, mode, copy));
       if (wanted.check && !wrong.empty()) {
-        std::printf("%s %s: the own kernel %s\n", row.op, mode, wrong.c_str());
+        std::printf("%s %s: our own kernel %s\n", row.op, mode, wrong.c_str());
         held = false;
       }
     }

@@ -199,7 +199,7 @@ class Output(CliTest):
             device.symlink_to("/dev/full")  # replacing it would harm nobody
             done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", option, device, code=3)
             self.assertIn("No space left", done.stderr)
-            self.assertIn("1 case: 1 pass", done.stdout, "what was computed is shown all the same")
+            self.assertIn("1 case: 1 pass", done.stdout, "results are shown nevertheless")
             self.assertTrue(device.is_symlink() and device.is_char_device())
 
     def test_a_full_disk_is_an_error(self):

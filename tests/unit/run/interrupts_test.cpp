@@ -104,9 +104,9 @@ TEST(Cancel, destroying_the_pool_ends_everything) {
 }
 
 TEST(Signals, are_counted_and_reported) {
-  std::atomic<int> told = 0;
+  std::atomic<int> reported = 0;
   {
-    Interrupt interrupt([&](int count) { told = count; });
+    Interrupt interrupt([&](int count) { reported = count; });
     EXPECT_FALSE(interrupt.requested());
     EXPECT_EQ(interrupt.exit_code(), core::ExitCode::success);
     EXPECT_FALSE(interrupt.wait_for(1, 0.01));
@@ -118,11 +118,11 @@ TEST(Signals, are_counted_and_reported) {
     EXPECT_TRUE(interrupt.wait_for(2, 5));
     EXPECT_EQ(interrupt.count(), 2);
     EXPECT_EQ(interrupt.exit_code(), core::ExitCode::terminated) << "the first decides";
-    for (int i = 0; i < 500 && told < 2; ++i) {
+    for (int i = 0; i < 500 && reported < 2; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(reported, 2);
   Interrupt again;
   EXPECT_EQ(again.count(), 0);
   EXPECT_THROW(Interrupt(), core::InternalError);

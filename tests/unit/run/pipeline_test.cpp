@@ -31,16 +31,16 @@ TEST(Pipeline, a_reference_that_does_not_return_is_reported) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const plan::Case c = make_case(5000, "fp32");
   PipelineOptions options = in_process();
-  std::vector<std::string> told;
-  options.on_stuck = [&told](const std::string& sentence) { told.push_back(sentence); };
+  std::vector<std::string> sentences;
+  options.on_stuck = [&sentences](const std::string& sentence) { sentences.push_back(sentence); };
   options.reference_grace_s = 0.2;
   EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(sentences.empty());
   reference_delay = std::chrono::milliseconds(700);
   EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
   reference_delay = std::chrono::milliseconds(0);
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << told[0];
+  ASSERT_EQ(sentences.size(), 1U);
+  EXPECT_NE(sentences[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << sentences[0];
 }
 
 TEST(Pipeline, one_flipped_bit_fails) {

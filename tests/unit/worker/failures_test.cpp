@@ -218,7 +218,7 @@ TEST(Failures, a_worker_that_cannot_work_says_why) {
 TEST(Failures, workers_that_do_not_start) {
   const std::vector<std::pair<std::string, std::string>> expected{
       {"--start=exit", "exited with status 5 while it started; its last words: libfake.so"},
-      {"--start=nonsense", "it is not JSON"},
+      {"--start=invalid", "it is not JSON"},
       {"--start=old", "protocol 0"}};
   for (const auto& [start, words] : expected) {
     const Done done = run_alone(worker_options({start}), make_case("add"));

@@ -271,7 +271,7 @@ int serve(const std::vector<std::string>& arguments) {
     } else if (argument == "--start=exit") {
       std::fprintf(stderr, "libfake.so: cannot open shared object file\n");
       return 5;
-    } else if (argument == "--start=nonsense") {
+    } else if (argument == "--start=invalid") {
       ::send(kWorkerSocketFd, "what?", 5, 0);
       sleep_forever();
     } else if (argument == "--start=old") {

@@ -38,7 +38,7 @@ TEST(IdleDeaths, killed_before_it_begins_a_case_costs_no_case) {
     const int pid = std::stoi(detail(before.runs.at(0), "pid"));
     ::kill(pid, SIGSTOP);
     const plan::Case c = make_case("add");
-    Outcome answer{Kind::error, "not told", 0};
+    Outcome answer{Kind::error, "no outcome yet", 0};
     const Done* after = nullptr;
     if (asked) {
       pool.ask({{&c}, [&answer](std::size_t, const Outcome& outcome) { answer = outcome; }});
