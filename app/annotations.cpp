@@ -7,7 +7,7 @@
 namespace numcheck::app {
 namespace {
 
-/// Escapes for workflow commands: in messages % and newlines, in properties also ':' and ','.
+/// Escapes % and newlines for workflow commands; in properties, also ':' and ','.
 std::string escaped(std::string_view text, bool property) {
   std::string result;
   for (const char letter : text) {

@@ -36,8 +36,8 @@
 
 namespace numcheck::app {
 
-// A build without CUDA has no bindings of the libraries on a CUDA device, but their names stay: such cases are
-// `unsupported`, with the reason.
+// A build without CUDA lacks the bindings for CUDA devices but keeps their names, so that such cases are `unsupported`
+// with a reason.
 #ifdef NUMCHECK_HAVE_CUDA
 #define ON_CUDA(backend, name) &kernels::backend::name()
 #else
@@ -70,7 +70,7 @@ struct Row {
 };
 
 const std::vector<Row>& table() {
-  // clang-format off: one row a line
+  // clang-format off: one row per line
   static const std::vector<Row> rows = {
       {OP(gemm), &tolerance::gemm_error_model, {CUBLASLT(gemm), CUDA(gemm), TE(gemm), SIM(gemm)}},
       {OP(layernorm_fwd), &tolerance::tracked_error_model, {CUDA(layernorm_fwd), CUDNN(layernorm_fwd), TE(layernorm_fwd), SIM(layernorm_fwd)}},
@@ -139,8 +139,8 @@ const op::Op* find_op(std::string_view name) {
 std::vector<BackendInfo> backends() {
   return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
           {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
-          {"cuda", "own FP32 kernels with sums in a fixed order: an independent second opinion"},
-          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms by its engines, softmax; a further opinion"},
+          {"cuda", "te-numcheck's own FP32 kernels, which sum in a fixed order: an independent second opinion"},
+          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms and softmax"},
           {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
           {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }

@@ -1,4 +1,4 @@
-// THE table: all ops, with their references, error models and backends. The only place where an op is wired up.
+// The table of all ops with their references, error models and backends: the only place where an op is wired up.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct BackendInfo {
 };
 
 [[nodiscard]] prepare::Catalog catalog();
-/// What each backend has, in table order.
+/// Which ops each backend computes, in table order.
 [[nodiscard]] kernels::Bindings bindings();
 [[nodiscard]] const op::Op* find_op(std::string_view name);
 [[nodiscard]] std::vector<BackendInfo> backends();
@@ -31,8 +31,8 @@ struct BackendInfo {
 /// Faults that --inject can plant.
 [[nodiscard]] std::vector<kernels::FaultInfo> faults();
 
-/// Makes executors for devices. Libraries are searched in `lib_dir` first, if it is not empty; TransformerEngine's is
-/// the one in `te_libs` (of several the one that the case's backend names), or the installed one.
+/// Creates executors for devices. Looks for libraries in `lib_dir` first, if it is not empty. TransformerEngine's library
+/// is the one in `te_libs` (if there are several, the one that the case's backend names), or the installed one.
 [[nodiscard]] worker::ExecutorFactory executor_factory(const std::string& lib_dir,
                                                        const std::vector<std::string>& te_libs);
 

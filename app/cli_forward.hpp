@@ -1,4 +1,4 @@
-// The one class of CLI11 that headers name; its own header is slow to compile.
+// Forward declaration of the only class of CLI11 that headers name; its own header is slow to compile.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's name

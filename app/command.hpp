@@ -1,4 +1,4 @@
-// One verb of the command line.
+// One command of the command line.
 #pragma once
 
 #include <memory>

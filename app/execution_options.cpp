@@ -88,7 +88,7 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     throw core::UsageError("--in-process: one process cannot load two TransformerEngine libraries");
   }
   for (const std::string& path : options.te_libs) {
-    // Every worker knows all of them, so that names mean the same everywhere; it loads the one its cases name.
+    // Every worker knows all of them, so that names mean the same everywhere, and loads the one that its cases name.
     workers.worker_argv.insert(workers.worker_argv.end(), {"--te-lib", path});
   }
   if (!options.jobs.empty()) {

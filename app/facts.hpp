@@ -8,10 +8,10 @@
 
 namespace numcheck::app {
 
-/// Tool, host and environment; plan, device, libraries and times are the run's to fill in.
+/// Tool, host and environment; the run fills in plan, device, libraries and times.
 [[nodiscard]] report::RunFacts own_facts(const std::vector<std::string>& argv);
 
-/// The name that this host gives itself.
+/// The host's name for itself.
 [[nodiscard]] std::string host_name();
 
 /// Now, as "2025-01-31T12:00:00Z".

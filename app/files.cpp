@@ -12,7 +12,7 @@
 namespace numcheck::app {
 namespace {
 
-// A report on 100 000 cases has 300 MiB.
+// A report on 100 000 cases takes 300 MiB.
 constexpr std::uint64_t kMaxReportBytes = std::uint64_t{1} << 30;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reports that the program reads.
+// Reads reports.
 #pragma once
 
 #include <filesystem>

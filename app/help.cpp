@@ -98,7 +98,7 @@ std::string_view exit_code_words(int code) noexcept {
     case 2:
       return "usage or plan error; nothing was run";
     case 3:
-      return "a case ended in error, crash or time-out, or the environment is unusable";
+      return "a case ended in error, crash or timeout, or the environment is unusable";
     case 4:
       return "nothing was verified: no case was selected, or none could run";
     case 130:

@@ -1,4 +1,4 @@
-// Help pages. We lay them out ourselves, because CLI11's layout differs between its versions.
+// Help pages, laid out here because the layout of CLI11 differs between its versions.
 #pragma once
 
 #include <memory>

@@ -20,17 +20,17 @@ namespace {
 using kernels::transformer_engine::Inspection;
 
 /// Loading from a cold network disk takes half a minute.
-constexpr auto kPatience = std::chrono::seconds(120);
+constexpr auto kTimeout = std::chrono::seconds(120);
 constexpr double kStep_s = 0.01;
 
-std::vector<std::string> asked(const std::string& te_lib) {
+std::vector<std::string> path_list(const std::string& te_lib) {
   return te_lib.empty() ? std::vector<std::string>() : std::vector<std::string>{te_lib};
 }
 
 /// The child's answer; nothing if it ended, or took too long, without one. Its output is read meanwhile, so that it
 /// cannot block on a full pipe.
 std::optional<std::string> wait_for_answer(worker::SpawnedWorker& child, worker::OutputTail& output) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   for (bool ended = false; std::chrono::steady_clock::now() < deadline;) {
     worker::Message message;
     if (child.channel.receive(message, false) == worker::Received::message) {
@@ -80,16 +80,17 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
     return {false,
             fmt::format("the process that loaded {} {}{}", te_lib.empty() ? "it" : te_lib, end, output.last_words())};
   }
-  const nlohmann::json said = nlohmann::json::parse(*answer);
-  return {said.at("usable").get<bool>(), said.at("sentence").get<std::string>()};
+  const nlohmann::json reply = nlohmann::json::parse(*answer);
+  return {reply.at("usable").get<bool>(), reply.at("sentence").get<std::string>()};
 }
 
 void answer_inspection(const std::string& te_lib, const std::string& lib_dir) {
   worker::Channel channel{core::FileDescriptor(worker::kWorkerSocketFd)};
-  const Inspection inspection = kernels::transformer_engine::inspect_library(asked(te_lib), lib_dir);
+  const Inspection inspection = kernels::transformer_engine::inspect_library(path_list(te_lib), lib_dir);
   const nlohmann::json answer = {{"usable", inspection.usable}, {"sentence", inspection.sentence}};
   if (!channel.send(answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
-    throw core::UsageError("doctor --inspect is what doctor runs for each library; it answers on descriptor 3");
+    throw core::UsageError(
+        "doctor --inspect is internal: doctor runs it for each library and reads the answer from descriptor 3");
   }
 }
 

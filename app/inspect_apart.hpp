@@ -12,7 +12,7 @@ namespace numcheck::app {
 [[nodiscard]] kernels::transformer_engine::Inspection inspect_apart(const std::string& te_lib,
                                                                     const std::string& lib_dir);
 
-/// The child's side: inspects, and answers on the descriptor that it was given. Throws core::UsageError if it got none.
+/// The child's side: inspects, and answers on the descriptor that it inherited. Throws core::UsageError if there is none.
 void answer_inspection(const std::string& te_lib, const std::string& lib_dir);
 
 }  // namespace numcheck::app

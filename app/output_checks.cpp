@@ -46,12 +46,12 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
   return outputs;
 }
 
-/// Whether a link in the path leads to an open file (/dev/stdout, /proc/self/fd/1): such a file must not be replaced,
-/// and what is written to it in two ways would be mixed up.
+/// Whether a link in the path leads to an open file (/dev/stdout, /proc/self/fd/1). Such a file must not be replaced, and
+/// output that reaches it in two ways would get mixed up.
 bool leads_to_open_file(fs::path path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMaxLinks = 40;
   std::error_code failure;
-  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(path, failure)); ++links) {
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(fs::symlink_status(path, failure)); ++links) {
     const fs::path folder = fs::weakly_canonical(fs::absolute(path, failure).parent_path(), failure);
     struct statfs facts{};
     if (::statfs(folder.c_str(), &facts) == 0 && facts.f_type == PROC_SUPER_MAGIC) {
@@ -68,7 +68,7 @@ bool is_special(const fs::path& path) {
   return fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
 }
 
-/// The same name in the same folder. Where they lead to does not matter: a link is replaced, a device is shared.
+/// The same name in the same folder. What a link leads to does not matter: it is replaced, not followed.
 bool same_name(const fs::path& one, const fs::path& other) {
   const auto folder = [](const fs::path& path) {
     std::error_code ignored;
@@ -82,7 +82,8 @@ void require_different(const std::vector<Output>& outputs) {
   for (auto one = outputs.begin(); one != outputs.end(); ++one) {
     for (auto other = std::next(one); other != outputs.end(); ++other) {
       if (same_name(one->path, other->path) && !is_special(one->path)) {
-        throw core::UsageError(fmt::format("{} and {} are the same file; name two", one->option, other->option));
+        throw core::UsageError(
+            fmt::format("{} and {} are the same file; name two different ones", one->option, other->option));
       }
     }
   }
@@ -101,7 +102,7 @@ void require_no_folder_there(const std::vector<Output>& outputs, const std::stri
   }
 }
 
-/// Tries it; `option` is what the user typed.
+/// Tries to create the file; `option` is what the user typed.
 void require_new_file(std::string_view option, const fs::path& path) {
   try {
     core::try_new_file(path);
@@ -111,34 +112,34 @@ void require_new_file(std::string_view option, const fs::path& path) {
 }
 
 void require_writable_file(const char* option, const fs::path& path) {
-  const std::string said = fmt::format("{} {}", option, path.string());
+  const std::string argument = fmt::format("{} {}", option, path.string());
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
-    throw core::UsageError(fmt::format("{}: there is no folder {}", said, folder.string()));
+    throw core::UsageError(fmt::format("{}: there is no folder {}", argument, folder.string()));
   }
   if (fs::is_directory(path, ignored)) {
-    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", said));
+    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", argument));
   }
   if (!is_special(path) && leads_to_open_file(path)) {
-    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", said));
+    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", argument));
   }
   if (!is_special(path)) {
-    require_new_file(said, path);
+    require_new_file(argument, path);
   } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
-    throw core::UsageError(fmt::format("{}: it cannot be written to", said));
+    throw core::UsageError(fmt::format("{}: it cannot be written to", argument));
   }
 }
 
 /// Checks the folder, or the nearest existing one above it: missing ones are created when the run begins.
 void require_writable_folder(const char* option, const fs::path& folder) {
-  const std::string said = fmt::format("{} {}", option, folder.string());
+  const std::string argument = fmt::format("{} {}", option, folder.string());
   std::error_code failure;
   fs::path above = fs::absolute(folder, failure).lexically_normal();
   fs::path longest = "results.jsonl";
   while (!fs::exists(fs::status(above, failure))) {
     if (failure && failure != std::errc::no_such_file_or_directory && failure != std::errc::not_a_directory) {
-      throw core::UsageError(fmt::format("{}: {}", said, failure.message()));
+      throw core::UsageError(fmt::format("{}: {}", argument, failure.message()));
     }
     longest = std::max(longest, above.filename(), [](const fs::path& one, const fs::path& other) {
       return one.native().size() < other.native().size();
@@ -146,9 +147,9 @@ void require_writable_folder(const char* option, const fs::path& folder) {
     above = above.parent_path();
   }
   if (!fs::is_directory(above, failure)) {
-    throw core::UsageError(fmt::format("{}: {} is not a folder", said, above.string()));
+    throw core::UsageError(fmt::format("{}: {} is not a folder", argument, above.string()));
   }
-  require_new_file(said, above / longest);
+  require_new_file(argument, above / longest);
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ void check_output_options(const OutputOptions& options) {
     if (path != "-") {
       require_writable_file(view->flag, path);
     } else if (!view->is_record) {
-      throw core::UsageError(fmt::format("{} -: name a file; --json - puts the whole report on stdout", view->flag));
+      throw core::UsageError(fmt::format("{} -: name a file; --json - writes the whole report to stdout", view->flag));
     }
   }
   std::error_code ignored;
@@ -184,8 +185,8 @@ void check_output_options(const OutputOptions& options) {
       require_writable_folder(option, folder);
     }
   }
-  if (options.makes_default_folder()) {
-    require_new_file("the working folder (--out names another, --no-save keeps nothing)", "te-numcheck-TIME");
+  if (options.uses_default_folder()) {
+    require_new_file("the working folder (name another with --out, or use --no-save)", "te-numcheck-TIME");
   }
   const std::vector<Output> outputs = outputs_of(options);
   require_different(outputs);
@@ -197,15 +198,15 @@ void check_output_options(const OutputOptions& options) {
   }
 }
 
-void spare_plans(const OutputOptions& options, const std::vector<std::string>& plan_files) {
+void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files) {
   for (const Output& output : outputs_of(options)) {
     const std::optional<core::FileIdentity> target = core::identity_of_file(output.path);
     const auto plan = std::ranges::find_if(plan_files, [&target](const std::string& file) {
       return target.has_value() && core::identity_of_file(file) == target;
     });
     if (plan != plan_files.end()) {
-      throw core::UsageError(
-          fmt::format("{}: that is {}, from which the plan is read; name another file", output.option, *plan));
+      throw core::UsageError(fmt::format("{}: this would overwrite {}, which the plan is read from; name another file",
+                                         output.option, *plan));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Whether a run's outputs can be written: checked before it runs, because afterwards hours may be lost.
+// Checks before a run that its outputs can be written, because a failure afterwards may cost hours.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace numcheck::app {
 
 /// Throws core::UsageError for contradictory options, for two outputs with the same name, and for paths that cannot be
-/// written to (by trying).
+/// written to; it tries them.
 void check_output_options(const OutputOptions& options);
 
-/// Throws core::UsageError if an output would replace a file that the plan was read from, whatever links lie between.
-void spare_plans(const OutputOptions& options, const std::vector<std::string>& plan_files);
+/// Throws core::UsageError if an output would replace a file that the plan was read from, even through links.
+void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files);
 
 }  // namespace numcheck::app

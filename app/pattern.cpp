@@ -19,7 +19,7 @@
 namespace numcheck::app {
 namespace {
 
-/// Makes the templates of <regex> this file's own.
+/// Keeps this file's instances of the <regex> templates apart from others.
 struct Traits : std::regex_traits<char> {};
 using Regex = std::basic_regex<char, Traits>;
 
@@ -87,7 +87,7 @@ std::string_view mistake_words(std::regex_constants::error_type code) {
   if (code == rc::error_space || code == rc::error_stack) {
     return "it has too many states; make its repetitions {n,m} smaller";
   }
-  if (code == rc::error_paren || code == rc::error_badrepeat) {  // libstdc++ says the former of "*a", too
+  if (code == rc::error_paren || code == rc::error_badrepeat) {  // libstdc++ also reports "*a" as the former
     return "a parenthesis is unmatched, or there is nothing before *, + or ? to repeat";
   }
   if (code == rc::error_brack || code == rc::error_range) {
@@ -117,7 +117,7 @@ struct Pattern::Automaton {
 Pattern::Pattern(std::string_view expression, std::string_view option) {
   if (expression.size() > kMaxBytes) {
     refuse(option, expression,
-           fmt::format("it has {} bytes, the limit is {}; several --filter must all match, --case may be repeated",
+           fmt::format("it has {} bytes, but the limit is {}; split it into several --filter, or repeat --case instead",
                        expression.size(), kMaxBytes));
   }
   if (expression.find('\0') != std::string_view::npos) {
@@ -130,9 +130,9 @@ Pattern::Pattern(std::string_view expression, std::string_view option) {
       std::regex_constants::ECMAScript | std::regex_constants::nosubs | std::regex_constants::__polynomial;
   try {
     on_large_stack([&] {
-      // By itself first: "a)|(b" must not become valid through what is put around it.
+      // By itself first: the wrapper below would make "a)|(b" valid.
       const Regex alone(expression.begin(), expression.end(), flags);
-      // Found anywhere by a single match of the whole text: a search would start over at every letter.
+      // One match of the whole text finds it anywhere; a search would start over at every letter.
       const std::string anywhere = fmt::format("[\\s\\S]*?(?:{})[\\s\\S]*", expression);
       automaton_ = std::make_unique<Automaton>(Automaton{Regex(anywhere, flags)});
     });

@@ -1,4 +1,4 @@
-// Regular expressions from the command line, whoever wrote them: bounded time, bounded stack.
+// Regular expressions from the command line, which may be hostile: bounded time, bounded stack.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace numcheck::app {
 
-/// An ECMAScript regular expression without look-ahead and back-references, the two things that no automaton can do.
+/// An ECMAScript regular expression without look-ahead and back-references, which an automaton cannot match.
 ///
 /// std::regex backtracks (forever on "(.+)+y") and recurses as deeply as an expression nests and a text is long. So we
 /// use its breadth-first executor, whose time is O(states x length), limit the states, and both compile and match on a
@@ -25,7 +25,7 @@ class Pattern {
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
 
-  /// For each text whether the expression matches somewhere in it.
+  /// For each text, whether the expression matches anywhere in it.
   [[nodiscard]] std::vector<bool> found_in(std::span<const std::string_view> texts) const;
 
  private:

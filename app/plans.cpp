@@ -20,7 +20,7 @@ namespace numcheck::app {
 namespace {
 
 /// Expanding takes 13 us per case, so this many take about two minutes.
-constexpr std::uint64_t kMostCases = 10'000'000;
+constexpr std::uint64_t kMaxCases = 10'000'000;
 
 void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   whole.name += (whole.name.empty() ? "" : "+") + part.name;
@@ -56,7 +56,7 @@ std::filesystem::path here_or_installed(const std::filesystem::path& path) {
 
 void add_plan_options(CLI::App& cli, PlanOptions& options) {
   cli.add_option("plans", options.paths, "plan files")->type_name("PLAN");
-  cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more cases than N [100000]")
+  cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more than N cases [100000]")
       ->type_name("N")
       ->group("Selection");
   cli.add_flag("--sandbox", options.sandbox, "refuse paths outside the plan's folder")->group("Selection");
@@ -64,13 +64,13 @@ void add_plan_options(CLI::App& cli, PlanOptions& options) {
 
 plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_view command) {
   if (options.paths.empty()) {
-    throw core::UsageError(fmt::format("{0}: a plan is missing: te-numcheck {0} PLAN...", command));
+    throw core::UsageError(fmt::format("{0}: name a plan: te-numcheck {0} PLAN...", command));
   }
   plan::Limits limits;
   limits.sandbox = options.sandbox;
   limits.case_memory_bytes = machine::default_memory_bytes();
   if (!options.max_cases.empty()) {
-    limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, kMostCases);
+    limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, kMaxCases);
   }
   plan::Plan whole;
   std::set<core::Digest> known;

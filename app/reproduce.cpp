@@ -12,7 +12,7 @@
 namespace numcheck::app {
 namespace {
 
-/// A path in a form that no option parser takes for an option.
+/// The path in a form that no option parser mistakes for an option.
 std::string as_argument(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }

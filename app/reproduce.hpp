@@ -1,4 +1,4 @@
-// The command with which a report says how to repeat a case.
+// The command in a report that runs a case again.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace numcheck::app {
 
-/// A word such that a shell reads it back, in printable text: quoted if it has characters that are special to a shell,
+/// A word in printable text that a shell reads back unchanged: quoted if it has characters that are special to a shell,
 /// and in the form $'...' if it has control characters, direction marks or bytes that are not UTF-8.
 [[nodiscard]] std::string shell_word(const std::string& word);
 

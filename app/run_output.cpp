@@ -16,17 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Makes a folder and those above it.
-void make_folder(const fs::path& folder) {
+/// Creates a folder and its parents.
+void create_folder(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) {
-    throw core::IoError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
+    throw core::IoError(fmt::format("cannot create the folder {}: {}", folder.string(), failure.message()));
   }
 }
 
-/// Makes te-numcheck-20250131-120000, or that with -2, -3, ... where other runs of the same second have taken it.
-fs::path make_default_folder() {
+/// Creates te-numcheck-20250131-120000; if other runs of the same second have taken it, with -2, -3, ... appended.
+fs::path create_default_folder() {
   constexpr int kMaxNumber = 10'000;
   const std::string base = "te-numcheck-" + utc_stamp();
   for (int number = 1; number <= kMaxNumber; ++number) {
@@ -36,10 +36,11 @@ fs::path make_default_folder() {
       return folder;
     }
     if (failure && failure != std::errc::file_exists) {
-      throw core::IoError(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
+      throw core::IoError(fmt::format("cannot create the folder {}: {}", folder.string(), failure.message()));
     }
   }
-  throw core::IoError(fmt::format("{} and {} folders like it are taken; name one with --out", base, kMaxNumber));
+  throw core::IoError(
+      fmt::format("{} and its variants up to {}-{} exist; name another folder with --out", base, base, kMaxNumber));
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ bool OutputOptions::record_on_stdout() const {
   return std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record && file.path == "-"; });
 }
 
-bool OutputOptions::makes_default_folder() const {
+bool OutputOptions::uses_default_folder() const {
   const bool has_record = std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record; });
   return out.empty() && resume.empty() && !no_save && !has_record;
 }
@@ -72,21 +73,21 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);
-  cli.add_flag("--no-save", options.no_save, "leave no folder behind")->group(group);
-  cli.add_option("--resume", options.resume, "go on with the run in that folder: cases with a verdict do not run again")
+  cli.add_flag("--no-save", options.no_save, "do not create a folder for the report")->group(group);
+  cli.add_option("--resume", options.resume, "continue the run in DIR; cases with a verdict do not run again")
       ->type_name("DIR")
       ->group(group);
   cli.add_option("--keep-tensors", options.keep_tensors,
-                 "write inputs, outputs and reference of every run there, as safetensors; select few cases")
+                 "write inputs, outputs and references of every run to DIR as safetensors; select few cases")
       ->type_name("DIR")
       ->group(group);
-  cli.add_flag("--include-host", options.include_host, "name this host in the report")->group(group);
+  cli.add_flag("--include-host", options.include_host, "include the host name in the report")->group(group);
 }
 
 RunFolder::RunFolder(const OutputOptions& options)
     : folder_(options.resume.empty() ? options.out : options.resume),
       resumes_(!options.resume.empty()),
-      is_default_(options.makes_default_folder()) {}
+      is_default_(options.uses_default_folder()) {}
 
 std::vector<std::pair<core::Digest, nlohmann::json>> RunFolder::resume(const run::JournalHeader& header,
                                                                        std::span<const plan::Case> cases,
@@ -106,7 +107,7 @@ std::vector<std::pair<core::Digest, nlohmann::json>> RunFolder::resume(const run
       continue;  // not selected this time
     }
     if (name->second != entry.id) {
-      notes.push_back(fmt::format("{}: the case #{} has another identifier there; it runs again", journal_->path(),
+      notes.push_back(fmt::format("{}: case #{} has another identifier there, so it runs again", journal_->path(),
                                   entry.digest.short_hex()));
       continue;
     }
@@ -120,16 +121,16 @@ void RunFolder::start(const run::JournalHeader& header) {
     return;
   }
   if (!is_default_) {
-    make_folder(folder_);
+    create_folder(folder_);
     journal_.emplace(run::Journal::create(folder_.string(), header));
     return;
   }
-  folder_ = make_default_folder();
+  folder_ = create_default_folder();
   try {
     journal_.emplace(run::Journal::create(folder_.string(), header));
   } catch (const core::Error&) {
     std::error_code ignored;
-    fs::remove_all(folder_, ignored);  // this run has just made it, and nobody will look for it
+    fs::remove_all(folder_, ignored);  // this run has just created it, so the user does not expect it
     throw;
   }
 }
@@ -147,9 +148,9 @@ void RunFolder::keep(const core::Digest& digest, const std::string& id, const nl
 
 std::optional<fs::path> RunFolder::finish(const std::string& report) {
   if (folder_.empty()) {
-    return std::nullopt;  // nothing ran: no folder for it unless the user named one
+    return std::nullopt;  // nothing ran, and the user named no folder
   }
-  make_folder(folder_);
+  create_folder(folder_);
   fs::path path = folder_ / "report.json";
   core::write_file(path, report);
   if (!failure_.empty()) {

@@ -1,4 +1,4 @@
-// What a run writes: the folder with journal and report, and --json files.
+// What a run writes: the folder with the journal and the report, and files such as --json.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,10 @@
 
 namespace numcheck::app {
 
-/// A file that a run is to write, and what of the report.
+/// A file to write, and the view of the report that goes into it.
 struct ViewFile {
   const report::views::View* view;
-  std::string path;  ///< "-": stdout, for the record alone
+  std::string path;  ///< "-": stdout, only for the record
 };
 
 struct OutputOptions {
@@ -37,32 +37,32 @@ struct OutputOptions {
   [[nodiscard]] std::vector<ViewFile> files() const;
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool record_on_stdout() const;
-  /// Nobody said where the report goes.
-  [[nodiscard]] bool makes_default_folder() const;
+  /// No option says where the report goes.
+  [[nodiscard]] bool uses_default_folder() const;
 };
 
 void add_output_options(CLI::App& cli, OutputOptions& options);
 
-/// Where a run keeps its journal and its report; without a folder it keeps nothing.
+/// Where a run keeps its journal and its report, if it keeps them.
 class RunFolder {
  public:
-  /// The folder that the options ask for; by default te-numcheck-TIME in the working folder, which start() makes.
+  /// The folder given by the options; by default te-numcheck-TIME in the working folder, which start() creates.
   explicit RunFolder(const OutputOptions& options);
 
   [[nodiscard]] bool resumes() const noexcept { return resumes_; }
-  /// Continues the journal; returns the finished records of `cases`. Throws as run::Journal::open_for_resume.
+  /// Continues the journal; returns the finished records of `cases`. Throws like run::Journal::open_for_resume.
   [[nodiscard]] std::vector<std::pair<core::Digest, nlohmann::json>> resume(const run::JournalHeader& header,
                                                                             std::span<const plan::Case> cases,
                                                                             std::vector<std::string>& notes);
   /// Creates folder and journal, unless the run is resumed or keeps nothing.
   void start(const run::JournalHeader& header);
-  /// Appends to the journal. A failure does not stop the run: it is told at the end.
+  /// Appends to the journal. A failure does not stop the run; finish() reports it.
   void keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record);
-  /// Writes report.json; returns its path, or nothing. Throws core::IoError, also for an earlier failure of keep().
+  /// Writes report.json and returns its path, if there is a folder. Throws core::IoError, also if keep() failed before.
   [[nodiscard]] std::optional<std::filesystem::path> finish(const std::string& report);
 
  private:
-  std::filesystem::path folder_;  ///< empty: keep nothing, or a default folder that is not made yet
+  std::filesystem::path folder_;  ///< empty: keep nothing, or the default folder is not created yet
   bool resumes_ = false;
   bool is_default_ = false;
   std::optional<run::Journal> journal_;

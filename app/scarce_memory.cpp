@@ -33,8 +33,8 @@ bool ran_out_of_memory() noexcept {
 [[noreturn]] void end() noexcept {
   if (ran_out_of_memory()) {
     constexpr std::string_view kWords =
-        "error: out of memory, too little even to say where; is it limited (ulimit -v)?\n"
-        "  Finished cases are in the run's journal, and --resume continues from there.\n";
+        "error: out of memory, with too little left to say where; check its limit (ulimit -v)\n"
+        "  Finished cases are in the run's journal; --resume continues from there.\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
     ::_exit(static_cast<int>(core::ExitCode::environment));
   }

@@ -215,7 +215,7 @@ core::Digest named_case(const std::vector<Case>& cases, const std::string& name,
     for (const Case* c : found) {
       candidates.push_back(c->digest.hex() + "  " + c->id);
     }
-    throw core::UsageError(fmt::format("{}: {} is the start of several digests:", by, name), std::move(candidates));
+    throw core::UsageError(fmt::format("{}: several digests start with {}:", by, name), std::move(candidates));
   }
   return found.front()->digest;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMaxShards = 1'000'000;
 
-/// One scheduler's convention. `total` is null if the scheduler does not tell the total.
+/// One scheduler's convention. `total` is null if the scheduler does not set it.
 struct Scheduler {
   const char* name;
   const char* index;
@@ -32,7 +32,8 @@ constexpr std::array kSchedulers = {
 
 Shard checked(std::uint64_t index, std::uint64_t count, std::string_view where) {
   if (count == 0 || index >= count) {
-    throw core::UsageError(fmt::format("--shard: {} says shard {} of {}", where, index + 1, count));
+    throw core::UsageError(
+        fmt::format("--shard: {} names shard {} of {}, which does not exist", where, index + 1, count));
   }
   return {index, count};
 }

@@ -23,7 +23,7 @@ using Lookup = std::function<std::optional<std::string>(const char* name)>;
 /// be set. Throws core::UsageError if the text or the variables make no sense.
 [[nodiscard]] Shard parse_shard(std::string_view text, const Lookup& lookup);
 
-/// The shard that a reference group belongs to, by hash: groups stay whole, and adding a case moves no other case.
+/// The shard of a reference group, by hash: groups stay whole, and adding a case moves no other case.
 [[nodiscard]] std::size_t shard_of(std::string_view group_key, std::size_t count);
 
 }  // namespace numcheck::app

@@ -20,8 +20,8 @@ rlim_t limit_of(__rlimit_resource resource) {
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// The stack size that is needed; 0 if the process's own stack will do. A thread's stack is mapped at once, that of the
-/// process grows: if the address space is limited, there may be no room left for it, which means SIGSEGV.
+/// The stack size that is needed; 0 if the process's own stack will do. A thread's stack is mapped at once; the stack of
+/// the process grows, and if the address space is limited, it may find no room and die with SIGSEGV.
 std::size_t stack_of_our_own() {
   if (limit_of(RLIMIT_AS) != RLIM_INFINITY) {
     return kEnough;

@@ -12,7 +12,7 @@ namespace numcheck::app {
 void open_standard_streams() noexcept {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) == -1 && errno == EBADF) {
-      // It gets the lowest free number, which is this one. Opened for reading, standard output refuses every write.
+      // open() returns the lowest free number, which is this one. Standard output is opened for reading, so writes fail.
       (void)::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     }
   }

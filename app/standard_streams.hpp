@@ -1,4 +1,4 @@
-// What the program does about its standard streams and signals before anything else.
+// Sets up standard streams and signals before anything else.
 #pragma once
 
 namespace numcheck::app {
@@ -8,9 +8,9 @@ namespace numcheck::app {
 /// what goes to a closed standard error is lost.
 void open_standard_streams() noexcept;
 
-/// Whatever the parent has blocked or ignored: interrupts arrive and ends of children are reported. A file that grows
-/// beyond `ulimit -f` is an error of write(2) like any other, not the end of the process. (A SIGINT or SIGHUP that is
-/// ignored stays ignored: nohup.)
+/// Makes interrupts and the ends of children arrive, whatever the parent blocked or ignored. A file that grows beyond
+/// `ulimit -f` becomes an ordinary error of write(2) instead of ending the process. (A SIGINT or SIGHUP that is ignored
+/// stays ignored: nohup.)
 void set_up_signals() noexcept;
 
 }  // namespace numcheck::app

@@ -1,4 +1,4 @@
-// --te-lib: which TransformerEngine libraries a run is about. If there are several, each is a backend of its own.
+// --te-lib: the TransformerEngine libraries that a run uses. If there are several, each becomes a backend of its own.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ void require_te_libs(const std::vector<std::string>& paths);
 /// "transformer_engine@2.20.2" for each path.
 [[nodiscard]] std::vector<std::string> te_backend_names(const std::vector<std::string>& paths);
 
-/// With several libraries, one case for each in place of every case of transformer_engine; otherwise the cases
+/// With several libraries, replaces every case of transformer_engine by one case for each; otherwise returns the cases
 /// unchanged. Throws like require_te_libs.
 [[nodiscard]] std::vector<plan::Case> for_every_te_lib(std::vector<plan::Case> cases,
                                                        const std::vector<std::string>& paths);
 
-/// Like for_every_te_lib; if the identifier names a version ("…/transformer_engine@2.20.2/…"), for that one.
+/// Like for_every_te_lib, but if the identifier names a version ("…/transformer_engine@2.20.2/…"), for that one only.
 [[nodiscard]] std::vector<plan::Case> for_identifier(std::vector<plan::Case> cases, std::string_view identifier,
                                                      const std::vector<std::string>& paths);
 

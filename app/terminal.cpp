@@ -22,7 +22,7 @@ namespace numcheck::app {
 namespace {
 
 constexpr std::size_t kDefaultColumns = 100;
-constexpr std::size_t kMaxMessage = 2000;  // characters; an argument quoted in it may have 131071
+constexpr std::size_t kMaxMessage = 2000;  // characters; a quoted argument may have 131071
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(30);
 
@@ -120,7 +120,7 @@ void Terminal::err(std::string_view text) {
 }
 
 void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
-  // Keeps beginning and end, because the former names the option and the latter says what would be valid.
+  // Keeps the beginning, which names the option, and the end, which says what would be valid.
   const std::string message = report::views::cut_middle(core::printable(text), kMaxMessage);
   std::string lines = report::views::paint("error:", report::views::Colour::red, colour_err_) + " " + message + "\n";
   for (const std::string& note : notes) {

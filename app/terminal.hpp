@@ -1,4 +1,4 @@
-// Where output goes and how it may look. Data goes to stdout, messages to stderr.
+// Terminal output. Data goes to stdout, messages to stderr.
 #pragma once
 
 #include <chrono>

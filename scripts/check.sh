@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Everything that a reviewer would look for and a machine can find. Prints one line per check; fails if any does.
+# All checks that a machine can do for a reviewer. Prints one line per check; fails if any does.
 #
 #   scripts/check.sh                all checks
 #   scripts/check.sh format tidy    some of them, by the names in kChecks below
 #
-# clang-tidy looks at the files that differ from the commit TE_NUMCHECK_BASE (default: all of them), for at most
-# TE_NUMCHECK_TIDY_SECONDS (default 2100). Files that it has not done by then are named, and the check has failed.
+# clang-tidy checks the files that differ from the commit TE_NUMCHECK_BASE (default: all files), for at most
+# TE_NUMCHECK_TIDY_SECONDS (default 2100). If files are left by then, they are listed and the check fails.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -33,13 +33,13 @@ check_length() {
       say "$file: $lines lines; the limit is $kHardLength"
       status=1
     elif [ "$lines" -gt "$kSoftLength" ]; then
-      say "note: $file has $lines lines; more than $kSoftLength wants splitting"
+      say "note: $file has $lines lines; split files of more than $kSoftLength"
     fi
   done < <(sources '*.cpp' '*.hpp' '*.cu' '*.cuh' '*.py' '*.sh' '*.cmake')
   return "$status"
 }
 
-# The order of layers and folders (links are PRIVATE, so for layers this is only the quicker answer).
+# The order of layers and folders (private links enforce the layers, too; this check is only faster).
 check_layers() {
   python3 -B scripts/check_layers.py
 }
@@ -64,7 +64,7 @@ check_shell() {
   shellcheck --external-sources "${files[@]}"
 }
 
-# The committed schemas are those that the program emits.
+# The committed schemas equal those that the program emits.
 check_schema() {
   local which file status=0
   for which in plan report; do
@@ -80,7 +80,7 @@ check_schema() {
   return "$status"
 }
 
-# What this build compiles, the files changed last first: theirs are the findings that are waited for.
+# What this build compiles, the most recently changed files first, because their findings matter most.
 tidy_files() {
   local base=${TE_NUMCHECK_BASE:-} file
   {
@@ -96,7 +96,7 @@ tidy_files() {
   done | xargs -r ls -t
 }
 
-# tidy_one FILE: prints and fails by its findings; a file that is not done at TIDY_DEADLINE goes into TIDY_LEFT instead.
+# tidy_one FILE: prints its findings and fails if there are any; if TIDY_DEADLINE comes first, adds it to TIDY_LEFT.
 tidy_one() {
   local left=$((TIDY_DEADLINE - $(date +%s))) findings status=0
   if [ "$left" -gt 0 ]; then
@@ -118,7 +118,7 @@ check_tidy() {
   cmake --build "$build" --target numcheck_revision >/dev/null || return 1
   exec 9>&-
   mapfile -t files < <(tidy_files)
-  [ "${#files[@]}" -gt 0 ] || { say "clang-tidy: no file to look at"; return 0; }
+  [ "${#files[@]}" -gt 0 ] || { say "clang-tidy: no files to check"; return 0; }
   say "clang-tidy: ${#files[@]} files, for at most $seconds s"
   start=$(date +%s)
   TIDY_DEADLINE=$((start + seconds))
@@ -129,7 +129,7 @@ check_tidy() {
   printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(jobs)" bash -c 'tidy_one "$1"' tidy || status=1
   if [ -s "$TIDY_LEFT" ]; then
     status=1
-    say "clang-tidy ran out of time: $(wc -l <"$TIDY_LEFT") of ${#files[@]} files were not done in $seconds s:"
+    say "clang-tidy ran out of time: $(wc -l <"$TIDY_LEFT") of ${#files[@]} files were not checked within $seconds s:"
     sed 's/^/  /' "$TIDY_LEFT" >&2
     say "TE_NUMCHECK_TIDY_SECONDS allows more, TE_NUMCHECK_BASE=COMMIT asks about fewer files"
   else
@@ -142,7 +142,7 @@ check_tidy() {
 checks=("$@")
 [ "${#checks[@]}" -gt 0 ] || checks=("${kChecks[@]}")
 for check in "${checks[@]}"; do
-  declare -F "check_$check" >/dev/null || die "no check \"$check\"; there are ${kChecks[*]}"
+  declare -F "check_$check" >/dev/null || die "no check \"$check\"; choose from ${kChecks[*]}"
   if "check_$check"; then
     say "ok      $check"
   else

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The order of layers and folders, by the includes of their files: none upwards, so no circle of folders.
+"""Checks the order of layers and folders: no file includes one of a higher folder, so there are no cycles.
 
-Also: one namespace a folder, and what a layer must not include or call. Prints one line per offence; the exit status
-is 1 if there is one. Run in the root of a tree.
+Also checks that each folder has one namespace, and what a layer must not include or call. Prints one line per
+offence; the exit status is 1 if there is any. Run it in the root of a tree.
 """
 import posixpath
 import re
@@ -10,18 +10,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-# Each folder may include those to its left. Folders in one tuple do not see each other.
+# Each folder may include those to its left, but not the others in its own tuple.
 LIB = ["core", "op", "machine", "data", "plan", "model", "metric", "tolerance", "worker", "prepare", "verdict", "report",
        "report/views", "diagnose", "run"]
 KERNELS = ["contract", "harness", "cuda_support", ("cublaslt", "cuda", "cudnn", "sim", "transformer_engine"),
            "loader"]
 APP = ["", "commands"]
 
-# Which layers a layer may include beside itself.
+# The layers that a layer may include besides itself.
 BELOW = {"lib": (), "reference": ("lib",), "kernels": ("lib",), "app": ("lib", "reference", "kernels")}
 
-# <headers> that a layer must not include. Device code is C++17 and its front end takes neither these libraries nor the
-# newer standard headers.
+# <headers> that a layer must not include. Device code is C++17; its front end accepts neither these libraries nor newer
+# standard headers.
 FOREIGN = {
     "lib": r"Eigen/|CLI/|cuda|cublas|cudnn",
     "reference": r"CLI/|cuda|cublas|cudnn",
@@ -46,7 +46,7 @@ Offences = Iterator[tuple[int, str]]
 
 
 def namespace_of(folder: str) -> str:
-    """The namespace of a folder: what all kernels share is theirs, every other folder's bears its name."""
+    """The namespace of a folder: named after it, except that kernels/contract uses numcheck::kernels."""
     layer, _, rest = folder.partition("/")
     parts = [] if layer == "lib" else [layer]
     parts += [] if folder == "kernels/contract" else [part for part in rest.split("/") if part]
@@ -54,7 +54,7 @@ def namespace_of(folder: str) -> str:
 
 
 def levels() -> dict[str, tuple[str, int]]:
-    """Folder -> (layer, height); folders of one height do not see each other."""
+    """Folder -> (layer, height); folders of the same height must not include each other."""
     table = {"reference": ("reference", 0)}
     for layer, order in (("lib", LIB), ("kernels", KERNELS), ("app", APP)):
         for height, names in enumerate(order):

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Shared by the scripts of this folder: where things are, and what this machine has. To be sourced.
+# Sourced by the scripts in this folder: where things are, and what this machine has.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${TE_NUMCHECK_BUILD:-$root/build}
 # shellcheck disable=SC2034  # used by the scripts that source this file
 binary=$build/app/te-numcheck
 
-# Talk goes to stderr: stdout belongs to the program that the scripts start.
+# Messages go to stderr: stdout belongs to the program that the scripts start.
 say() { printf '%s\n' "$*" >&2; }
 die() {
   say "error: $*"
@@ -28,7 +28,7 @@ first_existing() {
   return 1
 }
 
-# Folders "nvidia" of NVIDIA's Python wheels (nvidia/cu13, nvidia/cudnn, ...), one a line.
+# The folders "nvidia" of NVIDIA's Python wheels (nvidia/cu13, nvidia/cudnn, ...), one per line.
 wheel_folders() {
   command -v python3 >/dev/null || return 0
   python3 - <<'PYTHON' 2>/dev/null || true
@@ -42,7 +42,7 @@ for folder in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
 PYTHON
 }
 
-# The toolkit's folder, in which bin/nvcc is: variables first, then PATH, then the usual places, newest first.
+# The toolkit's folder, which has bin/nvcc: from variables, else from PATH, else from the usual places, newest first.
 find_cuda() {
   local candidates=() wheel nvcc path
   for path in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}"; do
@@ -81,7 +81,7 @@ find_cudnn() {
   first_existing "${candidates[@]}"
 }
 
-# Architectures to compile for: those of the GPUs in this machine; without one, the two that CI builds.
+# Architectures to compile for: those of the GPUs in this machine, or the two that CI builds if there is none.
 cuda_architectures() {
   local capabilities
   capabilities=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' | grep -E '^[0-9]+$' |
@@ -89,7 +89,7 @@ cuda_architectures() {
   printf '%s\n' "${capabilities:-80-real;90-real}"
 }
 
-# One build at a time in one folder; the lock is released when the shell ends.
+# Only one build at a time per folder; the lock is released when the shell ends.
 lock_build() {
   mkdir -p "$build"
   if command -v flock >/dev/null; then

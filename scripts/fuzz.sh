@@ -5,7 +5,7 @@
 #   scripts/fuzz.sh 600         longer
 #   scripts/fuzz.sh 600 plan    one of: plan protocol report journal
 #
-# An input that breaks something is printed in base64 and stays in build/fuzz/findings; the run then fails. To see it again:
+# An input that breaks something is printed in base64 and kept in build/fuzz/findings; the run then fails. To repeat it:
 # build/fuzz/tests/fuzz/fuzz_TARGET FILE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 seconds=${1:-60}
-[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz.sh SECONDS [TARGET...]: \"$seconds\" is no number of seconds"
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz.sh SECONDS [TARGET...]: \"$seconds\" is not a number of seconds"
 shift || true
 targets=("$@")
 [ "${#targets[@]}" -gt 0 ] || targets=(plan protocol report journal)
@@ -34,7 +34,7 @@ fuzz() {
 }
 
 status=0
-# finish TARGET PROCESS: says what came of it.
+# finish TARGET PROCESS: waits for it and prints its result.
 finish() {
   if wait "$2"; then
     say "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$1.log") inputs, nothing found"

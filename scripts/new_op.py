@@ -3,7 +3,7 @@
 
     scripts/new_op.py l2norm_fwd "rows divided by their Euclidean norm"
 
-What it writes compiles and refuses to compute: the reference and the kernels throw until they are written, and the
+The stubs compile but do not compute: the reference and the kernels throw until they are written, and the
 catalog test fails until the op has documentation, ports that its reference produces, faults and a quick case. Existing
 files are never overwritten. It ends with the lines to add to lib/op/ops.hpp and app/catalog.cpp.
 """
@@ -27,7 +27,7 @@ namespace numcheck::op {
 
 /// Parameters of `@op@`:
 ///
-///   FORMULA with the names of the ports, shapes, units, and where it comes from.
+///   FORMULA with the names of the ports, shapes, units, and its source.
 struct @Type@Params {
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
@@ -154,7 +154,7 @@ namespace numcheck::kernels::cuda {
 namespace {
 
 std::string obstacle(const Call&) {
-  return "the own kernel of @op@ is not written yet";
+  return "our own kernel of @op@ is not written yet";
 }
 
 Algorithm algorithm(cuda_support::CudaDevice&, const Call&) {
@@ -191,15 +191,15 @@ def main() -> int:
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="where to write (default: this repository)")
     options = parser.parse_args()
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", options.op):
-        print(f'"{options.op}" is no snake_case name, such as l2norm_fwd', file=sys.stderr)
+        print(f'"{options.op}" is not a snake_case name such as l2norm_fwd', file=sys.stderr)
         return 2
     if '"' in options.summary or "\\" in options.summary or "\n" in options.summary:
-        print("the summary becomes a C++ string: no quotes, backslashes or line breaks", file=sys.stderr)
+        print("the summary becomes a C++ string: use no quotes, backslashes or line breaks", file=sys.stderr)
         return 2
     targets = {options.root / path.format(op=options.op): text for path, text in FILES.items()}
     taken = [str(path) for path in targets if path.exists()]
     if taken:
-        print("nothing was written; these files exist:\n  " + "\n  ".join(taken), file=sys.stderr)
+        print("nothing was written, because these files exist:\n  " + "\n  ".join(taken), file=sys.stderr)
         return 2
     words = {"op": options.op, "Type": options.op.title().replace("_", ""), "summary": options.summary}
     for path, text in targets.items():

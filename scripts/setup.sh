@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Brings a Debian or Ubuntu machine to the point where te-numcheck builds: says what is there, installs what is missing
-# if it may (root with apt-get), else prints the one command to run. A machine that lacks nothing is left alone.
+# Prepares a Debian or Ubuntu machine for building te-numcheck: lists what is there and installs what is missing if it may
+# (root with apt-get); otherwise prints the one command to run. Changes nothing if nothing is missing.
 #
 #   scripts/setup.sh            what the program needs
 #   scripts/setup.sh --tests    also what its tests need
 #   scripts/setup.sh --checks   also what scripts/check.sh needs
-#   scripts/setup.sh --quiet    says only what is missing
+#   scripts/setup.sh --quiet    prints only what is missing
 #
-# TE_NUMCHECK_SETUP=skip turns it off: for machines whose libraries CMake finds in places unknown here.
+# TE_NUMCHECK_SETUP=skip turns it off, for machines whose libraries only CMake can find.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -21,7 +21,7 @@ for argument in "$@"; do
     --tests) tests=yes ;;
     --checks) checks=yes ;;
     --quiet) quiet=yes ;;
-    *) die "setup.sh knows --tests, --checks and --quiet, not \"$argument\"" ;;
+    *) die "unknown option \"$argument\"; setup.sh takes --tests, --checks and --quiet" ;;
   esac
 done
 
@@ -36,14 +36,14 @@ require() {
   required+=("$2")
 }
 
-# want NAME PACKAGE PATH-OR-EMPTY CONSEQUENCE: the same for what can be done without.
+# want NAME PACKAGE PATH-OR-EMPTY CONSEQUENCE: the same for optional packages.
 want() {
   [ -z "$3" ] || { note "$1" "$3"; return 0; }
   note "$1" "missing: $4"
   wanted+=("$2")
 }
 
-# The last word that looks like a version in the first line of a program's answer.
+# The last word that looks like a version in the first line of a program's output.
 version_of() { "$@" 2>/dev/null | head -n 1 | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)?' | tail -n 1 || true; }
 
 # command_at_least NAME MINIMUM: "NAME VERSION (PATH)" if it is new enough.
@@ -107,18 +107,18 @@ needs_of_the_checks() {
   require libFuzzer libclang-rt-19-dev "$(first_existing /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.fuzzer*.a || true)"
 }
 
-# CUDA and cuDNN are not Debian packages; they are reported, never installed.
+# CUDA and cuDNN are not Debian packages: they are reported, but never installed.
 report_cuda() {
   local cuda cudnn
   if cuda=$(find_cuda); then
     note CUDA "$(cuda_version "$cuda") ($cuda)"
   else
-    note CUDA "no toolkit found: built without the CUDA backends (set CUDA_HOME if it is somewhere unusual)"
+    note CUDA "no toolkit found, so the CUDA backends are not built (set CUDA_HOME if there is one)"
   fi
   if cudnn=$(find_cudnn); then
     note cuDNN "$cudnn"
   else
-    note cuDNN "not found (set CUDNN_PATH if it is somewhere unusual)"
+    note cuDNN "not found (set CUDNN_PATH if it is installed)"
   fi
   if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then
     note GPU "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sort | uniq -c | sed 's/^ *//' | paste -sd ';' -)"
@@ -134,7 +134,7 @@ install_packages() {
   log=$(mktemp)
   say "installing: $*"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >"$log" 2>&1 || say "warning: apt-get update failed; trying with the lists at hand"
+  apt-get update -qq >"$log" 2>&1 || say "warning: apt-get update failed; continuing with the existing package lists"
   if ! apt-get install -y -qq --no-install-recommends "$@" >>"$log" 2>&1; then
     tail -n 20 "$log" >&2
     return 1

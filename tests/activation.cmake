@@ -1,3 +1,4 @@
+# Tests of the references of activations, bias gradients and MXFP8 outputs.
 numcheck_test(activation_test LABEL reference
   SOURCES reference/activation_bound_test.cpp reference/activation_precision_test.cpp
           reference/activation_test.cpp reference/bias_grad_test.cpp reference/mxfp8_test.cpp reference/repeated_terms_test.cpp

@@ -10,11 +10,11 @@ numcheck_test(app_test LABEL unit
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
-# The system's Python first: it has python3-jsonschema, which a virtual environment may lack.
+# Prefers the system's Python, which has python3-jsonschema; a virtual environment may lack it.
 find_program(TE_NUMCHECK_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(TE_NUMCHECK_PYTHON NAMES python3)
 if(TE_NUMCHECK_PYTHON)
-  # A preloaded library that shows 16 processors.
+  # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage options hostile commands run files selection resume workers report readme versions new_op layers

@@ -1,3 +1,4 @@
+# Tests of lib/core.
 numcheck_test(core_test LABEL unit
   SOURCES unit/core/buffer_test.cpp unit/core/codec_test.cpp unit/core/cpu_limit_test.cpp unit/core/dtype_test.cpp
           unit/core/file_test.cpp unit/core/json_depth_test.cpp unit/core/parallel_test.cpp unit/core/printable_test.cpp
@@ -7,7 +8,7 @@ numcheck_test(core_test LABEL unit
 set_tests_properties(core_test PROPERTIES ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)
 numcheck_test(core_codec_sweep_test LABEL unit SOURCES unit/core/codec_sweep_test.cpp LIBRARIES numcheck_core)
 
-# The variable is read once a process, so each value needs a process.
+# The variable is read once per process, so each value needs its own process.
 foreach(isa IN ITEMS baseline avx2)
   add_test(NAME core_isa_${isa} COMMAND core_test --gtest_filter=IsaDispatch.*)
   set_tests_properties(core_isa_${isa} PROPERTIES LABELS unit ENVIRONMENT TE_NUMCHECK_ISA=${isa})

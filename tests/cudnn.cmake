@@ -1,10 +1,11 @@
+# Tests of kernels/cudnn.
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(cudnn_test LABEL unit
     SOURCES unit/cudnn/library_test.cpp unit/cudnn/obstacle_test.cpp
     LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static)
 
-  # Graphs and engines of devices that are not here. Where there is no driver, the toolkit's stub stands in for it:
-  # cuDNN wants one before it says which engines take a graph.
+  # Graphs and engines for devices that this machine lacks. Without a driver, the toolkit's stub stands in for it, because
+  # cuDNN needs one before it says which engines accept a graph.
   numcheck_test(cudnn_deviceless_test LABEL unit TIMEOUT 300
     SOURCES unit/cudnn/deviceless_test.cpp
     LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static ${CMAKE_DL_LIBS})
@@ -16,7 +17,7 @@ if(NUMCHECK_HAVE_CUDA)
     target_compile_definitions(cudnn_deviceless_test PRIVATE STUB_LIBCUDA="${NUMCHECK_STUB_LIBCUDA}")
   endif()
 
-  # Our statement of its interface against its own headers, where somebody has them.
+  # Our declarations of its interface against its own headers, if they are installed.
   find_path(TE_NUMCHECK_CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(TE_NUMCHECK_CUDNN_INCLUDE)
     numcheck_test(cudnn_interface_test LABEL unit SOURCES unit/cudnn/interface_test.cpp LIBRARIES numcheck_driver)

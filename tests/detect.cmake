@@ -1,4 +1,4 @@
-# The checks of the checker: planted faults that must be caught, clean cases that must pass.
+# Tests of the checks themselves: planted faults must be caught, clean cases must pass.
 add_library(numcheck_detect STATIC detect/library_case.cpp detect/mini_run.cpp detect/random_case.cpp)
 target_include_directories(numcheck_detect PUBLIC detect)
 target_link_libraries(numcheck_detect
@@ -37,7 +37,7 @@ add_custom_target(op_sweep_full
 add_test(NAME op_sweep_borders COMMAND ${sweep} --cases 60 --borders --device sim:sm_90)
 set(detect_tests op_sweep_borders)
 
-# Each family of ops has one file with its planted faults and its clean cases; whoever adds one adds these tests.
+# Each family of ops has one file with its planted faults and clean cases; a new file adds these tests.
 set(detect_environment "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")
 file(GLOB families CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/detect/ops/*.py")
 foreach(path IN LISTS families)

@@ -1,4 +1,4 @@
-# The whole program on a GPU. Where there is none, these tests are skipped with the reason.
+# The whole program on a GPU. Without one, these tests are skipped with the reason.
 function(numcheck_gpu_test name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;ENVIRONMENT")
   list(PREPEND arg_ENVIRONMENT TE_NUMCHECK=$<TARGET_FILE:te-numcheck> TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR})
@@ -29,7 +29,7 @@ if(NUMCHECK_HAVE_CUDA AND NUMCHECK_REAL_CUBLASLT AND TE_NUMCHECK_PYTHON)
     ENVIRONMENT TE_FAULTY_CUBLASLT=$<TARGET_FILE_DIR:faulty_cublaslt>)
 endif()
 
-# What PyTorch and NumPy say of outputs, where their packages are installed; on a simulated device without a GPU.
+# The opinions of PyTorch and NumPy on outputs, if they are installed; without a GPU, on a simulated device.
 add_executable(opinion_counts gpu/opinion_counts.cpp)
 target_link_libraries(opinion_counts PRIVATE numcheck_metric numcheck_op numcheck_core numcheck_flags)
 if(TE_NUMCHECK_PYTHON)

@@ -1,3 +1,4 @@
+# Tests of the harness, the loader and the simulated and own kernels; the bandwidth benchmark.
 numcheck_test(harness_test LABEL unit
   SOURCES unit/harness/fake.cpp unit/harness/guards_test.cpp unit/harness/failures_test.cpp
           unit/harness/classify_test.cpp unit/harness/port_image_test.cpp
@@ -14,7 +15,7 @@ if(NUMCHECK_HAVE_CUDA)
   set_tests_properties(gpu_gemm_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
 endif()
 
-# ninja memory_bench: bandwidth of the own kernels beside TransformerEngine's and a copy, on a GPU.
+# ninja memory_bench: bandwidth of our own kernels, of TransformerEngine's and of a copy, on a GPU.
 if(NUMCHECK_HAVE_CUDA)
   add_executable(memory_bench EXCLUDE_FROM_ALL bench/memory_bench.cpp)
   target_link_libraries(memory_bench PRIVATE numcheck_app numcheck_flags CUDA::cudart_static)

@@ -1,3 +1,4 @@
+# Tests of lib/model, and conformance with published rows and probes of real hardware.
 set(TE_NUMCHECK_MMA_ROWS "${PROJECT_SOURCE_DIR}/../shared/data/mma_rows" CACHE PATH
     "Published multiply-add rows of real GPUs (model_validation of MATLAB-tensor-core); tests are skipped without it")
 

@@ -1,4 +1,4 @@
-# The installed tree starts from any folder and brings the libraries that a bare host lacks.
+# Tests of the installed tree and the packages: the program starts from any folder, with the libraries that a host may lack.
 add_test(NAME packaging_install_is_relocatable
   COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DVERSION=${PROJECT_VERSION}
           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packaging -P ${CMAKE_CURRENT_LIST_DIR}/cli/install_is_relocatable.cmake)

@@ -1,3 +1,4 @@
+# Tests of lib/plan and of the shipped plans.
 add_library(plan_test_support STATIC unit/plan/support.cpp)
 target_compile_definitions(plan_test_support PUBLIC TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_include_directories(plan_test_support PUBLIC unit)

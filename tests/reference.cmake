@@ -1,9 +1,10 @@
+# Tests of the GEMM reference.
 numcheck_test(reference_test LABEL reference
   SOURCES reference/freivalds_test.cpp reference/gemm_diagnosis_test.cpp reference/gemm_precision_test.cpp reference/gemm_test.cpp
           reference/gemm_yardsticks_test.cpp reference/product_test.cpp
   LIBRARIES numcheck_reference)
 
-# MPFR serves as arithmetic beyond double; without it the twofold tests remain.
+# MPFR provides arithmetic beyond double; without it, the twofold tests remain.
 find_library(TE_NUMCHECK_MPFR_LIBRARY mpfr)
 find_path(TE_NUMCHECK_MPFR_INCLUDE mpfr.h)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)

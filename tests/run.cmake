@@ -1,4 +1,6 @@
-# The test executable is its own worker: started with "exec --worker" it serves tasks on a fake device (run_fake.cpp).
+# Tests of lib/worker, lib/run and lib/verdict.
+#
+# The test executable is its own worker: started with "exec --worker" it serves tasks on a fake device (unit/worker/fake.cpp).
 numcheck_test(run_test LABEL unit TIMEOUT 300
   SOURCES unit/worker/main.cpp unit/worker/fake.cpp unit/worker/support.cpp
           unit/worker/transport_test.cpp unit/worker/protocol_test.cpp unit/worker/workers_test.cpp unit/worker/failures_test.cpp
@@ -7,7 +9,7 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
   LIBRARIES numcheck_run numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 
-# The mutations are 50 000; TE_NUMCHECK_MUTATIONS=1000000 takes two minutes.
+# 50 000 mutations by default; TE_NUMCHECK_MUTATIONS=1000000 takes two minutes.
 numcheck_test(run_journal_text_test LABEL unit
   SOURCES unit/run/journal_text_test.cpp unit/run/journal_mutation_test.cpp
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
@@ -23,7 +25,7 @@ numcheck_test(run_pipeline_test LABEL unit
   LIBRARIES numcheck_run numcheck_report numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op
             numcheck_core numcheck_machine nlohmann_json::nlohmann_json fmt::fmt)
 
-# One fault of the device costs one case, at whatever call it surfaces. This executable is its own worker, too.
+# A fault of the device costs one case, whichever call it surfaces in. This executable is its own worker, too.
 numcheck_test(containment_test LABEL unit TIMEOUT 300
   SOURCES unit/containment/containment_test.cpp unit/containment/faulty_device.cpp
   LIBRARIES numcheck_app)

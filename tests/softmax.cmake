@@ -1,3 +1,4 @@
+# Tests of the references of softmax.
 numcheck_test(softmax_test LABEL reference
   SOURCES reference/softmax_bwd_test.cpp reference/softmax_fwd_test.cpp reference/softmax_precision_test.cpp
   LIBRARIES numcheck_reference)

@@ -1,3 +1,5 @@
+# Tests of kernels/transformer_engine.
+#
 # Stand-ins for TransformerEngine's library: a few of its functions; nothing of it; one that needs another library,
 # which the loader must not find by itself.
 set(te_fakes ${CMAKE_CURRENT_BINARY_DIR}/te_fakes)
@@ -32,7 +34,7 @@ if(NUMCHECK_HAVE_CUDA)
   target_compile_definitions(te_obstacle_test PRIVATE TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>")
 endif()
 
-# Our statement of its interface against its own headers, where somebody has them.
+# Our declarations of its interface against its own headers, if they are installed.
 set(TE_NUMCHECK_TE_INCLUDE "" CACHE PATH "Folder that holds transformer_engine/transformer_engine.h; empty: no test")
 if(TE_NUMCHECK_TE_INCLUDE AND NUMCHECK_HAVE_CUDA)
   numcheck_test(te_interface_test LABEL unit

@@ -1,4 +1,4 @@
-// The verbs, one file each.
+// The commands of the program, one file each.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// te-numcheck completion: scripts for shells, generated from the command line's own description.
+// te-numcheck completion: scripts for shells, generated from the command line's definition.
 #include <CLI/CLI.hpp>
 
 #include "arguments.hpp"
@@ -27,7 +27,7 @@ class CompletionCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     if (shell_.empty()) {
-      throw core::UsageError("completion: for which shell? Name bash, zsh or fish");
+      throw core::UsageError("completion: name a shell: bash, zsh or fish");
     }
     require_known(shell_, "shell", kInfo.words);
     const std::vector<CompletedCommand> commands = completed_commands(context.cli);

@@ -65,7 +65,7 @@ Finding build_finding() {
   if (!kernels::loader::built_with_cuda()) {
     return {Finding::Kind::note, "CUDA backends",
             "not in this build: cublaslt and cuda are unsupported. Install a CUDA toolkit (12.0 or newer), set "
-            "CUDAToolkit_ROOT if it is in an unusual place, and rebuild"};
+            "CUDAToolkit_ROOT if CMake does not find it, and rebuild"};
   }
   return {Finding::Kind::good, "CUDA backends", "built with toolkit " + build.cuda_toolkit};
 }
@@ -91,7 +91,7 @@ std::vector<Finding> device_findings(const ExecutionOptions& options) {
         std::ranges::count(libraries, "cudnn", [](const auto& library) { return library.first; }) > 0;
     if (!executor->device().simulated && !has_cudnn) {
       findings.push_back({Finding::Kind::note, "cudnn",
-                          "not found, so its cases would be unsupported; --lib-dir names the folder it lies in"});
+                          "not found, so its cases would be unsupported; name its folder with --lib-dir"});
     }
     for (const auto& [name, version] : libraries) {
       if (plan::backend_of(name) == kernels::transformer_engine::kBackend) {
@@ -155,8 +155,9 @@ std::string variables_text(bool colour) {
     const std::string value = variable.value.has_value()
                                   ? report::views::paint(core::printable(*variable.value), Colour::yellow, colour)
                                   : "unset";
-    text += fmt::format("  {:<48} {}{}\n", core::printable(variable.name), value,
-                        variable.listed ? "" : "   (unknown to te-numcheck, but of a family that may change numbers)");
+    text += fmt::format(
+        "  {:<48} {}{}\n", core::printable(variable.name), value,
+        variable.listed ? "" : "   (unknown to te-numcheck, but its name suggests that it may change numbers)");
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// te-numcheck exec: cases come in as JSON lines, results go out as JSON lines. With --worker, the coordinator's child.
+// te-numcheck exec: reads cases and writes results as JSON lines. With --worker, the coordinator's child process.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -57,21 +57,20 @@ class ExecCommand : public Command {
   }
 
  private:
-  /// A case that ended like this has cost its worker, and a pool does not replace dying workers forever: the next line
-  /// gets a new one.
-  static bool cost_a_worker(verdict::Status status) {
+  /// A case with this status ended its worker. A pool replaces a limited number of them, so the next line gets a new one.
+  static bool ended_worker(verdict::Status status) {
     return status == verdict::Status::crashed || status == verdict::Status::timeout;
   }
 
   /// The next line of stdin; false at its end.
   static bool read_line(std::string& line, std::size_t number) {
-    constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
     line.clear();
     for (int letter = std::cin.get(); letter != std::char_traits<char>::eof(); letter = std::cin.get()) {
       if (letter == '\n') {
         return true;
       }
-      if (line.size() == kMostBytes) {
+      if (line.size() == kMaxBytes) {
         throw core::UsageError(fmt::format("stdin:{}: this line is longer than 16 MiB, the limit for a case", number));
       }
       line += static_cast<char>(letter);
@@ -82,7 +81,7 @@ class ExecCommand : public Command {
     return !line.empty();
   }
 
-  /// Every line is answered before the next one is read, so that a program can hold a dialogue. Workers live across
+  /// Every line is answered before the next one is read, so that another program can interact. Workers live across
   /// lines: starting one takes longer than most cases.
   [[nodiscard]] core::ExitCode run_lines(Context& context, const run::PipelineOptions& pipeline) const {
     std::vector<json> records;
@@ -102,7 +101,7 @@ class ExecCommand : public Command {
         pool.emplace(pipeline.workers);
       }
       run::PipelineResult result = run::run_cases({*c}, catalog(), pipeline, *pool);
-      if (cost_a_worker(result.cases.front().status)) {
+      if (ended_worker(result.cases.front().status)) {
         pool.reset();
       }
       json record = std::move(result.cases.front().record);
@@ -116,7 +115,7 @@ class ExecCommand : public Command {
     return report::exit_code_of(report::summarise(records), {});
   }
 
-  /// The case in a line. A record of a report is accepted, too: its measurements are dropped.
+  /// The case in a line. Also accepts a record of a report, and drops its measurements.
   [[nodiscard]] std::optional<plan::Case> parse_line(Context& context, const std::string& line,
                                                      std::size_t number) const {
     const std::string place = fmt::format("stdin:{}: ", number);

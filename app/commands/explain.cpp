@@ -111,7 +111,7 @@ class ExplainCommand : public Command {
       ops.push_back(row.op->name);
     }
     if (what_.empty()) {
-      throw core::UsageError("explain: what? Name an op, or a case and its plan");
+      throw core::UsageError("explain: name an op, or a case and its plan");
     }
     require_te_libs(te_libs_);
     const bool colour = context.terminal.colour_on_stdout();

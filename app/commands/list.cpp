@@ -198,7 +198,7 @@ class ListCommand : public Command {
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     if (what_.empty()) {
-      throw core::UsageError(fmt::format("list: what? Name one of {}", fmt::join(kInfo.words, ", ")));
+      throw core::UsageError(fmt::format("list: name one of {}", fmt::join(kInfo.words, ", ")));
     }
     require_known(what_, "list topic", kInfo.words);
     if (what_ == "cases") {

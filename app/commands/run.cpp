@@ -58,7 +58,7 @@ struct Options {
 
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
 
-/// Test runners that follow the GoogleTest protocol expect a sign that sharding was understood.
+/// Test runners that follow the GoogleTest protocol expect a sign that sharding is supported.
 void acknowledge_shard(const SelectionOptions& selection) {
   const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
   if (path != nullptr && selection.shard.starts_with("auto")) {
@@ -101,7 +101,7 @@ class Run {
  private:
   void choose_cases() {
     plan::Plan plan = load_plans(context_, options_.plans, "run");
-    spare_plans(options_.output, plan.files);
+    require_plans_untouched(options_.output, plan.files);
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
@@ -112,13 +112,13 @@ class Run {
     acknowledge_shard(options_.selection);
     if (selection_.cases.empty()) {
       context_.terminal.err(
-          fmt::format("nothing to run: the selection leaves none of the plan's {} cases\n", facts_.plan.expanded));
+          fmt::format("nothing to run: the selection matches none of the plan's {} cases\n", facts_.plan.expanded));
     }
   }
 
   void plant_in_cases(const std::vector<plan::Case>& cases) {
     if (!options_.execution.inject_cases.empty() && options_.execution.inject.empty()) {
-      throw core::UsageError("--inject-case names a case, but without --inject there is no fault to plant in it");
+      throw core::UsageError("--inject-case needs a fault to plant; name one with --inject");
     }
     for (const std::string& name : options_.execution.inject_cases) {
       pipeline_.workers.inject_only.insert(named_case(cases, name, "--inject-case"));
@@ -136,8 +136,9 @@ class Run {
     pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
     pipeline_.on_hello = [this](const worker::WorkerHello& hello) {
       if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
-        context_.terminal.err(fmt::format("no NVIDIA driver here: running on {}, which is not hardware evidence\n",
-                                          core::printable(hello.device.name)));
+        context_.terminal.err(
+            fmt::format("no NVIDIA driver found: running on {}, which is no evidence about hardware\n",
+                        core::printable(hello.device.name)));
       }
       folder_.start(journal_header(hello));
     };

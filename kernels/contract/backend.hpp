@@ -1,4 +1,4 @@
-// The backend contract: what computes an op on a device. Bytes in storage formats; no opinion on accuracy.
+// What a backend is: algorithms that compute an op on a device, and its memory. It sees bytes, and never judges accuracy.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ namespace numcheck::kernels {
 
 using worker::Support;
 
-/// Thrown by a launch (or by Backend::algorithms) whose library says that it does not compute the case: the case is
-/// then `unsupported`, with these words. For libraries that tell it no earlier.
+/// Thrown by a launch (or by Backend::algorithms) if the library refuses the case; the case is then `unsupported` with
+/// this message. For libraries that do not say so earlier.
 class NotSupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A fault that can be planted on purpose, to see whether the checks catch it.
+/// A fault that can be planted on purpose, to test whether the checks catch it.
 struct FaultInfo {
   std::string_view name;
   std::string_view doc;
 };
 
-/// Memory of a device: plain bytes. Host memory for simulated devices. All calls look synchronous. A fault on the
-/// device is not: it surfaces in any later call.
+/// Device memory as plain bytes; host memory for simulated devices. All calls are synchronous, but a fault on the device
+/// may surface in any later call.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -45,7 +45,7 @@ class DeviceMemory {
   virtual void upload(std::byte* device, std::span<const std::byte> host) = 0;
   virtual void download(std::span<std::byte> host, const std::byte* device) = 0;
   virtual void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) = 0;
-  /// Waits for everything on the device, on whatever stream; throws what has failed there.
+  /// Waits for all work on the device, on every stream; throws if any of it failed.
   virtual void synchronize() = 0;
 };
 
@@ -55,17 +55,17 @@ struct PortMemory {
   std::byte* data = nullptr;
 };
 
-/// One way in which the backend can compute the case.
+/// One way to compute the case.
 struct Algorithm {
   std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
   /// Runs once on the given memory; returns device seconds (0 if not measured). Throws on a device error.
   std::function<double(std::span<const PortMemory>, std::byte* workspace)> launch;
-  model::DeclaredRounding rounding = {};  ///< verdicts go by it; `details` say the same to people
+  model::DeclaredRounding rounding = {};  ///< what verdicts use; `details` say the same for people
 };
 
-/// What a backend computes: the case, its ports, and the fault that a simulated device shall have.
+/// What a backend is asked to compute: the case, its ports, and a fault to plant.
 struct Call {
   const plan::Case* c = nullptr;
   std::span<const op::Port> ports;
@@ -78,7 +78,7 @@ class Backend {
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual const machine::Device& device() const = 0;
   [[nodiscard]] virtual Support supports(const Call& call) = 0;
-  /// At least one; as many as the case's AlgorithmSpec asks for and the library has.
+  /// At least one; at most as many as the case's AlgorithmSpec requests.
   [[nodiscard]] virtual std::vector<Algorithm> algorithms(const Call& call) = 0;
   [[nodiscard]] virtual DeviceMemory& memory() = 0;
 };

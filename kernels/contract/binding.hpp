@@ -1,5 +1,5 @@
-// What one backend has for one op. Every backend derives its own kind with its own entry points; app/catalog.cpp lists
-// them, and nothing else knows which op a backend computes.
+// How one backend computes one op. Each backend derives its own type with its own entry points; app/catalog.cpp lists
+// them, and nothing else knows which ops a backend computes.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct Binding {
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of ops that multiply matrices
 };
 
-/// Bindings of all backends, in the catalog's order. They live as long as the process.
+/// Bindings of all backends, in catalog order. They live as long as the process.
 using Bindings = std::span<const Binding* const>;
 
 /// The backend's binding of the op, or null.

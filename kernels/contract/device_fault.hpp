@@ -1,5 +1,5 @@
-// The fault that can be planted in a CUDA device itself; known to builds without CUDA, so that its name is an answer
-// there and not a riddle.
+// The fault that can be planted in a CUDA device itself. Builds without CUDA know its name too, so that they can say why
+// it cannot be planted.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace numcheck::kernels {
 
-/// Planted by the backend `cuda` alone (kernels/cuda/illegal_address.hpp).
+/// Only the backend `cuda` plants it (kernels/cuda/illegal_address.hpp).
 inline constexpr FaultInfo kDeviceFault = {
     "illegal_address",
-    "backend cuda: a kernel writes to an address that nothing is mapped at, and poisons the process"};
+    "backend cuda: a kernel writes to an unmapped address, after which the process cannot use the device"};
 
-/// Why a backend that does not know the fault cannot plant it, as a sentence.
+/// A sentence saying why a backend that does not know the fault cannot plant it.
 [[nodiscard]] inline std::string not_planted_here(std::string_view fault) {
-  return "the fault " + std::string(fault) + " can be planted in " +
-         (fault == kDeviceFault.name ? "the backend cuda only, on a GPU" : "a simulated device only");
+  return "the fault " + std::string(fault) + " can only be planted in " +
+         (fault == kDeviceFault.name ? "the backend cuda, on a GPU" : "a simulated device");
 }
 
 /// For backends in which no fault can be planted: yes if the call names none.

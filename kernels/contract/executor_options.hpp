@@ -1,4 +1,4 @@
-// What an executor is made with.
+// Options for creating an executor.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace numcheck::kernels {
 
 struct ExecutorOptions {
-  std::string lib_dir;  ///< where NVIDIA's libraries are searched; empty: TE_NUMCHECK_LIB_DIR, then the usual places
-  std::vector<std::string> te_libs;  ///< TransformerEngine's core libraries; empty: looked for
+  std::string lib_dir;  ///< where to look for NVIDIA's libraries; empty: TE_NUMCHECK_LIB_DIR, then the usual places
+  std::vector<std::string> te_libs;  ///< TransformerEngine's core libraries; empty: the installed one
   Bindings bindings;                 ///< what the backends compute
 };
 

@@ -1,4 +1,4 @@
-// Finding the ports of a call by name.
+// Finds the ports of a call by name.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace numcheck::kernels {
 
-/// The port of that name, or null.
+/// The port with that name, or null.
 [[nodiscard]] inline const PortMemory* find_port(std::span<const PortMemory> ports, std::string_view name) noexcept {
   const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
   return found == ports.end() ? nullptr : &*found;
 }
 
-/// The port of that name; throws core::InternalError if there is none.
+/// The port with that name; throws core::InternalError if there is none.
 [[nodiscard]] inline const PortMemory& port_memory(std::span<const PortMemory> ports, std::string_view name) {
   const PortMemory* found = find_port(ports, name);
   if (found == nullptr) {
@@ -27,7 +27,7 @@ namespace numcheck::kernels {
   return *found;
 }
 
-/// The first element of a port, or null for no port.
+/// The first element of a port; null if `memory` is null.
 [[nodiscard]] inline std::byte* first_element(const PortMemory* memory) noexcept {
   return memory == nullptr ? nullptr : memory->data + memory->port->offset_bytes;
 }

@@ -1,4 +1,4 @@
-// One GPU that this process uses: its identity, stream, memory and timer, shared by the backends.
+// What the backends for CUDA devices share: one GPU with its identity, stream, memory and timer.
 #pragma once
 
 #include <cuda_runtime_api.h>

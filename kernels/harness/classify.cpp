@@ -19,7 +19,7 @@ namespace {
 
 using model::PrecisionClass;
 
-/// One way in which operands may be rounded before they are multiplied.
+/// One way to round operands before they are multiplied.
 struct Hypothesis {
   PrecisionClass precision;
   core::Dtype dtype;
@@ -38,7 +38,7 @@ constexpr std::array<Hypothesis, 6> kHypotheses = {{
 
 constexpr std::size_t kRangeProbe = kProbeValues.size() - 1;
 
-/// The classes differ by 2^-12 or more; anything nearer is rounding of alpha * x.
+/// The classes differ by 2^-12 or more; anything closer comes from rounding alpha * x.
 bool agrees(float got, double wanted) {
   return std::fabs(static_cast<double>(got) - wanted) <= 0x1p-20 * std::fabs(wanted);
 }
@@ -54,9 +54,9 @@ class Prober {
         ports_(ports),
         workspace_(workspace) {}
 
-  /// The class of one operand: of A with probes down its rows, of B along its columns.
+  /// Classifies one operand: A with probes down its rows, or B with probes along its columns.
   Classification operand(bool first) {
-    // With relu the product must stay positive to come through.
+    // relu passes only positive products.
     const float sign = params_.alpha < 0 ? -1.0F : 1.0F;
     const auto available = static_cast<std::size_t>(first ? params_.m : params_.n);
     std::array<float, kProbeValues.size()> got{};
@@ -129,7 +129,7 @@ Classification classify_values(std::span<const float, kProbeValues.size()> got, 
   Classification result{model::class_name(found->precision), std::string(found->note)};
   const double range = static_cast<double>(factor) * kProbeValues[kRangeProbe];
   if (std::isfinite(static_cast<float>(range)) && !agrees(got[kRangeProbe], range)) {
-    // FP16 and TF32 have the same significand: only the range tells them apart.
+    // FP16 and TF32 have the same significand; only the range distinguishes them.
     result.note += std::string(result.note.empty() ? "" : ", ") + "operands have the range of FP16";
   }
   return result;

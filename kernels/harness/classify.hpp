@@ -1,4 +1,4 @@
-// Which precision a product of FP32 operands really had: probe G6.
+// Finds the precision that a product of FP32 operands really had: probe G6.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace numcheck::kernels::harness {
 
-/// What the bits say.
+/// The result of the probe.
 struct Classification {
   std::string name;  ///< model::class_name(...), or empty if the probe does not apply to the case
   std::string note;  ///< what the class leaves out: "operands have the range of FP16"; or why the probe does not apply
@@ -22,19 +22,19 @@ struct Classification {
 inline constexpr std::array<float, 7> kProbeValues = {0x1.001p0F, 0x1.003p0F, 0x1.002p0F, 0x1.008p0F,
                                                       0x1.018p0F, 0x1.02p0F,  0x1p17F};
 
-/// Class of an operand from what came back for each of kProbeValues, each multiplied by `factor` in FP32.
+/// Classifies an operand by the results for kProbeValues, each multiplied by `factor` in FP32.
 [[nodiscard]] Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor);
 
 /// Why the probe does not apply to the case; empty if it does. It applies to `gemm` on FP32 operands with an FP32
 /// output, at least one product, alpha that keeps the probes normal, and an epilogue other than gelu.
 [[nodiscard]] std::string classification_obstacle(const Call& call);
 
-/// Fills all inputs with zeros; once before classify_algorithm, for any number of algorithms.
+/// Fills all inputs with zeros. Once is enough for any number of calls of classify_algorithm.
 void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> ports);
 
-/// Launches the algorithm on operands that are zero but for the first element along k, where one operand holds probe
-/// values and the other 1, so that every partial sum is exact. Both operands are probed; as many launches as the
-/// probes need rows (columns). Every output that is read depends on one probe. Inputs and D hold garbage afterwards.
+/// Launches the algorithm on operands that are zero except for the first element along k, where one operand holds probe
+/// values and the other holds 1, so that every partial sum is exact. Probes both operands, with as many launches as the
+/// probe values need. Every output that is read depends on one probe. Inputs and D hold garbage afterwards.
 /// Source: tensor_core_numerics section 2.6, probe G6.
 [[nodiscard]] Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
                                                 std::span<const PortMemory> ports, std::byte* workspace,

@@ -18,7 +18,7 @@ std::string damage(const Guard& guard, bool before) {
   if (count == 0) {
     return {};
   }
-  // The byte nearest to the buffer tells most: an overrun by one element starts there.
+  // The byte nearest to the buffer says most: an overrun by one element starts there.
   const auto index = before ? std::find_if(guard.rbegin(), guard.rend(), is_damaged).base() - guard.begin() - 1
                             : std::ranges::find_if(guard, is_damaged) - guard.begin();
   const auto distance = before ? index - static_cast<std::ptrdiff_t>(kGuardBytes) : index;

@@ -1,4 +1,4 @@
-// A device buffer between two stretches of poison.
+// A device buffer between two poisoned guards.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ class GuardedBuffer {
 
   /// Fills the buffer, guards not included.
   void fill(std::uint8_t pattern);
-  /// Fills guards with poison again.
+  /// Refills the guards with poison.
   void restore_guards();
-  /// Where a guard was overwritten, as a phrase ("3 bytes after the end, the first at +0, now 0x3c"); empty if intact.
+  /// Where a guard was overwritten ("3 bytes after the end overwritten, the nearest at +0, now 0x3c"); empty if intact.
   [[nodiscard]] std::string guard_damage() const;
 
  private:
@@ -34,7 +34,7 @@ class GuardedBuffer {
 
   [[nodiscard]] DeviceMemory& memory() const noexcept { return *base_.get_deleter().memory; }
 
-  std::unique_ptr<std::byte, Release> base_;  ///< owned before anything is done to it that may throw
+  std::unique_ptr<std::byte, Release> base_;  ///< owned before anything that may throw
   std::size_t size_;
 };
 

@@ -14,7 +14,7 @@
 namespace numcheck::kernels::harness {
 namespace {
 
-/// Keeps the first text.
+/// Keeps the first damage only.
 void note_damage(worker::RunReport& report, bool& intact, const std::string& damage) {
   if (damage.empty()) {
     return;
@@ -25,7 +25,7 @@ void note_damage(worker::RunReport& report, bool& intact, const std::string& dam
   }
 }
 
-/// Runs one algorithm `repeats` times. The sum of device seconds goes to `total_s`; the report has the shortest run's.
+/// Runs one algorithm `repeats` times. Adds the device seconds to `total_s`; the report gets those of the shortest run.
 void measure(Session& session, const Algorithm& algorithm, int repeats, std::string_view fault,
              worker::RunReport& report, double& total_s) {
   for (int repeat = 0; repeat < repeats; ++repeat) {
@@ -59,8 +59,8 @@ std::vector<op::Port> ports_of(std::span<const worker::HostPort> host) {
   return ports;
 }
 
-/// What went wrong, in words; empty if nothing did. What says that the case cannot be computed comes through, and so
-/// does what has cost the device: the case boundary tells it.
+/// The step's error message; empty if it succeeded. NotSupported propagates, and so do errors that come with a lost
+/// device, which the case boundary reports.
 template <class Step>
 std::string attempt(Session& session, const Step& step) {
   try {
@@ -98,7 +98,7 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
                   std::map<std::string, Classification, std::less<>>& known, std::vector<worker::RunReport>& reports) {
   prepare_classification(session.memory(), session.ports());
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    // A simulated algorithm is what its name says, whatever the shape; on hardware every case is probed.
+    // The class of a simulated algorithm does not depend on the shape; on hardware every case is probed.
     const std::string key =
         fmt::format("{}/{}/{}/{}", backend.device().sm, call.c->mode->name, algorithms[i].label, call.inject);
     const auto cached = backend.device().simulated ? known.find(key) : known.end();

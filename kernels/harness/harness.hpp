@@ -23,24 +23,24 @@ inline constexpr std::uint8_t kPoisonByte = 0xFF;
 inline constexpr std::size_t kGuardBytes = 4096;
 
 /// The faults that the harness itself plants in device memory after a launch; `ExecuteOptions::inject` names one.
-/// Names that are not among them are handed to the backend (Call::inject).
+/// Any other name is passed on to the backend (Call::inject).
 [[nodiscard]] std::span<const FaultInfo> harness_faults() noexcept;
 
-/// Runs cases one after the other; keeps host staging memory and the classes of simulated algorithms between them.
+/// Runs one case after another; keeps host staging memory and the classes of simulated algorithms between them.
 class Harness {
  public:
-  /// For every algorithm of the case: classify it (probe G6, where it applies), poison outputs, padding, workspace and
-  /// the guard bytes around every buffer, launch, check guards, compare the inputs with what was uploaded, download,
-  /// digest, and again (options.repeats, each time with another workspace pattern), comparing bits. Then calls the sink
-  /// with the outputs of the first launch in the host buffers. Padding of host buffers is not read; that of outputs
-  /// comes back as the device left it.
+  /// For every algorithm of the case: classifies it (probe G6, where it applies), poisons outputs, padding, workspace
+  /// and the guard bytes around every buffer, launches, checks the guards, compares the inputs with what was uploaded,
+  /// downloads and digests; then repeats this (options.repeats, each time with another workspace pattern) and compares
+  /// bits. Then calls the sink with the outputs of the first launch in the host buffers. Padding of host buffers is not
+  /// read; that of outputs comes back as the device left it.
   ///
-  /// An algorithm that throws is a report with an error, as long as the device still answers. What has cost the device
-  /// comes through as it is, and so do other exceptions: a lack of device memory, host ports that do not fit.
+  /// An algorithm that throws yields a report with an error, as long as the device still works. Exceptions that come
+  /// with a lost device propagate, and so do others: too little device memory, host ports that do not fit.
   [[nodiscard]] worker::Outcome run(Backend& backend, const plan::Case& c, std::span<const worker::HostPort> ports,
                                     const worker::ExecuteOptions& options, const worker::RunSink& sink);
 
-  /// Nothing if the device of that memory still answers; else what it says, and what was launched last.
+  /// Nothing if the device still works; otherwise its error and the last launch.
   [[nodiscard]] std::optional<worker::DeviceLoss> device_loss(DeviceMemory& memory) noexcept;
 
  private:

@@ -7,8 +7,8 @@
 namespace numcheck::kernels::harness {
 namespace {
 
-/// What the device complains of when it is waited for; empty if nothing.
-std::string complaint(DeviceMemory& memory) {
+/// The error of waiting for the device; empty if there is none.
+std::string sync_error(DeviceMemory& memory) {
   try {
     memory.synchronize();
     return {};
@@ -22,31 +22,31 @@ std::string complaint(DeviceMemory& memory) {
 double Launcher::launch(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
                         std::byte* workspace, DeviceMemory& memory) {
   last_ = fmt::format("{} ({})", algorithm.label, purpose);
-  waited_ = false;
+  synchronized_ = false;
   const double seconds = algorithm.launch(ports, workspace);
   memory.synchronize();
-  waited_ = true;
+  synchronized_ = true;
   return seconds;
 }
 
 std::optional<worker::DeviceLoss> Launcher::loss(DeviceMemory& memory) noexcept {
-  const std::string first = complaint(memory);
-  if (first.empty() || complaint(memory).empty()) {
-    waited_ = true;
+  const std::string first = sync_error(memory);
+  if (first.empty() || sync_error(memory).empty()) {
+    synchronized_ = true;
     return std::nullopt;
   }
-  return worker::DeviceLoss{first, followed()};
+  return worker::DeviceLoss{first, last_launch_text()};
 }
 
-std::string Launcher::followed() const {
+std::string Launcher::last_launch_text() const {
   if (last_.empty()) {
     return "nothing had been launched";
   }
-  return waited_ ? fmt::format(
-                       "it surfaced after the device had been waited for; the last launch was {}, and whether "
-                       "that or an earlier one is to blame cannot be told",
-                       last_)
-                 : fmt::format("it followed the launch of {}", last_);
+  return synchronized_ ? fmt::format(
+                             "it surfaced after the device had synchronized without an error; the last launch was {}, "
+                             "but an earlier one may be the cause",
+                             last_)
+                       : fmt::format("it followed the launch of {}", last_);
 }
 
 }  // namespace numcheck::kernels::harness

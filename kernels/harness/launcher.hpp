@@ -1,5 +1,4 @@
-// The one place where algorithms are launched, so that a fault of the device can be told with the launch that it
-// followed.
+// The only place that launches algorithms, so that a fault of the device can be reported with the launch before it.
 #pragma once
 
 #include <optional>
@@ -12,22 +11,22 @@
 
 namespace numcheck::kernels::harness {
 
-/// Lives as long as the process' device is used: what it remembers spans cases.
+/// Remembers the last launch across cases, so it must live as long as the process uses the device.
 class Launcher {
  public:
-  /// Launches and waits for the whole device, so that no two launches are under way at a time. Returns device seconds;
-  /// throws what the launch or the device throws. `purpose` tells this launch from others: "run 2".
+  /// Launches and waits for the whole device, so that launches never overlap. Returns device seconds; throws what the
+  /// launch or the device throws. `purpose` distinguishes this launch in messages: "run 2".
   double launch(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
                 std::byte* workspace, DeviceMemory& memory);
 
-  /// Asks the device twice, because an error that a library left behind is no loss: it is forgotten once it is told.
+  /// Synchronizes twice: an error that a library left behind is reported once and then cleared, which is not a loss.
   [[nodiscard]] std::optional<worker::DeviceLoss> loss(DeviceMemory& memory) noexcept;
 
  private:
-  [[nodiscard]] std::string followed() const;
+  [[nodiscard]] std::string last_launch_text() const;
 
-  std::string last_;     ///< the last launch, in words; empty: none yet
-  bool waited_ = false;  ///< the device has worked since
+  std::string last_;           ///< the last launch, in words; empty: none yet
+  bool synchronized_ = false;  ///< without an error, since the last launch
 };
 
 }  // namespace numcheck::kernels::harness

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kTile = 64;
 
-/// An output in host memory, to be changed and written back.
+/// A copy of an output in host memory, to be changed and written back.
 class Image {
  public:
   Image(DeviceMemory& memory, const PortMemory& port_memory)
@@ -63,7 +63,7 @@ const PortMemory* first_port(std::span<const PortMemory> ports, op::Role role) {
   return found == ports.end() ? nullptr : &*found;
 }
 
-/// The 64x64 tile in the middle of the first matrix, cut at its borders.
+/// The 64x64 tile in the middle of the first matrix, clipped at its borders.
 struct Tile {
   explicit Tile(const op::Port& port)
       : row(port.rows / 2 / kTile * kTile),
@@ -73,7 +73,7 @@ struct Tile {
   std::int64_t row, col, row_end, col_end;
 };
 
-/// Flips the top fraction bit of the largest finite element: 25 % or more of a value that no cancellation made small.
+/// Flips the top fraction bit of the largest finite element: an error of at least 25 % where no cancellation hides it.
 void flip_bit(const Planting& p) {
   Image image(p.memory, *p.output);
   const op::Port& port = image.port();
@@ -93,7 +93,7 @@ void flip_bit(const Planting& p) {
   image.write_back();
 }
 
-/// The tile gets what belongs to the elements mirrored in the matrix; a single element becomes zero.
+/// The tile gets the values of the elements opposite it in the matrix; a single element becomes zero.
 void make_stale_tile(const Planting& p) {
   Image image(p.memory, *p.output);
   Image before(p.memory, *p.output);
@@ -141,7 +141,7 @@ void race(const Planting& p) {
   image.write_back();
 }
 
-/// Rows 0 and rows/2 change places; in a single row its first and middle element do.
+/// Swaps rows 0 and rows/2; in a single row, the first and the middle element.
 void swap_rows(const Planting& p) {
   Image image(p.memory, *p.output);
   const op::Port& port = image.port();
@@ -178,7 +178,7 @@ constexpr std::array kFaults = {
     Fault{{"write_past_end", "one element is written after the end of the output"}, &write_past_end},
     Fault{{"nan_written", "one output element is NaN"}, &write_nan},
     Fault{{"race", "the lowest bit of one output element differs from the second run on"}, &race},
-    Fault{{"swapped_rows", "two rows of the output change places"}, &swap_rows},
+    Fault{{"swapped_rows", "two rows of the output are swapped"}, &swap_rows},
     Fault{{"input_overwritten", "one bit of the first input is changed"}, &overwrite_input},
     Fault{{"workspace_overrun", "one byte is written after the end of the workspace"}, &overrun_workspace},
 };

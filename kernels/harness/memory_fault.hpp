@@ -1,4 +1,4 @@
-// Faults that the harness plants in device memory after a launch, so that the checks themselves can be checked.
+// Faults that the harness plants in device memory after a launch, to test the checks themselves.
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@ namespace numcheck::kernels::harness {
 /// Why the fault cannot be planted in a case with these ports ("needs an output with elements"); empty if it can.
 [[nodiscard]] std::string memory_fault_obstacle(std::string_view name, std::span<const PortMemory> ports);
 
-/// Plants the fault after launch number `repeat` (from 0). The fault lands in the first non-empty output, unless it is
-/// about another port; `workspace_end` is the first byte after the workspace. Precondition: no obstacle.
+/// Plants the fault after launch number `repeat` (from 0), in the first non-empty output unless the fault concerns
+/// another port; `workspace_end` is the first byte after the workspace. Precondition: no obstacle.
 void plant_memory_fault(std::string_view name, int repeat, DeviceMemory& memory, std::span<const PortMemory> ports,
                         std::byte* workspace_end);
 

@@ -10,7 +10,7 @@ std::size_t storage_bytes(const op::Port& port) {
   return static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
 }
 
-bool rows_touch(const op::Port& port) {
+bool is_contiguous(const op::Port& port) {
   return port.is_dense() || (port.batch == 1 && port.rows == 1);
 }
 
@@ -37,7 +37,7 @@ void for_each_run(const op::Port& port, const std::function<void(std::size_t off
   }
   const std::size_t size = storage_bytes(port);
   const auto start = static_cast<std::size_t>(port.offset_bytes);
-  if (rows_touch(port)) {
+  if (is_contiguous(port)) {
     body(start, static_cast<std::size_t>(port.elements()) * size);
     return;
   }
@@ -75,7 +75,7 @@ std::optional<std::size_t> first_changed_padding(const op::Port& port, std::span
 
 core::Digest digest_elements(const op::Port& port, std::span<const std::byte> image, core::Buffer<std::byte>& scratch) {
   const std::size_t total = static_cast<std::size_t>(port.elements()) * storage_bytes(port);
-  if (total == 0 || rows_touch(port)) {
+  if (total == 0 || is_contiguous(port)) {
     return core::digest_of(total == 0 ? image.first(0)
                                       : image.subspan(static_cast<std::size_t>(port.offset_bytes), total));
   }

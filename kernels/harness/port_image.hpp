@@ -1,4 +1,4 @@
-// The bytes of one port: which of them are elements, and which are padding that nobody may touch.
+// The bytes of one port: which are elements, and which are padding that a kernel must not touch.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,7 @@ void fill_padding(const op::Port& port, std::span<std::byte> image, std::uint8_t
 [[nodiscard]] std::optional<std::size_t> first_changed_padding(const op::Port& port, std::span<const std::byte> image,
                                                                std::uint8_t pattern);
 
-/// Digest of the logical elements, row-major; equal for equal values whatever the padding. `scratch` is grown if
-/// needed.
+/// Digest of the logical elements, row-major; the padding does not matter. `scratch` grows if needed.
 [[nodiscard]] core::Digest digest_elements(const op::Port& port, std::span<const std::byte> image,
                                            core::Buffer<std::byte>& scratch);
 

@@ -13,7 +13,7 @@
 namespace numcheck::kernels::harness {
 namespace {
 
-/// Workspace patterns by launch: what a kernel reads without having written must not look the same twice.
+/// Workspace patterns by launch: a kernel that reads workspace before writing it must not see the same bytes twice.
 constexpr std::array<std::uint8_t, 4> kWorkspacePatterns = {kPoisonByte, 0x00, 0xAA, 0x55};
 
 /// Device bytes are compared with host bytes in pieces of this size.
@@ -31,7 +31,7 @@ Session::Session(Backend& backend, std::span<const op::Port> ports, std::span<co
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const std::size_t bytes = ports[i].extent_bytes();
     if (host[i].bytes.size() < bytes) {
-      throw core::InternalError(fmt::format("port {} has a host buffer of {} bytes and needs {}", ports[i].name,
+      throw core::InternalError(fmt::format("port {} has a host buffer of {} bytes but needs {}", ports[i].name,
                                             host[i].bytes.size(), bytes));
     }
     host_.push_back(host[i].bytes.first(bytes));

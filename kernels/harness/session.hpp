@@ -1,4 +1,4 @@
-// One case in device memory: its buffers, their guards, and what is done to them around a launch.
+// One case in device memory: its buffers and their guards, and what happens to them around a launch.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,6 @@
 
 namespace numcheck::kernels::harness {
 
-/// One case in device memory.
 class Session {
  public:
   /// `host` is parallel to `ports`; buffers may be larger than the ports need. Throws core::InternalError if one is
@@ -26,7 +25,7 @@ class Session {
           core::Buffer<std::byte>& staging, Launcher& launcher);
 
   [[nodiscard]] std::span<const PortMemory> ports() const { return ports_; }
-  /// A workspace of exactly the size that the algorithm asked for, so that its guard is where the algorithm must stop.
+  /// A workspace of exactly the requested size, so that its guard starts where the algorithm must stop.
   [[nodiscard]] GuardedBuffer& workspace_for(const Algorithm& algorithm);
   [[nodiscard]] DeviceMemory& memory() { return memory_; }
   [[nodiscard]] Launcher& launcher() { return launcher_; }

@@ -1,4 +1,4 @@
-// The backends of one CUDA device, made when first asked for.
+// The backends of one CUDA device, each created on first use.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ class CudaBackends {
  public:
   virtual ~CudaBackends() = default;
   [[nodiscard]] virtual const machine::Device& device() const = 0;
-  /// That of all backends of the device.
+  /// Shared by all backends of the device.
   [[nodiscard]] virtual DeviceMemory& memory() = 0;
-  /// The backend of that name, made when first asked for; null for names that are none of a CUDA device. Throws
+  /// The backend with that name, created on first use; null if CUDA devices have no such backend. Throws
   /// core::EnvironmentError if its library is missing.
   [[nodiscard]] virtual Backend* find(std::string_view name) = 0;
-  /// Versions and paths of what is in use. cuBLASLt is loaded for it; if that fails, the failure is its version.
+  /// Versions and paths of the libraries in use. Loads cuBLASLt; if that fails, the error stands in for its version.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> libraries() = 0;
 };
 

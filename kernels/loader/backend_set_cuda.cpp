@@ -15,7 +15,7 @@
 namespace numcheck::kernels::loader {
 namespace {
 
-/// The loader: every backend of a CUDA device.
+/// Creates a backend of a CUDA device.
 struct Loader {
   std::string_view name;
   std::unique_ptr<Backend> (*make)(cuda_support::CudaDevice&, const ExecutorOptions&);

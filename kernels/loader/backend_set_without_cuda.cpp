@@ -7,7 +7,7 @@ namespace numcheck::kernels::loader {
 std::unique_ptr<CudaBackends> open_cuda_device(int index, const ExecutorOptions&) {
   throw core::EnvironmentError(
       "cuda:" + std::to_string(index) +
-      " was asked for, but te-numcheck was built without CUDA; rebuild with TE_NUMCHECK_CUDA=ON");
+      " was requested, but te-numcheck was built without CUDA; rebuild with TE_NUMCHECK_CUDA=ON");
 }
 
 }  // namespace numcheck::kernels::loader

@@ -90,7 +90,7 @@ std::unique_ptr<worker::Executor> cuda_executor(int index, const DriverState& dr
   }
   if (index >= driver.devices) {
     throw core::EnvironmentError(fmt::format(
-        "there is no cuda:{}; this machine shows {} CUDA device{} (cuda:0{})", index, driver.devices,
+        "there is no cuda:{}; this machine has {} visible CUDA device{} (cuda:0{})", index, driver.devices,
         driver.devices == 1 ? "" : "s", driver.devices == 1 ? "" : fmt::format(" to cuda:{}", driver.devices - 1)));
   }
   return make_executor(open_cuda_device(index, options), options.bindings);

@@ -1,4 +1,4 @@
-// Is there an NVIDIA driver, and does it work? Available in every build, also without CUDA.
+// Whether there is an NVIDIA driver and whether it works. Available in every build, even without CUDA.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace numcheck::kernels::loader {
 
-/// What `--device auto` rests on.
+/// What `--device auto` goes by.
 struct DriverState {
   enum class Kind {
     absent,  ///< no driver library and no device node: this machine has no NVIDIA driver
-    broken,  ///< something of a driver is there, but it gives no device
+    broken,  ///< there are traces of a driver, but no usable device
     works,
   } kind = Kind::absent;
-  std::string sentence;  ///< what was found; for `broken` also what would help
+  std::string sentence;  ///< what was found; for `broken`, also what to do
   int devices = 0;
 };
 
-/// Never throws; never initialises more than the runtime's device count.
+/// Never throws; initialises no more than counting devices needs.
 [[nodiscard]] DriverState probe_driver();
 
-/// One line per device for `list devices` and `doctor`: every device that answers; empty if the driver does not work.
+/// Every device that responds, for `list devices` and `doctor`; empty if the driver does not work.
 [[nodiscard]] std::vector<machine::Device> cuda_devices();
 
 /// True if this program was built with the CUDA backends.

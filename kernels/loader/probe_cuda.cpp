@@ -14,11 +14,11 @@ DriverState broken(std::string sentence) {
   return {DriverState::Kind::broken, std::move(sentence), 0};
 }
 
-/// The runtime found no driver that it can use: none at all, or one that is too old.
+/// The runtime found no usable driver: none at all, or one that is too old.
 DriverState without_driver(int driver, int runtime) {
   if (driver != 0) {
     return broken(
-        fmt::format("the NVIDIA driver {} supports CUDA {}, this program needs {}: update the driver, or build "
+        fmt::format("the NVIDIA driver {} supports CUDA {}, but this program needs {}: update the driver, or build "
                     "with an older toolkit",
                     cuda_support::driver_version(), cuda_support::cuda_version_text(driver),
                     cuda_support::cuda_version_text(runtime)));
@@ -28,8 +28,8 @@ DriverState without_driver(int driver, int runtime) {
     return {DriverState::Kind::absent, "no NVIDIA driver was found", 0};
   }
   return broken(
-      fmt::format("an NVIDIA driver is installed ({}) but libcuda.so.1 cannot be used: is the driver's user "
-                  "library visible here (containers need --gpus)?",
+      fmt::format("an NVIDIA driver is installed ({}) but libcuda.so.1 cannot be used: make the driver's "
+                  "user-space library visible here (containers need --gpus)",
                   trace));
 }
 
@@ -50,13 +50,13 @@ DriverState probe_driver() {
     return without_driver(driver, runtime);
   }
   if (status == cudaErrorStubLibrary) {
-    return broken("libcuda.so.1 is the toolkit's stub, not a driver: take the stubs folder off the library path");
+    return broken("libcuda.so.1 is the toolkit's stub, not a driver: remove the stubs folder from the library path");
   }
   if (status == cudaErrorNoDevice || status == cudaSuccess) {
-    return broken(fmt::format("the NVIDIA driver {} is installed but shows no device (is CUDA_VISIBLE_DEVICES set?)",
+    return broken(fmt::format("the NVIDIA driver {} is installed but reports no device; check CUDA_VISIBLE_DEVICES",
                               cuda_support::driver_version()));
   }
-  return broken(fmt::format("the NVIDIA driver does not initialise: {} ({})", cudaGetErrorName(status),
+  return broken(fmt::format("the NVIDIA driver cannot be initialised: {} ({})", cudaGetErrorName(status),
                             cudaGetErrorString(status)));
 }
 
@@ -67,7 +67,7 @@ std::vector<machine::Device> cuda_devices() {
     try {
       devices.push_back(cuda_support::query_device(index));
     } catch (const core::Error&) {
-      continue;  // a device that does not answer is not listed; probe_driver counts it
+      continue;  // a device that does not respond is counted by probe_driver, but not listed
     }
   }
   return devices;

@@ -9,11 +9,10 @@ DriverState probe_driver() {
   if (trace.empty()) {
     return {DriverState::Kind::absent, "no NVIDIA driver was found (and te-numcheck was built without CUDA)", 0};
   }
-  return {
-      DriverState::Kind::broken,
-      "an NVIDIA driver is installed (" + trace +
-          ") but te-numcheck was built without CUDA; rebuild with TE_NUMCHECK_CUDA=ON, or ask for --device sim:sm_90",
-      0};
+  return {DriverState::Kind::broken,
+          "an NVIDIA driver is installed (" + trace +
+              ") but te-numcheck was built without CUDA; rebuild with TE_NUMCHECK_CUDA=ON, or use --device sim:sm_90",
+          0};
 }
 
 std::vector<machine::Device> cuda_devices() {

@@ -16,10 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kInstall =
-    "install one (pip install transformer-engine-cu13, or -cu12), or give its libtransformer_engine.so with --te-lib";
+    "install TransformerEngine (pip install transformer-engine-cu13, or -cu12), or name its libtransformer_engine.so "
+    "with "
+    "--te-lib";
 
-/// Where a package folder has the library: as installed by a wheel, as installed from source, and as left by an
-/// editable build.
+/// Where the library is in a package folder: installed by a wheel, installed from source, left by an editable build.
 constexpr std::array kPlaces = {"transformer_engine/wheel_lib/libtransformer_engine.so",
                                 "transformer_engine/libtransformer_engine.so", "libtransformer_engine.so"};
 
@@ -61,8 +62,8 @@ class Folders {
   std::vector<fs::path> list_;
 };
 
-/// Prefix of the first python3 on PATH, for an environment that is used without being activated. The link itself is
-/// not followed, because a virtual environment's python3 is a link out of it.
+/// Prefix of the first python3 on PATH, for environments that are used without being activated. The link is not
+/// followed, because the python3 of a virtual environment links to one outside it.
 fs::path python_prefix() {
   for (const fs::path& folder : machine::absolute_entries("PATH")) {
     std::error_code ignored;
@@ -73,7 +74,7 @@ fs::path python_prefix() {
   return {};
 }
 
-/// The library in a folder, which may be a package folder; empty if there is none.
+/// The library in a folder (which may be a package folder); empty if there is none.
 fs::path library_in(const fs::path& folder) {
   for (const char* place : kPlaces) {
     std::error_code ignored;
@@ -88,8 +89,8 @@ Search checked(const fs::path& file) {
   std::optional<Version> version = installed_version(package_folder_of(file));
   if (version.has_value() && !version->at_least(kFirstMajor, kFirstMinor)) {
     return {std::nullopt,
-            fmt::format("TransformerEngine {} ({}) is too old: te-numcheck supports it from {}.{} on; install a "
-                        "newer one (pip install --upgrade transformer-engine-cu13, or -cu12)",
+            fmt::format("TransformerEngine {} ({}) is too old: te-numcheck needs {}.{} or newer; upgrade it "
+                        "(pip install --upgrade transformer-engine-cu13, or -cu12)",
                         version->text, file.string(), kFirstMajor, kFirstMinor)};
   }
   return {Installed{file, std::move(version)}, {}};
@@ -198,7 +199,7 @@ std::optional<Version> version_at(const std::string& path) {
 Search find_library(std::span<const std::string> paths) {
   if (paths.size() > 1) {
     return {std::nullopt,
-            "two libraries of TransformerEngine do not fit into one process: a case must name one as its backend, "
+            "one process cannot load two TransformerEngine libraries: name one of them as the case's backend, "
             "transformer_engine@VERSION"};
   }
   if (!paths.empty()) {

@@ -20,19 +20,19 @@ std::string letters(std::size_t number) {
 }  // namespace
 
 std::vector<NamedLibrary> name_libraries(std::span<const std::string> paths) {
-  // Builds from a checkout have long versions, and a name must have room for letters.
+  // Builds from a checkout have long versions; this leaves room for the letters.
   constexpr std::size_t kLongest = 32;
   std::vector<NamedLibrary> named;
-  std::map<std::string, std::size_t> number_of;
+  std::map<std::string, std::size_t> count_of;
   for (const std::string& path : paths) {
     const std::optional<Version> version = version_at(path);
     const std::string text = version.has_value() ? version->text.substr(0, kLongest) : "unknown";
     named.push_back({plan::versioned_backend(kBackend, text), path});
-    ++number_of[named.back().backend];
+    ++count_of[named.back().backend];
   }
   std::map<std::string, std::size_t> seen;
   for (NamedLibrary& library : named) {
-    if (number_of[library.backend] > 1) {
+    if (count_of[library.backend] > 1) {
       library.backend += "-" + letters(seen[library.backend]++);
     }
   }
@@ -51,7 +51,7 @@ Choice choose_library(std::span<const std::string> paths, std::string_view versi
     }
     names += (names.empty() ? "" : ", ") + library.backend;
   }
-  return {{}, fmt::format("no --te-lib is {}{}", backend, names.empty() ? "" : "; there are: " + names)};
+  return {{}, fmt::format("no --te-lib is {}{}", backend, names.empty() ? "" : "; choose from: " + names)};
 }
 
 }  // namespace numcheck::kernels::transformer_engine

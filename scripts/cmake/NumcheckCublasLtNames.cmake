@@ -1,5 +1,5 @@
-# Names of cuBLASLt's tiles, stages and clusters, read from the toolkit's header: there are hundreds, every version adds
-# some, and the library has no function that names them.
+# Reads the names of cuBLASLt's tiles, stages and clusters from the toolkit's header: there are hundreds, every version
+# adds some, and the library has no function that names them.
 
 function(numcheck_cublaslt_names target)
   find_path(TE_NUMCHECK_CUBLASLT_INCLUDE cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)

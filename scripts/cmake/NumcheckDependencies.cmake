@@ -1,4 +1,4 @@
-# Packages. Only CUDA is optional for the product; MPFR, GoogleTest and Google Benchmark serve the tests.
+# Packages. For the program, only CUDA is optional; MPFR, GoogleTest and Google Benchmark are for the tests.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -6,16 +6,16 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED)
 
-# xxHash. The static library spares the binary a dependency. A host that has the library of another package but no
-# header gets declarations of the few functions that we call; their binary interface is fixed since xxHash 0.8.0.
+# xxHash. The static library saves the binary a dependency. If there is a library but no header, we use our own
+# declarations of the few functions that we call; their binary interface has been stable since xxHash 0.8.0.
 find_library(TE_NUMCHECK_XXHASH_LIBRARY NAMES libxxhash.a xxhash libxxhash.so.0 REQUIRED)
 find_path(TE_NUMCHECK_XXHASH_INCLUDE xxhash.h PATHS "${CMAKE_CURRENT_LIST_DIR}/xxhash_declarations" REQUIRED)
 add_library(numcheck_xxhash INTERFACE)
 target_link_libraries(numcheck_xxhash INTERFACE ${TE_NUMCHECK_XXHASH_LIBRARY})
 target_include_directories(numcheck_xxhash SYSTEM INTERFACE ${TE_NUMCHECK_XXHASH_INCLUDE})
 
-# The reference's double GEMM runs on OpenBLAS where there is one, else on Eigen's own kernels. The static library has
-# no Fortran run-time library behind it, so a copied binary needs none; where it cannot be linked, the shared one serves.
+# The reference's double GEMM uses OpenBLAS if there is one, otherwise Eigen's own kernels. The static library needs no
+# Fortran run-time library, so a copied binary needs none either; if it cannot be linked, the shared one is used.
 option(TE_NUMCHECK_OPENBLAS "Use OpenBLAS for the reference, if it is found" ON)
 include(CheckCXXSourceCompiles)
 foreach(kind IN ITEMS a so)

@@ -21,8 +21,8 @@ target_compile_options(numcheck_flags INTERFACE
   # These come from the optimiser and are wrong about std::string, std::variant and JSON objects in g++ 12 and 13.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>)
 
-# Hardening: what plans, reports and workers send must end the program with a message at worst. The C library checks
-# sizes in optimised code only, and a sanitizer sees more where it does not.
+# Hardening: input from plans, reports and workers must at worst end the program with a message. The C library checks
+# sizes only in optimised code; elsewhere a sanitizer sees more.
 include(CheckPIESupported)
 check_pie_supported()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)

@@ -5,8 +5,8 @@
 include(GNUInstallDirs)
 
 # Where the loader looks for libraries that are not the system's: beside the binary, then in NVIDIA's wheel layout. The
-# build tree's binary is linked with the same path: one that CMake changes at installation ends in a colon, and an empty
-# entry is the working folder, from which the loader must never take a library. Folders of libraries that were found
+# build tree's binary is linked with the same path, because a path that CMake changes at installation ends in a colon, and
+# an empty entry means the working folder, from which the loader must never load a library. Folders of libraries found
 # outside the system (CMAKE_PREFIX_PATH, conda) come last.
 set_target_properties(te-numcheck PROPERTIES
   BUILD_WITH_INSTALL_RPATH ON
@@ -14,7 +14,7 @@ set_target_properties(te-numcheck PROPERTIES
   INSTALL_RPATH "$ORIGIN/../lib:$ORIGIN/../nvidia/cu13/lib:$ORIGIN/../nvidia/cudnn/lib")
 
 # The program proper. The libraries that it links dynamically (fmt; where there is no static one, OpenBLAS and xxHash)
-# are a component of their own: the .tar.gz brings them, the .deb depends on their packages.
+# are a component of their own: the .tar.gz contains them, the .deb depends on their packages.
 install(TARGETS te-numcheck
   RUNTIME_DEPENDENCY_SET numcheck_libraries
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)

@@ -12,7 +12,7 @@ endfunction()
 
 # numcheck_isa_sources(target file...)
 # Compiles each file once per instruction set, with NUMCHECK_ISA naming the namespace (baseline, avx2, avx512), and adds
-# the objects to the target. On other processors than x86-64 only `baseline` is built.
+# the objects to the target. On processors other than x86-64, only `baseline` is built.
 function(numcheck_isa_sources target)
   set(flags_baseline "")
   set(flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt)

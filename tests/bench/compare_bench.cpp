@@ -1,4 +1,4 @@
-// Throughput of the comparison: compare_bench [rows [set]], set being baseline, avx2 or avx512 (default: all). CPU time
+// Throughput of the comparison: compare_bench [rows [set]], where set is baseline, avx2 or avx512 (default: all). CPU time
 // of one thread, best of nine.
 #include <algorithm>
 #include <cstdio>

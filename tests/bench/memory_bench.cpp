@@ -1,8 +1,8 @@
 // Bandwidth of the memory-bound ops on a GPU: memory_bench [--te-lib PATH] [--check] [MIB] [FILTER].
-// For every op, mode and backend: bytes read and written by one launch, over the shortest of 20 launches, beside the
-// device's own copy in the same process. MIB: size of the main input (256). --check: the own kernels of the forward ops
-// must reach 85 % of the copy in FP32 and 75 % in BF16, and take at most 5 % longer than TransformerEngine's (what two
-// measurements of one kernel differ by); else the exit code is 1.
+// For every op, mode and backend: bytes read and written by one launch, over the shortest of 20 launches, compared with
+// the device's own copy in the same process. MIB: size of the main input (256). --check: our own kernels of the forward
+// ops must reach 85 % of the copy in FP32 and 75 % in BF16, and take at most 5 % longer than TransformerEngine's (as two
+// measurements of one kernel may differ); otherwise the exit code is 1.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -107,8 +107,8 @@ struct Shares {
   double te = 0;
 };
 
-/// What --check holds against an op, as a sentence; empty if nothing.
-std::string complaint(const Row& row, const std::string& mode, const Shares& shares) {
+/// A sentence saying why an op fails --check; empty if it passes.
+std::string failure_text(const Row& row, const std::string& mode, const Shares& shares) {
   constexpr double kSlower = 1.05;
   const double least = mode == "fp32" ? 0.85 : 0.75;
   if (std::string(row.op).ends_with("_bwd") || shares.own == 0) {
@@ -177,7 +177,7 @@ struct Wanted {
 
 int bench(const Wanted& wanted) {
   bool held = true;
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // lines that are there stay there if the rest takes too long
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // keeps the lines so far if the rest takes too long
   kernels::ExecutorOptions options;
   options.te_libs = wanted.te_libs;
   options.bindings = app::bindings();
@@ -189,9 +189,9 @@ int bench(const Wanted& wanted) {
       continue;
     }
     for (const char* mode : row.modes) {
-      const std::string wrong = complaint(row, mode, measure_backends(*device, row, mode, copy));
+      const std::string wrong = failure_text(row, mode, measure_backends(*device, row, mode, copy));
       if (wanted.check && !wrong.empty()) {
-        std::printf("%s %s: the own kernel %s\n", row.op, mode, wrong.c_str());
+        std::printf("%s %s: our own kernel %s\n", row.op, mode, wrong.c_str());
         held = false;
       }
     }

@@ -75,8 +75,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// OpenBLAS' idle threads spin for some 0.1 s after a multi-threaded call; the reference never makes one, so here they
-// must have gone to sleep before its turn.
+// OpenBLAS's idle threads spin for some 0.1 s after a multi-threaded call. The reference never makes such a call, so here
+// they must go to sleep before its turn.
 constexpr std::chrono::milliseconds kSpinTime{300};
 
 void yardsticks(benchmark::State& state) {

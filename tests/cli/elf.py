@@ -1,4 +1,4 @@
-"""Reads what the loader and the linker left in a 64-bit little-endian ELF file (elf(5))."""
+"""Reads the dynamic section and program headers of a 64-bit little-endian ELF file (elf(5))."""
 
 import pathlib
 import struct
@@ -17,7 +17,7 @@ class Elf:
     def __init__(self, path):
         self.data = pathlib.Path(path).read_bytes()
         if self.data[:6] != b"\x7fELF\x02\x01":
-            raise ValueError(f"{path} is no 64-bit little-endian ELF file")
+            raise ValueError(f"{path} is not a 64-bit little-endian ELF file")
         self.type = struct.unpack_from("<H", self.data, 16)[0]
         program_at, section_at = struct.unpack_from("<QQ", self.data, 32)
         program_size, programs, section_size, sections = struct.unpack_from("<HHHH", self.data, 54)
@@ -38,7 +38,7 @@ class Elf:
         for kind, _, offset, start, _, size in self.segments:
             if kind == PT_LOAD and start <= address < start + size:
                 return offset + address - start
-        raise ValueError("an address outside the file")
+        raise ValueError("the address is outside the file")
 
     def _text(self, at):
         return self.data[at : self.data.index(b"\0", at)].decode()
@@ -60,7 +60,7 @@ class Elf:
         return [segment[1] for segment in self.segments if segment[0] == PT_GNU_STACK]
 
     def undefined(self):
-        """Names that shared libraries must bring."""
+        """Symbols that shared libraries must provide."""
         names = set()
         for _, kind, _, _, offset, size, link, _, _, _ in self.sections:
             if kind == SHT_DYNSYM:

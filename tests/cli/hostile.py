@@ -1,4 +1,4 @@
-"""Text that would act on a terminal or on a CI service, and a look for it in what the program prints."""
+"""Text that would act on a terminal or on a CI service, and a search for it in what the program prints."""
 
 import re
 
@@ -14,7 +14,7 @@ FORBIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u
 
 
 def faults(text, colour=False, annotations=False):
-    """What no output may have. `text` was decoded with surrogateescape, so bytes that are no UTF-8 are seen."""
+    """What no output may have. `text` was decoded with surrogateescape, so bytes that are not UTF-8 are seen."""
     if colour:
         text = COLOUR.sub("", text)
     found = [f"{match.group()!r} at {match.start()} in {text[max(0, match.start() - 60):match.end() + 20]!r}"

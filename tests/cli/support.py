@@ -1,4 +1,4 @@
-"""Runs te-numcheck for the command line tests and compares what it says with golden files.
+"""Runs te-numcheck for the command line tests and compares its output with golden files.
 
 Environment: TE_NUMCHECK (the program), TE_NUMCHECK_SOURCE (the source tree). TE_NUMCHECK_UPDATE_GOLDEN=1 rewrites the
 golden files instead of comparing."""
@@ -27,7 +27,7 @@ TIMEOUT_S = 120
 
 
 def has_nvidia_driver():
-    """Whether the program would find a trace of a driver, working or not: then --device auto does not simulate."""
+    """Whether the program would find traces of a driver, working or not. If so, --device auto does not simulate."""
     traces = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
     if any(map(os.path.exists, traces)):
         return True
@@ -39,9 +39,9 @@ def has_nvidia_driver():
 
 
 def sanitise(text):
-    """Takes out what differs from run to run and from machine to machine."""
+    """Replaces what differs between runs and machines."""
     text = re.sub(r"te-numcheck \d+\.\d+\.\d+ \([^)\n]*\)", "te-numcheck VERSION (REVISION)", text)
-    # Kept for the program, because a BLAS may need them on this machine, but none of the golden files' business.
+    # Left in the environment because a BLAS may need them on this machine, but they do not belong in golden files.
     text = re.sub(r"^environment( +OPENBLAS_\w+=\S+)+\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"\d{8}-\d{6}(-\d+)?", "TIME", text)
     text = re.sub(r"\b\d+(\.\d+)? (us|ms|s|min)\b( \d+ s\b)?", "DURATION", text)
@@ -87,7 +87,7 @@ class CliTest(unittest.TestCase):
 
     @staticmethod
     def without_times(report):
-        """Takes out what differs between two runs of the same plan."""
+        """The report without what differs between two runs of the same plan."""
         for case in report["cases"]:
             del case["time_s"]
             for run in case["runs"]:

@@ -57,7 +57,7 @@ class Validate(CliTest):
             self.run_cli("validate", plan, code=0)
 
 
-    def test_a_layout_is_one_of_mxfp8_outputs(self):
+    def test_layouts_belong_to_mxfp8_outputs_only(self):
         case = {"op": "activation_fwd", "mode": "bf16", "params": {"rows": 4, "hidden": 4, "layout": "both"}}
         done = self.run_cli("validate", self.plan(cases=[case]), code=2)
         self.assertIn("layout applies to the outputs mxfp8_e4m3 and mxfp8_e5m2 only, not to default", done.stderr)
@@ -177,13 +177,13 @@ class Exec(CliTest):
         self.exec_lines({**self.CASE, "backend": "cublaslt"}, code=4)
         self.exec_lines(code=4)
 
-    def test_what_cannot_be_read_is_no_empty_input(self):
+    def test_unreadable_input_is_not_empty_input(self):
         done = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=os.open(self.folder, os.O_RDONLY), env=CLEAN,
                               capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 3)
         self.assertIn(b"cannot read standard input: Is a directory", done.stderr)
 
-    def test_a_line_without_end_is_not_read_to_the_end(self):
+    def test_an_endless_line_is_refused(self):
         endless = subprocess.run([PROGRAM, "exec", "--device", "sim:sm_90"], stdin=open("/dev/zero", "rb"), env=CLEAN,
                                  capture_output=True, timeout=60)
         self.assertEqual(endless.returncode, 2)

@@ -1,4 +1,4 @@
-"""Files that te-numcheck reads and writes: whose they are, what they may be, and what happens where they fail."""
+"""Files that te-numcheck reads and writes: which kinds it accepts, their permissions, and failures."""
 
 import json
 import os
@@ -14,7 +14,7 @@ SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
 
 class Overwriting(CliTest):
     def refused(self, *options, saying):
-        """Nothing has run: not even a folder was made."""
+        """Nothing ran, and not even a folder was created."""
         before = sorted(path.name for path in self.folder.iterdir())
         done = self.run_cli("run", "plan.json", *SIM, *options, code=2)
         self.assertIn(saying, done.stderr)
@@ -29,10 +29,10 @@ class Overwriting(CliTest):
         for option in ("--json", "--brief-json"):
             for name in ("plan.json", "./plan.json", "soft.json", "base.json", "hard.json"):
                 with self.subTest(option=option, name=name):
-                    self.refused(option, name, saying="from which the plan is read")
+                    self.refused(option, name, saying="which the plan is read from")
         self.assertEqual({name: (self.folder / name).read_text() for name in plans}, plans)
 
-    def test_two_outputs_of_one_name_are_refused(self):
+    def test_two_outputs_with_one_name_are_refused(self):
         self.plan()
         self.refused("--json", "r.json", "--brief-json", "r.json", saying="--json r.json and --brief-json r.json are the same file")
         self.refused("--json", "r.json", "--json", "./r.json", saying="are the same file")
@@ -43,14 +43,14 @@ class Overwriting(CliTest):
     def test_two_outputs_may_go_to_one_device(self):
         self.run_cli("run", self.plan(), *SIM, "--json", os.devnull, "--brief-json", os.devnull, code=0)
 
-    def test_a_report_may_take_the_place_of_the_one_it_was_selected_by(self):
+    def test_a_report_may_replace_the_one_named_by_failed_in(self):
         self.run_cli("run", self.plan(), *SIM, "--json", "r.json", "--inject", "bit_flip", code=1)
         self.run_cli("run", "plan.json", *SIM, "--failed-in", "r.json", "--json", "r.json", code=0)
         self.assertEqual(self.report("r.json")["summary"]["pass"], 1)
 
 
 class Names(CliTest):
-    def test_what_cannot_be_written_is_found_before_the_run(self):
+    def test_unwritable_outputs_are_found_before_the_run(self):
         plan = self.plan()
         too_long = "x" * 256
         for option in ("--json", "--brief-json", "--out", "--keep-tensors"):
@@ -66,7 +66,7 @@ class Names(CliTest):
         self.run_cli("run", self.plan(), *SIM, "--json", longest, code=0)
         self.assertEqual(self.report(longest)["summary"]["pass"], 1)
 
-    def test_no_file_takes_the_place_of_a_folder_to_be_made(self):
+    def test_no_file_replaces_a_folder_that_is_needed(self):
         plan = self.plan()
         for options in (("--json", "k", "--keep-tensors", "k"), ("--brief-json", "k", "--keep-tensors", "k/x"),
                         ("--out", "o", "--keep-tensors", "o/report.json"), ("--json", "k", "--out", "k/x")):
@@ -82,7 +82,7 @@ class Names(CliTest):
         self.assertIn(b"--json - writes to stdout", done.stderr)
         self.assertTrue((self.folder / "stdout").is_symlink())
 
-    def test_a_journal_that_could_not_begin_is_not_there(self):
+    def test_a_journal_that_could_not_be_started_is_removed(self):
         plan = self.plan()
         done = subprocess.run([PROGRAM, "run", plan, *SIM, "--in-process", "--out", "out"], cwd=self.folder, env=CLEAN,
                               capture_output=True, timeout=60,
@@ -92,13 +92,13 @@ class Names(CliTest):
         self.assertFalse((self.folder / "out" / "results.jsonl").exists())
         self.run_cli("run", plan, *SIM, "--out", "out", code=0)
 
-    def test_a_small_limit_of_file_sizes_leaves_room_for_small_cases(self):
+    def test_small_cases_run_under_a_small_file_size_limit(self):
         done = subprocess.run([PROGRAM, "run", self.plan(), *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
                               capture_output=True, timeout=60,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20)))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_a_working_folder_that_is_gone(self):
+    def test_runs_in_a_deleted_working_folder(self):
         plan = self.folder / self.plan()
         gone = self.folder / "gone"
         gone.mkdir()
@@ -110,7 +110,7 @@ class Names(CliTest):
         os.mkfifo(self.folder / "pipe")
         done = self.run_cli("run", self.plan(), *SIM, "--json", "pipe", code=3)
         self.assertIn("cannot write pipe: nobody reads it", done.stderr)
-        self.assertIn("1 pass", done.stdout, "what was computed is shown")
+        self.assertIn("1 pass", done.stdout, "results are shown")
 
     def test_a_pipe_that_somebody_reads_gets_the_report(self):
         os.mkfifo(self.folder / "pipe")
@@ -129,7 +129,7 @@ class Names(CliTest):
             for path in written:
                 self.assertEqual(path.stat().st_mode & 0o777, mode, path)
 
-    def test_runs_that_begin_at_once_have_a_folder_each(self):
+    def test_simultaneous_runs_get_a_folder_each(self):
         plan = self.plan(case=SWEEP)
         runs = [subprocess.Popen([PROGRAM, "run", plan, *SIM], cwd=self.folder, env=CLEAN, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(6)]
@@ -141,21 +141,21 @@ class Names(CliTest):
         for folder in folders:
             self.assertEqual(json.loads((folder / "report.json").read_text())["summary"]["pass"], 12)
 
-    def test_where_nothing_ran_no_folder_is_left(self):
+    def test_no_folder_is_left_if_nothing_ran(self):
         self.run_cli("run", self.plan(), *SIM, "--filter", "nothing has this name", code=4)
         self.run_cli("run", "plan.json", "--device", "sim:sm_90", "--inject", "no_such_fault", code=2)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.json"])
 
 
 class Limits(CliTest):
-    def test_a_limit_of_file_sizes_is_an_error_and_no_signal(self):
+    def test_a_file_size_limit_causes_an_error_not_a_signal(self):
         plan = self.plan(case={"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 40, "step": 1}}})
         done = subprocess.run([PROGRAM, "run", plan, *SIM, "--in-process", "--out", "out"], cwd=self.folder, env=CLEAN,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
         self.assertEqual(done.returncode, 3, done.stderr.decode())
         self.assertIn(b"File too large", done.stderr)
-        self.assertIn(b"40 cases: 40 pass", done.stdout, "what was computed is shown all the same")
+        self.assertIn(b"40 cases: 40 pass", done.stdout, "results are shown nevertheless")
         self.assertEqual([path.name for path in (self.folder / "out").iterdir()], ["results.jsonl"])
         self.run_cli("run", plan, *SIM, "--resume", "out", code=0)
         self.assertEqual(self.report()["summary"]["pass"], 40)
@@ -177,7 +177,7 @@ class ClosedStreams(CliTest):
                 self.assertEqual(code, 3, words)
                 self.assertIn("cannot write to standard output: it is closed", words)
 
-    def test_the_report_is_whole_and_has_nothing_else_in_it(self):
+    def test_the_report_is_complete_and_contains_nothing_else(self):
         plan = self.plan(case=SWEEP)
         for number, (closed, expected) in enumerate(((">&-", 3), ("<&- >&- 2>&-", 3), ("2>&-", 0), ("<&-", 0))):
             with self.subTest(closed=closed):
@@ -206,7 +206,7 @@ class Reading(CliTest):
                 self.assertIn(what, self.quickly("validate", path, code=2))
                 self.assertIn(what, self.quickly("run", plan, *SIM, "--failed-in", path, code=2))
 
-    def test_a_pipe_is_no_journal(self):
+    def test_a_pipe_is_not_a_journal(self):
         self.plan()
         (self.folder / "out").mkdir()
         os.mkfifo(self.folder / "out" / "results.jsonl")
@@ -227,7 +227,7 @@ class Reading(CliTest):
             self.assertIn("cannot read", done.stderr)
             self.assertNotIn("hunter2", done.stderr)
 
-    def test_brackets_without_end_crash_nothing(self):
+    def test_endless_brackets_do_not_crash(self):
         plan = self.plan()
         (self.folder / "deep.json").write_text("[" * 131_000)
         self.assertIn("nests deeper", self.quickly("run", plan, *SIM, "--failed-in", "deep.json", code=2))

@@ -1,4 +1,4 @@
-"""What the program was linked with, and that it runs no library that lies in the working folder."""
+"""How the program was linked, and that it runs no library from the working folder."""
 
 import json
 import os
@@ -14,13 +14,13 @@ BUILD = pathlib.Path(PROGRAM).resolve().parent.parent
 CACHE = (BUILD / "CMakeCache.txt").read_text() if (BUILD / "CMakeCache.txt").exists() else ""
 SANITIZED = "-fsanitize" in CACHE
 UNOPTIMISED = "CMAKE_BUILD_TYPE:STRING=Debug" in CACHE
-# What te-numcheck links dynamically, or opens by name; the planted ones have no other library's symbols.
+# Libraries that te-numcheck links dynamically or opens by name. The planted ones lack the symbols of the real ones.
 PLANTED = ["libxxhash.so.0", "libfmt.so.9", "libfmt.so.10", "libopenblas.so.0", "libcuda.so.1", "libcublasLt.so.13",
            "libcublasLt.so.12", "libcudnn.so.9", "libnvidia-ml.so.1", "libstdc++.so.6", "libgcc_s.so.1", "libm.so.6"]
 
 
 def executables():
-    """The program, and every test and tool that the build folder holds."""
+    """The program, and every test and tool in the build folder."""
     found = [pathlib.Path(PROGRAM)]
     for path in sorted((BUILD / "tests").iterdir()) if (BUILD / "tests").is_dir() else []:
         if path.is_file() and os.access(path, os.X_OK) and elf.is_elf(path):
@@ -43,7 +43,7 @@ class RunPath(CliTest):
             '#include <fcntl.h>\n__attribute__((constructor)) static void act(void) { open("%s/loaded", O_CREAT | O_WRONLY, 0600); }\n'
             % self.folder)
         subprocess.run([compiler, "-shared", "-fPIC", "-o", "planted.so", "planted.c"], cwd=self.folder, check=True)
-        # The trap works: told to look in the working folder, the loader runs what lies there.
+        # The trap works: if told to look in the working folder, the loader runs the planted library.
         shutil.copy(self.folder / "planted.so", self.folder / "libcuda.so.1")
         trap = subprocess.run([PROGRAM, "doctor"], cwd=self.folder, capture_output=True, stdin=subprocess.DEVNULL,
                               env={**CLEAN, "LD_LIBRARY_PATH": "."}, timeout=60)
@@ -84,7 +84,7 @@ class Flags(unittest.TestCase):
         self.assertTrue([name for name in names if name.startswith("__") and name.endswith("_chk")])
 
     def test_every_source_is_compiled_with_the_checks(self):
-        """Above, a static library's symbols would do; here none of our sources may lack the flags."""
+        """A static library's symbols would satisfy the test above; here every source of ours must have the flags."""
         commands = BUILD / "compile_commands.json"
         if not commands.exists():
             self.skipTest("the build folder has no compile_commands.json")

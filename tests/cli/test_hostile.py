@@ -1,4 +1,4 @@
-"""What plans, reports, file names, arguments and variables hold reaches neither the terminal nor a CI service raw."""
+"""Text from plans, reports, file names, arguments and variables is escaped before a terminal or CI service sees it."""
 
 import json
 import os
@@ -17,7 +17,7 @@ NAME = hostile.TEXT.replace("/", "")
 
 class Hostile(CliTest):
     def check(self, *arguments, code, env=None, stdin=None, colour=False):
-        """Runs, looks at both streams and returns them as text."""
+        """Runs the program, checks both streams and returns them as text."""
         for actions in (False, True):
             done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, timeout=TIMEOUT_S,
                                   env={**CLEAN, **({"GITHUB_ACTIONS": "true"} if actions else {}), **(env or {})},
@@ -29,7 +29,7 @@ class Hostile(CliTest):
         return streams
 
     def hostile_plan(self, **fields):
-        """A valid plan with hostile text where a plan may hold any: names may have all but C0 controls."""
+        """A valid plan with hostile text wherever a plan allows it: names may contain anything but C0 controls."""
         case = {"mode": ["fp32", "bf16"], "xfail": [{"match": {"mode": "fp32"}, "reason": "::error::" + hostile.TEXT}],
                 **fields.pop("case", {})}
         path = self.folder / self.plan(description=hostile.TEXT, case=case, **fields)
@@ -128,7 +128,7 @@ class Hostile(CliTest):
         env = {"CUBLAS_WORKSPACE_CONFIG": hostile.TEXT, "NVTE_" + "X\u202e\x1b": hostile.TEXT}
         self.check("run", plan, *SIM, "--no-save", code=0, env=env)
         self.check("run", plan, *SIM, "--json", "-", code=0, env=env)
-        # The libraries of this machine decide the code; --device names one that is always there.
+        # The exit code depends on the libraries of this machine; --device names one that always exists.
         done = subprocess.run([PROGRAM, "doctor", *SIM], cwd=self.folder, env={**CLEAN, **env}, capture_output=True,
                               timeout=TIMEOUT_S)
         out = done.stdout.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""scripts/check_layers.py: the tree keeps the order of its folders, and each kind of offence is seen and named."""
+"""scripts/check_layers.py: the tree keeps the order of its folders, and every kind of offence is reported."""
 
 import os
 import pathlib
@@ -16,8 +16,8 @@ def check(root):
 
 
 class Layers(unittest.TestCase):
-    def offence(self, files):
-        """What is said of a tree of these files."""
+    def offences(self, files):
+        """The messages about a tree of these files."""
         with tempfile.TemporaryDirectory(prefix="te-numcheck-layers-") as folder:
             root = pathlib.Path(folder)
             for name, text in files.items():
@@ -33,76 +33,76 @@ class Layers(unittest.TestCase):
 
     def test_a_folder_sees_those_below_it(self):
         lower = {"lib/core/a.hpp": "", "kernels/contract/b.hpp": ""}
-        self.assertEqual(self.offence({**lower, "lib/run/x.cpp": '#include "core/a.hpp"\n'}), "")
-        self.assertEqual(self.offence({**lower, "kernels/sim/x.cpp": '#include "kernels/contract/b.hpp"\n'}), "")
-        self.assertEqual(self.offence({**lower, "app/x.cpp": '#include "kernels/contract/b.hpp"\n'}), "")
+        self.assertEqual(self.offences({**lower, "lib/run/x.cpp": '#include "core/a.hpp"\n'}), "")
+        self.assertEqual(self.offences({**lower, "kernels/sim/x.cpp": '#include "kernels/contract/b.hpp"\n'}), "")
+        self.assertEqual(self.offences({**lower, "app/x.cpp": '#include "kernels/contract/b.hpp"\n'}), "")
 
     def test_an_include_upwards(self):
-        said = self.offence({"lib/run/a.hpp": "", "lib/metric/x.cpp": '\n#include "run/a.hpp"\n'})
-        self.assertIn('lib/metric/x.cpp:2: #include "run/a.hpp": lib/run is not below lib/metric', said)
-        said = self.offence({"kernels/loader/a.hpp": "", "kernels/cuda/x.cu": '#include "kernels/loader/a.hpp"\n'})
-        self.assertIn("kernels/loader is not below kernels/cuda", said)
-        self.assertIn("is not below", self.offence({"app/commands/a.hpp": "", "app/x.cpp": '#include "commands/a.hpp"\n'}))
+        messages = self.offences({"lib/run/a.hpp": "", "lib/metric/x.cpp": '\n#include "run/a.hpp"\n'})
+        self.assertIn('lib/metric/x.cpp:2: #include "run/a.hpp": lib/run is not below lib/metric', messages)
+        messages = self.offences({"kernels/loader/a.hpp": "", "kernels/cuda/x.cu": '#include "kernels/loader/a.hpp"\n'})
+        self.assertIn("kernels/loader is not below kernels/cuda", messages)
+        self.assertIn("is not below", self.offences({"app/commands/a.hpp": "", "app/x.cpp": '#include "commands/a.hpp"\n'}))
 
     def test_an_include_in_other_forms(self):
         above = {"lib/run/a.hpp": ""}
         for line in ("#include <run/a.hpp>", '#include "../run/a.hpp"', '# include "run/a.hpp"', '#  include  "run/a.hpp"',
                      '#if 0\n  #include "run/a.hpp"\n#endif', '#include"run/a.hpp"', '#include "./../run/a.hpp"'):
             for name in ("x.cpp", "x.hpp", "x.cuh", "x.h", "x.inc", "x.cpp.in"):
-                said = self.offence({**above, f"lib/core/{name}": line + "\n"})
-                self.assertIn("lib/run is not below lib/core", said, line)
+                messages = self.offences({**above, f"lib/core/{name}": line + "\n"})
+                self.assertIn("lib/run is not below lib/core", messages, line)
 
     def test_an_include_that_is_allowed_has_one_form(self):
         lower = {"lib/core/a.hpp": ""}
         for line in ("#include <core/a.hpp>", '#include "../core/a.hpp"', '#include "lib/run/../core/a.hpp"'):
-            said = self.offence({**lower, "lib/run/x.cpp": line + "\n"})
-            self.assertIn("core/a.hpp", said, line)
-        self.assertIn("no file of the tree", self.offence({"lib/run/x.cpp": '#include "../../outside.hpp"\n'}))
+            messages = self.offences({**lower, "lib/run/x.cpp": line + "\n"})
+            self.assertIn("core/a.hpp", messages, line)
+        self.assertIn("no file of the tree", self.offences({"lib/run/x.cpp": '#include "../../outside.hpp"\n'}))
 
     def test_tests_and_new_folders(self):
-        said = self.offence({"tests/reference/a.hpp": "", "lib/run/x.cpp": '#include "tests/reference/a.hpp"\n'})
-        self.assertIn("tests/reference has no place in the order", said)
-        said = self.offence({"lib/attic/a.hpp": "", "lib/run/x.cpp": '#include "attic/a.hpp"\n#include <Eigen/Core>\n'})
-        self.assertIn("lib/run/x.cpp:1", said)
-        self.assertIn("lib/run/x.cpp:2", said)
+        messages = self.offences({"tests/reference/a.hpp": "", "lib/run/x.cpp": '#include "tests/reference/a.hpp"\n'})
+        self.assertIn("tests/reference has no place in the order", messages)
+        messages = self.offences({"lib/attic/a.hpp": "", "lib/run/x.cpp": '#include "attic/a.hpp"\n#include <Eigen/Core>\n'})
+        self.assertIn("lib/run/x.cpp:1", messages)
+        self.assertIn("lib/run/x.cpp:2", messages)
 
     def test_backends_do_not_see_each_other(self):
-        said = self.offence({"kernels/cuda/a.hpp": "", "kernels/cudnn/x.cpp": '#include "kernels/cuda/a.hpp"\n'})
-        self.assertIn("kernels/cuda is not below kernels/cudnn", said)
+        messages = self.offences({"kernels/cuda/a.hpp": "", "kernels/cudnn/x.cpp": '#include "kernels/cuda/a.hpp"\n'})
+        self.assertIn("kernels/cuda is not below kernels/cudnn", messages)
 
     def test_a_layer_above(self):
-        said = self.offence({"kernels/sim/a.hpp": "", "lib/run/x.cpp": '#include "kernels/sim/a.hpp"\n'})
-        self.assertIn("lib must not see kernels", said)
-        said = self.offence({"reference/a.hpp": "", "kernels/sim/x.cpp": '#include "reference/a.hpp"\n'})
-        self.assertIn("kernels must not see reference", said)
+        messages = self.offences({"kernels/sim/a.hpp": "", "lib/run/x.cpp": '#include "kernels/sim/a.hpp"\n'})
+        self.assertIn("lib must not see kernels", messages)
+        messages = self.offences({"reference/a.hpp": "", "kernels/sim/x.cpp": '#include "reference/a.hpp"\n'})
+        self.assertIn("kernels must not see reference", messages)
 
     def test_foreign_headers(self):
-        self.assertIn("not in lib", self.offence({"lib/core/x.cpp": "#include <Eigen/Core>\n"}))
-        self.assertIn("not in reference", self.offence({"reference/x.cpp": "#include <cuda_runtime_api.h>\n"}))
-        self.assertIn("not in device code", self.offence({"kernels/cuda/x.cu": "#include <span>\n"}))
-        self.assertEqual(self.offence({"kernels/cuda/x.cpp": "#include <span>\n"}), "")
+        self.assertIn("not in lib", self.offences({"lib/core/x.cpp": "#include <Eigen/Core>\n"}))
+        self.assertIn("not in reference", self.offences({"reference/x.cpp": "#include <cuda_runtime_api.h>\n"}))
+        self.assertIn("not in device code", self.offences({"kernels/cuda/x.cu": "#include <span>\n"}))
+        self.assertEqual(self.offences({"kernels/cuda/x.cpp": "#include <span>\n"}), "")
 
     def test_a_library_that_prints_or_ends_the_program(self):
         for line in ('std::cout << "x"', 'std::printf("x")', 'printf ("x")', 'fmt::print("x")', "std::abort()", "exit(1)"):
             for name in ("lib/core/x.hpp", "reference/x.cpp", "kernels/sim/x.cpp"):
                 body = f"namespace {{\nvoid f() {{ {line}; }}\n}}\n"
-                self.assertIn("neither prints", self.offence({name: body}), line)
+                self.assertIn("neither prints", self.offences({name: body}), line)
 
     def test_the_namespace_of_another_folder(self):
-        said = self.offence({"lib/worker/x.cpp": "namespace numcheck::run {\n}\n"})
-        self.assertIn("files of lib/worker are in namespace numcheck::worker", said)
+        messages = self.offences({"lib/worker/x.cpp": "namespace numcheck::run {\n}\n"})
+        self.assertIn("files of lib/worker are in namespace numcheck::worker", messages)
         for text in ("namespace numcheck::run\n{\nint f();\n}\n", "inline namespace numcheck::run { int f(); }\n",
                      "namespace numcheck { namespace run { int f(); } }\n", "namespace foo {\nint f();\n}\n",
                      "namespace numcheck::run {\nint f() { return 3; }\n}\n"):
-            self.assertIn("are in namespace numcheck::worker", self.offence({"lib/worker/x.cpp": text}), text)
-        self.assertIn("nothing is in namespace numcheck::worker", self.offence({"lib/worker/x.cpp": "int f();\n"}))
-        self.assertEqual(self.offence({"lib/worker/x.cpp": "namespace numcheck::worker::fields {\n}\n"}), "")
-        self.assertEqual(self.offence({"kernels/contract/x.hpp": "namespace numcheck::kernels {\n}\n"}), "")
+            self.assertIn("are in namespace numcheck::worker", self.offences({"lib/worker/x.cpp": text}), text)
+        self.assertIn("nothing is in namespace numcheck::worker", self.offences({"lib/worker/x.cpp": "int f();\n"}))
+        self.assertEqual(self.offences({"lib/worker/x.cpp": "namespace numcheck::worker::fields {\n}\n"}), "")
+        self.assertEqual(self.offences({"kernels/contract/x.hpp": "namespace numcheck::kernels {\n}\n"}), "")
         forward = "namespace numcheck::core {\nenum class D : int;\n}\nnamespace numcheck::kernels::sim {\nint f();\n}\n"
-        self.assertEqual(self.offence({"kernels/sim/x.hpp": forward}), "")
+        self.assertEqual(self.offences({"kernels/sim/x.hpp": forward}), "")
 
     def test_a_folder_without_a_place(self):
-        self.assertIn("lib/attic has no place in the order", self.offence({"lib/attic/x.cpp": ""}))
+        self.assertIn("lib/attic has no place in the order", self.offences({"lib/attic/x.cpp": ""}))
 
 
 if __name__ == "__main__":

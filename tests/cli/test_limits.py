@@ -1,5 +1,5 @@
-"""Under tight limits of the system every command ends soon, with a right result or with a message: never by a signal,
-never not at all. CTest runs a few steps of each limit; `test_limits.py --full` all of them."""
+"""Under tight system limits every command soon ends with a correct result or a message: it never hangs, and no signal
+ends it. CTest runs a few steps of each limit, `test_limits.py --full` all of them."""
 
 import os
 import pathlib
@@ -17,16 +17,16 @@ FULL = "--full" in sys.argv
 LIMIT_S = 15
 MIB = 1 << 20
 SIM = ["--device", "sim:sm_90"]
-# No numbers may differ (1), and an interrupt (130) would be a library's abort.
+# Not 1, because no numbers may differ, nor 130, because an interrupt would come from a library.
 ENDS = {0, 2, 3, 4}
 GEMM = {"op": "gemm", "mode": ["fp32", "bf16"], "backend": "sim", "params": {"m": 96, "n": 80, "k": [64, 200]}}
 NORM = {"op": "layernorm_fwd", "mode": "bf16", "backend": "sim", "params": {"rows": 64, "hidden": 256}}
-# A user whom nobody else is, since RLIMIT_NPROC counts all threads of a user.
+# A user ID that nobody else has, because RLIMIT_NPROC counts all threads of a user.
 STRANGER = 200_000 + os.getpid() % 100_000
 
 
 def steps(values):
-    """All of them, or three that span them."""
+    """All values, or three that span them."""
     return values if FULL else sorted({values[0], values[len(values) // 3], values[-1]})
 
 
@@ -93,7 +93,7 @@ class Limits(CliTest):
                     self.run_limited(resource.RLIMIT_AS, limit * MIB, ["run", plan, *SIM, *extra])
 
     def test_many_threads_in_little_memory(self):
-        """As on a machine of 16 processors; what a thread's heap and stack take is address space, too."""
+        """As on a machine with 16 processors: heaps and stacks of threads take address space, too."""
         for limit in range(60, 260, 20) if not FULL else range(60, 600, 4):
             for extra in ([], ["--in-process"]):
                 with self.subTest(limit=limit, extra=extra):
@@ -110,7 +110,7 @@ class Limits(CliTest):
             self.skipTest("the address space of this process is limited itself")
         if reference(resource.RLIM_INFINITY) != "OpenBLAS":
             self.skipTest("no OpenBLAS is linked")
-        # It would ask for each of its buffers for ever.
+        # OpenBLAS would retry forever to get each of its buffers.
         self.assertEqual([reference(512 * MIB), reference(1 << 44)], ["Eigen", "OpenBLAS"])
 
     def test_threads_of_openblas_are_recorded_as_the_user_set_them(self):
@@ -130,11 +130,11 @@ class Limits(CliTest):
     def test_size_of_files(self):
         self.sweep(resource.RLIMIT_FSIZE, [10 << 10])
 
-    def become_a_stranger(self):
-        """The user to run as, for limits that do not hold for root."""
+    def unprivileged_user(self):
+        """The user to run as, for limits that do not apply to root."""
         if os.geteuid() != 0:
             return None
-        # The stranger may not be allowed to read the folders above the program's.
+        # That user may not be allowed to read the folders above the program's.
         os.chmod(self.folder, 0o777)
         self.program = str(shutil.copy(PROGRAM, self.folder))
         os.chmod(self.program, 0o755)
@@ -143,13 +143,13 @@ class Limits(CliTest):
         return STRANGER
 
     def test_threads(self):
-        self.sweep(resource.RLIMIT_NPROC, list(range(2, 17)), self.become_a_stranger())
+        self.sweep(resource.RLIMIT_NPROC, list(range(2, 17)), self.unprivileged_user())
 
     def test_commands_that_compute_nothing_start_no_thread(self):
-        """OpenBLAS starts one for every processor as soon as it is loaded, and raises SIGINT where it gets none."""
+        """OpenBLAS starts one per processor as soon as it is loaded, and raises SIGINT if it gets none."""
         if b"libopenblas.so" in pathlib.Path(PROGRAM).read_bytes():
             self.skipTest("a shared OpenBLAS starts its threads before the program begins")
-        user = self.become_a_stranger()
+        user = self.unprivileged_user()
         for command in self.commands()[:3]:
             code, text = self.run_limited(resource.RLIMIT_NPROC, 1, command, user)
             self.assertEqual((code, text.strip()), (0, ""), command)
@@ -162,12 +162,12 @@ class Limits(CliTest):
             return False
         return done.returncode == 0
 
-    def test_enough_is_enough(self):
+    def test_generous_limits_are_enough(self):
         """The sweep would also pass with a program that always complains."""
         for what, value in ((resource.RLIMIT_AS, 4096 * MIB), (resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_STACK, 64 << 10)):
             for command in self.commands():
                 if what == resource.RLIMIT_AS and command == ["doctor"] and has_nvidia_driver():
-                    continue  # CUDA's driver wants more, and doctor says so
+                    continue  # CUDA's driver needs more, and doctor says so
                 code, text = self.run_limited(what, value, command)
                 self.assertEqual(code, 0, f"{command} under {what} = {value}\n{text}")
 

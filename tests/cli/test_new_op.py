@@ -1,4 +1,4 @@
-"""scripts/new_op.py: its stubs compile, nothing is overwritten, mistakes are named."""
+"""scripts/new_op.py: its stubs compile, nothing is overwritten, mistakes are reported."""
 
 import os
 import pathlib
@@ -46,7 +46,7 @@ class NewOp(unittest.TestCase):
         self.assertIn("nothing was written", again.stderr)
         self.assertEqual(header.read_text(), before)
 
-    def test_mistakes_are_named(self):
+    def test_mistakes_are_reported(self):
         self.assertIn("snake_case", self.run_script("L2Norm", "rows").stderr)
         self.assertIn("no quotes", self.run_script("l2norm", 'a "row"').stderr)
         self.assertEqual(list(self.root.iterdir()), [])

@@ -1,4 +1,4 @@
-"""Every option of every command with values that cannot be right: exit 2 and a message that names the option."""
+"""Every option of every command with invalid values: exit code 2 and a message that names the option."""
 
 import os
 import re
@@ -14,7 +14,7 @@ BAD = ["", " ", "0", "-1", "-0", "+1", "nan", "inf", "1e300", "1e999", "99999999
        ",", "a,,b", "\n", "\u202e", b"\xff\xfe", LONG, "1s " * 9, "1 GiB", "0s", "0ms", "0.0s", "0B", "0/1", "2/1", "1/0",
        "999999999999h", "auto/0", "1/99999999999", "cuda:-1", "cuda:99999999999", "sim:sm_1", "sim:"]
 
-# What each option takes of the values above: expressions that match nothing or everything, and the first GPU.
+# The values above that an option accepts: expressions that match nothing or everything, and the first GPU.
 SELECTS_NOTHING = {" ", "0", "-1", "-0", "nan", "inf", "1e300", "1e999", "99999999999999999999", "9" * 31, "1.5.2", "x",
                    "0x10", ",", "a,,b", "\n", "\u202e", b"\xff\xfe", "1s " * 9, "1 GiB", "0s", "0ms", "0.0s", "0B", "0/1",
                    "2/1", "1/0", "999999999999h", "auto/0", "1/99999999999", "cuda:-1", "cuda:99999999999", "sim:sm_1", "sim:"}
@@ -25,7 +25,7 @@ RIGHT = {
     "--mode": set(), "--backend": set(), "--tag": set(), "--case": set(), "--failed-in": set(), "--lib-dir": set(),
     "--te-lib": set(), "--color": set(), "--progress": set(), "--resume": set(),
 }
-PATHS = ["--json", "--brief-json", "--out", "--keep-tensors"]  # any name may be a file's
+PATHS = ["--json", "--brief-json", "--out", "--keep-tensors"]  # any name may be that of a file
 OF_LIST = ["--filter", "--exclude", "--op", "--mode", "--backend", "--tag", "--case", "--failed-in", "--sample", "--shard",
            "--max-cases", "--te-lib", "--color", "--progress"]
 OF_VALIDATE = ["--max-cases", "--color", "--progress"]
@@ -59,7 +59,7 @@ class BadValues(CliTest):
         for option in RIGHT:
             for value in BAD:
                 if option == "--fail-fast" or value in RIGHT[option]:
-                    continue  # takes its number behind a =; what is right of --filter is in test_of_list
+                    continue  # --fail-fast takes its number after a =; --filter is in test_of_list
                 with self.subTest(option=option, value=str(value)[:40]):
                     self.expect(["run", self.small, "--no-save"], option, value)
         self.assertEqual([path.name for path in self.folder.iterdir()], [self.small], "nothing was written")
@@ -79,7 +79,7 @@ class BadValues(CliTest):
                     with self.subTest(command=command[0], option=option, value=str(value)[:40]):
                         self.expect(command, option, value)
 
-    def test_numbers_behind_an_equals_sign(self):
+    def test_numbers_after_an_equals_sign(self):
         for value in BAD:
             if isinstance(value, str):
                 with self.subTest(value=value[:40]):
@@ -87,7 +87,7 @@ class BadValues(CliTest):
                     self.assertRegex(done.stderr, "^error: .*--fail-fast")
 
     def test_empty_values_are_refused_by_all_options(self):
-        """Found in the help, so that an option cannot be forgotten."""
+        """Takes the options from the help, so that none is forgotten."""
         for command in ("run", "list", "validate", "explain", "exec", "doctor"):
             page = self.run_cli(command, "--help", code=0).stdout
             options = re.findall(r"(?m)^  (?:-\w, |    )(--[a-z-]+) [A-Za-z|]+", page)
@@ -106,13 +106,13 @@ class BadValues(CliTest):
             with self.subTest(arguments):
                 self.assertIn("an argument is empty", self.run_cli(*arguments, code=2).stderr)
 
-    def test_empty_variables_are_unset_ones(self):
+    def test_empty_variables_count_as_unset(self):
         env = {name: "" for name in ("TE_NUMCHECK_DEVICE", "TE_NUMCHECK_LIB_DIR", "TE_NUMCHECK_TE_LIB", "TE_NUMCHECK_JOBS",
                                      "TE_NUMCHECK_COLOR")}
         self.run_cli("run", self.small, *SIM, "--no-save", code=0, env=env)
         self.run_cli("validate", self.small, code=0, env=env)
 
-    def test_options_that_count_once(self):
+    def test_options_that_take_one_value(self):
         for option, value in (("--sample", "1"), ("--shard", "1/2"), ("--jobs", "1"), ("--timeout", "9s"), ("--out", "o"),
                               ("--budget", "9s"), ("--memory", "1GiB"), ("--repeat", "2"), ("--device", "sim:sm_90"),
                               ("--max-cases", "9"), ("--failed-in", "r.json"), ("--resume", "o"), ("--inject", "bit_flip")):
@@ -130,7 +130,7 @@ class BadValues(CliTest):
 
 
 class TooLarge(CliTest):
-    def test_plans_that_leave_nothing(self):
+    def test_plans_whose_exclude_drops_everything(self):
         plan = self.plan(case={"exclude": [{"mode": "fp32"}]})
         for arguments in (["validate", plan], ["validate", "-q", plan]):
             done = self.run_cli(*arguments, code=4)
@@ -139,7 +139,7 @@ class TooLarge(CliTest):
         self.run_cli("run", plan, *SIM, code=4)
         self.run_cli("list", "cases", plan, code=4)
 
-    def test_more_cases_than_fit_are_refused_before_they_are_made(self):
+    def test_cases_that_do_not_fit_are_refused_before_they_are_created(self):
         axis = {"from": 1, "to": 215, "step": 1}
         plan = self.plan(case={"params": {"m": axis, "n": axis, "k": axis}})  # 9 938 375 cases
         with open("/proc/meminfo", encoding="ascii") as meminfo:
@@ -152,7 +152,7 @@ class TooLarge(CliTest):
 
 
 class WorkingFolder(CliTest):
-    def test_no_library_of_the_working_folder_is_loaded(self):
+    def test_no_library_in_the_working_folder_is_loaded(self):
         fake = os.environ.get("TE_FAKE_LIBRARY", "")
         if not os.path.exists(fake):
             self.skipTest("no stand-in for TransformerEngine's library was built")
@@ -171,7 +171,7 @@ class WorkingFolder(CliTest):
                 self.assertNotRegex(done.stdout, r"\((\./|env/|libtransformer)")
                 self.assertIn(f'its entry "{value.split(":")[0]}" is relative', done.stdout)
         named = self.run_cli("doctor", *SIM, "--te-lib", "libtransformer_engine.so", env={"HOME": "/nonexistent"})
-        self.assertIn(f"{here}/libtransformer_engine.so", named.stdout, "what the user names may be relative")
+        self.assertIn(f"{here}/libtransformer_engine.so", named.stdout, "a path that the user names may be relative")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Valid(SchemaTest):
     def test_with_the_name_of_the_host(self):
         self.run_and_validate(self.plan(), *SIM, "--include-host", code=0)
 
-    def test_numbers_that_json_does_not_have(self):
+    def test_numbers_that_json_cannot_represent(self):
         report = self.run_and_validate(self.plan(), *SIM, "--inject", "nan_written", code=1)
         text = json.dumps(report)
         self.assertIn('"NaN"', text)
@@ -78,7 +78,7 @@ class Baselines(SchemaTest):
 
 
 class Brief(SchemaTest):
-    """A brief report is valid, small, one case a line, and says the same as the whole one."""
+    """A brief report is valid and small, has one case per line, and agrees with the full one."""
 
     def brief(self, *arguments, code=0):
         self.run_cli("run", *arguments, *SIM, "--json", "whole.json", "--brief-json", "brief.json", code=code)
@@ -112,7 +112,7 @@ class Brief(SchemaTest):
             self.expect_near(criterion["measured"] / criterion["limit"], whole["error_over_limit"])
 
     def expect_near(self, value, whole):
-        """Equal but for the rounding to six digits; what is no number has a name."""
+        """Equal except for rounding to six digits; non-finite numbers are strings."""
         if isinstance(whole, str):
             self.assertEqual(value, whole)
         else:
@@ -130,7 +130,7 @@ class Brief(SchemaTest):
         done = self.run_cli("list", "cases", plan, "--failed-in", "brief.json", "--json", code=0)
         self.assertEqual(len(json.loads(done.stdout)), 2)
 
-    def test_the_schema_asks_more_of_a_whole_report(self):
+    def test_the_schema_requires_more_of_a_full_report(self):
         brief, whole = self.brief(self.plan())
         del brief["brief"]
         self.assertFalse(self.validator.is_valid(brief))

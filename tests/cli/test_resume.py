@@ -13,7 +13,7 @@ SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
 
 
 class Resume(CliTest):
-    def test_finished_cases_are_taken_over_and_the_record_is_the_same(self):
+    def test_finished_cases_keep_their_records(self):
         plan = self.plan(case=SWEEP)
         self.run_cli("run", plan, *SIM, "--out", "whole", code=0)
         self.run_cli("run", plan, *SIM, "--out", "part", code=0)
@@ -68,7 +68,7 @@ class Interrupted(CliTest):
     def test_sigterm_has_its_own_code(self):
         self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
 
-    def test_signals_arrive_though_the_parent_blocks_them(self):
+    def test_signals_arrive_although_the_parent_blocks_them(self):
         def block():
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 

@@ -11,10 +11,10 @@ from support import CLEAN, PROGRAM, CliTest, has_nvidia_driver
 SIM = ["--device", "sim:sm_90"]
 SWEEP = {"params": {"m": 8, "n": 8, "k": {"from": 1, "to": 12, "step": 1}}}
 
-# Simulating it takes far longer than its time limit on any machine, and far longer than anything else here.
+# Simulating it takes far longer than its time limit on any machine, and than anything else here.
 SLOW = {"params": {"m": 2048, "n": 2048, "k": 2048}, "timeout_s": 0.001}
 
-# Numbers so close to their mean that E4M3 rounds them all to it: the mean would also pass.
+# Numbers so close to their mean that E4M3 rounds all of them to it, so that the mean itself would also pass.
 VACUOUS = {"mode": "fp8_e4m3", "params": {"m": 4, "n": 4, "k": 64}, "inputs": {"distribution": "large_mean"}}
 
 
@@ -36,7 +36,7 @@ class ExitCodes(CliTest):
         done = self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", "--inject-case", "nothing", code=2)
         self.assertIn("--inject-case: no case is named \"nothing\"", done.stderr)
         done = self.run_cli("run", plan, *SIM, "--inject-case", "nothing", code=2)
-        self.assertIn("no fault to plant", done.stderr)
+        self.assertIn("needs a fault to plant", done.stderr)
 
     def test_0_all_passed(self):
         self.run_cli("run", self.plan(), *SIM, code=0)
@@ -81,7 +81,7 @@ class ExitCodes(CliTest):
         self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=0)
 
     @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
-    def test_3_the_device_is_not_there(self):
+    def test_3_the_device_does_not_exist(self):
         done = self.run_cli("run", self.plan(), "--device", "cuda:0", code=3)
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"error: .*cuda:0 cannot be used: \w+")
@@ -89,14 +89,14 @@ class ExitCodes(CliTest):
     @unittest.skipIf(has_nvidia_driver(), "this machine has an NVIDIA driver")
     def test_auto_simulates_only_without_driver_and_says_so(self):
         done = self.run_cli("run", self.plan(case={"backend": "auto"}), code=0)
-        self.assertIn("no NVIDIA driver here", done.stderr)
+        self.assertIn("no NVIDIA driver found", done.stderr)
         self.assertIn("SIMULATED sm_90: no hardware evidence", done.stdout)
 
     def test_4_nothing_selected(self):
         done = self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", code=4)
-        self.assertIn("nothing to run: the selection leaves none of the plan's 1 cases", done.stderr)
+        self.assertIn("nothing to run: the selection matches none of the plan's 1 cases", done.stderr)
         self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", "--allow-empty", code=0)
-        self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"], "no folder for nothing")
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"], "no folder was created")
 
     def test_4_nothing_supported(self):
         plan = self.plan(case={"backend": "cublaslt"})
@@ -109,7 +109,7 @@ class ExitCodes(CliTest):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
         self.assertIn("of host memory, --memory allows 1.0 KiB", done.stdout)
 
-    def test_strict_gates_what_proves_little(self):
+    def test_strict_fails_inconclusive_cases(self):
         plan = self.plan(case=VACUOUS)
         self.assertIn("1 inconclusive", self.run_cli("run", plan, *SIM, code=4).stdout)
         good = self.plan("good.json", case={"mode": "bf16"})
@@ -126,7 +126,7 @@ class Output(CliTest):
         done = self.run_cli("run", self.plan(), *SIM, "--inject", "nan_written", "--no-save", code=1)
         self.expect_golden("run-fail.txt", done.stdout)
 
-    def test_progress_and_talk_stay_out_of_stdout(self):
+    def test_progress_and_messages_stay_out_of_stdout(self):
         done = self.run_cli("run", self.plan(), *SIM, code=0)
         self.assertEqual(done.stderr, "")
 
@@ -199,10 +199,10 @@ class Output(CliTest):
             device.symlink_to("/dev/full")  # replacing it would harm nobody
             done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", option, device, code=3)
             self.assertIn("No space left", done.stderr)
-            self.assertIn("1 case: 1 pass", done.stdout, "what was computed is shown all the same")
+            self.assertIn("1 case: 1 pass", done.stdout, "results are shown nevertheless")
             self.assertTrue(device.is_symlink() and device.is_char_device())
 
-    def test_a_full_disk_is_no_success(self):
+    def test_a_full_disk_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full here")
         with open("/dev/full", "wb") as full:
@@ -213,7 +213,7 @@ class Output(CliTest):
 
 class OnATerminal(CliTest):
     def run_on_tty(self, *arguments, env=None):
-        """Everything that the program writes to a terminal, and its exit code."""
+        """What the program writes to a terminal, and its exit code."""
         main, side = pty.openpty()
         child = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, env={**CLEAN, "TERM": "xterm", **(env or {})},
                                  stdin=subprocess.DEVNULL, stdout=side, stderr=side)

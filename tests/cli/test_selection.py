@@ -1,4 +1,4 @@
-"""te-numcheck run: which cases run, and what is kept of them: filters, shards, fail-fast, budget, tensors."""
+"""te-numcheck run: which cases run and which files they leave: filters, shards, fail-fast, budget, tensors."""
 
 import json
 import resource
@@ -25,8 +25,8 @@ class Selection(CliTest):
         self.assertEqual(len(self.ids(plan, "-k", "k=1", "-k", "2/fp32")), 1, "all must match")
         self.assertEqual(len(self.ids(plan, "--exclude", "k=1")), 8)
 
-    def test_expressions_that_no_stack_and_no_time_would_suffice_for(self):
-        """Under a stack of 64 kB, too: neither a signal nor a long wait."""
+    def test_expensive_expressions_take_bounded_time_and_stack(self):
+        """Even with a stack of 64 kB: no signal and no long wait."""
         plan = self.plan(case=SWEEP)
         small_stack = lambda: resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))  # noqa: E731
         for limit in (None, small_stack):
@@ -104,7 +104,7 @@ class Selection(CliTest):
 
 
 class Budget(CliTest):
-    def test_what_did_not_get_its_turn_is_skipped(self):
+    def test_cases_beyond_the_budget_are_skipped(self):
         plan = self.plan(case={"params": {"m": 8, "n": 8, "k": {"from": 2, "to": 30000, "step": 1}}})
         self.run_cli("run", plan, *SIM, "--budget", "1s", "--out", "out", code=0)
         report = self.report()
@@ -124,7 +124,7 @@ class Budget(CliTest):
 
 
 def read_safetensors(path):
-    """Metadata and tensors (format, shape, bytes), as the format's description has it."""
+    """Metadata and tensors (format, shape, bytes), read as the format's description says."""
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + length])
@@ -133,7 +133,7 @@ def read_safetensors(path):
 
 
 class KeptTensors(CliTest):
-    def test_what_went_in_what_came_out_and_what_was_expected(self):
+    def test_a_file_has_inputs_outputs_and_expected_values(self):
         plan = self.plan(case={"params": {"m": 2, "n": 3, "k": 4, "pad_a": 5}})
         self.run_cli("run", plan, *SIM, "--keep-tensors", "kept/tensors", "--json", "report.json", code=0)
         case = self.report("report.json")["cases"][0]
@@ -176,7 +176,7 @@ class KeptTensors(CliTest):
         self.run_cli("run", self.plan(case={"backend": "cublaslt"}), *SIM, "--keep-tensors", "none", "--no-save", code=4)
         self.assertEqual(list((self.folder / "none").iterdir()), [])
 
-    def test_a_folder_that_cannot_be(self):
+    def test_a_folder_that_cannot_be_created(self):
         plan = self.plan()
         self.assertRegex(self.run_cli("run", plan, *SIM, "--keep-tensors", plan, code=2).stderr,
                          f"--keep-tensors {plan}: .*{plan} is not a folder")

@@ -51,7 +51,7 @@ class Mistakes(CliTest):
         self.expect(["rnu"], "unknown command rnu (did you mean run?)")
         self.expect(["plan.json"], "unknown command plan.json")
 
-    def test_commands_that_do_not_exist_yet_are_not_there(self):
+    def test_commands_that_do_not_exist_yet_are_unknown(self):
         for command in ["diagnose", "compare", "report", "merge", "probe", "bench"]:
             self.expect([command], f"unknown command {command}")
 
@@ -90,12 +90,12 @@ class Mistakes(CliTest):
         self.expect(["explain", "gem"], 'unknown op "gem" (did you mean gemm?)')
 
     def test_missing_arguments(self):
-        self.expect(["run"], "run: a plan is missing")
-        self.expect(["validate"], "validate: a plan is missing")
-        self.expect(["list"], "list: what?")
-        self.expect(["list", "cases"], "list cases: a plan is missing")
-        self.expect(["explain"], "explain: what?")
-        self.expect(["completion"], "completion: for which shell?")
+        self.expect(["run"], "run: name a plan")
+        self.expect(["validate"], "validate: name a plan")
+        self.expect(["list"], "list: name one of")
+        self.expect(["list", "cases"], "list cases: name a plan")
+        self.expect(["explain"], "explain: name an op")
+        self.expect(["completion"], "completion: name a shell")
 
     def test_superfluous_arguments(self):
         self.expect(["doctor", "now"], 'doctor: unexpected argument "now"')
@@ -127,7 +127,7 @@ class Mistakes(CliTest):
 
 
 class BrokenPlans(CliTest):
-    def test_all_mistakes_with_places(self):
+    def test_all_mistakes_are_shown_with_positions(self):
         (self.folder / "broken.json").write_text(
             '{\n  "version": 1,\n  "seeed": 3,\n  "cases": [\n'
             '    {"op": "gemm", "mode": ["bf61"], "params": {"m": 4, "n": 4, "k": 4}}\n  ]\n}\n')
@@ -135,7 +135,7 @@ class BrokenPlans(CliTest):
         self.assertEqual(done.stdout, "")
         self.expect_golden("broken-plan.txt", done.stderr)
 
-    def test_annotations_name_the_place(self):
+    def test_annotations_have_positions(self):
         (self.folder / "broken.json").write_text('{"version": 1, "cases": [{"op": "gem"}]}')
         done = self.run_cli("validate", "broken.json", code=2, env={"GITHUB_ACTIONS": "true"})
         self.assertRegex(done.stderr, r"::error file=broken\.json,line=1,col=\d+::")

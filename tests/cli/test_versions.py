@@ -1,5 +1,5 @@
 """--te-lib given twice: two versions of TransformerEngine in one run. Without a GPU their cases are unsupported, but
-everything around them can be seen."""
+everything else can be tested."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class VersionsTest(CliTest):
         self.both = ["--te-lib", self.new, "--te-lib", self.old]
 
     def install(self, name, version, library=None):
-        """A folder of packages with the wheel of a version; the path of its library."""
+        """Creates a package folder with the wheel of a version; returns the path of its library."""
         path = self.folder / name / "transformer_engine" / "wheel_lib" / "libtransformer_engine.so"
         path.parent.mkdir(parents=True)
         if library is None:
@@ -103,7 +103,7 @@ class Cases(VersionsTest):
         names = {name.split("/")[-1] for name in self.ids(self.plan(case=ROWS), "--te-lib", self.new, "--te-lib", same, "--te-lib", odd)}
         self.assertEqual(names, {"sim", NEW + "-a", NEW + "-b", "transformer_engine@unknown"})
 
-    def test_other_arguments_are_no_libraries(self):
+    def test_other_arguments_are_not_libraries(self):
         plan = self.plan(case=ROWS)
         self.assertEqual(len(self.ids("--te-lib", self.new, plan)), 6)
 
@@ -186,7 +186,7 @@ class Doctor(VersionsTest):
         lines = self.doctor(self.old, good, code=3)
         self.assertEqual([line.split()[0] for line in lines], ["BAD", "ok"])
 
-    def test_the_childs_option_is_no_option_of_a_person(self):
+    def test_the_option_for_the_child_process_is_not_for_users(self):
         self.assertIn("--inspect", self.run_cli("doctor", "--inspect", code=2).stderr)
         self.assertNotIn("--inspect", self.run_cli("doctor", "--help", code=0).stdout)
 

@@ -1,4 +1,4 @@
-"""Workers that die or hang: the run ends, one case is lost, everything else is there, and --resume makes it whole."""
+"""Workers that die or hang: the run ends, one case is lost, all others are complete, and --resume runs the lost one."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import unittest
 from support import CLEAN, PROGRAM, CliTest
 
 SIM = ["--device", "sim:sm_90"]
-# One case that takes a simulated device seconds, among cases that take it milliseconds.
+# One case that takes a simulated device seconds, among cases that take milliseconds.
 SMALL = {"op": "gemm", "mode": "bf16", "backend": "sim", "params": {"m": 32, "n": 32, "k": {"from": 16, "to": 80, "step": 16}}}
 LARGE = {"op": "gemm", "mode": "fp16_acc16", "backend": "sim", "params": {"m": 2048, "n": 1024, "k": 4096}}
 SMALL_CASES = 10
@@ -60,7 +60,7 @@ class Workers(CliTest):
         return self.report()
 
     def wait_until_busy(self, worker, deadline):
-        """The large case is the only one left; its worker is at it once it uses processor time."""
+        """Waits until only the large case is left and its worker computes, which its processor time shows."""
         idle = cpu_ticks(worker)
         while cpu_ticks(worker) < idle + BUSY_TICKS:
             self.assertLess(time.monotonic(), deadline, "the worker never became busy")

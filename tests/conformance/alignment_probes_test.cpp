@@ -51,7 +51,7 @@ TEST(StepProbes, alignment_width_with_accumulator) {
   });
 }
 
-/// A3, A3n, A4: each term is truncated toward zero by itself, and nothing below the grid is remembered.
+/// A3, A3n, A4: each term is truncated toward zero by itself, and nothing below the grid is kept.
 TEST(StepProbes, alignment_truncates) {
   for_all_paths([&](Column, const Path& path) {
     const int shift = path.fp8() ? 13 : 0;
@@ -101,7 +101,7 @@ TEST(StepProbes, subnormal_operands_are_not_normalised) {
   });
 }
 
-/// E10 (MMA-Sim, equation 10): one sum that tells F = 13, 23, 24 and 25 apart.
+/// E10 (MMA-Sim, equation 10): one sum that distinguishes F = 13, 23, 24 and 25.
 TEST(StepProbes, published_discriminator) {
   constexpr std::array<double, kColumns> kExpected = {0, -0.5, -0.5, -0.5, 0, -0.75, -0.75, 0, 0, -0.75};
   for_all_paths([&](Column column, Path path) {

@@ -1,5 +1,5 @@
-// Replays published multiply-adds of real GPUs, one instruction a row: the model must give every bit, wrong models must
-// fail about as often as published ("Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004, model_validation).
+// Replays published multiply-adds of real GPUs, one instruction a row: the model must match every bit, and wrong models
+// must fail about as often as published ("Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004, model_validation).
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -106,7 +106,7 @@ const Instruction& instruction_of(const File& file) {
                                             file.accumulate);
 }
 
-/// Rows for which the instruction gives other bits than the device gave.
+/// Rows for which the instruction and the device differ in bits.
 std::size_t mismatches(const File& file, const std::vector<Row>& rows, const Instruction& instruction) {
   std::size_t count = 0;
   for (const Row& row : rows) {
@@ -197,7 +197,8 @@ TEST(EmulatedFp8, only_the_interleaved_order_with_late_c_fits) {
   if (!have_rows()) {
     GTEST_SKIP() << kSkipped;
   }
-  const File file = file_named("H100_e4m3_fp16");  // a copy: g++ 13 takes a reference for one to the argument
+  const File file =
+      file_named("H100_e4m3_fp16");  // a copy: g++ 13 believes that a reference would refer to the argument
   const auto rows = read_rows(file.name + ".tsv");
   Instruction halves = instruction_of(file);
   halves.order = numcheck::model::StepOrder::ascending;

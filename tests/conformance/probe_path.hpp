@@ -48,7 +48,7 @@ struct Path {
 
 [[nodiscard]] model::Instruction from_table(int sm, model::InstructionClass c, core::Dtype operand,
                                             core::Dtype accumulate);
-/// Volta and Turing are not among the tool's architectures; their step is the same with other parameters.
+/// The program does not model Volta and Turing; their step is the same with other parameters.
 [[nodiscard]] model::Instruction older(int L, int F, int e_zero, core::Dtype accumulate = core::Dtype::fp32);
 
 /// Columns of the probe tables: Volta, Turing, Ampere and Ada 16-bit, their TF32, Ada FP8, Hopper and Blackwell 16-bit,

@@ -52,7 +52,7 @@ TEST(StepProbes, exponent_of_zero) {
   });
 }
 
-/// E7: [FLT_MAX, 2^128) is truncated to FLT_MAX, 2^128 is infinite; sums in between may pass it.
+/// E7: [FLT_MAX, 2^128) is truncated to FLT_MAX, 2^128 is infinite; intermediate sums may exceed it.
 TEST(StepProbes, overflow) {
   const double largest = core::dtype_info(Dtype::fp32).max_finite;
   for_all_paths([&](Column, const Path& path) {

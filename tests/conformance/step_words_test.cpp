@@ -191,7 +191,7 @@ TEST(StepProbes, fp8_with_fp16_output) {
   EXPECT_EQ(run(native, 1, products(terms)), 0x0800U);
 }
 
-/// The largest number may stand anywhere in a step, and products of a step may change places.
+/// The largest number may be anywhere in a step, and products within a step may be swapped.
 TEST(StepProbes, order_within_a_step_is_free) {
   for_all_paths([](Column, const Path& path) {
     const auto L = static_cast<std::size_t>(path.instruction.step.L);

@@ -29,7 +29,7 @@ struct Options {
   bool verbose = false;
 };
 
-/// Counts of everything that was seen; guarded by the mutex.
+/// Counts of all results; guarded by the mutex.
 struct Tally {
   std::mutex mutex;
   std::uint64_t runs = 0;

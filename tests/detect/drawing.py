@@ -1,5 +1,5 @@
-"""How random clean cases are drawn: shapes and inputs that suit every op. What belongs to one op stands in its file in
-ops/. Nothing here knows what a result should be."""
+"""Draws random clean cases: shapes and inputs that suit every op. What concerns a single op is in its file in ops/.
+Nothing here knows what a result should be."""
 
 import collections.abc
 import dataclasses
@@ -18,8 +18,8 @@ class Clean:
 
     # (rng, shape, mode) -> parameters; shape(rng) gives (rows, columns)
     params: collections.abc.Callable
-    # (case, rng): brings a case within what TransformerEngine takes, in place. Its reasons are in the backend's
-    # `unsupported` sentences; without it, a sweep of N cases would judge far fewer than N results.
+    # (case, rng): changes a case, in place, so that TransformerEngine accepts it. The limits are those in the backend's
+    # `unsupported` sentences; without this, a sweep of N cases would judge far fewer than N results.
     te_limits: collections.abc.Callable = None
     # (inputs, backend) -> whether the backend is right with such inputs; others are drawn again
     takes: collections.abc.Callable = None
@@ -34,7 +34,7 @@ class Clean:
             "inputs": self.inputs(rng, backend),
             "seed": rng.randint(0, 2**32),
         }
-        # Some stay as they were drawn: what is refused must be refused, not fail.
+        # Some stay as drawn, to see that the backend refuses them and does not fail.
         if backend.startswith("transformer_engine") and rng.random() < 0.95 and self.te_limits:
             self.te_limits(case, rng)
         return case
@@ -53,10 +53,10 @@ class Clean:
 
 @dataclasses.dataclass(frozen=True)
 class DrawnBy:
-    """Clean cases that a program of the build draws: PROGRAM BACKEND CASES SEED prints them. It has no borders."""
+    """Clean cases drawn by a program of the build: PROGRAM BACKEND CASES SEED prints them. It draws no border shapes."""
 
     program: str
-    # Where a warning is no false alarm: the library rounds early, and says so or shows it.
+    # Backends whose warnings are no false alarms: the library rounds early, and declares or shows it.
     may_warn: tuple = ()
 
 
@@ -99,6 +99,6 @@ def multiple(value, of):
 
 
 def sixteen_bit(case, rng):
-    """For ops that TransformerEngine has in 16-bit formats only."""
+    """For ops that TransformerEngine only has in 16-bit formats."""
     if case["mode"] == "fp32":
         case["mode"] = rng.choice(["bf16", "fp16"])

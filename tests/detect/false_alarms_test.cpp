@@ -1,5 +1,5 @@
-// Clean cases whose errors are not independent of each other, or belong to terms that cancel: none may fail. Planted
-// faults in them must.
+// Clean cases whose errors are not independent, or belong to terms that cancel: none may fail, but planted faults in them
+// must.
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -60,8 +60,8 @@ op::GemmParams shape(std::int64_t m, std::int64_t n, std::int64_t k) {
   return p;
 }
 
-/// A constant bias, or constant C, has one rounding error where all sums lie on one grid; so have, in the mean, the
-/// products of a constant.
+/// A constant bias, or constant C, has a single rounding error if all sums lie on one grid; on average, so do products of
+/// a constant.
 std::vector<CleanCase> shared_roundings() {
   const Distribution tenth = distribution("constant", {0.1});
   op::GemmParams bias = shape(16, 22, 32);
@@ -82,7 +82,7 @@ std::vector<CleanCase> shared_roundings() {
           {"askew_products", "fp32", 90, shape(1024, 1024, 32), positive, {{"b", distribution("constant", {1.6})}}}};
 }
 
-/// All rows are one row: 37 outputs, but one error.
+/// All rows are equal: 37 outputs, but one error.
 std::vector<CleanCase> repeated_sums() {
   op::GemmParams p = shape(37, 1, 83);
   p.alpha = 3.7;
@@ -92,7 +92,7 @@ std::vector<CleanCase> repeated_sums() {
   return {{"rows_agree", "fp32_pedantic", 100, p, distribution("normal"), {{"a", one}}, 799943724}};
 }
 
-/// C and bias cancel most of a sum of products that share a sign, and none of its error.
+/// C and bias cancel most of a sum of products that share a sign, but none of its error.
 std::vector<CleanCase> cancelled_sums() {
   const Distribution tenth = distribution("constant", {0.1});
   const Distribution large = distribution("large_mean");

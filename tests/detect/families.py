@@ -11,7 +11,7 @@ import typing
 
 FOLDER = pathlib.Path(__file__).parent / "ops"
 
-# Gates that see a wrong result, whichever comes first.
+# Gates that catch a wrong result; any of them may come first.
 SEEN = ["G1 bound", "G2 rms", "G2 q999", "G2 max"]
 
 

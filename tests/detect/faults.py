@@ -1,4 +1,4 @@
-"""Plants the faults of a family's table (ops/*.py) in simulated devices; test_faults.py has one such class for each."""
+"""Plants the faults of a family's table (ops/*.py) in simulated devices; test_faults.py makes one such class per family."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ def key(case):
 
 
 def first_failing(run, blind_to=""):
-    """The gate that fails first, of the output that the report names; None if none does."""
+    """The first gate that fails, of the output that the report names; None if none does."""
     output = run["outputs"].get(run["failing"].partition(": ")[0], {"criteria": []})
     return next((gate["name"] for gate in output["criteria"] if not gate["ok"] and gate["name"] != blind_to), None)
 
@@ -28,7 +28,7 @@ def fails(run, name):
 
 class PlantsFaults(CliTest):
     def run_cases(self, cases, device, *arguments, code):
-        """The reported cases by key(); one run for all of them."""
+        """Runs all cases at once; returns the reported ones by key()."""
         cases = {key(case): case for case in cases}
         plan = self.plan(cases=list(cases.values()))
         done = self.run_cli("run", plan, "--device", device, "--json", "report.json", "--no-save", *arguments, code=code)
@@ -40,7 +40,7 @@ class PlantsFaults(CliTest):
 
 
 class Faults(PlantsFaults):
-    """Every planted fault is caught, by the gate that is meant for it; the same cases without a fault pass."""
+    """Every planted fault is caught by the gate meant for it; the same cases pass without a fault."""
 
     family = ""
 

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// The whole word as a number; nothing if it is none.
+/// The whole word as a number; nothing if it is not one.
 std::optional<std::uint64_t> number(std::string_view word) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);

@@ -36,7 +36,7 @@ std::string_view mode_for(std::string_view backend, const op::Mode& mode) {
   return found == nearest.end() ? mode.name : found->second;
 }
 
-/// Products of codes as the hardware takes them: A B^T, rows and pointers of 16-byte multiples.
+/// Products of codes as the hardware accepts them: A B^T, rows and pointers at multiples of 16 bytes.
 void fit_fp8(GemmParams& p) {
   p.trans_a = false;
   p.trans_b = true;
@@ -58,8 +58,8 @@ void draw_normal(plan::Case& c) {
   c.inputs.ports.clear();
 }
 
-/// Clean cases have none of what cuBLASLt 13.1 was found to do wrong on an H200. Its amax of an FP8 output counts what
-/// its tiles hold beyond D, where bias is added to nothing, and is NaN for some D with a NaN, which it skips in others.
+/// Clean cases avoid what cuBLASLt 13.1 was found to do wrong on an H200. Its amax of an FP8 output includes what its
+/// tiles hold beyond D, where bias is added to nothing, and is NaN for some D with a NaN, which it skips in others.
 /// An FP16 sum overflows before its epilogue, or between its slices, where D itself would not: gelu is NaN then, not 0.
 void avoid_known_faults(plan::Case& c, GemmParams& p, core::Dtype output) {
   const bool wide =
@@ -76,7 +76,7 @@ void avoid_known_faults(plan::Case& c, GemmParams& p, core::Dtype output) {
   }
 }
 
-/// Outputs and accumulators that only the modes have from which the case was taken.
+/// Outputs and accumulators that only the original modes of the case have.
 void fit_mode(GemmParams& p, const op::Mode& mode) {
   if (!mode.scaled) {
     p.accumulate = "default";

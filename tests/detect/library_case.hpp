@@ -1,4 +1,4 @@
-// Random GEMM cases that the libraries of a real device take.
+// Random GEMM cases that the libraries of a real device accept.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace numcheck::detect {
 
-/// Case `index` of random_case, brought within what the backend multiplies (its reasons are in its `unsupported`
-/// sentences): cublaslt, cuda, transformer_engine or sim. Where there is a C of D's format, every second
-/// case adds in place; of transformer_engine, every one.
+/// Case `index` of random_case, changed so that the backend accepts it (its limits are in its `unsupported`
+/// sentences): cublaslt, cuda, transformer_engine or sim. If there is a C of D's format, every second
+/// case accumulates in place; for transformer_engine, every one.
 [[nodiscard]] plan::Case library_case(std::uint64_t seed, std::uint64_t index, std::string_view backend);
 
 }  // namespace numcheck::detect

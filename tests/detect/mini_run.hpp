@@ -1,5 +1,5 @@
-// A case through generation, a simulated device, reference, comparison and verdict, in this process: the code that the
-// coordinator and its workers run, without processes.
+// Runs a case in this process through generation, a simulated device, reference, comparison and verdict: the code of the
+// coordinator and its workers, without processes.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ struct MiniResult {
 /// Not thread-safe: one per thread.
 class MiniRunner {
  public:
-  /// Runs the case on a simulated device of that architecture. Its algorithms are judged as if they had declared
-  /// `rounding`; nothing: what they declare.
+  /// Runs the case on a simulated device of that architecture. Judges its algorithms as if they had declared `rounding`;
+  /// if there is none, by what they declare.
   [[nodiscard]] MiniResult run(const plan::Case& c, int sm, const worker::ExecuteOptions& options,
                                const std::optional<model::DeclaredRounding>& rounding = {});
 
@@ -34,7 +34,7 @@ class MiniRunner {
 /// The first criterion that fails, in the order of the gates; null if none does.
 [[nodiscard]] const tolerance::Criterion* first_failing(const verdict::RunResult& run);
 
-/// First line of a case that is worth reading: id, gate, measured, limit, statistics.
+/// One line about a case: id, gate, measured, limit, statistics.
 [[nodiscard]] std::string describe_failure(const plan::Case& c, const verdict::RunResult& run);
 
 }  // namespace numcheck::detect

@@ -134,7 +134,7 @@ plan::InputSpec draw_inputs(Dice& dice) {
   return inputs;
 }
 
-/// Any significand of FP32; often few bits, or one unit beside them.
+/// Any FP32 significand; often few bits, or one unit off them.
 double draw_constant(Dice& dice) {
   const std::int64_t bits = dice.between(1, 23);
   const double significand =

@@ -1,4 +1,4 @@
-// Random small GEMM cases over everything that a plan can ask for.
+// Random small GEMM cases over everything that a plan can request.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ BATCH = 5000
 
 
 def run_batch(program, cases, options):
-    """Results of the cases as the report has them."""
+    """The report's records of the cases."""
     with tempfile.TemporaryDirectory(prefix="te-numcheck-sweep-") as folder:
         plan, report = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "report.json")
         plan.write_text(json.dumps({"version": 1, "name": "sweep", "cases": cases}))
@@ -39,7 +39,7 @@ def run_batch(program, cases, options):
 
 
 def drawing_program(clean, arguments):
-    """The path that was given for it, as --gemm-cases for gemm_cases."""
+    """The path given for the drawing program, such as --gemm-cases for gemm_cases."""
     return vars(arguments)[clean.program]
 
 
@@ -61,7 +61,7 @@ def obstacle(clean, op, arguments):
 
 
 def sweep(clean, op, backend, arguments, options):
-    """Counts by status, reasons of what is unsupported, and the cases that must not be."""
+    """Counts by status, the reasons of unsupported cases, and the cases that must not occur."""
     statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
     cases = cases_of(clean, op, backend, arguments)
     may_warn = isinstance(clean, DrawnBy) and backend in clean.may_warn
@@ -77,7 +77,7 @@ def sweep(clean, op, backend, arguments, options):
 
 
 def chosen_ops(parser, arguments):
-    """The drawings of the ops that are to be swept, by op."""
+    """By op, how the cases of the chosen ops are drawn."""
     known = families.names()
     for name in set(arguments.families or []) - set(known):
         parser.error(f"unknown family {name}; there are {' '.join(known)}")

@@ -1,5 +1,5 @@
-"""The files in ops/ leave out nothing: every op of the catalog has at least five planted faults and a drawing of clean
-cases; every fault that can be planted in an op has a row."""
+"""The files in ops/ are complete: every op of the catalog has at least five planted faults and draws clean cases; every
+fault that can be planted in an op has a row."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ import own_kernel_paths
 from faults import PlantsFaults
 
 FEWEST = 5
-# How a device may fail whatever it computes: such rows say nothing about an op's own checks.
+# Faults of a device that do not depend on the op: such rows say nothing about an op's own checks.
 MEMORY = {"bit_flip", "stale_tile", "unwritten_tile", "write_past_end", "nan_written", "race", "swapped_rows"}
 MEMORY |= {"input_overwritten", "workspace_overrun", "last_row_stale"}
 # A fault of a real device, with tests of its own.
@@ -63,8 +63,8 @@ class Coverage(PlantsFaults):
                     self.assertNotIn(row.blind_to, row.gates)
                     self.assertEqual(row.case["backend"], "sim")
 
-    def takers(self, fault, cases):
-        """The ops that the fault can be planted in, if not in these very cases."""
+    def accepting_ops(self, fault, cases):
+        """The ops that the fault can be planted in, though perhaps not in these cases."""
         results = self.run_cases(cases, "sim:sm_90", "--inject", fault, code=None).values()
         return {result["op"] for result in results if not result["reason"].endswith("has no such fault")}
 
@@ -76,8 +76,8 @@ class Coverage(PlantsFaults):
         missing = self.listed("faults") - ever - set(ON_A_GPU)
         self.assertEqual(missing, set(), "no table has them")
         for fault in sorted(ever):
-            takers = self.takers(fault, cases.values())
-            # What every op but gemm takes is done by code that they share: memory and stores.
+            takers = self.accepting_ops(fault, cases.values())
+            # Faults that every op but gemm accepts are planted by shared code: memory and stores.
             shared = takers >= set(cases) - {"gemm"}
             for op in takers & {"gemm"} if shared else takers:
                 with self.subTest(fault=fault, op=op):

@@ -1,4 +1,4 @@
-"""Every planted fault of the families in ops/ is caught. Arguments: names of families; none: all of them."""
+"""Every planted fault of the families in ops/ is caught. Arguments: names of families (default: all)."""
 
 import sys
 import unittest

@@ -1,5 +1,5 @@
-// A journal that is read back: as it is, and with checksums made right, which a fuzzer cannot guess and a hostile
-// writer computes.
+// A journal that is read back: as it is, and with correct checksums, which a fuzzer cannot guess but a hostile writer can
+// compute.
 #include <algorithm>
 #include <string>
 #include <string_view>

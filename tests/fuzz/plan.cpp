@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace numcheck;
   plan::Limits limits;
   limits.max_cases = 500;
-  limits.sandbox = true;  // and a folder that is not there, so that "extends" finds nothing
+  limits.sandbox = true;  // with a folder that does not exist, so that "extends" finds nothing
   try {
     const plan::Plan plan =
         plan::parse_plan(fuzz::text(data, size), "/nonexistent/plan.json", fuzz::vocabulary(), limits);

@@ -1,4 +1,4 @@
-// Messages between coordinator and worker, of which neither believes the other.
+// Messages between coordinator and worker, neither of which trusts the other.
 #include "worker/protocol.hpp"
 
 #include "text.hpp"

@@ -1,4 +1,4 @@
-// A report that is read back: what --failed-in does, then every view of those of its cases that are whole.
+// A report that is read back, as by --failed-in, and then every view of its complete cases.
 #include <vector>
 
 #include <nlohmann/json.hpp>

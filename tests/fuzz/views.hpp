@@ -1,4 +1,4 @@
-// Everything that a report is shown as, of cases that were read from a file and found usable.
+// All views of a report whose cases were read from a file and found usable.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// A cuBLASLt that faults: every n-th product of a process is followed by a write to an address that nothing is mapped
-// at, on a stream that nobody waits for. Everything else goes to the real library. For --lib-dir.
+// A cuBLASLt that faults: after every n-th product of a process it writes to an unmapped address, on a stream that nobody
+// waits for. Everything else goes to the real library. For --lib-dir.
 //
 //   NUMCHECK_FAULT_EVERY   n; unset: 5
 //   NUMCHECK_FAULT_LOG     a file that gets one line for each fault

@@ -8,7 +8,7 @@
 
 namespace numcheck::kernels::test {
 
-/// What the epilogue's function is applied to, in double: alpha op(A) op(B) with scales, addend and bias. Exact for the
+/// The argument of the epilogue's function, in double: alpha op(A) op(B) with scales, addend and bias. Exact for the
 /// inputs of TestCase.
 [[nodiscard]] double exact_argument(const TestCase& test, std::int64_t batch, std::int64_t row, std::int64_t col);
 

@@ -1,4 +1,4 @@
-// cuBLASLt and the own kernel on a real GPU, against results that are known exactly.
+// cuBLASLt and our own kernel on a real GPU, against results that are known exactly.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -156,7 +156,7 @@ TEST_F(GpuGemm, fp8_every_output_and_accumulation) {
   }
 }
 
-TEST_F(GpuGemm, what_cannot_run_is_refused_with_a_sentence) {
+TEST_F(GpuGemm, unsupported_cases_are_refused_with_a_reason) {
   GemmParams wrong_layout = shape(48, 64, 32), odd = shape(48, 64, 33);
   odd.trans_b = true;
   struct Refusal {

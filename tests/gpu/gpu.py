@@ -16,7 +16,7 @@ def has_device_node():
 
 
 def obstacle():
-    """Why cuda:0 cannot be used, in the program's words; empty if it is listed."""
+    """Why the program cannot use cuda:0, in its own words; empty if it lists cuda:0."""
     listed = subprocess.run([PROGRAM, "list", "devices", "--json"], capture_output=True, text=True, check=True)
     if any(device["name"] == "cuda:0" for device in json.loads(listed.stdout)):
         return ""

@@ -1,5 +1,5 @@
-// What the comparison says that other tools say: opinion_counts FORMAT GOT EXPECTED ELEMENTS, where GOT holds numbers of the
-// format and EXPECTED as many doubles, both raw. Each run of ELEMENTS is an output of its own. Prints, for each
+// What our comparison reports as other tools' opinions: opinion_counts FORMAT GOT EXPECTED ELEMENTS, where GOT holds numbers
+// of the format and EXPECTED as many doubles, both raw. Each run of ELEMENTS is a separate output. Prints, for each
 // instruction set of this machine and each output, torch's and numpy's mismatches.
 #include <algorithm>
 #include <cstdio>

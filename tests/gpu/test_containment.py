@@ -13,7 +13,7 @@ import unittest
 
 from gpu import PROGRAM, skip_without_gpu
 
-# 58 products. Those in FP32 and TF32 are classified: each launches more often than the library lets pass.
+# 58 products. Those in FP32 and TF32 are classified, so each has more launches than the library lets pass.
 SHAPES = {"m": [64, 100, 256], "n": [64, 96], "k": [64, 512]}
 CASES = [{"op": "gemm", "mode": ["bf16", "fp32", "fp16", "tf32"], "params": SHAPES},
          {"op": "gemm", "mode": "bf16", "params": {"m": 128, "n": 128, "k": {"from": 32, "to": 320, "step": 32}}}]
@@ -47,7 +47,7 @@ class Containment(unittest.TestCase):
         self.assertEqual(digests, [[output["xxh128"] for output in run["outputs"].values()] for run in clean["runs"]],
                          case["id"])
 
-    def expect_told(self, case):
+    def expect_reported(self, case):
         self.assertEqual(case["status"], "crashed", case)
         self.assertIn("cudaErrorIllegalAddress", case["reason"])
         self.assertIn("it followed the launch of", case["reason"])
@@ -63,12 +63,12 @@ class Containment(unittest.TestCase):
             self.assertEqual(faulty.keys(), clean.keys())
             crashed = [case for case in faulty.values() if case["status"] == "crashed"]
             faults = log.read_text().count("fault")
-            print(f"every {every}. product: {len(faulty)} cases, {faults} faults, {len(crashed)} crashed",
+            print(f"every {every}th product: {len(faulty)} cases, {faults} faults, {len(crashed)} crashed",
                   file=sys.stderr)
             self.assertEqual(len(crashed), faults)
             for digest, case in faulty.items():
                 if case["status"] == "crashed":
-                    self.expect_told(case)
+                    self.expect_reported(case)
                 else:
                     self.expect_as_without(case, clean[digest])
 
@@ -78,12 +78,12 @@ class Containment(unittest.TestCase):
         passed = [digest for digest, case in clean.items() if case["status"] == "pass"]
         victim = passed[len(passed) // 2]
         faulty = self.run_plan("--inject", "illegal_address", "--inject-case", victim, code=3)
-        self.expect_told(faulty.pop(victim))
+        self.expect_reported(faulty.pop(victim))
         for digest, case in faulty.items():
             self.expect_as_without(case, clean[digest])
         everywhere = self.run_plan("--inject", "illegal_address", code=3)
         for digest in passed:
-            self.expect_told(everywhere[digest])
+            self.expect_reported(everywhere[digest])
         print(f"{len(passed)} own cases with the fault planted, each crashed by itself", file=sys.stderr)
 
 

@@ -25,7 +25,7 @@ except ImportError as missing:
 
 PROGRAM = os.environ["TE_NUMCHECK"]
 QUICK = pathlib.Path(os.environ["TE_NUMCHECK_SOURCE"]) / "configs/plans/quick.json"
-# By the names of safetensors: te-numcheck's, PyTorch's and NumPy's.
+# By safetensors name: the names in te-numcheck, PyTorch and NumPy.
 FORMATS = {"F32": ("fp32", torch.float32, np.float32), "BF16": ("bf16", torch.bfloat16, ml_dtypes.bfloat16),
            "F16": ("fp16", torch.float16, np.float16), "F8_E4M3": ("fp8_e4m3", torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn),
            "F8_E5M2": ("fp8_e5m2", torch.float8_e5m2, ml_dtypes.float8_e5m2), "U8": ("uint8", torch.uint8, np.uint8),
@@ -39,7 +39,7 @@ def has_device():
 
 
 def cuda_close(got, y, rtol, atol):
-    """torch.isclose of FP16 and BF16 on a GPU, where atol is added in FP32. CPU tensors get atol in their own format."""
+    """torch.isclose of FP16 and BF16 on a GPU, which adds atol in FP32. For CPU tensors, PyTorch adds it in their format."""
     error = (got - y).abs()
     relative = (rtol * y).abs()
     here = (got == y) | (torch.isfinite(error) & (error <= atol + relative))
@@ -49,7 +49,7 @@ def cuda_close(got, y, rtol, atol):
 
 
 def torch_close(got, y, dtype):
-    """Of raw bytes and doubles: which elements assert_close accepts."""
+    """Which elements assert_close accepts, from raw bytes and doubles."""
     got = torch.frombuffer(bytearray(got), dtype=dtype)
     y = torch.from_numpy(y).to(dtype)
     rtol, atol = torch.testing._comparison.default_tolerances(dtype)
@@ -68,7 +68,7 @@ def torch_close(got, y, dtype):
 
 
 def numpy_close(got, y, dtype):
-    """Which elements assert_allclose accepts; it gives a number only where NaN and infinities lie in the same places."""
+    """Which elements assert_allclose accepts. It counts them only if NaN and infinities are in the same places."""
     got = np.frombuffer(got, dtype=dtype)
     with np.errstate(all="ignore"):
         close = np.isclose(got, y, rtol=1e-7, atol=0, equal_nan=True)
@@ -120,7 +120,7 @@ class Kept:
         return np.where(exponent == 255, np.nan, np.ldexp(1.0, exponent - 127))
 
     def got(self, name):
-        """Its format and bytes. Numbers that are more than their bytes are compared in FP32."""
+        """Its format and bytes. Scales, and codes times their scales, are compared in FP32."""
         form, shape, raw = self.tensors[name]
         if name in self.scales:
             return "F32", self.power_of(name).astype(np.float32).tobytes()
@@ -184,7 +184,7 @@ class Opinions(unittest.TestCase):
                 for isa in dict.fromkeys(row[0] for row in rows)}
 
     def pairs(self, form, count, generator):
-        """Numbers and outputs whose difference is at the limit or a few steps off it; special values among them."""
+        """Numbers and outputs whose difference is at or within a few steps of the limit, and some special values."""
         dtype = FORMATS[form][1]
         most, least = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
         low, high = max(math.log2(least) - 12, -60), min(math.log2(most), 60)
@@ -224,7 +224,7 @@ class Opinions(unittest.TestCase):
                 self.compare_scattered(form, got, y)
 
     def compare_scattered(self, form, got, y):
-        """One pair in 64 elements that are as they should be: nothing else makes the comparison look at them closely."""
+        """One pair among every 64 elements; the others are equal, so nothing else makes the comparison look closely."""
         dtype, size = FORMATS[form][1], FORMATS[form][1].itemsize
         finite = np.isfinite(y) & np.isfinite(torch.frombuffer(bytearray(got), dtype=dtype).double().numpy())
         cells = np.frombuffer(got, dtype=f"V{size}")[finite]

@@ -1,7 +1,7 @@
 """On a GPU: every path of every own kernel passes, and so does all of the quick plan that the device supports. With a
 fault planted nothing passes, so that neither would pass on a program that judges nothing.
 
-Environment: as tests/cli/support.py. The arguments choose classes, as always with unittest."""
+Environment: as tests/cli/support.py. The arguments choose test classes, as usual with unittest."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ DEVICE = "cuda:0"
 
 
 class OnAGpu(CliTest):
-    """What the plan's tests have in common: a report about each of its cases, from the GPU."""
+    """Shared by the tests of a plan: runs it on the GPU and expects a record of each case."""
 
     def plan_path(self):
         raise NotImplementedError
@@ -81,7 +81,7 @@ class Quick(OnAGpu):
                 self.assertTrue(case["reason"], case["id"])
         self.assertGreater(passed, 100, "hardly anything was judged")
 
-    def test_nothing_passes_with_a_number_that_is_none(self):
+    def test_nothing_passes_with_a_planted_nan(self):
         failed = 0
         for case in self.run_plan("--inject", "nan_written", code=1):
             self.assertIn(case["status"], ("fail", "unsupported"), f"{case['id']}: {case['reason']}")

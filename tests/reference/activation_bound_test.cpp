@@ -1,4 +1,4 @@
-// What the error bounds of the activations are worth against FP32 arithmetic, and where nothing is judged.
+// How tight the error bounds of the activations are for FP32 arithmetic, and where nothing is judged.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -49,7 +49,7 @@ std::vector<double> spread_inputs(std::size_t count, unsigned seed) {
   return x;
 }
 
-// The bound is not exceeded, and within reach: a bound that FP32 never comes near would hide faults.
+// The bound holds and is tight: a bound that FP32 never comes near would hide faults.
 TEST(ActivationBound, holds_for_fp32_arithmetic_and_is_tight) {
   const std::vector<double> x = spread_inputs(20000, 5);
   for (const char* name : {"gelu", "gelu_erf", "silu", "qgelu", "srelu"}) {
@@ -66,7 +66,7 @@ TEST(ActivationBound, holds_for_fp32_arithmetic_and_is_tight) {
   }
 }
 
-// The sigmoid's exponential overflows below -88.72: the device gives -0, and the bound knows.
+// The sigmoid's exponential overflows below -88.72: the device gives -0, which the bound allows.
 TEST(ActivationBound, allows_the_underflow_of_silu) {
   const std::vector<double> x = {-88.8, -90, -95, -103};
   const op::Values values = forward(kind("silu"), x);
@@ -78,7 +78,7 @@ TEST(ActivationBound, allows_the_underflow_of_silu) {
   }
 }
 
-// tanh and the sigmoid are 1 in FP32 for large arguments: their errors must not count there, times x^3 as they would.
+// tanh and the sigmoid are 1 in FP32 for large arguments: their errors must not count there, multiplied by x^3.
 TEST(ActivationBound, is_small_where_the_function_saturates) {
   for (const char* name : {"gelu", "gelu_erf", "silu", "qgelu"}) {
     for (const double x : {25.0, 1000.0, 0x1p40}) {
@@ -91,8 +91,8 @@ TEST(ActivationBound, is_small_where_the_function_saturates) {
   }
 }
 
-// Near -5.1 the slope of gelu is what is left of 1 + tanh: nothing, or 2^-25. Times infinity, or beyond FP32, that may
-// come out as anything.
+// Near -5.1 the slope of gelu is what is left of 1 + tanh: nothing, or 2^-25. Times infinity, or beyond FP32, the result
+// can be anything.
 TEST(ActivationBackward, a_slope_of_unknown_sign_is_not_judged_beyond_fp32) {
   for (const double dy : {kInfinity, 3e38}) {
     const op::Values values = backward(kind("geglu"), {dy}, {-5.15, 3e38});

@@ -66,7 +66,7 @@ Accurate accurate_derivative(Activation f, double given) {
   return sum_of({t * s, Big(0) - t * s * s, s});
 }
 
-/// How much a relative error of the exponential's argument counts: |argument|, which exp and erfc amplify by.
+/// The factor by which exp and erfc amplify a relative error of their argument: |argument|.
 double condition(Activation f, double x) {
   const bool cubic = f == Activation::gelu;
   const double argument = cubic                       ? 2 * x * (kGeluLinear + kGeluCubic * x * x)
@@ -75,8 +75,8 @@ double condition(Activation f, double x) {
   return 1 + std::fabs(argument);
 }
 
-// Within 1e-14 of the sum of the terms. The values' own terms cancel, so they are held to more: to a relative error
-// that is the argument's, for 1/2 x (1 + tanh z) in double would be all wrong at x = -8.
+// Within 1e-14 of the sum of the terms. The terms of the values cancel, so values must meet more: the relative error of
+// the argument, because 1/2 x (1 + tanh z) in double would be completely wrong at x = -8.
 TEST(ActivationPrecision, agrees_with_1200_bits) {
   std::mt19937_64 engine(11);
   std::uniform_real_distribution<double> uniform(-9, 9);

@@ -18,7 +18,7 @@ namespace numcheck::reference::testing {
 
 using Inputs = std::map<std::string, std::vector<double>>;
 
-/// The reference's outputs on those inputs, in FP32's ports.
+/// The reference's outputs for those inputs, with FP32 ports.
 inline op::Values run_reference(const op::Op& op, const op::Reference& reference, const op::Params& params,
                                 const Inputs& inputs, bool values_only = false) {
   op::ReferenceRequest request{.params = &params, .inputs = {}, .sample = {}, .values_only = values_only};

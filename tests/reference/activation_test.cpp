@@ -55,7 +55,7 @@ TEST(ActivationForward, rows_of_a_gated_kind_hold_both_halves) {
   EXPECT_EQ(value_of(y), (std::vector<double>{6, 20}));
 }
 
-// A limit of 2: a is cut above, b on both sides, and the offset comes after the cut.
+// A limit of 2: a is clamped above, b on both sides, and the offset is added after that.
 TEST(ActivationForward, clamped) {
   ActivationParams p = kind("clamped_swiglu");
   p.limit = 2;

@@ -84,7 +84,7 @@ TEST(BiasGrad, bound_holds_for_fp32_sums_in_any_order) {
   EXPECT_GT(std::sqrt(squares / kTrials), 0.5);
 }
 
-// Equal terms err alike, and so do the partial sums of equal terms: the variance must not take them as independent.
+// Equal terms have equal errors, and so do their partial sums: the variance must not treat them as independent.
 TEST(BiasGrad, errors_of_equal_terms_add_up) {
   constexpr std::size_t kRows = 1000;
   const std::vector<double> x(kRows, static_cast<double>(0.3F));
@@ -112,7 +112,7 @@ TEST(BiasGrad, infinities_and_nan) {
   EXPECT_EQ(value_of(values)[3], 3);
 }
 
-// Partial sums that overflow in one order and not in another: nothing is asked, which a NaN yardstick says.
+// Partial sums that overflow in one order but not in another are not judged, which a NaN yardstick says.
 TEST(BiasGrad, overflow_on_the_way_is_not_judged) {
   const op::Values values = bias_gradient({.rows = 3, .hidden = 2}, {kLargest, 1, kLargest, 1, -kLargest, 1});
   EXPECT_EQ(value_of(values)[0], kLargest);

@@ -1,4 +1,4 @@
-// Arithmetic far beyond double, for tests where MPFR is found.
+// Arithmetic far more precise than double, for tests if MPFR is found.
 #pragma once
 
 #ifdef NUMCHECK_HAVE_MPFR
@@ -7,7 +7,7 @@
 
 namespace numcheck::reference::testing {
 
-/// A number of 1200 bits: so many that something is left of 1 + tanh(-290).
+/// A number with 1200 bits, enough for something to be left of 1 + tanh(-290).
 class Big {
  public:
   Big(double x = 0) {  // NOLINT(google-explicit-constructor): formulas mix both

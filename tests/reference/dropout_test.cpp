@@ -104,7 +104,7 @@ TEST(DropoutFwd, nothing_is_known_before) {
   EXPECT_TRUE(output_named(values, "y").unpredictable);
   EXPECT_TRUE(output_named(values, "mask").unpredictable);
   EXPECT_EQ(value_of(values, "mask").size(), 2U);
-  // An element that is not finite where it is kept may be dropped: no infinity and no NaN must be asked for.
+  // An element that would not be finite if kept may be dropped: neither infinity nor NaN may be required.
   Numbers special(16, 65000.0);
   special[1] = kInfinity;
   special[2] = std::nan("");
@@ -167,7 +167,7 @@ TEST(DropoutFwd, a_correct_device_passes) {
 }
 
 // NaN, infinities, and what the scale moves beyond FP32 or FP16.
-TEST(DropoutFwd, special_values_are_no_mistake) {
+TEST(DropoutFwd, special_values_are_not_mistakes) {
   Numbers x = noise(1 << 12, 4);
   for (std::size_t i = 0; i < x.size(); i += 4) {
     const Numbers special = {std::nan(""), kInfinity, -kInfinity, kLargest, -kLargest, 0x1p-149, 60000, -65000};

@@ -1,4 +1,4 @@
-// Freivalds' check accepts exact results, and notices one wrong element.
+// Freivalds' check accepts exact results and notices a single wrong element.
 #include "reference/freivalds.hpp"
 
 #include <cmath>

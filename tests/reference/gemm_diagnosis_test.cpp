@@ -1,4 +1,4 @@
-// The diagnosis of a product: bits rounded once and twice are told apart, whole and on a sample.
+// The diagnosis of a product distinguishes bits rounded once from bits rounded twice, in full and on a sample.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -71,7 +71,7 @@ TEST(GemmDiagnosis, tells_one_rounding_from_two) {
     EXPECT_EQ(once[0].measured, 0);
     EXPECT_EQ(twice[0].measured, 1);
     EXPECT_EQ(twice[0].port, "d");
-    EXPECT_FALSE(std::isfinite(twice[0].limit)) << "it is no gate";
+    EXPECT_FALSE(std::isfinite(twice[0].limit)) << "it is not a gate";
     EXPECT_NE(twice[0].text.find("rounded to bf16 first"), std::string::npos) << twice[0].text;
   }
 }
@@ -117,7 +117,7 @@ TEST(GemmDiagnosis, reads_the_elements_of_a_sample) {
     sample.push_back(i);
   }
   for (std::size_t i = 0; i < delivered.size(); ++i) {
-    delivered[i] = i % 3 == 1 ? delivered[i] : 0;  // what is not in the sample says nothing
+    delivered[i] = i % 3 == 1 ? delivered[i] : 0;  // elements outside the sample do not count
   }
   const auto found = diagnosis(p, {.delivered = delivered, .sample = sample});
   ASSERT_EQ(found.size(), 1U);

@@ -1,4 +1,4 @@
-// The GEMM reference against arithmetic that is better than double.
+// The GEMM reference against arithmetic more precise than double.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(GemmPrecision, agrees_with_400_bits) {
 
 #endif
 
-// Both products of the pairs (x, 1), (-x, 1), (e, 1) cancel: a plain double sum has lost e, the twofold sum has not.
+// Both products of the pairs (x, 1), (-x, 1), (e, 1) cancel: a plain double sum loses e, the twofold sum does not.
 TEST(Twofold, survives_cancellation) {
   GemmProblem problem{.gemm = {.m = 1, .n = 1, .k = 3}};
   problem.a = {0x1p60, 1.25, -0x1p60};

@@ -55,7 +55,7 @@ TEST(GemmReference, beta_zero_does_not_read_c) {
   EXPECT_EQ(problem.output(), (Doubles{5, 7, 11, 16}));
 }
 
-TEST(GemmReference, bias_is_ignored_unless_asked_for) {
+TEST(GemmReference, bias_is_ignored_unless_requested) {
   GemmProblem problem = two_by_two(false, false);
   problem.bias = {kNan, kNan};
 
@@ -93,7 +93,7 @@ TEST(GemmReference, gelu_matches_its_tanh_form_where_that_is_accurate) {
 }
 
 TEST(GemmReference, gelu_keeps_full_relative_accuracy_in_its_tail) {
-  // The tanh form at -6 in 60 digits, by mpmath; in double, 1 + tanh(u) has lost six of them.
+  // The tanh form at -6 in 60 digits, by mpmath; in double, 1 + tanh(u) loses six of them.
   constexpr double kGeluOfMinusSix = -8.4396467007623e-11;
   GemmProblem problem{.gemm = {.m = 1, .n = 1, .k = 1, .epilogue = "gelu"}};
   problem.a = {-6};

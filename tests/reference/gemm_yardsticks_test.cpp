@@ -1,4 +1,4 @@
-// Magnitude and second moment never fall short of the exact sums, and exceed them by little.
+// Magnitude and second moment are never below the exact sums, and exceed them only a little.
 #include <cmath>
 #include <limits>
 
@@ -106,7 +106,7 @@ TEST(GemmYardsticks, wide_ranges_are_computed_in_double) {
     problem.a[i] = std::ldexp(problem.a[i], exponent - 10);
     problem.b[i] = std::ldexp(problem.b[i], -exponent / 2 - 10);
   }
-  // One row that lives far below everything else: in FP32 its second moment would have vanished.
+  // One row is far smaller than everything else: in FP32 its second moment would vanish.
   for (std::size_t t = 0; t < 64; ++t) {
     problem.a[t] = std::ldexp(0.75, -60);
   }

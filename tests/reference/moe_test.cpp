@@ -1,4 +1,4 @@
-// The references of the mixture-of-experts moves by hand; that one undoes the other.
+// The references of the mixture-of-experts moves by hand, and each undoing the other.
 #include "op/moe.hpp"
 
 #include <algorithm>
@@ -179,7 +179,7 @@ std::pair<double, double> one_token(const Numbers& x, const Numbers& probs, std:
   return {output_named(values, "y").value[0], static_cast<double>(output_named(values, "y").magnitude[0])};
 }
 
-// An overflow on the way is one of the format's, and does not come back.
+// An intermediate overflow happens in the format, and stays.
 TEST(MoeUnpermute, overflow_is_the_formats) {
   EXPECT_EQ(one_token({60000, 60000}, {1, 1}, "fp16").first, kInfinity);
   EXPECT_EQ(one_token({60000, 60000}, {1, 1}, "fp32").first, 120000);
@@ -193,8 +193,8 @@ TEST(MoeUnpermute, overflow_is_the_formats) {
   EXPECT_TRUE(std::isnan(one_token({kNan, 1}, {1, 1}, "bf16").first));
 }
 
-// A product beyond the format that a fused addition brings back: finite or infinite, nothing is asked.
-TEST(MoeUnpermute, nothing_is_asked_where_it_depends_on_the_multiplication) {
+// A product beyond the format that a fused addition brings back: finite or infinite, so it is not judged.
+TEST(MoeUnpermute, is_not_judged_where_it_depends_on_the_multiplication) {
   const auto [sum, bound] = one_token({-40000, 40000}, {1, 2}, "fp16");
   EXPECT_EQ(sum, 0);
   EXPECT_TRUE(std::isnan(bound));

@@ -1,4 +1,4 @@
-// MXFP8 outputs by hand: scales at their boundaries, codes, what an error of the results leaves open.
+// MXFP8 outputs by hand: scales at their boundaries, codes, and what an error of the results leaves undecided.
 #include "reference/mxfp8.hpp"
 
 #include <cmath>

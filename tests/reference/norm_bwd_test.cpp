@@ -100,7 +100,7 @@ TEST(NormBwd, special_values_stay_in_their_row_of_dx) {
     rows["dz"] = {special, 3, -1, 2};
     const op::Values values = evaluate(problem_of(rows_of<op::LayernormBwdParams>(2, 2)), rows);
     const Numbers dx = value_of(values, "dx");
-    // What differences of infinities become is a matter of how the formula is written; a NaN stays one.
+    // Differences of infinities depend on how the formula is written; a NaN stays one.
     EXPECT_EQ(std::isnan(dx[0]), std::isnan(special));
     EXPECT_EQ(testing::undetermined(output_named(values, "dx"), 0), std::isinf(special));
     EXPECT_EQ(dx[2], -0.9375);
@@ -115,7 +115,7 @@ TEST(NormBwd, special_values_stay_in_their_row_of_dx) {
   }
 }
 
-TEST(NormBwd, nothing_is_asked_where_sums_may_overflow) {
+TEST(NormBwd, is_not_judged_where_sums_may_overflow) {
   Inputs rows = kTwoRows;
   rows["dz"] = {0x1p126, 0x1p126, 1, 1};
   for (const bool centred : {true, false}) {

@@ -1,4 +1,4 @@
-// What the rows of a normalisation's output say: planted mistakes are gated and named, rounding noise is not.
+// Findings on the rows of a normalisation's output: planted mistakes fail and are named, rounding noise does not.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -164,7 +164,7 @@ TEST_P(NormFindings, one_row_is_gated_and_named) {
   }
 }
 
-TEST_P(NormFindings, few_rows_are_no_gate) {
+TEST_P(NormFindings, few_rows_are_not_judged) {
   Inputs inputs = rows_of_many_scales();
   const auto with_rows = [&](std::size_t rows) {
     inputs["x"].resize(rows * kColumns);

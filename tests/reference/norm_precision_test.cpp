@@ -96,7 +96,7 @@ TEST(NormPrecision, forward) {
   }
 }
 
-// What the shapes with large means are for: the formula in one pass would not have passed.
+// Shows why there are shapes with large means: the one-pass formula would fail.
 TEST(NormPrecision, one_pass_would_be_seen) {
   const Numbers x = noise(1000, 1, 0.5, 1e6);
   double sum = 0, squares = 0;
@@ -211,7 +211,7 @@ Big loss(const Inputs& row, const Bigs& x, const Bigs& gamma, bool centred) {
   return sum;
 }
 
-// Central differences with a step of 2^-300 leave 600 bits: nothing but the reference's own rounding is seen.
+// Central differences with a step of 2^-300 leave 600 bits: only the reference's own rounding remains.
 TEST(NormPrecision, backward_is_the_derivative) {
   const Big step = 0x1p-300;
   for (const Shape& shape : {Shape{7, 1, 0}, Shape{16, 0.01, 5}, Shape{5, 1, 1000}}) {

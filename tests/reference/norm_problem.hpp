@@ -36,8 +36,8 @@ inline Problem problem_of(const op::RmsnormBwdParams& p, std::string_view mode =
   return {&op::rmsnorm_bwd(), rmsnorm_bwd_reference(), op::to_params(p), mode};
 }
 
-/// True if the reference asks nothing of the element: FP32 sums may overflow on the way to it in one order and not in
-/// another. Its value is finite then, or a NaN or an infinity would be asked for.
+/// True if the reference does not judge the element, because FP32 sums may overflow in one order but not in another. Its
+/// value is then finite; otherwise a NaN or an infinity would be required.
 inline bool undetermined(const op::OutputValues& output, std::size_t i) {
   return std::isfinite(output.value[i]) && !(output.magnitude[i] < 1e38F);
 }

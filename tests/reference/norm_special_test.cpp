@@ -1,4 +1,4 @@
-// Forward norms of special values: what is asked, and of what nothing is.
+// Forward norms of special values: what is required, and what is not judged.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -62,8 +62,8 @@ TEST(NormFwd, special_values_stay_in_their_row) {
   EXPECT_TRUE(all_nan(z, 12, 4));
 }
 
-// Squares of 2^64 overflow FP32, sums of 2^126 may; the neighbouring row does not care.
-TEST(NormFwd, nothing_is_asked_where_sums_may_overflow) {
+// Squares of 2^64 overflow FP32, sums of 2^126 may; the neighbouring row is not affected.
+TEST(NormFwd, is_not_judged_where_sums_may_overflow) {
   const Inputs squares = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
   const Inputs sums = {{"x", {0x1p126, 0x1p126, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
   for (const Inputs& rows : {squares, sums}) {
@@ -92,8 +92,8 @@ bool asks_nothing(const op::OutputValues& output, std::size_t i = 0) {
   return std::isfinite(output.value[i]) && std::isnan(output.magnitude[i]);
 }
 
-// gamma xh overflows by itself; a fused multiply-add does not see that.
-TEST(LayernormFwd, nothing_is_asked_where_a_fused_add_decides) {
+// gamma xh overflows by itself, but not inside a fused multiply-add.
+TEST(LayernormFwd, is_not_judged_where_a_fused_add_decides) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   EXPECT_TRUE(asks_nothing(first_of(kLargest, kInfinity))) << "-inf + inf, or inf";
   EXPECT_TRUE(asks_nothing(first_of(-kLargest, -kLargest))) << "inf, or half of the largest number";
@@ -104,8 +104,8 @@ TEST(LayernormFwd, nothing_is_asked_where_a_fused_add_decides) {
   EXPECT_FALSE(asks_nothing(first_of(1, 1)));
 }
 
-// Infinity times a number within its error of zero is NaN or infinite; times any other it is known.
-TEST(NormFwd, nothing_is_asked_of_infinity_times_what_may_be_zero) {
+// Infinity times a number within its error of zero is NaN or infinite; with any other number, the result is known.
+TEST(NormFwd, infinity_times_a_possible_zero_is_not_judged) {
   const Inputs rows = {{"x", {5, 1, 9, 5}}, {"gamma", Numbers(4, kInfinity)}, {"beta", Numbers(4, 0.0)}};
   const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)), rows);
   const op::OutputValues& y = output_named(layernorm, "y");

@@ -1,4 +1,4 @@
-// Any op with its reference, for tests that write its inputs out.
+// Any op with its reference, for tests that spell out its inputs.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ inline std::vector<double> value_of(const op::Values& values, std::string_view p
   return copied(output_named(values, port).value);
 }
 
-/// The only output that is asked for.
+/// The only requested output.
 inline std::vector<double> value_of(const Problem& problem, const Inputs& inputs, std::string_view port) {
   return value_of(evaluate(problem, inputs), port);
 }

@@ -38,7 +38,7 @@ struct Stored {
 struct Shape {
   Index rows, cols, depth;
 };
-// General, vectors on either side, a single output, few terms (which BLAS is not called for), none.
+// General, vectors on either side, a single output, few terms (too few for BLAS), none.
 const std::vector<Shape> kShapes{{33, 47, 29}, {1, 60, 35}, {60, 1, 35}, {1, 1, 100},
                                  {2, 3, 4},    {5, 40, 0},  {64, 64, 1}};
 
@@ -81,7 +81,7 @@ TEST(Product, by_blas) {
   expect_exact<float>([](const TileProduct<float>& product) { multiply_by_blas(product); });
 }
 
-TEST(Product, says_who_multiplies) {
+TEST(Product, names_the_implementation) {
   EXPECT_EQ(describe_eigen().find("Eigen "), 0U);
   EXPECT_EQ(matmul_implementation(), blas_is_usable() ? describe_blas() : describe_eigen());
 }

@@ -50,7 +50,7 @@ Numbers numbers_of(const std::string& format) {
   return numbers;
 }
 
-/// The nearest number, of two equally near ones that of the even code; the largest one for what is larger.
+/// The nearest number; of two equally near ones, the one with the even code. Larger values give the largest number.
 double nearest(const Numbers& numbers, double x) {
   if (std::isnan(x)) {
     return x;

@@ -1,4 +1,4 @@
-// Sums of few different terms: what independent errors leave out of the variance.
+// Sums of few different terms: the variance that the assumption of independent errors misses.
 #include "reference/repeated_terms.hpp"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ TEST(RepeatedTerms, many_values_count_as_independent) {
   EXPECT_EQ(excess_of(terms), 0);
 }
 
-// More different x than are watched: independent, as Sum has it. (All values differ, too.)
+// More different x than are tracked: treated as independent, as in Sum. (All values differ, too.)
 TEST(RepeatedTerms, many_groups_count_as_independent) {
   std::vector<Term> terms;
   for (int i = 0; i < 256; ++i) {
@@ -192,13 +192,13 @@ TEST(BiasGradRepeated, saturated_activations) {
 }
 
 // The order in which like signs come matters: the model must know how many terms there are (see widen_for_order).
-TEST(BiasGradRepeated, the_sum_says_its_length) {
+TEST(BiasGradRepeated, sums_know_their_length) {
   const op::Values sums = bias_gradient({.rows = 4, .hidden = 1}, {1, 2, 3, 4});
   EXPECT_EQ(sums.outputs.back().reduction, 4);
   EXPECT_EQ(bias_gradient({.rows = 0, .hidden = 1}, {}).outputs.back().reduction, 1);
 }
 
-// dx of a tensor that is all one x errs everywhere alike, and so says its variance.
+// dx of a tensor with a single value x has the same error everywhere, and its variance must say so.
 TEST(BiasGradRepeated, one_activation_everywhere) {
   const std::vector<double> x(64, 0.7), dy(64, 1.3);
   std::vector<double> another = x;
@@ -211,7 +211,7 @@ TEST(BiasGradRepeated, one_activation_everywhere) {
   EXPECT_EQ(mixed.outputs[0].magnitude[0], alike.outputs[0].magnitude[0]);
 }
 
-// A few values in random order, all positive: adding one errs alike whatever was added before.
+// A few values in random order, all positive: adding one has the same error whatever was added before.
 TEST(BiasGradRepeated, few_positive_values_in_any_order) {
   constexpr std::size_t kRows = 4000;
   double squares = 0;

@@ -37,7 +37,7 @@ Numbers angles_of(const op::RopeParams& p) {
   return angles;
 }
 
-// Angles 0 and pi/2 (as a double): the rotation is an exchange up to 6e-17.
+// Angles 0 and pi/2 (as a double): the rotation swaps the two, up to 6e-17.
 TEST(Rope, halves_by_hand) {
   const double a = 0.5, b = 1.25;
   const Inputs at = {{"x", {1, 2, 3, 4}}, {"freqs", {a, b, a, b}}};

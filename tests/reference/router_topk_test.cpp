@@ -132,13 +132,13 @@ TEST(RouterTopk, masked_experts) {
   expect_near(value_of(two, "probs"), {0, 1, 0});
 }
 
-TEST(RouterTopk, nothing_is_asked_of_nan) {
+TEST(RouterTopk, nan_is_not_judged) {
   for (const char* score : {"softmax_pre", "softmax_post", "sigmoid"}) {
     const op::Values values = evaluate(router(3, 1, score, 1, 2), {{"logits", {0, kNan, 1, 0, 2, 1}}});
     for (const char* port : {"probs", "routing_map"}) {
       const op::OutputValues& output = output_named(values, port);
       for (std::size_t i = 0; i < 6; ++i) {
-        EXPECT_TRUE(std::isfinite(output.value[i])) << "a NaN would be asked for";
+        EXPECT_TRUE(std::isfinite(output.value[i])) << "a NaN would be required";
         EXPECT_EQ(std::isnan(output.magnitude[i]), i < 3) << score << " " << port << " " << i;
       }
     }

@@ -47,7 +47,7 @@ TEST(SoftmaxBwd, nothing_beyond_the_diagonal_is_read) {
 }
 
 // A subnormal y may be flushed to zero, which an infinity turns into NaN.
-TEST(SoftmaxBwd, nothing_is_asked_of_a_flushable_y_times_infinity) {
+TEST(SoftmaxBwd, a_flushable_y_times_infinity_is_not_judged) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const auto asks_nothing = [](const op::OutputValues& dx, std::size_t i) {
     return std::isfinite(dx.value[i]) && std::isnan(dx.magnitude[i]);
@@ -155,7 +155,7 @@ TEST(SoftmaxInputs, masks_are_bytes_of_whatever_distribution) {
   }
 }
 
-TEST(SoftmaxInputs, the_backward_pass_is_given_probabilities) {
+TEST(SoftmaxInputs, the_backward_pass_gets_probabilities) {
   op::SoftmaxBwdParams p = gradient_rows_of(6, 9);
   p.batches = 2;
   p.scale = 0.5;
@@ -199,7 +199,7 @@ std::vector<op::Finding> findings_for(double factor, std::size_t column) {
   return softmax_fwd_reference().findings({&params, inputs, &expected, outputs});
 }
 
-TEST(SoftmaxRowSums, tell_which_row_is_wrong) {
+TEST(SoftmaxRowSums, show_which_row_is_wrong) {
   const std::vector<op::Finding> clean = findings_for(1, 0);
   ASSERT_EQ(clean.size(), 2U);
   EXPECT_EQ(clean[0].name, "row sum");
@@ -215,7 +215,7 @@ TEST(SoftmaxRowSums, tell_which_row_is_wrong) {
   EXPECT_LT(findings_for(1 + 0x1p-22, 100)[0].measured, 1) << "within what an FP32 sum may err";
 }
 
-TEST(SoftmaxFields, sizes_that_no_memory_holds_are_mistakes) {
+TEST(SoftmaxFields, sizes_beyond_any_memory_are_mistakes) {
   op::SoftmaxFwdParams p = rows_of(1 << 20, 1 << 20);
   p.batches = p.heads = 65535;
   const auto mistakes = op::softmax_fwd().check(op::to_params(p), *op::find_mode("fp32"));

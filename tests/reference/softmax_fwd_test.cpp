@@ -1,4 +1,4 @@
-// softmax_fwd by hand: values, masks, rounding of the scale, special values, and what its bounds are worth.
+// softmax_fwd by hand: values, masks, rounding of the scale, special values, and how tight its bounds are.
 #include <cmath>
 #include <initializer_list>
 #include <limits>

@@ -1,4 +1,4 @@
-// A folder that lives as long as a test.
+// A temporary folder that lives as long as a test.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace numcheck::test {
 
-/// Made under the system's folder for temporary files, and removed with all that is in it.
+/// Created in the system's folder for temporary files, and removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,4 +1,4 @@
-// The files that a report can be written to: one row each.
+// The views of a report, one file each, and the table that lists them.
 #pragma once
 
 #include <span>

@@ -1,11 +1,11 @@
-"""The matrix product. Its clean cases are drawn in C++ (gemm_cases.cpp), as those of clean_sweep are."""
+"""The matrix product. Its clean cases are drawn in C++ (gemm_cases.cpp), like those of clean_sweep."""
 
 from drawing import DrawnBy
 from families import Row
 
 
 def gemm(mode, m=96, n=80, k=256, distribution="normal", inputs=None, **params):
-    """96 x 80 outputs: not square, no multiple of a 64 x 64 tile."""
+    """96 x 80 outputs: not square, and no multiple of a 64 x 64 tile."""
     return {
         "op": "gemm",
         "mode": mode,
@@ -17,12 +17,12 @@ def gemm(mode, m=96, n=80, k=256, distribution="normal", inputs=None, **params):
 
 
 def plain(mode, k=64, **rest):
-    """Both operands as they lie; short sums."""
+    """Untransposed operands; short sums."""
     return gemm(mode, k=k, trans_b=False, **rest)
 
 
 def long(mode, **rest):
-    """Few outputs of long sums: no bound is exceeded, only statistics can tell."""
+    """Few outputs with long sums: no bound is exceeded, so only statistics can tell."""
     return plain(mode, m=40, n=32, k=4096, **rest)
 
 
@@ -56,7 +56,7 @@ def of_memory():
 
 
 def without_class(fault, case, gate, also=""):
-    """The probe of the class aside: statistics alone must do."""
+    """Without the probe of the class: statistics alone must catch the fault."""
     return Row(fault, case, [gate], also, blind_to="class")
 
 
@@ -137,7 +137,7 @@ EPILOGUE = [
     ("gelu_erf", plain("fp16", **SCALED_GELU), ["G1 bound"]),
 ]
 
-# Where C is added in place, a product that was rounded before is excused (shortcuts_test.cpp); nothing else is.
+# If C is added in place, a product that was rounded first is excused (shortcuts_test.cpp); nothing else is.
 NOT_EXCUSED = [
     ("truncated_output", IN_PLACE, ["G1 bound"]),
     ("scale_1_01", IN_PLACE, ["G1 bound"]),
@@ -157,7 +157,7 @@ STORES = [
     Row("truncated_output", plain("fp16"), ["G1 bound"], also="G4 ratio"),
     Row("truncated_output", plain("fp8_e4m3"), ["G3 slope"], also="G4 ratio"),
     Row("truncated_output", TO_FP8, ["G1 bound"], also="G4 ratio"),
-    # Where the accumulator has few bits, its error hides that of a double rounding.
+    # The error of an accumulator with few bits hides that of a double rounding.
     Row("fp16_detour_fp8_output", TO_FP8, ["G1 bound"], device="sim:sm_100"),
     ("stale_amax", TO_FP8, ["G1 bound"]),
     ("stale_amax", plain("fp8_hybrid", output="fp8_e5m2"), ["G1 bound"]),

@@ -72,7 +72,7 @@ def te_limits(case, rng):
 
 
 def finite_logits(inputs, backend):
-    """TransformerEngine's router (2.20.2) breaks on infinite logits: (0, -inf) gets a probability of -inf."""
+    """TransformerEngine's router (2.20.2) fails on infinite logits: (0, -inf) gets a probability of -inf."""
     infinite = inputs["distribution"] in ("specials", "log_uniform", "rows") or inputs.get("sigma", 1) > 64
     return not (infinite and backend.startswith("transformer_engine"))
 

@@ -28,7 +28,7 @@ MASKED = {"mask": "arbitrary"}
 INFINITE = {"masked_value": "minus_infinity"}
 CAUSAL = {"mask": "causal"}
 BOTTOM = {"mask": "causal_bottom_right"}
-TALL = {"mask": "causal_bottom_right", "sq": 24, "sk": 17}  # its first seven rows are masked altogether
+TALL = {"mask": "causal_bottom_right", "sq": 24, "sk": 17}  # its first seven rows are fully masked
 
 FAULTS = [
     # scores
@@ -58,7 +58,7 @@ FAULTS = [
     ("masked_row_kept", fwd("bf16", **MASKED), SEEN),
     ("masked_row_kept", fwd(**MASKED, **INFINITE), ["G0 pattern"]),
     ("masked_row_kept", fwd(**TALL), SEEN),
-    # sums: what is wrong with the denominator must show in the row sums, too
+    # sums: a wrong denominator must show in the row sums, too
     Row("last_column_missing", fwd(), SEEN, also="row sum"),
     Row("last_column_missing", fwd("bf16"), SEEN, also="row sum"),
     ("last_column_missing", fwd("fp16", sk=4096), SEEN + ["G3 slope"]),

@@ -1,4 +1,4 @@
-// Walks the catalog: what every op must have.
+// What every op of the catalog must have.
 #include "catalog.hpp"
 
 #include <algorithm>

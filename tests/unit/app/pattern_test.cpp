@@ -33,7 +33,7 @@ std::string refusal(const std::string& expression) {
   return "";
 }
 
-TEST(Pattern, finds_what_a_search_of_the_standard_library_finds) {
+TEST(Pattern, finds_what_std_regex_search_finds) {
   const std::vector<std::string> texts = {"",
                                           "gemm/m=8,n=8,k=64,tb=1/bf16/cublaslt",
                                           "gemm/m=8,n=8,k=640/fp32/sim/exact",
@@ -96,18 +96,18 @@ TEST(Pattern, takes_time_in_proportion_to_the_text) {
   for (const char* expression : {"(.+)+y", "(a*)*$", "(x+x+)+y", "(.*)*z"}) {
     (void)Pattern(expression, "--filter").found_in(texts);
   }
-  // Some 0.7 s; backtracking does not come back from the first identifier.
+  // Takes some 0.7 s; backtracking would never get past the first identifier.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
-TEST(Pattern, one_long_text_is_no_trouble_either) {
+TEST(Pattern, one_long_text_is_handled) {
   const std::string text(200'000, 'a');
   EXPECT_FALSE(found("(a+)+b", text));
   EXPECT_TRUE(found("(a|aa)+$", text));
 }
 
 TEST(Pattern, refuses_what_has_no_bound) {
-  EXPECT_NE(refusal(repeated("(", 15'820) + repeated(")", 15'820)).find("it has 31640 bytes, the limit is 2000"),
+  EXPECT_NE(refusal(repeated("(", 15'820) + repeated(")", 15'820)).find("it has 31640 bytes, but the limit is 2000"),
             std::string::npos);
   EXPECT_NE(refusal("((a?){1000}){1000}").find("too many states"), std::string::npos);
   EXPECT_NE(refusal("(a)\\1").find("back-references"), std::string::npos);
@@ -126,7 +126,7 @@ TEST(Pattern, says_what_is_wrong) {
   EXPECT_EQ(refusal("[\x1b").find('\x1b'), std::string::npos);
 }
 
-/// The deepest recursions that the limits admit, started where hardly any stack is left.
+/// The deepest recursions that the limits allow, started with hardly any stack left.
 void* deepest(void*) {
   const std::string text(300, 'a');
   const std::vector<std::string> expressions = {repeated("(", 999) + "a" + repeated(")", 999),

@@ -9,7 +9,7 @@
 namespace numcheck::app {
 namespace {
 
-TEST(ScreenText, lets_lines_and_our_colours_pass_and_nothing_else) {
+TEST(ScreenText, passes_only_lines_and_our_colours) {
   const std::string painted = report::views::paint("FAIL", report::views::Colour::alarm, true);
   EXPECT_EQ(screen_text(painted + " a\nb\n", true), painted + " a\nb\n");
   EXPECT_EQ(screen_text(painted, false), "\\x1b[1;37;41mFAIL\\x1b[0m");
@@ -18,7 +18,7 @@ TEST(ScreenText, lets_lines_and_our_colours_pass_and_nothing_else) {
   EXPECT_EQ(screen_text("\n\n", false), "\n\n");
 }
 
-TEST(ScreenText, breaks_what_a_ci_service_would_take_for_a_command) {
+TEST(ScreenText, escapes_what_a_ci_service_would_take_for_a_command) {
   EXPECT_EQ(screen_text("::error::x\n", false), "\\x3a:error::x\n");
   EXPECT_EQ(screen_text("a\n  ::add-mask::x", true), "a\n  \\x3a:add-mask::x");
   EXPECT_EQ(screen_text("\xC2\xA0\xE3\x80\x80 ::error::x", false), "\xC2\xA0\xE3\x80\x80 \\x3a:error::x");
@@ -41,7 +41,7 @@ TEST(StdoutJson, is_the_same_value_in_printable_ascii) {
   }
 }
 
-TEST(ShellWord, is_what_a_shell_reads_back_as_the_same) {
+TEST(ShellWord, is_read_back_unchanged_by_a_shell) {
   EXPECT_EQ(shell_word("configs/plans/quick.json"), "configs/plans/quick.json");
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("$(x).json"), "'$(x).json'");

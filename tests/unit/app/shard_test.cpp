@@ -23,7 +23,7 @@ TEST(Shard, is_written_from_one) {
   EXPECT_EQ(parse("8/8").count, 8u);
 }
 
-TEST(Shard, rejects_what_makes_no_sense) {
+TEST(Shard, rejects_invalid_shards) {
   for (const char* text : {"", "3", "0/3", "4/3", "1/0", "a/3", "1/b", "-1/3", "1/3/4", " 1/3", "1.0/3", "auto/0"}) {
     EXPECT_THROW(parse(text), core::UsageError) << text;
   }

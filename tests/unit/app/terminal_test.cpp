@@ -83,7 +83,7 @@ TEST(SplitLists, joins_repetitions_and_commas) {
   }
 }
 
-TEST(ParseTime, takes_times_that_can_be_waited_for) {
+TEST(ParseTime, accepts_times_that_one_can_wait_for) {
   EXPECT_EQ(parse_time_s("1.5h", "--timeout", 86400), 5400);
   for (const std::string& text :
        {std::string("0s"), std::string("0.0ms"), std::string("25h"), std::string(400, '9') + "s"}) {

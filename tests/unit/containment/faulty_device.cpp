@@ -19,12 +19,12 @@ namespace {
 using kernels::Algorithm;
 using kernels::Call;
 
-/// The device's own state: what is counted, and whether it still lives.
+/// The device's state: counts of calls, and whether it still works.
 class Pulse {
  public:
   explicit Pulse(const Fault& fault) : fault_(fault) {}
 
-  /// Every call to the device passes here. Throws from the faulty call on; the text is that of the call that is made.
+  /// Every call to the device goes through here. Throws from the faulty call on; the message names the current call.
   void call(std::string_view name) {
     count(name);
     if (dead_) {
@@ -104,7 +104,7 @@ class FaultyBackend : public kernels::Backend {
       algorithm.details.emplace_back("pid", std::to_string(::getpid()));
       algorithm.launch = [this, launch = std::move(algorithm.launch)](auto ports, std::byte* workspace) {
         pulse_.call("record");
-        pulse_.call_quietly("launch");  // a kernel's fault shows later
+        pulse_.call_quietly("launch");  // a fault in a kernel surfaces later
         const double seconds = launch(ports, workspace);
         pulse_.call("record");
         pulse_.call("event synchronize");
@@ -138,7 +138,7 @@ class FaultyBackends : public kernels::loader::CudaBackends {
   FaultyBackend backend_;
 };
 
-/// Counts until a case's boundary has asked the device for the last time.
+/// Counts until the case boundary checks the device for the last time.
 class FaultyExecutor : public worker::Executor {
  public:
   explicit FaultyExecutor(const Fault& fault)
@@ -174,7 +174,7 @@ class FaultyExecutor : public worker::Executor {
   Fault fault_;
   Pulse pulse_;
   std::unique_ptr<worker::Executor> inner_;
-  bool at_boundary_ = false;  ///< the next question to the device ends a case
+  bool at_boundary_ = false;  ///< the next check of the device ends a case
   int cases_ = 0;
 };
 

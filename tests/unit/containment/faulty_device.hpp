@@ -1,4 +1,4 @@
-// A device that fails for good at a chosen call: everything that a CUDA fault does to its process, without a GPU.
+// A device that fails permanently at a chosen call, as after a CUDA fault, but without a GPU.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace numcheck::containment {
 struct Fault {
   int call = 0;           ///< from 1, of the calls for the case with that m: 0 means none
   std::int64_t m = 0;     ///< rows of the product whose case faults
-  int between_cases = 0;  ///< the device dies by itself after this many cases, when all of them have been judged
+  int between_cases = 0;  ///< the device fails by itself after this many cases, once all of them are judged
 };
 
 /// The executor that a CUDA device gets, on top of simulated products as backend `cublaslt`. Calls to the device
 /// (allocate, fill, upload, launch, record, synchronize, download, release, ...) are counted; from the chosen one on
-/// each of them fails, as after an illegal address. Results have the process' id among their details.
+/// each of them fails, as after an illegal address. The details of results include the process ID.
 [[nodiscard]] std::unique_ptr<worker::Executor> make_faulty_executor(const Fault& fault);
 
 }  // namespace numcheck::containment

@@ -1,5 +1,5 @@
-// An encoder that shares nothing with the product's: it searches the format's values, which it computes from the
-// definition, for the two neighbours of a number and chooses between them as IEEE 754 section 4.3 says.
+// An encoder that shares nothing with the product's: it computes the format's values from the definition, finds the two
+// neighbours of a number among them, and chooses between them as IEEE 754 section 4.3 says.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // A dense sweep of the 2^32 FP32 numbers: between two neighbours of a format all numbers round alike, so the sweep
-// walks the numbers in order and keeps the interval. TE_NUMCHECK_SWEEP_STEP=1 in the environment takes all of them.
+// visits the numbers in order and tracks the interval. TE_NUMCHECK_SWEEP_STEP=1 in the environment takes all of them.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>

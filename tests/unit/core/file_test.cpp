@@ -1,4 +1,4 @@
-// Files that are read within limits, and written whole or not at all.
+// Files are read within limits, and written completely or not at all.
 #include "core/file.hpp"
 
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ std::string failure(const Call& call) {
   return "";
 }
 
-/// The mask of the process as long as this lives.
+/// Sets the umask of the process while it lives.
 class Umask {
  public:
   explicit Umask(mode_t mask) : old_(::umask(mask)) {}
@@ -66,7 +66,7 @@ TEST(ReadRegularFile, reads_up_to_the_limit) {
   EXPECT_EQ(read_regular_file(folder.write("empty", ""), 0).problem, "");
 }
 
-TEST(ReadRegularFile, says_what_is_no_regular_file_and_does_not_wait) {
+TEST(ReadRegularFile, refuses_other_than_regular_files_without_waiting) {
   const test::TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -87,7 +87,7 @@ TEST(ReadRegularFile, says_what_is_no_regular_file_and_does_not_wait) {
   EXPECT_EQ(read_regular_file(socket, 100).problem, "it is a socket, not a regular file");
 }
 
-TEST(ReadRegularFile, refuses_what_the_kernel_makes_up) {
+TEST(ReadRegularFile, refuses_virtual_files) {
   if (!fs::exists("/proc/self/environ")) {
     GTEST_SKIP() << "no /proc here";
   }
@@ -112,7 +112,7 @@ TEST(IdentityOfFile, is_that_of_the_file_and_not_of_its_name) {
   EXPECT_FALSE(identity_of_file(folder.path() / "gone").has_value());
 }
 
-TEST(WriteFile, replaces_a_file_and_a_link_but_not_what_the_link_leads_to) {
+TEST(WriteFile, replaces_a_file_or_a_link_but_not_the_target_of_the_link) {
   const test::TemporaryFolder folder;
   const fs::path victim = folder.write("victim", "mine");
   fs::create_symlink(victim, folder.path() / "report");
@@ -125,7 +125,7 @@ TEST(WriteFile, replaces_a_file_and_a_link_but_not_what_the_link_leads_to) {
   EXPECT_EQ(entries(folder.path()), 2U) << "nothing else is left";
 }
 
-TEST(WriteFile, is_not_led_astray_by_a_link_under_the_old_temporary_name) {
+TEST(WriteFile, ignores_a_link_with_the_old_temporary_name) {
   const test::TemporaryFolder folder;
   const fs::path victim = folder.write("victim", "mine");
   fs::create_symlink(victim, folder.path() / ("report." + std::to_string(::getpid()) + ".tmp"));
@@ -152,7 +152,7 @@ TEST(WriteFile, takes_names_as_long_as_a_name_can_be) {
   EXPECT_NE(failure([&] { try_new_file(longer); }).find("File name too long"), std::string::npos);
 }
 
-TEST(WriteFile, leaves_nothing_where_it_fails) {
+TEST(WriteFile, leaves_nothing_if_it_fails) {
   std::signal(SIGXFSZ, SIG_IGN);
   const test::TemporaryFolder folder;
   const fs::path path = folder.write("report", "old");
@@ -165,7 +165,7 @@ TEST(WriteFile, leaves_nothing_where_it_fails) {
   EXPECT_NE(words.find("cannot write " + path.string() + ": File too large"), std::string::npos) << words;
   EXPECT_EQ(content(path), "old");
   EXPECT_EQ(entries(folder.path()), 1U);
-  EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is no file";
+  EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is not a file";
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 

@@ -57,7 +57,7 @@ TEST_P(Parallel, nested_calls_run_inline) {
     for (int repeat = 0; repeat < 3; ++repeat) {
       core::parallel_for(5, [&](std::size_t j) {
         EXPECT_EQ(std::this_thread::get_id(), outer);
-        std::this_thread::sleep_for(std::chrono::microseconds(50));  // time for other threads to join, if they could
+        std::this_thread::sleep_for(std::chrono::microseconds(50));  // gives other threads time to join, if they could
         core::parallel_for(1, [&](std::size_t) { ++calls[i * 5 + j]; });
       });
     }

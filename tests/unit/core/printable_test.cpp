@@ -25,7 +25,7 @@ std::string utf8(std::uint32_t point) {
           byte(0x80 | (point & 0x3F))};
 }
 
-TEST(Printable, text_stays_as_it_is) {
+TEST(Printable, ordinary_text_is_unchanged) {
   for (const char* text : {"", "gemm/m=1/bf16", "C:\\new", "Grüße, 漢字, \xF0\x9F\x98\x80", "a\xC2\xA0z"}) {
     EXPECT_EQ(printable(text), text);
     EXPECT_TRUE(is_printable(text)) << text;
@@ -41,7 +41,7 @@ TEST(Printable, controls_become_escapes) {
             "\\u{9b}2J\\u{85}");
 }
 
-TEST(Printable, nothing_that_reorders_hides_or_ends_a_line_stays) {
+TEST(Printable, characters_that_reorder_hide_or_end_a_line_are_escaped) {
   const auto escaped = [](std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t point = first; point <= last; ++point) {
       EXPECT_FALSE(is_printable(utf8(point))) << std::hex << point;
@@ -65,7 +65,7 @@ TEST(Printable, nothing_that_reorders_hides_or_ends_a_line_stays) {
   EXPECT_EQ(printable("\xF3\xA0\x81\x81"), "\\u{e0041}");
 }
 
-TEST(Printable, bytes_that_are_no_utf8_are_shown_one_by_one) {
+TEST(Printable, bytes_that_are_not_utf8_are_shown_one_by_one) {
   EXPECT_EQ(printable("a\xFF\xFEz"), "a\\xff\\xfez");
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf") << "an overlong form";
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "a surrogate";

@@ -151,7 +151,7 @@ TEST(StreamWord, is_fixed) {
   EXPECT_EQ(core::stream_word("foobar"), 0xbf9cf968U);
 }
 
-TEST(IsaDispatch, forcing_keeps_to_what_the_processor_has) {
+TEST(IsaDispatch, forcing_is_limited_to_what_the_processor_supports) {
   const core::Isa before = core::active_isa();
   if (const char* wanted = std::getenv("TE_NUMCHECK_ISA")) {
     const bool supported = std::string_view(wanted) == "baseline" || core::is_supported(core::Isa::avx2);

@@ -1,5 +1,5 @@
-// The own norm gradients refuse a workspace that does not hold the partial sums of all blocks, before anything runs: no
-// GPU is needed to see that.
+// Our own norm gradients refuse a workspace that cannot hold the partial sums of all blocks, before anything runs, so
+// the test needs no GPU.
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/norm_kernel.hpp"

@@ -1,4 +1,4 @@
-// Devices that are not here, as cuDNN's device-property descriptors take them.
+// Devices that this machine lacks, in the form that cuDNN's device-property descriptors accept.
 #pragma once
 
 #include <string>

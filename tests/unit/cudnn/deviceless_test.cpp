@@ -1,5 +1,5 @@
-// Graphs of the normalisations for devices that are not here: the library says which of its engines take them. No GPU
-// and no driver is needed; plans come as far as the compiled kernel, which only a driver could load.
+// Graphs of the normalisations for devices that this machine lacks: the library says which of its engines accept them.
+// This needs neither GPU nor driver; plans get as far as the compiled kernel, which only a driver could load.
 #include <dlfcn.h>
 
 #include <functional>
@@ -19,11 +19,11 @@
 namespace numcheck::kernels::cudnn {
 namespace {
 
-/// Devices by their properties came with 9.8; 9.11 is the first whose manual describes them.
+/// Version 9.8 introduced devices given by properties; 9.11 is the first whose manual describes them.
 constexpr std::size_t kFirstVersion = 91100;
 constexpr std::size_t kKnownVersion = 919;  ///< the one that device_json was written for
 
-/// cuDNN, or why it cannot be asked.
+/// cuDNN, or why it cannot be used.
 struct Installed {
   std::unique_ptr<Library> library;
   std::string problem;
@@ -53,7 +53,7 @@ const Installed& installed() {
   return found;
 }
 
-/// A case with what it is made of.
+/// A case with its parts.
 struct Problem {
   plan::Case c;
   std::vector<op::Port> ports;
@@ -103,7 +103,7 @@ class CudnnDeviceless : public ::testing::TestWithParam<int> {
       device_->set_all(Attribute::device_json, std::span<const char>(json));
       device_->finalize();
     } catch (const CudnnError& error) {
-      // The keys are in no manual: other versions may want others.
+      // The keys are undocumented, and other versions may need others.
       if (library().get_version() / 100 == kKnownVersion) {
         throw;
       }
@@ -120,7 +120,7 @@ class CudnnDeviceless : public ::testing::TestWithParam<int> {
     return graph;
   }
 
-  /// Some engine takes the graph.
+  /// True if an engine accepts the graph.
   void expect_engine(const Problem& p) const {
     ASSERT_EQ(norm_obstacle(p.call()), "") << p.name;
     const std::shared_ptr<Graph> graph = graph_of(p);
@@ -224,7 +224,7 @@ TEST_P(CudnnDeviceless, engines_are_described) {
   EXPECT_EQ(text.details[4].second, "A");
 }
 
-TEST_P(CudnnDeviceless, launches_get_every_tensor_and_the_numbers_by_value) {
+TEST_P(CudnnDeviceless, launches_get_every_tensor_and_pass_scalars_by_value) {
   op::NormParams common = shape(64, 1024);
   common.zero_centered_gamma = true;
   const Problem p = problem(op::layernorm_fwd(), op::LayernormFwdParams(), "bf16", common);

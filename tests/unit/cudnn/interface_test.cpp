@@ -1,4 +1,4 @@
-// Compares our statement of cuDNN's C interface with its headers. Everything is checked when this compiles.
+// Compares our declarations of cuDNN's C interface with its headers, all at compile time.
 #include "kernels/cudnn/interface.hpp"
 
 #include <type_traits>
@@ -36,7 +36,7 @@ struct AbiOf<Result(Parameters...)> {
   using type = typename AbiOf<Result>::type(typename AbiOf<Parameters>::type...);
 };
 
-/// True if the header's function has the signature that we state.
+/// True if the header's function has the signature that we declare.
 template <class Stated, class Declared>
 constexpr bool declares(Declared*) {
   return std::is_same_v<typename AbiOf<Declared>::type, typename AbiOf<Stated>::type>;
@@ -154,7 +154,7 @@ static_assert(same(SoftmaxAlgorithm::accurate, CUDNN_SOFTMAX_ACCURATE));
 static_assert(same(SoftmaxMode::instance, CUDNN_SOFTMAX_MODE_INSTANCE));
 static_assert(same(TensorFormat::nchw, CUDNN_TENSOR_NCHW));
 
-// Devices by their properties came with 9.8.
+// Version 9.8 introduced devices given by properties.
 #if CUDNN_VERSION >= 90800
 static_assert(same(Kind::device_properties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
 static_assert(same(A::heuristics_device, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP));

@@ -1,4 +1,4 @@
-// What of cuDNN's complaints people get to read, and what is said where there is no cuDNN.
+// Which parts of cuDNN's error messages are shown, and the message if there is no cuDNN.
 #include "kernels/cudnn/library.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(CudnnComplaint, is_the_root_of_the_first_chain) {
   EXPECT_EQ(found.reason, "x and dx differ at: a != b");
 }
 
-TEST(CudnnComplaint, other_texts_are_kept) {
+TEST(CudnnComplaint, other_texts_are_unchanged) {
   EXPECT_EQ(first_complaint(" no such thing.\n").reason, "no such thing");
   EXPECT_EQ(first_complaint(" no such thing.\n").status, "");
   EXPECT_EQ(first_complaint("").reason, "");
@@ -36,7 +36,7 @@ TEST(CudnnError, says_call_and_reason_and_knows_refusals) {
   }
 }
 
-TEST(CudnnLibrary, that_is_missing_says_where_it_was_searched) {
+TEST(CudnnLibrary, that_is_missing_says_where_it_was_looked_for) {
   try {
     const Library library("/nowhere");
     FAIL() << "loaded " << library.path();

@@ -1,4 +1,4 @@
-// What the bindings know of cuDNN's limits before they ask it.
+// The limits of cuDNN that the bindings check before they call it.
 #include <gtest/gtest.h>
 
 #include "kernels/cudnn/binding.hpp"
@@ -33,13 +33,13 @@ std::string backward(const op::SoftmaxBwdParams& params, std::string_view mode =
   return obstacle_of(cudnn::softmax_bwd(), op::softmax_bwd(), params, mode);
 }
 
-/// True if the text has the phrase; else the test's message shows the text.
+/// True if the text contains the phrase; otherwise the test's message shows the text.
 ::testing::AssertionResult says(const std::string& text, std::string_view phrase) {
   return text.find(phrase) != std::string::npos ? ::testing::AssertionSuccess()
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';
 }
 
-TEST(CudnnNormObstacle, storage_formats_are_asked_for) {
+TEST(CudnnNormObstacle, storage_formats_are_required) {
   op::LayernormFwdParams layer;
   layer.rows = layer.hidden = 8;
   op::RmsnormBwdParams rms;

@@ -1,4 +1,4 @@
-// What the distributions are: their formulas against libm, moments, ranges and the properties that they are named for.
+// The distributions: formulas against libm, moments, ranges and the properties that give them their names.
 #include "data/distribution.hpp"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ TEST(Normal, moments_shape_and_independence) {
   }
 }
 
-/// The exact results that kernels are asked for need operands that fill the FP32 significand.
+/// Tests of exact results need operands that fill the FP32 significand.
 TEST(Normal, mantissas_are_full) {
   std::size_t odd = 0;
   for (const double value : values_of("normal")) {

@@ -48,8 +48,8 @@ std::vector<std::string> all_names() {
 }
 INSTANTIATE_TEST_SUITE_P(All, Generator, testing::ValuesIn(all_names()), [](const auto& given) { return given.param; });
 
-/// Digests of the format's first version. A change here changes the inputs of every case: it needs a new format number
-/// and a line in the change log, not a new expectation.
+/// Digests of the first version of the format. A change here changes the inputs of every case: it needs a new format
+/// number and a line in CHANGELOG, not a new expectation.
 TEST_P(Generator, golden_digest) {
   static const std::map<std::string, std::string> kGolden = {
       {"normal", "f06c9d1276e6113deb9c376682afb6d4"},     {"positive", "bb0f31840205595bc7ad2a674359c615"},

@@ -1,4 +1,4 @@
-// Ports: values out of the stream, rounded once, laid out with padding that shows when it is read.
+// Ports: values from the stream, rounded once and laid out with padding that is noticed if a kernel reads it.
 #include "data/inputs.hpp"
 
 #include <algorithm>

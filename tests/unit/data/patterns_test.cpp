@@ -21,7 +21,7 @@ std::vector<double> patterns(const std::string& format, std::int64_t stride, std
   return values;
 }
 
-/// Bit patterns are numbers of the format: what rounding to it leaves alone.
+/// Bit patterns are numbers of the format, which rounding to it does not change.
 TEST(Patterns, are_all_numbers_of_the_format) {
   for (const Dtype format : {Dtype::bf16, Dtype::fp16}) {
     const std::string name(core::dtype_info(format).name);

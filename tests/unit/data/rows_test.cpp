@@ -1,4 +1,4 @@
-// The distribution "rows": every row has its own spread and mean, and the same bits however the tensor is cut up.
+// The distribution "rows": every row has its own spread and mean, and the same bits however the tensor is divided.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -60,7 +60,7 @@ Row fit(const double* z, const double* x, std::size_t cols) {
 constexpr std::size_t kRows = 3000;
 constexpr std::size_t kColumns = 64;
 
-/// The rows' numbers; every element is its own up to roundings to FP32.
+/// Spread and mean of every row; its elements must follow them up to rounding to FP32.
 std::vector<Row> rows_of(double low, double high) {
   const std::vector<double> z = values_of({"normal", {1.0}}, 0, kRows * kColumns, kColumns);
   const std::vector<double> x = values_of(rows_between(low, high), 0, kRows * kColumns, kColumns);
@@ -91,7 +91,7 @@ TEST(Rows, spreads_are_log_uniform) {
   EXPECT_LT(distance * std::sqrt(kRows), 2);
 }
 
-TEST(Rows, means_are_none_sixteen_or_a_thousand_spreads) {
+TEST(Rows, means_are_0_16_or_1024_spreads) {
   std::map<double, int> count;
   for (const Row& row : rows_of(-12, 4)) {
     const double ratio = row.mean / row.spread;
@@ -119,7 +119,7 @@ TEST(Rows, one_spread_for_all) {
       std::ranges::all_of(swapped, [](const Row& row) { return row.spread > 0x0.fffp-12 && row.spread < 16.01; }));
 }
 
-// What a shard or a thread generates: ranges that begin and end anywhere in a row.
+// A shard or a thread generates ranges that begin and end anywhere in a row.
 TEST(Rows, any_range_is_a_slice_of_the_whole) {
   std::mt19937 random(3);
   for (const std::uint64_t cols : {1U, 2U, 37U, 256U, 1000U, 5000U}) {

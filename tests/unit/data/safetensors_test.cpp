@@ -1,4 +1,4 @@
-// Files of tensors: what another reader finds in them.
+// Tensor files as another reader sees them.
 #include "data/safetensors.hpp"
 
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ std::vector<std::byte> counting(std::size_t bytes) {
   return image;
 }
 
-/// A file as the format's description reads it.
+/// A file, parsed as the format's description says.
 struct File {
   json header;
   std::string data;
@@ -63,7 +63,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(Safetensors, a_dense_port_is_taken_as_it_is) {
+TEST(Safetensors, a_dense_port_is_written_unchanged) {
   const std::vector<std::byte> image = counting(100);
   std::vector<std::byte> scratch;
   const StoredTensor tensor = dense_tensor(make_port(1, 3, 5, core::Dtype::bf16), image, scratch);

@@ -94,7 +94,7 @@ TEST(Executor, a_device_that_does_not_exist_is_named) {
   EXPECT_NE(failure_of([&] { static_cast<void>(loader::make_executor(choice)); }).find("cuda:977"), std::string::npos);
 }
 
-TEST(Library, a_folder_that_was_asked_for_is_the_only_one_searched) {
+TEST(Library, a_requested_folder_is_the_only_one_searched) {
   const TemporaryFolder folder;
   const std::string text = failure_of(
       [&] { cuda_support::SharedLibrary library(cuda_support::cublaslt_library(), folder.path().string()); });
@@ -111,7 +111,7 @@ TEST(Library, a_file_that_does_not_load_is_explained) {
   EXPECT_NE(text.find("libcublasLt.so.13: "), std::string::npos) << text;
 }
 
-TEST(Library, the_variable_is_obeyed) {
+TEST(Library, the_variable_is_respected) {
   const TemporaryFolder folder;
   ASSERT_EQ(setenv("TE_NUMCHECK_LIB_DIR", folder.path().c_str(), 1), 0);
   const std::string text = failure_of([&] { cuda_support::SharedLibrary library(cuda_support::cudnn_library(), ""); });

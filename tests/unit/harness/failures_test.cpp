@@ -14,7 +14,7 @@ namespace {
 using op::GemmParams;
 using Kind = worker::Outcome::Kind;
 
-TEST(HarnessFailures, a_refusal_is_unsupported_with_its_sentence) {
+TEST(HarnessFailures, a_refusal_is_unsupported_with_its_reason) {
   FakeBackend backend;
   backend.refusal = "no such product";
   TestCase test(shape(4, 4, 4), "bf16");
@@ -50,13 +50,13 @@ TEST(HarnessFailures, one_algorithm_that_throws_does_not_stop_the_others) {
   }
 }
 
-/// What the device is asked at the case boundary, where an exception of the harness has come through.
+/// The device loss that the case boundary reports after an exception of the harness.
 worker::DeviceLoss loss_after(TestCase& test, FakeBackend& backend) {
   EXPECT_THROW(static_cast<void>(test.run(backend)), core::EnvironmentError);
   return test.harness.device_loss(backend.memory()).value_or(worker::DeviceLoss{});
 }
 
-TEST(HarnessFailures, a_lost_device_comes_through_with_its_first_error) {
+TEST(HarnessFailures, a_lost_device_propagates_its_first_error) {
   FakeBackend backend;
   backend.algorithm_count = 3;
   backend.misbehave = [&backend](auto, auto*, int) {
@@ -75,7 +75,7 @@ TEST(HarnessFailures, a_lost_device_comes_through_with_its_first_error) {
   EXPECT_EQ(test.harness.device_loss(backend.memory())->followed, "it followed the launch of fake 0 (run 1)");
 }
 
-TEST(HarnessFailures, an_asynchronous_fault_is_put_on_the_launch_that_it_followed) {
+TEST(HarnessFailures, an_asynchronous_fault_is_blamed_on_the_launch_before_it) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int launch) { backend.memory_.dead = launch == 1; };
   TestCase test(shape(4, 4, 4), "bf16");
@@ -84,14 +84,14 @@ TEST(HarnessFailures, an_asynchronous_fault_is_put_on_the_launch_that_it_followe
   EXPECT_EQ(loss.followed, "it followed the launch of fake 0 (run 2)");
 }
 
-TEST(HarnessFailures, a_classification_that_costs_the_device_is_named) {
+TEST(HarnessFailures, a_classification_that_loses_the_device_is_named) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int) { backend.memory_.dead = true; };
   TestCase test(shape(16, 16, 4), "fp32");
   EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (classification 1)");
 }
 
-TEST(HarnessFailures, a_fault_that_surfaces_later_is_put_on_no_launch) {
+TEST(HarnessFailures, a_fault_that_surfaces_later_is_not_blamed_on_a_launch) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
   static_cast<void>(test.run(backend));
@@ -100,13 +100,13 @@ TEST(HarnessFailures, a_fault_that_surfaces_later_is_put_on_no_launch) {
   const auto loss = test.harness.device_loss(backend.memory());
   ASSERT_TRUE(loss);
   EXPECT_NE(loss->followed.find("fake 0 (run 2)"), std::string::npos) << loss->followed;
-  EXPECT_NE(loss->followed.find("cannot be told"), std::string::npos) << loss->followed;
+  EXPECT_NE(loss->followed.find("an earlier one may be the cause"), std::string::npos) << loss->followed;
 }
 
-TEST(HarnessFailures, an_error_that_a_library_left_behind_is_no_loss) {
+TEST(HarnessFailures, an_error_that_a_library_left_behind_is_not_a_loss) {
   FakeBackend backend;
   TestCase test(shape(4, 4, 4), "bf16");
-  backend.memory_.complaints = 1;
+  backend.memory_.sync_errors = 1;
   EXPECT_FALSE(test.harness.device_loss(backend.memory()));
 }
 
@@ -120,7 +120,7 @@ TEST(HarnessFailures, a_guard_that_cannot_be_set_leaks_no_buffer) {
   EXPECT_TRUE(backend.memory_.live.empty());
 }
 
-TEST(HarnessFailures, full_device_memory_comes_through_and_leaks_nothing) {
+TEST(HarnessFailures, exhausted_device_memory_propagates_and_leaks_nothing) {
   FakeBackend backend;
   backend.memory_.capacity = 3 * harness::kGuardBytes;
   TestCase test(shape(8, 8192, 1), "fp32");
@@ -169,7 +169,7 @@ TEST(HarnessFaults, all_have_names_and_descriptions) {
   }
 }
 
-TEST(HarnessFaults, those_of_the_output_change_what_they_say) {
+TEST(HarnessFaults, output_faults_change_what_they_say) {
   EXPECT_EQ(changed_elements("bit_flip", 100, 80), 1);
   EXPECT_EQ(changed_elements("nan_written", 100, 80), 1);
   EXPECT_EQ(changed_elements("unwritten_tile", 130, 129), 64 * 64);
@@ -189,7 +189,7 @@ TEST(HarnessFaults, output_faults_look_deterministic) {
   }
 }
 
-TEST(HarnessFaults, guards_catch_those_of_memory) {
+TEST(HarnessFaults, guards_catch_memory_faults) {
   TestCase end(shape(8, 8, 8), "bf16"), workspace(shape(8, 8, 8), "bf16"), input(shape(8, 8, 8), "bf16");
   EXPECT_FALSE(run_fault(end, "write_past_end").guards_intact);
   EXPECT_FALSE(run_fault(workspace, "workspace_overrun").guards_intact);

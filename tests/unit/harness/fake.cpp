@@ -39,7 +39,7 @@ void multiply(const op::GemmParams& p, const FakeBackend& backend, std::span<con
   const PortMemory& d = memory_named(ports, "d");
   const auto addend = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "c"; });
   const auto out = std::ranges::find_if(ports, [](const auto& m) { return m.port->name == "d_amax"; });
-  // As atomicMax does: whoever launches must have set it to zero.
+  // Like atomicMax: the caller must have set it to zero.
   double amax = out == ports.end() ? 0 : read_element(*out->port, out->data, 0, 0, 0);
   for (std::int64_t batch = 0; batch < p.batch; ++batch) {
     for (std::int64_t i = 0; i < p.m; ++i) {
@@ -107,7 +107,7 @@ void FakeMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
 }
 
 void FakeMemory::synchronize() {
-  if (dead || complaints-- > 0) {
+  if (dead || sync_errors-- > 0) {
     throw core::EnvironmentError("cudaErrorIllegalAddress");
   }
 }

@@ -1,4 +1,4 @@
-// A backend in host memory whose misbehaviour the test chooses, to see whether the harness notices.
+// A backend in host memory that misbehaves as the test chooses, to see whether the harness notices.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class FakeMemory : public DeviceMemory {
   std::set<std::byte*> live;
   std::size_t capacity = static_cast<std::size_t>(-1);  ///< allocations of more bytes fail
   bool dead = false;                                    ///< synchronize throws, as after a CUDA fault
-  int complaints = 0;                                   ///< synchronize throws that often, then works
+  int sync_errors = 0;                                  ///< synchronize throws this many times, then works
   int fills_left = -1;                                  ///< fills that work before all fail; -1: all work
 };
 
@@ -55,7 +55,7 @@ class FakeBackend : public Backend {
   OperandRounding first, second;
   std::size_t workspace_bytes = 1000;  ///< of algorithm 0; each further one asks for 300 less
   int algorithm_count = 1;
-  std::string refusal;  ///< supports() says no with this
+  std::string refusal;  ///< if not empty, supports() refuses with this reason
   Misbehaviour misbehave;
   int misbehaving_algorithm = 0;
   std::string seen_inject;  ///< what the harness passed on

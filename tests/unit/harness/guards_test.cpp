@@ -1,4 +1,4 @@
-// Every way in which a kernel can touch memory that is not its own, and what the harness says about it.
+// Every way for a kernel to touch memory that is not its own, and how the harness reports it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -99,7 +99,7 @@ TEST(HarnessGuards, guards_of_inputs) {
   EXPECT_NE(report.guard_detail.find("b: 1 byte after the end"), std::string::npos) << report.guard_detail;
 }
 
-TEST(HarnessGuards, workspace_overrun_right_behind_what_was_asked_for) {
+TEST(HarnessGuards, workspace_overrun_right_after_the_requested_size) {
   const auto report = run_with([](auto, auto* workspace, int) { workspace[1000] = std::byte{0}; }, shape(8, 8, 8));
   EXPECT_FALSE(report.guards_intact);
   EXPECT_NE(report.guard_detail.find("workspace: "), std::string::npos) << report.guard_detail;

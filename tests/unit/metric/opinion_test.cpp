@@ -98,7 +98,7 @@ TEST(Opinion, own_tolerance) {
     p.set_got(i, i < 10 ? 4 + 0x1p-8 : 4.0);
   }
   CompareInput in = p.input();
-  EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U) << "not asked for";
+  EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U) << "not requested";
   in.have_allclose = true;
   in.atol = 0x1p-8;
   EXPECT_EQ(compare(in).plan_allclose.mismatches, 0U) << "the limit itself passes";

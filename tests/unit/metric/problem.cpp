@@ -20,7 +20,7 @@ std::size_t offset_of(const op::Port& port, std::int64_t index) {
   return static_cast<std::size_t>(port.offset_bytes + element * core::dtype_info(port.dtype).storage_bytes);
 }
 
-/// Everything of one element that the gates are made of.
+/// All values of one element that the gates use.
 struct Element {
   std::int64_t index = 0;
   Real y = 0, e = 0, ulp = 0, bound = 0, arithmetic = 0, variance = 0, rounded = 0, magnitude = 0;

@@ -1,4 +1,4 @@
-// A comparison with its data, and the same statistics by the book: one element after the other in long double.
+// A comparison with its data, and the same statistics computed naively: one element after another in long double.
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,7 @@ TEST(Special, poison_is_counted) {
 }
 
 TEST(Special, overflow_threshold) {
-  // FP16: 65504 is the largest number, 65520 the threshold; B decides near it.
+  // FP16: 65504 is the largest number and 65520 the threshold, near which B decides.
   Problem p = quiet(Dtype::fp16);
   p.model = {};
   p.model.bound_absolute = 4;  // B = 4 + 16 (half an ulp there)
@@ -165,7 +165,7 @@ TEST(Special, an_overflow_may_hide_in_a_saturated_output) {
   EXPECT_GT(with(p, 5, 448).max_over_bound, 1);
 }
 
-TEST(Special, foreign_opinions) {
+TEST(Special, opinions_of_other_tools) {
   const Problem p = quiet(Dtype::fp32);
   const Statistics nan_nan = with(p, kNan, kNan);
   EXPECT_EQ(nan_nan.torch_allclose.mismatches, 1U) << "assert_close: equal_nan is off";

@@ -80,13 +80,13 @@ TEST(TorchOpinion, limits_are_rounded_to_the_format) {
 }
 
 TEST(TorchOpinion, the_absolute_tolerance_is_added_in_single_precision) {
-  // PyTorch accepts these as tensors of the CPU, which round it to the format before they add it.
+  // PyTorch accepts these as CPU tensors, for which it rounds atol to the format before it adds it.
   EXPECT_FALSE(is_close(Dtype::fp16, 0x1.f14p+0, 0x1.f1cp+0));
   EXPECT_FALSE(is_close(Dtype::bf16, 0x1.dep-7, 0x1.e6p-7));
   EXPECT_FALSE(is_close(Dtype::bf16, 0x1.5ap-16, 0x1.04p-15));
 }
 
-TEST(TorchOpinion, numbers_below_the_normal_ones) {
+TEST(TorchOpinion, subnormal_numbers) {
   // 1e-5 is 168 of the smallest steps of FP16.
   EXPECT_TRUE(is_close(Dtype::fp16, 0, 168 * 0x1p-24));
   EXPECT_FALSE(is_close(Dtype::fp16, 0, 169 * 0x1p-24));
@@ -151,7 +151,7 @@ TEST(TorchOpinion, integers_are_equal_or_not) {
   EXPECT_FALSE(is_close(Dtype::uint8, 255, 254));
 }
 
-TEST(TorchOpinion, finite_elements_beside_special_ones_are_compared_as_others) {
+TEST(TorchOpinion, finite_elements_next_to_special_ones_are_compared_like_others) {
   Problem p = make_problem(Dtype::fp16, {1, 1, 8}, 0, 1);
   for (std::int64_t i = 0; i < 8; ++i) {
     p.expected[static_cast<std::size_t>(i)] = 1;
@@ -169,7 +169,7 @@ TEST(TorchOpinion, finite_elements_beside_special_ones_are_compared_as_others) {
   EXPECT_EQ(compare(p.input()).te_compare.mismatches, 2U);
 }
 
-/// Elements that are right, with one pair that has a large excess, and later one that must be noticed nevertheless.
+/// Correct elements, with one that has a large excess and a later one that must still be noticed.
 Opinion after_another(Dtype dtype, double expected, double got, double later_expected, double later_got) {
   Problem p = make_problem(dtype, {1, 1, 640}, 0, 1);
   p.model = {};
@@ -196,7 +196,7 @@ class TorchOpinions : public testing::TestWithParam<Dtype> {
   core::Isa isa_ = core::active_isa();
 };
 
-/// Mostly right outputs, a few of them a step or two off, and references close to ties of the format.
+/// Mostly correct outputs, a few of them off by a step or two, and references close to ties of the format.
 Problem mostly_right(Dtype dtype, double scale, double wrong, std::uint64_t seed) {
   Problem p = make_problem(dtype, {1, 61, 257}, 0, seed);
   p.model = {};

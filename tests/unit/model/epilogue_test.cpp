@@ -98,7 +98,7 @@ TEST(Epilogue, faulty_stores) {
   EXPECT_EQ(epilogue_of(e, {1 + 255 * 0x1p-15F}, Dtype::bf16)[0], 1.0F);
   e = {};
   e.detour = Dtype::fp16;
-  // 1 + 2^-8 + 2^-12 rounds up to 1 + 2^-7; by way of FP16 it becomes a tie first.
+  // 1 + 2^-8 + 2^-12 rounds up to 1 + 2^-7; rounded to FP16 first, it becomes a tie.
   EXPECT_EQ(epilogue_of(e, {1 + 0x1p-8F + 0x1p-12F}, Dtype::bf16)[0], 1.0F);
   EXPECT_EQ(epilogue_of({}, {1 + 0x1p-8F + 0x1p-12F}, Dtype::bf16)[0], 1 + 0x1p-7F);
   e = {};

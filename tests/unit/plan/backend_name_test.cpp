@@ -1,4 +1,4 @@
-// Versions in names of backends, and the cases that they make.
+// Versions in names of backends, and the cases that result.
 #include "plan/backend_name.hpp"
 
 #include <set>

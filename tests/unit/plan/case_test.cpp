@@ -220,7 +220,7 @@ TEST(CaseJson, deep_nesting_is_refused) {
   EXPECT_EQ(refusal(text), "error: lists and objects are nested more than 64 deep\n");
 }
 
-TEST(Inputs, ports_without_own_distribution_have_the_common_one) {
+TEST(Inputs, ports_without_their_own_distribution_use_the_common_one) {
   const Case c = only_case(R"("inputs": {"distribution": "uniform", "a": {"distribution": "positive"}})");
   EXPECT_EQ(c.inputs.of("a").name, "positive");
   EXPECT_EQ(c.inputs.of("b").name, "uniform");

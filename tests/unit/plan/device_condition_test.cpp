@@ -25,7 +25,7 @@ DeviceCondition library(const char* name, VersionRange range) {
   return {{}, {{name, {std::move(range)}}}};
 }
 
-TEST(DeviceCondition, without_conditions_every_device_has_it) {
+TEST(DeviceCondition, without_conditions_it_applies_to_every_device) {
   EXPECT_TRUE(holds_on_h200({}));
 }
 
@@ -58,7 +58,7 @@ TEST(DeviceCondition, versions_are_ranges_with_both_ends) {
   EXPECT_FALSE(holds_on_h200(library("driver", {{}, {570}})));
 }
 
-TEST(DeviceCondition, what_cannot_be_told_is_in_no_range) {
+TEST(DeviceCondition, unknown_versions_are_in_no_range) {
   EXPECT_FALSE(holds_on_h200(library("cudnn", {})));
   EXPECT_FALSE(holds_on_h200(library("lost", {})));
   EXPECT_FALSE(holds(library("driver", {}), {90, "", {}}));

@@ -109,7 +109,7 @@ TEST(Diagnostic, end_of_file_and_beyond) {
   EXPECT_EQ(render(at("[\n", 2, 1)), "f.json:2:1: error: here\n    2 |\n      | ^\n");
 }
 
-TEST(Diagnostic, nothing_reaches_the_terminal_that_it_would_act_on) {
+TEST(Diagnostic, terminal_control_characters_are_escaped) {
   const std::string text = "\x1B[31m\x07\xC2\x9B\xE2\x80\xAE\xFF x";
   const Diagnostic diagnostic = at(text, text.find('x'), 1);
   EXPECT_EQ(diagnostic.column, diagnostic.caret_column);

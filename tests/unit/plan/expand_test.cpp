@@ -1,4 +1,4 @@
-// Axes, ranges, zip, exclude, xfail, defaults: which cases a plan means, and in which order.
+// Axes, ranges, zip, exclude, xfail, defaults: the cases of a plan and their order.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Plans that are made of several files.
+// Plans that consist of several files.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -53,7 +53,7 @@ TEST(Extends, null_in_an_environment_is_a_value) {
             (std::vector<std::string>{"gemm/m=1,n=1,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset"}));
 }
 
-TEST(Extends, the_same_file_twice_is_no_circle) {
+TEST(Extends, the_same_file_twice_is_not_a_circle) {
   const testing::Folder folder;
   folder.write("base.json", plan_of(std::string("\"cases\": [") + kCase + "]"));
   folder.write("left.json", plan_of("\"extends\": \"base.json\""));
@@ -84,7 +84,7 @@ TEST(Extends, itself_through_a_link_is_a_circle) {
 )");
 }
 
-TEST(Extends, missing_files_are_named_where_they_are_named) {
+TEST(Extends, missing_files_are_reported_where_they_are_named) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": [\"gone.json\", \"folder\"]"));
   folder.write("folder/x", "");
@@ -110,16 +110,16 @@ TEST(Extends, devices_are_not_read) {
 )");
 }
 
-TEST(Extends, what_the_system_makes_up_and_pipes_are_not_read) {
+TEST(Extends, virtual_files_and_pipes_are_not_read) {
   const testing::Folder folder;
-  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // nobody writes to it: reading would wait for ever
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // has no writer: reading would wait forever
   folder.write("plan.json", plan_of("\"extends\": [\"/proc/self/environ\", \"pipe\"]"));
   const std::string text = folder.diagnose_file("plan.json");
   EXPECT_NE(text.find("it shows the state of the system (/proc, /sys)"), std::string::npos) << text;
   EXPECT_NE(text.find("it is a pipe, not a regular file"), std::string::npos) << text;
 }
 
-TEST(Extends, a_file_that_is_no_plan_is_not_quoted) {
+TEST(Extends, a_file_that_is_not_a_plan_is_not_quoted) {
   const testing::Folder folder;
   folder.write("plan.json", plan_of("\"extends\": \"secret\""));
   for (const char* content : {"token = hunter2\n", "// words\n /* more */ hunter2", "", "[\"hunter2\"]", "\x01hunter2",

@@ -1,4 +1,4 @@
-// Plans that mean harm: a clear error, in bounded time and memory.
+// Malicious plans: a clear error, in bounded time and memory.
 #include <ctime>
 #include <random>
 

@@ -3,9 +3,9 @@
 //   === name
 //   plan (or the keys of one case, which plan_support wraps)
 //   ---
-//   what is said
+//   the diagnostics
 //
-// A changed message shows as a difference here; the file is then edited by hand.
+// If a message changes, the test fails; edit the file by hand.
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST(PlanMistakes, file_that_is_too_large) {
   EXPECT_EQ(testing::diagnose(std::string(3000, ' '), limits), "plan.json: error: the plan is larger than 2.0 KiB\n");
 }
 
-TEST(PlanMistakes, max_cases_is_a_limit_of_the_user) {
+TEST(PlanMistakes, max_cases_is_a_limit_set_by_the_user) {
   Limits limits;
   limits.max_cases = 3;
   const std::string four = testing::with_case(R"("params": {"m": [1, 2], "n": [1, 2]}, "exclude": [{"m": 1}])");
@@ -132,7 +132,7 @@ TEST(PlanMistakes, max_cases_is_a_limit_of_the_user) {
   EXPECT_EQ(testing::diagnose(four, limits), "");
 }
 
-TEST(PlanMistakes, cases_that_do_not_fit_into_memory_are_refused_before_they_are_made) {
+TEST(PlanMistakes, cases_that_do_not_fit_into_memory_are_refused_before_they_are_created) {
   Limits limits;
   limits.max_cases = 1'000'000'000;
   limits.case_memory_bytes = 1U << 30;

@@ -1,4 +1,4 @@
-// Random damage to the shipped plans: never a crash, never a hang, never an exception but PlanError.
+// Random damage to the shipped plans: no crash, no hang, and no exception except PlanError.
 #include <algorithm>
 #include <ctime>
 #include <random>
@@ -79,7 +79,7 @@ TEST(Mutation, damaged_plans_are_refused_or_read) {
   int accepted = 0;
   double slowest = 0;
   for (int i = 0; i < kMutations; ++i) {
-    // The small text more often: its mutations reach every decoder, those of large ones mostly the parser.
+    // The small text more often: its mutations reach every decoder, those of large texts mostly the parser.
     const std::string text = mutator.mutate(corpus[i % 4 == 0 ? static_cast<std::size_t>(i / 4) % 3 : 3]);
     const std::clock_t start = std::clock();
     try {

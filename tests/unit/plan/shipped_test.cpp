@@ -1,4 +1,4 @@
-// The plans in configs/plans: they load without a warning and hold what they promise.
+// The plans in configs/plans: they load without a warning and contain what they promise.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -47,7 +47,7 @@ TEST(ShippedPlans, load_without_warnings) {
   EXPECT_GE(plans, 4);
 }
 
-TEST(ShippedPlans, fp8_cases_are_those_that_hopper_has) {
+TEST(ShippedPlans, fp8_cases_are_those_that_hopper_supports) {
   for (const char* name : {"quick.json", "standard.json", "bench_gemm.json"}) {
     for (const Case& c : shipped(name).cases) {
       if (is_gemm(c) && c.mode->scaled) {
@@ -130,7 +130,7 @@ TEST(QuickPlan, is_cheap) {
   EXPECT_LE(products, 60e6);
 }
 
-TEST(OverridePlan, asks_every_request_in_three_environments) {
+TEST(OverridePlan, runs_every_request_in_three_environments) {
   const Plan plan = shipped("scenarios/tf32_override.json");
   const std::set<std::string_view> modes = {"fp32",          "tf32", "fp32_fast16f", "fp32_fast16bf",
                                             "fp32_pedantic", "bf16", "fp16"};

@@ -13,7 +13,7 @@ namespace numcheck::plan::testing {
 [[nodiscard]] const op::Op* lookup(std::string_view name);
 [[nodiscard]] const Vocabulary& vocabulary();
 
-/// The plan of a text that calls itself "plan.json".
+/// Loads a text as the plan "plan.json".
 [[nodiscard]] Plan load(std::string_view text, const Limits& limits = {});
 
 /// A plan of one case of gemm, bf16, 1 x 1 x 1, with more keys: the keys are the second line of the text.

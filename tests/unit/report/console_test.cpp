@@ -43,7 +43,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Report, notes_are_there_if_there_are_any_and_name_no_folder) {
+TEST(Report, notes_appear_only_if_there_are_any_and_name_no_folder) {
   RunFacts facts;
   EXPECT_FALSE(make_report(facts, {}).contains("notes"));
   facts.notes = {"a worker was replaced: /home/somebody/libx.so failed"};
@@ -79,7 +79,7 @@ TEST(Console, shows_ten_failures_and_counts_the_rest) {
   EXPECT_TRUE(has(text, "3 more failures are in the report"));
 }
 
-/// Puts hostile text behind every text of a value.
+/// Appends hostile text to every string in a value.
 void poison(json& value, const std::string& text) {
   if (value.is_string()) {
     value = value.get<std::string>() + text;
@@ -90,7 +90,7 @@ void poison(json& value, const std::string& text) {
   }
 }
 
-TEST(Console, whatever_a_report_holds_its_lines_and_controls_are_the_views_own) {
+TEST(Console, text_from_a_report_adds_no_lines_or_control_characters) {
   const std::string hostile = "\n::error::x\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF";
   json report = sample_report(false, 2);
   const std::string clean = views::render_console(report, {.width = 0, .verbosity = 2});
@@ -166,7 +166,7 @@ TEST(Console, reasons_of_cases_that_did_not_run_are_grouped) {
   EXPECT_EQ(views::render_notes(report, {}), "    2 unsupported: needs sm_100\n");
 }
 
-TEST(Console, no_line_is_wider_than_the_terminal_if_cuts_can_help) {
+TEST(Console, lines_are_cut_to_the_width_of_the_terminal_if_possible) {
   json report = sample_report(false, 1);
   for (json& record : report["cases"]) {
     record["id"] =
@@ -217,7 +217,7 @@ TEST(HumanTime, picks_the_unit) {
   EXPECT_EQ(views::human_time(std::nan("")), "-");
 }
 
-TEST(RatioText, drops_digits_that_say_nothing) {
+TEST(RatioText, drops_insignificant_digits) {
   EXPECT_EQ(ratio_text(0.314), "0.31");
   EXPECT_EQ(ratio_text(59163.0), "5.92e+04");
   EXPECT_EQ(ratio_text("Infinity"), "Infinity");

@@ -51,7 +51,7 @@ TEST(LibraryChanges, names_the_smallest_change) {
     cases.push_back(record("2.20.2", k, {kSame}));
     cases.push_back(record("2.11.0", k, {k == 64 ? kSame : kOther}));
   }
-  // The outputs are 8 x 4 whatever k is; make those of k = 32 larger.
+  // The outputs are 8 x 4 for every k; make those of k = 32 larger.
   cases[2]["runs"][0]["outputs"]["d"]["shape"] = {800, 4};
   const json changes = library_changes(cases);
   const json& row = changes["rows"][0];
@@ -104,7 +104,7 @@ TEST(LibraryChanges, says_why_cases_are_not_comparable) {
       "gemm: 3 not comparable (2.11.0: unsupported: it has no nvte_x; and 1 other reason); 1 with neither version");
 }
 
-TEST(LibraryChanges, what_differs_from_run_to_run_says_nothing_of_the_versions) {
+TEST(LibraryChanges, nondeterministic_outputs_say_nothing_about_versions) {
   std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 64, {kOther})};
   cases[1]["runs"][0]["deterministic"] = false;
   const json row = library_changes(cases)["rows"][0];
@@ -123,7 +123,7 @@ TEST(LibraryChanges, compares_every_version_with_the_first) {
   EXPECT_EQ(changes["sentences"][1], "gemm (transformer_engine 2.9.0 -> 2.11.0): bit-identical in 1 of 1 case");
 }
 
-TEST(LibraryChanges, wants_the_same_case_twice) {
+TEST(LibraryChanges, needs_the_same_case_twice) {
   const plan::Case cublaslt = sample_case("bf16", 64), other = sample_case("bf16", 64, {}, "cuda");
   const std::vector<json> cases = {record("2.20.2", 64, {kSame}), record("2.11.0", 65, {kSame}),
                                    to_json(sample_result(cublaslt, {{}})), to_json(sample_result(other, {{}}))};

@@ -123,7 +123,7 @@ TEST(OverrideEffect, other_variables_keep_cases_apart) {
   EXPECT_TRUE(override_effect(cases, json::object())["rows"].empty());
 }
 
-TEST(ClassWords, names_that_are_not_known_stay_as_they_are) {
+TEST(ClassWords, unknown_names_are_unchanged) {
   EXPECT_EQ(class_words("tf32_rne"), "TF32");
   EXPECT_EQ(class_words("something_new"), "something_new");
 }

@@ -182,7 +182,7 @@ TEST(Report, records_variables_that_are_unset) {
   EXPECT_EQ(report["environment"]["CUBLAS_WORKSPACE_CONFIG"], ":4096:8");
 }
 
-TEST(Report, has_an_override_table_only_where_cases_ask_for_it) {
+TEST(Report, has_an_override_table_only_if_cases_set_the_variable) {
   const plan::Case plain = sample_case("fp32", 64);
   EXPECT_FALSE(make_report(sample_facts(), {to_json(sample_result(plain, {{}}))}).contains("override_effect"));
   const plan::Case one = sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", "1"}});

@@ -33,10 +33,10 @@ inline plan::Case sample_case(std::string_view mode, std::int64_t k, const plan:
   return c;
 }
 
-/// What a sample run shall say.
+/// The contents of a sample run.
 struct SampleRun {
   std::string label = "cublasLt algo 67, split-k 1";
-  std::string bits = "bits";  ///< the output's digest is that of this word
+  std::string bits = "bits";  ///< the output's digest is that of this string
   std::string observed = "fp32";
   double rel_l2 = 1.1e-6;
   double effective_bits = 20.5;

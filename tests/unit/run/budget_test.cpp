@@ -1,4 +1,4 @@
-// --budget: which cases get their turn, and what becomes of the others. And what --keep-tensors is shown.
+// --budget: which cases run, and what becomes of the others. Also what --keep-tensors gets.
 #include <string>
 #include <vector>
 
@@ -36,13 +36,13 @@ TEST(BudgetOrder, every_mode_gets_its_cheapest_before_any_gets_its_next) {
   EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 1000, 200, 2000, 300}));
 }
 
-TEST(BudgetOrder, a_group_stands_where_the_mode_that_it_serves_best_wants_it) {
+TEST(BudgetOrder, a_group_is_placed_by_the_mode_that_needs_it_first) {
   const std::vector<plan::Case> cases = {make_case(100, "fp32"), make_case(200, "fp32"), make_case(300, "fp32"),
                                          make_case(300, "bf16")};
   EXPECT_EQ(order_of(cases), (std::vector<std::int64_t>{100, 300, 200}));
 }
 
-TEST(Budget, cases_that_do_not_get_their_turn_are_skipped_and_say_so) {
+TEST(Budget, cases_beyond_it_are_skipped_and_say_so) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   std::vector<plan::Case> cases;
   for (std::int64_t n = 400; n > 0; --n) {
@@ -58,7 +58,7 @@ TEST(Budget, cases_that_do_not_get_their_turn_are_skipped_and_say_so) {
   EXPECT_LT(result.times.wall_s, 10) << "400 cases of 50 ms take 20 s";
 }
 
-TEST(Budget, that_is_not_used_up_changes_nothing_but_the_order) {
+TEST(Budget, that_is_not_used_up_changes_only_the_order) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const std::vector<plan::Case> cases = {make_case(200, "fp32"), make_case(100, "bf16"), make_case(100, "fp32")};
   PipelineOptions options = in_process();

@@ -31,7 +31,7 @@ inline std::atomic<std::chrono::milliseconds> reference_delay = std::chrono::mil
 
 [[nodiscard]] std::vector<prepare::CatalogRow> copy_catalog();
 
-/// A case's first tag says what the device does with it: "refused" (when asked and when run), "support_throws",
+/// A case's first tag says what the device does with it: "refused" (by supports and by execute), "support_throws",
 /// "unsupported" (when run only), "throws", "wrong", "out_of_bounds", "racy", "slow" (50 ms).
 [[nodiscard]] plan::Case make_case(std::int64_t n, std::string_view mode, std::vector<std::string> tags = {},
                                    std::string_view distribution = "normal");

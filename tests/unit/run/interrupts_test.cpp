@@ -1,4 +1,4 @@
-// Stopping: signals, cancelling what waits, killing what runs.
+// Stopping: signals, cancelling waiting tasks, killing running ones.
 #include <unistd.h>
 
 #include <atomic>
@@ -103,10 +103,10 @@ TEST(Cancel, destroying_the_pool_ends_everything) {
   EXPECT_LT(seconds_since(start), 5);
 }
 
-TEST(Signals, are_counted_and_told) {
-  std::atomic<int> told = 0;
+TEST(Signals, are_counted_and_reported) {
+  std::atomic<int> reported = 0;
   {
-    Interrupt interrupt([&](int count) { told = count; });
+    Interrupt interrupt([&](int count) { reported = count; });
     EXPECT_FALSE(interrupt.requested());
     EXPECT_EQ(interrupt.exit_code(), core::ExitCode::success);
     EXPECT_FALSE(interrupt.wait_for(1, 0.01));
@@ -118,11 +118,11 @@ TEST(Signals, are_counted_and_told) {
     EXPECT_TRUE(interrupt.wait_for(2, 5));
     EXPECT_EQ(interrupt.count(), 2);
     EXPECT_EQ(interrupt.exit_code(), core::ExitCode::terminated) << "the first decides";
-    for (int i = 0; i < 500 && told < 2; ++i) {
+    for (int i = 0; i < 500 && reported < 2; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(reported, 2);
   Interrupt again;
   EXPECT_EQ(again.count(), 0);
   EXPECT_THROW(Interrupt(), core::InternalError);
@@ -130,7 +130,7 @@ TEST(Signals, are_counted_and_told) {
   EXPECT_EQ(again.exit_code(), core::ExitCode::interrupted);
 }
 
-TEST(Signals, a_closed_terminal_is_told_like_a_termination) {
+TEST(Signals, a_closed_terminal_is_reported_like_a_termination) {
   Interrupt interrupt;
   ::raise(SIGHUP);
   EXPECT_TRUE(interrupt.wait_for(1, 5));

@@ -1,4 +1,4 @@
-// Changes of every kind to a journal: none may change a result without a word, and no intact line may be lost.
+// Changes of every kind to a journal: none may change a result silently, and no intact line may be lost.
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -44,7 +44,7 @@ KnownLines known_lines() {
   return known;
 }
 
-/// What must come back of a text: of every case the last intact line, and nothing else.
+/// What must be read back from a text: the last intact line of every case, and nothing else.
 std::map<core::Digest, std::string> expected_of(std::string_view text, const KnownLines& known) {
   std::map<core::Digest, std::string> expected;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -63,7 +63,7 @@ std::size_t below(Random& random, std::size_t bound) {
   return bound == 0 ? 0 : static_cast<std::size_t>(random() % bound);
 }
 
-/// A change of bytes, wherever they are.
+/// Changes bytes anywhere.
 void change_bytes(std::string& text, Random& random) {
   const std::size_t at = below(random, text.size());
   const std::size_t length = 1 + below(random, 1 + below(random, 64));
@@ -83,7 +83,7 @@ void change_bytes(std::string& text, Random& random) {
   }
 }
 
-/// A change of whole lines, or of a member that goes from one line to another.
+/// Changes whole lines, or moves a member from one line to another.
 void change_lines(std::vector<std::string>& lines, Random& random) {
   const std::size_t one = below(random, lines.size());
   const std::size_t other = below(random, lines.size());
@@ -123,7 +123,7 @@ std::size_t mutations() {
   return wanted == nullptr ? 50'000 : std::stoull(wanted);
 }
 
-TEST(JournalText, no_mutation_changes_a_result_without_a_word) {
+TEST(JournalText, no_mutation_changes_a_result_silently) {
   const KnownLines known = known_lines();
   const std::vector<std::string> original = sample_lines();
   Random random(11);
@@ -153,7 +153,7 @@ TEST(JournalText, no_mutation_changes_a_result_without_a_word) {
       ++refused;
     }
   }
-  // Had the mutations missed their aim, none of this would have been tested.
+  // Otherwise the mutations missed their targets and tested nothing.
   EXPECT_GT(refused, mutations() / 20);
   EXPECT_GT(noted, mutations() / 4);
 }

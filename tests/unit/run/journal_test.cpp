@@ -1,4 +1,4 @@
-// results.jsonl: what survives, and when a run may go on.
+// results.jsonl: what survives, and when a run may be resumed.
 #include "run/journal.hpp"
 
 #include <sys/resource.h>
@@ -43,7 +43,7 @@ class JournalTest : public testing::Test {
     return result;
   }
 
-  /// The sentence with which resuming is refused.
+  /// The message that refuses to resume.
   std::string refusal(const JournalHeader& changed) const {
     try {
       (void)Journal::open_for_resume(folder_, changed);
@@ -195,7 +195,7 @@ TEST_F(JournalTest, refuses_other_conditions_naming_them) {
   EXPECT_NE(refusal(changed).find("device uuid"), std::string::npos);
   changed = header();
   changed.device.index = 3;
-  EXPECT_EQ(refusal(changed), "") << "the index is no property of the device";
+  EXPECT_EQ(refusal(changed), "") << "the index is not a property of the device";
   changed = header();
   changed.shard = "1/2";
   EXPECT_NE(refusal(changed).find("shard"), std::string::npos);
@@ -209,7 +209,7 @@ TEST_F(JournalTest, refuses_other_conditions_naming_them) {
   EXPECT_NE(refusal(changed).find(R"(option repeat: "2" there, "3" now)"), std::string::npos);
 }
 
-TEST_F(JournalTest, refuses_what_is_no_journal) {
+TEST_F(JournalTest, refuses_what_is_not_a_journal) {
   EXPECT_NE(refusal(header()).find("there is no "), std::string::npos);
   for (const char* text : {"", "\n", "{}\n", "plain text\n", "{\"journal\":\"other\"}\n", "[1,2]\n",
                            "{\"journal\": tor", "{\"journal\":\"te-numcheck/results\",\"version\":2,\"facts\":{}}\n"}) {

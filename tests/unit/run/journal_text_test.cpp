@@ -1,4 +1,4 @@
-// Lines of a journal that are not what a run has written.
+// Lines of a journal that no run has written.
 #include "run/journal_text.hpp"
 
 #include <set>
@@ -21,7 +21,7 @@ using namespace test;
 
 const std::string kPath = "out/results.jsonl";
 
-TEST(JournalText, a_line_of_another_journal_is_no_line_of_this_one) {
+TEST(JournalText, a_line_of_another_journal_is_not_accepted) {
   const JournalHead mine = journal_head({{"plan digest", "1"}});
   const JournalHead other = journal_head({{"plan digest", "2"}});
   const json record = record_of(1, "pass");
@@ -35,7 +35,7 @@ TEST(JournalText, a_line_of_another_journal_is_no_line_of_this_one) {
       << read.notes[0];
 }
 
-/// The note about a line whose checksum is right, as only somebody who computes it can write.
+/// The note about a line with a correct checksum, as a deliberate forger can write it.
 std::string note_about(std::int64_t k, const json& record) {
   const JournalHead head = journal_head({{"plan digest", "1"}});
   const JournalText read = parse_journal(head.line + '\n' + line_of(head.checksum, k, record) + '\n', kPath);
@@ -62,7 +62,7 @@ TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
   EXPECT_NE(note_about(1, record).find("(runs/0 is no object)"), std::string::npos) << note_about(1, record);
 }
 
-/// Every record that lacks one member, or has another kind of value in its place, at any depth.
+/// Every record with one member missing, or with a value of another type in its place, at any depth.
 void without_each(const json& whole, json::json_pointer at, std::vector<json>& broken) {
   const json& here = whole.at(at);
   if (!here.is_structured()) {
@@ -89,7 +89,7 @@ TEST(JournalText, the_shape_of_a_record_is_checked_at_every_depth) {
   std::vector<json> broken;
   without_each(whole, json::json_pointer(), broken);
   ASSERT_GT(broken.size(), 100U);
-  std::set<std::string> accepted;  // what a report may lack or have as it likes
+  std::set<std::string> accepted;  // members that are optional or may have any type
   for (const json& record : broken) {
     if (report::record_mistake(record).empty()) {
       for (const json& difference : json::diff(whole, record)) {

@@ -27,20 +27,20 @@ TEST(Pipeline, clean_copy_passes) {
   EXPECT_EQ(status_of(make_case(5000, "bf16")), verdict::Status::pass);
 }
 
-TEST(Pipeline, a_reference_that_does_not_come_back_is_told) {
+TEST(Pipeline, a_reference_that_does_not_return_is_reported) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const plan::Case c = make_case(5000, "fp32");
   PipelineOptions options = in_process();
-  std::vector<std::string> told;
-  options.on_stuck = [&told](const std::string& sentence) { told.push_back(sentence); };
+  std::vector<std::string> sentences;
+  options.on_stuck = [&sentences](const std::string& sentence) { sentences.push_back(sentence); };
   options.reference_grace_s = 0.2;
   EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(sentences.empty());
   reference_delay = std::chrono::milliseconds(700);
   EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
   reference_delay = std::chrono::milliseconds(0);
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << told[0];
+  ASSERT_EQ(sentences.size(), 1U);
+  EXPECT_NE(sentences[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << sentences[0];
 }
 
 TEST(Pipeline, one_flipped_bit_fails) {
@@ -52,14 +52,14 @@ TEST(Pipeline, broken_guard_and_race_fail) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"racy"})), verdict::Status::fail);
 }
 
-TEST(Pipeline, unsupported_keeps_its_sentence) {
+TEST(Pipeline, unsupported_keeps_its_reason) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const PipelineResult result = run_cases({make_case(50, "fp32", {"unsupported"})}, catalog, in_process());
   EXPECT_EQ(result.cases[0].status, verdict::Status::unsupported);
   EXPECT_EQ(result.cases[0].record.at("reason"), "this device cannot copy");
 }
 
-TEST(Pipeline, nothing_is_made_for_cases_that_the_device_cannot_run) {
+TEST(Pipeline, no_inputs_are_generated_for_cases_that_the_device_cannot_run) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
   options.unasked_flops = 0;
@@ -191,7 +191,7 @@ TEST(Pipeline, stops_after_the_failures_that_are_allowed) {
   EXPECT_FALSE(result.interrupted);
 }
 
-TEST(Pipeline, resumed_cases_are_taken_over_untouched) {
+TEST(Pipeline, resumed_cases_keep_their_records) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   const std::vector<plan::Case> cases = {make_case(5000, "fp32", {"wrong"}), make_case(60, "fp32")};
   const nlohmann::json stored = {{"status", "pass"}, {"marker", 42}};

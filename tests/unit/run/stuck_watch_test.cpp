@@ -1,4 +1,4 @@
-// Work that does not come back is told, once; slow looks and work that ends are no reason to.
+// Work that does not return is reported once; slow checks and work that ends are not reported.
 #include "run/stuck_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(StuckWatch, work_beyond_its_limit_is_told_once) {
+TEST(StuckWatch, work_beyond_its_limit_is_reported_once) {
   StuckWatch watch;
   const auto work = watch.begin("the reference of gemm", 2);
   auto now = StuckWatch::Clock::now();
@@ -19,7 +19,7 @@ TEST(StuckWatch, work_beyond_its_limit_is_told_once) {
   EXPECT_FALSE(watch.look(now += seconds(5)));
 }
 
-TEST(StuckWatch, time_in_which_nobody_looked_does_not_count) {
+TEST(StuckWatch, time_without_checks_does_not_count) {
   StuckWatch watch;
   const auto work = watch.begin("a reference", 2);
   auto now = StuckWatch::Clock::now();

@@ -1,4 +1,4 @@
-// Two versions of a library in one run: one reference for both, and what the record says of them.
+// Two versions of a library in one run: one reference for both, and what the record says about them.
 #include <atomic>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The simulated device: what it supports, how it reads its ports, how it obeys NVIDIA_TF32_OVERRIDE.
+// The simulated device: what it supports, how it reads its ports, how it follows NVIDIA_TF32_OVERRIDE.
 #include "tests/unit/sim/device.hpp"
 
 #include <cmath>
@@ -178,7 +178,7 @@ double probe(const char* mode, const char* override_value) {
   return device.run()[0];
 }
 
-TEST(SimDevice, obeys_the_override) {
+TEST(SimDevice, follows_the_override) {
   constexpr double kFp32 = 1 + 0x1p-12 + 0x1p-11;
   constexpr double kTf32 = 1 + 0x1p-10;
   EXPECT_EQ(probe("fp32", nullptr), kFp32);

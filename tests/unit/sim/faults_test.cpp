@@ -1,4 +1,4 @@
-// Planted arithmetic faults: each changes the bits of a case for which it is meant and refuses one where it cannot.
+// Planted arithmetic faults: each changes the bits of a case meant for it and refuses a case that it cannot change.
 #include <cmath>
 #include <map>
 #include <string>

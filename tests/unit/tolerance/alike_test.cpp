@@ -48,11 +48,11 @@ TEST(OneError, has_the_slope_of_one_element) {
   model::ErrorModel m = bf16_model();
   EXPECT_LT(slope_limit(s, m), 1e-7);
   m.one_error = true;
-  // A single element passes G2 with |e| <= lambda kappa sqrt(V): no slope gate may ask more of a million equal ones.
+  // A single element passes G2 with |e| <= lambda kappa sqrt(V): no slope gate may demand more of a million equal ones.
   EXPECT_NEAR(slope_limit(s, m), lambda_of(s.elements) * m.kappa / 1e3, 1e-6);
 }
 
-TEST(OneError, is_no_statistic_of_roundings) {
+TEST(OneError, is_not_a_statistic_of_roundings) {
   metric::Statistics s = clean();
   s.rounding_ratio = 1.5;
   model::ErrorModel m = bf16_model();

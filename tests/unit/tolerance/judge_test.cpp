@@ -1,4 +1,4 @@
-// Every gate at its limit.
+// Tests every gate at its limit.
 #include "tolerance/judge.hpp"
 
 #include <algorithm>
@@ -254,7 +254,7 @@ TEST(Judge, plans_may_add_gates) {
   EXPECT_FALSE(holds("rel_l2", s, bf16_model(), {}, extra));
   extra = {.max_ulp = 10};
   s.nonfinite_mismatch = 1;
-  EXPECT_FALSE(holds("max_ulp", s, bf16_model(), {}, extra)) << "NaN is no small error";
+  EXPECT_FALSE(holds("max_ulp", s, bf16_model(), {}, extra)) << "NaN is not a small error";
 }
 
 TEST(Judge, allclose_says_what_it_is_worth) {

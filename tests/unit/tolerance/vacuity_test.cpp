@@ -1,5 +1,4 @@
-// The certificate: garbage is rejected where it can be told apart, dropped where it cannot, accepted where gates are
-// blind.
+// The certificate: garbage is rejected if it can be told apart, dropped if it cannot, accepted if gates are blind.
 #include "tolerance/vacuity.hpp"
 
 #include <algorithm>

@@ -9,7 +9,7 @@ namespace {
 
 using namespace numcheck::kernels::transformer_engine;
 
-/// What a tensor of this library is: its row-wise data.
+/// A tensor of this library: its row-wise data.
 struct Object {
   BasicTensor basic;
 };
@@ -50,7 +50,7 @@ int nvte_is_non_tn_fp8_gemm_supported() {
   return 0;
 }
 
-/// Two calls: 3 x 5 numbers of FP32 are wanted first, then their first byte is written.
+/// Expects two calls: the first requests a workspace of 3 x 5 FP32 numbers, the second writes its first byte.
 void nvte_rmsnorm_fwd(Handle, Handle, float, Handle, Handle, Handle workspace, int, bool, Stream) {
   BasicTensor& basic = static_cast<Object*>(workspace)->basic;
   if (basic.data == nullptr) {
@@ -71,7 +71,7 @@ void nvte_relu(Handle, Handle, Stream) {
   throw std::runtime_error("/build/a.cu:1 in function f: CUDA Error: operation not supported");
 }
 
-// What obstacles look for, and no test calls.
+// Functions that obstacles look for, but no test calls.
 void nvte_scaled_softmax_forward(Handle, Handle, float, Stream) {}
 void nvte_scaled_softmax_backward(Handle, Handle, Handle, float, Stream) {}
 void nvte_scaled_masked_softmax_forward(Handle, Handle, Handle, float, Stream) {}

@@ -23,7 +23,7 @@ void touch(const fs::path& file) {
   std::ofstream(file) << "no library";
 }
 
-/// Python environments below a folder of the test's own, and none that the machine has.
+/// Python environments in a folder of the test, hiding those of the machine.
 class FindTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -74,7 +74,7 @@ TEST(TeVersion, reads_major_and_minor) {
   EXPECT_EQ(parse_version("2.21.0.dev0+1a2b3c4")->minor, 21);
 }
 
-TEST(TeVersion, refuses_what_is_none) {
+TEST(TeVersion, refuses_invalid_versions) {
   for (const char* text : {"", "2", "2.", "two.nine", ".9", "v2.9", "99999999999.1", "2.99999999999"}) {
     EXPECT_FALSE(parse_version(text).has_value()) << text;
   }
@@ -125,10 +125,10 @@ TEST_F(FindTest, refuses_versions_before_2_9_with_a_sentence) {
   const Search search = find_library({});
   EXPECT_FALSE(search.found.has_value());
   EXPECT_NE(search.problem.find("TransformerEngine 2.8.0"), std::string::npos) << search.problem;
-  EXPECT_NE(search.problem.find("from 2.9 on; install a newer one (pip install"), std::string::npos) << search.problem;
+  EXPECT_NE(search.problem.find("needs 2.9 or newer; upgrade it (pip install"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, says_how_to_install_where_nothing_is) {
+TEST_F(FindTest, says_how_to_install_if_there_is_none) {
   fs::create_directories(packages("empty"));
   set("VIRTUAL_ENV", folder_.path() / "empty");
   const Search search = find_library({});
@@ -138,7 +138,7 @@ TEST_F(FindTest, says_how_to_install_where_nothing_is) {
   EXPECT_NE(search.problem.find("--te-lib"), std::string::npos) << search.problem;
 }
 
-TEST_F(FindTest, an_asked_path_is_the_only_one) {
+TEST_F(FindTest, a_given_path_is_the_only_one) {
   install("active", "2.20.2");
   const fs::path other = install("other", "2.11.0");
   set("VIRTUAL_ENV", folder_.path() / "active");
@@ -177,7 +177,7 @@ TEST_F(FindTest, never_looks_below_the_working_folder) {
     EXPECT_FALSE(search.found.has_value() && search.found->file.string().find("env/lib") != std::string::npos) << name;
     unsetenv(name);
   }
-  // What the user names himself may be relative.
+  // A path that the user names may be relative.
   const std::vector<std::string> named = {"libtransformer_engine.so"};
   EXPECT_EQ(find_library(named).found->file, folder_.path() / "libtransformer_engine.so");
   fs::current_path(before);
@@ -185,7 +185,7 @@ TEST_F(FindTest, never_looks_below_the_working_folder) {
 
 TEST_F(FindTest, refuses_two_libraries) {
   const std::vector<std::string> two = {install("a", "2.20.2").string(), install("b", "2.11.0").string()};
-  EXPECT_NE(find_library(two).problem.find("do not fit into one process"), std::string::npos);
+  EXPECT_NE(find_library(two).problem.find("cannot load two TransformerEngine libraries"), std::string::npos);
 }
 
 TEST_F(FindTest, reads_what_a_shared_object_needs) {
@@ -195,7 +195,7 @@ TEST_F(FindTest, reads_what_a_shared_object_needs) {
   const fs::path text = folder_.path() / "text";
   touch(text);
   EXPECT_TRUE(needed_libraries(text).empty());
-  // The beginning of a real file alone: headers that point beyond the end.
+  // Only the beginning of a real file, with headers that point past its end.
   std::ifstream whole("/proc/self/exe", std::ios::binary);
   std::array<char, 512> head{};
   whole.read(head.data(), head.size());

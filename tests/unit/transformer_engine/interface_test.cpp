@@ -1,4 +1,4 @@
-// Compares our statement of TransformerEngine's C interface with its headers. Everything is checked when this compiles.
+// Compares our declarations of TransformerEngine's C interface with its headers, all at compile time.
 #include "kernels/transformer_engine/interface.hpp"
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct AbiOf<Result(Parameters...)> {
   using type = typename AbiOf<Result>::type(typename AbiOf<Parameters>::type...);
 };
 
-/// True if the header's function has the signature that we state.
+/// True if the header's function has the signature that we declare.
 template <class Declared, class Stated>
 constexpr bool declares(const Function<Stated>&) {
   return std::is_same_v<typename AbiOf<Declared>::type, typename AbiOf<Stated>::type>;
@@ -124,7 +124,7 @@ static_assert(declares<decltype(::nvte_permute)>(kPermute));
 static_assert(declares<decltype(::nvte_unpermute)>(kUnpermute));
 static_assert(declares<decltype(::nvte_fused_topk_with_score_function_forward)>(kRouterTopk));
 
-// What versions differ in.
+// Differences between versions.
 #ifdef TE_HEADERS_FROM_2_10
 static_assert(declares<decltype(::nvte_fused_rope_backward)>(kRopeBwd));
 #else
@@ -139,7 +139,7 @@ static_assert(declares<decltype(::nvte_clamped_dswiglu_v2)>(kClampedDswigluV2));
 #endif
 
 TEST(TeInterface, is_that_of_the_headers) {
-  // The test above is the compiler's; a wrong statement must not pass it.
+  // The checks above happen at compile time; a wrong declaration must not pass them.
   EXPECT_FALSE(declares<decltype(::nvte_gelu)>(kDgelu));
   EXPECT_FALSE(declares<decltype(::nvte_rmsnorm_fwd)>(kRmsnormBwd));
 }

@@ -26,7 +26,7 @@ const Library& library() {
   return loaded;
 }
 
-/// What the call throws, by kind.
+/// The kind of exception that the call throws.
 template <class Error, class Call>
 std::string thrown(const Call& call) {
   try {
@@ -37,14 +37,14 @@ std::string thrown(const Call& call) {
   return "nothing";
 }
 
-TEST(TeErrors, are_ours_in_short) {
+TEST(TeErrors, are_shortened) {
   EXPECT_EQ(error_text("nvte_gelu", "/a/b/c.cu:12 in function f: Wrong shape. "), "nvte_gelu: Wrong shape (c.cu:12)");
   EXPECT_EQ(error_text("nvte_gelu", "something else"), "nvte_gelu: something else");
   EXPECT_EQ(readable_name(kPermute.name), "nvte_permute");
   EXPECT_EQ(readable_name("nvte_gelu"), "nvte_gelu");
 }
 
-TEST(TeErrors, refusals_are_told_from_failures) {
+TEST(TeErrors, refusals_are_distinguished_from_failures) {
   for (const char* refusal : {"Unsupported shape.", "FP4 GEMM output is not supported!",
                               "Not implemented scaling mode: 3.", "Unable to find any suitable algorithms"}) {
     EXPECT_TRUE(is_refusal(refusal)) << refusal;
@@ -106,7 +106,7 @@ TEST(TeLibrary, a_missing_function_is_a_sentence) {
             sentence);
 }
 
-TEST(TeLibrary, refuses_what_is_no_core_library) {
+TEST(TeLibrary, refuses_what_is_not_a_core_library) {
   EXPECT_NE(thrown<core::EnvironmentError>([] {
               Library(fake(TE_FAKE_LIBRARY_WITHOUT_GEMM), "");
             }).find("is not a core library of TransformerEngine 2.9 or newer"),
@@ -119,7 +119,7 @@ TEST(TeLibrary, refuses_what_is_no_core_library) {
 }
 
 TEST(TeLibrary, brings_in_what_the_file_needs) {
-  // Linked against a companion that lies where the loader does not look.
+  // Linked against a companion in a folder that the loader does not search.
   ASSERT_EQ(companions_of(TE_FAKE_LIBRARY_IN_NEED), std::vector<std::string>{"libnvfake.so"});
   const std::string text = thrown<core::EnvironmentError>([] { Library(fake(TE_FAKE_LIBRARY_IN_NEED), "/nowhere"); });
   EXPECT_NE(text.find("not found: libnvfake.so"), std::string::npos) << text;
@@ -138,7 +138,7 @@ TEST(TeInspection, says_version_path_and_what_is_missing) {
   EXPECT_EQ(inspection.sentence.find("nvte_set_tensor_param"), std::string::npos);
 }
 
-/// A library that a person names: everything that can be seen without a device.
+/// A library that the user names: everything that can be tested without a device.
 TEST(TeLibrary, of_this_machine) {
   const char* path = std::getenv("TE_NUMCHECK_TE_LIB");
   if (path == nullptr) {

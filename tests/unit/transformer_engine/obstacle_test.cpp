@@ -1,4 +1,4 @@
-// What the bindings know of TransformerEngine's limits before they ask it.
+// The limits of TransformerEngine that the bindings check before they call it.
 #include <gtest/gtest.h>
 
 #include "kernels/transformer_engine/binding.hpp"
@@ -43,13 +43,13 @@ op::GemmParams product() {
   return p;
 }
 
-/// True if the text has the phrase; else the test's message shows the text.
+/// True if the text contains the phrase; otherwise the test's message shows the text.
 ::testing::AssertionResult says(const std::string& text, std::string_view phrase) {
   return text.find(phrase) != std::string::npos ? ::testing::AssertionSuccess()
                                                 : ::testing::AssertionFailure() << "it says: \"" << text << '"';
 }
 
-TEST(TeGemmObstacle, modes_are_those_that_the_library_asks_for) {
+TEST(TeGemmObstacle, modes_are_those_that_the_library_accepts) {
   for (const char* mode : {"tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"}) {
     EXPECT_EQ(gemm_obstacle(product(), mode), "") << mode;
   }
@@ -88,7 +88,7 @@ TEST(TeGemmObstacle, shapes_and_epilogues) {
   EXPECT_TRUE(says(gemm_obstacle(p, "bf16"), "does not accept empty tensors"));
 }
 
-TEST(TeNormObstacle, variants_that_the_kernels_have_not) {
+TEST(TeNormObstacle, variants_that_the_kernels_lack) {
   op::RmsnormFwdParams forward;
   forward.rows = 3;
   forward.hidden = 5;

@@ -71,8 +71,9 @@ TEST_F(VersionsTest, a_case_chooses_the_library_of_its_name) {
   EXPECT_EQ(choose_library(paths, "2.11.0").paths, std::vector<std::string>{paths[1]});
   EXPECT_EQ(choose_library(paths, "").paths, paths);
   const Choice none = choose_library(paths, "2.9.0");
-  EXPECT_EQ(none.problem,
-            "no --te-lib is transformer_engine@2.9.0; there are: transformer_engine@2.20.2, transformer_engine@2.11.0");
+  EXPECT_EQ(
+      none.problem,
+      "no --te-lib is transformer_engine@2.9.0; choose from: transformer_engine@2.20.2, transformer_engine@2.11.0");
   EXPECT_EQ(choose_library({}, "2.9.0").problem, "no --te-lib is transformer_engine@2.9.0");
 }
 

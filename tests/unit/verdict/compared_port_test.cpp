@@ -1,4 +1,4 @@
-// Codes with scales of their blocks as the numbers that they stand for.
+// Codes with block scales, as the numbers that they represent.
 #include "verdict/compared_port.hpp"
 
 #include <cmath>
@@ -58,7 +58,7 @@ TEST(ComparedPort, scales_are_numbers_themselves) {
   EXPECT_TRUE(std::isnan(number(port, 3)));
 }
 
-TEST(ComparedPort, what_was_not_written_keeps_the_poison) {
+TEST(ComparedPort, unwritten_elements_keep_the_poison) {
   Problem problem;
   problem.codes[5] = std::byte{0xFF};
   problem.codes[6] = std::byte{0x7F};  // a NaN that was
@@ -98,7 +98,7 @@ TEST(ComparedPort, errors_are_counted_in_codes) {
   EXPECT_EQ(s.worst[0].ulps, 2);
 }
 
-TEST(ComparedPort, other_ports_are_compared_as_they_lie) {
+TEST(ComparedPort, other_ports_are_compared_as_stored) {
   Problem problem;
   problem.prepared.ports[0].scaled_by = {};
   const verdict::ComparedPort port = problem.port(0);

@@ -1,4 +1,4 @@
-// What a case's end and its runs make together: a worker that was lost is never hidden behind what its runs had shown.
+// The status of a case from its end and its runs: results of earlier runs never hide a lost worker.
 #include <gtest/gtest.h>
 
 #include "tests/unit/run/copy.hpp"
@@ -41,7 +41,7 @@ TEST(Conclude, a_lost_worker_is_not_hidden_by_a_run_that_failed) {
   }
 }
 
-TEST(Conclude, a_failure_after_which_the_case_broke_is_no_known_failure) {
+TEST(Conclude, a_failure_before_a_crash_is_not_a_known_failure) {
   EXPECT_EQ(Concluded(worker::Outcome::Kind::error, {Status::fail}, true).result.status, Status::fail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::fail}, true).result.status, Status::xfail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::pass}, false).result.status, Status::pass);

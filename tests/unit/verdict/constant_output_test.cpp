@@ -95,7 +95,7 @@ std::vector<prepare::CatalogRow> catalog() {
   return {row};
 }
 
-/// Moves; with the tag "wrong" one bit is lost.
+/// Copies x; with the tag "wrong" one bit is lost.
 class Mover final : public worker::Executor {
  public:
   const machine::Device& device() const override { return device_; }
@@ -162,7 +162,7 @@ TEST(ConstantOutput, fails_where_it_is_wrong) {
   EXPECT_NE(ending.reason.find("exact"), std::string::npos) << ending.reason;
 }
 
-TEST(ConstantOutput, a_single_number_is_no_constant) {
+TEST(ConstantOutput, a_single_number_is_not_a_constant) {
   EXPECT_EQ(ending_of(1, constant(0.1)).status, verdict::Status::pass);
 }
 

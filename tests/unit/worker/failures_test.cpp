@@ -1,4 +1,4 @@
-// Workers that die, hang, lie or never start.
+// Workers that die, hang, send invalid messages or never start.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-/// The bad case costs itself only: the one before and the one after are done, by different processes.
+/// The bad case costs only itself: the cases before and after it are done, by different processes.
 Done among_good_ones(const plan::Case& bad, WorkerOptions options = worker_options()) {
   WorkerPool pool(std::move(options));
   Collector collector(pool);
@@ -65,7 +65,7 @@ TEST(Failures, segmentation_fault) {
   EXPECT_TRUE(contains(done.outcome.reason, "SIGSEGV")) << done.outcome.reason;
 }
 
-TEST(Failures, abort_tells_its_last_words) {
+TEST(Failures, the_last_output_of_an_aborted_worker_is_shown) {
   const Done done = among_good_ones(make_case("abort"));
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
   EXPECT_TRUE(contains(done.outcome.reason, "SIGABRT")) << done.outcome.reason;
@@ -120,7 +120,7 @@ TEST(Failures, reading_the_outputs_does_not_count_as_time_of_the_worker) {
   EXPECT_EQ(outcome.kind, Kind::done) << outcome.reason;
 }
 
-TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
+TEST(Failures, an_invalid_message_is_a_crash_with_an_explanation) {
   for (const char* act :
        {"corrupt", "too_long", "wrong_task", "nan_time", "unknown_port", "no_second_end", "closes_socket"}) {
     const Done done = among_good_ones(make_case(act));
@@ -132,7 +132,7 @@ TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
 }
 
-/// Six cases that all end `act`'s way, beside one of another environment.
+/// Six cases that all end as `act` says, and one of another environment.
 std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act) {
   WorkerPool pool(std::move(options));
   Collector collector(pool);
@@ -150,11 +150,11 @@ std::vector<Outcome> six_in_a_row(WorkerOptions options, const std::string& act)
   return outcomes;
 }
 
-/// Inputs are shared with other cases and lie beside them: a stray write must not make those wrong.
+/// Inputs are shared with other cases and adjacent to them: a stray write must not corrupt those.
 TEST(Failures, a_worker_that_writes_to_an_input_costs_its_own_case) {
   const Done done = among_good_ones(make_case("writes_input"));
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
-  // A sanitizer's own words have it, too.
+  // A sanitizer's report contains it, too.
   EXPECT_TRUE(contains(done.outcome.reason, "SEGV")) << done.outcome.reason;
 }
 
@@ -168,7 +168,7 @@ TEST(Failures, every_crash_costs_its_own_case_only) {
   }
 }
 
-TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
+TEST(Failures, crashes_and_timeouts_in_a_row_are_limited) {
   WorkerOptions options = worker_options();
   options.timeout_s = 0.2;
   for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {
@@ -218,7 +218,7 @@ TEST(Failures, a_worker_that_cannot_work_says_why) {
 TEST(Failures, workers_that_do_not_start) {
   const std::vector<std::pair<std::string, std::string>> expected{
       {"--start=exit", "exited with status 5 while it started; its last words: libfake.so"},
-      {"--start=nonsense", "it is not JSON"},
+      {"--start=invalid", "it is not JSON"},
       {"--start=old", "protocol 0"}};
   for (const auto& [start, words] : expected) {
     const Done done = run_alone(worker_options({start}), make_case("add"));
@@ -240,7 +240,7 @@ TEST(Failures, a_worker_that_never_says_ready) {
   EXPECT_LT(seconds_since(start), 5);
 }
 
-/// Starts this executable as a coordinator and returns its id and the worker's id, which it prints.
+/// Starts this executable as a coordinator; returns its process ID and that of its worker, which it prints.
 std::pair<pid_t, int> start_coordinator(const char* act) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

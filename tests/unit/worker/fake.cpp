@@ -239,7 +239,7 @@ const op::Op& fake_op() {
   return op;
 }
 
-/// The same op, but decoding a case of 1313 elements ends the process: before it has told that it began.
+/// The same op, but decoding a case of 1313 elements ends the process: before it reports that it began.
 const op::Op& deadly_op() {
   static const op::Op op = [] {
     op::Op deadly = fake_op();
@@ -271,7 +271,7 @@ int serve(const std::vector<std::string>& arguments) {
     } else if (argument == "--start=exit") {
       std::fprintf(stderr, "libfake.so: cannot open shared object file\n");
       return 5;
-    } else if (argument == "--start=nonsense") {
+    } else if (argument == "--start=invalid") {
       ::send(kWorkerSocketFd, "what?", 5, 0);
       sleep_forever();
     } else if (argument == "--start=old") {

@@ -18,7 +18,7 @@ namespace numcheck::worker::fake {
 [[nodiscard]] const op::Op* lookup(std::string_view name);
 [[nodiscard]] std::unique_ptr<Executor> make_executor(const machine::DeviceChoice& choice);
 
-/// A case of n elements. `act`: see run_fake.cpp.
+/// A case of n elements. `act`: see fake.cpp.
 [[nodiscard]] plan::Case make_case(const std::string& act, std::int64_t n = 16, plan::Environment environment = {});
 
 /// Options for workers that are this executable; `extra` are further arguments ("--start=hang").
@@ -30,7 +30,7 @@ int serve(const std::vector<std::string>& arguments);
 /// A task for `c` with a block of the pool for each of the case's ports, which are `ports`; both must outlive it.
 [[nodiscard]] Task make_task(WorkerPool& pool, const plan::Case& c, const std::vector<op::Port>& ports);
 
-/// What became of one task.
+/// The outcome of one task.
 struct Done {
   plan::Case c;
   std::vector<op::Port> ports;
@@ -63,7 +63,7 @@ using Clock = std::chrono::steady_clock;
 
 [[nodiscard]] bool contains(std::string_view text, std::string_view part);
 
-/// True once no process (but perhaps a zombie) has that id; waits up to `seconds`.
+/// True once no process (except a zombie) has that ID; waits up to `seconds`.
 [[nodiscard]] bool is_gone(int pid, double seconds);
 
 }  // namespace numcheck::worker::fake

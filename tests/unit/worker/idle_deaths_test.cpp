@@ -1,4 +1,4 @@
-// Workers that die between cases, or with a case that they have not begun.
+// Workers that die between cases, or before they begin a case.
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -29,7 +29,7 @@ TEST(IdleDeaths, killed_while_idle_costs_no_case) {
   EXPECT_EQ(after.ends, 1);
 }
 
-TEST(IdleDeaths, killed_after_it_was_given_a_case_and_before_it_began_costs_no_case) {
+TEST(IdleDeaths, killed_before_it_begins_a_case_costs_no_case) {
   for (const bool asked : {false, true}) {
     WorkerPool pool(worker_options());
     Collector collector(pool);
@@ -38,14 +38,14 @@ TEST(IdleDeaths, killed_after_it_was_given_a_case_and_before_it_began_costs_no_c
     const int pid = std::stoi(detail(before.runs.at(0), "pid"));
     ::kill(pid, SIGSTOP);
     const plan::Case c = make_case("add");
-    Outcome answer{Kind::error, "not told", 0};
+    Outcome answer{Kind::error, "no outcome yet", 0};
     const Done* after = nullptr;
     if (asked) {
       pool.ask({{&c}, [&answer](std::size_t, const Outcome& outcome) { answer = outcome; }});
     } else {
       after = &collector.submit(c);
     }
-    // Long enough that the message is in the stopped worker's socket; if it is not, this is the test before.
+    // Long enough for the message to be in the stopped worker's socket; otherwise this repeats the previous test.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     ::kill(pid, SIGKILL);
     pool.wait_idle();
@@ -58,8 +58,8 @@ TEST(IdleDeaths, killed_after_it_was_given_a_case_and_before_it_began_costs_no_c
   }
 }
 
-/// A worker that dies each time it is given this, before it begins: the case is at fault after all.
-TEST(IdleDeaths, dying_before_it_began_twice_costs_the_case) {
+/// A worker that dies before it begins this case, each time: the case is at fault after all.
+TEST(IdleDeaths, dying_twice_before_it_begins_a_case_costs_the_case) {
   WorkerPool pool(worker_options({"--deaf"}));
   Collector collector(pool);
   const Done& deadly = collector.submit(make_case("add", 1313));

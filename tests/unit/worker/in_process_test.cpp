@@ -17,7 +17,7 @@ WorkerOptions in_process() {
   return options;
 }
 
-TEST(InProcess, gives_what_a_worker_gives) {
+TEST(InProcess, gives_the_same_results_as_a_worker) {
   const Done here = run_alone(in_process(), make_case("several", 4));
   const Done there = run_alone(worker_options(), make_case("several", 4));
   EXPECT_EQ(here.outcome.kind, Kind::done);
@@ -53,7 +53,7 @@ TEST(InProcess, turns_exceptions_into_errors) {
   EXPECT_EQ(done.outcome.reason, "EnvironmentError: out of fake memory");
 }
 
-TEST(InProcess, a_device_that_is_not_there) {
+TEST(InProcess, a_device_that_does_not_exist) {
   WorkerOptions options = in_process();
   options.factory = [](const machine::DeviceChoice&) -> std::unique_ptr<Executor> {
     throw core::EnvironmentError("no such device");
@@ -67,7 +67,7 @@ TEST(InProcess, a_device_that_is_not_there) {
   EXPECT_EQ(done.outcome.reason, "EnvironmentError: no such device");
 }
 
-TEST(InProcess, cancels_what_waits) {
+TEST(InProcess, cancels_waiting_tasks) {
   WorkerPool pool(in_process());
   Collector collector(pool);
   pool.cancel_pending();

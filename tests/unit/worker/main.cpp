@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Runs a case that never ends, prints the worker's process id once it computes, and waits to be killed.
+/// Runs a case that never ends, prints the worker's process ID once it computes, and waits to be killed.
 int be_a_coordinator(const std::string& act) {
   using namespace numcheck::worker;
   WorkerPool pool(fake::worker_options());
@@ -30,7 +30,7 @@ int be_a_coordinator(const std::string& act) {
   }
 }
 
-/// Runs one case with a time limit, says "ready" before, and how it ended after.
+/// Runs one case with a time limit; prints "ready" before it and how it ended after it.
 int tell_outcome(const std::string& act, double timeout_s) {
   using namespace numcheck::worker;
   WorkerOptions options = fake::worker_options();

@@ -1,4 +1,4 @@
-// Messages: round trips, and what is refused.
+// Messages: round trips, and refusals of invalid ones.
 #include "worker/protocol.hpp"
 
 #include <string>
@@ -132,7 +132,7 @@ TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
   EXPECT_LT(question.text.size(), kMaxMessageBytes);
 }
 
-TEST(Protocol, answers_fit_into_a_socket_that_nobody_reads) {
+TEST(Protocol, answers_fit_into_an_unread_socket) {
   auto [reader, writer] = Channel::make_pair();
   for (std::size_t i = 0; i < kMaxCasesOfQuestion; ++i) {
     const Answer answer{1, {Outcome::Kind::unsupported, std::string(1 << 20, '"'), 0}};
@@ -140,7 +140,7 @@ TEST(Protocol, answers_fit_into_a_socket_that_nobody_reads) {
   }
 }
 
-TEST(Protocol, a_place_too_few_or_too_many_is_a_mistake_of_the_task) {
+TEST(Protocol, a_missing_or_extra_buffer_is_an_error_of_the_task) {
   for (const std::size_t places : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
     const std::string text = encode_task(1, fake::make_case("add"), {}, {}, std::vector<PortPlace>(places));
     const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
@@ -148,7 +148,7 @@ TEST(Protocol, a_place_too_few_or_too_many_is_a_mistake_of_the_task) {
   }
 }
 
-TEST(Protocol, a_case_of_an_unknown_op_is_a_mistake_of_the_task) {
+TEST(Protocol, a_case_of_an_unknown_op_is_an_error_of_the_task) {
   const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {});
   const auto decoded = decode_from_coordinator(text, [](std::string_view) -> const op::Op* { return nullptr; });
   EXPECT_NE(std::get<TaskOrder>(decoded).mistake, "");
@@ -166,7 +166,7 @@ TEST(Protocol, refuses_every_report_with_a_field_missing_or_of_another_type) {
   }
 }
 
-TEST(Protocol, refuses_nonsense) {
+TEST(Protocol, refuses_invalid_messages) {
   for (const char* text :
        {"", "{", "[]", "null", "12", "{\"type\":5}", "{\"type\":\"run\"}", "{\"type\":\"ack\",\"task\":1}",
         "{\"type\":\"started\",\"task\":-1}", "{\"type\":\"started\",\"task\":1.5}", "\xff\xfe",

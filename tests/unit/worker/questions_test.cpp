@@ -108,7 +108,7 @@ TEST(Questions, that_hang_or_lie_cost_that_case_only) {
   EXPECT_EQ(asked.answers[3].kind, Kind::done) << asked.answers[3].reason;
 }
 
-TEST(Questions, have_bounded_deaths_in_a_row) {
+TEST(Questions, limit_worker_deaths_in_a_row) {
   WorkerOptions options = worker_options();
   options.max_crashes_in_row = 2;
   WorkerPool pool(options);
@@ -158,7 +158,7 @@ TEST(Questions, go_before_tasks_that_wait) {
   EXPECT_LT(ended_before, 200);
 }
 
-TEST(Questions, of_a_worker_that_does_not_start_are_told_why) {
+TEST(Questions, of_a_worker_that_does_not_start_get_the_reason) {
   WorkerPool pool(worker_options({"--start=fail"}));
   Asked asked({"add", "refused"});
   ask_and_wait(pool, asked);

@@ -1,4 +1,4 @@
-// Surroundings that give no thread, no descriptor, or stop the coordinator for a while.
+// Environments that provide no threads or descriptors, or stop the coordinator for a while.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ constexpr int kRight = 0;
 constexpr int kImpossible = 77;
 constexpr unsigned kHangs_s = 30;
 
-/// The exit status of a child that could not make its surroundings hostile is told to the test, which skips.
+/// The exit status of a child that could not set its limits; the test is then skipped.
 struct RightOrImpossible {
   int* status;
   bool operator()(int wait_status) const {
@@ -39,7 +39,7 @@ struct RightOrImpossible {
   }
 };
 
-/// From now on this process gets no thread. The limit does not hold for root, so another user is taken.
+/// From now on this process gets no threads. The limit does not apply to root, so this switches to another user.
 bool forbid_threads() {
   ::alarm(kHangs_s);
   const rlimit none{0, 0};
@@ -71,7 +71,7 @@ bool refuses_thread(const Body& body) {
   }
 }
 
-/// Runs the body in a process that gets no thread: it must return true, soon.
+/// Runs the body in a process that gets no threads: it must soon return true.
 void expect_right_without_threads(bool (*body)()) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   int status = -1;
@@ -129,7 +129,7 @@ std::size_t open_descriptors() {
   return count;
 }
 
-/// Whether the case is done, or an error that says what there is not enough of.
+/// Whether the case is done, or failed with an error that names the missing resource.
 bool ends_well(const WorkerOptions& options) {
   try {
     const Done done = run_alone(options, make_case("add"));
@@ -141,7 +141,7 @@ bool ends_well(const WorkerOptions& options) {
   }
 }
 
-/// Runs a case under ever fewer descriptors that are left.
+/// Runs a case with ever fewer descriptors left.
 bool every_number_of_descriptors_ends_well() {
   ::alarm(kHangs_s);
   WorkerOptions options = worker_options();
@@ -160,7 +160,7 @@ bool every_number_of_descriptors_ends_well() {
   return right;
 }
 
-TEST(NoDescriptorDeathTest, is_told_and_leaks_nothing) {
+TEST(NoDescriptorDeathTest, is_reported_and_leaks_nothing) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizers look at memory through pipes of their own";
 #endif
@@ -168,7 +168,7 @@ TEST(NoDescriptorDeathTest, is_told_and_leaks_nothing) {
   EXPECT_EXIT(finish(every_number_of_descriptors_ends_well()), testing::ExitedWithCode(kRight), "");
 }
 
-/// This executable, which runs a case with a time limit; reads what it says.
+/// This executable as a process that runs a case with a time limit; reads its output.
 class Coordinator {
  public:
   Coordinator(std::string act, std::string timeout_s) {
@@ -212,7 +212,7 @@ class Coordinator {
   int output_ = -1;
 };
 
-TEST(Stopped, time_in_which_nobody_listened_is_not_the_workers) {
+TEST(Stopped, time_while_the_coordinator_was_stopped_does_not_count) {
   using namespace std::chrono_literals;
   const Coordinator coordinator("slow", "2");  // 1.3 s
   ASSERT_EQ(coordinator.line(), "ready");
@@ -221,7 +221,7 @@ TEST(Stopped, time_in_which_nobody_listened_is_not_the_workers) {
   EXPECT_EQ(coordinator.line(), "done");
 }
 
-TEST(Stopped, a_hanging_worker_is_late_all_the_same) {
+TEST(Stopped, a_hanging_worker_still_times_out) {
   using namespace std::chrono_literals;
   const Coordinator coordinator("hang", "1");
   ASSERT_EQ(coordinator.line(), "ready");

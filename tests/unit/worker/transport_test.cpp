@@ -18,7 +18,7 @@
 namespace numcheck::worker {
 namespace {
 
-TEST(Channel, keeps_borders_and_carries_descriptors) {
+TEST(Channel, keeps_message_boundaries_and_passes_descriptors) {
   auto [left, right] = Channel::make_pair();
   const core::FileDescriptor file(::dup(STDIN_FILENO));
   const int fd = file.get();
@@ -35,7 +35,7 @@ TEST(Channel, keeps_borders_and_carries_descriptors) {
   EXPECT_EQ(right.receive(message, false), Received::nothing);
 }
 
-TEST(Channel, tells_a_closed_end_without_a_signal) {
+TEST(Channel, reports_a_closed_end_without_a_signal) {
   auto [left, right] = Channel::make_pair();
   ASSERT_TRUE(right.send("last words"));
   right.close();
@@ -126,18 +126,18 @@ TEST(Arena, gives_pages_back_beyond_the_limit) {
   EXPECT_TRUE(addresses.contains(second)) << "address space is reused too";
 }
 
-TEST(Arena, cannot_be_cut_short_by_who_maps_it) {
+TEST(Arena, cannot_be_truncated_by_a_process_that_maps_it) {
   const auto pool = std::make_shared<ArenaPool>(1U << 20);
   const auto block = pool->allocate(8192);
   const Arena& arena = *dynamic_cast<ArenaBlock&>(*block).place().arena;
-  // Pages behind the end of a file raise SIGBUS in every process that maps it.
+  // Pages beyond the end of a file raise SIGBUS in every process that maps it.
   EXPECT_NE(::ftruncate(arena.fd.get(), 0), 0);
   EXPECT_NE(::ftruncate(arena.fd.get(), static_cast<off_t>(arena.mapping->size()) * 2), 0);
   EXPECT_NE(::fcntl(arena.fd.get(), F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor can it be made read-only";
   block->bytes()[8191] = std::byte{1};
 }
 
-TEST(Arena, handles_nothing_and_too_much) {
+TEST(Arena, handles_empty_and_oversized_requests) {
   const auto pool = std::make_shared<ArenaPool>(1U << 20);
   EXPECT_TRUE(pool->allocate(0)->bytes().empty());
   EXPECT_EQ(pool->allocate((std::size_t{5} << 30) + 1)->bytes().size(), (std::size_t{5} << 30) + 1);

@@ -115,7 +115,7 @@ TEST(Workers, apply_and_unset_variables) {
   EXPECT_EQ(pids.size(), 3U) << "a process for each environment";
 }
 
-TEST(Workers, of_many_environments_share_few_seats) {
+TEST(Workers, of_many_environments_share_few_slots) {
   WorkerOptions options = worker_options();
   options.max_workers = 2;
   WorkerPool pool(options);
