@@ -162,8 +162,7 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
 // C is copied there first; its GELU epilogue saves GELU's input, here into the workspace. FP8 operands are multiplied
 // as A B^T; other layouts need transposed copies below sm_100. Source: TransformerEngine common/gemm/cublaslt_gemm.cu.
 const Binding& gemm() {
-  static const TeBinding binding{
-      {"transformer_engine", "gemm", kArithmetic}, &gemm_obstacle, &gemm_algorithm};
+  static const TeBinding binding{{"transformer_engine", "gemm", kArithmetic}, &gemm_obstacle, &gemm_algorithm};
   return binding;
 }
 

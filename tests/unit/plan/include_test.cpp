@@ -73,8 +73,7 @@ TEST(Include, params_in_the_defaults_of_an_included_plan_are_refused) {
   const testing::Folder folder;
   folder.write("ops.json", plan_of(R"("defaults": {"params": {"k": 1}}, "cases": [{"op": "gemm"}])"));
   folder.write("plan.json", plan_of(R"("include": "ops.json")"));
-  EXPECT_NE(folder.diagnose_file("plan.json")
-                .find("error: an included plan cannot have \"params\" in \"defaults\""),
+  EXPECT_NE(folder.diagnose_file("plan.json").find("error: an included plan cannot have \"params\" in \"defaults\""),
             std::string::npos);
 }
 
