@@ -72,11 +72,11 @@ class ExitCodes(CliTest):
     def test_3_a_case_ran_out_of_time(self):
         done = self.run_cli("run", self.plan("slow.json", case=SLOW), *SIM, code=3)
         self.assertIn("TIMEOUT", done.stdout)
-        self.assertIn("not done within 0.001 s", done.stdout)
+        self.assertIn("timed out after 0.001 s", done.stdout)
 
     def test_a_case_without_a_time_limit_has_the_common_one(self):
         plan = self.plan(case={"params": SLOW["params"]})
-        self.assertIn("not done within 0.001 s", self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=3).stdout)
+        self.assertIn("timed out after 0.001 s", self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=3).stdout)
         plan = self.plan(case={"timeout_s": 60})
         self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=0)
 

@@ -65,7 +65,7 @@ TEST(Failures, segmentation_fault) {
   EXPECT_TRUE(contains(done.outcome.reason, "SIGSEGV")) << done.outcome.reason;
 }
 
-TEST(Failures, abort_tells_its_last_words) {
+TEST(Failures, abort_reports_its_last_output) {
   const Done done = among_good_ones(make_case("abort"));
   EXPECT_EQ(done.outcome.kind, Kind::crashed);
   EXPECT_TRUE(contains(done.outcome.reason, "SIGABRT")) << done.outcome.reason;
@@ -92,7 +92,7 @@ TEST(Failures, hang_is_killed_after_the_limit_of_the_case) {
     const auto start = Clock::now();
     const Done done = among_good_ones(c);
     EXPECT_EQ(done.outcome.kind, Kind::timeout) << done.outcome.reason;
-    EXPECT_TRUE(contains(done.outcome.reason, "not done within 0.3 s")) << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, "timed out after 0.3 s")) << done.outcome.reason;
     EXPECT_GE(seconds_since(start), 0.3);
     EXPECT_LT(seconds_since(start), 5);
     EXPECT_EQ(done.runs.size(), std::string_view(act) == "late_hang" ? 1U : 0U);
@@ -126,7 +126,7 @@ TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
     const Done done = among_good_ones(make_case(act));
     EXPECT_EQ(done.outcome.kind, Kind::crashed) << act;
     const bool closed = std::string_view(act) == "closes_socket";
-    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "sent something that cannot be"))
+    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "broke the protocol"))
         << done.outcome.reason;
   }
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
@@ -160,7 +160,7 @@ TEST(Failures, a_worker_that_writes_to_an_input_costs_its_own_case) {
 
 TEST(Failures, every_crash_costs_its_own_case_only) {
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 2;
+  options.max_consecutive_start_failures = 2;
   for (const char* act : {"exit7", "lost_device"}) {
     for (const Outcome& outcome : six_in_a_row(options, act)) {
       EXPECT_EQ(outcome.kind, Kind::crashed) << act << ": " << outcome.reason;
@@ -172,8 +172,8 @@ TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
   WorkerOptions options = worker_options();
   options.timeout_s = 0.2;
   for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {
-    options.max_crashes_in_row = kind == Kind::crashed ? 2 : 100;
-    options.max_timeouts_in_row = kind == Kind::timeout ? 2 : 100;
+    options.max_consecutive_crashes = kind == Kind::crashed ? 2 : 100;
+    options.max_consecutive_timeouts = kind == Kind::timeout ? 2 : 100;
     const std::vector<Outcome> outcomes = six_in_a_row(options, act);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(outcomes[i].kind, kind);
@@ -188,7 +188,7 @@ TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
 
 TEST(Failures, a_finished_case_resets_the_bound) {
   WorkerOptions options = worker_options();
-  options.max_crashes_in_row = 1;
+  options.max_consecutive_crashes = 1;
   WorkerPool pool(options);
   Collector collector(pool);
   const Done* last = nullptr;
@@ -217,7 +217,7 @@ TEST(Failures, a_worker_that_cannot_work_says_why) {
 
 TEST(Failures, workers_that_do_not_start) {
   const std::vector<std::pair<std::string, std::string>> expected{
-      {"--start=exit", "exited with status 5 while it started; its last words: libfake.so"},
+      {"--start=exit", "exited with status 5 during startup; its last output: libfake.so"},
       {"--start=nonsense", "it is not JSON"},
       {"--start=old", "protocol 0"}};
   for (const auto& [start, words] : expected) {
@@ -232,7 +232,7 @@ TEST(Failures, workers_that_do_not_start) {
 TEST(Failures, a_worker_that_never_says_ready) {
   WorkerOptions options = worker_options({"--start=hang"});
   options.startup_timeout_s = 0.2;
-  options.max_respawns_in_row = 1;
+  options.max_consecutive_start_failures = 1;
   const auto start = Clock::now();
   const Done done = run_alone(options, make_case("add"));
   EXPECT_EQ(done.outcome.kind, Kind::error);
