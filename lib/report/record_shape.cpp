@@ -173,7 +173,7 @@ class Checker {
 
 }  // namespace
 
-std::string record_mistake(const nlohmann::json& record) {
+std::string record_error(const nlohmann::json& record) {
   static const Checker checker(report_schema());
   const Found found = checker.check_as("case", record);
   return found.has_value() ? fmt::format("{} {}", found->place.empty() ? "the record" : found->place, found->what) : "";

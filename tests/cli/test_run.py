@@ -107,7 +107,7 @@ class ExitCodes(CliTest):
 
     def test_4_nothing_fits_into_memory(self):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
-        self.assertIn("of host memory, --memory allows 1.0 KiB", done.stdout)
+        self.assertIn("of host memory, but --memory allows only 1.0 KiB", done.stdout)
 
     def test_strict_gates_what_proves_little(self):
         plan = self.plan(case=VACUOUS)

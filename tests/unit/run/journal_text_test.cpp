@@ -29,7 +29,7 @@ TEST(JournalText, a_line_of_another_journal_is_no_line_of_this_one) {
   const JournalText read = parse_journal(mine.line + '\n' + line_of(other.checksum, 1, record) + '\n', kPath);
   EXPECT_TRUE(read.finished.empty());
   ASSERT_EQ(read.notes.size(), 1U);
-  EXPECT_NE(read.notes[0].find("out/results.jsonl:2: damaged and ignored, its case runs again (its checksum does not "
+  EXPECT_NE(read.notes[0].find("out/results.jsonl:2: damaged and ignored; its case runs again (its checksum does not "
                                "match)"),
             std::string::npos)
       << read.notes[0];
@@ -44,10 +44,10 @@ std::string note_about(std::int64_t k, const json& record) {
 }
 
 TEST(JournalText, a_record_under_another_cases_name_is_refused) {
-  EXPECT_NE(note_about(2, record_of(1, "pass")).find("its record is that of another case"), std::string::npos);
+  EXPECT_NE(note_about(2, record_of(1, "pass")).find("its record belongs to another case"), std::string::npos);
   json renamed = record_of(1, "pass");
   renamed["id"] = "gemm/other";
-  EXPECT_NE(note_about(1, renamed).find("its record is that of another case"), std::string::npos);
+  EXPECT_NE(note_about(1, renamed).find("its record belongs to another case"), std::string::npos);
 }
 
 TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
@@ -85,13 +85,13 @@ void without_each(const json& whole, json::json_pointer at, std::vector<json>& b
 TEST(JournalText, the_shape_of_a_record_is_checked_at_every_depth) {
   const plan::Case c = report::testing::sample_case("fp32", 64);
   const json whole = report::to_json(report::testing::sample_result(c, {{}}));
-  ASSERT_EQ(report::record_mistake(whole), "");
+  ASSERT_EQ(report::record_error(whole), "");
   std::vector<json> broken;
   without_each(whole, json::json_pointer(), broken);
   ASSERT_GT(broken.size(), 100U);
   std::set<std::string> accepted;  // what a report may lack or have as it likes
   for (const json& record : broken) {
-    if (report::record_mistake(record).empty()) {
+    if (report::record_error(record).empty()) {
       for (const json& difference : json::diff(whole, record)) {
         accepted.insert(difference.at("path"));
       }

@@ -126,8 +126,7 @@ TEST(Failures, nonsense_is_a_crash_with_a_sentence) {
     const Done done = among_good_ones(make_case(act));
     EXPECT_EQ(done.outcome.kind, Kind::crashed) << act;
     const bool closed = std::string_view(act) == "closes_socket";
-    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "broke the protocol"))
-        << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "broke the protocol")) << done.outcome.reason;
   }
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
 }
