@@ -119,7 +119,7 @@ inline std::optional<std::size_t> position_of(std::span<const char* const> names
 /// A message as JSON.
 inline nlohmann::json parse(std::string_view text) {
   if (core::nests_deeper(text)) {
-    throw ProtocolError(fmt::format("it nests deeper than {} lists and objects", core::kMaxJsonDepth));
+    throw ProtocolError(fmt::format("it nests deeper than {} levels", core::kMaxJsonDepth));
   }
   try {
     return nlohmann::json::parse(text);

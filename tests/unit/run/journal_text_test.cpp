@@ -56,10 +56,10 @@ TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
   EXPECT_NE(note_about(1, record).find("(reason is missing)"), std::string::npos) << note_about(1, record);
   record = record_of(1, "pass");
   record["status"] = "splendid";
-  EXPECT_NE(note_about(1, record).find("(status has no legal value)"), std::string::npos) << note_about(1, record);
+  EXPECT_NE(note_about(1, record).find("(status has an invalid value)"), std::string::npos) << note_about(1, record);
   record = record_of(1, "pass");
   record["runs"] = json::array({1});
-  EXPECT_NE(note_about(1, record).find("(runs/0 is no object)"), std::string::npos) << note_about(1, record);
+  EXPECT_NE(note_about(1, record).find("(runs/0 is not of type object)"), std::string::npos) << note_about(1, record);
 }
 
 /// Every record that lacks one member, or has another kind of value in its place, at any depth.
