@@ -15,7 +15,7 @@
 #include "files.hpp"
 #include "pattern.hpp"
 #include "plan/backend_name.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 
 namespace numcheck::app {
 namespace {

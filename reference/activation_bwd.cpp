@@ -1,5 +1,3 @@
-#include "reference/activation_bwd.hpp"
-
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
 #include "reference/mxfp8.hpp"
+#include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 

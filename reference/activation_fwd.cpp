@@ -1,5 +1,3 @@
-#include "reference/activation_fwd.hpp"
-
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -7,6 +5,7 @@
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
 #include "reference/mxfp8.hpp"
+#include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 

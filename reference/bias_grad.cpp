@@ -1,4 +1,4 @@
-#include "reference/bias_grad.hpp"
+#include "op/bias_grad.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "op/bias_grad.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
 

@@ -1,4 +1,4 @@
-#include "reference/dropout.hpp"
+#include "op/dropout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
-#include "op/dropout.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
 

@@ -1,7 +1,7 @@
-#include "reference/layernorm_bwd.hpp"
-
 #include "op/layernorm_bwd.hpp"
+
 #include "reference/norm_gradients.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

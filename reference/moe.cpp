@@ -1,4 +1,4 @@
-#include "reference/moe.hpp"
+#include "op/moe.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
-#include "op/moe.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {

@@ -1,11 +1,11 @@
-#include "reference/quantize.hpp"
+#include "op/quantize.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/parallel.hpp"
-#include "op/quantize.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

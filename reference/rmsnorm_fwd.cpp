@@ -1,9 +1,9 @@
-#include "reference/rmsnorm_fwd.hpp"
+#include "op/rmsnorm_fwd.hpp"
 
 #include "core/parallel.hpp"
-#include "op/rmsnorm_fwd.hpp"
 #include "reference/norm_findings.hpp"
 #include "reference/norm_rows.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {

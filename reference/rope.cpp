@@ -1,4 +1,4 @@
-#include "reference/rope.hpp"
+#include "op/rope.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "op/rope.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
 

@@ -1,5 +1,3 @@
-#include "reference/router_topk.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include "core/parallel.hpp"
 #include "op/moe.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
 

@@ -1,4 +1,4 @@
-#include "reference/softmax_bwd.hpp"
+#include "op/softmax_bwd.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "op/softmax_bwd.hpp"
+#include "reference/references.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"
 

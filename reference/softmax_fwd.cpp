@@ -1,4 +1,4 @@
-#include "reference/softmax_fwd.hpp"
+#include "op/softmax_fwd.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
-#include "op/softmax_fwd.hpp"
+#include "reference/references.hpp"
 #include "reference/softmax_row_sums.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"

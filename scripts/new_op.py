@@ -5,7 +5,7 @@
 
 What it writes compiles and refuses to compute: the reference and the kernels throw until they are written, and the
 catalog test fails until the op has documentation, ports that its reference produces, faults and a quick case. Existing
-files are never overwritten. It ends with the lines to add to the lists of bindings and to app/catalog.cpp.
+files are never overwritten. It ends with the lines to add to lib/op/ops.hpp and app/catalog.cpp.
 """
 import argparse
 import pathlib
@@ -84,23 +84,9 @@ const Op& @op@() {
 }  // namespace numcheck::op
 """
 
-REFERENCE_HPP = """// @summary@: in double, and with its error model.
-#pragma once
-
-#include "op/reference.hpp"
-
-namespace numcheck::reference {
-
-/// See op::@Type@Params for the formula.
-[[nodiscard]] op::Reference @op@_reference();
-
-}  // namespace numcheck::reference
-"""
-
-REFERENCE_CPP = """#include "reference/@op@.hpp"
-
-#include "core/error.hpp"
+REFERENCE_CPP = """#include "core/error.hpp"
 #include "op/@op@.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -187,12 +173,11 @@ const Binding& @op@() {
 
 ROW = "      {{OP({op}), &tolerance::tracked_error_model, {{CUDA({op}), SIM({op})}}}},"
 
-DECLARATION = "[[nodiscard]] const Binding& {op}();"
+NAME = "  X({op})"
 
 FILES = {
     "lib/op/{op}.hpp": DESCRIPTOR_HPP,
     "lib/op/{op}.cpp": DESCRIPTOR_CPP,
-    "reference/{op}.hpp": REFERENCE_HPP,
     "reference/{op}.cpp": REFERENCE_CPP,
     "kernels/sim/{op}.cpp": SIM_CPP,
     "kernels/cuda/{op}.cpp": CUDA_CPP,
@@ -223,8 +208,8 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(options.root))
-    print(f"\nto kernels/sim/bindings.hpp and kernels/cuda/bindings.hpp:\n{DECLARATION.format(op=options.op)}")
-    print(f"\nthe row for app/catalog.cpp (and its two includes):\n{ROW.format(op=options.op)}")
+    print(f"\nthe line for lib/op/ops.hpp, which declares its bindings and its reference:\n{NAME.format(op=options.op)}")
+    print(f'\nthe row for app/catalog.cpp, with #include "op/{options.op}.hpp":\n{ROW.format(op=options.op)}')
     return 0
 
 

@@ -15,7 +15,7 @@
 #include "model/expected_class.hpp"
 #include "plan/backend_name.hpp"
 #include "plans.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 #include "report/override_sentences.hpp"
 #include "report/views/text_table.hpp"
 #include "screen_text.hpp"

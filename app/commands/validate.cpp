@@ -11,7 +11,7 @@
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "plans.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 
 namespace numcheck::app::commands {
 namespace {

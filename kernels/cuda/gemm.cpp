@@ -79,6 +79,7 @@ Algorithm gemm_algorithm(cuda_support::CudaDevice& device, const Call& call) {
 
 }  // namespace
 
+// Only the modes fp32, fp32_pedantic, bf16 and fp16: computed in FP32, the others would not be what their names say.
 const Binding& gemm() {
   static const CudaBinding binding{
       {"cuda", "gemm", model::MatrixArithmetic::fp32_chain}, &gemm_obstacle, &gemm_algorithm};

@@ -153,6 +153,8 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_gelu, nvte_silu, ..., nvte_swiglu, ... and their gradients nvte_dgelu, ... There is no gelu_erf. clamped_swiglu
+// with an offset other than 1 needs the functions that take one, which older versions lack.
 const Binding& activation_fwd() {
   static const TeBinding binding{
       {"transformer_engine", "activation_fwd"},

@@ -81,6 +81,8 @@ Algorithm algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// The functions quantise while they sum: without fusion, the codes go into the workspace. Below sm_100 they also need
+// a transposed output, which goes there too.
 const Binding& bias_grad() {
   static const TeBinding binding{{"transformer_engine", "bias_grad"}, &obstacle, &algorithm};
   return binding;

@@ -55,6 +55,7 @@ Algorithm transpose_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_quantize with a per-tensor scale (rowwise, or both layouts in one call), nvte_dequantize, nvte_transpose.
 const Binding& quantize() {
   static const TeBinding binding{
       {"transformer_engine", "quantize"},

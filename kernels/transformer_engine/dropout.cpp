@@ -50,6 +50,7 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_dropout_fwd, with the generator's state {rng_seed, 0}, and nvte_dropout_bwd: BF16 and FP16 tensors.
 const Binding& dropout_fwd() {
   static const TeBinding binding{
       {"transformer_engine", "dropout_fwd"},

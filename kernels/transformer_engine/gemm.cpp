@@ -154,6 +154,13 @@ Algorithm gemm_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T: the library's first operand is our B, its second
+// our A, and transposition flags stay with their matrix.
+//
+// TransformerEngine requests TF32 products from cuBLASLt whenever A, B and D are FP32, so it has the mode tf32 and not
+// fp32 (with NVIDIA_TF32_OVERRIDE=0, cuBLASLt computes FP32 products nevertheless). It accumulates into D in place, so
+// C is copied there first; its GELU epilogue saves GELU's input, here into the workspace. FP8 operands are multiplied
+// as A B^T; other layouts need transposed copies below sm_100. Source: TransformerEngine common/gemm/cublaslt_gemm.cu.
 const Binding& gemm() {
   static const TeBinding binding{
       {"transformer_engine", "gemm", model::MatrixArithmetic::by_mode_alpha_first}, &gemm_obstacle, &gemm_algorithm};

@@ -132,6 +132,10 @@ Algorithm router_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_permute and nvte_unpermute, which are C++ functions, and nvte_fused_topk_with_score_function_forward. Rows are
+// moved 16 bytes at a time. nvte_permute builds the row map itself from the copies sorted by place, which are derived
+// from the op's map before the launch. The router computes in the tensor's format up to 2.12, in FP32 since 2.13.
+// Source: TransformerEngine common/permutation/permutation.cu, common/fused_router.
 const Binding& moe_permute() {
   static const TeBinding binding{{"transformer_engine", "moe_permute"}, &permute_obstacle, &permute_algorithm};
   return binding;

@@ -96,6 +96,8 @@ Algorithm rmsnorm_bwd_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_layernorm_fwd, nvte_layernorm_bwd, nvte_rmsnorm_fwd, nvte_rmsnorm_bwd and nvte_rmsnorm_bwd_add. They add 1 to a
+// zero-centred gamma in FP32. NVTE_NORM_FWD_USE_CUDNN and NVTE_NORM_BWD_USE_CUDNN are left to the user.
 const Binding& layernorm_fwd() {
   static const TeBinding binding{{"transformer_engine", "layernorm_fwd"},
                                  [](const Context& context, const Call& call) {

@@ -121,6 +121,8 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// nvte_fused_rope_forward and _backward on dense tensors in SBHD or BSHD order, without context parallelism. The
+// gradient has taken start positions since 2.10.
 const Binding& rope_fwd() {
   static const TeBinding binding{
       {"transformer_engine", "rope_fwd"},

@@ -165,6 +165,11 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
 
 }  // namespace
 
+// Masks none, arbitrary, causal and causal_bottom_right are nvte_scaled_softmax, _scaled_masked_softmax,
+// _scaled_upper_triang_masked_softmax and _scaled_aligned_causal_masked_softmax. They support BF16 and FP16, replace
+// masked scores with -10000, and round the forward scale to the tensor's format. Their kernels support rows of up to
+// 16384 columns, which they read four at a time from 65 columns on, and process a fixed number of rows per block.
+// Source: TransformerEngine common/fused_softmax.
 const Binding& softmax_fwd() {
   static const TeBinding binding{{"transformer_engine", "softmax_fwd"}, &fwd_obstacle, &fwd_algorithm};
   return binding;

@@ -1,8 +1,7 @@
-// Cases that share input values, and so references: everything that is computed once for all of them.
+// Everything that is computed once for the cases of a group: inputs, their roundings, references.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
@@ -15,35 +14,11 @@
 #include "op/reference.hpp"
 #include "plan/case.hpp"
 #include "prepare/catalog.hpp"
+#include "prepare/grouping.hpp"
 #include "prepare/stage_times.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::prepare {
-
-/// True if the reference of the case does not depend on how its outputs are stored. Values of codes with scales of
-/// their blocks do.
-[[nodiscard]] bool shares_storage(const plan::Case& c);
-
-/// Indices of cases that share op, seed, inputs and every parameter that is not storage_only (every one at all, where
-/// shares_storage is false; and, in the exact leg, the integers), in plan order.
-struct GroupPlan {
-  std::string key;
-  std::vector<std::size_t> cases;
-};
-
-[[nodiscard]] std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases,
-                                                 const std::vector<std::size_t>& selected);
-
-/// Host bytes that a group needs at its peak: unrounded and rounded doubles, values, yardsticks, stored tensors.
-[[nodiscard]] std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group);
-
-/// The group, halved until each part fits into the budget; nothing for an empty group, and a single case whatever it
-/// needs.
-[[nodiscard]] std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,
-                                                  std::uint64_t budget_bytes);
-
-/// Host bytes of one case alone.
-[[nodiscard]] std::uint64_t estimate_case_bytes(const plan::Case& c);
 
 using SharedDoubles = std::shared_ptr<const core::Buffer<double>>;
 

@@ -1,11 +1,11 @@
-// Grouping of cases and the memory they need: pure functions of the cases.
+#include "prepare/grouping.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
 #include "core/strings.hpp"
-#include "prepare/group.hpp"
 
 namespace numcheck::prepare {
 namespace {

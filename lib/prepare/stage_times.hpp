@@ -1,7 +1,18 @@
 // Where a run's time goes.
 #pragma once
 
+#include <chrono>
+
 namespace numcheck::prepare {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
 
 /// Seconds of each stage of a case, of a group or, summed, of a run. Stages overlap.
 struct StageTimes {

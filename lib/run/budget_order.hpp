@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plan/case.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 
 namespace numcheck::run {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plan/case.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::run {

@@ -1,7 +1,6 @@
 #include "verdict/evaluate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -254,7 +253,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
   if (!context.prepared->rounding->identity) {
     context.group->total.wait();
   }
-  const auto start = std::chrono::steady_clock::now();
+  const prepare::Stopwatch watch;
   const PrecisionClass observed = parse_class(run.observed_class);
   const PrecisionClass expected = expected_of(context);
   const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
@@ -274,7 +273,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
   }
   add_findings(context, result);
   decide_status(result);
-  comparison_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  comparison_s += watch.seconds();
   return result;
 }
 

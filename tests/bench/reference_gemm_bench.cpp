@@ -16,8 +16,8 @@
 #include "core/rng.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
-#include "reference/gemm.hpp"
 #include "reference/matmul.hpp"
+#include "reference/references.hpp"
 
 extern "C" {
 void openblas_set_num_threads(int threads);

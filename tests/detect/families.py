@@ -2,6 +2,7 @@
 
 FAULTS   the planted faults: tuples (fault, case, gates), or a Row where more is to be said
 CLEAN    by op, how its clean cases are drawn (drawing.Clean)
+PATHS    plan entries that take every path through the op's own kernels (own_kernel_paths.py)
 REFUSED  if need be: tuples (fault, case, reason) of faults that would change nothing in a case, and why"""
 
 import importlib

@@ -8,7 +8,7 @@
 #include "kernels/sim/sim.hpp"
 #include "op/gemm.hpp"
 #include "prepare/group.hpp"
-#include "reference/gemm.hpp"
+#include "reference/references.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "verdict/evaluate.hpp"
 

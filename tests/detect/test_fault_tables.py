@@ -7,6 +7,7 @@ import pathlib
 import unittest
 
 import families
+import own_kernel_paths
 from faults import PlantsFaults
 
 FEWEST = 5
@@ -40,6 +41,16 @@ class Coverage(PlantsFaults):
     def test_clean_cases_for_every_op(self):
         owners = [op for name in families.names() for op in families.load(name).CLEAN]
         self.assertEqual(sorted(owners), sorted(self.listed("ops")))
+
+    def test_paths_of_every_own_kernel(self):
+        own = {op["name"] for op in json.loads(self.run_cli("list", "ops", "--json", code=0).stdout)
+               if "cuda" in op["backends"]}
+        self.assertGreaterEqual(len(own), 20)
+        path = self.folder / "paths.json"
+        path.write_text(json.dumps(own_kernel_paths.plan()))
+        cases = json.loads(self.run_cli("list", "cases", path, "--json", code=0).stdout)
+        self.assertEqual({case["id"].split("/")[0] for case in cases}, own)
+        self.assertEqual({case["id"].split("/")[-1] for case in cases}, {"cuda"})
 
     def test_every_row_names_a_fault_and_a_gate(self):
         faults = self.listed("faults")

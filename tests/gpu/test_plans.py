@@ -11,7 +11,9 @@ import unittest
 
 from gpu import PLANS, skip_without_gpu
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+for folder in ("cli", "detect"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
+import own_kernel_paths  # noqa: E402
 from support import CliTest  # noqa: E402
 
 DEVICE = "cuda:0"
@@ -20,10 +22,11 @@ DEVICE = "cuda:0"
 class OnAGpu(CliTest):
     """What the plan's tests have in common: a report about each of its cases, from the GPU."""
 
-    plan_file = ""
+    def plan_path(self):
+        raise NotImplementedError
 
     def run_plan(self, *arguments, code):
-        path = PLANS / self.plan_file
+        path = self.plan_path()
         self.run_cli("run", path, "--device", DEVICE, "--json", "report.json", "--no-save", *arguments, code=code,
                      timeout=500)
         report = json.loads((self.folder / "report.json").read_text())
@@ -32,7 +35,7 @@ class OnAGpu(CliTest):
         cases = report["cases"]
         same = [case["digest"][:8] for case in cases] == [case["digest"] for case in listed]
         self.assertTrue(same, f"{len(cases)} cases were reported, {len(listed)} are in the plan")
-        print(f"{self.plan_file}: {dict(collections.Counter(case['status'] for case in cases))}", file=sys.stderr)
+        print(f"{path.name}: {dict(collections.Counter(case['status'] for case in cases))}", file=sys.stderr)
         return cases
 
     def expect_judged(self, case):
@@ -47,7 +50,10 @@ class OnAGpu(CliTest):
 
 
 class OwnKernels(OnAGpu):
-    plan_file = "scenarios/own_kernel_paths.json"
+    def plan_path(self):
+        path = self.folder / "own_kernel_paths.json"
+        path.write_text(json.dumps(own_kernel_paths.plan()))
+        return path
 
     def test_every_path_passes(self):
         for case in self.run_plan(code=0):
@@ -61,7 +67,8 @@ class OwnKernels(OnAGpu):
 
 
 class Quick(OnAGpu):
-    plan_file = "quick.json"
+    def plan_path(self):
+        return PLANS / "quick.json"
 
     def test_what_is_supported_passes(self):
         passed = 0

@@ -12,9 +12,7 @@
 #include "op/bias_grad.hpp"
 #include "op/mode.hpp"
 #include "op/reference.hpp"
-#include "reference/activation_bwd.hpp"
-#include "reference/activation_fwd.hpp"
-#include "reference/bias_grad.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference::testing {
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "op_problem.hpp"
-#include "reference/dropout.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -10,7 +10,7 @@
 #include "op/field.hpp"
 #include "op/gemm.hpp"
 #include "op/reference.hpp"
-#include "reference/gemm.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference::testing {
 

@@ -1,6 +1,4 @@
 // The GEMM reference on matrices small enough to check by hand, and its failure paths.
-#include "reference/gemm.hpp"
-
 #include <cmath>
 #include <limits>
 
@@ -9,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "gemm_problem.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "op_problem.hpp"
-#include "reference/moe.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -9,10 +9,7 @@
 #include "op/rmsnorm_bwd.hpp"
 #include "op/rmsnorm_fwd.hpp"
 #include "op_problem.hpp"
-#include "reference/layernorm_bwd.hpp"
-#include "reference/layernorm_fwd.hpp"
-#include "reference/rmsnorm_bwd.hpp"
-#include "reference/rmsnorm_fwd.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference::testing {
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "op_problem.hpp"
-#include "reference/quantize.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

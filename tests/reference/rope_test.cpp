@@ -9,7 +9,7 @@
 
 #include "big.hpp"
 #include "op_problem.hpp"
-#include "reference/rope.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

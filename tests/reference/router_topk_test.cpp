@@ -1,6 +1,4 @@
 // The reference of the router by hand: scores, choices, ties that may go either way, and what is not judged.
-#include "reference/router_topk.hpp"
-
 #include <cmath>
 #include <limits>
 
@@ -8,6 +6,7 @@
 
 #include "op/moe.hpp"
 #include "op_problem.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -14,8 +14,7 @@
 #include "op/reference.hpp"
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
-#include "reference/softmax_bwd.hpp"
-#include "reference/softmax_fwd.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference::testing {
 

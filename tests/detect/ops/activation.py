@@ -182,3 +182,20 @@ CLEAN = {
     "activation_bwd": Clean(activation_bwd, te_limits),
     "bias_grad": Clean(bias_grad, te_limits_of_bias_grad),
 }
+
+PATHS = [
+    {"op": "activation_fwd", "zip": [["rows", "hidden"]],
+     "params": {"kind": ["gelu", "swiglu"], "rows": [7, 33], "hidden": [1024, 259],
+                "output": ["default", "fp8_e4m3"]}},
+    {"op": "activation_bwd", "zip": [["rows", "hidden"]],
+     "params": {"kind": ["gelu", "swiglu"], "rows": [7, 33], "hidden": [1024, 259],
+                "output": ["default", "fp8_e4m3"]}},
+    {"op": "activation_fwd", "zip": [["rows", "hidden"]],
+     "params": {"kind": ["gelu", "swiglu"], "rows": [64, 33], "hidden": [96, 259],
+                "output": ["mxfp8_e4m3", "mxfp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "activation_bwd", "zip": [["rows", "hidden"]],
+     "params": {"kind": ["gelu", "swiglu"], "rows": [64, 33], "hidden": [96, 259],
+                "output": ["mxfp8_e4m3", "mxfp8_e5m2"], "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "bias_grad", "zip": [["rows", "hidden"]],
+     "params": {"rows": [1, 33, 5000], "hidden": [33, 1024, 129], "fused": ["none", "gelu"]}},
+]

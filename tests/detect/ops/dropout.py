@@ -34,3 +34,10 @@ def masks(rng, shape, mode):
 
 
 CLEAN = {"dropout_fwd": Clean(masks, sixteen_bit), "dropout_bwd": Clean(masks, sixteen_bit)}
+
+PATHS = [
+    {"op": "dropout_fwd",
+     "params": {"elements": [16, 4112], "p": 0.3}},
+    {"op": "dropout_bwd",
+     "params": {"elements": [16, 4112], "p": 0.3}},
+]

@@ -171,3 +171,20 @@ STORES = [
 FAULTS = [*of_memory(), *of_operands(), *of_sums(), *EPILOGUE, *NOT_EXCUSED, *STORES]
 
 CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"))}
+
+PATHS = [
+    # Whole and ragged tiles, every layout, one batch and several.
+    {"op": "gemm", "mode": ["fp32", "bf16", "fp16"], "zip": [["m", "n", "k"]],
+     "params": {"m": [64, 130], "n": [128, 67], "k": [48, 77], "trans_a": [False, True], "trans_b": [False, True],
+                "batch": [1, 3]}},
+    # Every step after the sum, and outputs wider than the inputs.
+    {"op": "gemm", "mode": ["bf16", "fp16"],
+     "params": {"m": 65, "n": 70, "k": 33, "beta": [0, 0.5], "bias": [False, True],
+                "epilogue": ["none", "relu", "gelu"], "output": ["default", "fp32"]}},
+    {"op": "gemm", "mode": ["fp32", "fp32_pedantic"],
+     "params": {"m": 65, "n": 70, "k": 33, "beta": [0, 0.5], "bias": [False, True],
+                "epilogue": ["none", "relu", "gelu"]}},
+    # Sums added to D.
+    {"op": "gemm", "mode": ["fp32", "bf16", "fp16"],
+     "params": {"m": 65, "n": 70, "k": 33, "beta": 1, "in_place": True}},
+]

@@ -82,3 +82,13 @@ CLEAN = {
     "moe_unpermute": Clean(sums, te_limits),
     "router_topk": Clean(choices, takes=finite_logits),
 }
+
+PATHS = [
+    {"op": "moe_permute",
+     "params": {"tokens": 33, "hidden": [64, 65], "topk": [1, 3], "dropped": [0, 5]}},
+    {"op": "moe_unpermute",
+     "params": {"tokens": 33, "hidden": [64, 65], "topk": [1, 3], "dropped": [0, 5], "probs": [False, True]}},
+    {"op": "router_topk",
+     "params": {"tokens": 33, "experts": [5, 64, 257], "topk": [1, 5],
+                "score": ["softmax_pre", "softmax_post", "sigmoid"]}},
+]

@@ -109,3 +109,28 @@ CLEAN = {
     "rmsnorm_fwd": Clean(rmsnorm_fwd, te_limits),
     "rmsnorm_bwd": Clean(rmsnorm_bwd, te_limits),
 }
+
+PATHS = [
+    # Warps with 1, 2, 4 and 8 groups, blocks, rows that no block holds; then rows that no vector divides.
+    {"op": "layernorm_fwd",
+     "params": {"rows": 5, "hidden": [128, 256, 512, 1024, 2048, 5120, 65536, 3, 259, 1030, 5003],
+                "zero_centered_gamma": [False, True]}},
+    {"op": "rmsnorm_fwd",
+     "params": {"rows": 5, "hidden": [128, 256, 512, 1024, 2048, 5120, 65536, 3, 259, 1030, 5003],
+                "zero_centered_gamma": [False, True]}},
+    {"op": "layernorm_fwd",
+     "params": {"rows": 5, "hidden": [256, 2048, 1030], "output": "fp8_e4m3"}},
+    {"op": "rmsnorm_fwd",
+     "params": {"rows": 5, "hidden": [256, 2048, 1030], "output": "fp8_e4m3"}},
+    # Gradients in one pass, more rows than blocks that are resident at once; then in two passes.
+    {"op": "layernorm_bwd", "zip": [["rows", "hidden"]],
+     "params": {"rows": [5000, 5000, 2000, 2000, 1200, 40, 40, 300, 130],
+                "hidden": [128, 256, 512, 1024, 2048, 8192, 16384, 259, 1030],
+                "zero_centered_gamma": [False, True]}},
+    {"op": "rmsnorm_bwd", "zip": [["rows", "hidden"]],
+     "params": {"rows": [5000, 5000, 2000, 2000, 1200, 40, 40, 300, 130],
+                "hidden": [128, 256, 512, 1024, 2048, 8192, 16384, 259, 1030],
+                "zero_centered_gamma": [False, True]}},
+    {"op": "rmsnorm_bwd",
+     "params": {"rows": 40, "hidden": [256, 2048, 1030], "add": True}},
+]

@@ -74,3 +74,13 @@ def te_limits(case, rng):
 
 
 CLEAN = {"quantize": Clean(casts, te_limits), "dequantize": Clean(codes), "transpose": Clean(matrices)}
+
+PATHS = [
+    {"op": "quantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000], "format": ["fp8_e4m3", "fp8_e5m2"],
+                "layout": ["rowwise", "columnwise", "both"]}},
+    {"op": "dequantize", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000]}},
+    {"op": "transpose", "zip": [["rows", "cols"]],
+     "params": {"rows": [33, 64, 257], "cols": [65, 128, 1000]}},
+]

@@ -46,3 +46,12 @@ def embeddings(rng, shape, mode):
 
 
 CLEAN = {"rope_fwd": Clean(embeddings), "rope_bwd": Clean(embeddings)}
+
+PATHS = [
+    {"op": "rope_fwd",
+     "params": {"seq": 33, "batch": 2, "heads": 3, "dim": 66, "rotary": [0, 22], "interleaved": [False, True],
+                "layout": ["sbhd", "bshd"]}},
+    {"op": "rope_bwd",
+     "params": {"seq": 33, "batch": 2, "heads": 3, "dim": 66, "rotary": [0, 22], "interleaved": [False, True],
+                "layout": ["sbhd", "bshd"]}},
+]

@@ -150,3 +150,13 @@ def te_limits(case, rng):
 
 
 CLEAN = {"softmax_fwd": Clean(softmax_fwd, te_limits), "softmax_bwd": Clean(softmax_bwd, te_limits)}
+
+PATHS = [
+    # Warps, blocks and passes; full, whole and ragged rows.
+    {"op": "softmax_fwd",
+     "params": {"batches": 2, "heads": 2, "sq": 5, "sk": [128, 256, 512, 1024, 1000, 2048, 16384, 40000, 7, 1001],
+                "mask": ["none", "arbitrary", "causal_bottom_right"]}},
+    {"op": "softmax_bwd",
+     "params": {"batches": 2, "heads": 2, "sq": 5, "sk": [128, 256, 512, 1024, 1000, 2048, 16384, 40000, 7, 1001],
+                "mask": ["none", "arbitrary", "causal_bottom_right"]}},
+]

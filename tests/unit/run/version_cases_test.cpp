@@ -7,7 +7,7 @@
 
 #include "copy.hpp"
 #include "plan/backend_name.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 #include "report/library_table.hpp"
 #include "run/pipeline.hpp"
 

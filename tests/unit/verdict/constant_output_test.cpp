@@ -15,7 +15,7 @@
 #include "core/buffer.hpp"
 #include "core/hash.hpp"
 #include "op/field.hpp"
-#include "prepare/group.hpp"
+#include "prepare/grouping.hpp"
 #include "run/pipeline.hpp"
 
 namespace numcheck::run {

@@ -1,20 +1,65 @@
-#include "prepare/group_builder.hpp"
-
+// Generates, rounds and stores the inputs of a group, case by case, keeping what cases share.
 #include <algorithm>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
 #include "data/scaling.hpp"
+#include "prepare/group.hpp"
 #include "prepare/sampling.hpp"
 
 namespace numcheck::prepare {
 namespace {
 
-constexpr std::size_t kScaleSample = 256;  // outputs looked at to choose an output's quantising scale
-constexpr double kScaleHeadroom = 1.25;    // the sample's largest output is not the largest of all
+constexpr std::size_t kReferenceSample = 65'536;   // outputs referenced when a full reference is too large
+constexpr double kTotalErrorFlops = 4e9;           // above it the total error is taken on a sample
+constexpr std::size_t kTotalErrorSample = 16'384;  // outputs of that sample
+constexpr std::size_t kScaleSample = 256;          // outputs looked at to choose an output's quantising scale
+constexpr double kScaleHeadroom = 1.25;            // the sample's largest output is not the largest of all
+
+/// Prepares the cases of one group in their order.
+class GroupBuilder {
+ public:
+  /// Both must outlive the builder.
+  GroupBuilder(Group& group, const Allocate& allocate) : group_(group), allocate_(allocate) {}
+
+  /// Generates, derives, rounds and stores what the case needs and no earlier case of the group had.
+  [[nodiscard]] PreparedCase prepare(const plan::Case& c);
+
+ private:
+  /// An input as one case stores it.
+  struct Stored {
+    std::shared_ptr<worker::SharedBlock> block;
+    float scale = 1;
+  };
+
+  /// Draws of the port's distribution, once per group.
+  [[nodiscard]] SharedDoubles draws_of(const plan::Case& c, const op::Port& port, std::size_t number);
+  /// Unrounded values: the draws, or what is derived from the unrounded inputs. Adds the operand to the group.
+  [[nodiscard]] SharedDoubles values_of(const plan::Case& c, const op::Port& port, std::size_t number);
+  [[nodiscard]] Stored store_generated(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
+                                       std::size_t number);
+  /// Derived from the rounding's operands so far.
+  [[nodiscard]] Stored store_derived(const plan::Case& c, const Rounding& rounding, const op::Port& port,
+                                     std::size_t number, const std::string& rounding_key);
+  /// `stored` is parallel to the case's ports.
+  [[nodiscard]] std::shared_ptr<Rounding> rounding_of(const plan::Case& c, PreparedCase& prepared,
+                                                      std::vector<Stored>& stored);
+  void add_operand(Rounding& rounding, const op::Port& port, const Stored& stored);
+  [[nodiscard]] std::shared_ptr<worker::SharedBlock> store(const std::string& key, const op::Port& port,
+                                                           std::span<const double> values, float scale);
+  /// An operand's scale port holds the dequantising factor, an output's the quantising one.
+  [[nodiscard]] float scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port);
+  [[nodiscard]] double largest_output(const Rounding& rounding, const op::Port& output);
+
+  Group& group_;
+  const Allocate& allocate_;
+  std::map<std::string, SharedDoubles, std::less<>> draws_;
+  std::map<std::string, SharedDoubles, std::less<>> values_;
+  std::map<std::string, std::shared_ptr<worker::SharedBlock>> stored_;
+  std::map<std::string, double> largest_;  ///< per output and rounding
+};
 
 bool is_scaled(const std::vector<op::Port>& ports, std::string_view port) {
   return std::ranges::any_of(ports, [port](const op::Port& p) { return p.role == op::Role::scale && p.of == port; });
@@ -48,8 +93,6 @@ core::Buffer<double> copy_of(std::span<const double> values) {
 op::Operand operand_of(const op::Port& port, const double* data, double scale) {
   return {port.name, data, port.batch, port.rows, port.cols, scale, port.dtype};
 }
-
-}  // namespace
 
 PreparedCase GroupBuilder::prepare(const plan::Case& c) {
   PreparedCase prepared(c);
@@ -215,6 +258,58 @@ float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared
   }
   prepared.scale[std::string(port.of)] = scale;
   return scale;
+}
+
+op::Params without_storage(const plan::Case& c) {
+  op::Params params = c.params;
+  const std::vector<op::Field>& fields = c.op->fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].storage_only && shares_storage(c)) {
+      params[i] = fields[i].fallback;
+    }
+  }
+  return params;
+}
+
+const op::Port* main_output(const std::vector<op::Port>& ports) {
+  const auto found = std::ranges::find(ports, op::Role::output, &op::Port::role);
+  return found == ports.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
+                            double flops_limit, const Allocate& allocate) {
+  const Stopwatch watch;
+  const plan::Case& first = cases[plan.cases.front()];
+  auto group = std::make_shared<Group>();
+  group->row = find_row(catalog, first.op->name);
+  if (group->row == nullptr) {
+    throw core::InternalError("op " + std::string(first.op->name) + " is not in the catalog");
+  }
+  group->params = without_storage(first);
+  group->yardsticks = group->yardstick_promise.get_future().share();
+  group->total = group->total_promise.get_future().share();
+  const std::vector<op::Port> ports = first.op->ports(first.params, *first.mode);
+  // Tracked references cost a few operations per element: they are never sampled.
+  const op::Port* output = group->row->reference.tracked() ? nullptr : main_output(ports);
+  if (output != nullptr && first.op->flops(first.params) > flops_limit) {
+    group->sample = choose_sample(*output, kReferenceSample);
+  }
+  GroupBuilder builder(*group, allocate);
+  std::vector<PreparedCase> prepared;
+  for (const std::size_t index : plan.cases) {
+    prepared.push_back(builder.prepare(cases[index]));
+  }
+  // What is sampled must not depend on which other cases of the group run: a resumed run or a shard gives the same
+  // record.
+  group->total_sample = group->sample;
+  if (output != nullptr && first.op->flops(first.params) > kTotalErrorFlops &&
+      static_cast<std::size_t>(output->elements()) > kTotalErrorSample) {
+    group->total_sample = choose_sample(*output, kTotalErrorSample);
+  }
+  group->times.inputs_s = watch.seconds();
+  return {std::move(group), std::move(prepared)};
 }
 
 }  // namespace numcheck::prepare

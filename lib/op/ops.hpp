@@ -1,0 +1,27 @@
+// The names of all ops, once. The backends that have every op declare their bindings from it, and reference/ its entry
+// points; app/catalog.cpp says which backends an op has.
+#pragma once
+
+// clang-format off: one op a line
+#define NUMCHECK_OPS(X) \
+  X(gemm) \
+  X(layernorm_fwd) \
+  X(layernorm_bwd) \
+  X(rmsnorm_fwd) \
+  X(rmsnorm_bwd) \
+  X(activation_fwd) \
+  X(activation_bwd) \
+  X(bias_grad) \
+  X(softmax_fwd) \
+  X(softmax_bwd) \
+  X(quantize) \
+  X(dequantize) \
+  X(transpose) \
+  X(rope_fwd) \
+  X(rope_bwd) \
+  X(moe_permute) \
+  X(moe_unpermute) \
+  X(router_topk) \
+  X(dropout_fwd) \
+  X(dropout_bwd)
+// clang-format on
