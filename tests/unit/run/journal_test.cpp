@@ -219,7 +219,7 @@ TEST_F(JournalTest, refuses_what_is_no_journal) {
     EXPECT_EQ(content(), text) << "what is not ours is left alone";
   }
   std::ofstream(file()) << R"({"journal":"te-numcheck/results","version":1,"facts":{}})" << '\n';
-  EXPECT_NE(refusal(header()).find("version 1, this te-numcheck writes 2"), std::string::npos);
+  EXPECT_NE(refusal(header()).find("version 1, but this te-numcheck uses version 2"), std::string::npos);
 }
 
 TEST_F(JournalTest, does_not_overwrite) {

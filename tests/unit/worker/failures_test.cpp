@@ -179,7 +179,7 @@ TEST(Failures, crashes_and_time_outs_in_a_row_are_bounded) {
     }
     for (std::size_t i = 3; i < 6; ++i) {
       EXPECT_EQ(outcomes[i].kind, Kind::error);
-      EXPECT_TRUE(contains(outcomes[i].reason, "3 in a row died")) << outcomes[i].reason;
+      EXPECT_TRUE(contains(outcomes[i].reason, "3 workers in a row died")) << outcomes[i].reason;
       EXPECT_TRUE(contains(outcomes[i].reason, outcomes[0].reason)) << outcomes[i].reason;
     }
   }
@@ -222,7 +222,7 @@ TEST(Failures, workers_that_do_not_start) {
   for (const auto& [start, words] : expected) {
     const Done done = run_alone(worker_options({start}), make_case("add"));
     EXPECT_EQ(done.outcome.kind, Kind::error);
-    EXPECT_TRUE(contains(done.outcome.reason, "4 in a row died")) << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, "4 workers in a row died")) << done.outcome.reason;
     const auto tail = start == "--start=exit" ? std::string("libfake.so") : words;
     EXPECT_TRUE(contains(done.outcome.reason, tail)) << done.outcome.reason;
   }

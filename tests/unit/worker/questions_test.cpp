@@ -117,7 +117,8 @@ TEST(Questions, have_bounded_deaths_in_a_row) {
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(asked.answers[i].kind, i < 3 ? Kind::crashed : Kind::error);
   }
-  EXPECT_TRUE(contains(asked.answers[5].reason, "3 in a row died without answering")) << asked.answers[5].reason;
+  EXPECT_TRUE(contains(asked.answers[5].reason, "3 workers in a row died without answering"))
+      << asked.answers[5].reason;
 }
 
 TEST(Questions, do_not_excuse_cases_that_kill_their_worker) {
@@ -133,7 +134,7 @@ TEST(Questions, do_not_excuse_cases_that_kill_their_worker) {
     pool.wait_idle();
   }
   EXPECT_EQ(last->outcome.kind, Kind::error);
-  EXPECT_TRUE(contains(last->outcome.reason, "2 in a row died without finishing")) << last->outcome.reason;
+  EXPECT_TRUE(contains(last->outcome.reason, "2 workers in a row died without finishing")) << last->outcome.reason;
 }
 
 TEST(Questions, go_before_tasks_that_wait) {
