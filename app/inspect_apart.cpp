@@ -78,7 +78,7 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
   if (!answer.has_value()) {
     output.drain({});
     return {false,
-            fmt::format("the process that loaded {} {}{}", te_lib.empty() ? "it" : te_lib, end, output.last_words())};
+            fmt::format("the process that loaded {} {}{}", te_lib.empty() ? "it" : te_lib, end, output.last_output())};
   }
   const nlohmann::json reply = nlohmann::json::parse(*answer);
   return {reply.at("usable").get<bool>(), reply.at("sentence").get<std::string>()};

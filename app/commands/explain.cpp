@@ -16,7 +16,7 @@
 #include "plan/backend_name.hpp"
 #include "plans.hpp"
 #include "prepare/grouping.hpp"
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 #include "report/views/text_table.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
@@ -70,7 +70,7 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
   const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
   request.expected = model::expected_class(
       *c.mode, variable == c.environment.end() ? std::string() : variable->second.value_or(std::string()));
-  std::string text = fmt::format("  expected class: {}\n", report::class_words(model::class_name(request.expected)));
+  std::string text = fmt::format("  expected class: {}\n", report::class_label(model::class_name(request.expected)));
   for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
     if (port.role == op::Role::output) {
       const model::ErrorModel model = row.error_model(request, port.name);

@@ -1,5 +1,5 @@
-// Running sums of the comparison, in a form that the instruction-set kernels share: plain data, no std types.
-// Element i of a segment always goes to lane i % kLanes, so every instruction set produces the same bits.
+// Running sums of the comparison, shared by the kernels of all instruction sets: plain data, no std types. Element i of
+// a segment always goes to lane i % kLanes, so every instruction set produces the same bits.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 namespace numcheck::metric {
 
 inline constexpr int kLanes = 8;
-inline constexpr int kSegment = 512;  ///< most elements of one kernel call; a multiple of kLanes
-/// Elements between two looks at the flags that call for slow updates.
+inline constexpr int kSegment = 512;  ///< maximum elements per kernel call; a multiple of kLanes
+/// Elements between checks of the flags that trigger slow updates.
 inline constexpr std::size_t kBlock = 64;
-/// Length of arrays that hold a segment: not a multiple of 4 KiB, or all of them would compete for the same sets of the
-/// L1 cache.
+/// Length of arrays that hold a segment: not a multiple of 4 KiB, so that they do not all compete for the same L1 cache
+/// sets.
 inline constexpr int kSegmentRoom = kSegment + 3 * kLanes;
 inline constexpr int kUlpBins = 16;
 inline constexpr int kSpreadBins = 2048;  ///< of z^2: 32 per octave from 2^-16 to 2^48
@@ -34,7 +34,7 @@ struct UlpSums {
   std::int64_t zeros[kLanes];    ///< got == 0
 };
 
-/// One foreign predicate.
+/// Sums of another tool's predicate.
 struct PredicateSums {
   std::int64_t mismatches[kLanes];
   double max_excess;  ///< |e| / limit
@@ -71,15 +71,15 @@ struct Accumulators {
   GateSums gates;
   RoundingSums rounding;
   WorstList worst;
-  double plan_over_bound;  ///< smallest limit / B of the plan's own predicate
+  double plan_over_bound;  ///< smallest limit / B of the plan's predicate
 };
 
-/// Integer counts; merged by addition in any order. Neighbouring elements are counted in different copies: they often
-/// share a bin, and an increment has to wait for the previous one.
+/// Integer counts, merged by addition in any order. Neighbouring elements are counted in different copies: they often
+/// share a bin, and an increment depends on the previous one.
 inline constexpr int kCopies = 4;
 struct Histograms {
   std::uint32_t spread[kCopies][kSpreadBins];
-  std::uint32_t ulps[kUlpBins];  ///< bin 1 also holds those of bin 0, which stays empty
+  std::uint32_t ulps[kUlpBins];  ///< bin 1 includes bin 0, which stays empty
 };
 
 /// What the kernels need to know about the output format.
@@ -87,21 +87,21 @@ struct FormatConstants {
   double fraction_scale;  ///< 2^-m
   double min_normal;      ///< 2^emin
   double max_finite;
-  double overflow_threshold;  ///< |y| from here on rounds to infinity; infinity for formats that are clamped
-  double special_from;        ///< |y| from here on may do so if it is rounded to FP32 first, as PyTorch casts
-  double hidden_overflow;     ///< A from which a finite output may come from an overflow; infinity: never
+  double overflow_threshold;  ///< smallest |y| that rounds to infinity; infinity for formats that are clamped
+  double special_from;        ///< the same if y is rounded to FP32 first, as PyTorch does
+  double hidden_overflow;     ///< smallest A at which a finite output may hide an overflow; infinity: never
   bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
   bool integer;
 };
 
-/// The error model with the output scale multiplied in, and the foreign predicates' constants.
+/// The error model multiplied by the output scale, and the constants of other tools' predicates.
 struct ModelConstants {
   double scale, scale2;  ///< of A and S2: |output scale| and its square
   double bound_magnitude, bound_value, bound_absolute;
   double var_second, var_magnitude, var_value, var_coherent, var_absolute;
   double lambda_kappa;
-  bool coherent;                  ///< |y| / A is needed
-  double torch_rtol, torch_atol;  ///< FP32 numbers: PyTorch's kernels take them so
+  bool coherent;                  ///< uses |y| / A
+  double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;
 };
@@ -115,12 +115,13 @@ struct SegmentView {
   const float* second_moment;
   float* column_a;  ///< += a of each element
   float* column_b;
-  /// Elements from this segment to the one that is read next, for prefetching; 0: unknown.
+  /// Distance in elements to the segment that is read next, for prefetching; 0: unknown.
   std::ptrdiff_t ahead;
   std::int64_t position;          ///< flat index of the first element
-  const std::int64_t* positions;  ///< of each element, if they are not consecutive; may be null
+  const std::int64_t* positions;  ///< of each element if they are not consecutive, otherwise null
   std::size_t size;
-  bool opinions_counted;  ///< torch's, numpy's and TransformerEngine's, when special elements were still among them
+  bool
+      opinions_counted;  ///< the predicates of torch, numpy and TransformerEngine have already been counted, with special elements
 };
 
 }  // namespace numcheck::metric

@@ -1,8 +1,8 @@
 // The gates' loops over one block of elements. Include only from sources compiled per instruction set.
 //
-// Everything is in units of the output's ulp at y, a power of two: there y is an integer plus a fraction, rounding it
-// needs one constant, and variances and slopes are of moderate size, so that FP32 (relative error 2^-24 per operation)
-// suffices for them at half the cost. Exact quantities and norms stay in double.
+// Everything is in units of the output's ulp at y, a power of two. In these units y is an integer plus a fraction and
+// is rounded with one constant, and variances and slopes have moderate size, so that FP32 (relative error 2^-24 per
+// operation) suffices for them at half the cost. Exact quantities and norms stay in double.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
 static_assert(kBlock / kLanes < 16, "a lane's share of a block fits 4-bit counters");
-/// Largest variance, in squared ulps, and error, in ulps, whose sums and products FP32 holds with room to spare. Beyond
-/// lie elements far smaller than their error, such as the zeros of relu.
-constexpr float kMostVariance = 1e30F;
-constexpr double kMostError = 0x1p30;
-/// 2^-m of the finest format whose y in ulps has a fourth power that FP32 holds, with room to add them up.
+/// Largest variance (in squared ulps) and error (in ulps) whose sums and products safely fit in FP32. Only elements far
+/// smaller than their error exceed them, such as the zeros of relu.
+constexpr float kMaxVariance = 1e30F;
+constexpr double kMaxError = 0x1p30;
+/// 2^-m of the finest format for which sums of y^4 (in ulps) fit in FP32.
 constexpr double kFinestScale = 0x1p-25;
-/// Makes a limit in FP32 a little lower than the true one, in spite of the roundings in between.
+/// Factor that keeps limits in FP32 slightly below the true ones despite rounding.
 constexpr double kSafety = 1 - 0x1p-20;
-/// PyTorch's limit may be this much lower than rtol |y| + atol: its product and its sum are rounded to the format (an
-/// atol of 1e-5 is 168 steps of FP16), and so is |e|.
+/// PyTorch's limit may be lower than rtol |y| + atol by this factor: product and sum are rounded to the format (an atol
+/// of 1e-5 is 168 steps of FP16), and so is |e|.
 constexpr double kTorchNarrow = 1 - 0x1p-6;
-/// Bits of a double whose exponent stands for bin 0 of the ULP histogram.
+/// Bits of the double whose exponent corresponds to bin 0 of the ULP histogram.
 constexpr std::uint64_t kBinZero = std::uint64_t{1023 - 3} << 52;
 
 /// Elements of a block in ulps, between the loops.
@@ -36,11 +36,11 @@ struct Block {
   alignas(64) float error[kBlock];           ///< got - y
   alignas(64) float best[kBlock];            ///< RN(y) - y
   alignas(64) float inverse[kBlock];         ///< 1 / ulp
-  alignas(64) float variance[kBlock];        ///< V_arith; may be infinite or NaN where FP32 does not reach
+  alignas(64) float variance[kBlock];        ///< V_arith; may be infinite or NaN beyond the range of FP32
   alignas(64) float coherence[kBlock];       ///< |y| / A
   alignas(64) float weight[kBlock];          ///< 1 / V
-  alignas(64) float limit[kBlock];           ///< |e| up to which there is no new extreme of G1, G4 and |e| / |y|
-  alignas(64) std::int32_t rounded[kBlock];  ///< mask: in U of G4
+  alignas(64) float limit[kBlock];           ///< smaller |e| cannot be a new extreme of G1, G4 or |e| / |y|
+  alignas(64) std::int32_t rounded[kBlock];  ///< mask: element is in U of G4
   alignas(64) std::int32_t spread_bin[kBlock];
 };
 
@@ -52,20 +52,20 @@ struct SingleModel {
         magnitude(static_cast<float>(model.var_magnitude)),
         value(static_cast<float>(model.var_value)),
         coherent(static_cast<float>(model.var_coherent)),
-        // Squared only after multiplication by 1 / ulp: its own square may be out of range.
+        // Squared only after multiplying by 1 / ulp, because its own square may be out of range.
         absolute(static_cast<float>(__builtin_sqrt(model.var_absolute))) {}
 
   float scale, second, magnitude, value, coherent, absolute;
 };
 
-/// x rounded down: to zero where FP32 loses bits, and to at most what leaves room for products.
+/// x rounded down to FP32: to zero in the subnormal range, and capped to leave room for products.
 inline float lowered_to_float(double x) {
-  constexpr double kMost = 1e30;
-  const double held = x < kMost ? x * kSafety : kMost;
-  return x < 0x1p-126 ? 0.0F : static_cast<float>(held);
+  constexpr double kMax = 1e30;
+  const double capped = x < kMax ? x * kSafety : kMax;
+  return x < 0x1p-126 ? 0.0F : static_cast<float>(capped);
 }
 
-/// Factors of the limits on a block's |e|: the extremes so far, times the constants.
+/// Factors of the limits on a block's |e|: the extremes so far times the constants.
 struct Limits {
   Limits(const Accumulators& sums, const FormatConstants& format, const ModelConstants& model) {
     const double entry = entry_over_bound(sums.worst);
@@ -91,7 +91,7 @@ struct Limits {
   float torch_value, torch_absolute, te_value, te_absolute;
 };
 
-/// Accumulators during a segment: per part of every group in double, per group in FP32.
+/// Accumulators for a segment: in double per part of a group, in FP32 per group.
 struct Running {
   struct Part {
     Vd ulp_sum{}, ulp_max{}, ratio{}, perfect{}, perfect2{}, a{}, b{};
@@ -125,7 +125,7 @@ struct Running {
 };
 
 /// 1 / ulp and y in ulps.
-inline void enter_units(const double* expected, std::size_t size, const InverseUlp& units, Block& block) {
+inline void convert_to_ulps(const double* expected, std::size_t size, const InverseUlp& units, Block& block) {
   for (std::size_t i = 0; i < size; i += kWidth) {
     const Vd y = load(expected + i);
     const Vd inverse = units.at(y);
@@ -134,7 +134,7 @@ inline void enter_units(const double* expected, std::size_t size, const InverseU
   }
 }
 
-/// V_arith, 1 / V, U and limits of a block; true if a variance is beyond FP32.
+/// V_arith, 1 / V, U and limits of a block; true if a variance exceeds kMaxVariance.
 ///   V = V_arith + ulp(|y| + 3 sd)^2 / 12
 template <bool narrow, bool coherent>
 bool add_variances(const float* magnitude, const float* second, std::size_t size, SingleModel m, Limits limits,
@@ -157,10 +157,10 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
       store(block.coherence + i, coherence);
     }
     store(block.variance + i, v);
-    within &= v <= kMostVariance;
-    const Vf held = smaller(v, splat_float(kMostVariance));
+    within &= v <= kMaxVariance;
+    const Vf held = smaller(v, splat_float(kMaxVariance));
     const Vf deviation = root_of(held);
-    // Within 2^-24 of a power of two the sum may come out on the other side of it.
+    // Within 2^-24 of a power of two, rounding may move the sum to its other side.
     const Vf power = Vf(Wu(y + 3.0F * deviation) & (Wu{} + 0x7f80'0000U));
     const Vf reached = larger(power * fraction_scale, splat_float(1.0F));
     store(block.weight + i, 1.0F / (held + reached * reached * (1.0F / 12)));
@@ -180,8 +180,8 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
 template <bool narrow>
 Vd add_errors(const double* got, const double* expected, std::size_t begin, std::size_t size,
               const InverseUlp& given_units, Block& block, Running::Part& sums) {
-  // Local copies: the compiler must see that stores cannot change them.
-  Vd ulp_sum = sums.ulp_sum, ratio = sums.ratio, perfect = sums.perfect, perfect2 = sums.perfect2, most{};
+  // Local copies, so that the compiler knows that stores cannot alias them.
+  Vd ulp_sum = sums.ulp_sum, ratio = sums.ratio, perfect = sums.perfect, perfect2 = sums.perfect2, largest{};
   Vi zeros = sums.zeros;
   const InverseUlp units = given_units;
   Vu bins{};  // 4 bits per bin
@@ -197,35 +197,35 @@ Vd add_errors(const double* got, const double* expected, std::size_t begin, std:
     store_narrow(block.best + i, best);
     zeros -= given == 0.0;
     ulp_sum += abs_error;
-    most = larger(abs_error, most);
-    // Bin b > 0 holds (2^(b-3), 2^(b-2)], so the exponent of the double just below decides; 0.3 stands for all of
-    // [0, 1/2].
-    const Vd seen = smaller(larger(abs_error, splat(0.3)), splat(0x1p13));
-    bins += (Vu{} + 1) << ((Vu(seen) - (kBinZero + 1)) >> 50 & 0x3c);
+    largest = larger(abs_error, largest);
+    // Bin b > 0 holds (2^(b-3), 2^(b-2)], so use the exponent of the next smaller double; 0.3 represents [0, 1/2].
+    const Vd clamped = smaller(larger(abs_error, splat(0.3)), splat(0x1p13));
+    bins += (Vu{} + 1) << ((Vu(clamped) - (kBinZero + 1)) >> 50 & 0x3c);
     if (narrow) {
       const Vi in = load_wide(block.rounded + i);
-      const Vd best2 = kept(best * best, in);
-      ratio += kept(error * error, in);
+      const Vd best2 = masked(best * best, in);
+      ratio += masked(error * error, in);
       perfect += best2;
       perfect2 += best2 * best2;
     }
   }
-  sums.ulp_sum = ulp_sum, sums.ulp_max = larger(most, sums.ulp_max), sums.zeros = zeros;
+  sums.ulp_sum = ulp_sum, sums.ulp_max = larger(largest, sums.ulp_max), sums.zeros = zeros;
   sums.ratio = ratio, sums.perfect = perfect, sums.perfect2 = perfect2;
   sums.bins_even += bins & 0x0f0f'0f0f'0f0f'0f0fULL;
   sums.bins_odd += (bins >> 4) & 0x0f0f'0f0f'0f0f'0f0fULL;
-  return most;
+  return largest;
 }
 
-/// What add_slope() noticed.
-struct Notice {
+/// Conditions found by add_slope().
+struct BlockFlags {
   bool extreme;    ///< an |e| exceeds its limit
-  bool torch, te;  ///< that foreign predicate may have a mismatch or a new extreme
+  bool torch, te;  ///< that tool's predicate may have a mismatch or a new extreme
 };
 
 /// G2 and G3 of a block: z^2 = e^2 / V, a = w y e', b = w y^2, w = 1 / V.
 template <bool narrow, bool coherent>
-Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limits, Block& block, Running& running) {
+BlockFlags add_slope(float* column_a, float* column_b, std::size_t size, Limits limits, Block& block,
+                     Running& running) {
   Running::Group r = running.group;
   Wi extreme{};
   Wi torch{};
@@ -240,21 +240,21 @@ Notice add_slope(float* column_a, float* column_b, std::size_t size, Limits limi
       const Vf weight = load(block.weight + at);
       const Vf abs_error = magnitude_of(error);
       const Vf best = load(block.best + at);
-      const Vf off = error - best;  // from RN(y)
-      // Different multiples of half an ulp are different in FP32.
+      const Vf off = error - best;  // got - RN(y)
+      // Exact: FP32 distinguishes all multiples of half an ulp.
       r.inexact[g] -= off != 0.0F;
       extreme |= abs_error > load(block.limit + at);
-      // PyTorch's y is that of FP32 rounded on. What differs from it at all does so by half an ulp or more.
+      // PyTorch rounds y to FP32 first. Any difference from that value is at least half an ulp.
       const Vf stored = narrow ? nearest_integer(y) : y + best;
-      const Vf torch_off = magnitude_of(narrow ? error + (y - stored) : off);
+      const Vf torch_error = magnitude_of(narrow ? error + (y - stored) : off);
       const Vf torch_limit = limits.torch_value * magnitude_of(stored) + limits.torch_absolute * inverse;
-      torch |= torch_off > larger(torch_limit, splat_float(0.25F));
+      torch |= torch_error > larger(torch_limit, splat_float(0.25F));
       te |= magnitude_of(off) > larger(limits.te_value * magnitude_of(y + best), limits.te_absolute * inverse);
       const Vf z2 = error * error * weight;
       r.z2[g] += z2;
       r.z2_max[g] = larger(z2, r.z2_max[g]);
-      const Vf seen = smaller(larger(z2, splat_float(0x1p-16F)), splat_float(0x1.ffp47F));
-      store(block.spread_bin + at, (Wi(seen) >> 18) - ((127 - 16) << 5));
+      const Vf clamped = smaller(larger(z2, splat_float(0x1p-16F)), splat_float(0x1.ffp47F));
+      store(block.spread_bin + at, (Wi(clamped) >> 18) - ((127 - 16) << 5));
       const Vf wy = weight * y;
       const Vf a = wy * (narrow ? off : error);
       const Vf b = wy * y;

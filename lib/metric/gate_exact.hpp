@@ -13,7 +13,7 @@ namespace {
 /// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
 constexpr float kLostMoment = 0x1p-118F;
 
-constexpr double kMostMagnitude = 1e39;  ///< stands for an infinite A, which means one beyond FP32
+constexpr double kMaxMagnitude = 1e39;  ///< stands for an infinite A, which means one beyond FP32
 
 inline double power_of(double x) {
   return __builtin_bit_cast(double, __builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000ULL);
@@ -33,7 +33,7 @@ inline double round_to_format(double x, const FormatConstants& format) {
 
 inline double magnitude_at(const SegmentView& segment, std::size_t i, const ModelConstants& model) {
   const auto a = static_cast<double>(segment.magnitude[i]);
-  return (a < kMostMagnitude ? a : kMostMagnitude) * model.scale;
+  return (a < kMaxMagnitude ? a : kMaxMagnitude) * model.scale;
 }
 
 /// B, including the output's rounding.

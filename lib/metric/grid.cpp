@@ -5,8 +5,8 @@
 namespace numcheck::metric {
 namespace {
 
-constexpr std::int64_t kFewestRows = 64;
-constexpr std::int64_t kMostRowBlocks = 64;
+constexpr std::int64_t kMinRows = 64;
+constexpr std::int64_t kMaxRowBlocks = 64;
 constexpr std::int64_t kTaskElements = 1 << 15;
 
 std::int64_t divide_up(std::int64_t value, std::int64_t by) {
@@ -19,7 +19,7 @@ Grid::Grid(const op::Port& port) : rows_(port.rows), cols_(port.cols), batch_(po
   if (port.elements() == 0) {
     return;
   }
-  rows_per_block_ = std::max(kFewestRows, divide_up(rows_, kMostRowBlocks));
+  rows_per_block_ = std::max(kMinRows, divide_up(rows_, kMaxRowBlocks));
   row_blocks_ = divide_up(rows_, rows_per_block_);
   column_blocks_ = divide_up(cols_, kTileColumns);
   tiles_ = batch_ * row_blocks_ * column_blocks_;

@@ -16,7 +16,7 @@ void raise_relative(const double* got, const double* y, std::size_t begin, std::
   }
 }
 
-/// Sums of the elements of one part of every group: few enough accumulators to stay in registers.
+/// Sums over one part of every group; few enough accumulators to stay in registers.
 struct PartSums {
   Vd e, abs_e, e2, y, y2, ey, max_abs;
   Vi nonzero, toward, mismatches{};
@@ -33,7 +33,7 @@ struct PartSums {
         nonzero(load(sums.nonzero + lane)),
         toward(load(sums.toward_zero + lane)) {}
 
-  void put_back(ErrorSums& sums, int lane) const {
+  void write_back(ErrorSums& sums, int lane) const {
     store(sums.e + lane, e);
     store(sums.abs_e + lane, abs_e);
     store(sums.e2 + lane, e2);
@@ -45,7 +45,7 @@ struct PartSums {
     store(sums.toward_zero + lane, toward);
   }
 
-  /// Returns |got - expected|. `threshold` is the smallest |y| that is special.
+  /// Returns |got - expected|. |y| is special from `threshold` on.
   inline Vd add(Vd got, Vd expected, Vd threshold) {
     const Vd error = got - expected;
     const Vd magnitude = magnitude_of(error);
@@ -76,13 +76,13 @@ bool add_arithmetic(const SegmentView& segment, const FormatConstants& format, E
       part.mismatches -= error > kNumpyRtol * magnitude_of(y);
     }
     regular &= part.regular;
-    part.put_back(sums, lane);
+    part.write_back(sums, lane);
     store(numpy.mismatches + lane, load(numpy.mismatches + lane) + part.mismatches);
   }
   return !any(~regular);
 }
 
-/// Against the values on unrounded inputs; false if one of them is not finite.
+/// Against the values for unrounded inputs; false if one of them is not finite.
 bool add_total(const SegmentView& segment, ErrorSums& sums) {
   const Vd infinity = splat(__builtin_inf());
   Vi regular = ~Vi{};
@@ -101,12 +101,12 @@ bool add_total(const SegmentView& segment, ErrorSums& sums) {
       }
     }
     regular &= part.regular;
-    part.put_back(sums, lane);
+    part.write_back(sums, lane);
   }
   return !any(~regular);
 }
 
-/// The float x for which a < x is equivalent to a < limit, for all floats a.
+/// The float x such that a < x is equivalent to a < limit for all floats a.
 float float_limit(double limit) {
   const auto nearest = static_cast<float>(limit);
   const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
@@ -118,7 +118,7 @@ bool are_yardsticks_regular(const SegmentView& segment, const FormatConstants& f
   Wi regular = ~Wi{};
   for (std::size_t i = 0; i < segment.size; i += kFloats) {
     const Vf s2 = load(segment.second_moment + i);
-    // a < overflow is false for a NaN, and for an infinite A of any format: that only costs a second look.
+    // False for a NaN and, in every format, for an infinite A, which only costs a second check.
     regular &= (load(segment.magnitude + i) < overflow) & (s2 == s2);
   }
   return !any(~regular);

@@ -23,7 +23,7 @@ struct Context {
   }
 };
 
-/// Enters an element into the list of the worst and into the largest ratios, exactly.
+/// Updates the list of worst elements and the largest ratios with an element, exactly.
 void raise_element(Context& c, std::size_t i) {
   const double got = c.segment.got[i];
   const double y = c.segment.expected[i];
@@ -47,7 +47,7 @@ void raise_element(Context& c, std::size_t i) {
   }
 }
 
-/// The elements of a block that exceed their limits; with `all`, every element, because there are no limits in FP32.
+/// Calls raise_element for the elements of a block that exceed their limits, or for all if FP32 limits are unusable.
 void raise_extremes(Context& c, std::size_t begin, std::size_t size, const Block& block, bool all) {
   for (std::size_t i = 0; i < size; ++i) {
     if (all || __builtin_fabsf(block.error[i]) > block.limit[i]) {
@@ -56,12 +56,12 @@ void raise_extremes(Context& c, std::size_t begin, std::size_t size, const Block
   }
 }
 
-/// True if an element whose variance is beyond FP32 has a y or an error, so that the variance matters.
-bool matters(const SegmentView& segment, std::size_t begin, std::size_t size, const Block& block) {
+/// True if an element whose variance exceeds FP32 has a nonzero y or error, so that the variance matters.
+bool variance_matters(const SegmentView& segment, std::size_t begin, std::size_t size, const Block& block) {
   bool found = false;
   for (std::size_t i = 0; i < size; ++i) {
     const double y = segment.expected[begin + i];
-    found |= !(block.variance[i] <= kMostVariance) && (y != 0 || segment.got[begin + i] != y);
+    found |= !(block.variance[i] <= kMaxVariance) && (y != 0 || segment.got[begin + i] != y);
   }
   return found;
 }
@@ -70,7 +70,7 @@ bool matters(const SegmentView& segment, std::size_t begin, std::size_t size, co
 template <bool narrow>
 void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   // Sums over rows and columns are in FP32; an error of this size fails anyway.
-  constexpr double kMostColumn = 1e36;
+  constexpr double kMaxColumn = 1e36;
   const Element x = element_of(c.segment, i, c.format, c.model);
   const std::size_t lane = i % kLanes;
   c.sums.ulps.inexact[lane] += x.error != x.best ? 1 : 0;
@@ -88,7 +88,7 @@ void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   gates.coherence[lane] += c.model.coherent ? b * x.coherence : 0;
   c.row.a += a;
   c.row.b += b;
-  const double held = a < kMostColumn ? (a > -kMostColumn ? a : -kMostColumn) : kMostColumn;
+  const double held = a < kMaxColumn ? (a > -kMaxColumn ? a : -kMaxColumn) : kMaxColumn;
   c.segment.column_a[i] += static_cast<float>(held);
   c.segment.column_b[i] += static_cast<float>(b);
   if (with_rounding && x.y != 0 && x.deviation <= 1.0 / 16) {
@@ -141,16 +141,16 @@ void add_arith(const Block& block, std::size_t size, Running& running) {
   }
 }
 
-/// The foreign predicates that `notice` names.
-void look_at_opinions(Context& c, std::size_t begin, std::size_t end, const Notice& notice) {
+/// The other tools' predicates that `flags` requests.
+void check_opinions(Context& c, std::size_t begin, std::size_t end, const BlockFlags& flags) {
   if (c.segment.opinions_counted) {
     return;
   }
-  if (notice.torch) {
-    look_at_torch(c.segment, begin, end, c.format, c.model, c.sums.torch);
+  if (flags.torch) {
+    check_torch(c.segment, begin, end, c.format, c.model, c.sums.torch);
   }
-  if (notice.te) {
-    look_at_te(c.segment, begin, end, c.format, c.model, c.sums.te);
+  if (flags.te) {
+    check_te(c.segment, begin, end, c.format, c.model, c.sums.te);
   }
 }
 
@@ -164,11 +164,12 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   }
   const double* const got = segment.got + begin;
   const double* const expected = segment.expected + begin;
-  enter_units(expected, size, units, block);
+  convert_to_ulps(expected, size, units, block);
   const bool beyond =
       add_variances<narrow, coherent>(segment.magnitude + begin, segment.second_moment + begin, size, single, limits,
                                       static_cast<float>(c.format.fraction_scale), block);
-  const bool wide_variance = c.format.fraction_scale < kFinestScale || (beyond && matters(segment, begin, size, block));
+  const bool wide_variance =
+      c.format.fraction_scale < kFinestScale || (beyond && variance_matters(segment, begin, size, block));
   if (wide_variance) {
     for (std::int32_t& in : block.rounded) {
       in = 0;
@@ -177,7 +178,7 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   Vi wide_error{};
   for (int s = 0; s < kParts; ++s) {
     const auto lane = static_cast<std::size_t>(s * kWidth);
-    wide_error |= add_errors<narrow>(got, expected, lane, size, units, block, running.part[s]) > kMostError;
+    wide_error |= add_errors<narrow>(got, expected, lane, size, units, block, running.part[s]) > kMaxError;
   }
   if (narrow) {
     add_arith(block, size, running);
@@ -187,18 +188,18 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
       add_wide_element<narrow>(c, i, narrow && wide_variance);
     }
     raise_extremes(c, begin, size, block, true);
-    look_at_opinions(c, begin, begin + size, {true, true, true});
+    check_opinions(c, begin, begin + size, {true, true, true});
     limits = Limits(c.sums, c.format, c.model);
     return;
   }
-  const Notice notice =
+  const BlockFlags flags =
       add_slope<narrow, coherent>(segment.column_a + begin, segment.column_b + begin, size, limits, block, running);
   count_spread(block, size, c.histograms);
-  if (notice.extreme) {
+  if (flags.extreme) {
     raise_extremes(c, begin, size, block, false);
   }
-  look_at_opinions(c, begin, begin + size, notice);
-  if (notice.extreme || notice.torch || notice.te) {
+  check_opinions(c, begin, begin + size, flags);
+  if (flags.extreme || flags.torch || flags.te) {
     limits = Limits(c.sums, c.format, c.model);
   }
 }
@@ -224,7 +225,7 @@ void raise_part(double (&lanes)[kLanes], int first, Vector values, int width) {
   }
 }
 
-RowSums put_back(const Running& running, Accumulators& sums, Histograms& histograms) {
+RowSums write_back(const Running& running, Accumulators& sums, Histograms& histograms) {
   constexpr std::uint64_t kSixteenths = 0x00ff'00ff'00ff'00ffULL;
   std::uint64_t bins[4] = {};
   double a[kLanes] = {};
@@ -282,7 +283,7 @@ RowSums run(Context c) {
       add_plan(c.segment, begin, begin + size, c.format, c.model, c.sums);
     }
   }
-  const RowSums row = put_back(running, c.sums, c.histograms);
+  const RowSums row = write_back(running, c.sums, c.histograms);
   return {row.a + c.row.a, row.b + c.row.b};
 }
 

@@ -1,5 +1,4 @@
-// Declarations of one instruction set's loops, for its table and for each other. Include only from sources compiled per
-// instruction set.
+// The kernels of one instruction set. Include only from sources compiled per instruction set.
 #pragma once
 
 #include "metric/kernels.hpp"
@@ -15,13 +14,13 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 
-/// torch's and TransformerEngine's predicates, exactly, of the elements [begin, end) of a segment. Each may be left out
-/// where no element's |e| exceeds min(1, the largest excess so far) times its limit.
-void look_at_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                   const ModelConstants& model, PredicateSums& sums);
-void look_at_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                const ModelConstants& model, PredicateSums& sums);
-/// The plan's own predicate, and its limit over B, of the elements [begin, end).
+/// Exact evaluation of torch's and TransformerEngine's predicates for elements [begin, end) of a segment. Can be
+/// skipped if no element's |e| exceeds min(1, largest excess so far) times its limit.
+void check_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                 const ModelConstants& model, PredicateSums& sums);
+void check_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+              const ModelConstants& model, PredicateSums& sums);
+/// The plan's own predicate, and its limit / B, for elements [begin, end).
 void add_plan(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
               const ModelConstants& model, Accumulators& sums);
 

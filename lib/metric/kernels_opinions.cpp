@@ -138,7 +138,7 @@ void lower_plan_limit(const SegmentView& segment, std::size_t begin, std::size_t
   Vi lower{};
   for (std::size_t i = begin; i < end; i += kWidth) {
     const Vd abs_y = magnitude_of(load(segment.expected + i));
-    const Vd a = smaller(load_wide(segment.magnitude + i), splat(kMostMagnitude)) * model.scale;
+    const Vd a = smaller(load_wide(segment.magnitude + i), splat(kMaxMagnitude)) * model.scale;
     const Vd arithmetic = model.bound_magnitude * a + model.bound_value * abs_y + model.bound_absolute;
     const Vd limit = model.plan_atol + model.plan_rtol * abs_y;
     // Times 1 / ulp on both sides.
@@ -155,8 +155,8 @@ void lower_plan_limit(const SegmentView& segment, std::size_t begin, std::size_t
 
 }  // namespace
 
-void look_at_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                   const ModelConstants& model, PredicateSums& sums) {
+void check_torch(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+                 const ModelConstants& model, PredicateSums& sums) {
   const double* const got = segment.got + begin;
   const double* const y = segment.expected + begin;
   if (format.integer) {
@@ -170,8 +170,8 @@ void look_at_torch(const SegmentView& segment, std::size_t begin, std::size_t en
   }
 }
 
-void look_at_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
-                const ModelConstants& model, PredicateSums& sums) {
+void check_te(const SegmentView& segment, std::size_t begin, std::size_t end, const FormatConstants& format,
+              const ModelConstants& model, PredicateSums& sums) {
   compare_results(segment, begin, end, format, model, sums);
 }
 
@@ -179,7 +179,7 @@ void opinions(const SegmentView& segment, const FormatConstants& format, const M
               Accumulators& sums) {
   for (std::size_t begin = 0; begin < segment.size; begin += kBlock) {
     const std::size_t end = begin + kBlock < segment.size ? begin + kBlock : segment.size;
-    look_at_torch(segment, begin, end, format, model, sums.torch);
+    check_torch(segment, begin, end, format, model, sums.torch);
   }
   numpy_is_close(segment, sums.numpy);
   for (std::size_t i = 0; i < segment.size; ++i) {

@@ -141,7 +141,7 @@ SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {
   return std::isnan(got) || dropped ? Finding::agrees : Finding::mismatch;
 }
 
-/// For an infinite y: an operand was infinite.
+/// For an infinite y, which requires an infinite operand.
 SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) const {
   if (std::isnan(got)) {
     return setup_.overflow_possible ? Finding::order_dependent : Finding::mismatch;
@@ -156,14 +156,14 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   if (std::isnan(y)) {
     return classify_nan_expected(got);
   }
-  // A NaN yardstick: an infinite input that became finite when it was stored, or met a zero.
+  // A NaN yardstick comes from an infinite input that was stored as a finite value or multiplied by zero.
   const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
   const double a = unknown ? infinite(1) : static_cast<double>(magnitude_[i]);
-  // An infinite A may only mean that it exceeds FP32: with a finite y no operand was infinite.
+  // An infinite A may only mean that A exceeds FP32: if y is finite, no operand was infinite.
   const bool may_overflow = a >= setup_.overflow_magnitude;
   const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
-  // If the format saturates or the epilogue clips, an overflow comes out as the largest number or as zero; an amax may
-  // have missed any element.
+  // If the format saturates or the epilogue clips, an overflow becomes the largest number or zero; an amax may have
+  // missed any element.
   const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
   if (may_overflow && setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible)) {
     return Finding::order_dependent;
@@ -177,7 +177,7 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
   if (std::abs(y) >= threshold) {
     const bool near = std::abs(y) - bound < threshold && std::isfinite(got);
-    // In no order does an overflow become finite again.
+    // An overflow cannot become finite again, in any order.
     const Finding wrong = std::isfinite(got) ? Finding::mismatch : otherwise;
     return got == infinite(y) || near ? Finding::agrees : wrong;
   }

@@ -1,4 +1,4 @@
-// From the caller's arrays to segments that the kernels can take: decoded, scaled, padded, finite on both sides.
+// Turns the caller's arrays into segments for the kernels: decoded, scaled, padded, finite on both sides.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ class SegmentReader {
  public:
   SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {}
 
-  /// Elements [first, first + count) of the compared ones, count <= kSegment. The view is valid until the next read,
-  /// which probably begins at `next`.
+  /// Compared elements [first, first + count), count <= kSegment. The view is valid until the next read, which is
+  /// expected to start at `next`.
   [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count, std::int64_t next);
-  /// The same elements after the special ones have been counted and replaced by zeros.
+  /// The same elements, with special ones counted and replaced by zeros.
   [[nodiscard]] SegmentView without_specials(const SegmentView& view, std::int64_t first, std::size_t count);
 
   [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }

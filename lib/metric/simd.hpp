@@ -19,7 +19,7 @@ constexpr int kWidth = 4;
 #else
 constexpr int kWidth = 2;
 #endif
-/// Numbers of vectors of doubles, and of floats, that hold one group of kLanes elements.
+/// How many vectors of doubles (kParts) and of floats (kGroups, of kFloats each) hold one group of kLanes elements.
 constexpr int kParts = kLanes / kWidth;
 constexpr int kFloats = kWidth < kLanes ? 2 * kWidth : kLanes;
 constexpr int kGroups = kLanes / kFloats;
@@ -33,10 +33,10 @@ typedef float Vf __attribute__((vector_size(kFloats * 4)));
 typedef std::int32_t Wi __attribute__((vector_size(kFloats * 4)));
 typedef std::uint32_t Wu __attribute__((vector_size(kFloats * 4)));
 
-// What the compiler does not derive from generic vectors: conversions of whole vectors, roots, and a > b ? a : b as one
-// instruction (the second operand if one is NaN or both are equal).
+// Operations for which the compiler generates poor code from generic vectors: conversions, square roots, and
+// a > b ? a : b as one instruction (the second operand if one is NaN or both are equal).
 #if defined(__AVX512F__)
-constexpr __mmask8 kAll = 0xff;  // the unmasked forms make GCC 12 warn about its own header
+constexpr __mmask8 kAll = 0xff;  // the unmasked forms trigger warnings in GCC 12's own header
 inline Half narrowed(Vd v) {
   return Half(_mm512_maskz_cvtpd_ps(kAll, __m512d(v)));
 }
@@ -173,10 +173,10 @@ inline Vf magnitude_of(Vf x) {
   return Vf(Wu(x) & (Wu{} + 0x7fff'ffffU));
 }
 /// x where the mask is set, 0 elsewhere.
-inline Vd kept(Vd x, Vi mask) {
+inline Vd masked(Vd x, Vi mask) {
   return Vd(Vi(x) & mask);
 }
-/// Whether any element is set; in masks all bits of an element are equal.
+/// True if any element is set; all bits of an element must be equal.
 inline bool any(Vi mask) {
 #if defined(__AVX512F__)
   return _mm512_test_epi64_mask(__m512i(mask), __m512i(mask)) != 0;
@@ -225,8 +225,8 @@ inline Vf nearest_integer(Vf y) {
   return (y + 0x1.8p23F) - 0x1.8p23F;
 }
 
-/// Largest ratio so far, lowered so that `numerator > lowered * denominator` is never missed for a larger ratio in
-/// spite of the product's rounding.
+/// The largest ratio so far, lowered slightly so that `numerator > lowered * denominator` holds for every larger ratio
+/// despite rounding of the product.
 inline Vd lowered(double ratio) {
   return splat(ratio * (1 - 0x1p-50));
 }

@@ -3,9 +3,9 @@
 //
 //   got == y, or |got - y| finite and |got - y| <= atol + |rtol y|
 //
-// Each operation is in FP32, with rtol and atol in FP32, and its result rounds to the tensor's format; so does y, by way
-// of FP32. NaN is close to nothing. Without tolerances - FP8, integers - only got == y counts.
-// Sources: testing/_comparison.py and ATen/native/TensorCompare.cpp; tests/gpu/test_opinions.py holds them to it. On CPU
+// Each operation is in FP32, with rtol and atol in FP32, and its result is rounded to the tensor's format; so is y, via
+// FP32. NaN is never close. Formats without tolerances (FP8, integers) require got == y.
+// Sources: testing/_comparison.py and ATen/native/TensorCompare.cpp; checked by tests/gpu/test_opinions.py. On CPU
 // tensors atol is rounded to the format as well, which moves one limit in 50 to 100 by an ulp.
 //
 // Include only from sources compiled per instruction set.
@@ -99,10 +99,10 @@ void add_torch(const double* got, const double* expected, std::size_t size, cons
     store_narrow(single_got + i, load(got + i));
     store_narrow(single_y + i, load(expected + i));
   }
-  constexpr double kMostRatio = 1e30;
+  constexpr double kMaxRatio = 1e30;
   const double reached = sums.max_excess * (1 - 0x1p-20);
   const bool unbounded = sums.max_excess == __builtin_inf();
-  const auto floor = unbounded ? __builtin_inff() : static_cast<float>(reached < kMostRatio ? reached : kMostRatio);
+  const auto floor = unbounded ? __builtin_inff() : static_cast<float>(reached < kMaxRatio ? reached : kMaxRatio);
   Wi mismatches[kGroups]{};
   Wi raise{};
   for (std::size_t i = 0; i < size; i += kLanes) {

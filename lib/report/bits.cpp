@@ -19,7 +19,7 @@ std::map<std::string, std::string> digests_of(const json& run) {
   return digests;
 }
 
-/// Ports that one of two runs lacks, or has with other bits.
+/// Ports whose bits differ, or that only one of the runs has.
 std::set<std::string> difference(const json& left, const json& right) {
   std::map<std::string, std::string> digests = digests_of(right);
   std::set<std::string> ports;

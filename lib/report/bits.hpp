@@ -1,4 +1,4 @@
-// Whether two records of cases hold the same bits: by the digests of their outputs.
+// Compares the bits of two case records by the digests of their outputs.
 #pragma once
 
 #include <set>
@@ -10,15 +10,15 @@
 
 namespace numcheck::report {
 
-/// The runs of a record that left outputs.
+/// The runs of a record that have outputs.
 [[nodiscard]] std::vector<const nlohmann::json*> runs_with_outputs(const nlohmann::json& record);
 
-/// Runs of two records, each with outputs, that are comparable: those of equal implementation; where none are equal,
-/// the first runs.
+/// Comparable runs of two records, each with outputs: those with equal implementation or, if there are none, the first
+/// runs.
 [[nodiscard]] std::vector<std::pair<const nlohmann::json*, const nlohmann::json*>> matching_runs(
     const nlohmann::json& left, const nlohmann::json& right);
 
-/// Outputs whose digests differ in some of the matching runs; empty if all bits are the same.
+/// Outputs whose digests differ in any of the matching runs; empty if all bits are the same.
 [[nodiscard]] std::set<std::string> changed_outputs(const nlohmann::json& left, const nlohmann::json& right);
 
 }  // namespace numcheck::report

@@ -18,7 +18,7 @@ json rounded(const json& value) {
   return std::isfinite(whole) ? number(std::strtod(fmt::format("{:.6g}", whole).c_str(), nullptr)) : value;
 }
 
-/// As tolerance::tightest: what fails without a ratio is beyond all others.
+/// As in tolerance::tightest: a failure without a ratio ranks above all others.
 double tightness(const json& criterion) {
   const double measured = number_value(criterion.at("measured")), limit = number_value(criterion.at("limit"));
   if (limit > 0 && !std::isnan(measured)) {
@@ -46,7 +46,7 @@ json brief_output(const json& output) {
           {"metrics", {{"rel_l2", rounded(metrics.at("rel_l2"))}, {"max_ulp", rounded(metrics.at("max_ulp"))}}}};
 }
 
-void keep_text(json& to, const json& from, const char* member) {
+void copy_nonempty(json& to, const json& from, const char* member) {
   if (!from.at(member).get_ref<const std::string&>().empty()) {
     to[member] = from.at(member);
   }
@@ -60,13 +60,13 @@ json brief_case(const json& record) {
       outputs[port] = brief_output(output);
     }
     json& kept = runs.emplace_back(json{{"implementation", run.at("implementation")}, {"outputs", std::move(outputs)}});
-    keep_text(kept, run, "error");
+    copy_nonempty(kept, run, "error");
   }
   json kept = {{"digest", record.at("digest")},
                {"id", record.at("id")},
                {"status", record.at("status")},
                {"runs", std::move(runs)}};
-  keep_text(kept, record, "reason");
+  copy_nonempty(kept, record, "reason");
   return kept;
 }
 

@@ -11,14 +11,14 @@
 
 #include "plan/backend_name.hpp"
 #include "report/bits.hpp"
-#include "report/library_words.hpp"
+#include "report/library_sentences.hpp"
 
 namespace numcheck::report {
 namespace {
 
 using nlohmann::json;
 
-/// Everything that makes two cases the same but for the version.
+/// Everything that identifies a case except the version.
 std::string join_key(const json& record) {
   json key = json::object();
   for (const char* field : {"op", "mode", "params", "inputs", "seed", "algorithms", "environment"}) {
@@ -52,16 +52,16 @@ bool is_deterministic(const json& record) {
                              [](const json* run) { return run->at("deterministic").get<bool>(); });
 }
 
-/// Why the outputs of one of the two say nothing of the versions; empty if they do.
-std::string obstacle(const json& record) {
+/// Why a record cannot be compared with another version; empty if it can.
+std::string incomparable_reason(const json& record) {
   if (runs_with_outputs(record).empty()) {
     const std::string reason = record.at("reason").get<std::string>();
     return version_in(record) + ": " + record.at("status").get<std::string>() + (reason.empty() ? "" : ": " + reason);
   }
-  return is_deterministic(record) ? "" : version_in(record) + ": other bits from run to run";
+  return is_deterministic(record) ? "" : version_in(record) + ": bits differ from run to run";
 }
 
-/// One op x mode x backend under two versions.
+/// One op x mode x backend with two versions.
 class Row {
  public:
   void add(const json& base, const json& other) {
@@ -79,7 +79,7 @@ class Row {
       }
     }
     for (const json* record : {&base, &other}) {
-      if (const std::string reason = obstacle(*record); !reason.empty()) {
+      if (const std::string reason = incomparable_reason(*record); !reason.empty()) {
         ++reasons_[reason];
         ++not_comparable_;
         return;

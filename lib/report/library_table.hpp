@@ -1,4 +1,4 @@
-// Which results changed bits from one version of a library to another, from the record's cases alone.
+// Which results changed bits between versions of a library, computed from the record's cases alone.
 #pragma once
 
 #include <span>
@@ -7,14 +7,14 @@
 
 namespace numcheck::report {
 
-/// Joins cases that differ only in the version after their backend's name ("transformer_engine@2.20.2"). The version
-/// that comes first in the record is the base; each other one is compared with it.
+/// Joins cases that differ only in the version after the backend's name ("transformer_engine@2.20.2"). The first
+/// version in the record is the base; every other version is compared with it.
 ///
 /// {"rows": [{op, mode, backend: "transformer_engine", base: "2.20.2", other: "2.11.0",
 ///            cases: identical + changed + not_comparable + neither,
-///            identical, changed: compared by the digests of all outputs of all runs,
-///            not_comparable: one of the two has no outputs, or other ones from run to run,
-///            neither: without outputs in both versions,
+///            identical, changed: by the digests of all outputs of all runs,
+///            not_comparable: one of the two has no outputs, or is not deterministic,
+///            neither: no outputs in either version,
 ///            changes: [{case, other_case (digests), id, elements (of all outputs), outputs (that changed),
 ///                       of (how many outputs there are), error_over_limit: {base, other}}]    smallest first,
 ///            reasons: [{text, cases}]    why not comparable, most frequent first}],

@@ -1,4 +1,4 @@
-// Objects of the record as lists of members: what is written and what the schema says come from one list.
+// Objects of the record as lists of members, from which both the JSON and its schema are generated.
 #pragma once
 
 #include <type_traits>
@@ -7,22 +7,22 @@
 #include <nlohmann/json.hpp>
 
 #include "report/number.hpp"
-#include "report/schema_words.hpp"
+#include "report/schema_builder.hpp"
 
 namespace numcheck::report {
 
-/// A member of the JSON object that a T becomes.
+/// A member of T's JSON object.
 template <class T>
 struct Member {
   const char* name;
-  nlohmann::json rule;                ///< what the schema says of it
-  nlohmann::json (*value)(const T&);  ///< what is written
+  nlohmann::json rule;                ///< its schema
+  nlohmann::json (*value)(const T&);  ///< its value
 };
 
 template <class T>
 using Members = std::vector<Member<T>>;
 
-/// A field as it is written: numbers by number(), all else by the JSON library.
+/// A field's JSON value: doubles through number(), everything else through the JSON library.
 template <auto kField, class T>
 [[nodiscard]] nlohmann::json at(const T& source) {
   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(source.*kField)>, double>) {
@@ -32,7 +32,7 @@ template <auto kField, class T>
   }
 }
 
-/// The object of a T.
+/// The JSON object of a T.
 template <class T>
 [[nodiscard]] nlohmann::json object_of(const Members<T>& members, const T& source) {
   nlohmann::json object = nlohmann::json::object();
@@ -42,7 +42,7 @@ template <class T>
   return object;
 }
 
-/// A list of objects.
+/// A JSON array of such objects.
 template <class T>
 [[nodiscard]] nlohmann::json list_of(const Members<T>& members, const std::vector<T>& sources) {
   nlohmann::json list = nlohmann::json::array();
@@ -52,7 +52,7 @@ template <class T>
   return list;
 }
 
-/// The properties of that object by name, for a schema that adds some.
+/// The schema's properties, for schemas that add more.
 template <class T>
 [[nodiscard]] nlohmann::json properties_of(const Members<T>& members) {
   nlohmann::json properties = nlohmann::json::object();
@@ -62,7 +62,7 @@ template <class T>
   return properties;
 }
 
-/// The schema of that object: every member is required.
+/// The schema of the object; all members are required.
 template <class T>
 [[nodiscard]] nlohmann::json rule_of(const Members<T>& members) {
   return schema::object(properties_of(members));

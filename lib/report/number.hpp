@@ -1,4 +1,4 @@
-// Numbers in the record. The JSON library writes NaN and infinities as null without a word; here they keep their names.
+// Numbers in the record. The JSON library silently writes NaN and infinities as null; here they are written by name.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace numcheck::report {
 
-/// A finite number as JSON number (shortest form that reads back), else the string "NaN", "Infinity" or "-Infinity".
+/// A finite number as JSON number (shortest form that round-trips), otherwise the string "NaN", "Infinity" or
+/// "-Infinity".
 [[nodiscard]] nlohmann::json number(double value);
 
 /// The value that number() wrote; NaN for anything else.
 [[nodiscard]] double number_value(const nlohmann::json& json);
 
-/// A number of the record under an fmt specification such as ".2e"; NaN and infinities by name.
+/// A number of the record, formatted with an fmt specification such as ".2e"; NaN and infinities by name.
 [[nodiscard]] std::string short_number(const nlohmann::json& json, std::string_view specification);
 
 /// An error/limit ratio: "0.31", "5.92e+04".

@@ -12,7 +12,7 @@
 
 #include "report/bits.hpp"
 #include "report/number.hpp"
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 
 namespace numcheck::report {
 namespace {
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::string_view kVariable = "NVIDIA_TF32_OVERRIDE";
 
-/// The state that a case ran under, or empty if it is none of the three.
+/// "unset", "0" or "1"; empty if the variable has another value.
 std::string state_of(const json& record, const json& ambient) {
   const std::string name(kVariable);
   const json& own = record.at("environment");
@@ -32,7 +32,7 @@ std::string state_of(const json& record, const json& ambient) {
   return value == "0" || value == "1" ? value.get<std::string>() : std::string();
 }
 
-/// Everything that makes two cases the same but for the variable.
+/// Everything that identifies a case except the variable.
 std::string join_key(const json& record) {
   json key = json::object();
   for (const char* field : {"op", "mode", "backend", "params", "inputs", "seed", "algorithms", "environment"}) {
@@ -69,7 +69,7 @@ json state_json(const json& record) {
           {"bits", nullptr}};
 }
 
-/// Second part of the identifier: the parameters that are not defaults.
+/// Second part of the identifier: the non-default parameters.
 std::string shape_of(const json& record) {
   const std::string id = record.at("id").get<std::string>();
   const std::size_t first = id.find('/');

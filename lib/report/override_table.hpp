@@ -1,4 +1,4 @@
-// What NVIDIA_TF32_OVERRIDE does, from the record's cases alone: the same case under unset, 0 and 1, side by side.
+// The effect of NVIDIA_TF32_OVERRIDE, computed from the record's cases alone: each case with unset, 0 and 1.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace numcheck::report {
 
-/// Joins cases that differ only in NVIDIA_TF32_OVERRIDE. A case that does not name the variable ran under the value of
-/// `environment` (the report's). Only cases that ran in at least two of the three states make a row.
+/// Joins cases that differ only in NVIDIA_TF32_OVERRIDE. A case that does not set the variable ran with the value in
+/// `environment` (the report's). Only cases that ran in at least two of the three states get a row.
 ///
 /// {"rows": [{op, mode, backend, shape,
 ///            states: {"unset" | "0" | "1":
@@ -17,11 +17,10 @@ namespace numcheck::report {
 ///               run), implementation (first run), bits: "identical" | "differ" against the base state, or null}},
 ///            base: "unset" (or "0" where unset did not run)}],
 ///  "sentences": ["gemm fp32: override 1 turns FP32 into TF32: error 1.1e-06 -> 2.9e-04; override 0 changes nothing,
-///  bit
-///                for bit", ...]}    one sentence per op x mode x backend
+///                bit for bit", ...]}    one sentence per op x mode x backend
 ///
-/// Bits are compared algorithm by algorithm where several ran: runs of equal implementation are joined, and where none
-/// are equal the first runs.
+/// If several algorithms ran, bits are compared between runs with equal implementation or, if there are none, between
+/// the first runs.
 [[nodiscard]] nlohmann::json override_effect(std::span<const nlohmann::json> cases, const nlohmann::json& environment);
 
 }  // namespace numcheck::report

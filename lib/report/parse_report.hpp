@@ -1,4 +1,4 @@
-// Reports as they are read back.
+// Reading reports back.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace numcheck::report {
 
-/// A report with at least what selection by it needs: every case has its identifier, digest and status. `name` is for
-/// messages. Throws core::IoError if the text is none, or one of another major version.
+/// Parses a report and checks what selection needs: every case has an identifier, a digest and a status. `name` is for
+/// messages. Throws core::IoError if the text is not a report or has another major version.
 [[nodiscard]] nlohmann::json parse_report(std::string_view text, const std::string& name);
 
 }  // namespace numcheck::report

@@ -1,4 +1,4 @@
-// A report whose texts may be shown.
+// A report that is safe to print.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace numcheck::report {
 
-/// The report itself if all its texts and names are printable, which is the rule and costs one look at each; else a
-/// copy in which they are. The report must outlive it.
+/// The report itself if all its strings and names are printable, which is the normal case, otherwise a copy made
+/// printable. The report must outlive this object.
 class PrintableReport {
  public:
   explicit PrintableReport(const nlohmann::json& report);
@@ -20,7 +20,7 @@ class PrintableReport {
 
  private:
   const nlohmann::json* report_;
-  std::unique_ptr<nlohmann::json> copy_;  ///< null if none was needed
+  std::unique_ptr<nlohmann::json> copy_;  ///< null if not needed
 };
 
 }  // namespace numcheck::report

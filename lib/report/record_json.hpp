@@ -1,4 +1,4 @@
-// A case's result as JSON: what a run leaves behind. Every view is a function of it.
+// A case's result as JSON. Every view is a function of it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

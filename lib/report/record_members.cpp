@@ -23,7 +23,7 @@ const char* outcome_name(tolerance::Fake::Outcome outcome) {
   return "dropped";
 }
 
-/// [row, col], or [batch, row, col] where there are several matrices.
+/// [row, col], or [batch, row, col] if there are several matrices.
 json position(std::int64_t flat, const op::Port& port) {
   const std::int64_t matrix = port.rows * port.cols;
   if (matrix <= 0) {
@@ -99,7 +99,7 @@ json opinions_json(const OutputSource& source) {
   return opinions;
 }
 
-/// One of the worst elements, in its port.
+/// One of the worst elements, with its port.
 struct WorstSource {
   const metric::Worst* worst;
   const op::Port* port;
@@ -130,7 +130,7 @@ json worst_json(const OutputSource& source) {
   return list;
 }
 
-/// An output that has an ideal.
+/// Requires OutputResult::ideal.
 const Members<verdict::OutputResult>& ideal_members() {
   using verdict::OutputResult;
   static const Members<OutputResult> members = {
@@ -181,7 +181,7 @@ json tolerance_json(const plan::ToleranceSpec& spec) {
   return object;
 }
 
-/// The tightest gate of all runs; null where nothing was compared.
+/// Measured / limit of the tightest gate of all runs; null if nothing was compared.
 json error_over_limit(const verdict::CaseResult& result) {
   bool any = false;
   double largest = 0;

@@ -1,4 +1,4 @@
-// What a case's record is made of, object by object; record_json.cpp writes it and report_schema.cpp describes it.
+// The members of a case's record, object by object; used by record_json.cpp and report_schema.cpp.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace numcheck::report {
 
-/// An output with its port, and whether the plan has a predicate of its own.
+/// An output with its port, and whether the plan has its own predicate.
 struct OutputSource {
   const verdict::OutputResult* output;
   const op::Port* port;
   bool has_plan_predicate;
 };
 
-/// A run with what its case says of its outputs.
+/// A run with its case's ports, and whether the plan has its own predicate.
 struct RunSource {
   const verdict::RunResult* result;
   const std::vector<op::Port>* ports;
@@ -23,11 +23,11 @@ struct RunSource {
 };
 
 [[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
-/// Those of the arithmetic error's norms come with it.
+/// Written together with the norms of the arithmetic error.
 [[nodiscard]] const Members<metric::Statistics>& statistics_members();
 [[nodiscard]] const Members<OutputSource>& output_members();
 [[nodiscard]] const Members<RunSource>& run_members();
-/// Beside the case itself (plan::case_to_json).
+/// In addition to those of the case itself (plan::case_to_json).
 [[nodiscard]] const Members<verdict::CaseResult>& case_members();
 [[nodiscard]] const Members<prepare::StageTimes>& stage_members();
 

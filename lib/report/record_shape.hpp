@@ -1,4 +1,4 @@
-// Whether a case's record from a file has what the views and tables of a report read.
+// Checks that a case's record from a file has everything that views and tables read.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace numcheck::report {
 
-/// What keeps `record` from being a case of report_schema(): "runs/0/device_s is missing"; empty if it is one. With a
-/// record that passes, make_report, summarise, brief_report and the console view do not fail.
-[[nodiscard]] std::string record_mistake(const nlohmann::json& record);
+/// Why `record` is not a case according to report_schema(), such as "runs/0/device_s is missing"; empty if it is one.
+/// make_report, summarise, brief_report and the console view do not fail for a valid record.
+[[nodiscard]] std::string record_error(const nlohmann::json& record);
 
 }  // namespace numcheck::report

@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-/// "cannot load /usr/lib/libfoo.so (/etc/x)" -> "cannot load libfoo.so (x)": a report names no folder of its machine. A
-/// path starts with a slash after the beginning of a word and ends where the word ends.
-std::string without_folders(std::string_view text) {
+/// "cannot load /usr/lib/libfoo.so (/etc/x)" -> "cannot load libfoo.so (x)": a report must not reveal
+/// directories of the machine. A path starts with a slash at the beginning of a word and ends where the word ends.
+std::string strip_directories(std::string_view text) {
   constexpr std::string_view kBefore = " \t\n\"'`(=:,;[<";
   constexpr std::string_view kAfter = " \t\n\"'`),;]>";
   std::string result;
@@ -35,8 +35,8 @@ std::string without_folders(std::string_view text) {
   return result;
 }
 
-/// A word of the command line: all of it, or what follows an equals sign, may be a path with spaces.
-std::string argument_without_folder(const std::string& word) {
+/// A command-line argument: all of it, or what follows an equals sign, may be a path with spaces.
+std::string strip_directory_from_argument(const std::string& word) {
   const std::size_t start = word.starts_with("--") && word.find('=') != std::string::npos ? word.find('=') + 1 : 0;
   if (start >= word.size() || word[start] != '/') {
     return word;
@@ -47,7 +47,7 @@ std::string argument_without_folder(const std::string& word) {
 json machine_json(const RunFacts& facts) {
   json libraries = json::object();
   for (const auto& [name, version] : facts.libraries) {
-    libraries[name] = without_folders(version);
+    libraries[name] = strip_directories(version);
   }
   json machine = {{"device", nullptr},
                   {"driver", nullptr},
@@ -78,12 +78,12 @@ json environment_json(const RunFacts& facts) {
   return environment;
 }
 
-/// What a device or a library said may name files.
-std::vector<json> without_folders(std::vector<json> cases) {
+/// Messages from devices and libraries may contain paths.
+std::vector<json> strip_directories(std::vector<json> cases) {
   for (json& record : cases) {
-    record["reason"] = without_folders(record.at("reason").get<std::string>());
+    record["reason"] = strip_directories(record.at("reason").get<std::string>());
     for (json& run : record.at("runs")) {
-      run["error"] = without_folders(run.at("error").get<std::string>());
+      run["error"] = strip_directories(run.at("error").get<std::string>());
     }
   }
   return cases;
@@ -100,9 +100,9 @@ json times_json(const RunTimes& times) {
 nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases) {
   json argv = json::array();
   for (const std::string& word : facts.tool.argv) {
-    argv.push_back(argument_without_folder(word));
+    argv.push_back(strip_directory_from_argument(word));
   }
-  const std::vector<json> records = without_folders(cases);
+  const std::vector<json> records = strip_directories(cases);
   json report = {{"schema", kReportSchemaName},
                  {"schema_version", kReportSchemaVersion},
                  {"tool",
@@ -126,7 +126,7 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
                  {"cases", records}};
   if (!facts.notes.empty()) {
     for (const std::string& note : facts.notes) {
-      report["notes"].push_back(without_folders(note));
+      report["notes"].push_back(strip_directories(note));
     }
   }
   json effect = override_effect(cases, report["environment"]);

@@ -1,4 +1,4 @@
-// The whole record of a run: report.json. Every view is a function of it.
+// The complete record of a run: report.json. Every view is a function of it.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct PlanFacts {
   std::uint64_t seed = 0;
   std::size_t shard_index = 0;
   std::size_t shard_count = 1;
-  std::size_t selected = 0;  ///< cases that filters and shard left, of `expanded`
+  std::size_t selected = 0;  ///< cases left by filters and shard, of `expanded`
   std::size_t expanded = 0;
 };
 
@@ -41,42 +41,41 @@ struct HostFacts {
   int cpus = 0;
   std::string isa;
   std::string blas;
-  std::string name;  ///< only where the user asks for it; empty: not told
+  std::string name;  ///< only if the user asks for it; otherwise empty
 };
 
-/// Wall-clock time, and the stages of all cases, which overlap.
+/// Wall-clock time, and stage times summed over all cases; stages overlap.
 struct RunTimes {
   double wall_s = 0;
   prepare::StageTimes stages;
 };
 
-/// Everything of a report but its cases.
+/// Everything in a report except its cases.
 struct RunFacts {
   ToolFacts tool;
   PlanFacts plan;
   std::optional<machine::Device> device;  ///< nothing if no worker was needed
   std::vector<std::pair<std::string, std::string>> libraries;
   HostFacts host;
-  /// Every variable that can change numbers, as the run found it; nothing means unset.
+  /// Every variable that can affect numbers, as set for the run; nullopt means unset.
   std::vector<std::pair<std::string, std::optional<std::string>>> environment;
   RunTimes times;
   std::string started;  ///< ISO 8601, UTC
   bool interrupted = false;
-  std::vector<std::string> notes;  ///< what happened beside the cases: a worker was replaced between two of them
+  std::vector<std::string> notes;  ///< events not tied to a case, such as a worker replaced between two cases
 };
 
-/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE where cases ask for it, what changed from
-/// one version of a library to another where a run has several, and the cases' records in plan order. Absolute paths
-/// are cut down to file names.
+/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE and the changes between library versions if
+/// the cases show any, and the cases' records in plan order. Absolute paths are reduced to file names.
 [[nodiscard]] nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases);
 
-/// Its JSON text. Bytes that are not UTF-8 are replaced.
+/// Its JSON text. Invalid UTF-8 is replaced.
 [[nodiscard]] std::string report_text(const nlohmann::json& report);
 
 /// JSON Schema (draft-07) of reports.
 [[nodiscard]] nlohmann::json report_schema();
 
-/// Shortest prefix (at least 8 digits) of each case's digest that names only that case, in the order of the cases.
+/// Shortest prefix (at least 8 digits) of each digest that is unique among them, in the same order.
 [[nodiscard]] std::vector<std::string> short_digests(const std::vector<std::string>& digests);
 
 }  // namespace numcheck::report

@@ -1,12 +1,12 @@
-// JSON Schema of report.json. Fields may be added by later minor versions, so unknown ones are allowed everywhere.
+// JSON Schema of report.json. Later minor versions may add fields, so unknown ones are allowed everywhere.
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "report/record_members.hpp"
 #include "report/report.hpp"
+#include "report/schema_builder.hpp"
 #include "report/schema_tables.hpp"
-#include "report/schema_words.hpp"
 #include "report/summary.hpp"
 
 namespace numcheck::report {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/schema_words.hpp"
+#include "report/schema_builder.hpp"
 
 namespace numcheck::report::schema {
 

@@ -1,15 +1,15 @@
-// Schema of the report's tables, and of the cases of a brief report.
+// Schemas of the report's tables, and of the cases in a brief report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace numcheck::report::schema {
 
-/// Of what override_effect returns.
+/// Of the result of override_effect.
 [[nodiscard]] nlohmann::json override_definition();
-/// Of what library_changes returns.
+/// Of the result of library_changes.
 [[nodiscard]] nlohmann::json library_changes_definition();
-/// Of a case of brief_report.
+/// Of a case in brief_report.
 [[nodiscard]] nlohmann::json brief_case_definition();
 
 }  // namespace numcheck::report::schema

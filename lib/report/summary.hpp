@@ -1,4 +1,4 @@
-// How many cases ended how, and the exit code that follows.
+// Number of cases by status, and the resulting exit code.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace numcheck::report {
 /// Number of cases by status name, zeros included, and "cases", their total.
 [[nodiscard]] nlohmann::json summarise(std::span<const nlohmann::json> cases);
 
-/// What a run promises beyond "no case failed".
+/// What a run requires beyond "no case failed".
 struct GatePolicy {
   bool strict = false;             ///< `inconclusive` fails
   bool require_supported = false;  ///< `unsupported` fails
@@ -24,10 +24,10 @@ struct GatePolicy {
 };
 
 /// Exit code of an uninterrupted run from its summary:
-///   1  some fail or xpass (or inconclusive under strict, unsupported under require_supported)
-///   3  else some error, crashed or timeout
-///   4  else nothing was verified: no pass, warn or xfail
-///   0  else
+///   1  any fail or xpass (or inconclusive if strict, unsupported if require_supported)
+///   3  otherwise, any error, crashed or timeout
+///   4  otherwise, nothing was verified: no pass, warn or xfail (unless allow_empty)
+///   0  otherwise
 [[nodiscard]] core::ExitCode exit_code_of(const nlohmann::json& summary, const GatePolicy& policy);
 
 }  // namespace numcheck::report

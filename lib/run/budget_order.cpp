@@ -11,7 +11,7 @@
 namespace numcheck::run {
 namespace {
 
-struct Place {
+struct Entry {
   std::size_t rank = SIZE_MAX;
   double flops = 0;
   std::size_t group = 0;
@@ -21,27 +21,27 @@ struct Place {
 
 std::vector<prepare::GroupPlan> cheapest_first(const std::vector<plan::Case>& cases,
                                                std::vector<prepare::GroupPlan> groups) {
-  std::vector<Place> places;
+  std::vector<Entry> entries;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const plan::Case& first = cases[groups[i].cases.front()];
-    places.push_back({SIZE_MAX, first.op->flops(first.params), i});
+    entries.push_back({SIZE_MAX, first.op->flops(first.params), i});
   }
-  std::ranges::stable_sort(places, {}, &Place::flops);
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> served;
-  for (Place& place : places) {
+  std::ranges::stable_sort(entries, {}, &Entry::flops);
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> next_rank;
+  for (Entry& entry : entries) {
     std::set<std::pair<std::string_view, std::string_view>> kinds;
-    for (const std::size_t index : groups[place.group].cases) {
+    for (const std::size_t index : groups[entry.group].cases) {
       kinds.emplace(cases[index].op->name, cases[index].mode->name);
     }
     for (const auto& kind : kinds) {
-      place.rank = std::min(place.rank, served[kind]++);
+      entry.rank = std::min(entry.rank, next_rank[kind]++);
     }
   }
-  std::ranges::stable_sort(places, {}, [](const Place& place) { return std::tuple(place.rank, place.flops); });
+  std::ranges::stable_sort(entries, {}, [](const Entry& entry) { return std::tuple(entry.rank, entry.flops); });
   std::vector<prepare::GroupPlan> ordered;
   ordered.reserve(groups.size());
-  for (const Place& place : places) {
-    ordered.push_back(std::move(groups[place.group]));
+  for (const Entry& entry : entries) {
+    ordered.push_back(std::move(groups[entry.group]));
   }
   return ordered;
 }

@@ -1,4 +1,4 @@
-// In which order groups run when not all of them may get their turn.
+// The order in which groups run when there may not be time for all of them.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace numcheck::run {
 
-/// The cheapest group of every op and mode first, then the second cheapest of each, and so on; groups of equal rank by
-/// cost. A group stands where the op and mode that it serves best wants it. Cost: the op's floating-point operations.
+/// First the cheapest group of every op and mode, then the second cheapest of each, and so on; groups of equal rank are
+/// sorted by cost. A group with several ops or modes takes its best rank. Cost: the op's floating-point operations.
 [[nodiscard]] std::vector<prepare::GroupPlan> cheapest_first(const std::vector<plan::Case>& cases,
                                                              std::vector<prepare::GroupPlan> groups);
 

@@ -23,15 +23,15 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
-// A signal handler can reach nothing but globals; these are lock-free, as signal safety requires.
+// Globals, because a signal handler has no other state; lock-free, because it must be async-signal-safe.
 std::atomic<int> write_end = -1;
-std::atomic<int> arrived = 0;
+std::atomic<int> signal_count = 0;
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-void on_arrival(int signal) {
+void handle_signal(int signal) {
   const int saved_errno = errno;
-  const int number = ++arrived;
+  const int number = ++signal_count;
   if (number == 1) {
     first_signal = signal;
   }
@@ -50,18 +50,18 @@ class Interrupt::Impl {
  public:
   explicit Impl(std::function<void(int)> on_signal) : on_signal_(std::move(on_signal)) {
     if (write_end >= 0) {
-      throw core::InternalError("two handlers of interrupts");
+      throw core::InternalError("only one Interrupt may exist at a time");
     }
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw core::IoError("cannot make a pipe: " + std::generic_category().message(errno));
+      throw core::IoError("cannot create a pipe: " + std::generic_category().message(errno));
     }
     read_end_ = core::FileDescriptor(ends[0]);
     own_write_end_ = core::FileDescriptor(ends[1]);
     ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
-    arrived = 0;
+    signal_count = 0;
     first_signal = 0;
-    thread_ = worker::start_thread("that listens for interrupts", [this] { listen(); });
+    thread_ = worker::start_thread("to handle interrupts", [this] { listen(); });
     write_end = ends[1];
     install();
   }
@@ -83,13 +83,13 @@ class Interrupt::Impl {
 
   bool wait_for(int wanted, double seconds) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return arrived >= wanted; });
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return signal_count >= wanted; });
   }
 
  private:
   void install() {
     struct sigaction action{};
-    action.sa_handler = &on_arrival;
+    action.sa_handler = &handle_signal;
     action.sa_flags = SA_RESTART;
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       ::sigaction(kSignals[i], nullptr, &previous_[i]);
@@ -101,7 +101,7 @@ class Interrupt::Impl {
   }
 
   void listen() {
-    int told = 0;
+    int handled = 0;
     for (;;) {
       char byte = 0;
       const ssize_t got = ::read(read_end_.get(), &byte, 1);
@@ -111,13 +111,13 @@ class Interrupt::Impl {
       if (got <= 0 || byte == 0) {
         return;
       }
-      ++told;
+      ++handled;
       {
         const std::lock_guard lock(mutex_);
       }
       changed_.notify_all();
-      if (on_signal_ && told <= 2) {
-        on_signal_(told);
+      if (on_signal_ && handled <= 2) {
+        on_signal_(handled);
       }
     }
   }
@@ -136,7 +136,7 @@ Interrupt::Interrupt(std::function<void(int)> on_signal) : impl_(std::make_uniqu
 Interrupt::~Interrupt() = default;
 
 int Interrupt::count() const noexcept {
-  return std::min(2, arrived.load());
+  return std::min(2, signal_count.load());
 }
 
 core::ExitCode Interrupt::exit_code() const noexcept {

@@ -46,18 +46,18 @@ Facts facts_of(const JournalHeader& header) {
   return facts;
 }
 
-/// One sentence per fact that differs.
-std::vector<std::string> differences(const Facts& there, const Facts& here) {
-  Facts all = there;
-  all.insert(here.begin(), here.end());
+/// One message per fact that differs.
+std::vector<std::string> differences(const Facts& recorded, const Facts& current) {
+  Facts all = recorded;
+  all.insert(current.begin(), current.end());
   std::vector<std::string> result;
   for (const auto& [name, ignored] : all) {
-    const auto old_value = there.find(name);
-    const auto new_value = here.find(name);
-    const std::string old_text = old_value == there.end() ? "not recorded" : '"' + old_value->second + '"';
-    const std::string new_text = new_value == here.end() ? "not known" : '"' + new_value->second + '"';
+    const auto old_value = recorded.find(name);
+    const auto new_value = current.find(name);
+    const std::string old_text = old_value == recorded.end() ? "not recorded" : '"' + old_value->second + '"';
+    const std::string new_text = new_value == current.end() ? "unknown" : '"' + new_value->second + '"';
     if (old_text != new_text) {
-      result.push_back(fmt::format("{}: {} there, {} now", name, old_text, new_text));
+      result.push_back(fmt::format("{}: was {}, now {}", name, old_text, new_text));
     }
   }
   return result;
@@ -93,7 +93,7 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
   core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
   if (!file.valid() && errno == EEXIST) {
     throw core::UsageError(
-        fmt::format("{} exists: continue that run with --resume {}, or choose another folder", path, folder));
+        fmt::format("{} already exists: continue that run with --resume {}, or choose another folder", path, folder));
   }
   if (!file.valid()) {
     throw core::IoError(fmt::format("cannot create {}: {}", path, reason()));
@@ -104,7 +104,7 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
   try {
     journal.write_line(head.line);
   } catch (const core::IoError&) {
-    ::unlink(path.c_str());  // nothing is in it that could go on
+    ::unlink(path.c_str());  // nothing in it could be resumed
     throw;
   }
   journal.head_checksum_ = std::move(head.checksum);
@@ -114,11 +114,10 @@ Journal Journal::create(const std::string& folder, const JournalHeader& header) 
 
 ResumedJournal Journal::open_for_resume(const std::string& folder, const JournalHeader& header) {
   const std::string path = path_in(folder);
-  // Without O_NONBLOCK a pipe would wait for its other end.
+  // O_NONBLOCK, because opening a FIFO would wait for its other end.
   core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) {
-    throw core::UsageError(
-        fmt::format("cannot resume: there is no {}; name the folder that an earlier run made", path));
+    throw core::UsageError(fmt::format("cannot resume: {} does not exist; pass the folder of an earlier run", path));
   }
   if (!file.valid()) {
     throw core::IoError(fmt::format("cannot open {}: {}", path, reason()));
@@ -132,16 +131,16 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   JournalText contents = parse_journal(content.text, path);
   const std::vector<std::string> different = differences(contents.facts, facts_of(header));
   if (!different.empty()) {
-    throw core::UsageError(fmt::format("cannot resume {}: its results were made under other conditions; start a new "
-                                       "run, or restore these conditions",
+    throw core::UsageError(fmt::format("cannot resume {}: its results were obtained under different conditions; "
+                                       "restore them or start a new run",
                                        folder),
                            different);
   }
-  if (::ftruncate(journal.file_.get(), static_cast<off_t>(contents.whole_bytes)) != 0) {
-    throw core::IoError(fmt::format("cannot cut the torn last line off {}: {}", path, reason()));
+  if (::ftruncate(journal.file_.get(), static_cast<off_t>(contents.complete_bytes)) != 0) {
+    throw core::IoError(fmt::format("cannot remove the incomplete last line of {}: {}", path, reason()));
   }
   journal.head_checksum_ = std::move(contents.checksum);
-  journal.size_ = contents.whole_bytes;
+  journal.size_ = contents.complete_bytes;
   journal.cases_ = contents.finished.size();
   return {std::move(journal), std::move(contents.finished), std::move(contents.notes)};
 }
@@ -170,8 +169,8 @@ void Journal::write_line(const std::string& line) {
       if (size_ == 0) {
         throw core::IoError(fmt::format("cannot write {}: {}", path_, why));
       }
-      throw core::IoError(fmt::format("cannot write {}: {}; the {} cases before are kept{}, continue with --resume",
-                                      path_, why, cases_, clean ? "" : " (the last line is torn)"));
+      throw core::IoError(fmt::format("cannot write {}: {}; finished cases ({}) are saved{}; continue with --resume",
+                                      path_, why, cases_, clean ? "" : " (the last line is incomplete)"));
     }
     written += static_cast<std::size_t>(step);
   }

@@ -1,14 +1,14 @@
-// results.jsonl: what a run has finished so far, one line a case, so that an interrupted run can go on.
+// results.jsonl: the cases that a run has finished, one per line, so that an interrupted run can be resumed.
 //
 //   {"xxh128":"<32 hex digits>","facts":{"plan digest":"...",...},"journal":"te-numcheck/results","version":2}
 //   {"xxh128":"<32 hex digits>","digest":"<32 hex digits>","id":"gemm/m=...","record":{...}}
 //
-// The checksum of the first line is that of the bytes after `",`; that of any other line is that of the first line's
-// checksum (its 32 digits) and the bytes after `",`. So a changed byte, a line under another case's name and a line of
-// another journal are seen; such a line's case runs again. Of a damaged first line nothing can be resumed.
+// The first line's checksum covers the bytes after `",`. Every other line's covers the 32 digits of the first line's
+// checksum followed by the bytes after `",`. This detects changed bytes, a record under another case's name, and lines
+// from another journal; the cases of such lines run again. If the first line is damaged, nothing can be resumed.
 //
-// Lines are written with one write(2) each, so that they survive the end of this process at any moment; they are synced
-// to the disk every few seconds and at the end, so that a crash of the machine costs a few cases.
+// Each line is written with a single write(2), so that it survives if this process dies. Lines are synced to disk every
+// few seconds and at the end, so that a machine crash costs only a few cases.
 #pragma once
 
 #include <chrono>
@@ -28,16 +28,16 @@
 
 namespace numcheck::run {
 
-/// What a run's numbers depend on besides its cases. All of it must be equal when the run is resumed.
+/// What a run's numbers depend on besides its cases. Must be unchanged when the run is resumed.
 struct JournalHeader {
   std::string plan_digest;
   std::string tool_version;
-  machine::Device device;  ///< name, sm, uuid and driver count; the index does not
+  machine::Device device;  ///< name, sm, uuid and driver matter; the index does not
   std::vector<std::pair<std::string, std::string>> libraries;
   std::string shard;  ///< "0/1"
-  /// Variables that change numbers, as the coordinator had them.
+  /// Variables that affect numbers, as set for the coordinator.
   std::vector<machine::VariableState> environment;
-  /// Options that change numbers or verdicts: {"repeat", "2"}, {"inject", ""}.
+  /// Options that affect numbers or verdicts: {"repeat", "2"}, {"inject", ""}.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -46,21 +46,20 @@ struct ResumedJournal;
 /// Not thread-safe.
 class Journal {
  public:
-  /// Starts `folder`/results.jsonl. Throws core::UsageError if there is one already, core::IoError if it cannot be
-  /// written.
+  /// Creates `folder`/results.jsonl. Throws core::UsageError if it exists, core::IoError if it cannot be written.
   [[nodiscard]] static Journal create(const std::string& folder, const JournalHeader& header);
 
-  /// Opens it to go on. Throws core::UsageError if there is none, if `header` differs from that of the run (naming
-  /// every difference) or if another process is writing to it; core::IoError if it is not a journal or its first line
-  /// is damaged.
+  /// Opens it for appending. Throws core::UsageError if it does not exist, if `header` differs from the recorded one
+  /// (listing every difference) or if another process is writing to it; core::IoError if it is not a journal or its
+  /// first line is damaged.
   [[nodiscard]] static ResumedJournal open_for_resume(const std::string& folder, const JournalHeader& header);
 
   Journal(Journal&&) noexcept = default;
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  /// Adds a finished case. Throws core::IoError that names the file and says what is kept; the file then ends with the
-  /// last whole line.
+  /// Appends a finished case. Throws a core::IoError that names the file and says what is saved; the file then ends
+  /// after the last complete line.
   void append(const core::Digest& digest, const std::string& id, const nlohmann::json& record);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -80,10 +79,11 @@ class Journal {
 
 struct ResumedJournal {
   Journal journal;
-  /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. Those that ended error, crashed,
-  /// timeout or skipped are not among them: they run again. Of a case that was recorded twice the last record counts.
+  /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. Cases that ended as error,
+  /// crashed, timeout or skipped are not included; they run again. If a case was recorded twice, the last record
+  /// counts.
   std::vector<JournalEntry> finished;
-  std::vector<std::string> notes;  ///< lines that cannot be used, as sentences; their cases run again
+  std::vector<std::string> notes;  ///< about unusable lines, whose cases run again
 };
 
 }  // namespace numcheck::run

@@ -19,14 +19,14 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kName = "te-numcheck/results";
-constexpr std::string_view kBefore = R"({"xxh128":")";  // of the checksum
+constexpr std::string_view kBefore = R"({"xxh128":")";  // the checksum
 constexpr std::string_view kAfter = R"(",)";
 constexpr std::size_t kDigits = 32;
 constexpr std::size_t kMaxNotes = 20;
-constexpr std::array<std::string_view, 7> kVerdicts{"pass",        "warn",  "fail", "inconclusive",
-                                                    "unsupported", "xfail", "xpass"};
+constexpr std::array<std::string_view, 7> kVerdictStatuses{"pass",        "warn",  "fail", "inconclusive",
+                                                           "unsupported", "xfail", "xpass"};
 
-/// `seed` is what a line belongs to: the header's checksum, so that a line of another journal is no line of this one.
+/// `seed` is the header's checksum, so that lines from another journal do not match.
 std::string checksum_of(std::string_view seed, std::string_view rest) {
   return core::digest_of(fmt::format("{}{}", seed, rest)).hex();
 }
@@ -36,7 +36,7 @@ struct SealedLine {
   std::string checksum;
 };
 
-/// {"xxh128":"CHECKSUM",REST, where {REST is the object's text.
+/// {"xxh128":"CHECKSUM",REST where {REST is the object's JSON.
 SealedLine seal(std::string_view seed, const json& object) {
   const std::string text = worker::fields::line(object);
   const std::string_view rest = std::string_view(text).substr(1);
@@ -52,13 +52,13 @@ std::string_view checksum_in(std::string_view line) noexcept {
   return line.substr(kBefore.size(), kDigits);
 }
 
-/// What the checksum is of.
+/// The bytes that the checksum covers, besides the seed.
 std::string_view text_in(std::string_view line) noexcept {
   return line.substr(kBefore.size() + kDigits + kAfter.size());
 }
 
-/// The object of a line whose checksum is right. Throws ProtocolError.
-json opened(std::string_view seed, std::string_view line) {
+/// The line's object. Throws ProtocolError if the checksum does not match.
+json open_sealed(std::string_view seed, std::string_view line) {
   if (!has_seal(line)) {
     throw worker::ProtocolError("it has no checksum");
   }
@@ -68,7 +68,7 @@ json opened(std::string_view seed, std::string_view line) {
   return worker::fields::parse(fmt::format("{{{}", text_in(line)));
 }
 
-/// The version of a header line, with or without a checksum; nothing if it is none.
+/// The version of a header line, with or without a checksum; nothing if it is not a header.
 std::optional<int> version_of(std::string_view line) {
   try {
     const json header = worker::fields::parse(line);
@@ -79,12 +79,11 @@ std::optional<int> version_of(std::string_view line) {
   }
 }
 
-/// A damaged header says nothing, not even its version. Version 1 had no checksum.
+/// Nothing in a damaged header can be trusted, not even its version. Version 1 had no checksum.
 void require_intact_head(std::string_view line, const std::string& path) {
   if (has_seal(line) && checksum_of("", text_in(line)) != checksum_in(line)) {
     throw core::IoError(fmt::format(
-        "{} has a damaged first line: under which conditions its results were made cannot be known; start a new run",
-        path));
+        "{} has a damaged first line, so the conditions of its results are unknown; start a new run", path));
   }
 }
 
@@ -92,30 +91,31 @@ JournalFacts read_head(std::string_view line, const std::string& path) {
   require_intact_head(line, path);
   const std::optional<int> version = version_of(line);
   if (version.has_value() && *version != kJournalVersion) {
-    throw core::UsageError(fmt::format("cannot resume: {} has version {}, this te-numcheck writes {}; start a new run",
-                                       path, *version, kJournalVersion));
+    throw core::UsageError(
+        fmt::format("cannot resume: {} has version {}, but this te-numcheck uses version {}; start a new run", path,
+                    *version, kJournalVersion));
   }
   try {
     if (version.has_value()) {
-      return worker::fields::member(opened("", line), "facts").get<JournalFacts>();
+      return worker::fields::member(open_sealed("", line), "facts").get<JournalFacts>();
     }
   } catch (const json::exception&) {
   } catch (const worker::ProtocolError&) {
   }
-  throw core::IoError(fmt::format("{} does not begin as a journal of te-numcheck; start a new run", path));
+  throw core::IoError(fmt::format("{} is not a journal of te-numcheck; start a new run", path));
 }
 
 JournalEntry read_entry(std::string_view seed, std::string_view line, bool& has_verdict) {
-  const json object = opened(seed, line);
+  const json object = open_sealed(seed, line);
   const json& record = worker::fields::member(object, "record");
-  if (const std::string mistake = report::record_mistake(record); !mistake.empty()) {
-    throw worker::ProtocolError(mistake);
+  if (const std::string error = report::record_error(record); !error.empty()) {
+    throw worker::ProtocolError(error);
   }
   JournalEntry entry{worker::fields::digest(object, "digest"), worker::fields::text(object, "id"), record.dump()};
   if (worker::fields::digest(record, "digest") != entry.digest || worker::fields::text(record, "id") != entry.id) {
-    throw worker::ProtocolError("its record is that of another case");
+    throw worker::ProtocolError("its record belongs to another case");
   }
-  has_verdict = std::ranges::find(kVerdicts, worker::fields::text(record, "status")) != kVerdicts.end();
+  has_verdict = std::ranges::find(kVerdictStatuses, worker::fields::text(record, "status")) != kVerdictStatuses.end();
   return entry;
 }
 
@@ -127,8 +127,8 @@ class Reader {
     std::size_t number = 1;
     for (; !text.empty() || number == 1; ++number) {
       const std::size_t end = text.find('\n');
-      if (end == std::string_view::npos && number > 1) {  // the process or the machine died while it wrote this
-        note(number, "the last line is torn and was dropped");
+      if (end == std::string_view::npos && number > 1) {  // the process or machine died while writing it
+        note(number, "the last line is incomplete and was dropped");
         break;
       }
       const std::string_view line = text.substr(0, end);
@@ -139,7 +139,7 @@ class Reader {
       } else {
         add(number, line);
       }
-      result_.whole_bytes += line.size() + 1;
+      result_.complete_bytes += line.size() + 1;
     }
     return finish();
   }
@@ -155,19 +155,19 @@ class Reader {
       }
       entries_[found->second] = has_verdict ? std::optional(std::move(entry)) : std::nullopt;
     } catch (const worker::ProtocolError& error) {
-      note(number, fmt::format("damaged and ignored, its case runs again ({})", worker::printable(error.what(), 120)));
+      note(number, fmt::format("damaged and ignored; its case runs again ({})", worker::printable(error.what(), 120)));
     }
   }
 
-  void note(std::size_t number, std::string_view sentence) {
-    if (++told_ <= kMaxNotes) {
-      result_.notes.push_back(fmt::format("{}:{}: {}", path_, number, sentence));
+  void note(std::size_t number, std::string_view text) {
+    if (++note_count_ <= kMaxNotes) {
+      result_.notes.push_back(fmt::format("{}:{}: {}", path_, number, text));
     }
   }
 
   JournalText finish() {
-    if (told_ > kMaxNotes) {
-      result_.notes.push_back(fmt::format("{}: and {} more lines like these", path_, told_ - kMaxNotes));
+    if (note_count_ > kMaxNotes) {
+      result_.notes.push_back(fmt::format("{}: and {} more lines like these", path_, note_count_ - kMaxNotes));
     }
     for (std::optional<JournalEntry>& entry : entries_) {
       if (entry) {
@@ -181,7 +181,7 @@ class Reader {
   JournalText result_;
   std::map<core::Digest, std::size_t> position_;
   std::vector<std::optional<JournalEntry>> entries_;
-  std::size_t told_ = 0;
+  std::size_t note_count_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Bounds the memory of work that is in flight.
+// Limits the memory of work in flight.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class MemoryGate {
  public:
   explicit MemoryGate(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  /// Bytes of the budget, given back when the lease ends.
+  /// A share of the budget, returned on destruction.
   class Lease {
    public:
     Lease(MemoryGate& gate, std::uint64_t bytes) noexcept : gate_(&gate), bytes_(bytes) {}
@@ -31,8 +31,8 @@ class MemoryGate {
     std::uint64_t bytes_;
   };
 
-  /// Waits until `bytes` fit into the budget next to what is in flight, or nothing is (then they are let through,
-  /// however many), or `abandon` says so; takes them in any case.
+  /// Waits until `bytes` fit into the budget next to what is in flight, nothing is in flight (so that oversized
+  /// requests proceed alone), or `abandon` returns true. Always takes the bytes.
   [[nodiscard]] Lease acquire(std::uint64_t bytes, const std::function<bool()>& abandon);
 
  private:

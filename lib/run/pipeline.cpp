@@ -15,9 +15,9 @@
 #include "machine/memory.hpp"
 #include "prepare/group.hpp"
 #include "run/budget_order.hpp"
-#include "run/case_book.hpp"
-#include "run/greeting.hpp"
+#include "run/handshake.hpp"
 #include "run/memory_gate.hpp"
+#include "run/result_collector.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
 #include "verdict/evaluate.hpp"
@@ -29,7 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Operations a second of a reference on one slow core without a BLAS, with a margin.
+/// Operations per second of a reference on one slow core without a BLAS, with a margin.
 constexpr double kSlowestFlops = 1e8;
 
 std::string today() {
@@ -39,7 +39,7 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-/// What the cases of a group share. The last one that is compared gives the memory back.
+/// What the cases of a group share. Memory is released when the last one has been compared.
 struct SharedGroup {
   SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole)
       : memory(std::move(lease)), group(std::move(whole)) {}
@@ -49,8 +49,8 @@ struct SharedGroup {
   verdict::ComparisonCache cache;
 };
 
-/// A case that is under way: its buffers live until its last comparison.
-struct Flight {
+/// A case in progress; its buffers live until its last comparison.
+struct InFlightCase {
   std::size_t index = 0;
   std::shared_ptr<SharedGroup> shared;
   prepare::PreparedCase prepared;
@@ -66,18 +66,18 @@ class Pipeline {
         options_(options),
         budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
         memory_(budget_),
-        book_(cases, options),
+        results_(cases, options),
         pool_(pool),
-        stop_(options, book_, pool),
+        stop_(options, results_, pool),
         today_(today()) {}
 
-  /// Callbacks of what is still under way after an exception must not outlive this.
+  /// After an exception, waits for tasks in progress: their callbacks refer to this object.
   ~Pipeline() {
     if (!ended_) {
       pool_.cancel_pending();
       try {
         pool_.wait_idle();
-      } catch (const std::exception&) {  // the first exception is on its way already
+      } catch (const std::exception&) {  // the first exception is already propagating
       }
     }
   }
@@ -86,13 +86,13 @@ class Pipeline {
 
   PipelineResult run(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
     const auto start = Clock::now();
-    const std::vector<std::size_t> selected = book_.take_over(done);
+    const std::vector<std::size_t> selected = results_.restore(done);
     if (!selected.empty()) {
       run_selected(selected);
     }
     finish_unstarted(selected);
     ended_ = true;
-    PipelineResult result = book_.take();
+    PipelineResult result = results_.take();
     result.hello = std::move(hello_);
     result.interrupted = stop_.interrupted();
     result.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
@@ -102,48 +102,48 @@ class Pipeline {
  private:
   void run_selected(const std::vector<std::size_t>& selected) {
     // Starting a device takes a second; inputs and references need none.
-    greeting_.emplace(pool_, worker::worker_key(cases_[selected.front()]), options_.on_hello);
-    const auto watcher = worker::start_thread<std::jthread>("that watches for interrupts",
+    handshake_.emplace(pool_, worker::worker_key(cases_[selected.front()]), options_.on_hello);
+    const auto watcher = worker::start_thread<std::jthread>("to watch for interrupts",
                                                             [this](const std::stop_token& stop) { stop_.watch(stop); });
     std::vector<prepare::GroupPlan> groups = prepare::group_cases(cases_, selected);
     if (options_.budget_s > 0) {
       groups = cheapest_first(cases_, std::move(groups));
     }
     survey_.emplace(pool_, cases_, groups);
-    for (std::size_t i = 0; i < groups.size() && !stop_.must_stop() && !greeting_->has_failed(); ++i) {
+    for (std::size_t i = 0; i < groups.size() && !stop_.must_stop() && !handshake_->has_failed(); ++i) {
       survey_->ask_up_to(i);
       run_group(groups[i]);
     }
     pool_.wait_idle();
-    if (!greeting_->fails() || !stop_.must_stop()) {
-      hello_ = greeting_->hello();
+    if (!handshake_->fails() || !stop_.must_stop()) {
+      hello_ = handshake_->hello();
     }
   }
 
-  /// Asking costs next to nothing, but its answer may have to wait for a device that is starting. Meanwhile groups that
-  /// are cheap to prepare go ahead unasked.
-  [[nodiscard]] bool goes_unasked(const prepare::GroupPlan& group) {
+  /// Asking costs next to nothing, but the answer may have to wait for a device to start. Meanwhile, groups that are
+  /// cheap to prepare do not wait for it.
+  [[nodiscard]] bool needs_no_answer(const prepare::GroupPlan& group) {
     const plan::Case& first = cases_[group.cases.front()];
     const double cost = first.op->flops(first.params) * static_cast<double>(group.cases.size());
-    return cost <= options_.unasked_flops && !survey_->is_answered(group);
+    return cost <= options_.no_wait_flops && !survey_->is_answered(group);
   }
 
   void run_group(const prepare::GroupPlan& whole) {
-    const bool unasked = goes_unasked(whole);
-    if (!unasked) {
+    const bool without_answer = needs_no_answer(whole);
+    if (!without_answer) {
       survey_->wait(whole);
     }
     prepare::GroupPlan group{.key = whole.key, .cases = {}};
     for (const std::size_t index : whole.cases) {
       const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index]);
-      const std::optional<worker::Outcome> answer = unasked ? std::nullopt : survey_->answer(index);
+      const std::optional<worker::Outcome> answer = without_answer ? std::nullopt : survey_->answer(index);
       if (answer && answer->kind != worker::Outcome::Kind::done) {
         verdict::CaseResult result;
         if (!is_interrupt(*answer)) {
           end_case(index, result, *answer);
         }
       } else if (bytes > budget_) {
-        skip(index, fmt::format("needs {} of host memory, --memory allows {}", core::human_bytes(bytes),
+        skip(index, fmt::format("needs {} of host memory, but --memory allows only {}", core::human_bytes(bytes),
                                 core::human_bytes(budget_)));
       } else {
         group.cases.push_back(index);
@@ -166,7 +166,7 @@ class Pipeline {
       made = prepare::prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate);
     } catch (const std::exception& failure) {
       for (const std::size_t index : plan.cases) {
-        finish_with(index, verdict::Status::error, fmt::format("preparing the inputs: {}", failure.what()));
+        finish_with(index, verdict::Status::error, fmt::format("cannot prepare the inputs: {}", failure.what()));
       }
       return;
     }
@@ -179,7 +179,7 @@ class Pipeline {
                                             options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
       prepare::compute_references(*shared->group);
     }
-    book_.add_times(*shared->group);
+    results_.add_times(*shared->group);
   }
 
   [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
@@ -191,7 +191,7 @@ class Pipeline {
   }
 
   void submit(std::size_t index, std::shared_ptr<SharedGroup> shared, prepare::PreparedCase prepared) {
-    auto flight = std::make_shared<Flight>();
+    auto flight = std::make_shared<InFlightCase>();
     flight->index = index;
     flight->shared = std::move(shared);
     flight->prepared = std::move(prepared);
@@ -205,9 +205,9 @@ class Pipeline {
     pool_.submit(std::move(task));
   }
 
-  void on_run(Flight& flight, const worker::RunReport& run) {
+  void on_run(InFlightCase& flight, const worker::RunReport& run) {
     try {
-      const machine::Device& device = greeting_->hello().device;
+      const machine::Device& device = handshake_->hello().device;
       prepare::Group& group = *flight.shared->group;
       const verdict::EvaluationContext context{&group, &flight.prepared, &device,
                                                prepare::arithmetic_of(*group.row, run.backend), &flight.shared->cache};
@@ -217,14 +217,14 @@ class Pipeline {
       verdict::RunResult broken;
       broken.run = run;
       broken.status = verdict::Status::error;
-      broken.failing = fmt::format("comparing: {}", failure.what());
+      broken.failing = fmt::format("cannot compare the outputs: {}", failure.what());
       flight.result.runs.push_back(std::move(broken));
     }
     flight.result.times.device_s += run.device_s;
   }
 
-  /// Shows the last run to whom it interests; one that failed on the device left nothing.
-  void show_tensors(const Flight& flight) {
+  /// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
+  void show_tensors(const InFlightCase& flight) {
     const std::vector<verdict::RunResult>& runs = flight.result.runs;
     if (options_.on_tensors && runs.back().run.error.empty()) {
       options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), flight.prepared.host,
@@ -232,9 +232,9 @@ class Pipeline {
     }
   }
 
-  void on_end(Flight& flight, const worker::Outcome& outcome) {
+  void on_end(InFlightCase& flight, const worker::Outcome& outcome) {
     if (is_interrupt(outcome)) {
-      return;  // finish_unstarted says so
+      return;  // finish_unstarted records it
     }
     end_case(flight.index, flight.result, outcome);
     flight.prepared = {};
@@ -245,11 +245,11 @@ class Pipeline {
     return outcome.kind == worker::Outcome::Kind::error && outcome.reason == worker::kInterrupted;
   }
 
-  /// Judges what became of a case, knowing the issues of this device, and enters it.
+  /// Concludes a case, applying known issues of this device, and adds it to the results.
   void end_case(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
     plan::Case c = cases_[index];
-    if (!c.known_issues.empty() && !greeting_->fails()) {
-      const worker::WorkerHello& hello = greeting_->hello();
+    if (!c.known_issues.empty() && !handshake_->fails()) {
+      const worker::WorkerHello& hello = handshake_->hello();
       c.xfail = plan::known_issue_on(c, {hello.device.sm, hello.device.driver, hello.libraries});
     }
     result.c = &c;
@@ -269,17 +269,17 @@ class Pipeline {
   void skip(std::size_t index, std::string reason) { finish_with(index, verdict::Status::skipped, std::move(reason)); }
 
   void finish(std::size_t index, const verdict::CaseResult& result) {
-    const bool has_worker = greeting_ && !greeting_->fails();
-    book_.finish(index, result, has_worker);
+    const bool has_worker = handshake_ && !handshake_->fails();
+    results_.finish(index, result, has_worker);
     if (stop_.must_stop()) {
       pool_.cancel_pending();
     }
   }
 
-  /// Cases that never got their turn.
+  /// Records cases that were never started.
   void finish_unstarted(const std::vector<std::size_t>& selected) {
     for (const std::size_t index : selected) {
-      if (!book_.is_finished(index)) {
+      if (!results_.is_finished(index)) {
         skip(index, stop_.why_not_started());
       }
     }
@@ -290,11 +290,11 @@ class Pipeline {
   const PipelineOptions& options_;
   const std::uint64_t budget_;
   MemoryGate memory_;
-  CaseBook book_;
+  ResultCollector results_;
   worker::WorkerPool& pool_;
   StopControl stop_;
   std::optional<Survey> survey_;
-  std::optional<Greeting> greeting_;
+  std::optional<Handshake> handshake_;
   worker::WorkerHello hello_;
   bool ended_ = false;
   std::string today_;

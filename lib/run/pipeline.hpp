@@ -1,4 +1,4 @@
-// The coordinator's work: inputs -> tasks -> references -> comparison -> verdict -> record, for a whole plan.
+// The coordinator's work for a whole plan: inputs -> tasks -> references -> comparison -> verdict -> record.
 #pragma once
 
 #include <cstdint>
@@ -27,42 +27,42 @@ struct Progress {
   std::string last_id;
 };
 
-/// One case, finished: its object in the report, and what the exit code needs of it.
+/// A finished case: its object in the report, and its status for the exit code.
 struct FinishedCase {
   verdict::Status status = verdict::Status::skipped;
   nlohmann::json record;
 };
 
-/// One run of a case, compared: what it read and wrote, and what was expected.
+/// The tensors of one compared run of a case.
 struct RunTensors {
   const plan::Case* c = nullptr;
-  std::size_t number = 0;  ///< of the run in its case
+  std::size_t number = 0;  ///< index of the run in its case
   const verdict::RunResult* result = nullptr;
   std::span<const worker::HostPort> ports;
   const op::Values* expected = nullptr;
-  const op::Sample* sample = nullptr;  ///< which elements `expected` has
+  const op::Sample* sample = nullptr;  ///< which elements `expected` holds
 };
 
 struct PipelineOptions {
   worker::WorkerOptions workers;
   std::uint64_t memory_bytes = 0;         ///< host memory for tensors; 0: machine default
-  double reference_flops_limit = 1.5e12;  ///< above it only a sample of the outputs is referenced
-  double unasked_flops = 1e10;            ///< groups up to this much work do not wait to hear whether they can run
+  double reference_flops_limit = 1.5e12;  ///< above it, the reference covers only a sample of the outputs
+  double no_wait_flops = 1e10;            ///< smaller groups are prepared without waiting to hear whether they can run
   std::size_t stop_after_failures = 0;    ///< 0: never
-  double budget_s = 0;                    ///< no case starts after this time, the cheapest come first; 0: no limit
+  double budget_s = 0;                    ///< no case starts after this time, and cheap ones run first; 0: no limit
   std::string reproduce_prefix;           ///< "te-numcheck run plan.json": completed with --case DIGEST
   std::function<void(const Progress&)> on_progress;
-  /// Called once, before the first case is submitted, with what the first worker said of itself. May throw.
+  /// Called once, before the first case is submitted, with the first worker's hello. May throw.
   std::function<void(const worker::WorkerHello&)> on_hello;
-  /// Called once for each finished case, in order of finishing, one at a time: the journal.
+  /// Called once for each finished case, in order of completion, one at a time; for the journal.
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
-  /// Called once for each run that was compared, on pool threads, while its tensors are there. Must not throw.
+  /// Called once for each compared run, on pool threads, while its tensors exist. Must not throw.
   std::function<void(const RunTensors&)> on_tensors;
-  /// Called on a thread of its own when a reference does not come back; the thread that computes it cannot be freed, so
-  /// this ends the process. What has finished is in the journal by then.
+  /// Called on a separate thread when a reference never finishes. Its thread cannot be stopped, so the callback should
+  /// end the process; finished cases are already in the journal.
   std::function<void(const std::string&)> on_stuck;
-  double reference_grace_s = 300;  ///< beyond what the reference's work may take on the slowest machine
-  /// 0: go on; 1: finish what runs, then stop; 2: stop now. Polled.
+  double reference_grace_s = 300;  ///< in addition to the time that a reference may take on the slowest machine
+  /// 0: continue; 1: finish running cases, then stop; 2: stop now. Polled.
   std::function<int()> interrupted;
 };
 
@@ -73,13 +73,13 @@ struct PipelineResult {
   bool interrupted = false;
 };
 
-/// Runs the cases. `done` holds records of cases that need not run again (resume), by digest.
+/// Runs the cases. `done` holds records of cases that need not run again (--resume), by digest.
 /// Throws core::EnvironmentError if no worker can start at all.
 [[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog,
                                        const PipelineOptions& options,
                                        const std::vector<std::pair<core::Digest, nlohmann::json>>& done = {});
 
-/// The same with workers that are there already, and stay: `options.workers` is what they were made with.
+/// The same with an existing pool, which stays alive; `options.workers` must be what it was created with.
 [[nodiscard]] PipelineResult run_cases(const std::vector<plan::Case>& cases, prepare::Catalog catalog,
                                        const PipelineOptions& options, worker::WorkerPool& pool,
                                        const std::vector<std::pair<core::Digest, nlohmann::json>>& done = {});

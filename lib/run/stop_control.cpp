@@ -9,14 +9,14 @@
 
 namespace numcheck::run {
 
-StopControl::StopControl(const PipelineOptions& options, const CaseBook& book, worker::WorkerPool& pool)
-    : options_(options), book_(book), pool_(pool) {}
+StopControl::StopControl(const PipelineOptions& options, const ResultCollector& results, worker::WorkerPool& pool)
+    : options_(options), results_(results), pool_(pool) {}
 
-StopControl::Cause StopControl::look() const {
+StopControl::Cause StopControl::check() const {
   if (options_.interrupted && options_.interrupted() != 0) {
     return Cause::interrupt;
   }
-  if (options_.stop_after_failures != 0 && book_.failed() >= options_.stop_after_failures) {
+  if (options_.stop_after_failures != 0 && results_.failed() >= options_.stop_after_failures) {
     return Cause::failures;
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
@@ -24,8 +24,8 @@ StopControl::Cause StopControl::look() const {
 }
 
 bool StopControl::must_stop() {
-  const Cause cause = look();
-  // An interrupt is what the exit code tells, whatever came first.
+  const Cause cause = check();
+  // An interrupt overrides any earlier cause, because it determines the exit code.
   Cause expected = Cause::none;
   if (cause == Cause::interrupt) {
     cause_ = cause;
@@ -36,7 +36,7 @@ bool StopControl::must_stop() {
 }
 
 void StopControl::watch(const std::stop_token& stop) {
-  constexpr auto kPoll = std::chrono::milliseconds(50);
+  constexpr auto kPollInterval = std::chrono::milliseconds(50);
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
@@ -51,10 +51,10 @@ void StopControl::watch(const std::stop_token& stop) {
       pool_.kill_workers();
       killed = true;
     }
-    if (const auto sentence = stuck_.look(); sentence && options_.on_stuck) {
+    if (const auto sentence = stuck_.check(); sentence && options_.on_stuck) {
       options_.on_stuck(*sentence);
     }
-    stopped.wait_for(lock, stop, kPoll, [&stop] { return stop.stop_requested(); });
+    stopped.wait_for(lock, stop, kPollInterval, [&stop] { return stop.stop_requested(); });
   }
 }
 
@@ -63,7 +63,7 @@ std::string StopControl::why_not_started() const {
     case Cause::interrupt:
       return "not started: the run was interrupted";
     case Cause::failures:
-      return "not started: the run stopped after the failures that --fail-fast allows";
+      return "not started: --fail-fast stopped the run";
     case Cause::budget:
       return fmt::format("not started: the budget of {} s was used up", core::shortest(options_.budget_s));
     case Cause::none:

@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <string>
 
-#include "run/case_book.hpp"
 #include "run/pipeline.hpp"
+#include "run/result_collector.hpp"
 #include "run/stuck_watch.hpp"
 
 namespace numcheck::run {
@@ -15,28 +15,28 @@ namespace numcheck::run {
 /// Thread-safe.
 class StopControl {
  public:
-  /// The budget runs from here. All three must outlive it.
-  StopControl(const PipelineOptions& options, const CaseBook& book, worker::WorkerPool& pool);
+  /// Starts the budget's clock. All three must outlive this object.
+  StopControl(const PipelineOptions& options, const ResultCollector& results, worker::WorkerPool& pool);
 
-  /// True if no further case is to start. Once true, it stays so.
+  /// True if no further cases may start. Once true, it stays true.
   [[nodiscard]] bool must_stop();
-  /// While other threads compute or wait: cancels what waits, kills what runs at the second interrupt, and tells
-  /// PipelineOptions::on_stuck what does not come back.
+  /// Runs on its own thread: cancels waiting tasks when the run must stop, kills running ones at the second interrupt,
+  /// and reports stuck work to PipelineOptions::on_stuck.
   void watch(const std::stop_token& stop);
 
-  /// What the watching thread looks at.
+  /// The work that watch() checks.
   [[nodiscard]] StuckWatch& stuck() noexcept { return stuck_; }
 
   [[nodiscard]] bool interrupted() const noexcept { return cause_ == Cause::interrupt; }
-  /// Why cases were not started, as a sentence for the record.
+  /// Why cases were not started, for their records.
   [[nodiscard]] std::string why_not_started() const;
 
  private:
   enum class Cause { none, interrupt, failures, budget };
-  [[nodiscard]] Cause look() const;
+  [[nodiscard]] Cause check() const;
 
   const PipelineOptions& options_;
-  const CaseBook& book_;
+  const ResultCollector& results_;
   worker::WorkerPool& pool_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<Cause> cause_ = Cause::none;

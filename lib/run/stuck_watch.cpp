@@ -10,8 +10,8 @@
 namespace numcheck::run {
 namespace {
 
-/// A longer pause between two looks is no time of the work's.
-constexpr double kLongestPause_s = 1;
+/// Longer pauses between two checks are counted as this.
+constexpr double kMaxPause_s = 1;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ StuckWatch::Work StuckWatch::begin(std::string what, double limit_s) {
   what_ = std::move(what);
   limit_s_ = limit_s;
   counted_s_ = 0;
-  last_look_ = Clock::now();
+  last_check_ = Clock::now();
   return Work(*this);
 }
 
@@ -29,14 +29,14 @@ void StuckWatch::end() {
   what_.clear();
 }
 
-std::optional<std::string> StuckWatch::look(Clock::time_point now) {
+std::optional<std::string> StuckWatch::check(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  counted_s_ += std::clamp(std::chrono::duration<double>(now - last_look_).count(), 0.0, kLongestPause_s);
-  last_look_ = now;
+  counted_s_ += std::clamp(std::chrono::duration<double>(now - last_check_).count(), 0.0, kMaxPause_s);
+  last_check_ = now;
   if (what_.empty() || counted_s_ <= limit_s_) {
     return std::nullopt;
   }
-  return fmt::format("{} is stuck: not done within {} s", std::exchange(what_, ""), core::shortest(limit_s_));
+  return fmt::format("{} is stuck: not finished after {} s", std::exchange(what_, ""), core::shortest(limit_s_));
 }
 
 }  // namespace numcheck::run

@@ -1,5 +1,5 @@
-// Notices work of this process that does not come back: a library that retries for ever cannot be stopped, but it can
-// be told.
+// Detects work in this process that never finishes: a library that retries forever cannot be stopped, but it can be
+// reported.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,13 @@
 
 namespace numcheck::run {
 
-/// One thread works, another looks. Time in which nobody looked (the process was stopped or starved) does not count.
+/// One thread works, another checks. Time between checks counts up to a limit, so that a stopped or starved process
+/// does not appear stuck.
 class StuckWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Work that should take far less than `limit_s`; it ends with the object that is returned.
+  /// Marks the start of work that should take far less than `limit_s`; destroying the returned object marks its end.
   class Work {
    public:
     explicit Work(StuckWatch& watch) noexcept : watch_(watch) {}
@@ -27,17 +28,17 @@ class StuckWatch {
   };
   [[nodiscard]] Work begin(std::string what, double limit_s);
 
-  /// To be called again and again. Once, when the work has used up its limit: what is stuck, as a sentence.
-  [[nodiscard]] std::optional<std::string> look(Clock::time_point now = Clock::now());
+  /// To be called periodically. Returns what is stuck, once, when the work has exceeded its limit.
+  [[nodiscard]] std::optional<std::string> check(Clock::time_point now = Clock::now());
 
  private:
   void end();
 
   std::mutex mutex_;
-  std::string what_;  ///< empty: nothing is being done
+  std::string what_;  ///< empty: no work
   double limit_s_ = 0;
   double counted_s_ = 0;
-  Clock::time_point last_look_;
+  Clock::time_point last_check_;
 };
 
 }  // namespace numcheck::run

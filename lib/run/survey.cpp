@@ -7,7 +7,8 @@
 namespace numcheck::run {
 namespace {
 
-/// Cases asked ahead: a question waits for what its worker is computing, and the groups before are prepared meanwhile.
+/// How many cases to ask about in advance: a question has to wait for its worker's current task, and meanwhile earlier
+/// groups are prepared.
 constexpr std::size_t kAhead = 256;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Which cases can run: asked of workers ahead of the groups' preparation, so that nothing is made for cases that
-// cannot.
+// Asks workers which cases can run before the groups are prepared, so that nothing is prepared for cases that cannot.
 #pragma once
 
 #include <condition_variable>
@@ -15,21 +14,21 @@
 
 namespace numcheck::run {
 
-/// Used by one thread. Its pool must be idle before it is destroyed.
+/// Not thread-safe. The pool must be idle before the survey is destroyed.
 class Survey {
  public:
-  /// Groups will be looked at in this order.
+  /// Groups will be queried in this order.
   Survey(worker::WorkerPool& pool, const std::vector<plan::Case>& cases, std::span<const prepare::GroupPlan> groups)
       : pool_(pool), cases_(cases), groups_(groups), answers_(cases.size()) {}
 
-  /// Asks for the cases of the groups up to this one and of some that follow, as far as that has not been done.
+  /// Asks about the cases of all groups up to this one, and of some that follow, unless already asked.
   void ask_up_to(std::size_t group);
 
-  /// True if the answers of a group are there.
+  /// True if all answers for a group have arrived.
   [[nodiscard]] bool is_answered(const prepare::GroupPlan& group);
-  /// Waits for the answers of a group.
+  /// Waits for the answers for a group.
   void wait(const prepare::GroupPlan& group);
-  /// Whether a case can run: `done` if so, else how it ends. Nothing if its answer is not there.
+  /// `done` if the case can run, otherwise how it ends; nothing if the answer has not arrived.
   [[nodiscard]] std::optional<worker::Outcome> answer(std::size_t index);
 
  private:

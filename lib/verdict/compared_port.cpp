@@ -22,7 +22,7 @@ std::size_t index_of(const prepare::PreparedCase& prepared, std::string_view nam
   return static_cast<std::size_t>(&op::port_named(prepared.ports, name) - prepared.ports.data());
 }
 
-/// The port as dense FP32 numbers.
+/// The port's layout as dense FP32.
 op::Port as_fp32(const op::Port& stored) {
   op::Port port = stored;
   port.dtype = core::Dtype::fp32;
@@ -33,7 +33,7 @@ op::Port as_fp32(const op::Port& stored) {
   return port;
 }
 
-/// All bits set: the pattern that outputs hold before a run, in FP32 as in a code.
+/// The pattern that outputs hold before a run: all bits set, in FP32 as in codes.
 float poison() {
   float value = 0;
   std::memset(&value, 0xFF, sizeof value);
@@ -44,7 +44,7 @@ std::size_t divide_up(std::int64_t value, std::int64_t by) {
   return static_cast<std::size_t>((value + by - 1) / by);
 }
 
-/// Errors in spacings of the codes, as metric::Statistics has them.
+/// Errors in ulps of the codes, collected as in metric::Statistics.
 struct Steps {
   decltype(metric::Statistics::ulp_histogram) histogram{};
   double largest = 0;
@@ -72,7 +72,7 @@ struct Steps {
 const core::Digest& digest_named(const worker::RunReport& run, std::string_view port) {
   const auto found = std::ranges::find(run.outputs, port, &worker::OutputDigest::port);
   if (found == run.outputs.end()) {
-    throw core::InternalError("the worker gave no digest of output " + std::string(port));
+    throw core::InternalError("the worker reported no digest for output " + std::string(port));
   }
   return found->digest;
 }
@@ -101,7 +101,8 @@ void ComparedPort::convert() {
   core::parallel_chunks(
       codes_.size(), std::size_t{kElementsPerTask}, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-          const bool is_poison = std::isnan(codes_[i]) && bits_at(i) == unwritten;  // a NaN in every such format
+          const bool is_poison =
+              std::isnan(codes_[i]) && bits_at(i) == unwritten;  // all bits set is a NaN in all of these formats
           values_[i] = is_poison ? poison() : static_cast<float>(codes_[i] * scale_of(i));
         }
       });
@@ -141,7 +142,7 @@ double ComparedPort::steps_between(std::size_t flat, double got, double expected
   return std::fabs(got - expected) / (core::ulp(code, stored_.dtype) * scale);
 }
 
-void ComparedPort::count_in_codes(std::span<const double> expected, metric::Statistics& statistics) const {
+void ComparedPort::measure_in_code_ulps(std::span<const double> expected, metric::Statistics& statistics) const {
   if (!converted_) {
     return;
   }

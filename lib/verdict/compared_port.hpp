@@ -1,4 +1,4 @@
-// An output as it is compared: most as they lie, numbers that are more than their bytes as FP32.
+// An output in the form in which it is compared: most as stored, scaled codes and E8M0 scales as FP32.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,32 @@
 
 namespace numcheck::verdict {
 
-/// Digest of an output of a run, by port; throws core::InternalError if the worker gave none.
+/// Digest of a run's output, by port; throws core::InternalError if the worker did not report one.
 [[nodiscard]] const core::Digest& digest_named(const worker::RunReport& run, std::string_view port);
 
-/// Codes with scales of their blocks are compared as FP32 numbers code * scale, with the scales that the device stored;
-/// scales that are powers of two as FP32, too. In both, what was not written keeps the poison pattern.
+/// Codes with block scales are compared as FP32 numbers code * scale, using the scales that the device stored.
+/// Power-of-two scales (E8M0) are compared as FP32, too. In both, elements that were not written keep the poison
+/// pattern.
 class ComparedPort {
  public:
-  /// Port `index` of the case, from the outputs of the run. References to both are kept.
+  /// Port `index` of the case, with the outputs of the run. Both arguments must outlive this object.
   ComparedPort(const prepare::PreparedCase& prepared, std::size_t index, const worker::RunReport& run);
 
   [[nodiscard]] const op::Port& port() const noexcept { return port_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
-  /// Equal for equal bits of everything that is compared.
+  /// Equal if all compared bits are equal.
   [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
 
-  /// Counts errors in the spacing of the codes instead of that of FP32, and shows codes as the bits of the worst
-  /// elements. Nothing for ports that are compared as they lie.
-  void count_in_codes(std::span<const double> expected, metric::Statistics& statistics) const;
+  /// Replaces FP32 ulps by ulps of the codes in the statistics, and the bits of the worst elements by their codes. Does
+  /// nothing for ports that are compared as stored.
+  void measure_in_code_ulps(std::span<const double> expected, metric::Statistics& statistics) const;
 
  private:
   void convert();
   [[nodiscard]] std::uint64_t bits_at(std::size_t flat) const;
-  /// Scale of an element, by flat logical index; 1 if there is none.
+  /// Scale of an element, by flat logical index; 1 if the port has no scales.
   [[nodiscard]] double scale_of(std::size_t flat) const;
-  /// Distance of two values of that element in codes: in their spacing near the expected one, or, of powers of two, in
+  /// Distance of two values of that element: in ulps of the code near the expected one, or, for powers of two, in
   /// exponents.
   [[nodiscard]] double steps_between(std::size_t flat, double got, double expected) const;
 

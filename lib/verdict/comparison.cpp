@@ -14,7 +14,7 @@
 namespace numcheck::verdict {
 namespace {
 
-/// Expectation of one port: spans into the group's references, or one number for an amax port.
+/// Expected values of one port: spans into the group's references, or a single number for an amax port.
 struct Expectation {
   std::span<const double> value;
   std::span<const float> magnitude;
@@ -32,11 +32,11 @@ const auto& output_named(const Outputs& outputs, std::string_view port) {
       return output;
     }
   }
-  throw core::InternalError("the reference gives no output " + std::string(port));
+  throw core::InternalError("the reference has no output " + std::string(port));
 }
 
-/// Largest yardstick of the elements that are numbers. An unknown one (NaN) is unbounded, and makes the maximum so.
-float largest_of(std::span<const float> yardsticks, std::span<const double> values) {
+/// Largest yardstick of the elements that are not NaN. A NaN yardstick is unbounded, and so is the maximum then.
+float largest_yardstick(std::span<const float> yardsticks, std::span<const double> values) {
   float largest = 0;
   for (std::size_t i = 0; i < yardsticks.size(); ++i) {
     if (!std::isnan(values[i])) {
@@ -46,13 +46,13 @@ float largest_of(std::span<const float> yardsticks, std::span<const double> valu
   return largest;
 }
 
-/// max |y|: every element's bound holds for the maximum too, so the largest yardsticks are the maximum's.
-void expect_amax(Expectation& e) {
+/// Reduces to max |y|. Every element's bound holds for the maximum too, so the largest yardsticks apply to it.
+void reduce_to_amax(Expectation& e) {
   for (const double y : e.value) {
     e.own_value[0] = std::fmax(e.own_value[0], std::fabs(y));
   }
-  e.own_magnitude[0] = largest_of(e.magnitude, e.value);
-  e.own_second_moment[0] = largest_of(e.second_moment, e.value);
+  e.own_magnitude[0] = largest_yardstick(e.magnitude, e.value);
+  e.own_second_moment[0] = largest_yardstick(e.second_moment, e.value);
   e.value = e.own_value;
   e.magnitude = e.own_magnitude;
   e.second_moment = e.own_second_moment;
@@ -71,11 +71,11 @@ void expect(Expectation& e, const EvaluationContext& context, const op::Port& po
     e.second_moment = yardsticks.second_moment.span();
   }
   if (port.role == op::Role::amax && values.port != port.name) {
-    expect_amax(e);
+    reduce_to_amax(e);
   }
 }
 
-/// Errors against other values than the verdict's: only the norms of a comparison without yardsticks.
+/// Norms of the error against values other than those that the verdict uses; needs no yardsticks.
 metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const double> values, const op::Sample* sample) {
   const std::vector<float> ones(values.size(), 1.0F);
   input.expected = values;
@@ -87,15 +87,14 @@ metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const dou
   return metric::compare(input).arithmetic;
 }
 
-/// Total error where no full reference on the unrounded inputs exists: on a sample of its own.
+/// Total error on its own sample, when there is no full reference for the unrounded inputs.
 metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
                                    std::string_view port) {
   const auto& values = output_named(context.group->total.get()->outputs, port);
   return norms_against(input, values.value.span(), &context.group->total_sample);
 }
 
-/// What the total error is measured against: the ideal values, where a rounding that the op defines makes others of
-/// them.
+/// What the total error is measured against: the ideal values if the op itself rounds, otherwise the values.
 std::span<const double> exact_values(const op::OutputValues& values) {
   return values.ideal.empty() ? values.value.span() : values.ideal.span();
 }
@@ -121,21 +120,21 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   input.atol = wanted.allclose_atol.value_or(0);
   const bool main = port.role == op::Role::output;
   const bool identity = context.prepared->rounding->identity;
-  const bool whole_total = context.group->total_sample.indices == context.group->sample.indices;
+  const bool same_sample = context.group->total_sample.indices == context.group->sample.indices;
   if (main && identity) {
     input.unrounded = expectation.ideal.empty() ? input.expected : expectation.ideal;
-  } else if (main && whole_total) {
+  } else if (main && same_sample) {
     input.unrounded = exact_values(output_named(context.group->total.get()->outputs, port.name));
   }
   auto entry = std::make_shared<ComparisonCache::Entry>();
   entry->statistics = metric::compare(input);
   if (input.sample->all()) {
-    compared.count_in_codes(input.expected, entry->statistics);
+    compared.measure_in_code_ulps(input.expected, entry->statistics);
   }
   if (!expectation.ideal.empty()) {
     entry->ideal = norms_against(input, expectation.ideal, &whole);
   }
-  if (main && !identity && !whole_total) {
+  if (main && !identity && !same_sample) {
     entry->statistics.total = total_on_sample(context, input, port.name);
   }
   if (expected_values(context, port).unpredictable) {

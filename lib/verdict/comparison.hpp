@@ -1,4 +1,4 @@
-// Comparing one output with the group's references, and the cache of what was compared.
+// Comparing one output with the group's references, with a cache.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@
 
 namespace numcheck::verdict {
 
-/// Statistics and certificates of outputs that were already compared, keyed by everything they depend on: algorithms
-/// and environments that give the same bits are compared once.
+/// Statistics and certificates of compared outputs, keyed by everything they depend on, so that algorithms and
+/// environments that produce the same bits are compared only once.
 class ComparisonCache {
  public:
   struct Entry {
@@ -35,7 +35,7 @@ class ComparisonCache {
   std::map<std::string, std::shared_ptr<const Entry>> entries_;
 };
 
-/// What a run is judged against, beside the case itself.
+/// What a run is judged against, besides the case itself.
 struct EvaluationContext {
   prepare::Group* group = nullptr;
   const prepare::PreparedCase* prepared = nullptr;
@@ -44,16 +44,16 @@ struct EvaluationContext {
   ComparisonCache* cache = nullptr;
 };
 
-/// Statistics and certificate of one output under a model, from the cache if these bits were compared before.
+/// Statistics and certificate of one output under a model, cached if the same bits were compared before.
 [[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
                                                                            const ComparedPort& compared,
                                                                            const model::ErrorModel& model);
 
-/// What the reference says of a port: its own values, or, if it gives none for an amax port, those of the output whose
-/// maximum the port holds.
+/// The reference values for a port. An amax port without values of its own gets those of the output whose maximum it
+/// holds.
 [[nodiscard]] const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port);
 
-/// The exact leg of a case whose reference is only a sample: a linear check that covers every element.
+/// For exact cases whose reference is only a sample: a linear check that covers every element.
 [[nodiscard]] tolerance::Criterion check_whole_output(const EvaluationContext& context, const op::Port& port,
                                                       std::span<const std::byte> bytes);
 

@@ -1,4 +1,4 @@
-// The case's status from its runs.
+// Derives the case's status from its runs.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -25,9 +25,9 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, const std::str
       result.status = result.runs.empty() ? Status::error : Status::pass;
       break;
   }
-  result.reason = outcome.kind == worker::Outcome::Kind::done && result.runs.empty() ? "the worker reported no run"
+  result.reason = outcome.kind == worker::Outcome::Kind::done && result.runs.empty() ? "the worker reported no runs"
                                                                                      : outcome.reason;
-  // A worker that was lost, or ran out of time, is news whatever its runs had shown before.
+  // A crash or timeout takes precedence over whatever earlier runs showed.
   const bool lost = outcome.kind == worker::Outcome::Kind::crashed || outcome.kind == worker::Outcome::Kind::timeout;
   const auto settled = [&result] {
     return result.status != Status::pass && result.status != Status::warn && result.status != Status::inconclusive;

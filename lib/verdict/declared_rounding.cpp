@@ -32,34 +32,34 @@ double mean_square(std::span<const op::Operand> operands, std::string_view port)
   return squares / static_cast<double>(found->elements());
 }
 
-std::string_view epilogue_words(const model::DeclaredRounding& declared) {
+std::string_view epilogue_name(const model::DeclaredRounding& declared) {
   return !declared.gelu ? "bias" : declared.bias ? "bias and gelu" : "gelu";
 }
 
-using Loosen = std::function<model::ErrorModel(model::ErrorModel)>;
+using ModelTransform = std::function<model::ErrorModel(model::ErrorModel)>;
 
-/// One thing that makes a result less precise than its mode promises: what it does to the model, its sentence, and the
-/// finding that must show its bits; empty where no bits are foreseen.
+/// Something that makes a result less precise than its mode promises: its effect on the model, a description, and the
+/// finding whose bits must confirm it (empty if no bits are predicted).
 struct Shortcut {
-  Loosen model;
+  ModelTransform model;
   std::string sentence;
   std::string_view evidence;
 };
 
-/// A part is rounded early in one way or the other; the rest may come together, and with either.
+/// At most one of `parts` applies; `others` can be combined with each other and with one of the parts.
 struct Shortcuts {
   std::vector<Shortcut> parts;
   std::vector<Shortcut> others;
 };
 
-Loosen rounded_part(double steepness, double other_square) {
+ModelTransform rounded_part(double steepness, double other_square) {
   return [steepness, other_square](model::ErrorModel model) {
     return tolerance::with_rounded_part(std::move(model), steepness, other_square);
   };
 }
 
-/// Shortcuts of a product: what is rounded early is, beside the product itself, bias where C is added in place, and C
-/// where an epilogue has a kernel of its own.
+/// Shortcuts of a product. Besides the product itself, the bias is rounded early if C is added in place, and C if the
+/// epilogue is a separate kernel.
 Shortcuts shortcuts_of(const model::DeclaredRounding& declared, const EvaluationContext& context, core::Dtype format) {
   const std::string_view name = core::dtype_info(format).name;
   const int bytes = core::dtype_info(format).storage_bytes;
@@ -78,11 +78,11 @@ Shortcuts shortcuts_of(const model::DeclaredRounding& declared, const Evaluation
                          fmt::format("the product is rounded to {} before C is added, in place", name),
                          op::kProductRounded});
   }
-  if (bytes == 2 && (declared.gelu || declared.bias)) {  // relu of a rounded sum is the rounded relu
+  if (bytes == 2 && (declared.gelu || declared.bias)) {  // relu commutes with rounding
     const double beta = op::from_params<op::GemmParams>(context.prepared->c->params).beta;
     all.parts.push_back(
         {rounded_part(steepness, beta * beta * mean_square(operands, "c")),
-         fmt::format("the sum is rounded to {} before the epilogue ({})", name, epilogue_words(declared)),
+         fmt::format("the sum is rounded to {} before the epilogue ({})", name, epilogue_name(declared)),
          op::kSumRounded});
   }
   if (declared.gelu) {
@@ -93,15 +93,15 @@ Shortcuts shortcuts_of(const model::DeclaredRounding& declared, const Evaluation
   return all;
 }
 
-/// Both shortcuts at once. Where slices are rounded, too, nothing can be said about bits.
-Shortcut both(const Shortcut& first, const Shortcut& second) {
+/// Both shortcuts at once. No bits are predicted for combinations.
+Shortcut combined(const Shortcut& first, const Shortcut& second) {
   return {
       [before = first.model, after = second.model](model::ErrorModel model) { return after(before(std::move(model))); },
       first.sentence + "; " + second.sentence,
       {}};
 }
 
-/// One shortcut at a time, then those that come together.
+/// Single shortcuts first, then combinations.
 std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
   std::vector<Shortcut> all = shortcuts.parts;
   all.insert(all.end(), shortcuts.others.begin(), shortcuts.others.end());
@@ -110,21 +110,22 @@ std::vector<Shortcut> explanations(const Shortcuts& shortcuts) {
   }
   Shortcut others = shortcuts.others.front();
   if (shortcuts.others.size() > 1) {
-    others = both(others, shortcuts.others.back());
+    others = combined(others, shortcuts.others.back());
     all.push_back(others);
   }
   for (const Shortcut& part : shortcuts.parts) {
-    all.push_back(both(part, others));
+    all.push_back(combined(part, others));
   }
   return all;
 }
 
-/// True unless a finding says that too few elements have the bits that the shortcut gives. Errors of the product itself
-/// take some from a result that has them: 0.3 % of an FP16 output at k = 512, 1.4 % at k = 2048 (H200).
+/// True unless a finding shows that too few elements have the bits that the shortcut predicts. Even with the shortcut,
+/// a few elements differ because of errors in the product itself: 0.3 % of an FP16 output at k = 512, 1.4 % at k = 2048
+/// (H200).
 bool has_evidence(const OutputResult& output, std::string_view evidence) {
-  constexpr double kFewest = 0.8;
+  constexpr double kMinShare = 0.8;
   const auto found = std::ranges::find(output.findings, evidence, &op::Finding::name);
-  return found == output.findings.end() || found->measured >= kFewest;
+  return found == output.findings.end() || found->measured >= kMinShare;
 }
 
 }  // namespace

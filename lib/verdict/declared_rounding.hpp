@@ -1,4 +1,4 @@
-// Runs whose library takes shortcuts, and that say so.
+// Runs whose library declares that it takes shortcuts.
 #pragma once
 
 #include "tolerance/judge.hpp"
@@ -8,11 +8,11 @@
 
 namespace numcheck::verdict {
 
-/// Judges an output that failed under `strict` once more, under the roundings that its run declares. If one of them, or
-/// several together, explain everything that failed, and no finding of the output says that the bits are not there, the
-/// result is right as the library computes it but less precise than the mode promises: `output` then holds the second
-/// judgement, and a warning with the gate that broke. Otherwise nothing changes. Behind gelu, with slices, and in
-/// outputs with fewer than 32 elements that tell, no finding speaks of bits: there the model decides.
+/// Judges an output that failed under `strict` again, allowing the roundings that its run declares. If one of them, or
+/// a combination, explains all failures and no finding contradicts the predicted bits, the result is correct for the
+/// way the library computes it, but less precise than the mode promises: `output` then holds the second judgement and a
+/// warning with the gate that failed. Otherwise nothing changes. After gelu, with slices, and for outputs with fewer
+/// than 32 conclusive elements there are no findings about bits, so the model alone decides.
 void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
                              const ComparedPort& compared, const tolerance::RunFacts& facts,
                              const model::ErrorModel& strict, OutputResult& output);

@@ -21,7 +21,7 @@ namespace {
 
 using model::PrecisionClass;
 
-/// What the case's process sees: the case's own setting, else this process's. Empty: unset.
+/// NVIDIA_TF32_OVERRIDE as the case's process sees it: the case's own setting or this process's. Empty: unset.
 std::string override_of(const plan::Case& c) {
   constexpr const char* kVariable = "NVIDIA_TF32_OVERRIDE";
   const auto found = c.environment.find(kVariable);
@@ -52,8 +52,8 @@ PrecisionClass parse_class(const std::string& name) {
   return PrecisionClass::unknown;
 }
 
-/// True if every generated input is one number.
-bool draws_are_constant(const prepare::PreparedCase& prepared) {
+/// True if every generated input is constant.
+bool inputs_are_constant(const prepare::PreparedCase& prepared) {
   const auto drawn = [](const op::Port& port) {
     return port.role == op::Role::input && port.fill == op::Fill::generated;
   };
@@ -77,7 +77,7 @@ model::ErrorModel model_of(const EvaluationContext& context, const op::Port& por
   const auto scale = prepared.scale.find(port.name);
   request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
   const std::vector<op::Operand>& operands = prepared.rounding->operands;
-  const auto format_of = [expected](const op::Operand& operand) {  // in which it is multiplied
+  const auto format_of = [expected](const op::Operand& operand) {  // the format in which it is multiplied
     return expected == PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
   };
   const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
@@ -91,7 +91,7 @@ model::ErrorModel model_of(const EvaluationContext& context, const op::Port& por
     request.second_max = largest(1);
     request.second_pattern = model::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }
-  request.constant_inputs = draws_are_constant(prepared);
+  request.constant_inputs = inputs_are_constant(prepared);
   model::ErrorModel model = context.group->row->error_model(request, port.name);
   if (context.group->row->reference.tracked()) {
     const op::OutputValues& values = expected_values(context, port);
@@ -110,10 +110,10 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
 }
 
-/// Finished outputs as the op's own statistics want them.
-class DeliveredOutputs {
+/// Decoded, unscaled outputs, as the op's own statistics need them.
+class DecodedOutputs {
  public:
-  explicit DeliveredOutputs(const prepare::PreparedCase& prepared) {
+  explicit DecodedOutputs(const prepare::PreparedCase& prepared) {
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       const op::Port& port = prepared.ports[i];
       if (port.role != op::Role::output) {
@@ -137,16 +137,16 @@ class DeliveredOutputs {
 
 using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
 
-/// What a function of the op says about the run.
+/// The op's findings about the run.
 std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function) {
   const prepare::PreparedCase& prepared = *context.prepared;
-  const DeliveredOutputs delivered(prepared);
+  const DecodedOutputs delivered(prepared);
   const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
   return function({&context.group->params, prepared.rounding->operands, expected.get(), delivered.outputs(),
                    &context.group->sample});
 }
 
-/// What may explain the failure of one output.
+/// Findings that may explain why an output failed.
 std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, std::string_view port) {
   if (context.group->row->reference.diagnose == nullptr) {
     return {};
@@ -164,7 +164,7 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
   for (op::Finding& finding : findings_of(context, context.group->row->reference.findings)) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
     if (output == result.outputs.end()) {
-      throw core::InternalError("a finding is about no output: " + finding.port);
+      throw core::InternalError("a finding names an unknown output: " + finding.port);
     }
     if (std::isfinite(finding.limit)) {
       output->criteria.push_back(
@@ -204,7 +204,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   return output;
 }
 
-void settle(RunResult& result) {
+void decide_status(RunResult& result) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
     for (const tolerance::Criterion& criterion : output.criteria) {
@@ -216,10 +216,10 @@ void settle(RunResult& result) {
     }
   }
   for (const OutputResult& output : result.outputs) {
-    constexpr std::uint64_t kFewest = 2;  // a single number is constant by itself
-    // The first output alone: statistics beside it (a map of experts that are all chosen) may well be constant.
+    constexpr std::uint64_t kMinElements = 2;  // a single number is always constant
+    // Only the first output: others (such as a map in which all experts are selected) may legitimately be constant.
     const bool main = &output == &result.outputs.front();
-    const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kFewest;
+    const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kMinElements;
     if (result.status == Status::pass && constant) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
@@ -247,7 +247,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
     result.failing = run.error;
     return result;
   }
-  // The references' own time is not the comparison's.
+  // Time spent waiting for references does not count as comparison.
   context.group->yardsticks.wait();
   context.prepared->rounding->values.wait();
   if (!context.prepared->rounding->identity) {
@@ -272,7 +272,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
     }
   }
   add_findings(context, result);
-  settle(result);
+  decide_status(result);
   comparison_s += watch.seconds();
   return result;
 }

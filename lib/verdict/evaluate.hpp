@@ -9,12 +9,12 @@
 
 namespace numcheck::verdict {
 
-/// Waits for the references of the case's group, compares every output and judges. Adds the seconds spent comparing to
-/// `comparison_s`.
+/// Waits for the references of the case's group, then compares and judges every output. Adds the seconds spent
+/// comparing to `comparison_s`.
 [[nodiscard]] RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport& run,
                                      double& comparison_s);
 
-/// The case's status from its runs: fail, error, inconclusive or pass; then the plan's xfail.
+/// Sets the case's status from its runs and outcome, then applies the plan's xfail.
 void conclude(CaseResult& result, const worker::Outcome& outcome, const std::string& today);
 
 }  // namespace numcheck::verdict

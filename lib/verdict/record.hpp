@@ -1,4 +1,4 @@
-// One result from one run: what was measured for a case, and its verdict.
+// What was measured for a case, and its verdict.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace numcheck::verdict {
 enum class Status { pass, warn, fail, inconclusive, unsupported, skipped, error, crashed, timeout, xfail, xpass };
 
 [[nodiscard]] const char* status_name(Status status) noexcept;
-/// All statuses, in the order of interface documentation.
+/// All statuses, in the order of the interface documentation.
 [[nodiscard]] std::span<const Status> all_statuses() noexcept;
 
 [[nodiscard]] std::optional<Status> parse_status(std::string_view name) noexcept;
@@ -37,10 +37,11 @@ struct OutputResult {
   tolerance::Certificate certificate;
   std::string model_source;
   bool sampled = false;
-  std::vector<op::Finding> findings;        ///< the op's own statistics that gate nothing
-  std::optional<metric::ErrorNorms> ideal;  ///< against real arithmetic, where the op as implemented rounds in between
-  std::string ideal_note;                   ///< which rounding that is
-  std::string warning;  ///< why a passing output is less precise than its mode promises; empty: it is not
+  std::vector<op::Finding> findings;  ///< the op's own statistics without a limit
+  std::optional<metric::ErrorNorms>
+      ideal;               ///< against exact real arithmetic, if the op as implemented rounds in between
+  std::string ideal_note;  ///< which rounding that is
+  std::string warning;     ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
 /// One run (algorithm) of a case.
@@ -49,7 +50,7 @@ struct RunResult {
   std::string expected_class;
   std::vector<OutputResult> outputs;
   Status status = Status::pass;
-  std::string failing;  ///< "d: G2 spread 5.8 > 3" of the first failing gate
+  std::string failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3"
 };
 
 struct CaseResult {

@@ -21,15 +21,15 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kArenaBytes = std::size_t{1} << 30;  ///< sparse
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 46;
 
-/// Capacities come in eight steps an octave, so that blocks of nearly equal size replace each other.
+/// Rounds up to one of eight steps per power of two, so that blocks of similar size can reuse each other's memory.
 std::size_t capacity_for(std::size_t bytes) {
   const std::size_t step = std::max(kPage, std::bit_floor(bytes) / 8);
   return (bytes + step - 1) / step * step;
 }
 
-/// Size of a new arena. Address space costs nothing either, unless it is limited (ulimit -v): then an arena takes a
-/// small share, since the worker maps it as well, beside its own heaps and libraries. The size of files is limited for
-/// memory without a name, too (ulimit -f).
+/// Size of a new arena. Address space is free unless it is limited (ulimit -v). In that case an arena takes a small
+/// share, since the worker has to map it next to its own heaps and libraries. The file size limit (ulimit -f) also
+/// applies to memfds.
 std::size_t arena_bytes() {
   constexpr rlim_t kShare = 16;
   const auto limit_of = [](auto resource) {
@@ -37,12 +37,12 @@ std::size_t arena_bytes() {
     return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
   };
   const rlim_t space = limit_of(RLIMIT_AS);
-  const rlim_t most = std::min(limit_of(RLIMIT_FSIZE), space == RLIM_INFINITY ? space : space / kShare);
-  return static_cast<std::size_t>(std::min<rlim_t>(kArenaBytes, most)) / kPage * kPage;
+  const rlim_t limit = std::min(limit_of(RLIMIT_FSIZE), space == RLIM_INFINITY ? space : space / kShare);
+  return static_cast<std::size_t>(std::min<rlim_t>(kArenaBytes, limit)) / kPage * kPage;
 }
 
 [[noreturn]] void fail(std::size_t bytes, int error) {
-  throw core::EnvironmentError(fmt::format("cannot get {} of shared memory: {}{}", core::human_bytes(bytes),
+  throw core::EnvironmentError(fmt::format("cannot allocate {} of shared memory: {}{}", core::human_bytes(bytes),
                                            std::generic_category().message(error),
                                            error == EFBIG ? " (see ulimit -f)" : ""));
 }
@@ -89,7 +89,7 @@ std::shared_ptr<SharedBlock> ArenaPool::allocate(std::size_t bytes, BlockUse use
     place = take_idle(stock(use).cold, capacity, 2 * capacity);
   }
   if (place.arena == nullptr) {
-    place = cut(capacity, use);
+    place = carve(capacity, use);
   }
   return std::make_shared<ArenaBlock>(shared_from_this(), place, bytes);
 }
@@ -109,21 +109,22 @@ Arena& ArenaPool::new_arena(std::size_t bytes, BlockUse use) {
   arena->id = arenas_.size() + 1;
   arena->use = use;
   arena->fd = core::FileDescriptor(::memfd_create("te-numcheck", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // A worker that changed the size would cost the coordinator a SIGBUS.
+  // Sealed, because a worker that shrank the file would cause a SIGBUS in the coordinator.
   if (!arena->fd.valid() || ::ftruncate(arena->fd.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     fail(bytes, errno);
   }
   const std::string path = fmt::format("/proc/self/fd/{}", arena->fd.get());
-  arena->shown = core::FileDescriptor(::open(path.c_str(), (use == BlockUse::input ? O_RDONLY : O_RDWR) | O_CLOEXEC));
-  if (!arena->shown.valid()) {
+  arena->worker_fd =
+      core::FileDescriptor(::open(path.c_str(), (use == BlockUse::input ? O_RDONLY : O_RDWR) | O_CLOEXEC));
+  if (!arena->worker_fd.valid()) {
     fail(bytes, errno);
   }
   arena->mapping = std::make_unique<Mapping>(arena->fd.get(), bytes, true);
   return *arenas_.emplace_back(std::move(arena));
 }
 
-BlockPlace ArenaPool::cut(std::size_t capacity, BlockUse use) {
+BlockPlace ArenaPool::carve(std::size_t capacity, BlockUse use) {
   Arena*& open = stock(use).open;
   if (open == nullptr || open->mapping->size() - open->used < capacity) {
     open = &new_arena(std::max(arena_bytes(), capacity), use);
@@ -143,8 +144,8 @@ void ArenaPool::release(const BlockPlace& place) noexcept {
     warm_bytes_ += place.capacity;
     return;
   }
-  // Keeps what is warm and gives these pages back: the longer a size has been idle, the smaller its use, but finding
-  // out costs more than it saves where the limit is reached at all.
+  // Returns these pages rather than those of the longest-idle block: tracking idle times would cost more than it saves
+  // in the rare case that the limit is reached.
   ::fallocate(place.arena->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place.offset),
               static_cast<off_t>(place.capacity));
   stock(place.arena->use).cold.emplace(place.capacity, place);

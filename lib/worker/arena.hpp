@@ -1,9 +1,9 @@
-// Tensors in shared memory: memfd arenas of which blocks are lent and taken back.
+// Tensors in shared memory: a pool of blocks in memfd arenas.
 //
-// Touching a page of a new arena costs 0.46 s/GiB, touching it again 0.10 (measured), so blocks are reused warm: the
-// smallest idle block that is large enough and at most twice as large as wanted. Arenas are large and sparse, since
-// pages cost nothing before they are touched: a run needs one or two descriptors and a worker maps each once. Pages of
-// idle blocks beyond a limit go back to the system (fallocate(2), FALLOC_FL_PUNCH_HOLE) without the workers' help.
+// Touching a page of a new arena costs 0.46 s/GiB, touching it again 0.10 (measured), so blocks are reused while warm:
+// allocation takes the smallest idle block that is large enough and at most twice the requested size. Arenas are large
+// and sparse, since untouched pages are free: a run needs one or two descriptors, and a worker maps each once. Pages of
+// idle blocks beyond a limit are returned to the system (fallocate(2), FALLOC_FL_PUNCH_HOLE); workers need not know.
 #pragma once
 
 #include <array>
@@ -41,12 +41,12 @@ struct Arena {
   std::uint64_t id = 0;  ///< from 1
   BlockUse use = BlockUse::output;
   core::FileDescriptor fd;
-  core::FileDescriptor shown;  ///< what workers get: for inputs it can be read only
+  core::FileDescriptor worker_fd;  ///< passed to workers; read-only for inputs
   std::unique_ptr<Mapping> mapping;
-  std::size_t used = 0;  ///< bytes that have been cut into blocks
+  std::size_t used = 0;  ///< bytes already carved into blocks
 };
 
-/// Where a block lies. Without bytes there is no arena.
+/// Where a block lies; an empty block has no arena.
 struct BlockPlace {
   const Arena* arena = nullptr;
   std::size_t offset = 0;
@@ -56,12 +56,12 @@ struct BlockPlace {
 /// Thread-safe. Blocks keep the pool alive.
 class ArenaPool : public std::enable_shared_from_this<ArenaPool> {
  public:
-  /// Keeps at most `max_idle_bytes` of touched pages in idle blocks.
+  /// Idle blocks keep at most `max_idle_bytes` of touched pages.
   explicit ArenaPool(std::uint64_t max_idle_bytes);
 
-  /// A block whose bytes() has that size, aligned to a page; contents are arbitrary.
+  /// A block of `bytes`, page-aligned; contents are arbitrary.
   [[nodiscard]] std::shared_ptr<SharedBlock> allocate(std::size_t bytes, BlockUse use = BlockUse::output);
-  /// Bytes in idle blocks that may hold pages.
+  /// Bytes of idle blocks whose pages have not been returned.
   [[nodiscard]] std::uint64_t idle_bytes() const;
 
  private:
@@ -70,13 +70,13 @@ class ArenaPool : public std::enable_shared_from_this<ArenaPool> {
   using Idle = std::multimap<std::size_t, BlockPlace>;  ///< by capacity
   /// Blocks of one use.
   struct Stock {
-    Arena* open = nullptr;  ///< the one that blocks are cut from
+    Arena* open = nullptr;  ///< the arena that new blocks are carved from
     Idle warm;              ///< pages touched
-    Idle cold;              ///< pages given back
+    Idle cold;              ///< pages returned to the system
   };
   [[nodiscard]] Stock& stock(BlockUse use) { return stocks_.at(static_cast<std::size_t>(use)); }
   [[nodiscard]] static BlockPlace take_idle(Idle& idle, std::size_t capacity, std::size_t largest);
-  [[nodiscard]] BlockPlace cut(std::size_t capacity, BlockUse use);
+  [[nodiscard]] BlockPlace carve(std::size_t capacity, BlockUse use);
   [[nodiscard]] Arena& new_arena(std::size_t bytes, BlockUse use);
 
   mutable std::mutex mutex_;

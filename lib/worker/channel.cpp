@@ -14,7 +14,7 @@
 namespace numcheck::worker {
 namespace {
 
-/// Descriptors in one message: a task's ports lie in a few arenas. The kernel's own limit is 253.
+/// Per message; a task's ports lie in a few arenas. The kernel's limit is 253.
 constexpr std::size_t kMaxDescriptors = 64;
 constexpr int kSocketBufferBytes = 512 << 10;
 
@@ -37,7 +37,7 @@ void take_descriptors(msghdr& header, Message& message) {
 std::pair<Channel, Channel> Channel::make_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw core::IoError("cannot make a socket for a worker: " + std::generic_category().message(errno));
+    throw core::IoError("cannot create a socket for a worker: " + std::generic_category().message(errno));
   }
   for (const int end : ends) {
     ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof(kSocketBufferBytes));
@@ -48,7 +48,7 @@ std::pair<Channel, Channel> Channel::make_pair() {
 bool Channel::send(std::string_view text, std::span<const int> descriptors) {
   if (text.size() > kMaxMessageBytes || descriptors.size() > kMaxDescriptors) {
     throw core::IoError(
-        fmt::format("a message of {} bytes with {} descriptors is over the limit of {} bytes and {} descriptors",
+        fmt::format("a message of {} bytes with {} descriptors exceeds the limit of {} bytes and {} descriptors",
                     text.size(), descriptors.size(), kMaxMessageBytes, kMaxDescriptors));
   }
   iovec part{const_cast<char*>(text.data()), text.size()};
@@ -91,7 +91,7 @@ Received Channel::receive(Message& message, bool wait) {
     return Received::nothing;
   }
   take_descriptors(header, message);
-  if (got <= 0) {  // an empty packet is never sent; errors (ECONNRESET) mean that the peer died
+  if (got <= 0) {  // we never send empty packets; errors such as ECONNRESET mean that the peer died
     return Received::closed;
   }
   message.text.assign(buffer_.data(), static_cast<std::size_t>(got));

@@ -1,5 +1,5 @@
-// Messages between coordinator and worker: one JSON line each over a SOCK_SEQPACKET socket, which keeps their borders,
-// with file descriptors beside the bytes (SCM_RIGHTS, unix(7)).
+// Messages between coordinator and worker: one JSON object per packet over a SOCK_SEQPACKET socket, which preserves
+// message boundaries, with file descriptors attached (SCM_RIGHTS, unix(7)).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace numcheck::worker {
 
-/// Longest message. Below Linux' default socket buffer (212 992 bytes), which bounds a packet.
+/// Below Linux's default socket buffer size (212 992 bytes), which limits the size of a packet.
 inline constexpr std::size_t kMaxMessageBytes = 128u << 10;
 
 struct Message {
@@ -28,14 +28,14 @@ class Channel {
   Channel() = default;
   explicit Channel(core::FileDescriptor socket) noexcept : socket_(std::move(socket)) {}
 
-  /// Two connected ends, closed on exec.
+  /// Two connected ends, close-on-exec.
   [[nodiscard]] static std::pair<Channel, Channel> make_pair();
 
-  /// Never blocks and never raises SIGPIPE. False if the other end is closed, or if it does not read and the buffer is
-  /// full. Throws core::IoError if the text is longer than kMaxMessageBytes.
+  /// Never blocks and never raises SIGPIPE. False if the other end is closed, or if the buffer is full because it does
+  /// not read. Throws core::IoError if the text is longer than kMaxMessageBytes.
   [[nodiscard]] bool send(std::string_view text, std::span<const int> descriptors = {});
 
-  /// The next message; waits for one if `wait`, else `nothing` when there is none.
+  /// The next message. If there is none, waits for one if `wait` is true and returns `nothing` otherwise.
   [[nodiscard]] Received receive(Message& message, bool wait);
 
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
@@ -45,7 +45,7 @@ class Channel {
 
  private:
   core::FileDescriptor socket_;
-  std::vector<char> buffer_;  ///< of receive(): made once
+  std::vector<char> buffer_;  ///< of receive(), allocated once
 };
 
 }  // namespace numcheck::worker

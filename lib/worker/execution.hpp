@@ -1,4 +1,4 @@
-// What it means to run one case on a device: shared by the coordinator, the worker and the backends.
+// Running one case on a device: types shared by the coordinator, the worker and the backends.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct OutputDigest {
 
 /// What one algorithm did.
 struct RunReport {
-  std::string backend;                                       ///< that ran: never "auto", and without a version
+  std::string backend;                                       ///< the one that ran: never "auto", no version
   std::string label;                                         ///< "cublasLt algo 67, split-k 4, workspace 33554432 B"
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
@@ -43,7 +43,7 @@ struct RunReport {
   std::string guard_detail;  ///< which guard was hit, and where
   double device_s = 0;
   std::vector<OutputDigest> outputs;
-  std::string error;  ///< this algorithm failed with this text; then there are no outputs
+  std::string error;  ///< why this algorithm failed; there are no outputs then
 };
 
 struct ExecuteOptions {
@@ -65,13 +65,13 @@ struct Outcome {
   double device_s = 0;
 };
 
-/// A device that no longer answers: what it says, and what it followed.
+/// A device that no longer responds: its error, and what preceded it.
 struct DeviceLoss {
   std::string error;     ///< "CudaError: cudaDeviceSynchronize failed: cudaErrorIllegalAddress (...)"
   std::string followed;  ///< "it followed the launch of cublasLt algo 67, run 2"
 };
 
-/// Called after each algorithm, with its outputs in the host buffers; they are overwritten once it returns.
+/// Called after each algorithm, with its outputs in the host buffers, which are overwritten once the call returns.
 using RunSink = std::function<void(const RunReport&)>;
 
 /// Runs cases on one device in this process.
@@ -81,19 +81,18 @@ class Executor {
   [[nodiscard]] virtual const machine::Device& device() const = 0;
   /// Facts about the libraries in use: "cublaslt" -> "13.1.0 (path)".
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> libraries() const = 0;
-  /// Asked before the case's inputs are made, so without buffers and without running anything. A yes is no promise:
-  /// execute may still find the case unsupported.
+  /// Called before the case's inputs exist; must not run anything. Yes is not a guarantee: execute() may still find the
+  /// case unsupported.
   [[nodiscard]] virtual Support supports(const plan::Case& /*c*/, const ExecuteOptions& /*options*/) { return {}; }
   [[nodiscard]] virtual Outcome execute(const plan::Case& c, std::span<const HostPort> ports,
                                         const ExecuteOptions& options, const RunSink& sink) = 0;
-  /// Waits for the device and asks whether it still answers: nothing if it does. A CUDA fault is asynchronous, poisons
-  /// its process and surfaces in any later call, so this is asked around everything above and not left to those who
-  /// happen to meet the fault.
+  /// Synchronises with the device; nullopt if it still responds. A CUDA fault is asynchronous, poisons its process and
+  /// surfaces in any later call, so callers check explicitly around each of the calls above.
   [[nodiscard]] virtual std::optional<DeviceLoss> device_loss() noexcept { return std::nullopt; }
 };
 
-/// Makes the executor of a device; throws core::EnvironmentError if the device is not usable. Provided by `app`, which
-/// alone knows the backends.
+/// Makes the executor of a device; throws core::EnvironmentError if the device cannot be used. Provided by `app`, the
+/// only layer that knows the backends.
 using ExecutorFactory = std::function<std::unique_ptr<Executor>(const machine::DeviceChoice&)>;
 
 }  // namespace numcheck::worker

@@ -1,4 +1,4 @@
-// --in-process: the same interface without children, for debuggers, sanitizers and profilers.
+// --in-process: the same interface without child processes, for debuggers, sanitizers and profilers.
 #include <deque>
 #include <optional>
 #include <thread>
@@ -13,7 +13,7 @@
 namespace numcheck::worker {
 namespace {
 
-/// Plain memory of its own, so that a sanitizer sees every overrun.
+/// A separate allocation, so that a sanitizer sees every overrun.
 class PlainBlock final : public SharedBlock {
  public:
   explicit PlainBlock(std::size_t bytes) : buffer_(bytes) {}
@@ -27,9 +27,9 @@ class InProcessPool final : public Pool {
  public:
   explicit InProcessPool(WorkerOptions options) : options_(std::move(options)) {
     if (!options_.factory) {
-      throw core::InternalError("in-process runs need the factory of an executor");
+      throw core::InternalError("in-process runs need an executor factory");
     }
-    thread_ = start_thread("that runs the cases", [this] { serve(); });
+    thread_ = start_thread("to run the cases", [this] { serve(); });
   }
 
   ~InProcessPool() override {
@@ -47,7 +47,7 @@ class InProcessPool final : public Pool {
   }
 
   WorkerHello hello(const WorkerKey& key) override {
-    refuse_environment(key.environment);
+    reject_environment(key.environment);
     std::unique_lock lock(mutex_);
     hello_wanted_ = true;
     changed_.notify_all();
@@ -59,42 +59,42 @@ class InProcessPool final : public Pool {
   }
 
   void ask(Question question) override {
-    refuse_environment(question.cases.front()->environment);
-    ledger_.begin();
+    reject_environment(question.cases.front()->environment);
+    tracker_.begin();
     const std::lock_guard lock(mutex_);
     questions_.push_back(std::move(question));
     changed_.notify_all();
   }
 
   void submit(Task task) override {
-    refuse_environment(task.c->environment);
-    ledger_.begin();
+    reject_environment(task.c->environment);
+    tracker_.begin();
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(task));
     changed_.notify_all();
   }
 
-  void wait_idle() override { ledger_.wait(); }
+  void wait_idle() override { tracker_.wait(); }
 
   void cancel_pending() override {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
   }
 
-  /// There is nothing to kill: what runs finishes.
+  /// There is nothing to kill: the running task finishes.
   void kill_workers() override { cancel_pending(); }
 
  private:
-  static void refuse_environment(const plan::Environment& environment) {
+  static void reject_environment(const plan::Environment& environment) {
     if (!environment.empty()) {
       throw core::UsageError(
           "a case sets the environment variable " + environment.begin()->first +
-          ", which libraries read once per process: run it without --in-process, or set the variable "
-          "outside and take the environment out of the plan");
+          ", which libraries read once per process: run without --in-process, or set the variable in the "
+          "shell and remove it from the plan");
     }
   }
 
-  /// The executor is made, used and destroyed on this thread: a CUDA context belongs to where it is used.
+  /// The executor is created, used and destroyed on this thread, because CUDA contexts are bound to threads.
   void serve() {
     std::unique_ptr<Executor> executor;
     std::unique_lock lock(mutex_);
@@ -147,82 +147,83 @@ class InProcessPool final : public Pool {
     return cancelled_;
   }
 
-  /// Why nothing can be done, if there is no executor or the run is over.
-  [[nodiscard]] Outcome not_begun(bool cancelled) const {
+  /// The outcome when there is no executor or the run was cancelled.
+  [[nodiscard]] Outcome not_started(bool cancelled) const {
     if (cancelled || loss_.empty()) {
       return {Outcome::Kind::error, cancelled ? std::string(kInterrupted) : describe_exception(start_error_), 0};
     }
     return {Outcome::Kind::error,
-            "not run: this process lost its device " + loss_ + "; without --in-process its worker is replaced", 0};
+            "not run: this process lost its device " + loss_ + "; without --in-process the worker would be replaced",
+            0};
   }
 
-  /// A process that has lost its device cannot get it back.
-  void give_up(std::unique_ptr<Executor>& executor, std::string loss) {
+  /// A process that has lost its device cannot recover it.
+  void abandon_executor(std::unique_ptr<Executor>& executor, std::string loss) {
     loss_ = std::move(loss);
-    // Tearing a lost context down can hang or fault: it is never destroyed, and the system takes it back.
+    // Never destroyed: tearing down a lost context can hang or fault.
     static std::vector<std::unique_ptr<Executor>>& lost = *new std::vector<std::unique_ptr<Executor>>;
     lost.push_back(std::move(executor));
   }
 
-  /// What came before may have cost the device since: then the next case must not pay for it.
-  void look_for_loss(std::unique_ptr<Executor>& executor) {
+  /// An earlier case may have broken the device since; the next case must not be blamed for it.
+  void check_device(std::unique_ptr<Executor>& executor) {
     if (const auto loss = executor ? executor->device_loss() : std::nullopt) {
-      give_up(executor, "between two cases (" + loss->error + "; " + loss->followed + ")");
+      abandon_executor(executor, "between two cases (" + loss->error + "; " + loss->followed + ")");
     }
   }
 
-  void heed_outcome(std::unique_ptr<Executor>& executor, const plan::Case& c, const Outcome& outcome) {
+  void handle_outcome(std::unique_ptr<Executor>& executor, const plan::Case& c, const Outcome& outcome) {
     if (outcome.kind == Outcome::Kind::crashed) {
-      give_up(executor, "in " + c.id);
+      abandon_executor(executor, "in " + c.id);
     }
   }
 
   void answer(std::unique_ptr<Executor>& executor, const Question& question) {
-    look_for_loss(executor);
+    check_device(executor);
     bool accepted = true;
     for (std::size_t i = 0; i < question.cases.size() && accepted; ++i) {
       const plan::Case& c = *question.cases[i];
       const bool cancelled = is_cancelled();
       const Outcome outcome =
-          cancelled || !executor ? not_begun(cancelled) : support_guarded(*executor, c, execute_options(options_, c));
-      heed_outcome(executor, c, outcome);
-      accepted = tell_answer(question, i, outcome, ledger_);
+          cancelled || !executor ? not_started(cancelled) : support_guarded(*executor, c, execute_options(options_, c));
+      handle_outcome(executor, c, outcome);
+      accepted = deliver_answer(question, i, outcome, tracker_);
     }
     if (!accepted) {
       cancel_pending();
     }
-    ledger_.end();
+    tracker_.end();
   }
 
   void run(std::unique_ptr<Executor>& executor, Task task, bool cancelled) {
-    look_for_loss(executor);
+    check_device(executor);
     Outcome outcome;
     if (cancelled || !executor) {
-      outcome = not_begun(cancelled);
+      outcome = not_started(cancelled);
     } else {
       std::exception_ptr failure;
       outcome = execute_guarded(*executor, *task.c, task.ports, execute_options(options_, *task.c),
                                 guarded_sink(task, failure));
-      heed_outcome(executor, *task.c, outcome);
+      handle_outcome(executor, *task.c, outcome);
       if (failure) {
         outcome = {Outcome::Kind::error, describe_exception(failure), outcome.device_s};
       }
     }
-    if (!conclude_task(std::move(task), outcome, ledger_)) {
+    if (!finish_task(std::move(task), outcome, tracker_)) {
       cancel_pending();
     }
-    ledger_.end();
+    tracker_.end();
   }
 
   WorkerOptions options_;
-  Ledger ledger_;
+  WorkTracker tracker_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Question> questions_;  ///< go before the tasks
+  std::deque<Question> questions_;  ///< served before the tasks
   std::deque<Task> queue_;
   std::optional<WorkerHello> hello_;
   std::exception_ptr start_error_;
-  std::string loss_;  ///< where the device was lost: "in gemm/..."; used by the thread alone
+  std::string loss_;  ///< where the device was lost: "in gemm/..."; used only by the thread
   bool hello_wanted_ = false;
   bool cancelled_ = false;
   bool stop_ = false;

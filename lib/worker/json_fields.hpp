@@ -1,4 +1,4 @@
-// Reading fields of untrusted JSON: each function checks type and range and throws ProtocolError naming the field.
+// Reading fields of untrusted JSON. Each function checks type and range and throws a ProtocolError naming the field.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace numcheck::worker::fields {
 
-[[noreturn]] inline void refuse(std::string_view key, std::string_view wanted) {
+[[noreturn]] inline void reject(std::string_view key, std::string_view wanted) {
   throw ProtocolError(fmt::format("\"{}\" is not {}", key, wanted));
 }
 
@@ -35,7 +35,7 @@ inline const nlohmann::json& member(const nlohmann::json& object, const char* ke
 inline const std::string& text(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = member(object, key);
   if (!value.is_string()) {
-    refuse(key, "a text");
+    reject(key, "a string");
   }
   return value.get_ref<const std::string&>();
 }
@@ -43,7 +43,7 @@ inline const std::string& text(const nlohmann::json& object, const char* key) {
 inline bool boolean(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = member(object, key);
   if (!value.is_boolean()) {
-    refuse(key, "true or false");
+    reject(key, "true or false");
   }
   return value.get<bool>();
 }
@@ -51,7 +51,7 @@ inline bool boolean(const nlohmann::json& object, const char* key) {
 inline std::uint64_t count(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = member(object, key);
   if (!value.is_number_unsigned()) {
-    refuse(key, "a non-negative integer");
+    reject(key, "a non-negative integer");
   }
   return value.get<std::uint64_t>();
 }
@@ -60,7 +60,7 @@ inline std::uint64_t count(const nlohmann::json& object, const char* key) {
 inline int small(const nlohmann::json& object, const char* key) {
   const std::uint64_t value = count(object, key);
   if (value > 0x7FFFFFFF) {
-    refuse(key, "a small integer");
+    reject(key, "an integer below 2^31");
   }
   return static_cast<int>(value);
 }
@@ -69,7 +69,7 @@ inline int small(const nlohmann::json& object, const char* key) {
 inline std::int64_t extent(const nlohmann::json& object, const char* key) {
   const std::uint64_t value = count(object, key);
   if (value > (std::uint64_t{1} << 62)) {
-    refuse(key, "an extent");
+    reject(key, "an integer up to 2^62");
   }
   return static_cast<std::int64_t>(value);
 }
@@ -77,7 +77,7 @@ inline std::int64_t extent(const nlohmann::json& object, const char* key) {
 inline double seconds(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = member(object, key);
   if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0) {
-    refuse(key, "a non-negative number");
+    reject(key, "a non-negative number");
   }
   return value.get<double>();
 }
@@ -85,7 +85,7 @@ inline double seconds(const nlohmann::json& object, const char* key) {
 inline const nlohmann::json& list(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = member(object, key);
   if (!value.is_array()) {
-    refuse(key, "a list");
+    reject(key, "a list");
   }
   return value;
 }
@@ -93,7 +93,7 @@ inline const nlohmann::json& list(const nlohmann::json& object, const char* key)
 inline core::Digest digest(const nlohmann::json& object, const char* key) {
   const std::string& hex = text(object, key);
   if (hex.size() != 32 || hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    refuse(key, "a digest of 32 hexadecimal digits");
+    reject(key, "a digest of 32 hexadecimal digits");
   }
   return {std::stoull(hex.substr(0, 16), nullptr, 16), std::stoull(hex.substr(16), nullptr, 16)};
 }
@@ -103,14 +103,14 @@ inline std::vector<std::pair<std::string, std::string>> pairs(const nlohmann::js
   std::vector<std::pair<std::string, std::string>> result;
   for (const nlohmann::json& item : list(object, key)) {
     if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_string()) {
-      refuse(key, "a list of pairs of texts");
+      reject(key, "a list of pairs of strings");
     }
     result.emplace_back(item[0].get<std::string>(), item[1].get<std::string>());
   }
   return result;
 }
 
-/// The place of a name among names.
+/// Index of a name.
 inline std::optional<std::size_t> position_of(std::span<const char* const> names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? std::nullopt : std::optional<std::size_t>(found - names.begin());
@@ -119,7 +119,7 @@ inline std::optional<std::size_t> position_of(std::span<const char* const> names
 /// A message as JSON.
 inline nlohmann::json parse(std::string_view text) {
   if (core::nests_deeper(text)) {
-    throw ProtocolError(fmt::format("it nests deeper than {} lists and objects", core::kMaxJsonDepth));
+    throw ProtocolError(fmt::format("it nests deeper than {} levels", core::kMaxJsonDepth));
   }
   try {
     return nlohmann::json::parse(text);
@@ -128,7 +128,7 @@ inline nlohmann::json parse(std::string_view text) {
   }
 }
 
-/// One line; bytes that are not UTF-8 are replaced.
+/// JSON on one line; invalid UTF-8 is replaced.
 inline std::string line(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// The cases of one key and what is known of its workers. Guarded by the pool's mutex.
+// The queues of one worker key and what is known about its workers. Guarded by the pool's mutex.
 #pragma once
 
 #include <deque>
@@ -12,57 +12,59 @@
 
 namespace numcheck::worker {
 
-/// Workers that ended one after the other. A crash costs its case only and shows that workers do start, so many are
-/// allowed; one that hangs until its time is up costs minutes; one that does not begin will not begin the next time.
-struct EndsInRow {
-  int crashes = 0;   ///< in the middle of its work
-  int timeouts = 0;  ///< overran a time limit
-  int deaths = 0;    ///< did not begin
+/// Counts of consecutive worker failures. A crash costs only its case and shows that workers do start, so many are
+/// allowed. A timeout costs minutes. A worker that dies before it starts will probably do so again.
+struct ConsecutiveFailures {
+  int crashes = 0;   ///< died while working
+  int timeouts = 0;  ///< exceeded a time limit
+  int deaths = 0;    ///< died before they started work
 };
 
 struct Lane {
   WorkerKey key;
-  std::deque<Question> questions;  ///< go before the tasks
+  std::deque<Question> questions;  ///< served before the tasks
   std::deque<Task> queue;
-  std::optional<WorkerHello> hello;  ///< of the first worker that was ready
+  std::optional<WorkerHello> hello;  ///< from the first ready worker
   bool hello_wanted = false;
   bool starting_for_hello = false;
-  EndsInRow case_ends;      ///< without a finished case between
-  EndsInRow question_ends;  ///< without an answer between
-  std::string last_death;
-  std::string given_up;     ///< why no further worker is started; empty: go on
-  bool threadless = false;  ///< the system gave no thread to serve it: what comes is refused, with `given_up`
+  ConsecutiveFailures case_failures;      ///< since the last finished case
+  ConsecutiveFailures question_failures;  ///< since the last answer
+  std::string last_failure;
+  std::string give_up_reason;  ///< why no more workers are started; empty: not given up
+  bool has_no_thread = false;  ///< thread creation failed: everything ends with `give_up_reason`
 
   [[nodiscard]] bool has_work() const { return !questions.empty() || !queue.empty(); }
-  [[nodiscard]] bool needs_hello() const { return hello_wanted && !hello && given_up.empty() && !starting_for_hello; }
-
-  void count_case_end(const Outcome& end, const WorkerOptions& options) {
-    count(case_ends, "finishing a case", end, options);
+  [[nodiscard]] bool needs_hello() const {
+    return hello_wanted && !hello && give_up_reason.empty() && !starting_for_hello;
   }
-  void count_question_end(const Outcome& end, const WorkerOptions& options) {
-    count(question_ends, "answering a question", end, options);
+
+  void count_case_failure(const Outcome& end, const WorkerOptions& options) {
+    count(case_failures, "finishing a case", end, options);
+  }
+  void count_question_failure(const Outcome& end, const WorkerOptions& options) {
+    count(question_failures, "answering a question", end, options);
   }
 
  private:
-  void count(EndsInRow& ends, std::string_view without, const Outcome& end, const WorkerOptions& options) {
-    int* in_row = &ends.deaths;
-    int limit = options.max_respawns_in_row;
+  void count(ConsecutiveFailures& ends, std::string_view without, const Outcome& end, const WorkerOptions& options) {
+    int* consecutive = &ends.deaths;
+    int limit = options.max_consecutive_start_failures;
     if (end.kind == Outcome::Kind::crashed) {
-      in_row = &ends.crashes;
-      limit = options.max_crashes_in_row;
+      consecutive = &ends.crashes;
+      limit = options.max_consecutive_crashes;
     } else if (end.kind == Outcome::Kind::timeout) {
-      in_row = &ends.timeouts;
-      limit = options.max_timeouts_in_row;
+      consecutive = &ends.timeouts;
+      limit = options.max_consecutive_timeouts;
     }
-    last_death = end.reason;
-    if (++*in_row > limit) {
-      given_up =
-          fmt::format("no more workers: {} in a row died without {}; the last: {}", *in_row, without, end.reason);
+    last_failure = end.reason;
+    if (++*consecutive > limit) {
+      give_up_reason = fmt::format("giving up: {} workers in a row died without {}; the last one: {}", *consecutive,
+                                   without, end.reason);
     }
   }
 };
 
-/// "NVIDIA H200 GPU-1, driver 580.65, cublaslt 13.1.0": equal for workers that give the same numbers.
+/// "NVIDIA H200 GPU-1, driver 580.65, cublaslt 13.1.0": equal for workers that compute the same numbers.
 [[nodiscard]] inline std::string identity_text(const WorkerHello& hello) {
   std::string text = fmt::format("{} {}, driver {}", hello.device.name, hello.device.uuid, hello.device.driver);
   for (const auto& [name, version] : hello.libraries) {

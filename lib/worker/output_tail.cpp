@@ -13,10 +13,10 @@
 namespace numcheck::worker {
 namespace {
 
-constexpr int kMaxReads = 64;  ///< of a chunk each: four times what a pipe holds by default
+constexpr int kMaxReads = 64;  ///< one chunk each: four times the default pipe capacity
 constexpr std::size_t kTailBytes = 8192;
-constexpr std::size_t kLastWordsBytes = 600;
-constexpr std::size_t kLastLines = 4;
+constexpr std::size_t kMaxLastOutputBytes = 600;
+constexpr std::size_t kMaxLastLines = 4;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void OutputTail::drain(const std::function<void(std::string_view)>& sink) {
   }
 }
 
-std::string OutputTail::last_words() const {
+std::string OutputTail::last_output() const {
   std::vector<std::string> lines;
   for (const std::string& line : core::split(tail_, '\n')) {
     if (line.find_first_not_of(" \t\r") != std::string::npos) {
@@ -52,13 +52,13 @@ std::string OutputTail::last_words() const {
     }
   }
   std::string words;
-  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
+  for (std::size_t i = lines.size() - std::min(lines.size(), kMaxLastLines); i < lines.size(); ++i) {
     words += (words.empty() ? "" : " | ") + lines[i];
   }
-  if (words.size() > kLastWordsBytes) {
-    words.erase(0, words.size() - kLastWordsBytes);
+  if (words.size() > kMaxLastOutputBytes) {
+    words.erase(0, words.size() - kMaxLastOutputBytes);
   }
-  return words.empty() ? "" : "; its last words: " + printable(words, kLastWordsBytes);
+  return words.empty() ? "" : "; its last output: " + printable(words, kMaxLastOutputBytes);
 }
 
 }  // namespace numcheck::worker

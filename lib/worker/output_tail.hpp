@@ -1,4 +1,4 @@
-// What a worker prints: read so that it never blocks on a full pipe, and its end kept for the report of a crash.
+// A worker's output: drained so that the worker never blocks on a full pipe; the last lines are kept for crash reports.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@ namespace numcheck::worker {
 class OutputTail {
  public:
   OutputTail() = default;
-  /// `pipe` must not block.
+  /// `pipe` must be non-blocking.
   explicit OutputTail(core::FileDescriptor pipe) noexcept : pipe_(std::move(pipe)) {}
 
   /// For poll(2); -1 once the worker has closed its end.
   [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
-  /// Reads what is there, up to a few pipes full, and passes it to `sink` if there is one.
+  /// Reads what is available, up to a few pipe buffers, and passes it to `sink` if set.
   void drain(const std::function<void(std::string_view)>& sink);
-  /// "; its last words: ..." with the last lines, or nothing.
-  [[nodiscard]] std::string last_words() const;
+  /// "; its last output: ..." with the last lines; empty if there was no output.
+  [[nodiscard]] std::string last_output() const;
 
  private:
   core::FileDescriptor pipe_;

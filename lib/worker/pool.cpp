@@ -12,7 +12,7 @@
 namespace numcheck::worker {
 namespace {
 
-/// "CudaError" of numcheck::kernels::CudaError.
+/// "CudaError" for numcheck::kernels::CudaError.
 std::string short_type_name(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
@@ -22,8 +22,8 @@ std::string short_type_name(const std::type_info& type) {
   return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
-/// Every way out of an executor comes through here.
-Outcome at_boundary(Executor& executor, Outcome outcome) {
+/// The outcome, unless the device is lost: then `crashed`. Every result of an executor passes through here.
+Outcome with_device_check(Executor& executor, Outcome outcome) {
   const std::optional<DeviceLoss> loss = executor.device_loss();
   if (!loss) {
     return outcome;
@@ -33,7 +33,7 @@ Outcome at_boundary(Executor& executor, Outcome outcome) {
   return {Outcome::Kind::crashed, fmt::format("{}; {}", first, loss->followed), outcome.device_s};
 }
 
-/// Calls `answer`; an exception is an error with type and text.
+/// Calls `answer`; an exception becomes an error with its type and message.
 template <class Answer>
 Outcome guarded(const Answer& answer) {
   try {
@@ -45,34 +45,34 @@ Outcome guarded(const Answer& answer) {
 
 }  // namespace
 
-void Ledger::begin() {
+void WorkTracker::begin() {
   const std::lock_guard lock(mutex_);
-  ++open_;
+  ++in_flight_;
 }
 
-void Ledger::end() {
+void WorkTracker::end() {
   const std::lock_guard lock(mutex_);
-  if (--open_ == 0) {
-    even_.notify_all();
+  if (--in_flight_ == 0) {
+    idle_.notify_all();
   }
 }
 
-void Ledger::keep_exception() {
+void WorkTracker::keep_exception() {
   const std::lock_guard lock(mutex_);
   if (!exception_) {
     exception_ = std::current_exception();
   }
 }
 
-void Ledger::wait() {
+void WorkTracker::wait() {
   std::unique_lock lock(mutex_);
-  even_.wait(lock, [&] { return open_ == 0; });
+  idle_.wait(lock, [&] { return in_flight_ == 0; });
   if (exception_) {
     std::rethrow_exception(std::exchange(exception_, nullptr));
   }
 }
 
-bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger) {
+bool finish_task(Task&& finished, const Outcome& outcome, WorkTracker& tracker) {
   const Task task = std::move(finished);
   try {
     if (task.on_end) {
@@ -80,17 +80,17 @@ bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger) {
     }
     return true;
   } catch (...) {
-    ledger.keep_exception();
+    tracker.keep_exception();
     return false;
   }
 }
 
-bool tell_answer(const Question& question, std::size_t index, const Outcome& outcome, Ledger& ledger) {
+bool deliver_answer(const Question& question, std::size_t index, const Outcome& outcome, WorkTracker& tracker) {
   try {
     question.on_answer(index, outcome);
     return true;
   } catch (...) {
-    ledger.keep_exception();
+    tracker.keep_exception();
     return false;
   }
 }
@@ -110,15 +110,15 @@ RunSink guarded_sink(const Task& task, std::exception_ptr& failure) {
 
 Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
                         const ExecuteOptions& options, const RunSink& sink) {
-  return at_boundary(executor, guarded([&] { return executor.execute(c, ports, options, sink); }));
+  return with_device_check(executor, guarded([&] { return executor.execute(c, ports, options, sink); }));
 }
 
 Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOptions& options) {
-  return at_boundary(executor, guarded([&]() -> Outcome {
-                       Support support = executor.supports(c, options);
-                       return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported,
-                               std::move(support.reason), 0};
-                     }));
+  return with_device_check(executor, guarded([&]() -> Outcome {
+                             Support support = executor.supports(c, options);
+                             return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported,
+                                     std::move(support.reason), 0};
+                           }));
 }
 
 std::string describe_exception(const std::exception_ptr& exception) {

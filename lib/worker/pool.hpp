@@ -1,4 +1,4 @@
-// What is behind WorkerPool: children over shared memory, or everything in this process.
+// Implementations of WorkerPool: child processes with shared memory, or everything in this process.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 
 namespace numcheck::worker {
 
-/// Reason of tasks that an interrupt ended.
+/// Reason of tasks that were cancelled or killed.
 inline constexpr std::string_view kInterrupted = "interrupted";
 
 class Pool {
@@ -30,42 +30,42 @@ class Pool {
 [[nodiscard]] std::unique_ptr<Pool> make_process_pool(WorkerOptions options);
 [[nodiscard]] std::unique_ptr<Pool> make_in_process_pool(WorkerOptions options);
 
-/// Counts tasks in flight and keeps the first exception of a callback. Thread-safe.
-class Ledger {
+/// Counts tasks and questions in flight and keeps the first exception thrown by a callback. Thread-safe.
+class WorkTracker {
  public:
   void begin();
   void end();
-  /// Remembers the exception that is being handled.
+  /// Stores the current exception if it is the first.
   void keep_exception();
-  /// Returns when begin() and end() are even; rethrows the kept exception once.
+  /// Waits until every begin() has had its end(); rethrows the stored exception once.
   void wait();
 
  private:
   std::mutex mutex_;
-  std::condition_variable even_;
-  std::size_t open_ = 0;
+  std::condition_variable idle_;
+  std::size_t in_flight_ = 0;
   std::exception_ptr exception_;
 };
 
-/// Ends a task: calls on_end, then lets go of its blocks. False if on_end threw; the ledger keeps the exception.
-bool conclude_task(Task&& finished, const Outcome& outcome, Ledger& ledger);
+/// Calls on_end, then releases the task's blocks. False if on_end threw; the tracker keeps the exception.
+bool finish_task(Task&& finished, const Outcome& outcome, WorkTracker& tracker);
 
-/// Hands an answer to its question's on_answer. False if that threw; the ledger keeps the exception.
-bool tell_answer(const Question& question, std::size_t index, const Outcome& outcome, Ledger& ledger);
+/// Calls the question's on_answer. False if it threw; the tracker keeps the exception.
+bool deliver_answer(const Question& question, std::size_t index, const Outcome& outcome, WorkTracker& tracker);
 
-/// Wraps a task's on_run so that it never throws: its first exception is kept in `failure` and later calls are dropped.
+/// Wraps a task's on_run so that it never throws: the first exception is stored in `failure`, later calls do nothing.
 [[nodiscard]] RunSink guarded_sink(const Task& task, std::exception_ptr& failure);
 
-/// The case boundary: executes and turns an exception into Outcome::error with type and text. Whatever the end, the
-/// device is asked whether it still answers; if not, the case is Outcome::crashed with the first error's text and the
-/// launch that it followed, and the executor must not be used again.
+/// The case boundary: executes the case and turns an exception into Outcome::error with its type and message.
+/// Afterwards checks the device; if it is lost, the outcome is `crashed` with the text of the first error and the
+/// launch that preceded it, and the executor must not be used again.
 [[nodiscard]] Outcome execute_guarded(Executor& executor, const plan::Case& c, std::span<const HostPort> ports,
                                       const ExecuteOptions& options, const RunSink& sink);
 
 /// The same for a question: `done` if the case can run.
 [[nodiscard]] Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOptions& options);
 
-/// "CudaError: out of memory (...)" of the exception.
+/// "CudaError: out of memory (...)".
 [[nodiscard]] std::string describe_exception(const std::exception_ptr& exception);
 
 }  // namespace numcheck::worker

@@ -1,4 +1,4 @@
-// Workers as child processes: which key has which, and what they do next.
+// Workers as child processes, and the queues that feed them.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -20,10 +20,11 @@
 namespace numcheck::worker {
 namespace {
 
-/// An idle worker gives its device context back after this time; starting another costs about 0.5 s.
+/// After this time an idle worker is stopped to free its device context; starting another one takes about 0.5 s.
 constexpr auto kIdleRelease = std::chrono::seconds(30);
-/// A worker that dies before it begins with what it was given had died by itself; two in a row had not.
-constexpr int kDeathsBeforeBegin = 2;
+/// One worker that dies before it starts a case may have died for unrelated reasons; after two in a row the case is
+/// blamed.
+constexpr int kMaxDeathsBeforeStart = 2;
 
 class ProcessPool final : public Pool {
  public:
@@ -38,7 +39,7 @@ class ProcessPool final : public Pool {
         try {
           sink(text);
         } catch (...) {
-          ledger_.keep_exception();
+          tracker_.keep_exception();
         }
       };
     }
@@ -65,9 +66,9 @@ class ProcessPool final : public Pool {
     Lane& lane = lane_of(key);
     lane.hello_wanted = true;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return lane.hello || !lane.given_up.empty() || roster_.cancelled(); });
+    changed_.wait(lock, [&] { return lane.hello || !lane.give_up_reason.empty() || roster_.cancelled(); });
     if (!lane.hello) {
-      throw core::EnvironmentError(lane.given_up.empty() ? std::string(kInterrupted) : lane.given_up);
+      throw core::EnvironmentError(lane.give_up_reason.empty() ? std::string(kInterrupted) : lane.give_up_reason);
     }
     return *lane.hello;
   }
@@ -75,34 +76,34 @@ class ProcessPool final : public Pool {
   void ask(Question question) override {
     std::unique_lock lock(mutex_);
     Lane& lane = lane_of(worker_key(*question.cases.front()));
-    if (lane.threadless) {
-      const Outcome refused{Outcome::Kind::error, lane.given_up, 0};
+    if (lane.has_no_thread) {
+      const Outcome refused{Outcome::Kind::error, lane.give_up_reason, 0};
       lock.unlock();
-      for (std::size_t i = 0; i < question.cases.size() && tell_answer(question, i, refused, ledger_); ++i) {
+      for (std::size_t i = 0; i < question.cases.size() && deliver_answer(question, i, refused, tracker_); ++i) {
       }
       return;
     }
     lane.questions.push_back(std::move(question));
-    ledger_.begin();
+    tracker_.begin();
     changed_.notify_all();
   }
 
   void submit(Task task) override {
-    (void)layout_of(task);  // throws if it is not a task for this pool
+    (void)layout_of(task);  // throws if the task's blocks do not belong to this pool
     std::unique_lock lock(mutex_);
     Lane& lane = lane_of(worker_key(*task.c));
-    if (lane.threadless) {
-      const Outcome refused{Outcome::Kind::error, lane.given_up, 0};
+    if (lane.has_no_thread) {
+      const Outcome refused{Outcome::Kind::error, lane.give_up_reason, 0};
       lock.unlock();
-      conclude_task(std::move(task), refused, ledger_);
+      finish_task(std::move(task), refused, tracker_);
       return;
     }
     lane.queue.push_back(std::move(task));
-    ledger_.begin();
+    tracker_.begin();
     changed_.notify_all();
   }
 
-  void wait_idle() override { ledger_.wait(); }
+  void wait_idle() override { tracker_.wait(); }
 
   void cancel_pending() override {
     const std::lock_guard lock(mutex_);
@@ -116,24 +117,24 @@ class ProcessPool final : public Pool {
 
  private:
   using Lock = WorkerRoster::Lock;
-  using Slot = std::unique_ptr<WorkerProcess>;  ///< a lane's place for a worker process; empty before it is needed
+  using Slot = std::unique_ptr<WorkerProcess>;  ///< empty until a worker is needed
 
-  /// The lane, with its slots' threads; made on first use. With fewer threads than wanted it works, but for none.
+  /// The lane of a key, created on first use with one thread per slot. Fewer threads than wanted are fine; none is not.
   Lane& lane_of(const WorkerKey& key) {
     auto& lane = lanes_[key];
     if (!lane) {
       lane = std::make_unique<Lane>();
       lane->key = key;
-      lane->threadless = true;
+      lane->has_no_thread = true;
       const auto wanted = static_cast<std::size_t>(std::max(1, options_.workers_per_environment));
       try {
         slots_.reserve(slots_.size() + wanted);
         for (std::size_t i = 0; i < wanted; ++i) {
-          slots_.push_back(start_thread("that talks to a worker", [this, &g = *lane] { serve(g); }));
-          lane->threadless = false;
+          slots_.push_back(start_thread("to communicate with a worker", [this, &g = *lane] { serve(g); }));
+          lane->has_no_thread = false;
         }
       } catch (const std::exception& error) {
-        lane->given_up = lane->threadless ? error.what() : "";
+        lane->give_up_reason = lane->has_no_thread ? error.what() : "";
       }
     }
     return *lane;
@@ -148,14 +149,14 @@ class ProcessPool final : public Pool {
       const bool woken = changed_.wait_for(lock, kIdleRelease, [&] { return work() || must_yield(); });
       if (!work()) {
         if (worker && (!woken || must_yield())) {
-          roster_.dismiss(lock, worker);
+          roster_.stop_worker(lock, worker);
         }
         continue;
       }
       if (!lane.questions.empty()) {
-        answer_next(lock, lane, worker);
+        answer_next_question(lock, lane, worker);
       } else if (!lane.queue.empty()) {
-        run_next(lock, lane, worker);
+        run_next_task(lock, lane, worker);
       } else if (stop_) {
         break;
       } else {
@@ -165,155 +166,156 @@ class ProcessPool final : public Pool {
         changed_.notify_all();
       }
     }
-    roster_.dismiss(lock, worker);
+    roster_.stop_worker(lock, worker);
   }
 
-  [[nodiscard]] std::string why_not_begun(const Lane& lane) const {
-    return roster_.cancelled() ? std::string(kInterrupted) : lane.given_up;
+  [[nodiscard]] std::string reason_not_started(const Lane& lane) const {
+    return roster_.cancelled() ? std::string(kInterrupted) : lane.give_up_reason;
   }
 
-  static void relock(Lock& lock) {
+  static void ensure_locked(Lock& lock) {
     if (!lock.owns_lock()) {
       lock.lock();
     }
   }
 
-  void run_next(Lock& lock, Lane& lane, Slot& worker) {
+  void run_next_task(Lock& lock, Lane& lane, Slot& worker) {
     Task task = std::move(lane.queue.front());
     lane.queue.pop_front();
     std::optional<Outcome> outcome;
     try {
       for (int deaths = 0; !outcome && roster_.prepare(lock, lane, worker);) {
         outcome = run_on(lock, lane, worker, task);
-        if (!outcome && ++deaths == kDeathsBeforeBegin) {
-          outcome = {Outcome::Kind::crashed, lane.last_death, 0};
+        if (!outcome && ++deaths == kMaxDeathsBeforeStart) {
+          outcome = {Outcome::Kind::crashed, lane.last_failure, 0};
         }
       }
       if (!outcome) {
-        outcome = {Outcome::Kind::error, why_not_begun(lane), 0};
+        outcome = {Outcome::Kind::error, reason_not_started(lane), 0};
       }
-    } catch (const std::exception&) {  // there is no memory for a message, for instance
-      relock(lock);
+    } catch (const std::exception&) {  // out of memory, for instance
+      ensure_locked(lock);
       outcome = {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
     }
     lock.unlock();
-    if (!conclude_task(std::move(task), *outcome, ledger_)) {
+    if (!finish_task(std::move(task), *outcome, tracker_)) {
       cancel_pending();
     }
-    ledger_.end();
+    tracker_.end();
     lock.lock();
   }
 
-  /// Nothing if the worker died before it began.
+  /// Nothing if the worker died before it started the task.
   std::optional<Outcome> run_on(Lock& lock, Lane& lane, Slot& worker, const Task& task) {
-    roster_.begin_use(*worker);
+    roster_.mark_busy(*worker);
     const std::uint64_t number = ++last_number_;
     lock.unlock();
     std::exception_ptr failure;
     std::optional<Outcome> result;
-    bool lost = false;
+    bool out_of_sync = false;
     try {
       result = worker->run(number, task, guarded_sink(task, failure));
     } catch (...) {
       result = {Outcome::Kind::error, describe_exception(std::current_exception()), 0};
-      lost = true;  // nobody knows where the conversation stands
+      out_of_sync = true;  // the state of the conversation is unknown
     }
     if (failure && result) {
       result = {Outcome::Kind::error, describe_exception(failure), result->device_s};
     }
     lock.lock();
-    roster_.end_use(*worker);
-    if (lost || !worker->alive() || worker->spent()) {
-      lane.count_case_end(result ? *result : not_begun(*worker), options_);
-      roster_.dismiss(lock, worker);
+    roster_.mark_idle(*worker);
+    if (out_of_sync || !worker->alive() || worker->device_lost()) {
+      lane.count_case_failure(result ? *result : not_started(*worker), options_);
+      roster_.stop_worker(lock, worker);
     } else {
-      lane.case_ends = {};
+      lane.case_failures = {};
     }
     return result;
   }
 
-  /// The worker ended before it began with what it was given; that is told, for no case will say it.
-  Outcome not_begun(const WorkerProcess& worker) const {
-    if (options_.on_replaced && worker.death() != kInterrupted) {
-      options_.on_replaced(worker.death());
+  /// Reports a worker that died before it started work, since no case's result will mention it.
+  Outcome not_started(const WorkerProcess& worker) const {
+    if (options_.on_replaced && worker.death_reason() != kInterrupted) {
+      options_.on_replaced(worker.death_reason());
     }
-    return {Outcome::Kind::error, worker.death(), 0};
+    return {Outcome::Kind::error, worker.death_reason(), 0};
   }
 
-  void answer_next(Lock& lock, Lane& lane, Slot& worker) {
+  void answer_next_question(Lock& lock, Lane& lane, Slot& worker) {
     const Question question = std::move(lane.questions.front());
     lane.questions.pop_front();
     std::size_t answered = 0;
     bool accepted = true;
-    const AnswerSink tell = [&](std::size_t, const Outcome& outcome) {
-      accepted = accepted && tell_answer(question, answered, outcome, ledger_);
+    const AnswerSink deliver = [&](std::size_t, const Outcome& outcome) {
+      accepted = accepted && deliver_answer(question, answered, outcome, tracker_);
       ++answered;
     };
     Outcome rest{Outcome::Kind::error, "", 0};
     try {
       for (int deaths = 0; answered < question.cases.size() && roster_.prepare(lock, lane, worker);) {
         const std::size_t before = answered;
-        ask_on(lock, lane, worker, std::span(question.cases).subspan(answered), tell);
+        ask_on(lock, lane, worker, std::span(question.cases).subspan(answered), deliver);
         deaths = answered == before ? deaths + 1 : 0;
-        if (deaths == kDeathsBeforeBegin) {
-          tell(answered, {Outcome::Kind::crashed, lane.last_death, 0});
+        if (deaths == kMaxDeathsBeforeStart) {
+          deliver(answered, {Outcome::Kind::crashed, lane.last_failure, 0});
           deaths = 0;
         }
       }
-      rest.reason = why_not_begun(lane);
+      rest.reason = reason_not_started(lane);
     } catch (const std::exception&) {
-      relock(lock);
+      ensure_locked(lock);
       rest.reason = describe_exception(std::current_exception());
     }
     lock.unlock();
     while (answered < question.cases.size()) {
-      tell(answered, rest);
+      deliver(answered, rest);
     }
     if (!accepted) {
       cancel_pending();
     }
-    ledger_.end();
+    tracker_.end();
     lock.lock();
   }
 
-  void ask_on(Lock& lock, Lane& lane, Slot& worker, std::span<const plan::Case* const> cases, const AnswerSink& tell) {
-    roster_.begin_use(*worker);
+  void ask_on(Lock& lock, Lane& lane, Slot& worker, std::span<const plan::Case* const> cases,
+              const AnswerSink& deliver) {
+    roster_.mark_busy(*worker);
     const std::uint64_t number = ++last_number_;
     lock.unlock();
     std::size_t answers = 0;
     Outcome end;
-    bool lost = false;
-    const AnswerSink listen = [&](std::size_t index, const Outcome& outcome) {
+    bool out_of_sync = false;
+    const AnswerSink on_answer = [&](std::size_t index, const Outcome& outcome) {
       ++answers;
       end = outcome;
-      tell(index, outcome);
+      deliver(index, outcome);
     };
-    bool begun = true;
+    bool started = true;
     try {
-      begun = worker->ask(number, cases, listen).has_value();
+      started = worker->ask(number, cases, on_answer).has_value();
     } catch (...) {
-      lost = true;
-      listen(answers, {Outcome::Kind::error, describe_exception(std::current_exception()), 0});
+      out_of_sync = true;
+      on_answer(answers, {Outcome::Kind::error, describe_exception(std::current_exception()), 0});
     }
     lock.lock();
-    roster_.end_use(*worker);
-    const bool ended = lost || !worker->alive() || worker->spent();
-    // The last answer of a worker that has ended is its death.
+    roster_.mark_idle(*worker);
+    const bool ended = out_of_sync || !worker->alive() || worker->device_lost();
+    // If the worker has ended, the last answer is how it died.
     if (answers > (ended ? 1U : 0U)) {
-      lane.question_ends = {};
+      lane.question_failures = {};
     }
     if (ended) {
-      lane.count_question_end(begun ? end : not_begun(*worker), options_);
-      roster_.dismiss(lock, worker);
+      lane.count_question_failure(started ? end : not_started(*worker), options_);
+      roster_.stop_worker(lock, worker);
     }
   }
 
   WorkerOptions options_;
   std::shared_ptr<ArenaPool> arenas_;
   std::mutex output_mutex_;
-  Ledger ledger_;
+  WorkTracker tracker_;
   std::mutex mutex_;
-  std::condition_variable changed_;  ///< anything below changed
+  std::condition_variable changed_;  ///< notified when anything below changes
   WorkerRoster roster_;
   std::map<WorkerKey, std::unique_ptr<Lane>> lanes_;
   std::uint64_t last_number_ = 0;

@@ -14,10 +14,10 @@ namespace {
 using nlohmann::json;
 using namespace fields;
 
-constexpr std::size_t kMaxText = 4096;   ///< of one text in a report
+constexpr std::size_t kMaxText = 4096;   ///< of one string in a report
 constexpr std::size_t kMaxDetail = 512;  ///< of one detail's value
 constexpr std::size_t kMaxDetails = 64;
-constexpr std::size_t kMaxSentence = 2048;                    ///< of an answer
+constexpr std::size_t kMaxAnswerReason = 2048;                ///< of the reason in an answer
 constexpr std::size_t kQuestionBytes = kMaxMessageBytes / 2;  ///< of the cases in a question
 constexpr std::array<const char*, 5> kOutcomes{"done", "unsupported", "error", "crashed", "timeout"};
 
@@ -101,7 +101,7 @@ RunReport report_from(const json& object) {
 Outcome outcome_from(const json& object) {
   const auto kind = position_of(kOutcomes, text(object, "kind"));
   if (!kind || static_cast<Outcome::Kind>(*kind) == Outcome::Kind::timeout) {
-    refuse("kind", "an end that a worker can report");
+    reject("kind", "an outcome that a worker may report");
   }
   return {static_cast<Outcome::Kind>(*kind), text(object, "reason"), seconds(object, "device_s")};
 }
@@ -120,14 +120,14 @@ ExecuteOptions options_from(const json& object) {
   return {small(object, "repeats"), text(object, "inject"), boolean(object, "classify")};
 }
 
-QuestionOrder question_from(const json& object, plan::OpLookup lookup) {
-  QuestionOrder question{count(object, "task"), options_from(member(object, "options")), {}};
+QuestionRequest question_from(const json& object, plan::OpLookup lookup) {
+  QuestionRequest question{count(object, "task"), options_from(member(object, "options")), {}};
   for (const json& c : list(object, "cases")) {
-    AskedCase& asked = question.cases.emplace_back();
+    QuestionCase& asked = question.cases.emplace_back();
     try {
       asked.c = plan::case_from_json(c, lookup);
     } catch (const std::exception& error) {
-      asked.mistake = error.what();
+      asked.error = error.what();
     }
   }
   return question;
@@ -144,21 +144,21 @@ std::vector<PortPlace> places_from(const json& object, std::size_t ports) {
   return places;
 }
 
-TaskOrder order_from(const json& object, plan::OpLookup lookup) {
-  TaskOrder order;
-  order.task = count(object, "task");
+TaskRequest task_from(const json& object, plan::OpLookup lookup) {
+  TaskRequest request;
+  request.task = count(object, "task");
   for (const json& arena : list(object, "arenas")) {
-    order.arenas.push_back({count(arena, "id"), count(arena, "bytes"), boolean(arena, "writable")});
+    request.arenas.push_back({count(arena, "id"), count(arena, "bytes"), boolean(arena, "writable")});
   }
   try {
-    order.c = plan::case_from_json(member(object, "case"), lookup);
-    order.options = options_from(member(object, "options"));
-    order.ports = order.c.op->ports(order.c.params, *order.c.mode);
-    order.places = places_from(object, order.ports.size());
+    request.c = plan::case_from_json(member(object, "case"), lookup);
+    request.options = options_from(member(object, "options"));
+    request.ports = request.c.op->ports(request.c.params, *request.c.mode);
+    request.places = places_from(object, request.ports.size());
   } catch (const std::exception& error) {
-    order.mistake = error.what();
+    request.error = error.what();
   }
-  return order;
+  return request;
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ std::string encode(const Lost& message) {
 
 std::string encode(const Answer& message) {
   return line(
-      {{"type", "answer"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxSentence)}});
+      {{"type", "answer"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxAnswerReason)}});
 }
 
 std::string encode(const RunDone& message) {
@@ -204,7 +204,8 @@ FromWorker decode_from_worker(std::string_view message) {
   const std::string& type = text(object, "type");
   if (type == "hello") {
     if (const int version = small(object, "protocol"); version != kProtocolVersion) {
-      throw ProtocolError(fmt::format("it speaks protocol {}, not {}: another build?", version, kProtocolVersion));
+      throw ProtocolError(
+          fmt::format("it speaks protocol {} instead of {}; is it from a different build?", version, kProtocolVersion));
     }
     return Hello{{device_from(member(object, "device")), pairs(object, "libraries")}};
   }
@@ -226,13 +227,13 @@ FromWorker decode_from_worker(std::string_view message) {
   if (type == "end") {
     return TaskEnded{count(object, "task"), outcome_from(member(object, "outcome"))};
   }
-  throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
+  throw ProtocolError(fmt::format("unknown message type \"{}\"", printable(type, 40)));
 }
 
 std::string encode_task(std::uint64_t task, const plan::Case& c, const ExecuteOptions& options,
-                        std::span<const ArenaFact> arenas, std::span<const PortPlace> places) {
+                        std::span<const ArenaInfo> arenas, std::span<const PortPlace> places) {
   json arena_list = json::array();
-  for (const ArenaFact& arena : arenas) {
+  for (const ArenaInfo& arena : arenas) {
     arena_list.push_back({{"id", arena.id}, {"bytes", arena.bytes}, {"writable", arena.writable}});
   }
   json place_list = json::array();
@@ -251,7 +252,7 @@ EncodedQuestion encode_question(std::uint64_t task, std::span<const plan::Case* 
                                 const ExecuteOptions& options) {
   EncodedQuestion question;
   json list = json::array();
-  for (std::size_t bytes = 0; question.cases < std::min(cases.size(), kMaxCasesOfQuestion); ++question.cases) {
+  for (std::size_t bytes = 0; question.cases < std::min(cases.size(), kMaxCasesPerQuestion); ++question.cases) {
     json c = plan::case_to_json(*cases[question.cases]);
     bytes += line(c).size();
     if (bytes > kQuestionBytes && question.cases > 0) {
@@ -272,7 +273,7 @@ FromCoordinator decode_from_coordinator(std::string_view message, plan::OpLookup
   const json object = parse(message);
   const std::string& type = text(object, "type");
   if (type == "task") {
-    return order_from(object, lookup);
+    return task_from(object, lookup);
   }
   if (type == "ask") {
     return question_from(object, lookup);
@@ -280,7 +281,7 @@ FromCoordinator decode_from_coordinator(std::string_view message, plan::OpLookup
   if (type == "ack") {
     return Ack{count(object, "task")};
   }
-  throw ProtocolError(fmt::format("there is no message \"{}\"", printable(type, 40)));
+  throw ProtocolError(fmt::format("unknown message type \"{}\"", printable(type, 40)));
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {

@@ -79,10 +79,10 @@ std::vector<std::string> merged_environment(const plan::Environment& environment
     }
   }
   for (const auto& [name, value] : environment) {
-    const bool legal_name = !name.empty() && name.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
-    if (!legal_name || (value && value->find('\0') != std::string::npos)) {
+    const bool valid_name = !name.empty() && name.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
+    if (!valid_name || (value && value->find('\0') != std::string::npos)) {
       throw core::EnvironmentError(
-          fmt::format("cannot set the environment variable \"{}\": illegal name or value", name));
+          fmt::format("cannot set the environment variable \"{}\": invalid name or value", name));
     }
     if (value) {
       merged.push_back(name + '=' + *value);
@@ -101,7 +101,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// Above the descriptors that the file actions overwrite, so that no copy destroys the source of the next.
+/// A copy numbered above the descriptors that the file actions overwrite, so that no dup2 closes the source of a later
+/// one.
 core::FileDescriptor lifted(const core::FileDescriptor& source) {
   const int fd = ::fcntl(source.get(), F_DUPFD_CLOEXEC, kWorkerSocketFd + 1);
   check(fd < 0 ? errno : 0, "fcntl");
@@ -119,11 +120,11 @@ SpawnedWorker spawn_worker(std::span<const std::string> arguments, const plan::E
   ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
 
   const core::FileDescriptor socket = lifted(theirs.release());
-  const core::FileDescriptor talk = lifted(write_end);
+  const core::FileDescriptor output_end = lifted(write_end);
   FileActions actions;
   actions.open_null(STDIN_FILENO);
-  actions.copy(talk.get(), STDOUT_FILENO);
-  actions.copy(talk.get(), STDERR_FILENO);
+  actions.copy(output_end.get(), STDOUT_FILENO);
+  actions.copy(output_end.get(), STDERR_FILENO);
   actions.copy(socket.get(), kWorkerSocketFd);
   actions.close_from(kWorkerSocketFd + 1);
   const Attributes attributes;
@@ -144,11 +145,11 @@ std::string describe_exit(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const int signal = WTERMSIG(wait_status);
     const char* name = ::sigabbrev_np(signal);
-    const char* words = ::sigdescr_np(signal);
+    const char* description = ::sigdescr_np(signal);
     return fmt::format("was killed by {}{} ({})", name == nullptr ? "signal " : "SIG",
                        name == nullptr ? std::to_string(signal) : std::string(name),
-                       signal == SIGKILL ? "by another process or by the system, which does so when memory runs out"
-                                         : (words == nullptr ? "no description" : words));
+                       signal == SIGKILL ? "by another process, or by the system because it ran out of memory"
+                                         : (description == nullptr ? "no description" : description));
   }
   return fmt::format("exited with status {}", WEXITSTATUS(wait_status));
 }

@@ -9,7 +9,7 @@
 namespace numcheck::worker {
 namespace {
 
-[[noreturn]] void refuse(const Task& task, std::size_t index) {
+[[noreturn]] void reject(const Task& task, std::size_t index) {
   throw core::InternalError(fmt::format("port {} of {} does not lie in a block of this pool", index, task.c->id));
 }
 
@@ -17,19 +17,19 @@ namespace {
 
 TaskLayout layout_of(const Task& task) {
   if (task.c == nullptr || task.blocks.size() != task.ports.size()) {
-    throw core::InternalError("a task needs a case, and one block for each port");
+    throw core::InternalError("a task needs a case and one block per port");
   }
   TaskLayout layout;
   for (std::size_t i = 0; i < task.ports.size(); ++i) {
     const HostPort& port = task.ports[i];
     auto* block = dynamic_cast<ArenaBlock*>(task.blocks[i].get());
     if (block == nullptr || port.port == nullptr || port.bytes.size() < port.port->extent_bytes()) {
-      refuse(task, i);
+      reject(task, i);
     }
     const BlockPlace& place = block->place();
     if (port.bytes.empty() || place.arena == nullptr) {
       if (!port.bytes.empty()) {
-        refuse(task, i);
+        reject(task, i);
       }
       layout.places.emplace_back();
       continue;
@@ -37,7 +37,7 @@ TaskLayout layout_of(const Task& task) {
     const std::span<std::byte> whole = block->bytes();
     const std::byte* first = port.bytes.data();
     if (first < whole.data() || first + port.bytes.size() > whole.data() + whole.size()) {
-      refuse(task, i);
+      reject(task, i);
     }
     layout.places.push_back(
         {place.arena->id, place.offset + static_cast<std::size_t>(first - whole.data()), port.bytes.size()});

@@ -11,11 +11,11 @@ namespace numcheck::worker {
 
 struct TaskLayout {
   std::vector<PortPlace> places;     ///< parallel to the task's ports
-  std::vector<const Arena*> arenas;  ///< each once
+  std::vector<const Arena*> arenas;  ///< without duplicates
 };
 
-/// Throws core::InternalError unless every port lies inside its block, the blocks are an ArenaPool's, and the bytes
-/// suffice for the port.
+/// Throws core::InternalError unless every port lies inside its block, the blocks come from an ArenaPool, and the bytes
+/// are enough for the port.
 [[nodiscard]] TaskLayout layout_of(const Task& task);
 
 }  // namespace numcheck::worker

@@ -1,4 +1,4 @@
-// The worker's side: receive a case, map its memory, run it, answer. Nothing else happens in this process.
+// The worker's side: receive a case, map its memory, run it, report. Nothing else happens in this process.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -31,25 +31,25 @@
 namespace numcheck::worker {
 namespace {
 
-/// After the coordinator has let go, an idle worker may tear its device context down for this long.
+/// Time for an idle worker to tear down its device context after the coordinator has closed the socket.
 constexpr int kTeardown_ms = 2000;
-constexpr int kFailed = static_cast<int>(core::ExitCode::environment);
+constexpr int kExitFailure = static_cast<int>(core::ExitCode::environment);
 
-/// Thrown through the executor when the coordinator has closed its socket in the middle of a case.
+/// Thrown through the executor when the coordinator closes its socket while a case is running.
 struct Disconnected : std::exception {
-  [[nodiscard]] const char* what() const noexcept override { return "the coordinator has gone"; }
+  [[nodiscard]] const char* what() const noexcept override { return "the coordinator is gone"; }
 };
 
-/// When memory runs out, the system shall take this process and not the coordinator or something of the user's.
-void volunteer_for_oom() noexcept {
+/// If memory runs out, the OOM killer should choose this process rather than the coordinator or one of the user's.
+void prefer_as_oom_victim() noexcept {
   const core::FileDescriptor file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  constexpr std::string_view kFirst = "1000";
+  constexpr std::string_view kHighestScore = "1000";
   if (file.valid()) {
-    [[maybe_unused]] const ssize_t written = ::write(file.get(), kFirst.data(), kFirst.size());
+    [[maybe_unused]] const ssize_t written = ::write(file.get(), kHighestScore.data(), kHighestScore.size());
   }
 }
 
-/// Ends the process when the coordinator dies, even in the middle of a computation or of a start.
+/// Ends the process when the coordinator dies, even during a computation or startup.
 class Watchdog {
  public:
   explicit Watchdog(int socket) : stop_(::eventfd(0, EFD_CLOEXEC)), thread_(start_watching(socket)) {}
@@ -60,15 +60,15 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Busy: nobody reads the socket, so nobody else would notice.
+  /// While busy, nothing reads the socket, so only the watchdog would notice.
   void set_busy(bool busy) noexcept { busy_ = busy; }
 
  private:
   std::thread start_watching(int socket) {
     if (!stop_.valid()) {
-      throw core::EnvironmentError("cannot make an eventfd: " + std::generic_category().message(errno));
+      throw core::EnvironmentError("cannot create an eventfd: " + std::generic_category().message(errno));
     }
-    return start_thread("that watches the coordinator", [this, socket] { watch(socket); });
+    return start_thread("to watch the coordinator", [this, socket] { watch(socket); });
   }
 
   void watch(int socket) {
@@ -79,7 +79,7 @@ class Watchdog {
     constexpr int kStep_ms = 20;
     for (int waited_ms = 0; items[0].revents == 0; waited_ms += kStep_ms) {
       if (busy_ || waited_ms >= kTeardown_ms) {
-        ::_exit(kFailed);
+        ::_exit(kExitFailure);
       }
       ::poll(items.data(), 1, kStep_ms);
     }
@@ -106,73 +106,74 @@ class Worker {
         watchdog_.set_busy(false);
         return;
       }
-      if (!heed(message)) {
+      if (!dispatch(message)) {
         return;
       }
     }
   }
 
  private:
-  /// The device context is lost. Tearing it down can hang or fault; the system takes everything back as it is.
-  [[noreturn]] static void leave() {
+  /// Exits without cleanup: the device context is lost, and tearing it down can hang or fault.
+  [[noreturn]] static void exit_now() {
     std::fflush(nullptr);
-    ::_exit(kFailed);
+    ::_exit(kExitFailure);
   }
 
-  /// Tells that work on `task` begins, unless what came before has cost the device: then the next case must not pay for
-  /// it. False if the coordinator has gone.
-  bool begin(std::uint64_t task) {
+  /// Reports that work on `task` starts. If an earlier case has broken the device, reports that instead and exits, so
+  /// that the next case is not blamed. False if the coordinator is gone.
+  bool announce_start(std::uint64_t task) {
     if (const std::optional<DeviceLoss> loss = executor_.device_loss()) {
       std::ignore = channel_.send(encode(Lost{task, fmt::format("{}; {}", loss->error, loss->followed)}));
-      leave();
+      exit_now();
     }
     return channel_.send(encode(Started{task}));
   }
 
-  /// False if the coordinator has gone.
-  bool heed(Message& message) {
+  /// False if the coordinator is gone.
+  bool dispatch(Message& message) {
     const FromCoordinator decoded = decode_from_coordinator(message.text, lookup_);
-    if (const auto* question = std::get_if<QuestionOrder>(&decoded)) {
-      return answer(*question);
+    if (const auto* question = std::get_if<QuestionRequest>(&decoded)) {
+      return answer_question(*question);
     }
-    const auto* order = std::get_if<TaskOrder>(&decoded);
-    if (order == nullptr) {
-      throw ProtocolError("an acknowledgement out of turn");
+    const auto* request = std::get_if<TaskRequest>(&decoded);
+    if (request == nullptr) {
+      throw ProtocolError("unexpected acknowledgement");
     }
-    map_arenas(*order, message);
-    return obey(*order);
+    map_arenas(*request, message);
+    return run_task(*request);
   }
 
-  /// Each answer is sent as it is found, so that a case that kills the worker is known. False if the coordinator has
+  /// Sends each answer at once, so that the coordinator knows which case killed the worker. False if the coordinator is
   /// gone.
-  bool answer(const QuestionOrder& question) {
-    bool connected = begin(question.task);
+  bool answer_question(const QuestionRequest& question) {
+    bool connected = announce_start(question.task);
     for (auto asked = question.cases.begin(); connected && asked != question.cases.end(); ++asked) {
-      const Outcome outcome = asked->mistake.empty() ? support_guarded(executor_, asked->c, question.options)
-                                                     : Outcome{Outcome::Kind::error, asked->mistake, 0};
+      const Outcome outcome = asked->error.empty() ? support_guarded(executor_, asked->c, question.options)
+                                                   : Outcome{Outcome::Kind::error, asked->error, 0};
       connected = channel_.send(encode(Answer{question.task, outcome}));
       if (outcome.kind == Outcome::Kind::crashed) {
-        leave();
+        exit_now();
       }
     }
     return connected;
   }
 
-  void map_arenas(const TaskOrder& order, Message& message) {
-    if (message.descriptors.size() != order.arenas.size()) {
-      throw ProtocolError(fmt::format("{} arenas but {} descriptors", order.arenas.size(), message.descriptors.size()));
+  void map_arenas(const TaskRequest& request, Message& message) {
+    if (message.descriptors.size() != request.arenas.size()) {
+      throw ProtocolError(
+          fmt::format("{} arenas but {} descriptors", request.arenas.size(), message.descriptors.size()));
     }
-    for (std::size_t i = 0; i < order.arenas.size(); ++i) {
-      const ArenaFact& arena = order.arenas[i];
+    for (std::size_t i = 0; i < request.arenas.size(); ++i) {
+      const ArenaInfo& arena = request.arenas[i];
       arenas_[arena.id] = std::make_unique<Mapping>(message.descriptors[i].get(), arena.bytes, arena.writable);
     }
   }
 
-  std::vector<HostPort> host_ports(const TaskOrder& order) const {
+  std::vector<HostPort> host_ports(const TaskRequest& request) const {
     std::vector<HostPort> ports;
-    for (std::size_t i = 0; i < order.ports.size(); ++i) {
-      const op::Port& port = order.ports[i];
-      const PortPlace& place = order.places[i];
+    for (std::size_t i = 0; i < request.ports.size(); ++i) {
+      const op::Port& port = request.ports[i];
+      const PortPlace& place = request.places[i];
       std::span<std::byte> bytes;
       if (place.arena != 0) {
         const auto arena = arenas_.find(place.arena);
@@ -184,35 +185,35 @@ class Worker {
       }
       if (bytes.size() < port.extent_bytes()) {
         throw ProtocolError(
-            fmt::format("port {} needs {} bytes and has {}", port.name, port.extent_bytes(), bytes.size()));
+            fmt::format("port {} needs {} bytes but has {}", port.name, port.extent_bytes(), bytes.size()));
       }
       ports.push_back({&port, bytes});
     }
     return ports;
   }
 
-  /// Runs one task and reports its end. False if the coordinator has gone.
-  bool obey(const TaskOrder& order) {
-    if (!begin(order.task)) {
+  /// Runs one task and reports its outcome. False if the coordinator is gone.
+  bool run_task(const TaskRequest& request) {
+    if (!announce_start(request.task)) {
       return false;
     }
-    Outcome outcome{Outcome::Kind::error, order.mistake, 0};
+    Outcome outcome{Outcome::Kind::error, request.error, 0};
     bool connected = true;
-    if (order.mistake.empty()) {
-      const RunSink sink = [&](const RunReport& report) { tell(order.task, report, connected); };
-      outcome = execute_guarded(executor_, order.c, host_ports(order), order.options, sink);
+    if (request.error.empty()) {
+      const RunSink sink = [&](const RunReport& report) { send_report(request.task, report, connected); };
+      outcome = execute_guarded(executor_, request.c, host_ports(request), request.options, sink);
     }
-    if (!connected || !channel_.send(encode(TaskEnded{order.task, outcome}))) {
+    if (!connected || !channel_.send(encode(TaskEnded{request.task, outcome}))) {
       return false;
     }
     if (outcome.kind == Outcome::Kind::crashed) {
-      leave();
+      exit_now();
     }
     return true;
   }
 
   /// Sends a report and waits until the coordinator has read the outputs.
-  void tell(std::uint64_t task, const RunReport& report, bool& connected) {
+  void send_report(std::uint64_t task, const RunReport& report, bool& connected) {
     Message message;
     if (connected && channel_.send(encode(RunDone{task, report})) &&
         channel_.receive(message, true) == Received::message) {
@@ -237,8 +238,8 @@ void check_socket(int fd) {
   socklen_t size = sizeof(type);
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
     throw core::UsageError(
-        "exec --worker is started by te-numcheck itself, which hands it a socket; "
-        "without --worker, exec reads cases from stdin");
+        "exec --worker is only for te-numcheck itself, which passes it a socket; "
+        "drop --worker to read cases from stdin");
   }
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
@@ -248,23 +249,23 @@ void check_socket(int fd) {
 int worker_main(int socket_fd, const machine::DeviceChoice& device, const ExecutorFactory& factory,
                 plan::OpLookup lookup) {
   check_socket(socket_fd);
-  volunteer_for_oom();
-  ::prctl(PR_SET_NAME, "numcheck-worker");   // else ps and top call it "exe"
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what libraries print before a crash must not be lost in a buffer
+  prefer_as_oom_victim();
+  ::prctl(PR_SET_NAME, "numcheck-worker");   // ps and top would show "exe"
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that output of libraries survives a crash
   Channel channel{core::FileDescriptor(socket_fd)};
   Watchdog watchdog(channel.fd());
   std::unique_ptr<Executor> executor;
   try {
     executor = factory(device);
-  } catch (const core::Error& error) {  // these texts are for people
+  } catch (const core::Error& error) {  // its message needs no type name
     std::ignore = channel.send(encode(StartFailed{error.what()}));
-    return kFailed;
+    return kExitFailure;
   } catch (...) {
     std::ignore = channel.send(encode(StartFailed{describe_exception(std::current_exception())}));
-    return kFailed;
+    return kExitFailure;
   }
   if (!channel.send(encode(Hello{{executor->device(), executor->libraries()}}))) {
-    return kFailed;
+    return kExitFailure;
   }
   Worker(channel, watchdog, *executor, lookup).serve();
   return 0;

@@ -25,10 +25,10 @@ namespace numcheck::worker {
 /// A worker that could not be started.
 struct StartFailure {
   std::string reason;
-  bool permanent = false;  ///< the worker itself said that it cannot work here: trying again is useless
+  bool permanent = false;  ///< the worker itself reported that it cannot run here; do not retry
 };
 
-/// Used by one thread, but for kill(). The destructor ends the process, politely if it is idle.
+/// Not thread-safe except for kill(). The destructor ends the process, giving an idle one time to shut down.
 class WorkerProcess {
  public:
   /// Spawns; throws core::EnvironmentError.
@@ -37,32 +37,33 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// Waits until the worker has said hello. After a failure the process is gone.
+  /// Waits for the worker's hello. After a failure the process is gone.
   [[nodiscard]] std::variant<WorkerHello, StartFailure> start();
 
-  /// Runs one task to its end. If the worker dies, hangs or talks nonsense, the outcome says so and alive() is false.
-  /// Nothing: the worker died before it began, which is not the task's fault. `on_run` must not throw.
+  /// Runs one task to its end. If the worker dies, hangs or breaks the protocol, the outcome says so and alive() is
+  /// false. Returns nothing if the worker died before it started the task, which then is not to blame. `on_run` must
+  /// not throw.
   [[nodiscard]] std::optional<Outcome> run(std::uint64_t number, const Task& task, const RunSink& on_run);
 
-  /// Asks whether the first of `cases` can run, as many as fit into a message; returns how many were answered. If the
-  /// worker dies, hangs or talks nonsense, that is the last answer, and alive() is false. Nothing: the worker died
-  /// before it began. `on_answer` must not throw.
+  /// Asks whether the first of `cases` can run, as many as fit into a message, and returns how many were answered. If
+  /// the worker dies, hangs or breaks the protocol, that is the last answer and alive() is false. Returns nothing if
+  /// the worker died before it started. `on_answer` must not throw.
   [[nodiscard]] std::optional<std::size_t> ask(std::uint64_t number, std::span<const plan::Case* const> cases,
                                                const AnswerSink& on_answer);
 
-  /// How the worker died before it began, when run() or ask() returned nothing.
-  [[nodiscard]] const std::string& death() const noexcept { return death_; }
+  /// How the worker died, if run() or ask() returned nothing.
+  [[nodiscard]] const std::string& death_reason() const noexcept { return death_reason_; }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
-  /// The worker reported that its device is lost: it ends by itself and takes no more tasks or questions.
-  [[nodiscard]] bool spent() const noexcept { return spent_; }
-  /// From any thread: SIGKILL to the worker's process group. What runs on it ends as error "interrupted".
+  /// The worker reported that its device is lost; it exits by itself and accepts no more tasks or questions.
+  [[nodiscard]] bool device_lost() const noexcept { return device_lost_; }
+  /// From any thread: sends SIGKILL to the worker's process group. The running task ends as error "interrupted".
   void kill();
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A worker that closed its socket, or said that it ends, is about to end.
-  static constexpr double kEndPatience_s = 1;
-  enum class Heard { message, closed, too_long, late };
+  /// For a worker that has closed its socket or announced that it exits.
+  static constexpr double kExitTimeout_s = 1;
+  enum class WaitResult { message, closed, too_long, timeout };
   struct Running {
     std::uint64_t number;
     const Task& task;
@@ -73,35 +74,36 @@ class WorkerProcess {
   };
 
   [[nodiscard]] static Clock::duration seconds(double value);
-  /// Waits for a message until the deadline, which moves by the time that this process could not listen (stopped by
-  /// SIGSTOP, suspended, starved): the worker is not late if nobody heard it.
-  [[nodiscard]] Heard listen(Message& message, Clock::time_point& deadline);
-  /// Ends the process, at the latest after `patience_s`, and reaps it; says how it ended: "was killed by ...".
-  std::string bury(double patience_s);
-  /// The outcome of what runs, unless it is an interrupt that ended it.
+  /// Waits for a message until the deadline. Time in which this process itself was not running (SIGSTOP, suspend, CPU
+  /// starvation) is added to the deadline, so that the worker is not blamed for it.
+  [[nodiscard]] WaitResult wait_for_message(Message& message, Clock::time_point& deadline);
+  /// Waits up to `grace_s` for the process to exit, kills it if it has not, and reaps it. Returns how it ended: "was
+  /// killed by ...".
+  std::string terminate(double grace_s);
+  /// The outcome with this kind and reason, or "interrupted" after kill().
   [[nodiscard]] Outcome unless_interrupted(Outcome::Kind kind, std::string reason) const;
   [[nodiscard]] Outcome died();
-  [[nodiscard]] Outcome talked_nonsense(std::string_view what);
-  [[nodiscard]] Outcome overran(double limit_s);
-  /// The outcome when something else than a message was heard.
-  [[nodiscard]] Outcome lost_while(Heard heard, double limit_s);
-  /// True if the worker says that its device was lost before it began with `number`; it is buried then.
-  [[nodiscard]] bool lost_before(const FromWorker& decoded, std::uint64_t number, bool started);
-  /// Acts on one message; the outcome if the task has ended.
-  [[nodiscard]] std::optional<Outcome> hear(Running& running, FromWorker decoded);
-  /// The answer to the next case of a question; nothing if the worker died before it began.
+  [[nodiscard]] Outcome protocol_violation(std::string_view what);
+  [[nodiscard]] Outcome timed_out(double limit_s);
+  /// The outcome if waiting for a message gave something else.
+  [[nodiscard]] Outcome end_after(WaitResult heard, double limit_s);
+  /// True if the worker reports that its device was lost before it started `number`; terminates the worker.
+  [[nodiscard]] bool device_lost_before_start(const FromWorker& decoded, std::uint64_t number, bool started);
+  /// Handles one message; returns the outcome if the task has ended.
+  [[nodiscard]] std::optional<Outcome> handle_message(Running& running, FromWorker decoded);
+  /// The answer for the next case of a question; nothing if the worker died before it started.
   [[nodiscard]] std::optional<Outcome> next_answer(std::uint64_t number, bool& started);
-  [[nodiscard]] bool give(std::uint64_t number, const Task& task);
+  [[nodiscard]] bool send_task(std::uint64_t number, const Task& task);
   void check_report(const RunReport& report, const Task& task) const;
-  void say_goodbye();
+  void shut_down();
 
   const WorkerOptions& options_;
-  std::mutex kill_mutex_;  ///< guards pid_ against being reused by the system while it is killed
+  std::mutex kill_mutex_;  ///< keeps pid_ from being reaped, and reused by the system, while kill() uses it
   pid_t pid_ = -1;
   std::atomic<bool> interrupted_ = false;
   bool alive_ = false;
-  bool spent_ = false;
-  std::string death_;
+  bool device_lost_ = false;
+  std::string death_reason_;
   Channel channel_;
   OutputTail output_;
   std::set<std::uint64_t> known_arenas_;

@@ -10,7 +10,7 @@
 
 namespace numcheck::worker {
 
-void WorkerRoster::begin_use(WorkerProcess& worker) {
+void WorkerRoster::mark_busy(WorkerProcess& worker) {
   busy_.insert(&worker);
   if (killed_) {
     worker.kill();
@@ -33,9 +33,9 @@ void WorkerRoster::kill() {
   }
 }
 
-bool WorkerRoster::take_seat(Lock& lock) {
+bool WorkerRoster::acquire_seat(Lock& lock) {
   ++waiting_for_seat_;
-  changed_.notify_all();  // an idle worker of another environment may leave
+  changed_.notify_all();  // so that an idle worker of another lane may give up its seat
   changed_.wait(lock, [&] { return seats_taken_ < std::max(1, options_.max_workers) || cancelled_; });
   --waiting_for_seat_;
   if (!cancelled_) {
@@ -44,25 +44,25 @@ bool WorkerRoster::take_seat(Lock& lock) {
   return !cancelled_;
 }
 
-void WorkerRoster::leave_seat() {
+void WorkerRoster::release_seat() {
   --seats_taken_;
   changed_.notify_all();
 }
 
 bool WorkerRoster::prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker) {
-  while (!worker && !cancelled_ && lane.given_up.empty()) {
-    if (!take_seat(lock)) {
+  while (!worker && !cancelled_ && lane.give_up_reason.empty()) {
+    if (!acquire_seat(lock)) {
       return false;
     }
     if (const auto failure = start(lock, lane, worker)) {
-      leave_seat();
+      release_seat();
       if (cancelled_) {
         return false;
       }
       if (failure->permanent) {
-        lane.given_up = failure->reason;
+        lane.give_up_reason = failure->reason;
       } else {
-        lane.count_case_end({Outcome::Kind::error, failure->reason, 0}, options_);
+        lane.count_case_failure({Outcome::Kind::error, failure->reason, 0}, options_);
       }
       changed_.notify_all();
     }
@@ -85,7 +85,7 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
     answer = candidate->start();
   } catch (const core::Error& error) {
     answer = StartFailure{error.what(), false};
-  } catch (const std::exception& error) {  // std::bad_alloc, say: nothing may leave the thread that serves the lane
+  } catch (const std::exception& error) {  // such as std::bad_alloc: nothing may escape the lane's thread
     answer = StartFailure{fmt::format("cannot start a worker: {}", error.what()), false};
   }
   if (!lock.owns_lock()) {
@@ -93,7 +93,7 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
   }
   starting_.erase(candidate.get());
   if (auto* failure = std::get_if<StartFailure>(&answer)) {
-    // A device that worked before may need a moment after a fault.
+    // A device that worked before may recover after a fault.
     failure->permanent = failure->permanent && !lane.hello;
     return std::move(*failure);
   }
@@ -102,9 +102,10 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
     lock.unlock();
     candidate.reset();
     lock.lock();
-    return StartFailure{fmt::format("a new worker found {}, the first one {}: the device or the libraries changed",
-                                    identity_text(hello), identity_text(*lane.hello)),
-                        true};
+    return StartFailure{
+        fmt::format("a new worker found {}, but the first one found {}: the device or the libraries have changed",
+                    identity_text(hello), identity_text(*lane.hello)),
+        true};
   }
   lane.hello = hello;
   worker = std::move(candidate);
@@ -112,12 +113,12 @@ std::optional<StartFailure> WorkerRoster::start(Lock& lock, Lane& lane, std::uni
   return std::nullopt;
 }
 
-void WorkerRoster::dismiss(Lock& lock, std::unique_ptr<WorkerProcess>& worker) {
+void WorkerRoster::stop_worker(Lock& lock, std::unique_ptr<WorkerProcess>& worker) {
   if (worker) {
     lock.unlock();
     worker.reset();
     lock.lock();
-    leave_seat();
+    release_seat();
   }
 }
 

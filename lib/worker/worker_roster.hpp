@@ -1,4 +1,4 @@
-// Which worker processes a pool has: seats, starts and ends.
+// Starts and stops a pool's worker processes. A worker occupies a seat; there are WorkerOptions::max_workers.
 #pragma once
 
 #include <condition_variable>
@@ -12,35 +12,36 @@
 
 namespace numcheck::worker {
 
-/// Guarded by the pool's mutex: every call wants it locked. Calls with a lock open it while a process starts or ends.
+/// Guarded by the pool's mutex, which callers must hold. Calls that take the lock release it while a process starts or
+/// ends.
 class WorkerRoster {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// Waits on `changed` for seats, and notifies it when a seat, a hello or the end of a lane is there.
+  /// Waits on `changed` for seats, and notifies it when a seat is free, a hello has arrived or a lane has given up.
   WorkerRoster(const WorkerOptions& options, std::condition_variable& changed) : options_(options), changed_(changed) {}
 
-  /// Makes sure that a slot of the lane has a ready worker; false if there is to be none: cancelled, or given up.
+  /// Makes sure that a slot of the lane has a ready worker; false if cancelled or given up.
   bool prepare(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker);
-  /// Ends the slot's worker, if it has one.
-  void dismiss(Lock& lock, std::unique_ptr<WorkerProcess>& worker);
+  /// Stops the slot's worker, if it has one.
+  void stop_worker(Lock& lock, std::unique_ptr<WorkerProcess>& worker);
 
-  /// Around a conversation with a worker: what kill() must reach.
-  void begin_use(WorkerProcess& worker);
-  void end_use(WorkerProcess& worker) { busy_.erase(&worker); }
+  /// Mark the worker as busy, so that kill() reaches it.
+  void mark_busy(WorkerProcess& worker);
+  void mark_idle(WorkerProcess& worker) { busy_.erase(&worker); }
 
-  /// No further workers; those that are starting are killed.
+  /// Starts no further workers and kills those that are starting.
   void cancel();
-  /// Those at work, too.
+  /// Also kills busy workers.
   void kill();
 
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
-  /// Somebody waits for a seat: an idle worker should leave.
+  /// True if someone is waiting for a seat, so idle workers should be stopped.
   [[nodiscard]] bool seat_wanted() const noexcept { return waiting_for_seat_ > 0; }
 
  private:
-  [[nodiscard]] bool take_seat(Lock& lock);
-  void leave_seat();
+  [[nodiscard]] bool acquire_seat(Lock& lock);
+  void release_seat();
   [[nodiscard]] std::optional<StartFailure> start(Lock& lock, Lane& lane, std::unique_ptr<WorkerProcess>& worker);
 
   const WorkerOptions& options_;

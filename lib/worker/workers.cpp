@@ -36,8 +36,7 @@ void WorkerPool::ask(Question question) {
     return worker_key(*c) == worker_key(*question.cases.front());
   });
   if (!alike || !question.on_answer) {
-    throw core::InternalError(
-        "a question is about the cases of one kind of worker, and wants somebody who hears the answers");
+    throw core::InternalError("a question needs cases with the same worker key, and an on_answer callback");
   }
   if (!question.cases.empty()) {
     pool_->ask(std::move(question));

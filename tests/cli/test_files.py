@@ -250,7 +250,7 @@ class ChangedJournal(CliTest):
         lines[7] = lines[8]
         journal.write_text("".join(lines))
         done = self.run_cli("run", plan, *SIM, "--resume", "out", code=0)
-        self.assertIn("results.jsonl:5: damaged and ignored, its case runs again (its checksum does not match)", done.stderr)
+        self.assertIn("results.jsonl:5: damaged and ignored; its case runs again (its checksum does not match)", done.stderr)
         self.assertEqual(self.without_times(self.report()), whole)
         self.assertEqual(len(journal.read_text().splitlines()), 13 + 2)
 

@@ -72,11 +72,11 @@ class ExitCodes(CliTest):
     def test_3_a_case_ran_out_of_time(self):
         done = self.run_cli("run", self.plan("slow.json", case=SLOW), *SIM, code=3)
         self.assertIn("TIMEOUT", done.stdout)
-        self.assertIn("not done within 0.001 s", done.stdout)
+        self.assertIn("timed out after 0.001 s", done.stdout)
 
     def test_a_case_without_a_time_limit_has_the_common_one(self):
         plan = self.plan(case={"params": SLOW["params"]})
-        self.assertIn("not done within 0.001 s", self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=3).stdout)
+        self.assertIn("timed out after 0.001 s", self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=3).stdout)
         plan = self.plan(case={"timeout_s": 60})
         self.run_cli("run", plan, *SIM, "--timeout", "1ms", code=0)
 
@@ -107,7 +107,7 @@ class ExitCodes(CliTest):
 
     def test_4_nothing_fits_into_memory(self):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
-        self.assertIn("of host memory, --memory allows 1.0 KiB", done.stdout)
+        self.assertIn("of host memory, but --memory allows only 1.0 KiB", done.stdout)
 
     def test_strict_fails_inconclusive_cases(self):
         plan = self.plan(case=VACUOUS)

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const nlohmann::json report = report::parse_report(fuzz::text(data, size), "report.json");
     for (const nlohmann::json& record : report.at("cases")) {
-      if (report::record_mistake(record).empty()) {
+      if (report::record_error(record).empty()) {
         whole.push_back(record);
       }
     }

@@ -11,10 +11,10 @@
 
 #include "core/printable.hpp"
 #include "report/number.hpp"
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 #include "report/printable_report.hpp"
 #include "report/summary.hpp"
-#include "report/views/console_words.hpp"
+#include "report/views/console_format.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -39,7 +39,7 @@ std::string device_text(const json& machine) {
   return text;
 }
 
-std::string simulated_words(const json& report) {
+std::string simulated_notice(const json& report) {
   const json& device = report.at("machine").at("device");
   if (device.is_null() || !device.at("simulated").get<bool>()) {
     return "";
@@ -57,14 +57,14 @@ std::string set_variables(const json& environment) {
   return text;
 }
 
-std::string plural_cases(std::size_t cases) {
+std::string case_count(std::size_t cases) {
   return fmt::format("{} case{}", cases, cases == 1 ? "" : "s");
 }
 
 std::string plan_line(const json& plan) {
   const auto selected = plan.at("selected").get<std::size_t>();
   const auto expanded = plan.at("expanded").get<std::size_t>();
-  std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), plural_cases(selected));
+  std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), case_count(selected));
   if (selected != expanded) {
     line += fmt::format(" of {}", expanded);
   }
@@ -101,7 +101,7 @@ void count(Tally& tally, const json& record) {
   tally.compared = true;
 }
 
-Cell counted(std::size_t number, Colour colour) {
+Cell count_cell(std::size_t number, Colour colour) {
   return {std::to_string(number), number == 0 ? Colour::dim : colour};
 }
 
@@ -112,7 +112,7 @@ std::vector<Cell> state_cells(const json& row, const std::string& state, bool fi
                                                              : "bits differ";
   std::vector<std::string> classes;
   for (const json& name : facts.at("observed")) {
-    classes.push_back(class_words(name.get<std::string>()));
+    classes.push_back(class_label(name.get<std::string>()));
   }
   const auto once = [&](const char* key) { return first ? row.at(key).get<std::string>() : std::string(); };
   return {{once("op")},
@@ -133,7 +133,7 @@ std::string render_header(const json& report, const ConsoleOptions& options) {
   std::string text = fmt::format("te-numcheck {} ({}{})    {}\n", tool.at("version").get<std::string>(),
                                  tool.at("revision").get<std::string>(),
                                  tool.at("dirty").get<bool>() ? ", changed" : "", device_text(report.at("machine")));
-  const std::string simulated = simulated_words(report);
+  const std::string simulated = simulated_notice(report);
   if (!simulated.empty()) {
     text += paint("*** " + simulated + " ***", Colour::alarm, options.colour) + "\n";
   }
@@ -164,10 +164,10 @@ std::string render_groups(const json& report, const ConsoleOptions& options) {
     rows.push_back({{op},
                     {mode},
                     {backend},
-                    counted(tally.pass, Colour::green),
-                    counted(tally.warn, Colour::yellow),
-                    counted(tally.fail, Colour::red),
-                    counted(tally.other, Colour::yellow),
+                    count_cell(tally.pass, Colour::green),
+                    count_cell(tally.warn, Colour::yellow),
+                    count_cell(tally.fail, Colour::red),
+                    count_cell(tally.other, Colour::yellow),
                     {tally.compared ? ratio_text(number(tally.worst)) : "-", over ? Colour::red : Colour::none},
                     {tally.at}});
   }
@@ -216,7 +216,7 @@ std::string render_override(const json& report, const ConsoleOptions& options) {
                         {"time", true}},
                        rows, options.width, options.colour);
   if (shown < all.size()) {
-    text += fmt::format("({} more rows: -v or report.json)\n", all.size() - shown);
+    text += fmt::format("({} more rows: use -v or see report.json)\n", all.size() - shown);
   }
   for (const json& sentence : effect.at("sentences")) {
     text += "  " + sentence.get<std::string>() + "\n";
@@ -235,12 +235,12 @@ std::string render_summary(const json& report, const ConsoleOptions& options) {
     }
   }
   std::string line =
-      fmt::format("{}{}{}    {}", plural_cases(summary.at("cases").get<std::size_t>()), counts.empty() ? "" : ": ",
+      fmt::format("{}{}{}    {}", case_count(summary.at("cases").get<std::size_t>()), counts.empty() ? "" : ": ",
                   fmt::join(counts, ", "), human_time(number_value(report.at("time_s").at("wall"))));
   if (report.at("interrupted").get<bool>()) {
     line += "    " + paint("INTERRUPTED", Colour::alarm, options.colour);
   }
-  const std::string simulated = simulated_words(report);
+  const std::string simulated = simulated_notice(report);
   if (!simulated.empty()) {
     line += "    " + paint(simulated, Colour::alarm, options.colour);
   }

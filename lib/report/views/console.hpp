@@ -11,16 +11,16 @@ namespace numcheck::report::views {
 struct ConsoleOptions {
   bool colour = false;
   std::size_t width = 100;  ///< 0: unlimited
-  int verbosity = 0;  ///< -1 summary line; 0 failures, table per op x mode x backend, summary; 1 every case; 2 also
+  int verbosity = 0;  ///< -1: summary line; 0: failures, table per op x mode x backend, summary; 1: every case; 2: also
                       ///< metrics and stage times
-  std::string report_path;  ///< where report.json went; empty if nowhere
+  std::string report_path;  ///< where report.json was written; empty if it was not
 };
 
-/// The whole view. A simulated device is named as such in the first lines and in the summary line. Whatever the report
-/// holds, the view's line ends and colours are its own (core::printable).
+/// The complete view. The first lines and the summary line say so if the device is simulated. Text from the report
+/// cannot add line breaks or escape sequences (core::printable).
 [[nodiscard]] std::string render_console(const nlohmann::json& report, const ConsoleOptions& options);
 
-/// Parts of the view, in their order, of a report whose texts are printable.
+/// Parts of the view, in order. The report's strings must be printable.
 [[nodiscard]] std::string render_header(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_cases(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_groups(const nlohmann::json& report, const ConsoleOptions& options);

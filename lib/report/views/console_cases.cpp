@@ -1,4 +1,4 @@
-// The parts of the console view that speak of single cases.
+// The parts of the console view about individual cases.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "report/number.hpp"
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 #include "report/report.hpp"
 #include "report/views/console.hpp"
-#include "report/views/console_words.hpp"
+#include "report/views/console_format.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kShown = 10;  // failures and reasons on the console; the record has all
+constexpr std::size_t kMaxShown = 10;  // failures and reasons; the report has all of them
 
 std::string upper(std::string_view word) {
   std::string text(word);
@@ -60,7 +60,7 @@ std::string worst_line(const json& worst) {
                      value_text(worst.at("expected")), short_number(worst.at("ulps"), ".1f"));
 }
 
-/// The first failing gate with its source, the other failing ones by name, the size of the error and its worst element.
+/// The first failing gate with its source, the other failing ones by name, the error metrics and the worst element.
 std::string output_lines(const std::string& port, const json& output) {
   std::vector<std::string> others;
   std::string text;
@@ -97,7 +97,7 @@ std::string output_lines(const std::string& port, const json& output) {
   return output.at("worst").empty() ? text : text + worst_line(output.at("worst").front());
 }
 
-/// The first failing algorithm in full, the others counted.
+/// The first failing algorithm in full, and the number of others.
 std::string run_lines(const json& runs) {
   const auto failed = [](const json& run) { return run.at("status") != "pass" && run.at("status") != "warn"; };
   const auto first = std::ranges::find_if(runs, failed);
@@ -148,7 +148,7 @@ std::string metric_lines(const json& record) {
                         human_time(number_value(run.at("device_s"))),
                         run.at("observed_class").get<std::string>().empty()
                             ? ""
-                            : "  class " + class_words(run.at("observed_class").get<std::string>()));
+                            : "  class " + class_label(run.at("observed_class").get<std::string>()));
     for (const auto& [port, output] : run.at("outputs").items()) {
       const json& m = output.at("metrics");
       text +=
@@ -208,12 +208,12 @@ std::string render_failures(const json& report, const ConsoleOptions& options) {
   std::string text;
   std::size_t failures = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (is_failure(cases[i]) && ++failures <= kShown) {
+    if (is_failure(cases[i]) && ++failures <= kMaxShown) {
       text += failure_lines(cases[i], names[i], options.colour);
     }
   }
-  if (failures > kShown) {
-    text += fmt::format("{} more failures are in the report\n", failures - kShown);
+  if (failures > kMaxShown) {
+    text += fmt::format("the report has {} more failures\n", failures - kMaxShown);
   }
   return text;
 }
@@ -234,11 +234,11 @@ std::string render_notes(const json& report, const ConsoleOptions&) {
     }
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(kShown, reasons.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxShown, reasons.size()); ++i) {
     text += fmt::format("{:>5} {}\n", reasons[i].second, reasons[i].first);
   }
-  if (reasons.size() > kShown) {
-    text += fmt::format("{} more reasons are in the report\n", reasons.size() - kShown);
+  if (reasons.size() > kMaxShown) {
+    text += fmt::format("the report has {} more reasons\n", reasons.size() - kMaxShown);
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// The console's table of what changed between versions of a library.
+// The console's table of changes between versions of a library.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 #include "report/number.hpp"
 #include "report/views/console.hpp"
-#include "report/views/console_words.hpp"
+#include "report/views/console_format.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-Cell counted(const json& number, Colour colour) {
+Cell count_cell(const json& number, Colour colour) {
   return {std::to_string(number.get<std::size_t>()), number == 0 ? Colour::dim : colour};
 }
 
@@ -26,10 +26,10 @@ std::vector<Cell> cells(const json& row) {
   return {{row.at("op")},
           {row.at("mode")},
           {fmt::format("{} -> {}", row.at("base").get<std::string>(), row.at("other").get<std::string>())},
-          counted(row.at("identical"), Colour::green),
-          counted(row.at("changed"), Colour::yellow),
-          counted(row.at("not_comparable"), Colour::yellow),
-          counted(row.at("neither"), Colour::none),
+          count_cell(row.at("identical"), Colour::green),
+          count_cell(row.at("changed"), Colour::yellow),
+          count_cell(row.at("not_comparable"), Colour::yellow),
+          count_cell(row.at("neither"), Colour::none),
           {has_changed ? fmt::format("{} of {}", change.at("outputs").size(), change.at("of").get<std::size_t>()) : ""},
           {has_changed ? ratio("base") + " -> " + ratio("other") : ""},
           {has_changed ? parameters_of(change.at("id").get<std::string>()) : ""}};
@@ -43,12 +43,12 @@ std::string render_libraries(const json& report, const ConsoleOptions& options) 
   }
   const json& changes = report.at("library_changes");
   std::vector<std::vector<Cell>> rows;
-  std::size_t quiet = 0;
+  std::size_t unchanged = 0;
   for (const json& row : changes.at("rows")) {
     if (options.verbosity > 0 || row.at("changed") != 0) {
       rows.push_back(cells(row));
     } else {
-      ++quiet;
+      ++unchanged;
     }
   }
   std::string text = paint("versions of libraries", Colour::bold, options.colour) + "\n";
@@ -65,8 +65,8 @@ std::string render_libraries(const json& report, const ConsoleOptions& options) 
                           {"smallest change", false, true}},
                          rows, options.width, options.colour);
   }
-  if (quiet > 0 && !rows.empty()) {
-    text += fmt::format("({} rows without changed bits: -v or report.json)\n", quiet);
+  if (unchanged > 0 && !rows.empty()) {
+    text += fmt::format("({} rows without changed bits: use -v or see report.json)\n", unchanged);
   }
   for (const json& sentence : changes.at("sentences")) {
     text += "  " + sentence.get<std::string>() + "\n";

@@ -8,7 +8,7 @@ namespace numcheck::report::views {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kShortestCut = 12;
+constexpr std::size_t kMinCutWidth = 12;
 
 /// Bytes of the first `count` code points.
 std::size_t prefix_bytes(std::string_view text, std::size_t count) {
@@ -36,17 +36,18 @@ std::vector<std::size_t> column_widths(const std::vector<Column>& columns, const
     total += widest + (i == 0 ? 0 : kGap);
   }
   while (width != 0 && total > width) {
-    std::size_t victim = columns.size();
+    std::size_t widest = columns.size();
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i].may_cut && widths[i] > kShortestCut && (victim == columns.size() || widths[i] > widths[victim])) {
-        victim = i;
+      if (columns[i].can_shorten && widths[i] > kMinCutWidth &&
+          (widest == columns.size() || widths[i] > widths[widest])) {
+        widest = i;
       }
     }
-    if (victim == columns.size()) {
+    if (widest == columns.size()) {
       break;
     }
-    const std::size_t excess = std::min(total - width, widths[victim] - kShortestCut);
-    widths[victim] -= excess;
+    const std::size_t excess = std::min(total - width, widths[widest] - kMinCutWidth);
+    widths[widest] -= excess;
     total -= excess;
   }
   return widths;
@@ -56,7 +57,7 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
                     const std::vector<Cell>& cells, bool colour) {
   std::string line;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string text = columns[i].may_cut ? cut_middle(cells[i].text, widths[i]) : cells[i].text;
+    const std::string text = columns[i].can_shorten ? cut_middle(cells[i].text, widths[i]) : cells[i].text;
     const std::string fill(widths[i] - std::min(widths[i], display_width(text)), ' ');
     const std::string painted = paint(text, cells[i].colour, colour);
     line += std::string(i == 0 ? 0 : kGap, ' ') + (columns[i].right ? fill + painted : painted + fill);

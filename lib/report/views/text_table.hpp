@@ -1,4 +1,4 @@
-// Plain text in columns, with colour that never carries meaning alone.
+// Plain text in columns. Colour never carries meaning on its own.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace numcheck::report::views {
 
 enum class Colour { none, red, green, yellow, cyan, bold, dim, alarm };
 
-/// The text between the colour's escape sequences, or unchanged if `enabled` is false.
+/// The text wrapped in the colour's escape sequences; unchanged if `enabled` is false.
 [[nodiscard]] std::string paint(std::string_view text, Colour colour, bool enabled);
 
-/// Columns that the text takes on a terminal: code points of UTF-8.
+/// Columns that the text takes on a terminal: UTF-8 code points.
 [[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
 
-/// At most `width` columns, cut in the middle ("gemm/m=1…/bf16"), because both ends tell cases apart.
+/// At most `width` columns, cut in the middle ("gemm/m=1…/bf16"), because both ends distinguish cases.
 [[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
 
 struct Cell {
@@ -26,12 +26,12 @@ struct Cell {
 
 struct Column {
   std::string title;
-  bool right = false;    ///< numbers
-  bool may_cut = false;  ///< identifiers; numbers are never cut
+  bool right = false;        ///< numbers
+  bool can_shorten = false;  ///< for identifiers; numbers are never shortened
 };
 
-/// Header and rows, two spaces between columns; columns that may be cut give way until a line fits `width`, but keep
-/// at least 12 columns. A width of 0 means unlimited. Cells are made printable (core::printable).
+/// Header and rows, two spaces between columns. Columns with can_shorten shrink until a line fits `width`, but to no
+/// less than 12 characters. A width of 0 means unlimited. Cells are made printable (core::printable).
 [[nodiscard]] std::string render_table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                                        std::size_t width, bool colour);
 

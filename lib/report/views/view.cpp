@@ -15,8 +15,9 @@ std::string render_brief(const nlohmann::json& report) {
 }
 
 constexpr std::array kViews = {
-    View{"--json", "write the report there; - puts it, and nothing else, on stdout", &report_text, true},
-    View{"--brief-json", "write a brief report there, one case a line: digests and tightest gates, as for a baseline",
+    View{"--json", "write the report to this file; - writes it, and nothing else, to stdout", &report_text, true},
+    View{"--brief-json",
+         "write a brief report to this file, one case per line: digests and tightest gates, as a baseline",
          &render_brief},
 };
 

@@ -8,15 +8,15 @@
 
 namespace numcheck::report::views {
 
-/// A view is a pure function of the record. A new one is its file, a row in view.cpp, and its test.
+/// A view is a pure function of the record. To add one, write its file, a row in view.cpp, and a test.
 struct View {
-  const char* flag;  ///< option that names its file: "--json"
+  const char* flag;  ///< option for its file: "--json"
   const char* doc;   ///< of the option, for --help
   std::string (*render)(const nlohmann::json& report);
-  bool is_record = false;  ///< the whole report: its file stands in for the default folder, and "-" is stdout
+  bool is_record = false;  ///< the full report: its file replaces the default folder, and "-" means stdout
 };
 
-/// All of them, in the order of help.
+/// All views, in the order of --help.
 [[nodiscard]] std::span<const View> all_views() noexcept;
 
 }  // namespace numcheck::report::views

@@ -8,7 +8,7 @@
 
 #include "report/number.hpp"
 #include "report/report.hpp"
-#include "report/views/console_words.hpp"
+#include "report/views/console_format.hpp"
 #include "report/views/text_table.hpp"
 #include "sample_record.hpp"
 
@@ -76,7 +76,7 @@ TEST(Console, shows_ten_failures_and_counts_the_rest) {
   const std::string text = views::render_console(sample_report(false, 13), {});
   EXPECT_TRUE(has(text, "k=73/fp32"));
   EXPECT_FALSE(has(text, "FAIL  gemm/m=8,n=4,k=74/fp32"));
-  EXPECT_TRUE(has(text, "3 more failures are in the report"));
+  EXPECT_TRUE(has(text, "the report has 3 more failures"));
 }
 
 /// Appends hostile text to every string in a value.

@@ -109,7 +109,7 @@ TEST(LibraryChanges, nondeterministic_outputs_say_nothing_about_versions) {
   cases[1]["runs"][0]["deterministic"] = false;
   const json row = library_changes(cases)["rows"][0];
   EXPECT_EQ(row["changed"], 0);
-  EXPECT_EQ(row["reasons"][0]["text"], "2.11.0: other bits from run to run");
+  EXPECT_EQ(row["reasons"][0]["text"], "2.11.0: bits differ from run to run");
 }
 
 TEST(LibraryChanges, compares_every_version_with_the_first) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 #include "sample_record.hpp"
 
 namespace numcheck::report {
@@ -124,8 +124,8 @@ TEST(OverrideEffect, other_variables_keep_cases_apart) {
 }
 
 TEST(ClassWords, unknown_names_are_unchanged) {
-  EXPECT_EQ(class_words("tf32_rne"), "TF32");
-  EXPECT_EQ(class_words("something_new"), "something_new");
+  EXPECT_EQ(class_label("tf32_rne"), "TF32");
+  EXPECT_EQ(class_label("something_new"), "something_new");
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_F(JournalTest, runs_again_what_has_no_verdict) {
   EXPECT_EQ(Journal::open_for_resume(folder_, header()).finished.size(), 6U);
 }
 
-TEST_F(JournalTest, drops_a_torn_last_line) {
+TEST_F(JournalTest, drops_an_incomplete_last_line) {
   {
     Journal journal = Journal::create(folder_, header());
     append(journal, 1, "a", "pass");
@@ -133,7 +133,8 @@ TEST_F(JournalTest, drops_a_torn_last_line) {
     auto resumed = Journal::open_for_resume(folder_, header());
     EXPECT_EQ(resumed.finished.size(), 1U);
     ASSERT_EQ(resumed.notes.size(), 1U);
-    EXPECT_NE(resumed.notes[0].find("results.jsonl:3: the last line is torn"), std::string::npos) << resumed.notes[0];
+    EXPECT_NE(resumed.notes[0].find("results.jsonl:3: the last line is incomplete"), std::string::npos)
+        << resumed.notes[0];
     EXPECT_EQ(content(), whole);
     append(resumed.journal, 2, "b", "pass");
   }
@@ -181,15 +182,15 @@ TEST_F(JournalTest, refuses_other_conditions_naming_them) {
   EXPECT_EQ(refusal(header()), "");
   JournalHeader changed = header();
   changed.plan_digest = "xxh128:2";
-  EXPECT_NE(refusal(changed).find(R"(plan digest: "xxh128:1" there, "xxh128:2" now)"), std::string::npos)
+  EXPECT_NE(refusal(changed).find(R"(plan digest: was "xxh128:1", now "xxh128:2")"), std::string::npos)
       << refusal(changed);
   EXPECT_NE(refusal(changed).find("start a new run"), std::string::npos);
   changed = header();
   changed.tool_version = "0.2.0";
   changed.libraries = {{"cublaslt", "13.2.0"}, {"cudnn", "9.19"}};
-  EXPECT_NE(refusal(changed).find(R"(tool version: "0.1.0" there, "0.2.0" now)"), std::string::npos);
-  EXPECT_NE(refusal(changed).find(R"(library cublaslt: "13.1.0" there, "13.2.0" now)"), std::string::npos);
-  EXPECT_NE(refusal(changed).find(R"(library cudnn: not recorded there, "9.19" now)"), std::string::npos);
+  EXPECT_NE(refusal(changed).find(R"(tool version: was "0.1.0", now "0.2.0")"), std::string::npos);
+  EXPECT_NE(refusal(changed).find(R"(library cublaslt: was "13.1.0", now "13.2.0")"), std::string::npos);
+  EXPECT_NE(refusal(changed).find(R"(library cudnn: was not recorded, now "9.19")"), std::string::npos);
   changed = header();
   changed.device.uuid = "GPU-2";
   EXPECT_NE(refusal(changed).find("device uuid"), std::string::npos);
@@ -201,16 +202,16 @@ TEST_F(JournalTest, refuses_other_conditions_naming_them) {
   EXPECT_NE(refusal(changed).find("shard"), std::string::npos);
   changed = header();
   changed.environment[0].value = "0";
-  EXPECT_NE(refusal(changed).find(R"(environment variable NVIDIA_TF32_OVERRIDE: "unset" there, "=0" now)"),
+  EXPECT_NE(refusal(changed).find(R"(environment variable NVIDIA_TF32_OVERRIDE: was "unset", now "=0")"),
             std::string::npos)
       << refusal(changed);
   changed = header();
   changed.settings[0].second = "3";
-  EXPECT_NE(refusal(changed).find(R"(option repeat: "2" there, "3" now)"), std::string::npos);
+  EXPECT_NE(refusal(changed).find(R"(option repeat: was "2", now "3")"), std::string::npos);
 }
 
 TEST_F(JournalTest, refuses_what_is_not_a_journal) {
-  EXPECT_NE(refusal(header()).find("there is no "), std::string::npos);
+  EXPECT_NE(refusal(header()).find("does not exist"), std::string::npos);
   for (const char* text : {"", "\n", "{}\n", "plain text\n", "{\"journal\":\"other\"}\n", "[1,2]\n",
                            "{\"journal\": tor", "{\"journal\":\"te-numcheck/results\",\"version\":2,\"facts\":{}}\n"}) {
     std::ofstream(file()) << text;
@@ -218,7 +219,7 @@ TEST_F(JournalTest, refuses_what_is_not_a_journal) {
     EXPECT_EQ(content(), text) << "what is not ours is left alone";
   }
   std::ofstream(file()) << R"({"journal":"te-numcheck/results","version":1,"facts":{}})" << '\n';
-  EXPECT_NE(refusal(header()).find("version 1, this te-numcheck writes 2"), std::string::npos);
+  EXPECT_NE(refusal(header()).find("version 1, but this te-numcheck uses version 2"), std::string::npos);
 }
 
 TEST_F(JournalTest, does_not_overwrite) {
@@ -251,7 +252,7 @@ TEST_F(JournalTest, a_full_disk_keeps_what_was_there) {
   }
   ::setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_NE(words.find(file()), std::string::npos) << words;
-  EXPECT_NE(words.find("1 cases before are kept"), std::string::npos) << words;
+  EXPECT_NE(words.find("finished cases (1) are saved"), std::string::npos) << words;
   EXPECT_EQ(content(), before);
 }
 

@@ -29,7 +29,7 @@ TEST(JournalText, a_line_of_another_journal_is_not_accepted) {
   const JournalText read = parse_journal(mine.line + '\n' + line_of(other.checksum, 1, record) + '\n', kPath);
   EXPECT_TRUE(read.finished.empty());
   ASSERT_EQ(read.notes.size(), 1U);
-  EXPECT_NE(read.notes[0].find("out/results.jsonl:2: damaged and ignored, its case runs again (its checksum does not "
+  EXPECT_NE(read.notes[0].find("out/results.jsonl:2: damaged and ignored; its case runs again (its checksum does not "
                                "match)"),
             std::string::npos)
       << read.notes[0];
@@ -44,10 +44,10 @@ std::string note_about(std::int64_t k, const json& record) {
 }
 
 TEST(JournalText, a_record_under_another_cases_name_is_refused) {
-  EXPECT_NE(note_about(2, record_of(1, "pass")).find("its record is that of another case"), std::string::npos);
+  EXPECT_NE(note_about(2, record_of(1, "pass")).find("its record belongs to another case"), std::string::npos);
   json renamed = record_of(1, "pass");
   renamed["id"] = "gemm/other";
-  EXPECT_NE(note_about(1, renamed).find("its record is that of another case"), std::string::npos);
+  EXPECT_NE(note_about(1, renamed).find("its record belongs to another case"), std::string::npos);
 }
 
 TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
@@ -56,10 +56,10 @@ TEST(JournalText, a_record_without_what_a_report_reads_is_refused_at_once) {
   EXPECT_NE(note_about(1, record).find("(reason is missing)"), std::string::npos) << note_about(1, record);
   record = record_of(1, "pass");
   record["status"] = "splendid";
-  EXPECT_NE(note_about(1, record).find("(status has no legal value)"), std::string::npos) << note_about(1, record);
+  EXPECT_NE(note_about(1, record).find("(status has an invalid value)"), std::string::npos) << note_about(1, record);
   record = record_of(1, "pass");
   record["runs"] = json::array({1});
-  EXPECT_NE(note_about(1, record).find("(runs/0 is no object)"), std::string::npos) << note_about(1, record);
+  EXPECT_NE(note_about(1, record).find("(runs/0 is not of type object)"), std::string::npos) << note_about(1, record);
 }
 
 /// Every record with one member missing, or with a value of another type in its place, at any depth.
@@ -85,13 +85,13 @@ void without_each(const json& whole, json::json_pointer at, std::vector<json>& b
 TEST(JournalText, the_shape_of_a_record_is_checked_at_every_depth) {
   const plan::Case c = report::testing::sample_case("fp32", 64);
   const json whole = report::to_json(report::testing::sample_result(c, {{}}));
-  ASSERT_EQ(report::record_mistake(whole), "");
+  ASSERT_EQ(report::record_error(whole), "");
   std::vector<json> broken;
   without_each(whole, json::json_pointer(), broken);
   ASSERT_GT(broken.size(), 100U);
   std::set<std::string> accepted;  // members that are optional or may have any type
   for (const json& record : broken) {
-    if (report::record_mistake(record).empty()) {
+    if (report::record_error(record).empty()) {
       for (const json& difference : json::diff(whole, record)) {
         accepted.insert(difference.at("path"));
       }

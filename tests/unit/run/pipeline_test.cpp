@@ -62,7 +62,7 @@ TEST(Pipeline, unsupported_keeps_its_reason) {
 TEST(Pipeline, no_inputs_are_generated_for_cases_that_the_device_cannot_run) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
-  options.unasked_flops = 0;
+  options.no_wait_flops = 0;
   CopyDevice::executed = 0;
   const std::vector<plan::Case> refused = {make_case(5000, "fp32", {"refused"}), make_case(60, "bf16", {"refused"})};
   PipelineResult result = run_cases(refused, catalog, options);
@@ -104,7 +104,7 @@ TEST(Pipeline, cheap_groups_do_not_wait_for_the_answer_and_end_the_same) {
   const PipelineResult unasked = run_cases(cases, catalog, options);
   EXPECT_EQ(CopyDevice::executed, 2);
   options = in_process();
-  options.unasked_flops = 0;
+  options.no_wait_flops = 0;
   const PipelineResult asked = run_cases(cases, catalog, options);
   EXPECT_EQ(unasked.cases[0].record, asked.cases[0].record);
   EXPECT_EQ(unasked.cases[1].status, verdict::Status::pass);
@@ -142,7 +142,7 @@ TEST(Pipeline, case_that_cannot_fit_is_skipped_with_the_bytes_it_needs) {
   options.memory_bytes = 100'000;
   const PipelineResult result = run_cases({make_case(100'000, "fp32"), make_case(100, "fp32")}, catalog, options);
   EXPECT_EQ(result.cases[0].status, verdict::Status::skipped);
-  EXPECT_NE(result.cases[0].record.at("reason").get<std::string>().find("--memory allows"), std::string::npos);
+  EXPECT_NE(result.cases[0].record.at("reason").get<std::string>().find("--memory allows only"), std::string::npos);
   EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
 }
 

@@ -13,19 +13,19 @@ TEST(StuckWatch, work_beyond_its_limit_is_reported_once) {
   StuckWatch watch;
   const auto work = watch.begin("the reference of gemm", 2);
   auto now = StuckWatch::Clock::now();
-  EXPECT_FALSE(watch.look(now += milliseconds(900)));
-  EXPECT_FALSE(watch.look(now += milliseconds(900)));
-  EXPECT_EQ(watch.look(now += milliseconds(900)), "the reference of gemm is stuck: not done within 2 s");
-  EXPECT_FALSE(watch.look(now += seconds(5)));
+  EXPECT_FALSE(watch.check(now += milliseconds(900)));
+  EXPECT_FALSE(watch.check(now += milliseconds(900)));
+  EXPECT_EQ(watch.check(now += milliseconds(900)), "the reference of gemm is stuck: not finished after 2 s");
+  EXPECT_FALSE(watch.check(now += seconds(5)));
 }
 
 TEST(StuckWatch, time_without_checks_does_not_count) {
   StuckWatch watch;
   const auto work = watch.begin("a reference", 2);
   auto now = StuckWatch::Clock::now();
-  EXPECT_FALSE(watch.look(now += seconds(3600)));
-  EXPECT_FALSE(watch.look(now += milliseconds(500)));
-  EXPECT_TRUE(watch.look(now += milliseconds(900)));
+  EXPECT_FALSE(watch.check(now += seconds(3600)));
+  EXPECT_FALSE(watch.check(now += milliseconds(500)));
+  EXPECT_TRUE(watch.check(now += milliseconds(900)));
 }
 
 TEST(StuckWatch, work_that_ends_is_forgotten) {
@@ -33,9 +33,9 @@ TEST(StuckWatch, work_that_ends_is_forgotten) {
   auto now = StuckWatch::Clock::now();
   for (int i = 0; i < 100; ++i) {
     const auto work = watch.begin("a reference", 2);
-    EXPECT_FALSE(watch.look(now += milliseconds(900)));
+    EXPECT_FALSE(watch.check(now += milliseconds(900)));
   }
-  EXPECT_FALSE(watch.look(now += seconds(10)));
+  EXPECT_FALSE(watch.check(now += seconds(10)));
 }
 
 }  // namespace

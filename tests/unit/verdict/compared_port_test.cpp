@@ -88,7 +88,7 @@ TEST(ComparedPort, errors_are_counted_in_codes) {
   expected[32] = 4;
   metric::Statistics s;
   s.worst.push_back({.index = 32, .got = 5, .expected = 4});
-  port.count_in_codes(expected, s);
+  port.measure_in_code_ulps(expected, s);
   EXPECT_EQ(s.max_ulp, 2);
   EXPECT_EQ(s.ulp_histogram[0], 64U);
   EXPECT_EQ(s.ulp_histogram[2], 1U);
@@ -106,7 +106,7 @@ TEST(ComparedPort, other_ports_are_compared_as_stored) {
   EXPECT_EQ(port.bytes().data(), problem.codes.data());
   metric::Statistics s;
   s.max_ulp = 7;
-  port.count_in_codes(std::vector<double>(66), s);
+  port.measure_in_code_ulps(std::vector<double>(66), s);
   EXPECT_EQ(s.max_ulp, 7);
 }
 

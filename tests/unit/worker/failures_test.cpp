@@ -92,7 +92,7 @@ TEST(Failures, hang_is_killed_after_the_limit_of_the_case) {
     const auto start = Clock::now();
     const Done done = among_good_ones(c);
     EXPECT_EQ(done.outcome.kind, Kind::timeout) << done.outcome.reason;
-    EXPECT_TRUE(contains(done.outcome.reason, "not done within 0.3 s")) << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, "timed out after 0.3 s")) << done.outcome.reason;
     EXPECT_GE(seconds_since(start), 0.3);
     EXPECT_LT(seconds_since(start), 5);
     EXPECT_EQ(done.runs.size(), std::string_view(act) == "late_hang" ? 1U : 0U);
@@ -126,8 +126,7 @@ TEST(Failures, an_invalid_message_is_a_crash_with_an_explanation) {
     const Done done = among_good_ones(make_case(act));
     EXPECT_EQ(done.outcome.kind, Kind::crashed) << act;
     const bool closed = std::string_view(act) == "closes_socket";
-    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "sent something that cannot be"))
-        << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, closed ? "worker" : "broke the protocol")) << done.outcome.reason;
   }
   EXPECT_TRUE(contains(among_good_ones(make_case("unknown_port")).outcome.reason, "no output \"z\""));
 }
@@ -160,7 +159,7 @@ TEST(Failures, a_worker_that_writes_to_an_input_costs_its_own_case) {
 
 TEST(Failures, every_crash_costs_its_own_case_only) {
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 2;
+  options.max_consecutive_start_failures = 2;
   for (const char* act : {"exit7", "lost_device"}) {
     for (const Outcome& outcome : six_in_a_row(options, act)) {
       EXPECT_EQ(outcome.kind, Kind::crashed) << act << ": " << outcome.reason;
@@ -172,15 +171,15 @@ TEST(Failures, crashes_and_timeouts_in_a_row_are_limited) {
   WorkerOptions options = worker_options();
   options.timeout_s = 0.2;
   for (const auto& [act, kind] : {std::pair{"exit7", Kind::crashed}, std::pair{"hang", Kind::timeout}}) {
-    options.max_crashes_in_row = kind == Kind::crashed ? 2 : 100;
-    options.max_timeouts_in_row = kind == Kind::timeout ? 2 : 100;
+    options.max_consecutive_crashes = kind == Kind::crashed ? 2 : 100;
+    options.max_consecutive_timeouts = kind == Kind::timeout ? 2 : 100;
     const std::vector<Outcome> outcomes = six_in_a_row(options, act);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(outcomes[i].kind, kind);
     }
     for (std::size_t i = 3; i < 6; ++i) {
       EXPECT_EQ(outcomes[i].kind, Kind::error);
-      EXPECT_TRUE(contains(outcomes[i].reason, "3 in a row died")) << outcomes[i].reason;
+      EXPECT_TRUE(contains(outcomes[i].reason, "3 workers in a row died")) << outcomes[i].reason;
       EXPECT_TRUE(contains(outcomes[i].reason, outcomes[0].reason)) << outcomes[i].reason;
     }
   }
@@ -188,7 +187,7 @@ TEST(Failures, crashes_and_timeouts_in_a_row_are_limited) {
 
 TEST(Failures, a_finished_case_resets_the_bound) {
   WorkerOptions options = worker_options();
-  options.max_crashes_in_row = 1;
+  options.max_consecutive_crashes = 1;
   WorkerPool pool(options);
   Collector collector(pool);
   const Done* last = nullptr;
@@ -217,13 +216,13 @@ TEST(Failures, a_worker_that_cannot_work_says_why) {
 
 TEST(Failures, workers_that_do_not_start) {
   const std::vector<std::pair<std::string, std::string>> expected{
-      {"--start=exit", "exited with status 5 while it started; its last words: libfake.so"},
+      {"--start=exit", "exited with status 5 during startup; its last output: libfake.so"},
       {"--start=invalid", "it is not JSON"},
       {"--start=old", "protocol 0"}};
   for (const auto& [start, words] : expected) {
     const Done done = run_alone(worker_options({start}), make_case("add"));
     EXPECT_EQ(done.outcome.kind, Kind::error);
-    EXPECT_TRUE(contains(done.outcome.reason, "4 in a row died")) << done.outcome.reason;
+    EXPECT_TRUE(contains(done.outcome.reason, "4 workers in a row died")) << done.outcome.reason;
     const auto tail = start == "--start=exit" ? std::string("libfake.so") : words;
     EXPECT_TRUE(contains(done.outcome.reason, tail)) << done.outcome.reason;
   }
@@ -232,7 +231,7 @@ TEST(Failures, workers_that_do_not_start) {
 TEST(Failures, a_worker_that_never_says_ready) {
   WorkerOptions options = worker_options({"--start=hang"});
   options.startup_timeout_s = 0.2;
-  options.max_respawns_in_row = 1;
+  options.max_consecutive_start_failures = 1;
   const auto start = Clock::now();
   const Done done = run_alone(options, make_case("add"));
   EXPECT_EQ(done.outcome.kind, Kind::error);

@@ -76,27 +76,27 @@ TEST(Protocol, outcomes_round_trip) {
 TEST(Protocol, task_round_trip) {
   const plan::Case c = fake::make_case("several", 5, {{"NVIDIA_TF32_OVERRIDE", "0"}});
   const std::vector<PortPlace> places{{4, 4096, 100}, {}};
-  const std::vector<ArenaFact> arenas{{4, 1 << 30}};
+  const std::vector<ArenaInfo> arenas{{4, 1 << 30}};
   const std::string text = encode_task(11, c, {.repeats = 3, .inject = "drop_k", .classify = false}, arenas, places);
   EXPECT_EQ(text.find('\n'), std::string::npos);
-  const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
-  ASSERT_EQ(order.mistake, "");
-  EXPECT_EQ(order.task, 11U);
-  EXPECT_EQ(order.c.op, c.op);
-  EXPECT_EQ(order.c.digest, c.digest);
-  EXPECT_EQ(order.c.params, c.params);
-  EXPECT_EQ(order.options.repeats, 3);
-  EXPECT_EQ(order.options.inject, "drop_k");
-  EXPECT_FALSE(order.options.classify);
-  ASSERT_EQ(order.arenas.size(), 1U);
-  EXPECT_EQ(order.arenas[0].id, 4U);
-  EXPECT_EQ(order.arenas[0].bytes, 1U << 30);
-  ASSERT_EQ(order.ports.size(), 2U);
-  EXPECT_EQ(order.ports[0].name, "x");
-  EXPECT_EQ(order.ports[1].name, "y");
-  EXPECT_EQ(order.places[0].arena, 4U);
-  EXPECT_EQ(order.places[0].offset, 4096U);
-  EXPECT_EQ(order.places[0].bytes, 100U);
+  const auto request = std::get<TaskRequest>(decode_from_coordinator(text, &fake::lookup));
+  ASSERT_EQ(request.error, "");
+  EXPECT_EQ(request.task, 11U);
+  EXPECT_EQ(request.c.op, c.op);
+  EXPECT_EQ(request.c.digest, c.digest);
+  EXPECT_EQ(request.c.params, c.params);
+  EXPECT_EQ(request.options.repeats, 3);
+  EXPECT_EQ(request.options.inject, "drop_k");
+  EXPECT_FALSE(request.options.classify);
+  ASSERT_EQ(request.arenas.size(), 1U);
+  EXPECT_EQ(request.arenas[0].id, 4U);
+  EXPECT_EQ(request.arenas[0].bytes, 1U << 30);
+  ASSERT_EQ(request.ports.size(), 2U);
+  EXPECT_EQ(request.ports[0].name, "x");
+  EXPECT_EQ(request.ports[1].name, "y");
+  EXPECT_EQ(request.places[0].arena, 4U);
+  EXPECT_EQ(request.places[0].offset, 4096U);
+  EXPECT_EQ(request.places[0].bytes, 100U);
 }
 
 TEST(Protocol, question_round_trip) {
@@ -106,13 +106,13 @@ TEST(Protocol, question_round_trip) {
   const EncodedQuestion question = encode_question(12, cases, {.repeats = 3, .inject = "drop_k", .classify = false});
   EXPECT_EQ(question.cases, 2U);
   EXPECT_EQ(question.text.find('\n'), std::string::npos);
-  const auto order = std::get<QuestionOrder>(decode_from_coordinator(question.text, &fake::lookup));
-  EXPECT_EQ(order.task, 12U);
-  EXPECT_EQ(order.options.inject, "drop_k");
-  ASSERT_EQ(order.cases.size(), 2U);
-  EXPECT_EQ(order.cases[0].c.digest, first.digest);
-  EXPECT_EQ(order.cases[1].c.digest, second.digest);
-  EXPECT_EQ(order.cases[1].mistake, "");
+  const auto request = std::get<QuestionRequest>(decode_from_coordinator(question.text, &fake::lookup));
+  EXPECT_EQ(request.task, 12U);
+  EXPECT_EQ(request.options.inject, "drop_k");
+  ASSERT_EQ(request.cases.size(), 2U);
+  EXPECT_EQ(request.cases[0].c.digest, first.digest);
+  EXPECT_EQ(request.cases[1].c.digest, second.digest);
+  EXPECT_EQ(request.cases[1].error, "");
 }
 
 TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
@@ -121,7 +121,7 @@ TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
   for (const plan::Case& c : many) {
     cases.push_back(&c);
   }
-  EXPECT_EQ(encode_question(1, cases, {}).cases, kMaxCasesOfQuestion);
+  EXPECT_EQ(encode_question(1, cases, {}).cases, kMaxCasesPerQuestion);
   const std::vector<plan::Case> large(8, fake::make_case("add", 4, {{"VARIABLE", std::string(20'000, 'x')}}));
   cases.clear();
   for (const plan::Case& c : large) {
@@ -134,7 +134,7 @@ TEST(Protocol, a_question_is_about_as_many_cases_as_fit) {
 
 TEST(Protocol, answers_fit_into_an_unread_socket) {
   auto [reader, writer] = Channel::make_pair();
-  for (std::size_t i = 0; i < kMaxCasesOfQuestion; ++i) {
+  for (std::size_t i = 0; i < kMaxCasesPerQuestion; ++i) {
     const Answer answer{1, {Outcome::Kind::unsupported, std::string(1 << 20, '"'), 0}};
     ASSERT_TRUE(writer.send(encode(answer))) << i;
   }
@@ -143,15 +143,15 @@ TEST(Protocol, answers_fit_into_an_unread_socket) {
 TEST(Protocol, a_missing_or_extra_buffer_is_an_error_of_the_task) {
   for (const std::size_t places : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
     const std::string text = encode_task(1, fake::make_case("add"), {}, {}, std::vector<PortPlace>(places));
-    const auto order = std::get<TaskOrder>(decode_from_coordinator(text, &fake::lookup));
-    EXPECT_NE(order.mistake.find("for 2 ports"), std::string::npos) << order.mistake;
+    const auto request = std::get<TaskRequest>(decode_from_coordinator(text, &fake::lookup));
+    EXPECT_NE(request.error.find("for 2 ports"), std::string::npos) << request.error;
   }
 }
 
 TEST(Protocol, a_case_of_an_unknown_op_is_an_error_of_the_task) {
   const std::string text = encode_task(1, fake::make_case("add"), {}, {}, {});
   const auto decoded = decode_from_coordinator(text, [](std::string_view) -> const op::Op* { return nullptr; });
-  EXPECT_NE(std::get<TaskOrder>(decoded).mistake, "");
+  EXPECT_NE(std::get<TaskRequest>(decoded).error, "");
 }
 
 TEST(Protocol, refuses_every_report_with_a_field_missing_or_of_another_type) {

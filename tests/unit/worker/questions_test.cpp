@@ -101,28 +101,29 @@ TEST(Questions, that_hang_or_lie_cost_that_case_only) {
   Asked asked({"asked_hang", "add", "asked_lie", "add"});
   ask_and_wait(pool, asked);
   EXPECT_EQ(asked.answers[0].kind, Kind::timeout);
-  EXPECT_TRUE(contains(asked.answers[0].reason, "not done within 0.3 s")) << asked.answers[0].reason;
+  EXPECT_TRUE(contains(asked.answers[0].reason, "timed out after 0.3 s")) << asked.answers[0].reason;
   EXPECT_EQ(asked.answers[1].kind, Kind::done) << asked.answers[1].reason;
   EXPECT_EQ(asked.answers[2].kind, Kind::crashed);
-  EXPECT_TRUE(contains(asked.answers[2].reason, "sent something that cannot be")) << asked.answers[2].reason;
+  EXPECT_TRUE(contains(asked.answers[2].reason, "broke the protocol")) << asked.answers[2].reason;
   EXPECT_EQ(asked.answers[3].kind, Kind::done) << asked.answers[3].reason;
 }
 
 TEST(Questions, limit_worker_deaths_in_a_row) {
   WorkerOptions options = worker_options();
-  options.max_crashes_in_row = 2;
+  options.max_consecutive_crashes = 2;
   WorkerPool pool(options);
   Asked asked(std::vector<std::string>(6, "asked_kill"));
   ask_and_wait(pool, asked);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(asked.answers[i].kind, i < 3 ? Kind::crashed : Kind::error);
   }
-  EXPECT_TRUE(contains(asked.answers[5].reason, "3 in a row died without answering")) << asked.answers[5].reason;
+  EXPECT_TRUE(contains(asked.answers[5].reason, "3 workers in a row died without answering"))
+      << asked.answers[5].reason;
 }
 
 TEST(Questions, do_not_excuse_cases_that_kill_their_worker) {
   WorkerOptions options = worker_options();
-  options.max_crashes_in_row = 1;
+  options.max_consecutive_crashes = 1;
   WorkerPool pool(options);
   Collector collector(pool);
   const Done* last = nullptr;
@@ -133,7 +134,7 @@ TEST(Questions, do_not_excuse_cases_that_kill_their_worker) {
     pool.wait_idle();
   }
   EXPECT_EQ(last->outcome.kind, Kind::error);
-  EXPECT_TRUE(contains(last->outcome.reason, "2 in a row died without finishing")) << last->outcome.reason;
+  EXPECT_TRUE(contains(last->outcome.reason, "2 workers in a row died without finishing")) << last->outcome.reason;
 }
 
 TEST(Questions, go_before_tasks_that_wait) {

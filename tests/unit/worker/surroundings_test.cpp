@@ -145,7 +145,7 @@ bool ends_well(const WorkerOptions& options) {
 bool every_number_of_descriptors_ends_well() {
   ::alarm(kHangs_s);
   WorkerOptions options = worker_options();
-  options.max_respawns_in_row = 1;
+  options.max_consecutive_start_failures = 1;
   const std::size_t before = open_descriptors();
   bool right = true;
   rlimit limit{};
@@ -228,7 +228,7 @@ TEST(Stopped, a_hanging_worker_still_times_out) {
   std::this_thread::sleep_for(300ms);
   coordinator.pause(1500ms);
   const auto start = Clock::now();
-  EXPECT_TRUE(contains(coordinator.line(), "not done within 1 s"));
+  EXPECT_TRUE(contains(coordinator.line(), "timed out after 1 s"));
   EXPECT_LT(seconds_since(start), 10);
 }
 

@@ -147,7 +147,7 @@ TEST(Arena, handles_empty_and_oversized_requests) {
 TEST(Spawn, describes_ends) {
   EXPECT_EQ(describe_exit(7 << 8), "exited with status 7");
   EXPECT_EQ(describe_exit(SIGSEGV), "was killed by SIGSEGV (Segmentation fault)");
-  EXPECT_NE(describe_exit(SIGKILL).find("memory runs out"), std::string::npos);
+  EXPECT_NE(describe_exit(SIGKILL).find("ran out of memory"), std::string::npos);
 }
 
 TEST(Spawn, refuses_illegal_variables) {

@@ -1,4 +1,4 @@
-// How the console view writes numbers, times and names.
+// How the console view formats times, identifiers and statuses.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The words of which the schema of reports is written.
+// Building blocks of the report's schema.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace numcheck::report::schema {
 [[nodiscard]] nlohmann::json count(const char* description);
 [[nodiscard]] nlohmann::json flag(const char* description);
 [[nodiscard]] nlohmann::json text_or_null(const char* description);
-/// A number, or its name where JSON has none.
+/// A number, or the name of a NaN or infinity.
 [[nodiscard]] nlohmann::json real(const char* description);
 /// 32 hexadecimal digits.
 [[nodiscard]] nlohmann::json digest();

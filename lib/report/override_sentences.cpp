@@ -1,4 +1,4 @@
-#include "report/override_words.hpp"
+#include "report/override_sentences.hpp"
 
 #include <algorithm>
 #include <compare>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What one state did to the rows of one op x mode x backend.
+/// The effect of one state on the rows of one op x mode x backend.
 struct Effect {
   std::size_t rows = 0;
   std::size_t identical = 0;
@@ -27,11 +27,11 @@ struct Effect {
   std::vector<double> error_after;
 };
 
-std::string classes_words(const std::set<std::string>& classes) {
+std::string class_labels(const std::set<std::string>& classes) {
   std::vector<std::string> words;
   words.reserve(classes.size());
   for (const std::string& name : classes) {
-    words.push_back(class_words(name));
+    words.push_back(class_label(name));
   }
   return fmt::format("{}", fmt::join(words, " or "));
 }
@@ -61,7 +61,7 @@ Effect effect_of(const std::vector<const json*>& rows, const std::string& state)
 }
 
 double median(std::vector<double> values) {
-  // NaN compares with nothing, which a sort does not forgive; in this order it is beyond infinity.
+  // A total order, because NaN would break sort; it ranks above infinity.
   std::ranges::sort(values, [](double one, double other) { return std::strong_order(one, other) < 0; });
   return values[values.size() / 2];
 }
@@ -77,41 +77,41 @@ std::string clause(const std::string& state, const Effect& effect) {
   if (effect.reclassified == 0 || effect.before.empty() || effect.after.empty()) {
     return fmt::format("override {} changes bits{} but no precision class: {}", state, where, errors);
   }
-  return fmt::format("override {} turns {} into {}{}: {}", state, classes_words(effect.before),
-                     classes_words(effect.after), where, errors);
+  return fmt::format("override {} turns {} into {}{}: {}", state, class_labels(effect.before),
+                     class_labels(effect.after), where, errors);
 }
 
-/// What changes something comes first: it is what the reader looks for.
+/// States that change something come first.
 std::string sentence(const std::string& subject, const std::vector<const json*>& rows) {
-  std::vector<std::string> loud;
-  std::vector<std::string> quiet;
-  std::vector<std::string> quiet_states;
+  std::vector<std::string> changed_clauses;
+  std::vector<std::string> unchanged;
+  std::vector<std::string> unchanged_states;
   for (const std::string state : {"1", "0"}) {
     const Effect effect = effect_of(rows, state);
     if (effect.rows == 0) {
       continue;
     }
     if (effect.identical < effect.rows) {
-      loud.push_back(clause(state, effect));
+      changed_clauses.push_back(clause(state, effect));
     } else {
-      quiet.push_back(clause(state, effect));
-      quiet_states.insert(quiet_states.begin(), state);
+      unchanged.push_back(clause(state, effect));
+      unchanged_states.insert(unchanged_states.begin(), state);
     }
   }
-  if (loud.empty()) {
-    quiet_states.insert(quiet_states.begin(), rows.front()->at("base").get<std::string>());
-    const std::string last = quiet_states.back();
-    quiet_states.pop_back();
-    return fmt::format("{}: no effect: bitwise identical under {} and {}", subject, fmt::join(quiet_states, ", "),
+  if (changed_clauses.empty()) {
+    unchanged_states.insert(unchanged_states.begin(), rows.front()->at("base").get<std::string>());
+    const std::string last = unchanged_states.back();
+    unchanged_states.pop_back();
+    return fmt::format("{}: no effect: bitwise identical under {} and {}", subject, fmt::join(unchanged_states, ", "),
                        last);
   }
-  loud.insert(loud.end(), quiet.begin(), quiet.end());
-  return fmt::format("{}: {}", subject, fmt::join(loud, "; "));
+  changed_clauses.insert(changed_clauses.end(), unchanged.begin(), unchanged.end());
+  return fmt::format("{}: {}", subject, fmt::join(changed_clauses, "; "));
 }
 
 }  // namespace
 
-std::string class_words(std::string_view class_name) {
+std::string class_label(std::string_view class_name) {
   static const std::map<std::string_view, std::string_view> words = {{"fp32", "FP32"},
                                                                      {"tf32_rne", "TF32"},
                                                                      {"tf32_truncated", "truncated TF32"},

@@ -1,4 +1,4 @@
-#include "report/schema_words.hpp"
+#include "report/schema_builder.hpp"
 
 #include <utility>
 

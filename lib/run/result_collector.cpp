@@ -1,4 +1,4 @@
-#include "run/case_book.hpp"
+#include "run/result_collector.hpp"
 
 #include <map>
 
@@ -16,31 +16,31 @@ bool counts_as_failure(verdict::Status status) {
 
 }  // namespace
 
-CaseBook::CaseBook(const std::vector<plan::Case>& cases, const PipelineOptions& options)
+ResultCollector::ResultCollector(const std::vector<plan::Case>& cases, const PipelineOptions& options)
     : cases_(cases), options_(options) {
   result_.cases.resize(cases.size());
 }
 
-std::vector<std::size_t> CaseBook::take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
+std::vector<std::size_t> ResultCollector::restore(const std::vector<std::pair<core::Digest, nlohmann::json>>& done) {
   std::map<core::Digest, const nlohmann::json*> known;
   for (const auto& [digest, record] : done) {
     known.emplace(digest, &record);
   }
-  std::vector<std::size_t> others;
+  std::vector<std::size_t> remaining;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     const auto found = known.find(cases_[i].digest);
     if (found == known.end()) {
-      others.push_back(i);
+      remaining.push_back(i);
       continue;
     }
     const auto status = verdict::parse_status(found->second->at("status").get<std::string>());
     result_.cases[i] = {status.value_or(verdict::Status::error), *found->second};
     ++finished_;
   }
-  return others;
+  return remaining;
 }
 
-void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool kept) {
+void ResultCollector::finish(std::size_t index, const verdict::CaseResult& result, bool keep) {
   nlohmann::json record = report::to_json(result);
   record["reproduce"] = options_.reproduce_prefix + " --case " + cases_[index].digest.short_hex();
   const std::lock_guard lock(mutex_);
@@ -48,7 +48,7 @@ void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool
   result_.times.stages += result.times;
   ++finished_;
   failed_ += counts_as_failure(result.status) ? 1 : 0;
-  if (options_.on_finished && kept) {
+  if (options_.on_finished && keep) {
     options_.on_finished(cases_[index], result_.cases[index]);
   }
   if (options_.on_progress) {
@@ -56,17 +56,17 @@ void CaseBook::finish(std::size_t index, const verdict::CaseResult& result, bool
   }
 }
 
-void CaseBook::add_times(const prepare::Group& group) {
+void ResultCollector::add_times(const prepare::Group& group) {
   const std::lock_guard lock(mutex_);
   result_.times.stages += group.times;
 }
 
-bool CaseBook::is_finished(std::size_t index) const {
+bool ResultCollector::is_finished(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   return !result_.cases[index].record.is_null();
 }
 
-std::size_t CaseBook::failed() const {
+std::size_t ResultCollector::failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
 }

@@ -1,4 +1,4 @@
-#include "report/views/console_words.hpp"
+#include "report/views/console_format.hpp"
 
 #include <cmath>
 #include <vector>

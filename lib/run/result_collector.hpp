@@ -1,4 +1,4 @@
-// What has become of the cases of a run.
+// Collects the results of a run's cases.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace numcheck::run {
 
-/// Thread-safe, but for take_over and take.
-class CaseBook {
+/// Thread-safe except for restore and take.
+class ResultCollector {
  public:
-  /// Both must outlive the book.
-  CaseBook(const std::vector<plan::Case>& cases, const PipelineOptions& options);
+  /// Both must outlive the collector.
+  ResultCollector(const std::vector<plan::Case>& cases, const PipelineOptions& options);
 
-  /// Copies finished records of an earlier run, by digest; returns the indices of the other cases, in plan order.
-  [[nodiscard]] std::vector<std::size_t> take_over(const std::vector<std::pair<core::Digest, nlohmann::json>>& done);
+  /// Copies records of an earlier run, matched by digest; returns the indices of the remaining cases, in plan order.
+  [[nodiscard]] std::vector<std::size_t> restore(const std::vector<std::pair<core::Digest, nlohmann::json>>& done);
 
-  /// Enters a finished case and tells PipelineOptions::on_progress; on_finished too, if it is to be `kept`.
-  void finish(std::size_t index, const verdict::CaseResult& result, bool kept);
+  /// Adds a finished case and calls PipelineOptions::on_progress; also on_finished if `keep`.
+  void finish(std::size_t index, const verdict::CaseResult& result, bool keep);
   /// Adds a group's times to the sums.
   void add_times(const prepare::Group& group);
 
   [[nodiscard]] bool is_finished(std::size_t index) const;
   /// Cases that ended fail, error, crashed, timeout or xpass.
   [[nodiscard]] std::size_t failed() const;
-  /// The cases and the sums of their times.
+  /// The cases and their accumulated times.
   [[nodiscard]] PipelineResult take() { return std::move(result_); }
 
  private:

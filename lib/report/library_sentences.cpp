@@ -1,4 +1,4 @@
-#include "report/library_words.hpp"
+#include "report/library_sentences.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ std::size_t sum(const std::vector<const json*>& rows, const char* member) {
   return total;
 }
 
-std::string number_of_cases(std::size_t cases) {
+std::string case_count(std::size_t cases) {
   return fmt::format("{} case{}", cases, cases == 1 ? "" : "s");
 }
 
@@ -69,10 +69,10 @@ std::string sentence(const std::string& subject, const std::vector<const json*>&
   const std::size_t identical = sum(rows, "identical"), changed = sum(rows, "changed");
   std::vector<std::string> clauses;
   if (changed > 0) {
-    clauses.push_back(fmt::format("changed in {} of {}, smallest: {}", changed, number_of_cases(identical + changed),
-                                  smallest(rows)));
+    clauses.push_back(
+        fmt::format("changed in {} of {}, smallest: {}", changed, case_count(identical + changed), smallest(rows)));
   } else if (identical > 0) {
-    clauses.push_back(fmt::format("bit-identical in {} of {}", identical, number_of_cases(identical)));
+    clauses.push_back(fmt::format("bit-identical in {} of {}", identical, case_count(identical)));
   }
   if (sum(rows, "not_comparable") > 0) {
     clauses.push_back(not_comparable(rows));

@@ -1,4 +1,4 @@
-#include "run/greeting.hpp"
+#include "run/handshake.hpp"
 
 #include <chrono>
 #include <exception>
@@ -7,9 +7,9 @@
 
 namespace numcheck::run {
 
-Greeting::Greeting(worker::WorkerPool& pool, const worker::WorkerKey& key,
-                   const std::function<void(const worker::WorkerHello&)>& on_hello) {
-  thread_ = worker::start_thread<std::jthread>("that greets the first worker", [this, &pool, key, on_hello] {
+Handshake::Handshake(worker::WorkerPool& pool, const worker::WorkerKey& key,
+                     const std::function<void(const worker::WorkerHello&)>& on_hello) {
+  thread_ = worker::start_thread<std::jthread>("to wait for the first worker", [this, &pool, key, on_hello] {
     try {
       worker::WorkerHello hello = pool.hello(key);
       if (on_hello) {
@@ -22,7 +22,7 @@ Greeting::Greeting(worker::WorkerPool& pool, const worker::WorkerKey& key,
   });
 }
 
-bool Greeting::fails() const {
+bool Handshake::fails() const {
   try {
     (void)answer_.get();
     return false;
@@ -31,7 +31,7 @@ bool Greeting::fails() const {
   }
 }
 
-bool Greeting::has_failed() const {
+bool Handshake::has_failed() const {
   return answer_.wait_for(std::chrono::seconds(0)) == std::future_status::ready && fails();
 }
 
