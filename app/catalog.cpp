@@ -41,7 +41,7 @@ namespace numcheck::app {
 #ifdef NUMCHECK_HAVE_CUDA
 #define ON_CUDA(backend, name) &kernels::backend::name()
 #else
-#define ON_CUDA(backend, name) absent(#backend)
+#define ON_CUDA(backend, name) absent(#backend, kernels::backend::kArithmetic)
 #endif
 #define OP(name) &op::name(), reference::name##_reference()
 #define CUBLASLT(name) ON_CUDA(cublaslt, name)
@@ -55,9 +55,9 @@ namespace {
 using kernels::Binding;
 
 #ifndef NUMCHECK_HAVE_CUDA
-const Binding* absent(std::string_view backend) {
+const Binding* absent(std::string_view backend, model::MatrixArithmetic arithmetic) {
   static std::deque<Binding> names;
-  return &names.emplace_back(Binding{backend, ""});
+  return &names.emplace_back(Binding{backend, "", arithmetic});
 }
 #endif
 

@@ -4,15 +4,19 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "arguments.hpp"
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
+#include "machine/device.hpp"
 #include "te_libraries.hpp"
 
 namespace numcheck::app {
@@ -29,8 +33,13 @@ namespace {
 
 void add_device_options(CLI::App& cli, ExecutionOptions& options) {
   const char* group = "Device";
+  std::vector<std::string> simulated;
+  for (const int sm : machine::simulated_architectures()) {
+    simulated.push_back(fmt::format("sm_{}", sm));
+  }
   cli.add_option("--device", options.device,
-                 "auto, cuda:N or sim:sm_80|sm_89|sm_90|sm_100; auto uses sim:sm_90 only if there is no NVIDIA driver")
+                 fmt::format("auto, cuda:N or sim:{}; auto uses sim:sm_90 only if there is no NVIDIA driver",
+                             fmt::join(simulated, "|")))
       ->type_name("DEVICE")
       ->envname("TE_NUMCHECK_DEVICE")
       ->group(group);

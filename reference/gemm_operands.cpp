@@ -10,24 +10,21 @@
 namespace numcheck::reference {
 namespace {
 
-const op::Operand& find_operand(const op::ReferenceRequest& request, std::string_view port, std::int64_t batch,
-                                std::int64_t rows, std::int64_t cols) {
-  const auto found = std::ranges::find(request.inputs, port, &op::Operand::port);
-  if (found == request.inputs.end()) {
-    throw core::InternalError("reference of gemm: no operand \"" + std::string(port) + "\"");
-  }
-  if (found->batch != batch || found->rows != rows || found->cols != cols) {
+const op::Operand& operand_of(const op::ReferenceRequest& request, std::string_view port, std::int64_t batch,
+                              std::int64_t rows, std::int64_t cols) {
+  const op::Operand& found = op::operand_named(request.inputs, port);
+  if (found.batch != batch || found.rows != rows || found.cols != cols) {
     const auto text = [](std::int64_t b, std::int64_t r, std::int64_t c) {
       return "[" + std::to_string(b) + ", " + std::to_string(r) + ", " + std::to_string(c) + "]";
     };
     throw core::InternalError("reference of gemm: operand \"" + std::string(port) + "\" is " +
-                              text(found->batch, found->rows, found->cols) + ", the parameters say " +
+                              text(found.batch, found.rows, found.cols) + ", the parameters say " +
                               text(batch, rows, cols));
   }
-  if (found->data == nullptr && batch * rows * cols > 0) {
+  if (found.data == nullptr && batch * rows * cols > 0) {
     throw core::InternalError("reference of gemm: operand \"" + std::string(port) + "\" has no data");
   }
-  return *found;
+  return found;
 }
 
 void check_sample(const op::Sample& sample, std::int64_t outputs) {
@@ -46,18 +43,18 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   g.params = op::from_params<op::GemmParams>(*request.params);
   const op::GemmParams& p = g.params;
   g.shape = {.batch = p.batch, .m = p.m, .n = p.n, .k = p.k};
-  const op::Operand& a = find_operand(request, "a", p.batch, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k);
-  const op::Operand& b = find_operand(request, "b", p.batch, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n);
+  const op::Operand& a = operand_of(request, "a", p.batch, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k);
+  const op::Operand& b = operand_of(request, "b", p.batch, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n);
   g.a = {a.data, p.trans_a};
   g.b = {b.data, p.trans_b};
   g.product_scale = p.alpha * a.scale * b.scale;
   if (p.beta != 0) {
-    const op::Operand& c = find_operand(request, "c", p.batch, p.m, p.n);
+    const op::Operand& c = operand_of(request, "c", p.batch, p.m, p.n);
     g.c = c.data;
     g.c_scale = p.beta * c.scale;
   }
   if (p.bias) {
-    const op::Operand& bias = find_operand(request, "bias", 1, 1, p.n);
+    const op::Operand& bias = operand_of(request, "bias", 1, 1, p.n);
     g.bias = bias.data;
     g.bias_scale = bias.scale;
   }

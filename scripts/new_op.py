@@ -3,9 +3,9 @@
 
     scripts/new_op.py l2norm_fwd "rows divided by their Euclidean norm"
 
-The stubs compile but do not compute: the reference and the kernels throw until they are written, and the
-catalog test fails until the op has documentation, ports that its reference produces, faults and a quick case. Existing
-files are never overwritten. It ends with the lines to add to lib/op/ops.hpp and app/catalog.cpp.
+The stubs compile but do not compute: the reference and the simulated kernel throw until they are written, and cases on
+our own CUDA kernel are unsupported. catalog_test fails until the op has documentation, ports that its reference produces
+and a quick case, test_fault_tables.py until it has faults. Existing files are never overwritten. It ends with the lines to add to lib/op/ops.hpp and app/catalog.cpp.
 """
 import argparse
 import pathlib
@@ -84,8 +84,9 @@ const Op& @op@() {
 }  // namespace numcheck::op
 """
 
-REFERENCE_CPP = """#include "core/error.hpp"
-#include "op/@op@.hpp"
+REFERENCE_CPP = """#include "op/@op@.hpp"
+
+#include "core/error.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
@@ -109,13 +110,13 @@ op::Reference @op@_reference() {
 }  // namespace numcheck::reference
 """
 
-SIM_CPP = """#include <array>
-#include <vector>
+SIM_CPP = """#include "op/@op@.hpp"
+
+#include <array>
 
 #include "core/error.hpp"
 #include "kernels/sim/bindings.hpp"
-#include "kernels/sim/op_faults.hpp"
-#include "op/@op@.hpp"
+#include "kernels/sim/fp32_op.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -129,19 +130,7 @@ void run(const op::@Type@Params&, std::span<const PortMemory>, const std::string
 }  // namespace
 
 const Binding& @op@() {
-  static const std::vector<FaultInfo> faults = with_store_faults(kFaults);
-  static const SimBinding binding{
-      {"sim", "@op@"},
-      [](const Call&, const SimContext&) { return std::string(); },
-      [](const Call& call, const SimContext&) {
-        return std::vector<Algorithm>{host_algorithm(
-            call, "FP32",
-            [p = op::from_params<op::@Type@Params>(call.c->params), fault = call.inject](
-                std::span<const PortMemory> ports) { run(p, ports, fault); })};
-      },
-      [] { return std::span<const FaultInfo>(faults); },
-      [](const Call& call, const SimContext&) { return obstacle_of(kFaults, call); }};
-  return binding;
+  return fp32_op<op::@Type@Params, kFaults, &run>("@op@");
 }
 
 }  // namespace numcheck::kernels::sim
@@ -175,6 +164,11 @@ ROW = "      {{OP({op}), &tolerance::tracked_error_model, {{CUDA({op}), SIM({op}
 
 NAME = "  X({op})"
 
+KEYWORDS = set("auto bool break case catch char class concept const continue default delete do double else enum export extern "
+               "false float for friend goto if inline int long mutable namespace new operator private protected public "
+               "register requires return short signed sizeof static struct switch template this throw true try typedef "
+               "typename union unsigned using virtual void volatile while".split())
+
 FILES = {
     "lib/op/{op}.hpp": DESCRIPTOR_HPP,
     "lib/op/{op}.cpp": DESCRIPTOR_CPP,
@@ -192,6 +186,11 @@ def main() -> int:
     options = parser.parse_args()
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", options.op):
         print(f'"{options.op}" is not a snake_case name such as l2norm_fwd', file=sys.stderr)
+        return 2
+    names = set(re.findall(r"X\((\w+)\)", (ROOT / "lib/op/ops.hpp").read_text(encoding="utf-8")))
+    if options.op in names | KEYWORDS:
+        what = "is an op already" if options.op in names else "is a keyword of C++"
+        print(f'"{options.op}" {what}', file=sys.stderr)
         return 2
     if '"' in options.summary or "\\" in options.summary or "\n" in options.summary:
         print("the summary becomes a C++ string: use no quotes, backslashes or line breaks", file=sys.stderr)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/contract/ports.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/bindings.hpp"
 #include "kernels/cuda/gemm_kernel.hpp"
@@ -18,12 +19,12 @@ namespace {
 constexpr std::array<std::string_view, 4> kModes = {"fp32", "fp32_pedantic", "bf16", "fp16"};
 
 MatrixView view_of(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  if (found == ports.end()) {
+  const PortMemory* memory = find_port(ports, name);
+  if (memory == nullptr) {
     return {};
   }
-  const op::Port& port = *found->port;
-  return {found->data + port.offset_bytes, storage_of(port.dtype), port.ld, port.batch_stride};
+  const op::Port& port = *memory->port;
+  return {first_element(memory), storage_of(port.dtype), port.ld, port.batch_stride};
 }
 
 Epilogue epilogue_of(const op::GemmParams& params) {

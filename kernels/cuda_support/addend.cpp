@@ -1,26 +1,14 @@
 #include "kernels/cuda_support/addend.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
+#include "kernels/contract/ports.hpp"
 #include "kernels/cuda_support/check.hpp"
 
 namespace numcheck::kernels::cuda_support {
-namespace {
-
-const PortMemory& port_of(std::span<const PortMemory> ports, std::string_view name) {
-  const auto found = std::ranges::find_if(ports, [name](const PortMemory& p) { return p.port->name == name; });
-  if (found == ports.end()) {
-    throw core::InternalError("an in-place product has no port " + std::string(name));
-  }
-  return *found;
-}
-
-}  // namespace
 
 void copy_addend(std::span<const PortMemory> ports, cudaStream_t stream) {
-  const PortMemory& c = port_of(ports, "c");
-  const PortMemory& d = port_of(ports, "d");
+  const PortMemory& c = port_memory(ports, "c");
+  const PortMemory& d = port_memory(ports, "d");
   const op::Port& port = *d.port;
   if (c.port->dtype != port.dtype || c.port->ld != port.ld || c.port->batch_stride != port.batch_stride) {
     throw core::InternalError("an in-place product has a C whose format or layout differs from D's");

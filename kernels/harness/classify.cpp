@@ -124,9 +124,9 @@ Classification classify_values(std::span<const float, kProbeValues.size()> got, 
   };
   const auto found = std::ranges::find_if(kHypotheses, fits);
   if (found == kHypotheses.end()) {
-    return {model::class_name(PrecisionClass::unknown), "no known rounding of the operands explains the bits"};
+    return {PrecisionClass::unknown, "no known rounding of the operands explains the bits"};
   }
-  Classification result{model::class_name(found->precision), std::string(found->note)};
+  Classification result{found->precision, std::string(found->note)};
   const double range = static_cast<double>(factor) * kProbeValues[kRangeProbe];
   if (std::isfinite(static_cast<float>(range)) && !agrees(got[kRangeProbe], range)) {
     // FP16 and TF32 have the same significand; only the range distinguishes them.
@@ -171,13 +171,16 @@ Classification classify_algorithm(const Algorithm& algorithm, const Call& call, 
   Prober prober(algorithm, call, memory, ports, workspace, launcher);
   Classification a = prober.operand(true);
   const Classification b = prober.operand(false);
-  if (a.name == b.name) {
+  if (a.precision == b.precision) {
     if (a.note != b.note) {
       a.note = "a: " + (a.note.empty() ? "-" : a.note) + "; b: " + (b.note.empty() ? "-" : b.note);
     }
     return a;
   }
-  return {model::class_name(PrecisionClass::unknown), "a is " + a.name + ", b is " + b.name};
+  const auto name = [](const Classification& found) {
+    return std::string(model::class_name(found.precision.value_or(PrecisionClass::unknown)));
+  };
+  return {PrecisionClass::unknown, "a is " + name(a) + ", b is " + name(b)};
 }
 
 }  // namespace numcheck::kernels::harness

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "kernels/contract/backend.hpp"
 #include "kernels/harness/launcher.hpp"
+#include "model/error_model.hpp"
 
 namespace numcheck::kernels::harness {
 
 /// The result of the probe.
 struct Classification {
-  std::string name;  ///< model::class_name(...), or empty if the probe does not apply to the case
+  std::optional<model::PrecisionClass> precision;  ///< nothing if the probe does not apply to the case
   std::string note;  ///< what the class leaves out: "operands have the range of FP16"; or why the probe does not apply
 };
 

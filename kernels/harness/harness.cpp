@@ -87,7 +87,7 @@ worker::RunReport describe(const Backend& backend, const Algorithm& algorithm) {
 }
 
 void set_class(worker::RunReport& report, const Classification& found) {
-  report.observed_class = found.name;
+  report.observed = found.precision;
   if (!found.note.empty()) {
     report.details.emplace_back("classification", found.note);
   }

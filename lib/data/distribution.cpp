@@ -11,15 +11,39 @@
 namespace numcheck::data {
 namespace {
 
-template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
+template <class P>
+using Generate = void (*)(const P&, const core::StreamId&, std::uint64_t, std::span<double>);
+template <class P>
+using PatternOf = Pattern (*)(const P&, core::Dtype);
+
+template <class P, Generate<P> generate_typed>
 void generate_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t /*cols*/) {
   generate_typed(op::from_params<P>(params), stream, first, out);
 }
 
-template <class P, void (*generate_typed)(const P&, const core::StreamId&, std::uint64_t, std::span<double>)>
+/// The same pattern for all parameters and formats.
+template <class P, Order order, bool one_sign>
+Pattern always(const P& /*params*/, core::Dtype /*format*/) {
+  return {order, one_sign ? 1.0 : 0.0};
+}
+template <class P>
+constexpr PatternOf<P> kCancelling = &always<P, Order::random, false>;
+template <class P>
+constexpr PatternOf<P> kOneSign = &always<P, Order::random, true>;
+template <class P>
+constexpr PatternOf<P> kConstant = &always<P, Order::constant, true>;
+template <class P>
+constexpr PatternOf<P> kStructured = &always<P, Order::structured, false>;
+
+template <class P, PatternOf<P> pattern_typed>
+Pattern pattern_with(const op::Params& params, core::Dtype format) {
+  return pattern_typed(op::from_params<P>(params), format);
+}
+
+template <class P, Generate<P> generate_typed, PatternOf<P> pattern_typed>
 constexpr DistributionInfo row(std::string_view name, std::string_view doc) {
-  return {name, doc, &op::fields_of<P>, &generate_with<P, generate_typed>};
+  return {name, doc, &op::fields_of<P>, &generate_with<P, generate_typed>, &pattern_with<P, pattern_typed>};
 }
 
 void generate_rows_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first,
@@ -27,26 +51,36 @@ void generate_rows_with(const op::Params& params, const core::StreamId& stream, 
   generate_rows(op::from_params<RowsParams>(params), stream, first, out, cols);
 }
 
+/// Two rows in three have means far from zero.
+Pattern rows_pattern(const op::Params& /*params*/, core::Dtype /*format*/) {
+  return {Order::structured, 1};
+}
+
 constexpr std::array kDistributions = {
-    row<NormalParams, generate_normal>("normal", "normal with mean 0: full mantissas, cancelling signs"),
-    row<NoParams, generate_positive>("positive", "uniform in (0, 1]: for bias; hides precision"),
-    row<UniformParams, generate_uniform>("uniform", "uniform between two limits"),
-    row<ConstantParams, generate_constant>("constant", "one value everywhere"),
-    row<LargeMeanParams, generate_large_mean>("large_mean",
-                                              "normal around a mean that is large relative to the spread"),
-    row<LogUniformParams, generate_log_uniform>("log_uniform",
-                                                "2^x with x uniform: wide exponent range, all binades equally likely"),
-    row<OutlierParams, generate_outliers>("outliers", "standard normal with a share of scaled elements"),
-    row<ExactParams, generate_integers>("exact", "small integers that an op sums without rounding"),
-    row<TieParams, generate_ties>("ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
-    row<SpecialParams, generate_specials>(
+    row<NormalParams, generate_normal, kCancelling<NormalParams>>(
+        "normal", "normal with mean 0: full mantissas, cancelling signs"),
+    row<NoParams, generate_positive, kOneSign<NoParams>>("positive", "uniform in (0, 1]: for bias; hides precision"),
+    row<UniformParams, generate_uniform, uniform_pattern>("uniform", "uniform between two limits"),
+    row<ConstantParams, generate_constant, kConstant<ConstantParams>>("constant", "one value everywhere"),
+    row<LargeMeanParams, generate_large_mean, large_mean_pattern>(
+        "large_mean", "normal around a mean that is large relative to the spread"),
+    row<LogUniformParams, generate_log_uniform, log_uniform_pattern>(
+        "log_uniform", "2^x with x uniform: wide exponent range, all binades equally likely"),
+    row<OutlierParams, generate_outliers, kCancelling<OutlierParams>>(
+        "outliers", "standard normal with a share of scaled elements"),
+    row<ExactParams, generate_integers, kCancelling<ExactParams>>("exact",
+                                                                  "small integers that an op sums without rounding"),
+    row<TieParams, generate_ties, kCancelling<TieParams>>(
+        "ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
+    row<SpecialParams, generate_specials, kCancelling<SpecialParams>>(
         "specials", "standard normal with a share of NaN, infinities, zeros, FP32 subnormals and extremes"),
-    row<StructuredParams, generate_structured>(
+    row<StructuredParams, generate_structured, kStructured<StructuredParams>>(
         "structured", "magnitudes in [1/2, 1) whose sign flips every `period` elements, so that partial sums grow"),
-    row<PatternParams, generate_patterns>("patterns", "every number of a format, in the order of its bit patterns"),
+    row<PatternParams, generate_patterns, kStructured<PatternParams>>(
+        "patterns", "every number of a format, in the order of its bit patterns"),
     DistributionInfo{"rows",
                      "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
-                     &op::fields_of<RowsParams>, &generate_rows_with},
+                     &op::fields_of<RowsParams>, &generate_rows_with, &rows_pattern},
 };
 
 const DistributionInfo& distribution_named(std::string_view name) {
@@ -55,6 +89,20 @@ const DistributionInfo& distribution_named(std::string_view name) {
     throw core::InternalError("there is no distribution \"" + std::string(name) + "\"");
   }
   return *info;
+}
+
+/// The distribution's row; throws InternalError if the parameters are not those of that row.
+const DistributionInfo& checked_row(const Distribution& distribution) {
+  const DistributionInfo& info = distribution_named(distribution.name);
+  const std::vector<op::Field>& fields = info.fields();
+  bool fits = distribution.params.size() == fields.size();
+  for (std::size_t i = 0; fits && i < fields.size(); ++i) {
+    fits = distribution.params[i].index() == fields[i].fallback.index();
+  }
+  if (!fits) {
+    throw core::InternalError("distribution \"" + distribution.name + "\" was given parameters of another one");
+  }
+  return info;
 }
 
 }  // namespace
@@ -77,18 +125,13 @@ Distribution make_distribution(std::string_view name) {
   return distribution;
 }
 
+Pattern pattern_of(const Distribution& distribution, core::Dtype format) {
+  return checked_row(distribution).pattern(distribution.params, format);
+}
+
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
               std::span<double> out, std::uint64_t cols) {
-  const DistributionInfo& info = distribution_named(distribution.name);
-  const std::vector<op::Field>& fields = info.fields();
-  bool fits = distribution.params.size() == fields.size();
-  for (std::size_t i = 0; fits && i < fields.size(); ++i) {
-    fits = distribution.params[i].index() == fields[i].fallback.index();
-  }
-  if (!fits) {
-    throw core::InternalError("distribution \"" + distribution.name + "\" was given parameters of another one");
-  }
-  info.generate(distribution.params, stream, first, out, cols);
+  checked_row(distribution).generate(distribution.params, stream, first, out, cols);
 }
 
 }  // namespace numcheck::data

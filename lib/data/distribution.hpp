@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "data/pattern.hpp"
 #include "op/op.hpp"
 #include "op/value.hpp"
 
@@ -23,6 +24,8 @@ struct DistributionInfo {
   /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().
   void (*generate)(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t cols);
+  /// How values that are rounded to `format` relate to each other.
+  Pattern (*pattern)(const op::Params& params, core::Dtype format);
 };
 
 [[nodiscard]] std::span<const DistributionInfo> all_distributions() noexcept;
@@ -38,6 +41,9 @@ struct Distribution {
 
 /// Default parameters of a distribution; throws InternalError on an unknown name.
 [[nodiscard]] Distribution make_distribution(std::string_view name);
+
+/// Pattern of a distribution whose values are rounded to `format`. Throws InternalError as generate() does.
+[[nodiscard]] Pattern pattern_of(const Distribution& distribution, core::Dtype format);
 
 /// Columns of a tensor that consists of a single row.
 inline constexpr std::uint64_t kOneRow = std::uint64_t{1} << 58;

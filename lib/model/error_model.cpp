@@ -20,4 +20,14 @@ const char* class_name(PrecisionClass c) noexcept {
   return "unknown";
 }
 
+std::optional<PrecisionClass> class_named(std::string_view name) noexcept {
+  for (const PrecisionClass c : {PrecisionClass::fp32, PrecisionClass::tf32_rne, PrecisionClass::tf32_truncated,
+                                 PrecisionClass::bf16_inputs, PrecisionClass::native, PrecisionClass::unknown}) {
+    if (name == class_name(c)) {
+      return c;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace numcheck::model

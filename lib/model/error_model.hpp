@@ -2,10 +2,12 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/dtype.hpp"
-#include "data/distribution.hpp"
+#include "data/pattern.hpp"
 #include "op/mode.hpp"
 #include "op/value.hpp"
 
@@ -15,6 +17,8 @@ namespace numcheck::model {
 enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native, unknown };
 
 [[nodiscard]] const char* class_name(PrecisionClass c) noexcept;
+/// The class of that name; nothing if no class has it.
+[[nodiscard]] std::optional<PrecisionClass> class_named(std::string_view name) noexcept;
 
 /// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
@@ -60,22 +64,6 @@ struct ErrorModel {
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
 };
 
-/// How the elements of an operand relate to each other: rounding errors of operands that repeat add up instead of
-/// cancelling.
-enum class Order {
-  random,
-  constant,    ///< every element is +-max
-  structured,  ///< anything else that is ordered along the reduction: partial sums may be far larger than the sum
-};
-
-struct Pattern {
-  Order order = Order::random;
-  double coherence = 0;  ///< |mean| / mean of |x|: 1 if all elements share a sign, 0 if the signs cancel
-};
-
-/// Pattern of a distribution whose values are rounded to `format`: an interval that holds few numbers is structured.
-[[nodiscard]] Pattern pattern_of(const data::Distribution& distribution, core::Dtype format);
-
 /// How a backend multiplies matrices.
 enum class MatrixArithmetic {
   by_mode,              ///< as the mode asks, in any admissible schedule
@@ -97,8 +85,8 @@ struct ModelRequest {
   double second_scale = 1;
   double first_max = 0;  ///< largest finite |code| of the operands
   double second_max = 0;
-  Pattern first_pattern;
-  Pattern second_pattern;
+  data::Pattern first_pattern;
+  data::Pattern second_pattern;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number
 };
 

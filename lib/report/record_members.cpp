@@ -302,9 +302,12 @@ const Members<RunSource>& run_members() {
       {"details", map_of({{"type", "string"}}), [](const S& s) { return details_json(s.result->run); }},
       {"workspace_bytes", count("bytes"), [](const S& s) { return json(s.result->run.workspace_bytes); }},
       {"expected_class", text("precision class that the request should give"),
-       [](const S& s) { return json(s.result->expected_class); }},
+       [](const S& s) { return json(model::class_name(s.result->expected_class)); }},
       {"observed_class", text("precision class that ran; empty if it was not classified"),
-       [](const S& s) { return json(s.result->run.observed_class); }},
+       [](const S& s) {
+         const auto& observed = s.result->run.observed;
+         return json(observed ? model::class_name(*observed) : "");
+       }},
       {"deterministic", flag("all repetitions gave the same bits"),
        [](const S& s) { return json(s.result->run.deterministic); }},
       {"guards", rule_of(guard_members()), [](const S& s) { return object_of(guard_members(), s.result->run); }},

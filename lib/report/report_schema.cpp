@@ -52,6 +52,8 @@ json case_definition() {
   properties.update(properties_of(case_members()));
   json definition = object(std::move(properties));
   definition["properties"]["reproduce"] = text("command that runs this case alone");
+  definition["properties"]["algorithms"] = {{"type", {"string", "object"}},
+                                            {"description", "\"heuristic\", \"all\" or {\"top\": N}"}};
   definition["properties"]["xfail"] = object({{"reason", text("why it is known to fail")}, {"expires", text("date")}});
   return definition;
 }

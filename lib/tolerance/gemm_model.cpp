@@ -117,8 +117,8 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel&
 }
 
 /// Relative error of a constant operand when it is rounded to the format in which it is multiplied.
-double constant_error(const model::Pattern& pattern, double value, Dtype to) {
-  return pattern.order == model::Order::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
+double constant_error(const data::Pattern& pattern, double value, Dtype to) {
+  return pattern.order == data::Order::constant && value > 0 ? (core::round_to(value, to) - value) / value : 0;
 }
 
 /// Operands stored as FP32 that are rounded before they are multiplied; y is the result for the unrounded ones.
@@ -158,10 +158,10 @@ bool is_power_of_two(double x) {
 /// the partial sum: a mean rounding error of at most c g / 2 <= u |p| per step, u sum |p| in all. Measured for k = 128
 /// to 2048 and uniform numbers in (0, 1]: 0.68 to 0.84 u y for c = 0.1, 1.6 and 16/9, none for c = 3 and 1.4.
 void add_repetition(const Gemm& g, model::ErrorModel& model) {
-  const model::Pattern& a = g.request.first_pattern;
-  const model::Pattern& b = g.request.second_pattern;
-  const auto misaligned = [](const model::Pattern& pattern, double value) {
-    return pattern.order == model::Order::constant && !is_power_of_two(value);
+  const data::Pattern& a = g.request.first_pattern;
+  const data::Pattern& b = g.request.second_pattern;
+  const auto misaligned = [](const data::Pattern& pattern, double value) {
+    return pattern.order == data::Order::constant && !is_power_of_two(value);
   };
   if (misaligned(a, g.request.first_max) || misaligned(b, g.request.second_max)) {
     model.slope_slack += unit_of(Dtype::fp32);
@@ -170,8 +170,8 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
   // correlation of two rows is (mean / rms)^2 of A, which is less than the square of the coherence.
   const bool rounds = g.is_fp32_storage && g.first != Dtype::fp32;
   constexpr double kMostlyOneSign = 0.5;
-  const auto repeats = [rounds](const model::Pattern& pattern) {
-    return pattern.order == model::Order::constant || (rounds && pattern.coherence > kMostlyOneSign);
+  const auto repeats = [rounds](const data::Pattern& pattern) {
+    return pattern.order == data::Order::constant || (rounds && pattern.coherence > kMostlyOneSign);
   };
   model.rows_agree = repeats(a);
   model.columns_agree = repeats(b);
@@ -228,10 +228,10 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
 /// Operands that repeat: rounding errors need not cancel and partial sums may be much larger than the sum, so only the
 /// bound holds. V is chosen so that an element at its bound just meets the limit of G2, and G3 is not gated.
 void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
-  const model::Order a = g.request.first_pattern.order;
-  const model::Order b = g.request.second_pattern.order;
-  if (a != model::Order::structured && b != model::Order::structured &&
-      (a != model::Order::constant || b != model::Order::constant)) {
+  const data::Order a = g.request.first_pattern.order;
+  const data::Order b = g.request.second_pattern.order;
+  if (a != data::Order::structured && b != data::Order::structured &&
+      (a != data::Order::constant || b != data::Order::constant)) {
     return;
   }
   model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));

@@ -20,8 +20,8 @@ namespace numcheck::verdict {
 namespace {
 
 double mean_square(std::span<const op::Operand> operands, std::string_view port) {
-  const auto found = std::ranges::find(operands, port, &op::Operand::port);
-  if (found == operands.end() || found->elements() == 0) {
+  const op::Operand* found = op::find_operand(operands, port);
+  if (found == nullptr || found->elements() == 0) {
     return 0;
   }
   double squares = 0;

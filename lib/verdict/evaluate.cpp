@@ -42,16 +42,6 @@ PrecisionClass expected_of(const EvaluationContext& context) {
   return fp32_chain && requested != PrecisionClass::native ? PrecisionClass::fp32 : requested;
 }
 
-PrecisionClass parse_class(const std::string& name) {
-  for (const PrecisionClass c : {PrecisionClass::fp32, PrecisionClass::tf32_rne, PrecisionClass::tf32_truncated,
-                                 PrecisionClass::bf16_inputs, PrecisionClass::native}) {
-    if (name == model::class_name(c)) {
-      return c;
-    }
-  }
-  return PrecisionClass::unknown;
-}
-
 /// True if every generated input is constant.
 bool inputs_are_constant(const prepare::PreparedCase& prepared) {
   const auto drawn = [](const op::Port& port) {
@@ -59,7 +49,7 @@ bool inputs_are_constant(const prepare::PreparedCase& prepared) {
   };
   return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
            return !drawn(port) ||
-                  model::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == model::Order::constant;
+                  data::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == data::Order::constant;
          });
 }
 
@@ -84,12 +74,12 @@ model::ErrorModel model_of(const EvaluationContext& context, const op::Port& por
   if (!operands.empty()) {
     request.first_scale = operands[0].scale;
     request.first_max = largest(0);
-    request.first_pattern = model::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
+    request.first_pattern = data::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
   }
   if (operands.size() > 1) {
     request.second_scale = operands[1].scale;
     request.second_max = largest(1);
-    request.second_pattern = model::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
+    request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }
   request.constant_inputs = inputs_are_constant(prepared);
   model::ErrorModel model = context.group->row->error_model(request, port.name);
@@ -254,7 +244,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
     context.group->total.wait();
   }
   const prepare::Stopwatch watch;
-  const PrecisionClass observed = parse_class(run.observed_class);
+  const PrecisionClass observed = run.observed.value_or(PrecisionClass::unknown);
   const PrecisionClass expected = expected_of(context);
   const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
@@ -262,7 +252,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
                             .deterministic = run.deterministic,
                             .expected = permitted ? observed : expected,
                             .observed = observed};
-  result.expected_class = model::class_name(expected);
+  result.expected_class = expected;
   const prepare::PreparedCase& prepared = *context.prepared;
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
     const op::Port& port = prepared.ports[i];

@@ -11,6 +11,7 @@
 
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
+#include "model/error_model.hpp"
 #include "plan/case.hpp"
 #include "prepare/stage_times.hpp"
 #include "tolerance/judge.hpp"
@@ -47,7 +48,7 @@ struct OutputResult {
 /// One run (algorithm) of a case.
 struct RunResult {
   worker::RunReport run;
-  std::string expected_class;
+  model::PrecisionClass expected_class = model::PrecisionClass::native;
   std::vector<OutputResult> outputs;
   Status status = Status::pass;
   std::string failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3"

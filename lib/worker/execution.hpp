@@ -13,6 +13,7 @@
 #include "core/hash.hpp"
 #include "machine/device.hpp"
 #include "model/declared_rounding.hpp"
+#include "model/error_model.hpp"
 #include "op/op.hpp"
 #include "plan/case.hpp"
 
@@ -36,7 +37,7 @@ struct RunReport {
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
   model::DeclaredRounding rounding;
-  std::string observed_class;  ///< model::class_name of what ran; empty if not classified
+  std::optional<model::PrecisionClass> observed;  ///< what ran; nothing if it was not classified
   bool deterministic = true;
   bool guards_intact = true;
   bool inputs_intact = true;

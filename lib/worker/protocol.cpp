@@ -66,7 +66,7 @@ json report_to_json(const RunReport& report) {
             {"in_place", report.rounding.in_place},
             {"bias", report.rounding.bias},
             {"gelu", report.rounding.gelu}}},
-          {"observed_class", printable(report.observed_class, kMaxText)},
+          {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
           {"deterministic", report.deterministic},
           {"guards_intact", report.guards_intact},
           {"inputs_intact", report.inputs_intact},
@@ -74,6 +74,17 @@ json report_to_json(const RunReport& report) {
           {"device_s", report.device_s},
           {"outputs", std::move(outputs)},
           {"error", printable(report.error, kMaxText)}};
+}
+
+std::optional<model::PrecisionClass> observed_class(const json& object) {
+  if (member(object, "observed_class").is_null()) {
+    return std::nullopt;
+  }
+  const std::optional<model::PrecisionClass> found = model::class_named(text(object, "observed_class"));
+  if (!found) {
+    reject("observed_class", "a precision class");
+  }
+  return found;
 }
 
 RunReport report_from(const json& object) {
@@ -85,7 +96,7 @@ RunReport report_from(const json& object) {
   const json& rounding = member(object, "rounding");
   report.rounding = {small(rounding, "slices"), boolean(rounding, "in_place"), boolean(rounding, "bias"),
                      boolean(rounding, "gelu")};
-  report.observed_class = text(object, "observed_class");
+  report.observed = observed_class(object);
   report.deterministic = boolean(object, "deterministic");
   report.guards_intact = boolean(object, "guards_intact");
   report.inputs_intact = boolean(object, "inputs_intact");

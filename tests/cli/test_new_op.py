@@ -36,6 +36,11 @@ class NewOp(unittest.TestCase):
             command = [COMPILER, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", *include, self.root / name]
             compiled = subprocess.run(command, capture_output=True, text=True, timeout=120)
             self.assertEqual(compiled.returncode, 0, f"{name}: {compiled.stderr}")
+        formatter = shutil.which("clang-format-19")
+        if formatter:
+            command = [formatter, f"--style=file:{SOURCE / '.clang-format'}", "--dry-run", "--Werror"]
+            formatted = subprocess.run([*command, *(self.root / name for name in written)], capture_output=True, text=True)
+            self.assertEqual(formatted.returncode, 0, formatted.stderr)
 
     def test_nothing_is_overwritten(self):
         self.assertEqual(self.run_script("l2norm_fwd", "first").returncode, 0)
@@ -48,6 +53,8 @@ class NewOp(unittest.TestCase):
 
     def test_mistakes_are_reported(self):
         self.assertIn("snake_case", self.run_script("L2Norm", "rows").stderr)
+        self.assertIn('"rope_fwd" is an op already', self.run_script("rope_fwd", "rows").stderr)
+        self.assertIn('"switch" is a keyword', self.run_script("switch", "rows").stderr)
         self.assertIn("no quotes", self.run_script("l2norm", 'a "row"').stderr)
         self.assertEqual(list(self.root.iterdir()), [])
 

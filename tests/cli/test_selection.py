@@ -63,7 +63,7 @@ class Selection(CliTest):
         failed = [case["id"] for case in self.report()["cases"] if case["status"] == "fail"]
         self.assertEqual(failed, ["gemm/m=16,n=16,k=32/fp32/sim"])
         self.assertEqual(self.ids(plan, "--failed-in", "out/report.json"), failed)
-        self.assertIn("no report", self.run_cli("run", plan, "--failed-in", plan, code=2).stderr)
+        self.assertIn("not a report", self.run_cli("run", plan, "--failed-in", plan, code=2).stderr)
         self.assertIn("nothere", self.run_cli("run", plan, "--failed-in", "nothere.json", code=2).stderr)
 
     def test_a_sample_is_the_same_everywhere(self):

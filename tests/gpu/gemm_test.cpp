@@ -187,6 +187,31 @@ TEST_F(GpuGemm, empty_products) {
   expect_exact(own(), no_terms);
 }
 
+TEST_F(GpuGemm, algorithms_declare_what_they_round_early) {
+  GemmParams params = shape(64, 64, 64);
+  params.bias = true;
+  params.epilogue = "gelu";
+  params.beta = 1;
+  params.in_place = true;
+  const auto declared = [](Backend& backend, const GemmParams& p) {
+    TestCase test(p, "bf16");
+    std::vector<model::DeclaredRounding> found;
+    static_cast<void>(test.harness.run(backend, test.c, test.host, {},
+                                       [&](const worker::RunReport& report) { found.push_back(report.rounding); }));
+    return found;
+  };
+  const auto from_library = declared(lt(), params), from_own = declared(own(), params);
+  ASSERT_FALSE(from_library.empty());
+  ASSERT_FALSE(from_own.empty());
+  for (const model::DeclaredRounding& rounding : from_library) {
+    EXPECT_TRUE(rounding.in_place && rounding.bias && rounding.gelu);
+  }
+  EXPECT_FALSE(from_own.front().bias || from_own.front().gelu) << "our own kernel rounds once, at the end";
+  for (const model::DeclaredRounding& rounding : declared(lt(), shape(64, 64, 64))) {
+    EXPECT_FALSE(rounding.in_place || rounding.bias || rounding.gelu);
+  }
+}
+
 TEST_F(GpuGemm, classes_without_override) {
   if (std::getenv("NVIDIA_TF32_OVERRIDE") != nullptr) {
     GTEST_SKIP() << "NVIDIA_TF32_OVERRIDE is set";
@@ -194,8 +219,9 @@ TEST_F(GpuGemm, classes_without_override) {
   const auto class_of = [](Backend& backend, const char* mode) {
     TestCase test(shape(256, 256, 64), mode);
     std::string found = "no run";
-    static_cast<void>(test.harness.run(backend, test.c, test.host, {},
-                                       [&](const worker::RunReport& report) { found = report.observed_class; }));
+    static_cast<void>(test.harness.run(backend, test.c, test.host, {}, [&](const worker::RunReport& report) {
+      found = report.observed ? model::class_name(*report.observed) : "";
+    }));
     return found;
   };
   EXPECT_EQ(class_of(own(), "fp32"), "fp32");

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "explain_op.hpp"
 #include "op/ops.hpp"
 
@@ -49,6 +50,20 @@ TEST(Catalog, every_mode_of_every_op_exists_and_has_a_model_of_every_output) {
         }
       }
     }
+  }
+}
+
+/// Verdicts of products rest on it.
+TEST(Catalog, backends_say_how_they_multiply) {
+  using model::MatrixArithmetic;
+  const prepare::CatalogRow& gemm = *prepare::find_row(catalog(), "gemm");
+  EXPECT_EQ(prepare::arithmetic_of(gemm, "cublaslt"), MatrixArithmetic::by_mode_alpha_first);
+  EXPECT_EQ(prepare::arithmetic_of(gemm, "transformer_engine"), MatrixArithmetic::by_mode_alpha_first);
+  EXPECT_EQ(prepare::arithmetic_of(gemm, "cuda"), MatrixArithmetic::fp32_chain);
+  EXPECT_EQ(prepare::arithmetic_of(gemm, "sim"), MatrixArithmetic::by_mode);
+  EXPECT_THROW(static_cast<void>(prepare::arithmetic_of(gemm, "cudnn")), core::InternalError);
+  for (const prepare::CatalogRow& row : catalog()) {
+    EXPECT_EQ(row.op->multiplies_matrices, row.op == gemm.op) << row.op->name << " needs an expectation above";
   }
 }
 

@@ -47,7 +47,7 @@ void expect_class(const GemmParams& params, const Expectation& wanted, std::stri
   backend.first = backend.second = wanted.rounding;
   TestCase test(params, mode);
   const auto report = test.run(backend).at(0);
-  EXPECT_EQ(report.observed_class, wanted.name) << test.c.mode->name;
+  EXPECT_EQ(report.observed, model::class_named(wanted.name)) << test.c.mode->name;
   EXPECT_EQ(note_of(report), wanted.note);
   EXPECT_TRUE(report.deterministic && report.guards_intact && report.inputs_intact) << report.guard_detail;
 }
@@ -110,7 +110,7 @@ TEST(Classify, operands_that_disagree_are_unknown) {
   backend.first = {Dtype::tf32, Rounding::nearest_even};
   TestCase test(shape(8, 8, 8), "tf32");
   const auto report = test.run(backend).at(0);
-  EXPECT_EQ(report.observed_class, "unknown");
+  EXPECT_EQ(report.observed, model::PrecisionClass::unknown);
   EXPECT_EQ(note_of(report), "a is tf32_rne, b is fp32");
 }
 
@@ -118,7 +118,7 @@ TEST(Classify, bits_that_nothing_explains_are_unknown) {
   FakeBackend backend;
   backend.first = backend.second = {Dtype::fp8_e5m2, Rounding::nearest_even};
   TestCase test(shape(8, 8, 8), "fp32");
-  EXPECT_EQ(test.run(backend).at(0).observed_class, "unknown");
+  EXPECT_EQ(test.run(backend).at(0).observed, model::PrecisionClass::unknown);
 }
 
 TEST(Classify, can_be_switched_off) {
@@ -126,7 +126,7 @@ TEST(Classify, can_be_switched_off) {
   TestCase test(shape(8, 8, 8), "fp32");
   worker::ExecuteOptions options;
   options.classify = false;
-  EXPECT_EQ(test.run(backend, options).at(0).observed_class, "");
+  EXPECT_EQ(test.run(backend, options).at(0).observed, std::nullopt);
   EXPECT_EQ(backend.launches, 2);
 }
 
@@ -135,9 +135,9 @@ TEST(Classify, simulated_algorithms_are_probed_once_real_ones_every_time) {
     FakeBackend backend;
     backend.device_.simulated = simulated;
     TestCase test(shape(8, 8, 8), "fp32");
-    EXPECT_EQ(test.run(backend).at(0).observed_class, "fp32");
+    EXPECT_EQ(test.run(backend).at(0).observed, model::PrecisionClass::fp32);
     const int first = backend.launches;
-    EXPECT_EQ(test.run(backend).at(0).observed_class, "fp32");
+    EXPECT_EQ(test.run(backend).at(0).observed, model::PrecisionClass::fp32);
     EXPECT_EQ(backend.launches - first, simulated ? 2 : first);
   }
 }

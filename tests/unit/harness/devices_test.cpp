@@ -68,7 +68,7 @@ TEST(Executor, dispatches_by_backend) {
     ASSERT_EQ(test.outcome.kind, worker::Outcome::Kind::done) << test.outcome.reason;
     ASSERT_EQ(reports.size(), 1U);
     if (std::getenv("NVIDIA_TF32_OVERRIDE") == nullptr) {
-      EXPECT_EQ(reports[0].observed_class, "tf32_rne");
+      EXPECT_EQ(reports[0].observed, model::PrecisionClass::tf32_rne);
     }
     EXPECT_TRUE(reports[0].deterministic && reports[0].guards_intact && reports[0].inputs_intact);
   }

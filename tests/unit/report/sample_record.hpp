@@ -48,9 +48,9 @@ inline verdict::RunResult sample_run(const SampleRun& sample) {
   verdict::RunResult result;
   result.run.label = sample.label;
   result.run.details = {{"id", "67"}, {"tile", "128x128"}};
-  result.run.observed_class = sample.observed;
+  result.run.observed = model::class_named(sample.observed);
   result.run.device_s = 1e-4;
-  result.expected_class = "fp32";
+  result.expected_class = model::PrecisionClass::fp32;
   verdict::OutputResult output;
   output.port = "d";
   output.digest = core::digest_of(std::string_view(sample.bits));

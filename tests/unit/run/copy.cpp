@@ -128,6 +128,7 @@ worker::Outcome CopyDevice::execute(const plan::Case& c, std::span<const worker:
     ports[1].bytes[0] ^= std::byte{1};
   }
   worker::RunReport report;
+  report.backend = "sim";
   report.label = "memcpy";
   report.guards_intact = behaviour != "out_of_bounds";
   report.deterministic = behaviour != "racy";

@@ -75,7 +75,7 @@ TEST(LostAlike, a_slope_of_minus_one_is_fine_where_values_are_smaller_than_their
 }
 
 TEST(Order, runs_of_one_sign_widen_sums_only) {
-  const auto widened = [](model::Pattern pattern, double terms) {
+  const auto widened = [](data::Pattern pattern, double terms) {
     model::ModelRequest request;
     request.second_pattern = pattern;
     model::ErrorModel model;
@@ -83,11 +83,11 @@ TEST(Order, runs_of_one_sign_widen_sums_only) {
     widen_for_order(request, model);
     return model.var_magnitude;
   };
-  const model::Pattern runs{model::Order::structured, 0};
+  const data::Pattern runs{data::Order::structured, 0};
   EXPECT_NEAR(widened(runs, 30), 0.06 / 30, 1e-12);
   EXPECT_EQ(widened(runs, 1), 0) << "no sum";
-  EXPECT_EQ(widened({model::Order::random, 0}, 30), 0);
-  EXPECT_EQ(widened({model::Order::structured, 1}, 30), 0) << "all of one sign: the chain is the worst order";
+  EXPECT_EQ(widened({data::Order::random, 0}, 30), 0);
+  EXPECT_EQ(widened({data::Order::structured, 1}, 30), 0) << "all of one sign: the chain is the worst order";
 }
 
 }  // namespace

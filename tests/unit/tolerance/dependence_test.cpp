@@ -64,7 +64,7 @@ TEST(GemmModel, roundings_that_all_outputs_share_show_as_a_slope) {
   s.p.bias = true;
   EXPECT_EQ(model_of(s).slope_slack, 2 * 0x1p-24);
   s.p = with_k(64);
-  s.more.second_pattern.order = model::Order::constant;
+  s.more.second_pattern.order = data::Order::constant;
   s.more.second_max = 0.25;
   EXPECT_EQ(model_of(s).slope_slack, 0) << "products by a power of two are rounded without bias";
   s.more.second_max = static_cast<float>(0.1);
@@ -79,7 +79,7 @@ TEST(GemmModel, knows_which_errors_are_one) {
   EXPECT_FALSE(model_of(s).columns_agree);
   s.expected = model::PrecisionClass::fp32;
   EXPECT_FALSE(model_of(s).rows_agree) << "nothing is rounded";
-  s.more.second_pattern.order = model::Order::constant;
+  s.more.second_pattern.order = data::Order::constant;
   EXPECT_TRUE(model_of(s).columns_agree);
 }
 

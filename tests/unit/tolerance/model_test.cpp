@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "data/distribution.hpp"
 #include "model/error_model.hpp"
 #include "op/gemm.hpp"
 #include "tolerance/accumulation.hpp"
@@ -182,19 +183,19 @@ TEST(GemmModel, subnormal_operands_widen_the_bound) {
 TEST(GemmModel, repeated_operands_leave_only_the_bound) {
   Setting s{.mode = "fp32", .p = with_k(4096), .expected = model::PrecisionClass::fp32};
   EXPECT_EQ(model_of(s).var_magnitude, 0);
-  s.more.first_pattern.order = model::Order::structured;
+  s.more.first_pattern.order = data::Order::structured;
   model::ErrorModel m = model_of(s);
   EXPECT_DOUBLE_EQ(std::sqrt(m.var_magnitude) * m.kappa, m.bound_magnitude);
   EXPECT_TRUE(std::isinf(m.slope_slack));
-  s.more.first_pattern.order = model::Order::constant;
+  s.more.first_pattern.order = data::Order::constant;
   EXPECT_EQ(model_of(s).var_magnitude, 0) << "a constant times random numbers is random";
-  s.more.second_pattern.order = model::Order::constant;
+  s.more.second_pattern.order = data::Order::constant;
   EXPECT_GT(model_of(s).var_magnitude, 0);
 }
 
 TEST(GemmModel, constant_operands_share_one_rounding_error) {
   Setting s{.mode = "tf32", .p = with_k(64), .expected = model::PrecisionClass::tf32_rne};
-  s.more.first_pattern.order = model::Order::constant;
+  s.more.first_pattern.order = data::Order::constant;
   s.more.first_max = 1;
   EXPECT_EQ(model_of(s).slope_slack, 0) << "1 is a TF32 number";
   s.more.first_max = static_cast<float>(0.1);
@@ -231,46 +232,46 @@ TEST(GemmModel, no_products_no_error) {
 }
 
 TEST(Pattern, of_distributions) {
-  const auto expect = [](const data::Distribution& d, model::Order order, double coherence) {
-    const model::Pattern pattern = model::pattern_of(d, core::Dtype::fp32);
+  const auto expect = [](const data::Distribution& d, data::Order order, double coherence) {
+    const data::Pattern pattern = data::pattern_of(d, core::Dtype::fp32);
     EXPECT_EQ(pattern.order, order) << d.name;
     EXPECT_NEAR(pattern.coherence, coherence, 1e-9) << d.name;
   };
   for (const std::string_view name : {"normal", "outliers", "ties", "specials", "exact", "uniform", "log_uniform"}) {
-    expect(data::make_distribution(name), model::Order::random, 0);
+    expect(data::make_distribution(name), data::Order::random, 0);
   }
-  expect(data::make_distribution("positive"), model::Order::random, 1);
-  expect(data::make_distribution("constant"), model::Order::constant, 1);
-  expect(data::make_distribution("structured"), model::Order::structured, 0);
+  expect(data::make_distribution("positive"), data::Order::random, 1);
+  expect(data::make_distribution("constant"), data::Order::constant, 1);
+  expect(data::make_distribution("structured"), data::Order::structured, 0);
   data::Distribution d = data::make_distribution("large_mean");
-  expect(d, model::Order::random, 1);
+  expect(d, data::Order::random, 1);
   d.params.at(1) = 0.01;
-  expect(d, model::Order::structured, 1);  // all elements nearly equal
+  expect(d, data::Order::structured, 1);  // all elements nearly equal
   d.params = {1.0, 1.0};
-  expect(d, model::Order::random, 1 / (0.6826894921370859 + 2 * 0.24197072451914337));  // erf(x), density at one sigma
+  expect(d, data::Order::random, 1 / (0.6826894921370859 + 2 * 0.24197072451914337));  // erf(x), density at one sigma
   d.params = {0.0, 1.0};
-  expect(d, model::Order::random, 0);
-  EXPECT_EQ(model::pattern_of(data::make_distribution("large_mean"), core::Dtype::bf16).order, model::Order::random);
+  expect(d, data::Order::random, 0);
+  EXPECT_EQ(data::pattern_of(data::make_distribution("large_mean"), core::Dtype::bf16).order, data::Order::random);
   d = data::make_distribution("uniform");
   d.params = {0.4972, 0.5012};
-  EXPECT_EQ(model::pattern_of(d, core::Dtype::fp16).order, model::Order::random);
-  EXPECT_EQ(model::pattern_of(d, core::Dtype::bf16).order, model::Order::structured) << "two numbers of BF16 lie there";
+  EXPECT_EQ(data::pattern_of(d, core::Dtype::fp16).order, data::Order::random);
+  EXPECT_EQ(data::pattern_of(d, core::Dtype::bf16).order, data::Order::structured) << "two numbers of BF16 lie there";
   d.params = {0.998, 1.0295};
-  EXPECT_EQ(model::pattern_of(d, core::Dtype::bf16).order, model::Order::structured) << "five";
+  EXPECT_EQ(data::pattern_of(d, core::Dtype::bf16).order, data::Order::structured) << "five";
   d.params = {0.5, 1.0};
-  EXPECT_EQ(model::pattern_of(d, core::Dtype::fp8_e4m3).order, model::Order::random) << "eight";
+  EXPECT_EQ(data::pattern_of(d, core::Dtype::fp8_e4m3).order, data::Order::random) << "eight";
   d.params = {-0.5, -0.1};
-  EXPECT_EQ(model::pattern_of(d, core::Dtype::fp8_e5m2).order, model::Order::random) << "nine";
+  EXPECT_EQ(data::pattern_of(d, core::Dtype::fp8_e5m2).order, data::Order::random) << "nine";
   d = data::make_distribution("uniform");
   d.params = {5.0, 5.0};
-  expect(d, model::Order::structured, 1);
+  expect(d, data::Order::structured, 1);
   d.params = {-1.0, 3.0};
-  expect(d, model::Order::random, 0.8);  // mean 1, mean magnitude (1 / 2 + 9 / 2) / 4
+  expect(d, data::Order::random, 0.8);  // mean 1, mean magnitude (1 / 2 + 9 / 2) / 4
   d.params = {-3.0, 0.0};
-  expect(d, model::Order::random, 1);
+  expect(d, data::Order::random, 1);
   d = data::make_distribution("log_uniform");
   d.params.at(2) = false;
-  expect(d, model::Order::random, 1);
+  expect(d, data::Order::random, 1);
 }
 
 TEST(Accumulation, envelope_is_the_larger_of_both) {

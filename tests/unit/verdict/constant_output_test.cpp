@@ -108,6 +108,7 @@ class Mover final : public worker::Executor {
       ports[1].bytes[0] ^= std::byte{1};
     }
     worker::RunReport report;
+    report.backend = "sim";
     report.label = "memcpy";
     report.guards_intact = report.deterministic = true;
     report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});

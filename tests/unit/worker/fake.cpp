@@ -211,7 +211,7 @@ class FakeExecutor final : public Executor {
                       {"override", variable == nullptr ? "unset" : variable},
                       {"address", fmt::format("{}", static_cast<void*>(ports[0].bytes.data()))}};
     report.workspace_bytes = 77;
-    report.observed_class = "fp32";
+    report.observed = model::PrecisionClass::fp32;
     report.device_s = act == "nan_time" ? std::nan("") : 0.25;
     report.outputs = {{act == "unknown_port" ? "z" : "y", core::digest_of(std::span<const std::byte>(ports[1].bytes))}};
     return report;

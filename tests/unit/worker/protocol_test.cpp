@@ -18,7 +18,7 @@ RunReport full_report() {
   report.details = {{"id", "67"}, {"tile", "128x128"}};
   report.workspace_bytes = 33554432;
   report.rounding = {.slices = 4, .in_place = true, .bias = true, .gelu = true};
-  report.observed_class = "tf32_rne";
+  report.observed = model::PrecisionClass::tf32_rne;
   report.deterministic = false;
   report.guards_intact = false;
   report.inputs_intact = false;
@@ -52,7 +52,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.details, sent.details);
   EXPECT_EQ(got.report.rounding, sent.rounding);
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
-  EXPECT_EQ(got.report.observed_class, sent.observed_class);
+  EXPECT_EQ(got.report.observed, sent.observed);
   EXPECT_FALSE(got.report.deterministic);
   EXPECT_FALSE(got.report.guards_intact);
   EXPECT_FALSE(got.report.inputs_intact);
@@ -179,6 +179,16 @@ TEST(Protocol, refuses_invalid_messages) {
     EXPECT_THROW((void)decode_from_worker(text), ProtocolError) << text;
   }
   EXPECT_THROW((void)decode_from_worker(std::string(100'000, '[')), ProtocolError);
+}
+
+TEST(Protocol, refuses_an_unknown_precision_class) {
+  auto message = nlohmann::json::parse(encode(RunDone{1, full_report()}));
+  for (const char* name : {"tf33", "", "TF32"}) {
+    message["report"]["observed_class"] = name;
+    EXPECT_THROW((void)decode_from_worker(message.dump()), ProtocolError) << name;
+  }
+  message["report"]["observed_class"] = nullptr;
+  EXPECT_EQ(std::get<RunDone>(decode_from_worker(message.dump())).report.observed, std::nullopt);
 }
 
 TEST(Protocol, cuts_and_cleans_texts) {

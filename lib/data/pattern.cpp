@@ -1,12 +1,9 @@
+#include "data/pattern.hpp"
+
 #include <cmath>
 #include <numbers>
-#include <string_view>
-#include <variant>
 
-#include "data/distribution_params.hpp"
-#include "model/error_model.hpp"
-
-namespace numcheck::model {
+namespace numcheck::data {
 namespace {
 
 /// Values in an interval that is short compared with its distance from zero all round alike.
@@ -45,33 +42,17 @@ double normal_coherence(double mean, double sigma) {
 
 }  // namespace
 
-Pattern pattern_of(const data::Distribution& distribution, core::Dtype format) {
-  const std::string_view name = distribution.name;
-  if (name == "constant") {
-    return {Order::constant, 1};
-  }
-  if (name == "structured" || name == "patterns") {
-    return {Order::structured, 0};
-  }
-  if (name == "rows") {
-    return {Order::structured, 1};  // two rows in three have means far from zero
-  }
-  if (name == "positive") {
-    return {Order::random, 1};
-  }
-  if (name == "uniform") {
-    const auto p = op::from_params<data::UniformParams>(distribution.params);
-    return {order_between(p.low, p.high, format), uniform_coherence(p.low, p.high)};
-  }
-  if (name == "large_mean") {
-    const auto p = op::from_params<data::LargeMeanParams>(distribution.params);
-    return {order_around(p.mean, p.sigma), normal_coherence(p.mean, p.sigma)};
-  }
-  if (name == "log_uniform") {
-    const auto p = op::from_params<data::LogUniformParams>(distribution.params);
-    return {std::abs(p.high - p.low) < 0x1p-8 ? Order::structured : Order::random, p.with_sign ? 0.0 : 1.0};
-  }
-  return {};
+Pattern uniform_pattern(const UniformParams& params, core::Dtype format) {
+  return {order_between(params.low, params.high, format), uniform_coherence(params.low, params.high)};
 }
 
-}  // namespace numcheck::model
+Pattern large_mean_pattern(const LargeMeanParams& params, core::Dtype /*format*/) {
+  return {order_around(params.mean, params.sigma), normal_coherence(params.mean, params.sigma)};
+}
+
+Pattern log_uniform_pattern(const LogUniformParams& params, core::Dtype /*format*/) {
+  return {std::abs(params.high - params.low) < 0x1p-8 ? Order::structured : Order::random,
+          params.with_sign ? 0.0 : 1.0};
+}
+
+}  // namespace numcheck::data
