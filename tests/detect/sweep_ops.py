@@ -23,7 +23,8 @@ import families
 from drawing import DrawnBy
 
 HARMLESS = ("pass", "inconclusive", "unsupported")
-BATCH = 5000
+# Of cases with at most 100 keys and values each: a plan may have 250 000.
+BATCH = 2500
 
 
 def run_batch(program, cases, options):
