@@ -11,6 +11,7 @@
 #include "reference/freivalds.hpp"
 #include "reference/gemm_check.hpp"
 #include "reference/gemm_diagnosis.hpp"
+#include "reference/gemm_k_ranges.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_sampled.hpp"
 #include "reference/gemm_yardsticks.hpp"
@@ -131,7 +132,11 @@ op::Reference gemm_reference() {
   reference.yardsticks = &gemm_yardsticks;
   reference.version = version;
   reference.exact_holds = &gemm_exact_holds;
-  reference.diagnose = &gemm_diagnosis;
+  reference.diagnose = [](const op::FindingRequest& request) {
+    std::vector<op::Finding> findings = gemm_diagnosis(request);
+    std::ranges::move(gemm_k_ranges(request), std::back_inserter(findings));
+    return findings;
+  };
   return reference;
 }
 

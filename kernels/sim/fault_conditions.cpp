@@ -68,6 +68,14 @@ std::string needs_two_products(const SimGemm& g) {
   return unless(g.params.k >= 2, "there is only one product to split");
 }
 
+std::string needs_two_stages(const SimGemm& g) {
+  return unless(g.params.k >= 128, "k is less than 128");
+}
+
+std::string needs_tail_and_next_row(const SimGemm& g) {
+  return unless(g.params.k >= 8 && g.params.m > 1, "A needs two rows of at least 8 elements");
+}
+
 std::string needs_dense_a(const SimGemm& g) {
   return unless(g.a_is_dense && g.params.m > 1 && g.params.k > 1,
                 "A must be dense and have more than one row and column to be misread as its transpose");

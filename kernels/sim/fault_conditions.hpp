@@ -17,6 +17,8 @@ namespace numcheck::kernels::sim {
 [[nodiscard]] std::string needs_fp8_output(const SimGemm& g);
 [[nodiscard]] std::string needs_promotion(const SimGemm& g);
 [[nodiscard]] std::string needs_two_products(const SimGemm& g);
+[[nodiscard]] std::string needs_two_stages(const SimGemm& g);
+[[nodiscard]] std::string needs_tail_and_next_row(const SimGemm& g);
 [[nodiscard]] std::string needs_dense_a(const SimGemm& g);
 [[nodiscard]] std::string needs_square_output(const SimGemm& g);
 [[nodiscard]] std::string needs_beta(const SimGemm& g);

@@ -20,6 +20,10 @@ using model::GemmTask;
 /// The block of products that duplicated_k_block adds twice.
 constexpr std::int64_t kDuplicatedBlock = 16;
 
+/// What is missing, stale or of another row at the end of k, and the stage of k that is left out.
+constexpr std::int64_t kTail = 8;
+constexpr std::int64_t kStage = 64;
+
 /// amax of a tensor that was three quarters as large.
 constexpr float kStaleAmax = 0.75F;
 
@@ -58,6 +62,30 @@ void duplicate_block(const SimGemm& g, GemmTask& task) {
   order.resize(static_cast<std::size_t>(g.params.k + block));
   std::iota(order.begin(), order.begin() + block, 0);
   std::iota(order.begin() + block, order.end(), 0);
+}
+
+std::vector<std::int64_t> whole_k(const SimGemm& g) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(g.params.k));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+void leave_out(const SimGemm& g, GemmTask& task, std::int64_t begin, std::int64_t end) {
+  task.schedule.k_order = whole_k(g);
+  task.schedule.k_order.erase(task.schedule.k_order.begin() + begin, task.schedule.k_order.begin() + end);
+}
+
+void double_head_of_second_half(const SimGemm& g, GemmTask& task) {
+  task.schedule.k_order = whole_k(g);
+  const std::int64_t half = g.params.k / 2;
+  task.schedule.k_order.insert(task.schedule.k_order.begin() + half, half);
+}
+
+void repeat_earlier_stage(const SimGemm& g, GemmTask& task) {
+  task.schedule.k_order = whole_k(g);
+  for (auto t = task.schedule.k_order.end() - kTail; t != task.schedule.k_order.end(); ++t) {
+    *t -= kStage;
+  }
 }
 
 void misread_a(const SimGemm& g, GemmTask& task) {
@@ -114,6 +142,26 @@ constexpr std::array kFaults = {
             --t.a.columns;
             --t.b.rows;
           }},
+    Fault{{"missing_k_tail_8", "the last 8 products of every sum are left out"},
+          true,
+          &needs_two_stages,
+          [](const SimGemm& g, GemmTask& t) { leave_out(g, t, g.params.k - kTail, g.params.k); }},
+    Fault{{"missing_k_stage", "products 64 to 127 of every sum are left out"},
+          true,
+          &needs_two_stages,
+          [](const SimGemm& g, GemmTask& t) { leave_out(g, t, kStage, 2 * kStage); }},
+    Fault{{"doubled_split_head", "the first product of the second half of k is added twice"},
+          true,
+          &needs_two_stages,
+          &double_head_of_second_half},
+    Fault{{"stale_k_tail", "instead of the last 8 products of every sum, those 64 earlier are added"},
+          true,
+          &needs_two_stages,
+          &repeat_earlier_stage},
+    Fault{{"k_tail_of_next_row", "the last 8 elements of every row of A but the last are read from the next row"},
+          true,
+          &needs_tail_and_next_row,
+          [](const SimGemm&, GemmTask& t) { t.tail_from_next_row = kTail; }},
     Fault{{"duplicated_k_block", "the first 16 products of every sum are added twice"},
           true,
           &no_obstacle,

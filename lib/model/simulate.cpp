@@ -32,6 +32,10 @@ Loaded load(const GemmTask& task) {
   loaded.b = core::Buffer<float>(count_of(loaded.k, task.b.columns));
   load_matrix(task.a, {}, order, task.conversion, loaded.a.span());
   load_matrix(task.b, order, {}, task.conversion, loaded.b.span());
+  for (std::int64_t i = 0; task.tail_from_next_row > 0 && i + 1 < task.a.rows; ++i) {
+    float* end = loaded.a.data() + (i + 1) * loaded.k;
+    std::copy(end + loaded.k - task.tail_from_next_row, end + loaded.k, end - task.tail_from_next_row);
+  }
   return loaded;
 }
 

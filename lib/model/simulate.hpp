@@ -19,6 +19,8 @@ struct GemmTask {
   /// Operands are split into two TF32 parts and a_high b_low, a_low b_high, a_high b_high of every step are accumulated
   /// in that order in the same chain ("3xTF32" inside the tensor core).
   bool three_tf32 = false;
+  /// So many elements at the end of every row of A but the last are read from the row below.
+  std::int64_t tail_from_next_row = 0;
   Epilogue epilogue;
   OutputView d;
   bool transposes_output = false;

@@ -113,6 +113,7 @@ struct Finding {
   double measured = 0;
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
+  std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
 };
 
 struct FindingRequest {

@@ -79,7 +79,7 @@ std::string dump(const json& value, int indent) {
 nlohmann::json brief_report(const nlohmann::json& report) {
   json brief = json::object();
   for (const auto& [name, value] : report.items()) {
-    if (name != "cases" && name != "override_effect" && name != "library_changes") {
+    if (name != "cases" && name != "override_effect" && name != "library_changes" && name != "causes") {
       brief[name] = value;
     }
   }

@@ -80,6 +80,24 @@ const Members<op::Finding>& finding_members() {
   return members;
 }
 
+/// A diagnosis names a cause; other findings do not have the member.
+json finding_rule() {
+  json rule = rule_of(finding_members());
+  rule["properties"]["cause"] = text("what is wrong, in words that equal faults share");
+  return rule;
+}
+
+json findings_json(const OutputSource& source) {
+  json list = json::array();
+  for (const op::Finding& finding : source.output->findings) {
+    json& object = list.emplace_back(object_of(finding_members(), finding));
+    if (!finding.cause.empty()) {
+      object["cause"] = finding.cause;
+    }
+  }
+  return list;
+}
+
 const Members<metric::Opinion>& opinion_members() {
   using metric::Opinion;
   static const Members<Opinion> members = {
@@ -283,8 +301,7 @@ const Members<OutputSource>& output_members() {
        [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
       {"criteria", list_of(rule_of(criterion_members())),
        [](const S& s) { return list_of(criterion_members(), s.output->criteria); }},
-      {"findings", list_of(rule_of(finding_members())),
-       [](const S& s) { return list_of(finding_members(), s.output->findings); }},
+      {"findings", list_of(finding_rule()), &findings_json},
       {"error_over_limit", real("measured / limit of the tightest gate"),
        [](const S& s) { return number(tolerance::tightest(s.output->criteria)); }},
       {"certificate", rule_of(certificate_members()),

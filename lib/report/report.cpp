@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/causes.hpp"
 #include "report/library_table.hpp"
 #include "report/number.hpp"
 #include "report/override_table.hpp"
@@ -136,6 +137,10 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
   json changes = library_changes(records);
   if (!changes["rows"].empty()) {
     report["library_changes"] = std::move(changes);
+  }
+  json named = causes(records);
+  if (!named.empty()) {
+    report["causes"] = std::move(named);
   }
   return report;
 }

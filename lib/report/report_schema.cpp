@@ -112,6 +112,7 @@ nlohmann::json report_schema() {
   schema["properties"]["notes"] =
       list_of(text("what happened beside the cases: a worker that was replaced between two"));
   schema["properties"]["override_effect"] = override_definition();
+  schema["properties"]["causes"] = causes_definition();
   schema["properties"]["library_changes"] = library_changes_definition();
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};
   schema["then"] = {{"properties", {{"cases", list_of(ref("brief_case"))}}}};

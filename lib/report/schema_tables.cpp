@@ -29,6 +29,18 @@ json override_definition() {
   return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
 }
 
+json causes_definition() {
+  return list_of(object({{"cause", text("what is wrong with the runs")},
+                         {"op", text("op")},
+                         {"backend", text("backend")},
+                         {"implementation", text("algorithm and split factor")},
+                         {"modes", list_of({{"type", "string"}})},
+                         {"cases", count("cases with such runs")},
+                         {"runs", count("runs")},
+                         {"first", digest()},
+                         {"first_id", text("identifier of the first case")}}));
+}
+
 json library_changes_definition() {
   const json ratio = {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}};
   const json change = object({{"case", digest()},

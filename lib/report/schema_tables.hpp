@@ -7,6 +7,9 @@ namespace numcheck::report::schema {
 
 /// Of the result of override_effect.
 [[nodiscard]] nlohmann::json override_definition();
+/// Of the result of causes.
+[[nodiscard]] nlohmann::json causes_definition();
+
 /// Of the result of library_changes.
 [[nodiscard]] nlohmann::json library_changes_definition();
 /// Of a case in brief_report.

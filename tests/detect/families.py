@@ -24,6 +24,7 @@ class Row(typing.NamedTuple):
     also: str = ""  # a gate that must fail as well
     blind_to: str = ""  # a gate that does not count: the others must see the fault without it
     device: str = "sim:sm_90"
+    named: str = ""  # the cause that the diagnosis must name
 
 
 def names():

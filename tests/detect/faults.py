@@ -63,6 +63,9 @@ class Faults(PlantsFaults):
             self.assertIn(first_failing(run, row.blind_to), row.gates, result["reason"])
             if row.also:
                 self.assertTrue(fails(run, row.also), f"{row.also} holds")
+            if row.named:
+                causes = [finding.get("cause") for output in run["outputs"].values() for finding in output["findings"]]
+                self.assertIn(row.named, causes)
 
     def test_the_same_cases_pass_without_a_fault(self):
         clean = collections.defaultdict(list)

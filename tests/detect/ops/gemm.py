@@ -114,6 +114,29 @@ def of_sums():
     ]
 
 
+def of_ranges():
+    """Ranges of k that are missing, doubled or read from elsewhere: in every mode, each named."""
+    exact = {"distribution": "exact"}
+    for mode in ("fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16x9", "bf16", "fp16", "fp16_acc16",
+                 "fp8_e4m3", "fp8_hybrid"):
+        named = [
+            ("missing_k_tail", "the last 1 of k is missing", ["G1 bound", "G2 rms"]),
+            ("missing_k_tail_8", "the last 8 of k are missing", ["G1 bound", "G2 rms"]),
+            ("missing_k_stage", "k = 64 to 127 are missing", ["G1 bound"]),
+            ("unreduced_split_k", "the last 128 of k are missing", ["G1 bound"]),
+            ("doubled_split_head", "k = 128 is counted twice", ["G1 bound", "G2 rms"]),
+            ("stale_k_tail", "the last 8 of k are read from 64 earlier in k", ["G1 bound", "G2 rms"]),
+            ("k_tail_of_next_row", "the last 8 of k are read from the next row of A", ["G1 bound", "G2 rms"]),
+        ]
+        for fault, words, gates in named:
+            yield Row(fault, gemm(mode, k=256, output="fp32" if mode != "fp16_acc16" else "default"), gates, named=words)
+        yield Row("missing_k_tail", gemm(mode, k=257 if "8" not in mode else 272, trans_a=True), gates,
+                  named="the last 1 of k is missing")
+    yield Row("missing_k_stage", gemm("bf16", k=256, **exact), ["exact"], named="k = 64 to 127 are missing")
+    yield Row("missing_k_tail", gemm("bf16", k=2945, trans_a=True, trans_b=False, beta=0.1, output="fp32"),
+              ["G1 bound", "G2 rms"], named="the last 1 of k is missing")
+
+
 # Scale, addends, bias and activation.
 EPILOGUE = [
     ("scale_1_01", gemm("fp8_hybrid", k=1024, distribution="uniform", inputs={"low": 0.1, "high": 1}), ["G3 slope"]),
@@ -168,7 +191,7 @@ STORES = [
     ("nan_dropped", plain("fp8_e4m3", k=16, distribution="specials", inputs={"fraction": 0.003}), ["G0 pattern"]),
 ]
 
-FAULTS = [*of_memory(), *of_operands(), *of_sums(), *EPILOGUE, *NOT_EXCUSED, *STORES]
+FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *EPILOGUE, *NOT_EXCUSED, *STORES]
 
 CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"))}
 

@@ -1,0 +1,54 @@
+#include "reference/gemm_residuals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "core/dtype.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kElements = 1024;
+
+}  // namespace
+
+GemmResiduals::GemmResiduals(const op::FindingRequest& request)
+    : g_(gemm_operands(
+          op::ReferenceRequest{request.params, {request.inputs.begin(), request.inputs.end()}, *request.sample})) {
+  collect(request);
+}
+
+void GemmResiduals::collect(const op::FindingRequest& request) {
+  const op::Delivered& d = request.outputs[0];
+  const auto expected = request.expected->outputs.at(0).value.span();
+  const std::vector<std::int64_t>& sample = request.sample->indices;
+  const bool relu = parse_epilogue(g_.params) == Epilogue::relu;
+  const double largest = core::dtype_info(d.dtype).max_finite;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::int64_t index = sample.empty() ? static_cast<std::int64_t>(i) : sample[i];
+    const double got = d.value[static_cast<std::size_t>(index)];
+    const double residual = got - expected[i];
+    const bool cut = std::abs(got * d.scale) >= largest || (relu && (got <= 0 || expected[i] <= 0));
+    if (std::isfinite(residual) && residual != 0 && !cut) {
+      const std::int64_t columns = g_.shape.n, per_batch = g_.shape.m * columns;
+      elements_.push_back({index / per_batch, index % per_batch / columns, index % columns, residual});
+    }
+  }
+  if (elements_.size() > kElements) {
+    std::ranges::nth_element(elements_, elements_.begin() + kElements, [](const Element& x, const Element& y) {
+      return std::pair(-std::abs(x.residual), std::tie(x.batch, x.row, x.column)) <
+             std::pair(-std::abs(y.residual), std::tie(y.batch, y.row, y.column));
+    });
+    elements_.resize(kElements);
+  }
+  for (const Element& e : elements_) {
+    const double square = e.residual * e.residual;
+    energy_ += square;
+    fourth_powers_ += square * square;
+  }
+}
+
+}  // namespace numcheck::reference
