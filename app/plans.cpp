@@ -40,22 +40,39 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   std::ranges::move(part.files, std::back_inserter(whole.files));
 }
 
-/// The installation's file for a relative path that does not exist here ("configs/plans/quick.json"), so that
-/// documented commands work from any folder; otherwise the path unchanged.
-std::filesystem::path here_or_installed(const std::filesystem::path& path) {
+/// A word that could be the name of a shipped plan: "acceptance".
+bool is_plan_name(const std::string& path) {
+  return !path.empty() && path.find_first_of("/.") == std::string::npos;
+}
+
+/// The file of a plan: the path itself; the shipped plan of that name ("acceptance"), in configs/plans here or in the
+/// installation; or the installation's file for a relative path that does not exist here ("configs/plans/quick.json"),
+/// so that documented commands work from any folder. Otherwise the path unchanged.
+std::filesystem::path found_plan(const std::string& path) {
   std::error_code error;
-  if (path.is_absolute() || std::filesystem::exists(path, error)) {
+  if (std::filesystem::path(path).is_absolute() || std::filesystem::exists(path, error)) {
     return path;
   }
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::filesystem::path installed = (program.parent_path() / "../share/te-numcheck" / path).lexically_normal();
-  return std::filesystem::is_regular_file(installed, error) ? installed : path;
+  const std::filesystem::path installation = (program.parent_path() / "../share/te-numcheck").lexically_normal();
+  std::vector<std::filesystem::path> candidates = {installation / path};
+  if (is_plan_name(path)) {
+    for (const std::filesystem::path& root : {std::filesystem::path(), installation}) {
+      for (const char* folder : {"configs/plans", "configs/plans/scenarios"}) {
+        candidates.push_back(root / folder / (path + ".json"));
+      }
+    }
+  }
+  const auto found = std::ranges::find_if(candidates, [&error](const std::filesystem::path& candidate) {
+    return std::filesystem::is_regular_file(candidate, error);
+  });
+  return found == candidates.end() ? std::filesystem::path(path) : *found;
 }
 
 }  // namespace
 
 void add_plan_options(CLI::App& cli, PlanOptions& options) {
-  cli.add_option("plans", options.paths, "plan files")->type_name("PLAN");
+  cli.add_option("plans", options.paths, "plan files, or names of shipped plans")->type_name("PLAN");
   cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more than N cases [100000]")
       ->type_name("N")
       ->group("Selection");
@@ -75,8 +92,8 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   plan::Plan whole;
   std::set<core::Digest> known;
   for (const std::string& path : options.paths) {
-    const std::string found = here_or_installed(path).string();
-    if (found != path) {
+    const std::string found = found_plan(path).string();
+    if (found != path && !is_plan_name(path)) {
       context.terminal.err(
           fmt::format("{} does not exist here; reading {}\n", core::printable(path), core::printable(found)));
     }

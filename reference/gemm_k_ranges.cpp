@@ -22,8 +22,9 @@ namespace {
 constexpr std::int64_t kGridCells = 192;  // of the coarse grid of k
 constexpr std::int64_t kTail = 16;        // ends that are tried one by one
 constexpr double kLeastShare = 0.6, kLeastShareOfAll = 0.9;
-constexpr double kLead = 0.05;          // over a wrong scale, and over the same number of products elsewhere in k
-constexpr double kFewestElements = 32;  // a few elements can be explained by chance
+constexpr double kLead = 0.05;  // over a wrong scale, and over the same number of products elsewhere in k
+constexpr double kFewestElements = 6;
+constexpr double kHypotheses = 1e5;                                       // that are tried, at most
 constexpr std::array<std::int64_t, 5> kDistances = {8, 16, 32, 64, 128};  // tiles and stages of k
 
 /// [begin, end) of k.
@@ -85,8 +86,20 @@ class Sums {
   std::vector<double> sums_;
 };
 
+/// Of equal explanations the shorter range: zeros among the operands leave its ends open.
+bool is_better(const Explanation& candidate, const Explanation& than) {
+  constexpr double kEqual = 1e-9;
+  return candidate.share > than.share + kEqual ||
+         (candidate.share > than.share - kEqual && candidate.range.size() < than.range.size());
+}
+
 const Explanation& better(const Explanation& x, const Explanation& y) {
-  return y.share > x.share ? y : x;
+  return is_better(y, x) ? y : x;
+}
+
+/// The share that an explanation must have: random ones of n elements reach 1 - h^(-2/n), the best of h.
+double least_share(double elements) {
+  return std::max(kLeastShare, 1 - 0.5 * std::pow(kHypotheses, -2 / elements));
 }
 
 /// Every pair of borders.
@@ -98,7 +111,7 @@ Explanation best_pair(const Sums& sums) {
       best[first] = better(best[first], sums.explain(first, last));
     }
   });
-  return *std::ranges::max_element(best, {}, &Explanation::share);
+  return *std::ranges::max_element(best, [](const Explanation& x, const Explanation& y) { return is_better(y, x); });
 }
 
 void sort_unique(std::vector<std::int64_t>& borders, std::int64_t k) {
@@ -176,8 +189,7 @@ Explanation refined(const GemmResiduals& problem, Explanation found, std::int64_
     for (std::size_t b = 0; b < sums.borders().size(); ++b) {
       const bool fits = move_begin ? b < at : b > at;
       const Explanation candidate = fits ? sums.explain(std::min(b, at), std::max(b, at)) : Explanation{};
-      // Zeros among the operands leave the end open: then it stays where it is.
-      if (fits && candidate.kind == found.kind && candidate.share > found.share + 1e-9) {
+      if (fits && candidate.kind == found.kind && is_better(candidate, found)) {
         found = candidate;
       }
     }
@@ -224,9 +236,7 @@ Explanation best_elsewhere(const GemmResiduals& problem, const Range& suspect) {
     found[i] = read_elsewhere(problem, candidates[i].first, candidates[i].second);
   });
   // The last 64 read from 8 earlier give the same sum as the last 8 read from 64 earlier: the shorter range is meant.
-  const double most = std::ranges::max_element(found, {}, &Explanation::share)->share;
-  std::erase_if(found, [most](const Explanation& each) { return !(each.share >= most - 1e-9); });
-  return *std::ranges::min_element(found, {}, [](const Explanation& each) { return each.range.size(); });
+  return *std::ranges::max_element(found, [](const Explanation& x, const Explanation& y) { return is_better(y, x); });
 }
 
 std::string range_text(const Range& range, std::int64_t k) {
@@ -369,7 +379,8 @@ std::vector<op::Finding> gemm_k_ranges(const op::FindingRequest& request) {
   found = better(found, best_elsewhere(problem, found.range));
   const bool all = found.range.size() == p.k;
   // Written so that NaN, from infinite products, is no explanation.
-  if (!(found.share >= (all ? kLeastShareOfAll : kLeastShare)) || (!all && scale.share > found.share - kLead) ||
+  if (!(found.share >= (all ? kLeastShareOfAll : least_share(problem.effective_count()))) ||
+      (!all && scale.share > found.share - kLead) ||
       (found.kind != Explanation::Kind::elsewhere && is_ambiguous(problem, found))) {
     return {};
   }

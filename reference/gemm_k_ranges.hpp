@@ -18,10 +18,11 @@ namespace numcheck::reference {
 /// and explains the share 1 - |r - prediction|^2 / |r|^2. Ends of R are found on a grid of k and refined to single
 /// elements. The finding op::kRangeOfK names the best hypothesis. There is none if
 ///
-///   - it explains less than 60 % (all of k: 90 %): a random one of the some 10^5 that are tried explains 2 %, and
-///     products with other faults (operands of less precision, a missing C, swapped rows) are explained to at most 50 %
+///   - it explains less than 60 % (all of k: 90 %), or, of n elements, less than halfway from what the best of 10^5
+///     random hypotheses explains to all; products with other faults (operands of less precision, a missing C, swapped
+///     rows) are explained to at most 50 %
 ///   - a wrong scale of the product explains as much, or as many products elsewhere in k do
-///   - the error is that of fewer than 32 elements, or there is a gelu
+///   - the error is that of fewer than 6 elements, or there is a gelu
 ///
 /// Where all products of an element are equal, it says only how many are missing or counted twice.
 [[nodiscard]] std::vector<op::Finding> gemm_k_ranges(const op::FindingRequest& request);

@@ -45,9 +45,8 @@ void GemmResiduals::collect(const op::FindingRequest& request) {
     elements_.resize(kElements);
   }
   for (const Element& e : elements_) {
-    const double square = e.residual * e.residual;
-    energy_ += square;
-    fourth_powers_ += square * square;
+    energy_ += e.residual * e.residual;
+    sum_ += std::abs(e.residual);
   }
 }
 

@@ -32,10 +32,8 @@ class GemmResiduals {
   [[nodiscard]] const std::vector<Element>& elements() const noexcept { return elements_; }
   /// Sum of the squares of the residuals.
   [[nodiscard]] double energy() const noexcept { return energy_; }
-  /// Elements that the energy is spread over: (sum r^2)^2 / sum r^4.
-  [[nodiscard]] double effective_count() const noexcept {
-    return fourth_powers_ > 0 ? energy_ * energy_ / fourth_powers_ : 0;
-  }
+  /// Elements that the error is spread over: (sum |r|)^2 / sum r^2.
+  [[nodiscard]] double effective_count() const noexcept { return energy_ > 0 ? sum_ * sum_ / energy_ : 0; }
 
   /// alpha sA sB a b of one product.
   [[nodiscard]] double product(const Element& e, std::int64_t t) const noexcept {
@@ -68,7 +66,7 @@ class GemmResiduals {
   GemmOperands g_;
   std::vector<Element> elements_;
   double energy_ = 0;
-  double fourth_powers_ = 0;
+  double sum_ = 0;  ///< of |residual|
 };
 
 }  // namespace numcheck::reference

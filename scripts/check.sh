@@ -44,10 +44,21 @@ check_layers() {
   python3 -B scripts/check_layers.py
 }
 
+# Headers that no source proves to compile alone: the build does for those that their source includes first.
+unproven_headers() {
+  local header source
+  sources 'lib/*.hpp' 'reference/*.hpp' 'kernels/*.hpp' 'app/*.hpp' | while IFS= read -r header; do
+    source=${header%.hpp}.cpp
+    if [ ! -f "$source" ] || ! grep -m1 '^#include' "$source" | grep -q "/${header##*/}\"\|\"${header##*/}\""; then
+      echo "$header"
+    fi
+  done
+}
+
 # Every header compiles alone.
 check_headers() {
   # shellcheck disable=SC2016  # $1 is for the inner shell
-  sources 'lib/*.hpp' 'reference/*.hpp' 'kernels/*.hpp' 'app/*.hpp' | xargs -P "$(jobs)" -I{} bash -c '
+  unproven_headers | xargs -P "$(jobs)" -I{} bash -c '
     "${CXX:-g++}" -std=c++20 -fsyntax-only -I lib -I . -I app -x c++ -include "$1" /dev/null ||
       { echo "$1 does not compile alone" >&2; exit 1; }' header {}
 }

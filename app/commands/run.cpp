@@ -1,9 +1,11 @@
 // te-numcheck run: expand, execute, report.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -23,9 +25,11 @@
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
+#include "report/causes.hpp"
 #include "report/summary.hpp"
 #include "report/views/console.hpp"
 #include "reproduce.hpp"
+#include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
 #include "screen_text.hpp"
@@ -91,6 +95,7 @@ class Run {
     keep_tensors();
     const run::Interrupt interrupt;
     connect(interrupt);
+    survey();
     const auto done = take_over();
     start_ = std::chrono::steady_clock::now();
     run::PipelineResult result = run::run_cases(selection_.cases, catalog(), pipeline_, done);
@@ -113,6 +118,34 @@ class Run {
     if (selection_.cases.empty()) {
       context_.terminal.err(
           fmt::format("nothing to run: the selection matches none of the plan's {} cases\n", facts_.plan.expanded));
+    }
+  }
+
+  /// Leaves out the cases that would show no new kernel.
+  void survey() {
+    if (std::ranges::none_of(selection_.cases, &plan::Case::only_if_new)) {
+      return;
+    }
+    run::ConfigurationSurvey survey = run::survey_configurations(std::move(selection_.cases), pipeline_.workers);
+    selection_.cases = std::move(survey.cases);
+    configurations_ = std::move(survey.configurations);
+    facts_.configurations = {
+        .asked = survey.counts.asked, .kept = survey.counts.kept, .offered = survey.counts.offered.size()};
+    facts_.plan.selected = selection_.cases.size();
+    context_.terminal.err(fmt::format("{} of {} shapes show all {} kernel configurations that were offered\n",
+                                      survey.counts.kept, survey.counts.asked, survey.counts.offered.size()));
+  }
+
+  /// How many of the configurations were run and judged.
+  void count_verified(const std::vector<run::FinishedCase>& cases) {
+    std::set<std::string> verified;
+    for (std::size_t i = 0; i < configurations_.size() && i < cases.size(); ++i) {
+      if (verdict::is_judged(cases[i].status)) {
+        verified.insert(configurations_[i].begin(), configurations_[i].end());
+      }
+    }
+    if (facts_.configurations.has_value()) {
+      facts_.configurations->verified = verified.size();
     }
   }
 
@@ -144,6 +177,7 @@ class Run {
     };
     pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
       folder_.keep(c.digest, c.id, finished.record);
+      announce(finished);
     };
     pipeline_.workers.on_replaced = [this](const std::string& why) {
       const std::lock_guard lock(notes_mutex_);
@@ -156,6 +190,22 @@ class Run {
                                                elapsed.count(), context_.terminal.width()));
       }
     };
+  }
+
+  /// Long runs name their first failures as they happen; the report comes at the end. Called once at a time.
+  void announce(const run::FinishedCase& finished) {
+    constexpr std::chrono::seconds kLong(5);
+    constexpr std::size_t kMaxLines = 10;
+    if (finished.status == verdict::Status::fail && failures_.size() <= kMaxLines) {
+      failures_.push_back(failures_.size() < kMaxLines ? report::failure_sentence(finished.record)
+                                                       : "more failures are in the report at the end");
+    }
+    if (context_.common.quiet || std::chrono::steady_clock::now() - start_ < kLong) {
+      return;
+    }
+    for (; announced_ < failures_.size(); ++announced_) {
+      context_.terminal.err("FAIL  " + core::printable(failures_[announced_]) + "\n");
+    }
   }
 
   run::JournalHeader journal_header(const worker::WorkerHello& hello) const {
@@ -199,12 +249,13 @@ class Run {
     for (const std::string& note : facts_.notes) {
       context_.terminal.err("note: " + core::printable(note) + "\n");
     }
+    count_verified(result.cases);
     std::vector<nlohmann::json> records;
     records.reserve(result.cases.size());
     for (run::FinishedCase& finished : result.cases) {
       records.push_back(std::move(finished.record));
     }
-    const nlohmann::json report = report::make_report(facts_, records);
+    const nlohmann::json report = report::make_report(facts_, std::move(records));
     write(report);
     if (result.interrupted) {
       return interrupt.exit_code();
@@ -259,8 +310,11 @@ class Run {
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Selection selection_;
+  std::vector<std::vector<std::string>> configurations_;  ///< of selection_.cases, if there was a survey
   std::optional<worker::WorkerHello> hello_;
   std::chrono::steady_clock::time_point start_;
+  std::vector<std::string> failures_;  ///< the first ones
+  std::size_t announced_ = 0;
   std::mutex notes_mutex_;  ///< guards facts_.notes while workers run
 };
 

@@ -80,6 +80,9 @@ class Backend {
   [[nodiscard]] virtual Support supports(const Call& call) = 0;
   /// At least one; at most as many as the case's AlgorithmSpec requests.
   [[nodiscard]] virtual std::vector<Algorithm> algorithms(const Call& call) = 0;
+  /// Keys of the kernel configurations that these would be, so that a plan can choose the shapes that show new ones;
+  /// none if the backend's choice is not known. Precondition: the case is supported.
+  [[nodiscard]] virtual std::vector<std::string> configurations(const Call& /*call*/) { return {}; }
   [[nodiscard]] virtual DeviceMemory& memory() = 0;
 };
 

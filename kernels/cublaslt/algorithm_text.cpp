@@ -1,6 +1,8 @@
 #include "kernels/cublaslt/algorithm_text.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <string_view>
 
@@ -94,6 +96,27 @@ std::string flags_text(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm
 }
 
 }  // namespace
+
+AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
+  const auto id = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1);
+  const auto tile = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0);
+  const auto stages = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0);
+  const auto split_k = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1);
+  const auto scheme = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0);
+  const auto custom = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0);
+  const auto cluster = config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0);
+  AlgorithmShape shape;
+  const std::string stage_name = name_of(kStageNames, static_cast<int>(stages));
+  shape.key = fmt::format("{} {} {} split {} reduction {} custom {} cluster {}", id,
+                          name_of(kTileNames, static_cast<int>(tile)), stage_name, split_k, scheme, custom,
+                          name_of(kClusterNames, cluster));
+  // "64x4" is 4 stages of 64 products.
+  std::int64_t k_tile = 0;
+  std::from_chars(stage_name.data(), stage_name.data() + stage_name.size(), k_tile);
+  shape.k_tile = k_tile > 0 && stage_name.find('x') != std::string::npos ? k_tile : shape.k_tile;
+  shape.slices = std::max(1, split_k);
+  return shape;
+}
 
 AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
   const auto id = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1);

@@ -1,6 +1,7 @@
 // cuBLASLt's algorithm configurations: the rounding that they declare, and all of it as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,15 @@ struct AlgorithmText {
   std::vector<std::pair<std::string, std::string>> details;
   model::DeclaredRounding rounding;
 };
+
+/// What decides which code of the library runs.
+struct AlgorithmShape {
+  std::string key;           ///< "67 128x128 64x4 split 2 reduction 2 custom 0 cluster 1x1x1"
+  std::int64_t k_tile = 64;  ///< products of one stage; 64 if its name does not tell
+  std::int64_t slices = 1;   ///< of k
+};
+
+[[nodiscard]] AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
 
 [[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
 

@@ -36,6 +36,10 @@ class CublasLtBackend : public Backend {
     return gemm_algorithms(*lt_, device_, call);
   }
 
+  [[nodiscard]] std::vector<std::string> configurations(const Call& call) override {
+    return gemm_configurations(*lt_, device_, call);
+  }
+
   [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
 
  private:

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/contract/gemm_class.hpp"
 #include "kernels/cublaslt/algorithm_text.hpp"
 #include "kernels/cublaslt/problem.hpp"
 #include "kernels/cuda_support/addend.hpp"
@@ -107,6 +108,21 @@ Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const
   }
   return {false, fmt::format("cuBLASLt {} offers no algorithm for this product on sm_{} ({})", lt.version(),
                              device.info().sm, cuda_support::cublas_status_name(candidates.status))};
+}
+
+std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
+  std::vector<std::string> keys;
+  if (has_no_output(call)) {
+    return keys;
+  }
+  device.use();
+  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
+  LtProblem problem(lt, call, scratch.data());
+  for (const auto& result : problem.heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
+    const AlgorithmShape shape = shape_of(lt, result.algo);
+    keys.push_back(shape.key + " | " + gemm_class(call, shape.k_tile, shape.slices));
+  }
+  return keys;
 }
 
 std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {

@@ -37,7 +37,12 @@ class DeviceExecutor : public worker::Executor {
       return {false, needs_cuda(c)};
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
-    return backend->supports({&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject});
+    const Call call{&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject};
+    worker::Support support = backend->supports(call);
+    if (support.yes && options.configurations) {
+      support.configurations = backend->configurations(call);
+    }
+    return support;
   }
 
   [[nodiscard]] worker::Outcome execute(const plan::Case& c, std::span<const worker::HostPort> ports,

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "kernels/contract/device_fault.hpp"
+#include "kernels/contract/gemm_class.hpp"
 #include "kernels/sim/binding.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/host_memory.hpp"
@@ -70,6 +71,15 @@ class SimBackend final : public Backend {
       throw core::InternalError("sim: " + support.reason);
     }
     return find(call)->algorithms(call, context_);
+  }
+
+  [[nodiscard]] std::vector<std::string> configurations(const Call& call) override {
+    std::vector<std::string> keys;
+    constexpr std::int64_t kStage = 64;  // of the tiles that the libraries' kernels have
+    for (const Algorithm& algorithm : call.c->op->multiplies_matrices ? algorithms(call) : std::vector<Algorithm>()) {
+      keys.push_back(algorithm.label + " | " + gemm_class(call, kStage, 1));
+    }
+    return keys;
   }
 
  private:

@@ -69,6 +69,8 @@ struct Case {
   std::optional<XFail> xfail;
   std::vector<XFail> known_issues;  ///< all of this case's, in plan order
   std::optional<double> timeout_s;
+  /// Of "select": the case runs only if it shows a kernel configuration that no earlier one does.
+  bool only_if_new = false;
 
   std::string id;       ///< "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt[/algorithms][/inputs][/seed][/env]"
   core::Digest digest;  ///< of everything that determines the numbers

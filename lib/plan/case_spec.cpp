@@ -13,9 +13,9 @@
 namespace numcheck::plan {
 namespace {
 
-constexpr std::array<std::string_view, 14> kCaseKeys = {"op",          "params",     "mode",      "backend",  "inputs",
-                                                        "environment", "algorithms", "tolerance", "zip",      "exclude",
-                                                        "xfail",       "tags",       "seed",      "timeout_s"};
+constexpr std::array<std::string_view, 15> kCaseKeys = {
+    "op",  "params",  "mode",  "backend", "inputs", "environment", "algorithms", "tolerance",
+    "zip", "exclude", "xfail", "tags",    "seed",   "timeout_s",   "select"};
 constexpr double kMaxTimeout = 86'400;  // a day
 
 class CaseDecoder {
@@ -213,6 +213,21 @@ class CaseDecoder {
       spec_.timeout_s = decode_number(*node, "\"timeout_s\"", 0.001, kMaxTimeout, reporter_);
       complete_ = complete_ && spec_.timeout_s.has_value();
     }
+    if (const Node* node = get("select")) {
+      decode_select(*node);
+    }
+  }
+
+  void decode_select(const Node& node) {
+    constexpr std::array<std::string_view, 2> kWords = {"all", "new_configurations"};
+    const auto found = node.is(Node::Kind::text) ? std::ranges::find(kWords, node.text) : kWords.end();
+    if (found == kWords.end()) {
+      reporter_.error(node, "\"select\" must be \"all\" or \"new_configurations\"",
+                      {suggestion(node.is(Node::Kind::text) ? node.text : "", kWords, ""), {}});
+      complete_ = false;
+      return;
+    }
+    spec_.only_if_new = *found == "new_configurations";
   }
 
   template <class T>

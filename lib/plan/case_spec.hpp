@@ -42,6 +42,7 @@ struct CaseSpec {
   ToleranceSpec tolerance;
   std::vector<std::string> tags;
   std::optional<double> timeout_s;
+  bool only_if_new = false;
 
   /// Number of cases before `exclude`; saturates.
   [[nodiscard]] std::uint64_t count() const;

@@ -245,7 +245,10 @@ json case_properties(const Vocabulary& vocabulary) {
       {"exclude", {{"type", "array"}, {"items", match}}},
       {"xfail", xfail(match, vocabulary)},
       {"tags", {{"type", "array"}, {"items", tag()}}},
-      {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}}};
+      {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}},
+      {"select",
+       {{"enum", {"all", "new_configurations"}},
+        {"description", "new_configurations: only cases that show a kernel that no earlier case shows"}}}};
 }
 
 json case_schema(const Vocabulary& vocabulary, json& definitions) {

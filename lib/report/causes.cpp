@@ -77,6 +77,22 @@ class Groups {
 
 }  // namespace
 
+std::string failure_sentence(const nlohmann::json& record) {
+  const auto id = record.at("id").get<std::string>();
+  for (const json& run : record.at("runs")) {
+    for (const json& output : run.at("outputs")) {
+      for (const json& finding : output.at("findings")) {
+        if (finding.contains("cause")) {
+          return fmt::format("{}: {} ({})", id, finding.at("cause").get<std::string>(), implementation_of(run));
+        }
+      }
+    }
+  }
+  const json& runs = record.at("runs");
+  const auto failed = std::ranges::find_if(runs, [](const json& run) { return run.at("status") == "fail"; });
+  return failed == runs.end() ? id : fmt::format("{}: {}", id, (*failed).at("failing").get<std::string>());
+}
+
 nlohmann::json causes(std::span<const nlohmann::json> cases) {
   Groups groups;
   for (const json& record : cases) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,5 +16,8 @@ namespace numcheck::report {
 /// The implementation is the algorithm and its split factor, or, of libraries that do not say them, the label without
 /// its workspace. A finding that carries a limit explains nothing: it is a gate.
 [[nodiscard]] nlohmann::json causes(std::span<const nlohmann::json> cases);
+
+/// One line about a failed case: its identifier, and its first named cause with the implementation, or the first gate.
+[[nodiscard]] std::string failure_sentence(const nlohmann::json& record);
 
 }  // namespace numcheck::report

@@ -98,12 +98,13 @@ json times_json(const RunTimes& times) {
 
 }  // namespace
 
-nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases) {
+nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases) {
   json argv = json::array();
   for (const std::string& word : facts.tool.argv) {
     argv.push_back(strip_directory_from_argument(word));
   }
-  const std::vector<json> records = strip_directories(cases);
+  // Records of a large run take gigabytes: they are moved, never copied.
+  std::vector<json> records = strip_directories(std::move(cases));
   json report = {{"schema", kReportSchemaName},
                  {"schema_version", kReportSchemaVersion},
                  {"tool",
@@ -123,14 +124,17 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
                  {"started", facts.started},
                  {"interrupted", facts.interrupted},
                  {"time_s", times_json(facts.times)},
-                 {"summary", summarise(cases)},
-                 {"cases", records}};
+                 {"summary", summarise(records)}};
   if (!facts.notes.empty()) {
     for (const std::string& note : facts.notes) {
       report["notes"].push_back(strip_directories(note));
     }
   }
-  json effect = override_effect(cases, report["environment"]);
+  if (facts.configurations.has_value()) {
+    const ConfigurationFacts& c = *facts.configurations;
+    report["configurations"] = {{"asked", c.asked}, {"kept", c.kept}, {"offered", c.offered}, {"verified", c.verified}};
+  }
+  json effect = override_effect(records, report["environment"]);
   if (!effect["rows"].empty()) {
     report["override_effect"] = std::move(effect);
   }
@@ -142,6 +146,7 @@ nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::js
   if (!named.empty()) {
     report["causes"] = std::move(named);
   }
+  report["cases"] = std::move(records);
   return report;
 }
 

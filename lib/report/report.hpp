@@ -51,6 +51,14 @@ struct RunTimes {
 };
 
 /// Everything in a report except its cases.
+/// Kernel configurations that shapes of "select": "new_configurations" were surveyed for.
+struct ConfigurationFacts {
+  std::size_t asked = 0;     ///< shapes
+  std::size_t kept = 0;      ///< cases that run
+  std::size_t offered = 0;   ///< distinct configurations
+  std::size_t verified = 0;  ///< of those, run and judged
+};
+
 struct RunFacts {
   ToolFacts tool;
   PlanFacts plan;
@@ -62,12 +70,13 @@ struct RunFacts {
   RunTimes times;
   std::string started;  ///< ISO 8601, UTC
   bool interrupted = false;
+  std::optional<ConfigurationFacts> configurations;
   std::vector<std::string> notes;  ///< events not tied to a case, such as a worker replaced between two cases
 };
 
 /// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE and the changes between library versions if
 /// the cases show any, and the cases' records in plan order. Absolute paths are reduced to file names.
-[[nodiscard]] nlohmann::json make_report(const RunFacts& facts, const std::vector<nlohmann::json>& cases);
+[[nodiscard]] nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases);
 
 /// Its JSON text. Invalid UTF-8 is replaced.
 [[nodiscard]] std::string report_text(const nlohmann::json& report);

@@ -112,6 +112,10 @@ nlohmann::json report_schema() {
   schema["properties"]["notes"] =
       list_of(text("what happened beside the cases: a worker that was replaced between two"));
   schema["properties"]["override_effect"] = override_definition();
+  schema["properties"]["configurations"] = object({{"asked", count("shapes whose kernels the library was asked for")},
+                                                   {"kept", count("cases that show all of those kernels")},
+                                                   {"offered", count("distinct kernel configurations")},
+                                                   {"verified", count("of those, run and judged")}});
   schema["properties"]["causes"] = causes_definition();
   schema["properties"]["library_changes"] = library_changes_definition();
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};

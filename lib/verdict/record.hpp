@@ -24,6 +24,12 @@ namespace numcheck::verdict {
 enum class Status { pass, warn, fail, inconclusive, unsupported, skipped, error, crashed, timeout, xfail, xpass };
 
 [[nodiscard]] const char* status_name(Status status) noexcept;
+
+/// Whether its outputs were compared with the reference.
+[[nodiscard]] constexpr bool is_judged(Status status) noexcept {
+  return status == Status::pass || status == Status::warn || status == Status::fail || status == Status::inconclusive ||
+         status == Status::xfail || status == Status::xpass;
+}
 /// All statuses, in the order of the interface documentation.
 [[nodiscard]] std::span<const Status> all_statuses() noexcept;
 

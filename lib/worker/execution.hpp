@@ -48,15 +48,17 @@ struct RunReport {
 };
 
 struct ExecuteOptions {
-  int repeats = 2;       ///< runs per algorithm, compared bit for bit
-  std::string inject;    ///< planted fault; empty: none
-  bool classify = true;  ///< run the classification product (probe G6) per algorithm
+  int repeats = 2;              ///< runs per algorithm, compared bit for bit
+  std::string inject;           ///< planted fault; empty: none
+  bool classify = true;         ///< run the classification product (probe G6) per algorithm
+  bool configurations = false;  ///< of questions: which kernel configurations would run
 };
 
 /// Whether a device can run a case: yes, or no with a sentence that says why.
 struct Support {
   bool yes = true;
   std::string reason;
+  std::vector<std::string> configurations;  ///< keys of those that would run, if the options ask for them
 };
 
 /// How a case ended on its device.
@@ -64,6 +66,7 @@ struct Outcome {
   enum class Kind { done, unsupported, error, crashed, timeout } kind = Kind::done;
   std::string reason;  ///< a sentence; empty when done
   double device_s = 0;
+  std::vector<std::string> configurations = {};  ///< of answers: see Support
 };
 
 /// A device that no longer responds: its error, and what preceded it.

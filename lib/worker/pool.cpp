@@ -117,7 +117,7 @@ Outcome support_guarded(Executor& executor, const plan::Case& c, const ExecuteOp
   return with_device_check(executor, guarded([&]() -> Outcome {
                              Support support = executor.supports(c, options);
                              return {support.yes ? Outcome::Kind::done : Outcome::Kind::unsupported,
-                                     std::move(support.reason), 0};
+                                     std::move(support.reason), 0, std::move(support.configurations)};
                            }));
 }
 

@@ -17,7 +17,8 @@ using namespace fields;
 constexpr std::size_t kMaxText = 4096;   ///< of one string in a report
 constexpr std::size_t kMaxDetail = 512;  ///< of one detail's value
 constexpr std::size_t kMaxDetails = 64;
-constexpr std::size_t kMaxAnswerReason = 2048;                ///< of the reason in an answer
+constexpr std::size_t kMaxAnswerReason = 2048;  ///< of the reason in an answer
+constexpr std::size_t kMaxConfigurations = 64, kMaxConfiguration = 256;
 constexpr std::size_t kQuestionBytes = kMaxMessageBytes / 2;  ///< of the cases in a question
 constexpr std::array<const char*, 5> kOutcomes{"done", "unsupported", "error", "crashed", "timeout"};
 
@@ -117,6 +118,17 @@ Outcome outcome_from(const json& object) {
   return {static_cast<Outcome::Kind>(*kind), text(object, "reason"), seconds(object, "device_s")};
 }
 
+Answer answer_from(const json& object) {
+  Answer answer{count(object, "task"), outcome_from(member(object, "outcome"))};
+  for (const json& key : list(object, "configurations")) {
+    if (!key.is_string() || answer.outcome.configurations.size() == kMaxConfigurations) {
+      reject("configurations", "a list of up to 64 strings");
+    }
+    answer.outcome.configurations.push_back(key.get<std::string>());
+  }
+  return answer;
+}
+
 json outcome_to_json(const Outcome& outcome, std::size_t max_reason) {
   return {{"kind", kOutcomes.at(static_cast<std::size_t>(outcome.kind))},
           {"reason", printable(outcome.reason, max_reason)},
@@ -124,11 +136,15 @@ json outcome_to_json(const Outcome& outcome, std::size_t max_reason) {
 }
 
 json options_to_json(const ExecuteOptions& options) {
-  return {{"repeats", options.repeats}, {"inject", options.inject}, {"classify", options.classify}};
+  return {{"repeats", options.repeats},
+          {"inject", options.inject},
+          {"classify", options.classify},
+          {"configurations", options.configurations}};
 }
 
 ExecuteOptions options_from(const json& object) {
-  return {small(object, "repeats"), text(object, "inject"), boolean(object, "classify")};
+  return {small(object, "repeats"), text(object, "inject"), boolean(object, "classify"),
+          boolean(object, "configurations")};
 }
 
 QuestionRequest question_from(const json& object, plan::OpLookup lookup) {
@@ -198,8 +214,16 @@ std::string encode(const Lost& message) {
 }
 
 std::string encode(const Answer& message) {
-  return line(
-      {{"type", "answer"}, {"task", message.task}, {"outcome", outcome_to_json(message.outcome, kMaxAnswerReason)}});
+  json configurations = json::array();
+  for (const std::string& key : message.outcome.configurations) {
+    if (configurations.size() < kMaxConfigurations) {
+      configurations.push_back(printable(key, kMaxConfiguration));
+    }
+  }
+  return line({{"type", "answer"},
+               {"task", message.task},
+               {"outcome", outcome_to_json(message.outcome, kMaxAnswerReason)},
+               {"configurations", std::move(configurations)}});
 }
 
 std::string encode(const RunDone& message) {
@@ -230,7 +254,7 @@ FromWorker decode_from_worker(std::string_view message) {
     return Lost{count(object, "task"), text(object, "text")};
   }
   if (type == "answer") {
-    return Answer{count(object, "task"), outcome_from(member(object, "outcome"))};
+    return answer_from(object);
   }
   if (type == "run") {
     return RunDone{count(object, "task"), report_from(member(object, "report"))};

@@ -126,6 +126,16 @@ std::vector<Cell> state_cells(const json& row, const std::string& state, bool fi
           {human_time(number_value(facts.at("device_s")))}};
 }
 
+std::string render_configurations(const json& report) {
+  if (!report.contains("configurations")) {
+    return "";
+  }
+  const json& c = report.at("configurations");
+  return fmt::format("{} of {} kernel configurations verified that were offered for {} shapes, by {} cases\n",
+                     c.at("verified").get<std::size_t>(), c.at("offered").get<std::size_t>(),
+                     c.at("asked").get<std::size_t>(), c.at("kept").get<std::size_t>());
+}
+
 }  // namespace
 
 std::string render_header(const json& report, const ConsoleOptions& options) {
@@ -260,7 +270,7 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),
         render_libraries(report, options), render_failures(report, options), render_causes(report, options),
-        render_notes(report, options), render_summary(report, options)}) {
+        render_configurations(report), render_notes(report, options), render_summary(report, options)}) {
     if (!part.empty()) {
       text += "\n";
       text += part;

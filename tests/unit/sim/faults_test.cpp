@@ -38,7 +38,14 @@ const std::map<std::string, Meant>& meant_cases() {
     addends.beta = 0.5;
     addends.bias = true;
     addends.epilogue = "gelu";
-    return std::map<std::string, Meant>{{"tf32_silently", {"fp32", base()}},
+    op::GemmParams deep = base();
+    deep.k = 192;
+    return std::map<std::string, Meant>{{"missing_k_tail_8", {"bf16", deep}},
+                                        {"missing_k_stage", {"fp32", deep}},
+                                        {"doubled_split_head", {"fp16", deep}},
+                                        {"stale_k_tail", {"tf32", deep}},
+                                        {"k_tail_of_next_row", {"fp8_e4m3", deep}},
+                                        {"tf32_silently", {"fp32", base()}},
                                         {"tf32_truncated_inputs", {"tf32", base()}},
                                         {"bf16_inputs", {"fp32", base()}},
                                         {"tf32x3_in_core", {"fp32", base()}},
