@@ -26,4 +26,8 @@ using Lookup = std::function<std::optional<std::string>(const char* name)>;
 /// The shard of a reference group, by hash: groups stay whole, and adding a case moves no other case.
 [[nodiscard]] std::size_t shard_of(std::string_view group_key, std::size_t count);
 
+/// Test runners that follow the GoogleTest protocol expect a sign that sharding is supported: the file that
+/// GTEST_SHARD_STATUS_FILE names, if the shard came from their variables ("auto").
+void acknowledge_shard(std::string_view shard);
+
 }  // namespace numcheck::app

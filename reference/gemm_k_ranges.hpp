@@ -8,7 +8,7 @@
 namespace numcheck::reference {
 
 /// Explains a wrong product by one range R of k. With u(t) = alpha sA sB a(i,t) b(t,j) and the residual r = d - y of the
-/// 1024 elements that are furthest off, a hypothesis predicts
+/// elements that are furthest off, a hypothesis predicts
 ///
 ///   missing          r = - sum over R of u(t)
 ///   counted twice    r = + sum over R of u(t)

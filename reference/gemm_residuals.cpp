@@ -11,7 +11,13 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr std::size_t kElements = 1024;
+constexpr std::int64_t kMaxElements = 1024, kMinElements = 64;
+/// Of all elements together: every hypothesis takes this long.
+constexpr std::int64_t kMaxProducts = std::int64_t{1} << 26;
+
+std::size_t kept_elements(std::int64_t k) {
+  return static_cast<std::size_t>(std::clamp(kMaxProducts / std::max<std::int64_t>(1, k), kMinElements, kMaxElements));
+}
 
 }  // namespace
 
@@ -37,12 +43,14 @@ void GemmResiduals::collect(const op::FindingRequest& request) {
       elements_.push_back({index / per_batch, index % per_batch / columns, index % columns, residual});
     }
   }
-  if (elements_.size() > kElements) {
-    std::ranges::nth_element(elements_, elements_.begin() + kElements, [](const Element& x, const Element& y) {
-      return std::pair(-std::abs(x.residual), std::tie(x.batch, x.row, x.column)) <
-             std::pair(-std::abs(y.residual), std::tie(y.batch, y.row, y.column));
-    });
-    elements_.resize(kElements);
+  const std::size_t kept = kept_elements(g_.shape.k);
+  if (elements_.size() > kept) {
+    std::ranges::nth_element(elements_, elements_.begin() + static_cast<std::ptrdiff_t>(kept),
+                             [](const Element& x, const Element& y) {
+                               return std::pair(-std::abs(x.residual), std::tie(x.batch, x.row, x.column)) <
+                                      std::pair(-std::abs(y.residual), std::tie(y.batch, y.row, y.column));
+                             });
+    elements_.resize(kept);
   }
   for (const Element& e : elements_) {
     energy_ += e.residual * e.residual;

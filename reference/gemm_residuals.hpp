@@ -25,7 +25,7 @@ struct Source {
 
 class GemmResiduals {
  public:
-  /// Of the 1024 elements that are furthest off.
+  /// Of the elements that are furthest off: 1024, or fewer of very long sums, but at least 64.
   explicit GemmResiduals(const op::FindingRequest& request);
 
   [[nodiscard]] std::int64_t k() const noexcept { return g_.shape.k; }

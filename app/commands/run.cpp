@@ -1,6 +1,4 @@
 // te-numcheck run: expand, execute, report.
-#include <fcntl.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -17,15 +15,14 @@
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "core/file.hpp"
-#include "core/file_descriptor.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
 #include "facts.hpp"
+#include "failure_lines.hpp"
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
-#include "report/causes.hpp"
 #include "report/summary.hpp"
 #include "report/views/console.hpp"
 #include "reproduce.hpp"
@@ -34,6 +31,7 @@
 #include "run_output.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
+#include "shard.hpp"
 #include "te_libraries.hpp"
 #include "tensor_folder.hpp"
 
@@ -62,20 +60,14 @@ struct Options {
 
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
 
-/// Test runners that follow the GoogleTest protocol expect a sign that sharding is supported.
-void acknowledge_shard(const SelectionOptions& selection) {
-  const char* path = std::getenv("GTEST_SHARD_STATUS_FILE");
-  if (path != nullptr && selection.shard.starts_with("auto")) {
-    // O_NONBLOCK: a pipe must not block us.
-    const core::FileDescriptor touched(
-        ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666));
-  }
-}
-
 class Run {
  public:
   Run(Context& context, const Options& options)
-      : context_(context), options_(options), folder_(options.output), facts_(own_facts(context.argv)) {
+      : context_(context),
+        options_(options),
+        folder_(options.output),
+        facts_(own_facts(context.argv)),
+        failures_(context) {
     if (options.output.include_host) {
       facts_.host.name = host_name();
     }
@@ -114,7 +106,7 @@ class Run {
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard_index = selection_.shard.index;
     facts_.plan.shard_count = selection_.shard.count;
-    acknowledge_shard(options_.selection);
+    acknowledge_shard(options_.selection.shard);
     if (selection_.cases.empty()) {
       context_.terminal.err(
           fmt::format("nothing to run: the selection matches none of the plan's {} cases\n", facts_.plan.expanded));
@@ -132,8 +124,10 @@ class Run {
     facts_.configurations = {
         .asked = survey.counts.asked, .kept = survey.counts.kept, .offered = survey.counts.offered.size()};
     facts_.plan.selected = selection_.cases.size();
-    context_.terminal.err(fmt::format("{} of {} shapes show all {} kernel configurations that were offered\n",
-                                      survey.counts.kept, survey.counts.asked, survey.counts.offered.size()));
+    if (!context_.common.quiet) {
+      context_.terminal.err(fmt::format("{} of {} shapes show all {} kernel configurations that were offered\n",
+                                        survey.counts.kept, survey.counts.asked, survey.counts.offered.size()));
+    }
   }
 
   /// How many of the configurations were run and judged.
@@ -177,7 +171,7 @@ class Run {
     };
     pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
       folder_.keep(c.digest, c.id, finished.record);
-      announce(finished);
+      failures_.add(finished, start_);
     };
     pipeline_.workers.on_replaced = [this](const std::string& why) {
       const std::lock_guard lock(notes_mutex_);
@@ -190,22 +184,6 @@ class Run {
                                                elapsed.count(), context_.terminal.width()));
       }
     };
-  }
-
-  /// Long runs name their first failures as they happen; the report comes at the end. Called once at a time.
-  void announce(const run::FinishedCase& finished) {
-    constexpr std::chrono::seconds kLong(5);
-    constexpr std::size_t kMaxLines = 10;
-    if (finished.status == verdict::Status::fail && failures_.size() <= kMaxLines) {
-      failures_.push_back(failures_.size() < kMaxLines ? report::failure_sentence(finished.record)
-                                                       : "more failures are in the report at the end");
-    }
-    if (context_.common.quiet || std::chrono::steady_clock::now() - start_ < kLong) {
-      return;
-    }
-    for (; announced_ < failures_.size(); ++announced_) {
-      context_.terminal.err("FAIL  " + core::printable(failures_[announced_]) + "\n");
-    }
   }
 
   run::JournalHeader journal_header(const worker::WorkerHello& hello) const {
@@ -313,8 +291,7 @@ class Run {
   std::vector<std::vector<std::string>> configurations_;  ///< of selection_.cases, if there was a survey
   std::optional<worker::WorkerHello> hello_;
   std::chrono::steady_clock::time_point start_;
-  std::vector<std::string> failures_;  ///< the first ones
-  std::size_t announced_ = 0;
+  FailureLines failures_;
   std::mutex notes_mutex_;  ///< guards facts_.notes while workers run
 };
 

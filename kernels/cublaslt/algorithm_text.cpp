@@ -95,59 +95,63 @@ std::string flags_text(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm
   return text + fmt::format("0x{:x}", flags);
 }
 
+struct Config {
+  Config(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm)
+      : id(config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1)),
+        tile(name_of(kTileNames,
+                     static_cast<int>(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0)))),
+        stages(name_of(kStageNames,
+                       static_cast<int>(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0)))),
+        split_k(config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1)),
+        scheme(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0)),
+        swizzle(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 0)),
+        custom(config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0)),
+        cluster(
+            name_of(kClusterNames, config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0))) {}
+
+  std::int32_t id;
+  std::string tile, stages;
+  std::int32_t split_k;  ///< negative: stream-K, which the header does not name
+  std::uint32_t scheme, swizzle, custom;
+  std::string cluster;
+};
+
 }  // namespace
 
 AlgorithmShape shape_of(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
-  const auto id = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1);
-  const auto tile = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0);
-  const auto stages = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0);
-  const auto split_k = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1);
-  const auto scheme = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0);
-  const auto custom = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0);
-  const auto cluster = config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0);
+  const Config c(lt, algorithm);
   AlgorithmShape shape;
-  const std::string stage_name = name_of(kStageNames, static_cast<int>(stages));
-  shape.key = fmt::format("{} {} {} split {} reduction {} custom {} cluster {}", id,
-                          name_of(kTileNames, static_cast<int>(tile)), stage_name, split_k, scheme, custom,
-                          name_of(kClusterNames, cluster));
+  shape.key = fmt::format("{} {} {} split {} reduction {} custom {} cluster {}", c.id, c.tile, c.stages, c.split_k,
+                          c.scheme, c.custom, c.cluster);
   // "64x4" is 4 stages of 64 products.
   std::int64_t k_tile = 0;
-  std::from_chars(stage_name.data(), stage_name.data() + stage_name.size(), k_tile);
-  shape.k_tile = k_tile > 0 && stage_name.find('x') != std::string::npos ? k_tile : shape.k_tile;
-  shape.slices = std::max(1, split_k);
+  std::from_chars(c.stages.data(), c.stages.data() + c.stages.size(), k_tile);
+  shape.k_tile = k_tile > 0 && c.stages.find('x') != std::string::npos ? k_tile : shape.k_tile;
+  shape.slices = std::max(1, c.split_k);
   return shape;
 }
 
 AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm) {
-  const auto id = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_ID, -1);
-  const auto tile = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0);
-  const auto stages = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0);
-  // Negative: stream-K, which the header does not name.
-  const auto split_k = config<std::int32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1);
-  const auto scheme = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 0);
-  const auto swizzle = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 0);
-  const auto custom = config<std::uint32_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 0);
-  const auto cluster = config<std::uint16_t>(lt, algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 0);
-  const std::string tile_name = name_of(kTileNames, static_cast<int>(tile));
+  const Config c(lt, algorithm);
   AlgorithmText text;
-  text.label = fmt::format("cublasLt algo {}, tile {}", id, tile_name);
-  if (split_k < 0) {
+  text.label = fmt::format("cublasLt algo {}, tile {}", c.id, c.tile);
+  if (c.split_k < 0) {
     text.label += ", stream-k";
-  } else if (split_k > 1) {
-    text.label += fmt::format(", split-k {} ({})", split_k, reduction_text(scheme));
+  } else if (c.split_k > 1) {
+    text.label += fmt::format(", split-k {} ({})", c.split_k, reduction_text(c.scheme));
   }
-  text.details = {{"id", std::to_string(id)},
-                  {"tile", tile_name},
-                  {"stages", name_of(kStageNames, static_cast<int>(stages))},
-                  {"split_k", std::to_string(split_k)},
-                  {"reduction", reduction_text(scheme)},
-                  {"swizzle", std::to_string(swizzle)},
-                  {"custom", std::to_string(custom)},
-                  {"cluster", name_of(kClusterNames, cluster)},
+  text.details = {{"id", std::to_string(c.id)},
+                  {"tile", c.tile},
+                  {"stages", c.stages},
+                  {"split_k", std::to_string(c.split_k)},
+                  {"reduction", reduction_text(c.scheme)},
+                  {"swizzle", std::to_string(c.swizzle)},
+                  {"custom", std::to_string(c.custom)},
+                  {"cluster", c.cluster},
                   {"flags", flags_text(lt, algorithm)}};
   const bool in_output_format =
-      scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
-  text.rounding.slices = in_output_format && split_k > 1 ? split_k : 1;
+      c.scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || c.scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  text.rounding.slices = in_output_format && c.split_k > 1 ? c.split_k : 1;
   return text;
 }
 

@@ -62,9 +62,12 @@ std::vector<std::string_view> tags_of(const Node& item) {
   return words;
 }
 
+/// What is not a case, or has no list of tags, is chosen: then the mistake is reported where cases are decoded.
 bool is_chosen(const Node& item, const std::vector<std::string>& tags) {
+  const Node* list = item.find("tags");
+  const bool is_mistake = !item.is(Node::Kind::object) || (list != nullptr && !list->is(Node::Kind::array));
   const std::vector<std::string_view> own = tags_of(item);
-  return tags.empty() ||
+  return tags.empty() || is_mistake ||
          std::ranges::any_of(tags, [&own](const std::string& tag) { return std::ranges::find(own, tag) != own.end(); });
 }
 

@@ -51,36 +51,41 @@ std::vector<std::optional<worker::Outcome>> ask_all(const std::vector<plan::Case
   return answers;
 }
 
+/// Whether a case shows something that no earlier one did; `seen` remembers.
+bool shows_something_new(const worker::Outcome& answer, const std::string& experiment, std::set<std::string>& seen) {
+  using Kind = worker::Outcome::Kind;
+  if (answer.kind == Kind::unsupported) {
+    return seen.insert(experiment + answer.reason).second;
+  }
+  // A question that failed, or a backend that names no configurations, says nothing about what the case would show.
+  bool is_new = answer.kind != Kind::done || answer.configurations.empty();
+  for (const std::string& key : answer.configurations) {
+    is_new = seen.insert(experiment + key).second || is_new;
+  }
+  return is_new;
+}
+
 }  // namespace
 
 ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options) {
   options.execute.configurations = true;
   worker::WorkerPool pool(std::move(options));
-  const std::vector<std::optional<worker::Outcome>> answers = ask_all(cases, pool);
+  std::vector<std::optional<worker::Outcome>> answers = ask_all(cases, pool);
   ConfigurationSurvey survey;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     std::vector<std::string> shown;
-    bool is_new = !answers[i].has_value();
     if (answers[i].has_value()) {
       ++survey.counts.asked;
-      const std::string experiment = experiment_of(cases[i]) + " | ";
-      for (const std::string& key : answers[i]->configurations) {
-        shown.push_back(key);
-        is_new = seen.insert(experiment + key).second || is_new;
-        survey.counts.offered.insert(key);
+      survey.counts.offered.insert(answers[i]->configurations.begin(), answers[i]->configurations.end());
+      if (!shows_something_new(*answers[i], experiment_of(cases[i]) + " | ", seen)) {
+        continue;
       }
-      if (answers[i]->kind != worker::Outcome::Kind::done) {
-        is_new = seen.insert(experiment + answers[i]->reason).second;
-      } else if (shown.empty()) {
-        is_new = true;
-      }
-      survey.counts.kept += is_new ? 1 : 0;
+      ++survey.counts.kept;
+      shown = std::move(answers[i]->configurations);
     }
-    if (is_new) {
-      survey.cases.push_back(std::move(cases[i]));
-      survey.configurations.push_back(std::move(shown));
-    }
+    survey.cases.push_back(std::move(cases[i]));
+    survey.configurations.push_back(std::move(shown));
   }
   return survey;
 }

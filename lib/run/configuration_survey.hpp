@@ -25,8 +25,9 @@ struct ConfigurationSurvey {
 };
 
 /// Asks workers which kernel configurations each case of "select": "new_configurations" would run, and drops those that
-/// show nothing new. Cases differ, whatever they run, in backend, mode, kind of inputs and environment. Cases that
-/// cannot run are kept, to say so: one per reason. Cases without "select" are kept and not asked.
+/// show nothing new. Cases differ, whatever they run, in backend, mode, kind of inputs and environment. Unsupported
+/// cases are kept to say so: one per reason. Cases whose question failed are all kept. Cases without "select" are kept
+/// and not asked.
 /// Throws core::EnvironmentError if no worker can start.
 [[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options);
 

@@ -94,6 +94,26 @@ TEST(GemmKRanges, sees_through_the_rounding_of_the_output) {
   }
 }
 
+TEST(GemmKRanges, small_outputs_and_long_sums) {
+  Faulty small = without(2561, 2560, 2561);
+  small.problem = faulty(8, 8, 2561).problem;
+  EXPECT_EQ(small.named(), "the last 1 of k is missing");
+  Faulty single = without(300, 299, 300);
+  single.problem = faulty(1, 1, 300).problem;
+  EXPECT_EQ(single.named(), "") << "one element is explained by chance";
+  Faulty deep = without(200'000, 199'999, 200'000);
+  deep.problem = faulty(8, 8, 200'000).problem;
+  EXPECT_EQ(deep.named(), "the last 1 of k is missing");
+}
+
+TEST(GemmKRanges, zeros_leave_the_ends_as_short_as_they_can_be) {
+  Faulty f = without(256, 192, 256);
+  for (std::size_t i = 0; i < f.problem.a.size(); ++i) {
+    f.problem.a[i] = i % 256 % 8 == 3 ? f.problem.a[i] : 0;
+  }
+  EXPECT_EQ(f.named(), "k = 195 to 251 are missing");
+}
+
 TEST(GemmKRanges, names_what_is_counted_twice) {
   Faulty f = faulty(24, 20, 200);
   f.term = [](const GemmProblem& p, std::int64_t i, std::int64_t t, std::int64_t j) {

@@ -129,6 +129,10 @@ TEST(Include, mistakes_are_placed) {
   says(R"("none.json")", "none.json:1:1: error: an included plan must have \"cases\"");
   says(R"("empty.json")", "there is nothing to include");
   says(R"("keys.json")", "keys.json:1:16: error: ");
+  folder.write("cases.json",
+               plan_of("\"cases\": [7, " + case_of(1, R"("tags": ["a"])") + "," + case_of(2, R"("tags": "a")") + "]"));
+  says(R"({"file": "cases.json", "tags": ["a"]})", "a case must be an object, not a number");
+  says(R"({"file": "cases.json", "tags": ["a"]})", "\"tags\" must be a list of words");
 }
 
 TEST(Include, doubling_is_bounded) {
