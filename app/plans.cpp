@@ -15,6 +15,7 @@
 #include "core/hash.hpp"
 #include "core/printable.hpp"
 #include "machine/memory.hpp"
+#include "plan/known_issues.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -76,6 +77,11 @@ void add_plan_options(CLI::App& cli, PlanOptions& options) {
   cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more than N cases [100000]")
       ->type_name("N")
       ->group("Selection");
+  cli.add_option("--known-issues", options.known_issues,
+                 "failures that are known, for every plan: file of \"known_issues\"; repeated: all of them")
+      ->type_name("PATH")
+      ->allow_extra_args(false)
+      ->group("Selection");
   cli.add_flag("--sandbox", options.sandbox, "refuse paths outside the plan's folder")->group("Selection");
 }
 
@@ -91,13 +97,21 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   }
   plan::Plan whole;
   std::set<core::Digest> known;
-  for (const std::string& path : options.paths) {
-    const std::string found = found_plan(path).string();
+  const auto find = [&context](const std::string& path) {
+    std::string found = found_plan(path).string();
     if (found != path && !is_plan_name(path)) {
       context.terminal.err(
           fmt::format("{} does not exist here; reading {}\n", core::printable(path), core::printable(found)));
     }
-    append(whole, plan::load_plan(found, vocabulary(), limits), known);
+    return found;
+  };
+  for (const std::string& path : options.paths) {
+    append(whole, plan::load_plan(find(path), vocabulary(), limits), known);
+  }
+  for (const std::string& path : options.known_issues) {
+    const std::string found = find(path);
+    plan::add_known_issues(whole.cases, found, vocabulary(), limits);
+    whole.files.push_back(found);
   }
   print_diagnostics(context.terminal, whole.warnings);
   return whole;

@@ -6,6 +6,7 @@ target_link_libraries(plan_test_support PUBLIC numcheck_plan PRIVATE fmt::fmt nu
 
 numcheck_test(plan_test LABEL unit
   SOURCES unit/plan/backend_name_test.cpp unit/plan/case_test.cpp unit/plan/device_condition_test.cpp unit/plan/diagnostic_test.cpp
+    unit/plan/known_issues_test.cpp
           unit/plan/expand_test.cpp unit/plan/extends_test.cpp unit/plan/include_test.cpp unit/plan/mistakes_test.cpp
   LIBRARIES plan_test_support nlohmann_json::nlohmann_json)
 

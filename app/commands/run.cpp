@@ -87,7 +87,7 @@ class Run {
     keep_tensors();
     const run::Interrupt interrupt;
     connect(interrupt);
-    survey();
+    survey(options_.selection);
     const auto done = take_over();
     start_ = std::chrono::steady_clock::now();
     run::PipelineResult result = run::run_cases(selection_.cases, catalog(), pipeline_, done);
@@ -102,7 +102,13 @@ class Run {
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
-    selection_ = select(std::move(plan.cases), options_.selection);
+    // A survey asks about the whole plan, so that shards divide what it keeps.
+    SelectionOptions before_survey = options_.selection;
+    surveys_ = std::ranges::any_of(plan.cases, &plan::Case::only_if_new);
+    if (surveys_) {
+      before_survey.shard.clear();
+    }
+    selection_ = select(std::move(plan.cases), before_survey);
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard_index = selection_.shard.index;
     facts_.plan.shard_count = selection_.shard.count;
@@ -113,14 +119,19 @@ class Run {
     }
   }
 
-  /// Leaves out the cases that would show no new kernel.
-  void survey() {
-    if (std::ranges::none_of(selection_.cases, &plan::Case::only_if_new)) {
+  /// Leaves out the cases that would show no new kernel, and those of other shards.
+  void survey(const SelectionOptions& options) {
+    if (!surveys_) {
       return;
     }
-    run::ConfigurationSurvey survey = run::survey_configurations(std::move(selection_.cases), pipeline_.workers);
-    selection_.cases = std::move(survey.cases);
+    run::ConfigurationSurvey survey =
+        run::survey_configurations(std::move(selection_.cases), pipeline_.workers, pipeline_.interrupted);
     configurations_ = std::move(survey.configurations);
+    SelectionOptions shard_only;
+    shard_only.shard = options.shard;
+    selection_ = select(std::move(survey.cases), shard_only);
+    facts_.plan.shard_index = selection_.shard.index;
+    facts_.plan.shard_count = selection_.shard.count;
     facts_.configurations = {
         .asked = survey.counts.asked, .kept = survey.counts.kept, .offered = survey.counts.offered.size()};
     facts_.plan.selected = selection_.cases.size();
@@ -133,9 +144,10 @@ class Run {
   /// How many of the configurations were run and judged.
   void count_verified(const std::vector<run::FinishedCase>& cases) {
     std::set<std::string> verified;
-    for (std::size_t i = 0; i < configurations_.size() && i < cases.size(); ++i) {
-      if (verdict::is_judged(cases[i].status)) {
-        verified.insert(configurations_[i].begin(), configurations_[i].end());
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const auto shown = configurations_.find(selection_.cases[i].digest);
+      if (shown != configurations_.end() && verdict::is_judged(cases[i].status)) {
+        verified.insert(shown->second.begin(), shown->second.end());
       }
     }
     if (facts_.configurations.has_value()) {
@@ -288,7 +300,8 @@ class Run {
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Selection selection_;
-  std::vector<std::vector<std::string>> configurations_;  ///< of selection_.cases, if there was a survey
+  bool surveys_ = false;                       ///< the plan has cases that run only if they show a new kernel
+  run::ConfigurationsOfCases configurations_;  ///< if there was a survey
   std::optional<worker::WorkerHello> hello_;
   std::chrono::steady_clock::time_point start_;
   FailureLines failures_;

@@ -35,8 +35,14 @@ struct FaultInfo {
   std::string_view doc;
 };
 
-/// Device memory as plain bytes; host memory for simulated devices. All calls are synchronous, but a fault on the device
-/// may surface in any later call.
+/// Bytes of device memory to be read.
+struct DeviceRead {
+  std::span<std::byte> host;
+  const std::byte* device = nullptr;
+};
+
+/// Device memory as plain bytes; host memory for simulated devices. Host memory that is passed is no longer used when a
+/// call returns, and calls and launches act in their order; a fault on the device may surface in any later call.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -44,9 +50,18 @@ class DeviceMemory {
   virtual void release(std::byte* pointer) noexcept = 0;
   virtual void upload(std::byte* device, std::span<const std::byte> host) = 0;
   virtual void download(std::span<std::byte> host, const std::byte* device) = 0;
+  /// Downloads that are complete after the next synchronize(), until when the host memory must live: on a GPU they cost
+  /// no wait of their own, and waiting is what small cases spend their time on.
+  virtual void download_at_sync(std::span<const DeviceRead> reads) {
+    for (const DeviceRead& read : reads) {
+      download(read.host, read.device);
+    }
+  }
   virtual void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) = 0;
   /// Waits for all work on the device, on every stream; throws if any of it failed.
   virtual void synchronize() = 0;
+  /// Throws if the device is known to be lost, without waiting where that is possible.
+  virtual void poll() { synchronize(); }
 };
 
 /// One port in device memory. `data` is where the port's buffer starts (its offset_bytes are inside).
@@ -55,13 +70,21 @@ struct PortMemory {
   std::byte* data = nullptr;
 };
 
+/// Device seconds of a launch, to be asked once the device has been synchronized; 0 if not measured.
+using DeviceSeconds = std::function<double()>;
+
+inline DeviceSeconds not_measured() {
+  return [] { return 0.0; };
+}
+
 /// One way to compute the case.
 struct Algorithm {
   std::string label;                                         ///< "cublasLt algo 67, tile 128x128, split-k 4"
   std::vector<std::pair<std::string, std::string>> details;  ///< id, tile, stages, split_k, reduction, flags, ...
   std::size_t workspace_bytes = 0;
-  /// Runs once on the given memory; returns device seconds (0 if not measured). Throws on a device error.
-  std::function<double(std::span<const PortMemory>, std::byte* workspace)> launch;
+  /// Starts one run on the given memory, in order with the calls of DeviceMemory. Throws on a device error; one that
+  /// happens later surfaces when the device is synchronized.
+  std::function<DeviceSeconds(std::span<const PortMemory>, std::byte* workspace)> launch;
   model::DeclaredRounding rounding = {};  ///< what verdicts use; `details` say the same for people
 };
 

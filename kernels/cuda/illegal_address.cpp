@@ -14,7 +14,7 @@ Algorithm with_illegal_address(Algorithm algorithm, cuda_support::CudaDevice& de
   const auto stream = std::make_shared<cuda_support::Stream>();
   algorithm.launch = [stream, launch = std::move(algorithm.launch)](std::span<const PortMemory> ports,
                                                                     std::byte* workspace) {
-    const double seconds = launch(ports, workspace);
+    DeviceSeconds seconds = launch(ports, workspace);
     cuda_support::check(launch_illegal_write(stream->get()), "planted illegal write");
     return seconds;
   };

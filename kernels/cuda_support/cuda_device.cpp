@@ -50,8 +50,9 @@ void CudaDevice::use() const {
   check(cudaSetDevice(info_.index), "cudaSetDevice");
 }
 
-double CudaDevice::timed(const std::function<void()>& enqueue) {
-  return timer_.seconds(stream_.get(), enqueue);
+DeviceSeconds CudaDevice::timed(const std::function<void()>& enqueue) {
+  timer_.bracket(stream_.get(), enqueue);
+  return [this] { return timer_.seconds(); };
 }
 
 }  // namespace numcheck::kernels::cuda_support

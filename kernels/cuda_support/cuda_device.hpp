@@ -25,8 +25,8 @@ class CudaDevice {
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_.get(); }
   /// Makes the device current on this thread. Launches call it, because a case may come from any thread.
   void use() const;
-  /// Device time, in seconds, of what `enqueue` puts on stream(). Throws CudaError.
-  [[nodiscard]] double timed(const std::function<void()>& enqueue);
+  /// Starts what `enqueue` puts on stream(); the result says how long it took, until the next call. Throws CudaError.
+  [[nodiscard]] DeviceSeconds timed(const std::function<void()>& enqueue);
 
  private:
   machine::Device info_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,10 @@ namespace numcheck::kernels::cuda_support {
 namespace {
 
 constexpr std::size_t kSlotBytes = std::size_t{16} << 20;
-/// Below this the driver's own staging is as fast as ours.
+/// Smaller copies are gathered in a staging area of their own, so that many of them need one wait.
 constexpr std::size_t kStagedFrom = std::size_t{1} << 20;
+constexpr std::size_t kSmallStagingBytes = std::size_t{4} << 20;
+constexpr std::size_t kSmallAlignment = 64;
 /// Host copies to and from staging are split among threads: one core copies about 10 GB/s, the bus carries 50.
 constexpr std::size_t kCopyPiece = std::size_t{2} << 20;
 
@@ -119,11 +122,41 @@ CudaMemory::Slot& CudaMemory::slot(std::size_t index) {
   return slot;
 }
 
+std::byte* CudaMemory::staging_for(std::size_t bytes) {
+  if (!small_) {
+    void* pinned = nullptr;
+    check(cudaHostAlloc(&pinned, kSmallStagingBytes, cudaHostAllocDefault), "cudaHostAlloc");
+    small_.reset(static_cast<std::byte*>(pinned));
+  }
+  const std::size_t size = (bytes + kSmallAlignment - 1) / kSmallAlignment * kSmallAlignment;
+  if (size > kSmallStagingBytes - small_used_) {
+    wait_for_stream();
+  }
+  return small_.get() + std::exchange(small_used_, small_used_ + size);
+}
+
+void CudaMemory::deliver() {
+  for (const Staged& part : staged_) {
+    std::memcpy(part.host.data(), part.staging, part.host.size());
+  }
+  staged_.clear();
+  small_used_ = 0;
+}
+
+void CudaMemory::wait_for_stream() {
+  if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess) {
+    staged_.clear();
+    check(status, "cudaStreamSynchronize");
+  }
+  deliver();
+}
+
 void CudaMemory::upload(std::byte* device, std::span<const std::byte> host) {
   use_device();
   if (host.size() < kStagedFrom) {
-    check(cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    std::byte* staging = staging_for(host.size());
+    std::memcpy(staging, host.data(), host.size());
+    check(cudaMemcpyAsync(device, staging, host.size(), cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
     return;
   }
   std::size_t index = 0;
@@ -139,12 +172,30 @@ void CudaMemory::upload(std::byte* device, std::span<const std::byte> host) {
 }
 
 void CudaMemory::download(std::span<std::byte> host, const std::byte* device) {
-  use_device();
-  if (host.size() < kStagedFrom) {
-    check(cudaMemcpyAsync(host.data(), device, host.size(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-    return;
+  const DeviceRead read{host, device};
+  download_at_sync({&read, 1});
+  if (!staged_.empty()) {
+    wait_for_stream();
   }
+}
+
+void CudaMemory::download_at_sync(std::span<const DeviceRead> reads) try {
+  use_device();
+  for (const DeviceRead& read : reads) {
+    if (read.host.size() >= kStagedFrom) {
+      download_large(read.host, read.device);
+      continue;
+    }
+    std::byte* staging = staging_for(read.host.size());
+    check(cudaMemcpyAsync(staging, read.device, read.host.size(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    staged_.push_back({read.host, staging});
+  }
+} catch (...) {
+  staged_.clear();  // the host memory may be gone before the next call
+  throw;
+}
+
+void CudaMemory::download_large(std::span<std::byte> host, const std::byte* device) {
   const std::size_t pieces = (host.size() + kSlotBytes - 1) / kSlotBytes;
   const auto bytes_of = [&](std::size_t piece) { return std::min(kSlotBytes, host.size() - piece * kSlotBytes); };
   const auto start = [&](std::size_t piece) {
@@ -173,8 +224,25 @@ void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
 void CudaMemory::synchronize() {
   use_device();
   // Not only our stream: libraries also launch on their own.
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  check(cudaGetLastError(), "kernel launch");
+  cudaError_t status = cudaDeviceSynchronize();
+  const char* where = "cudaDeviceSynchronize";
+  if (status == cudaSuccess) {
+    status = cudaGetLastError();
+    where = "kernel launch";
+  }
+  if (status != cudaSuccess) {
+    staged_.clear();
+    check(status, where);
+  }
+  deliver();
+}
+
+void CudaMemory::poll() {
+  use_device();
+  cudaGetLastError();  // what a library left behind is cleared; the loss of the device stays
+  if (const cudaError_t status = cudaStreamQuery(stream_); status != cudaErrorNotReady) {
+    check(status, "cudaStreamQuery");
+  }
 }
 
 }  // namespace numcheck::kernels::cuda_support

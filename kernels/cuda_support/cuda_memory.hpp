@@ -1,4 +1,4 @@
-// Device memory of one GPU: pooled, with pinned staging for large copies.
+// Device memory of one GPU: pooled, with pinned staging for copies.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace numcheck::kernels::cuda_support {
 
-/// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill or a large upload may
-/// still be running when the call returns, but no later call can tell. Released blocks are kept for the next case,
+/// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill or an upload may still
+/// be running when the call returns, but no later call can tell. Released blocks are kept for the next case,
 /// because allocation dominates small cases. May be used from any thread, by one at a time.
 class CudaMemory : public DeviceMemory {
  public:
@@ -30,8 +30,10 @@ class CudaMemory : public DeviceMemory {
   void release(std::byte* pointer) noexcept override;
   void upload(std::byte* device, std::span<const std::byte> host) override;
   void download(std::span<std::byte> host, const std::byte* device) override;
+  void download_at_sync(std::span<const DeviceRead> reads) override;
   void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
   void synchronize() override;
+  void poll() override;
 
  private:
   struct FreePinned {
@@ -45,6 +47,13 @@ class CudaMemory : public DeviceMemory {
   void use_device() const;
   void free_cached() noexcept;
   Slot& slot(std::size_t index);
+  /// Part of the staging for small copies; waits for the stream if it is full. Precondition: bytes < kStagedFrom.
+  [[nodiscard]] std::byte* staging_for(std::size_t bytes);
+  void wait_for_stream();
+  /// Copies what small downloads left in the staging to where it belongs, and frees the staging. Precondition: the
+  /// stream has been waited for.
+  void deliver();
+  void download_large(std::span<std::byte> host, const std::byte* device);
 
   int device_;
   cudaStream_t stream_;
@@ -53,6 +62,13 @@ class CudaMemory : public DeviceMemory {
   std::size_t cached_bytes_ = 0;
   std::size_t cache_limit_ = 0;
   std::array<Slot, 2> slots_;
+  std::unique_ptr<std::byte, FreePinned> small_;
+  std::size_t small_used_ = 0;
+  struct Staged {
+    std::span<std::byte> host;
+    const std::byte* staging = nullptr;
+  };
+  std::vector<Staged> staged_;  ///< small downloads that are not delivered yet
 };
 
 }  // namespace numcheck::kernels::cuda_support

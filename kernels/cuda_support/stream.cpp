@@ -20,10 +20,13 @@ Event::~Event() {
   cudaEventDestroy(event_);
 }
 
-double StreamTimer::seconds(cudaStream_t stream, const std::function<void()>& enqueue) {
+void StreamTimer::bracket(cudaStream_t stream, const std::function<void()>& enqueue) {
   check(cudaEventRecord(start_.get(), stream), "cudaEventRecord");
   enqueue();
   check(cudaEventRecord(stop_.get(), stream), "cudaEventRecord");
+}
+
+double StreamTimer::seconds() const {
   check(cudaEventSynchronize(stop_.get()), "cudaEventSynchronize");
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()), "cudaEventElapsedTime");

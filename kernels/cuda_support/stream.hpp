@@ -36,8 +36,10 @@ class Event {
 /// Measures what is enqueued on a stream, with two events (resolution about 0.5 microseconds).
 class StreamTimer {
  public:
-  /// Device time, in seconds, of what `enqueue` puts on the stream; waits for it to finish. Throws CudaError.
-  [[nodiscard]] double seconds(cudaStream_t stream, const std::function<void()>& enqueue);
+  /// Marks the start and the end of what `enqueue` puts on the stream. Throws CudaError.
+  void bracket(cudaStream_t stream, const std::function<void()>& enqueue);
+  /// Device time between the marks, in seconds; waits for the end. Throws CudaError.
+  [[nodiscard]] double seconds() const;
 
  private:
   Event start_;

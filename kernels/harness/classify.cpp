@@ -66,10 +66,7 @@ class Prober {
       for (std::size_t i = 0; i < count; ++i) {
         put(first, i, sign * kProbeValues[done + i]);
       }
-      launch();
-      for (std::size_t i = 0; i < count; ++i) {
-        got[done + i] = result(first, i);
-      }
+      launch(first, std::span(got).subspan(done, count));
       done += count;
     }
     return classify_values(got, sign * static_cast<float>(params_.alpha));
@@ -85,20 +82,19 @@ class Prober {
     memory_.upload(operand.data + offset, std::as_bytes(std::span<const float, 1>(&value, 1)));
   }
 
-  void launch() {
+  /// Results are read down the first column, or along the first row.
+  void launch(bool first, std::span<float> results) {
     const PortMemory& d = port_memory(ports_, "d");
     memory_.fill(d.data, 0xFF, d.port->extent_bytes());
-    static_cast<void>(
-        launcher_.launch(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_, memory_));
-  }
-
-  float result(bool first, std::size_t index) {
-    const PortMemory& d = port_memory(ports_, "d");
-    const auto i = static_cast<std::int64_t>(index);
-    float value = 0;
-    memory_.download(std::as_writable_bytes(std::span<float, 1>(&value, 1)),
-                     d.data + element_offset(*d.port, 0, first ? i : 0, first ? 0 : i));
-    return value;
+    launcher_.start(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_);
+    std::vector<DeviceRead> reads;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      reads.push_back({std::as_writable_bytes(results.subspan(i, 1)),
+                       d.data + element_offset(*d.port, 0, first ? at : 0, first ? 0 : at)});
+    }
+    memory_.download_at_sync(reads);
+    static_cast<void>(launcher_.finish(memory_));
   }
 
   const Algorithm& algorithm_;

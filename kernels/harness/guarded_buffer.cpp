@@ -1,7 +1,6 @@
 #include "kernels/harness/guarded_buffer.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -10,9 +9,7 @@
 namespace numcheck::kernels::harness {
 namespace {
 
-using Guard = std::array<std::byte, kGuardBytes>;
-
-std::string damage(const Guard& guard, bool before) {
+std::string damage(std::span<const std::byte> guard, bool before) {
   const auto is_damaged = [](std::byte b) { return b != std::byte{kPoisonByte}; };
   const auto count = std::ranges::count_if(guard, is_damaged);
   if (count == 0) {
@@ -24,7 +21,7 @@ std::string damage(const Guard& guard, bool before) {
   const auto distance = before ? index - static_cast<std::ptrdiff_t>(kGuardBytes) : index;
   return fmt::format("{} byte{} {} overwritten, the nearest at {:+d}, now 0x{:02x}", count, count == 1 ? "" : "s",
                      before ? "before the start" : "after the end", distance,
-                     std::to_integer<unsigned>(guard.at(static_cast<std::size_t>(index))));
+                     std::to_integer<unsigned>(guard[static_cast<std::size_t>(index)]));
 }
 
 }  // namespace
@@ -49,14 +46,9 @@ void GuardedBuffer::restore_guards() {
   memory().fill(data() + size_, kPoisonByte, kGuardBytes);
 }
 
-std::string GuardedBuffer::guard_damage() const {
-  Guard guard;
-  memory().download(guard, base_.get());
-  if (std::string text = damage(guard, true); !text.empty()) {
-    return text;
-  }
-  memory().download(guard, data() + size_);
-  return damage(guard, false);
+std::string guard_damage(std::span<const std::byte> before, std::span<const std::byte> after) {
+  std::string text = damage(before, true);
+  return text.empty() ? damage(after, false) : text;
 }
 
 }  // namespace numcheck::kernels::harness

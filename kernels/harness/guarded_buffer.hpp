@@ -23,8 +23,6 @@ class GuardedBuffer {
   void fill(std::uint8_t pattern);
   /// Refills the guards with poison.
   void restore_guards();
-  /// Where a guard was overwritten ("3 bytes after the end overwritten, the nearest at +0, now 0x3c"); empty if intact.
-  [[nodiscard]] std::string guard_damage() const;
 
  private:
   struct Release {
@@ -37,5 +35,9 @@ class GuardedBuffer {
   std::unique_ptr<std::byte, Release> base_;  ///< owned before anything that may throw
   std::size_t size_;
 };
+
+/// Where a guard was overwritten ("3 bytes after the end overwritten, the nearest at +0, now 0x3c"); empty if intact.
+/// Takes the guards as they were read back.
+[[nodiscard]] std::string guard_damage(std::span<const std::byte> before, std::span<const std::byte> after);
 
 }  // namespace numcheck::kernels::harness

@@ -124,6 +124,7 @@ void classify_all(Session& session, Backend& backend, const Call& call, std::spa
 worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<const worker::HostPort> host,
                              const worker::ExecuteOptions& options, const worker::RunSink& sink) try {
   using Kind = worker::Outcome::Kind;
+  launcher_.note_call();
   const std::vector<op::Port> ports = ports_of(host);
   const std::string fault = is_memory_fault(options.inject) ? options.inject : std::string();
   const Call call{&c, ports, fault.empty() ? options.inject : std::string()};

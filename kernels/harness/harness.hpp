@@ -42,6 +42,8 @@ class Harness {
 
   /// Nothing if the device still works; otherwise its error and the last launch.
   [[nodiscard]] std::optional<worker::DeviceLoss> device_loss(DeviceMemory& memory) noexcept;
+  /// To be called after a backend was asked something outside of run(): what it may have started is waited for.
+  void note_call() noexcept { launcher_.note_call(); }
 
  private:
   core::Buffer<std::byte> staging_;

@@ -7,32 +7,44 @@
 namespace numcheck::kernels::harness {
 namespace {
 
-/// The error of waiting for the device; empty if there is none.
-std::string sync_error(DeviceMemory& memory) {
+/// What a step throws; empty if nothing.
+template <class Step>
+std::string error_of(const Step& step) {
   try {
-    memory.synchronize();
+    step();
     return {};
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
+/// The error of waiting for the device; empty if there is none.
+std::string sync_error(DeviceMemory& memory) {
+  return error_of([&memory] { memory.synchronize(); });
+}
+
 }  // namespace
 
-double Launcher::launch(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
-                        std::byte* workspace, DeviceMemory& memory) {
+void Launcher::start(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
+                     std::byte* workspace) {
   last_ = fmt::format("{} ({})", algorithm.label, purpose);
-  synchronized_ = false;
-  const double seconds = algorithm.launch(ports, workspace);
+  synchronized_ = settled_ = false;
+  seconds_ = algorithm.launch(ports, workspace);
+}
+
+double Launcher::finish(DeviceMemory& memory) {
   memory.synchronize();
-  synchronized_ = true;
-  return seconds;
+  synchronized_ = settled_ = true;
+  return seconds_();
 }
 
 std::optional<worker::DeviceLoss> Launcher::loss(DeviceMemory& memory) noexcept {
+  if (settled_ && error_of([&memory] { memory.poll(); }).empty()) {
+    return std::nullopt;
+  }
   const std::string first = sync_error(memory);
   if (first.empty() || sync_error(memory).empty()) {
-    synchronized_ = true;
+    synchronized_ = settled_ = true;
     return std::nullopt;
   }
   return worker::DeviceLoss{first, last_launch_text()};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -83,6 +84,7 @@ void Session::restore_guards() {
 }
 
 double Session::launch(const Algorithm& algorithm, int repeat, std::string_view fault) {
+  snapshot_.clear();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (is_written(*ports_[i].port)) {
       buffers_[i].fill(ports_[i].port->role == op::Role::amax ? 0 : kPoisonByte);
@@ -90,27 +92,41 @@ double Session::launch(const Algorithm& algorithm, int repeat, std::string_view 
   }
   GuardedBuffer& workspace = workspace_for(algorithm);
   workspace.fill(kWorkspacePatterns.at(static_cast<std::size_t>(repeat) % kWorkspacePatterns.size()));
-  const double seconds =
-      launcher_.launch(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data(), memory_);
+  launcher_.start(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data());
   if (!fault.empty()) {
     plant_memory_fault(fault, repeat, memory_, ports_, workspace.data() + workspace.size());
   }
-  return seconds;
+  take_snapshot();
+  return launcher_.finish(memory_);
 }
 
-std::string Session::guard_damage() {
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (const std::string damage = buffers_[i].guard_damage(); !damage.empty()) {
-      return fmt::format("{}: {}", ports_[i].port->name, damage);
+void Session::take_snapshot() {
+  std::vector<const GuardedBuffer*> buffers;
+  std::ranges::transform(buffers_, std::back_inserter(buffers), [](const GuardedBuffer& buffer) { return &buffer; });
+  if (workspace_) {
+    buffers.push_back(&*workspace_);
+  }
+  snapshot_.take(memory_, buffers);
+}
+
+std::string Session::guard_damage() const {
+  for (std::size_t i = 0; i < buffers_.size() + (workspace_ ? 1 : 0); ++i) {
+    if (const std::string damage = harness::guard_damage(snapshot_.guard_before(i), snapshot_.guard_after(i));
+        !damage.empty()) {
+      return fmt::format("{}: {}", i < ports_.size() ? ports_[i].port->name : "workspace", damage);
     }
   }
-  const std::string damage = workspace_ ? workspace_->guard_damage() : std::string();
-  return damage.empty() ? damage : "workspace: " + damage;
+  return {};
 }
 
 void Session::download_outputs() {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (is_written(*ports_[i].port) && buffers_[i].size() != 0) {
+    if (!is_written(*ports_[i].port) || buffers_[i].size() == 0) {
+      continue;
+    }
+    if (const auto contents = snapshot_.contents(i); !contents.empty()) {
+      std::ranges::copy(contents, host_[i].begin());
+    } else {
       memory_.download(host_[i], ports_[i].data);
     }
   }
@@ -130,13 +146,24 @@ std::string Session::changed_padding() const {
   return {};
 }
 
+std::span<const std::byte> Session::read_back(std::size_t index, std::size_t begin, std::size_t bytes) {
+  if (const auto contents = snapshot_.contents(index); !contents.empty()) {
+    return contents.subspan(begin, bytes);
+  }
+  if (staging_.size() < bytes) {
+    staging_ = core::Buffer<std::byte>(bytes);
+  }
+  const std::span<std::byte> staged = staging_.span().first(bytes);
+  memory_.download(staged, ports_[index].data + begin);
+  return staged;
+}
+
 std::optional<std::size_t> Session::first_difference(std::size_t index, bool elements_only) {
   const op::Port& port = *ports_[index].port;
   const auto wanted = is_written(port) ? std::span<const std::byte>(host_[index]) : input_image(index);
   for (std::size_t begin = 0; begin < wanted.size(); begin += kComparePiece) {
     const auto expected = wanted.subspan(begin, std::min(kComparePiece, wanted.size() - begin));
-    const auto got = stage(expected.size());
-    memory_.download(got, ports_[index].data + begin);
+    const auto got = read_back(index, begin, expected.size());
     if (std::memcmp(got.data(), expected.data(), got.size()) == 0) {
       continue;
     }

@@ -13,6 +13,7 @@
 #include "kernels/harness/guarded_buffer.hpp"
 #include "kernels/harness/launcher.hpp"
 #include "kernels/harness/memory_fault.hpp"
+#include "kernels/harness/snapshot.hpp"
 #include "worker/execution.hpp"
 
 namespace numcheck::kernels::harness {
@@ -32,8 +33,9 @@ class Session {
   [[nodiscard]] core::Buffer<std::byte>& staging() { return staging_; }
 
   void upload_inputs();
+  /// Launches, and reads back what the checks below look at.
   [[nodiscard]] double launch(const Algorithm& algorithm, int repeat, std::string_view fault);
-  [[nodiscard]] std::string guard_damage();
+  [[nodiscard]] std::string guard_damage() const;
   [[nodiscard]] std::string changed_input();
   void download_outputs();
   [[nodiscard]] std::string changed_padding() const;
@@ -42,15 +44,12 @@ class Session {
   void restore_guards();
 
  private:
+  void take_snapshot();
   [[nodiscard]] std::optional<std::size_t> first_difference(std::size_t index, bool elements_only);
   /// The host image of an input as it is on the device: padding replaced by poison.
   [[nodiscard]] std::span<const std::byte> input_image(std::size_t index);
-  [[nodiscard]] std::span<std::byte> stage(std::size_t bytes) {
-    if (staging_.size() < bytes) {
-      staging_ = core::Buffer<std::byte>(bytes);
-    }
-    return staging_.span().first(bytes);
-  }
+  /// Bytes of a port as the last launch left them; valid until the next call.
+  [[nodiscard]] std::span<const std::byte> read_back(std::size_t index, std::size_t begin, std::size_t bytes);
 
   DeviceMemory& memory_;
   std::vector<std::span<std::byte>> host_;
@@ -59,6 +58,7 @@ class Session {
   core::Buffer<std::byte> padded_;
   std::vector<GuardedBuffer> buffers_;
   std::optional<GuardedBuffer> workspace_;
+  Snapshot snapshot_;  ///< of buffers_, then the workspace, after the last launch
   std::vector<PortMemory> ports_;
 };
 

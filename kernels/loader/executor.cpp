@@ -38,6 +38,7 @@ class DeviceExecutor : public worker::Executor {
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     const Call call{&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject};
+    harness_.note_call();
     worker::Support support = backend->supports(call);
     if (support.yes && options.configurations) {
       support.configurations = backend->configurations(call);

@@ -40,7 +40,7 @@ Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
   }
   a.launch = [gemm, split_k, fault = call.inject](std::span<const PortMemory> ports, std::byte*) {
     run_sim_gemm(gemm, ports, split_k, fault);
-    return 0.0;
+    return not_measured();
   };
   return a;
 }

@@ -177,7 +177,7 @@ Algorithm host_algorithm(const Call& call, std::string evidence,
   }
   algorithm.launch = [compute = std::move(compute)](std::span<const PortMemory> ports, std::byte*) {
     compute(ports);
-    return 0.0;
+    return not_measured();
   };
   return algorithm;
 }

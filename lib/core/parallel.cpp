@@ -43,6 +43,7 @@ class Job {
   }
 
   [[nodiscard]] bool has_indices() const { return next_.load() < count_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
   void rethrow() const {
     if (error_) {
       std::rethrow_exception(error_);
@@ -74,12 +75,16 @@ class Pool {
   }
 
   void run(Job& job) {
+    std::size_t helpers = 0;
     {
       const std::scoped_lock lock(mutex_);
       start_missing();
       jobs_.push_back(&job);
+      helpers = std::min(job.count() - 1, workers_.size());
     }
-    wake_.notify_all();
+    for (std::size_t i = 0; i < helpers; ++i) {  // no more than can help: small jobs are many
+      wake_.notify_one();
+    }
     job.work();
     std::unique_lock lock(mutex_);
     std::erase(jobs_, &job);

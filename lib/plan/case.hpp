@@ -46,10 +46,14 @@ struct ToleranceSpec {
   std::optional<double> rel_l2;  ///< Frobenius-relative error
 };
 
+/// A known failure.
 struct XFail {
   std::string reason;
   std::string expires;      ///< ISO date or empty
   DeviceCondition where{};  ///< devices that have the issue
+  /// If not empty, only failures with this cause, as a finding names it, are known: a case without them is judged as if
+  /// there were no entry.
+  std::string cause;
   bool operator==(const XFail&) const = default;
 };
 
@@ -65,9 +69,7 @@ struct Case {
   AlgorithmSpec algorithms;
   ToleranceSpec tolerance;
   std::vector<std::string> tags;
-  /// The known issue that applies. Until the device is known: the first one that applies to every device.
-  std::optional<XFail> xfail;
-  std::vector<XFail> known_issues;  ///< all of this case's, in plan order
+  std::vector<XFail> known_issues;  ///< in plan order, those of other devices included
   std::optional<double> timeout_s;
   /// Of "select": the case runs only if it shows a kernel configuration that no earlier one does.
   bool only_if_new = false;
@@ -76,8 +78,8 @@ struct Case {
   core::Digest digest;  ///< of everything that determines the numbers
 };
 
-/// The known issue that applies to a case on a device: the first one, if any.
-[[nodiscard]] std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device);
+/// The known issues of a case on a device. Without a device, those that every device has.
+[[nodiscard]] std::vector<XFail> known_issues_on(const Case& c, const std::optional<DeviceFacts>& device);
 
 /// Computes id and digest from the other members. Neither contains defaults of parameters: baselines survive when an op
 /// gets a new parameter, but a default must never change once cases have been judged with it. Nor do they contain tags,

@@ -130,9 +130,6 @@ class Expander {
       if (matches(spec_->xfail[i].match, c)) {
         expected_[i] = true;
         c.known_issues.push_back(spec_->xfail[i].xfail);
-        if (!c.xfail && c.known_issues.back().where == DeviceCondition{}) {
-          c.xfail = c.known_issues.back();
-        }
       }
     }
     identify(c);
@@ -265,7 +262,7 @@ std::uint64_t bytes_of_case(const CaseSpec& spec) {
     bytes += sizeof tag + tag.size();
   }
   for (const XFailRule& rule : spec.xfail) {
-    bytes += 2 * (sizeof rule.xfail + rule.xfail.reason.size());
+    bytes += 2 * (sizeof rule.xfail + rule.xfail.reason.size() + rule.xfail.cause.size());
   }
   return bytes;
 }

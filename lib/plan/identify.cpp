@@ -66,10 +66,12 @@ const data::Distribution& InputSpec::of(std::string_view port) const {
   return found == ports.end() ? common : found->second;
 }
 
-std::optional<XFail> known_issue_on(const Case& c, const DeviceFacts& device) {
-  const auto found =
-      std::ranges::find_if(c.known_issues, [&](const XFail& issue) { return holds(issue.where, device); });
-  return found == c.known_issues.end() ? std::nullopt : std::optional(*found);
+std::vector<XFail> known_issues_on(const Case& c, const std::optional<DeviceFacts>& device) {
+  std::vector<XFail> issues = c.known_issues;
+  std::erase_if(issues, [&](const XFail& issue) {
+    return device ? !holds(issue.where, *device) : issue.where != DeviceCondition{};
+  });
+  return issues;
 }
 
 void identify(Case& c) {

@@ -211,6 +211,10 @@ json xfail(json match, const Vocabulary& vocabulary) {
   match["properties"] = {{"architecture", ends("^sm_[0-9]{2,3}$", "Architectures that have the issue")},
                          {"libraries", std::move(libraries)}};
   json entry = closed_object({{"match", std::move(match)},
+                              {"cause",
+                               {{"type", "string"},
+                                {"minLength", 1},
+                                {"description", "Only failures with this cause, as reports name it, are known"}}},
                               {"reason", {{"type", "string"}, {"pattern", "[^ \\t\\n]"}}},
                               {"expires", {{"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}},
                              "A known failure");

@@ -63,38 +63,44 @@ bool is_match_list(const Node& node, std::string_view what, Reporter& reporter) 
   return true;
 }
 
+/// Decodes the texts of a known failure: why it is known, which cause, until when.
+void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
+  const Node* reason = node.find("reason");
+  if (reason == nullptr) {
+    reporter.error(node, "this known failure has no \"reason\"",
+                   {"say why the failure is known: an issue, a version", {}});
+  } else if (!reason->is(Node::Kind::text) || reason->text.find_first_not_of(" \t\n") == std::string::npos) {
+    reporter.error(*reason, "\"reason\" must be a text that says why the failure is known");
+  } else {
+    xfail.reason = reason->text;
+  }
+  if (const Node* cause = node.find("cause")) {
+    if (!cause->is(Node::Kind::text) || cause->text.empty()) {
+      reporter.error(*cause, "\"cause\" must be a text as reports name causes",
+                     {"such as \"the last 1 of k is missing\"", {}});
+    }
+    xfail.cause = cause->text;
+  }
+  if (const Node* expires = node.find("expires")) {
+    if (!expires->is(Node::Kind::text) || !is_iso_date(expires->text)) {
+      reporter.error(*expires, "\"expires\" must be a date such as \"2026-01-31\"");
+    }
+    xfail.expires = expires->text;
+  }
+}
+
 bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"match", "reason", "expires"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"match", "cause", "reason", "expires"};
   if (!node.is(Node::Kind::object)) {
     wrong_kind(node, "an xfail entry", "an object", reporter, R"({"match": {"k": 1}, "reason": "..."})");
     return false;
   }
   const std::size_t errors = reporter.error_count();
   check_keys(node, kKeys, "an xfail entry", reporter);
-  XFailRule rule;
-  rule.match.node = &node;
-  if (const Node* match = node.find("match")) {
-    if (std::optional<Match> decoded = decode_match(*match, *spec.op, MatchUse::xfail, vocabulary, reporter)) {
-      rule.match.conditions = std::move(decoded->conditions);
-      rule.xfail.where = std::move(decoded->device);
-    }
+  std::optional<XFailRule> rule = decode_known_failure(node, *spec.op, vocabulary, reporter);
+  if (rule) {
+    spec.xfail.push_back(std::move(*rule));
   }
-  const Node* reason = node.find("reason");
-  if (reason == nullptr) {
-    reporter.error(node, "this xfail entry has no \"reason\"",
-                   {"say why the failure is known: an issue, a version", {}});
-  } else if (!reason->is(Node::Kind::text) || reason->text.find_first_not_of(" \t\n") == std::string::npos) {
-    reporter.error(*reason, "\"reason\" must be a text that says why the failure is known");
-  } else {
-    rule.xfail.reason = reason->text;
-  }
-  if (const Node* expires = node.find("expires")) {
-    if (!expires->is(Node::Kind::text) || !is_iso_date(expires->text)) {
-      reporter.error(*expires, "\"expires\" must be a date such as \"2026-01-31\"");
-    }
-    rule.xfail.expires = expires->text;
-  }
-  spec.xfail.push_back(std::move(rule));
   return reporter.error_count() == errors;
 }
 
@@ -154,6 +160,21 @@ bool decode_exclude(CaseSpec& spec, const Node* node, const Vocabulary& vocabula
     }
   }
   return complete;
+}
+
+std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op, const Vocabulary& vocabulary,
+                                              Reporter& reporter) {
+  const std::size_t errors = reporter.error_count();
+  XFailRule rule;
+  rule.match.node = &node;
+  if (const Node* match = node.find("match")) {
+    if (std::optional<Match> decoded = decode_match(*match, op, MatchUse::xfail, vocabulary, reporter)) {
+      rule.match.conditions = std::move(decoded->conditions);
+      rule.xfail.where = std::move(decoded->device);
+    }
+  }
+  decode_prose(node, rule.xfail, reporter);
+  return reporter.error_count() == errors ? std::optional(std::move(rule)) : std::nullopt;
 }
 
 bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter) {

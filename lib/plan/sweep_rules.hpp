@@ -10,6 +10,11 @@ namespace numcheck::plan {
 [[nodiscard]] bool decode_exclude(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter);
 [[nodiscard]] bool decode_xfail(CaseSpec& spec, const Node* node, const Vocabulary& vocabulary, Reporter& reporter);
 
+/// Decodes "match", "cause", "reason" and "expires" of an object that describes a known failure of an op; nothing after
+/// a report. Other keys are the caller's.
+[[nodiscard]] std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op,
+                                                            const Vocabulary& vocabulary, Reporter& reporter);
+
 /// True for a calendar date written like 2026-01-31.
 [[nodiscard]] bool is_iso_date(std::string_view text) noexcept;
 

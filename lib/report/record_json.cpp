@@ -10,8 +10,11 @@ nlohmann::json to_json(const verdict::CaseResult& result) {
   const plan::Case& c = *result.c;
   nlohmann::json record = plan::case_to_json(c);
   record.update(object_of(case_members(), result));
-  if (c.xfail.has_value()) {
-    record["xfail"] = {{"reason", c.xfail->reason}, {"expires", c.xfail->expires}};
+  if (const std::optional<plan::XFail>& known = result.known_issue) {
+    record["xfail"] = {{"reason", known->reason}, {"expires", known->expires}};
+    if (!known->cause.empty()) {
+      record["xfail"]["cause"] = known->cause;
+    }
   }
   return record;
 }

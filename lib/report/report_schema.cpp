@@ -55,6 +55,7 @@ json case_definition() {
   definition["properties"]["algorithms"] = {{"type", {"string", "object"}},
                                             {"description", "\"heuristic\", \"all\" or {\"top\": N}"}};
   definition["properties"]["xfail"] = object({{"reason", text("why it is known to fail")}, {"expires", text("date")}});
+  definition["properties"]["xfail"]["properties"]["cause"] = text("the cause that is known, if only that one is");
   return definition;
 }
 

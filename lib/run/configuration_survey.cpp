@@ -1,16 +1,25 @@
 #include "run/configuration_survey.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "op/value.hpp"
+#include "worker/start_thread.hpp"
 
 namespace numcheck::run {
 namespace {
+
+/// Workers share a survey in pieces of this size.
+constexpr std::size_t kCasesPerQuestion = 1000;
 
 /// What makes equal kernels different experiments.
 std::string experiment_of(const plan::Case& c) {
@@ -36,19 +45,38 @@ std::vector<std::optional<worker::Outcome>> ask_all(const std::vector<plan::Case
     }
   }
   std::mutex mutex;
-  for (auto& [key, part] : by_key) {
-    worker::Question question;
-    for (const std::size_t index : part) {
-      question.cases.push_back(&cases[index]);
+  for (const auto& [key, all] : by_key) {
+    for (std::size_t begin = 0; begin < all.size(); begin += kCasesPerQuestion) {
+      std::vector<std::size_t> part(
+          all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kCasesPerQuestion, all.size())));
+      worker::Question question;
+      for (const std::size_t index : part) {
+        question.cases.push_back(&cases[index]);
+      }
+      question.on_answer = [&answers, &mutex, part = std::move(part)](std::size_t i, const worker::Outcome& outcome) {
+        const std::lock_guard lock(mutex);
+        answers[part[i]] = outcome;
+      };
+      pool.ask(std::move(question));
     }
-    question.on_answer = [&answers, &mutex, part = std::move(part)](std::size_t i, const worker::Outcome& outcome) {
-      const std::lock_guard lock(mutex);
-      answers[part[i]] = outcome;
-    };
-    pool.ask(std::move(question));
   }
   pool.wait_idle();
   return answers;
+}
+
+/// Ends the pool's work at an interrupt: a question takes long, and nothing has been computed that would be lost.
+void watch(worker::WorkerPool& pool, const std::function<int()>& interrupted, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested() && interrupted() == 0) {
+    stopped.wait_for(lock, stop, std::chrono::milliseconds(50), [&stop] { return stop.stop_requested(); });
+  }
+  if (!stop.stop_requested()) {
+    pool.cancel_pending();
+    pool.kill_workers();
+  }
 }
 
 /// Whether a case shows something that no earlier one did; `seen` remembers.
@@ -67,14 +95,19 @@ bool shows_something_new(const worker::Outcome& answer, const std::string& exper
 
 }  // namespace
 
-ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options) {
+ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options,
+                                          const std::function<int()>& interrupted) {
   options.execute.configurations = true;
   worker::WorkerPool pool(std::move(options));
+  std::jthread watcher;
+  if (interrupted) {
+    watcher = worker::start_thread<std::jthread>("to watch for interrupts",
+                                                 [&](const std::stop_token& stop) { watch(pool, interrupted, stop); });
+  }
   std::vector<std::optional<worker::Outcome>> answers = ask_all(cases, pool);
   ConfigurationSurvey survey;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<std::string> shown;
     if (answers[i].has_value()) {
       ++survey.counts.asked;
       survey.counts.offered.insert(answers[i]->configurations.begin(), answers[i]->configurations.end());
@@ -82,10 +115,9 @@ ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker:
         continue;
       }
       ++survey.counts.kept;
-      shown = std::move(answers[i]->configurations);
+      survey.configurations.emplace(cases[i].digest, std::move(answers[i]->configurations));
     }
     survey.cases.push_back(std::move(cases[i]));
-    survey.configurations.push_back(std::move(shown));
   }
   return survey;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,9 +20,12 @@ struct ConfigurationCounts {
   std::set<std::string> offered;
 };
 
+/// What cases would run, by digest.
+using ConfigurationsOfCases = std::map<core::Digest, std::vector<std::string>>;
+
 struct ConfigurationSurvey {
-  std::vector<plan::Case> cases;                         ///< those to run, in plan order
-  std::vector<std::vector<std::string>> configurations;  ///< parallel to cases: what each would run
+  std::vector<plan::Case> cases;  ///< those to run, in plan order
+  ConfigurationsOfCases configurations;
   ConfigurationCounts counts;
 };
 
@@ -28,7 +33,9 @@ struct ConfigurationSurvey {
 /// show nothing new. Cases differ, whatever they run, in backend, mode, kind of inputs and environment. Unsupported
 /// cases are kept to say so: one per reason. Cases whose question failed are all kept. Cases without "select" are kept
 /// and not asked.
-/// Throws core::EnvironmentError if no worker can start.
-[[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options);
+/// Throws core::EnvironmentError if no worker can start. `interrupted` is asked about twice in a tenth of a second and
+/// may be empty; once it is not 0, the survey ends, and cases whose answer is missing are kept.
+[[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options,
+                                                        const std::function<int()>& interrupted = {});
 
 }  // namespace numcheck::run

@@ -4,13 +4,19 @@
 
 namespace numcheck::run {
 
+bool MemoryGate::admits(std::uint64_t bytes) const noexcept {
+  const std::uint64_t total = in_flight_bytes_ + bytes;
+  return leases_ == 0 || (total <= budget_bytes_ && (leases_ < most_leases_ || total <= kSmallWork));
+}
+
 MemoryGate::Lease MemoryGate::acquire(std::uint64_t bytes, const std::function<bool()>& abandon) {
   constexpr auto kPollInterval = std::chrono::milliseconds(200);
   std::unique_lock lock(mutex_);
-  while (in_flight_bytes_ != 0 && in_flight_bytes_ + bytes > budget_bytes_ && !abandon()) {
+  while (!admits(bytes) && !abandon()) {
     freed_.wait_for(lock, kPollInterval);
   }
   in_flight_bytes_ += bytes;
+  ++leases_;
   return {*this, bytes};
 }
 
@@ -18,6 +24,7 @@ void MemoryGate::release(std::uint64_t bytes) noexcept {
   {
     const std::lock_guard lock(mutex_);
     in_flight_bytes_ -= bytes;
+    --leases_;
   }
   freed_.notify_all();
 }

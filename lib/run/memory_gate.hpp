@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -12,7 +13,12 @@ namespace numcheck::run {
 /// Thread-safe. Must outlive its leases.
 class MemoryGate {
  public:
-  explicit MemoryGate(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
+  /// `most_leases` bounds how far preparation runs ahead: beyond that many, only work that fits into kSmallWork is
+  /// admitted, because memory that waits for a worker is of no use.
+  explicit MemoryGate(std::uint64_t budget_bytes, std::size_t most_leases)
+      : budget_bytes_(budget_bytes), most_leases_(most_leases) {}
+
+  static constexpr std::uint64_t kSmallWork = std::uint64_t{1} << 30;
 
   /// A share of the budget, returned on destruction.
   class Lease {
@@ -31,17 +37,21 @@ class MemoryGate {
     std::uint64_t bytes_;
   };
 
-  /// Waits until `bytes` fit into the budget next to what is in flight, nothing is in flight (so that oversized
+  /// Waits until `bytes` fit next to what is in flight, nothing is in flight (so that oversized
   /// requests proceed alone), or `abandon` returns true. Always takes the bytes.
   [[nodiscard]] Lease acquire(std::uint64_t bytes, const std::function<bool()>& abandon);
 
  private:
   void release(std::uint64_t bytes) noexcept;
 
+  [[nodiscard]] bool admits(std::uint64_t bytes) const noexcept;
+
   const std::uint64_t budget_bytes_;
+  const std::size_t most_leases_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::uint64_t in_flight_bytes_ = 0;
+  std::size_t leases_ = 0;
 };
 
 }  // namespace numcheck::run

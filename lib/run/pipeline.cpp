@@ -1,10 +1,12 @@
 #include "run/pipeline.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <thread>
 
@@ -39,6 +41,16 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
+/// How many groups may be prepared at a time: enough that no worker waits for the next one.
+std::size_t groups_ahead(const std::vector<plan::Case>& cases, const PipelineOptions& options) {
+  std::set<worker::WorkerKey> keys;
+  for (const plan::Case& c : cases) {
+    keys.insert(worker::worker_key(c));
+  }
+  const auto workers = static_cast<std::size_t>(std::max(1, options.workers.workers_per_environment));
+  return 4 + 2 * workers * keys.size();
+}
+
 /// What the cases of a group share. Memory is released when the last one has been compared.
 struct SharedGroup {
   SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole)
@@ -65,7 +77,7 @@ class Pipeline {
         catalog_(catalog),
         options_(options),
         budget_(options.memory_bytes != 0 ? options.memory_bytes : machine::default_memory_bytes()),
-        memory_(budget_),
+        memory_(budget_, groups_ahead(cases, options)),
         results_(cases, options),
         pool_(pool),
         stop_(options, results_, pool),
@@ -247,15 +259,14 @@ class Pipeline {
 
   /// Concludes a case, applying known issues of this device, and adds it to the results.
   void end_case(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
-    plan::Case c = cases_[index];
-    if (!c.known_issues.empty() && !handshake_->fails()) {
-      const worker::WorkerHello& hello = handshake_->hello();
-      c.xfail = plan::known_issue_on(c, {hello.device.sm, hello.device.driver, hello.libraries});
-    }
-    result.c = &c;
-    verdict::conclude(result, outcome, today_);
-    finish(index, result);
     result.c = &cases_[index];
+    std::optional<plan::DeviceFacts> device;
+    if (!result.c->known_issues.empty() && !handshake_->fails()) {
+      const worker::WorkerHello& hello = handshake_->hello();
+      device = {hello.device.sm, hello.device.driver, hello.libraries};
+    }
+    verdict::conclude(result, outcome, plan::known_issues_on(*result.c, device), today_);
+    finish(index, result);
   }
 
   void finish_with(std::size_t index, verdict::Status status, std::string reason) {

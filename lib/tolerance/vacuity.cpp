@@ -20,6 +20,7 @@ namespace numcheck::tolerance {
 namespace {
 
 constexpr std::uint64_t kFewestForChance = 32;
+constexpr std::size_t kWorthThreads = 16'384;  ///< elements from which a fake costs more than waking a thread
 
 /// What the gates say about a fake.
 struct Opinion {
@@ -52,7 +53,14 @@ class Certifier {
     }
     Certificate certificate;
     certificate.fakes.resize(makers.size());
-    core::parallel_for(makers.size(), [&](std::size_t i) { certificate.fakes[i] = makers[i](); });
+    const auto make = [&](std::size_t i) { certificate.fakes[i] = makers[i](); };
+    if (data_.expected.size() >= kWorthThreads) {
+      core::parallel_for(makers.size(), make);
+    } else {
+      for (std::size_t i = 0; i < makers.size(); ++i) {
+        make(i);
+      }
+    }
     return certificate;
   }
 

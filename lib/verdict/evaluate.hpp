@@ -1,6 +1,7 @@
 // From one algorithm's outputs to its result: comparison, gates, certificate.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "verdict/comparison.hpp"
@@ -14,7 +15,8 @@ namespace numcheck::verdict {
 [[nodiscard]] RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport& run,
                                      double& comparison_s);
 
-/// Sets the case's status from its runs and outcome, then applies the plan's xfail.
-void conclude(CaseResult& result, const worker::Outcome& outcome, const std::string& today);
+/// Sets the case's status from its runs and outcome, then applies its first known issue on this device that fits.
+void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<const plan::XFail> known_issues,
+              const std::string& today);
 
 }  // namespace numcheck::verdict

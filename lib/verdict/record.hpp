@@ -65,6 +65,7 @@ struct CaseResult {
   Status status = Status::error;
   std::string reason;  ///< for every status but pass
   std::vector<RunResult> runs;
+  std::optional<plan::XFail> known_issue;  ///< the entry that applies
   prepare::StageTimes times;
 };
 

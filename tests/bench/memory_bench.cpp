@@ -139,7 +139,7 @@ double measure(kernels::Backend& backend, const plan::Case& c, double copy, cons
   std::byte* workspace = backend.memory().allocate(std::max<std::size_t>(algorithm.workspace_bytes, 256));
   double best = 1e30;
   for (int i = 0; i < kLaunches; ++i) {
-    best = std::min(best, algorithm.launch(memory, workspace));
+    best = std::min(best, algorithm.launch(memory, workspace)());
   }
   std::printf("%-16s %-5s %-20s %8.3f ms  %5.2f TB/s  %3.0f %% of copy\n", row.op, c.mode->name.data(),
               c.backend.c_str(), 1e3 * best, 1e-12 * bytes / best, 100 * bytes / best / copy);

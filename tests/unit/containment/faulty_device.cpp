@@ -105,10 +105,12 @@ class FaultyBackend : public kernels::Backend {
       algorithm.launch = [this, launch = std::move(algorithm.launch)](auto ports, std::byte* workspace) {
         pulse_.call("record");
         pulse_.call_quietly("launch");  // a fault in a kernel surfaces later
-        const double seconds = launch(ports, workspace);
+        kernels::DeviceSeconds seconds = launch(ports, workspace);
         pulse_.call("record");
-        pulse_.call("event synchronize");
-        return seconds;
+        return [this, seconds = std::move(seconds)] {
+          pulse_.call("event synchronize");
+          return seconds();
+        };
       };
     }
     return list;

@@ -131,7 +131,7 @@ std::vector<Algorithm> FakeBackend::algorithms(const Call& call) {
                               misbehave(ports, workspace, launch);
                             }
                             ++launch;
-                            return 0.25;
+                            return [] { return 0.25; };
                           }});
   }
   return algorithms;

@@ -91,11 +91,11 @@ TEST(DeviceCondition, knows_empty_ranges) {
 
 TEST(KnownIssues, the_first_that_applies_counts) {
   Case c;
-  EXPECT_FALSE(known_issue_on(c, {90, "", {}}));
+  EXPECT_TRUE(known_issues_on(c, DeviceFacts{90, "", {}}).empty());
   c.known_issues = {{"old", "", {{{80, 80}}, {}}}, {"new", "", {{{90, 90}}, {}}}, {"all", "", {}}};
-  EXPECT_EQ(known_issue_on(c, {90, "", {}})->reason, "new");
-  EXPECT_EQ(known_issue_on(c, {80, "", {}})->reason, "old");
-  EXPECT_EQ(known_issue_on(c, {75, "", {}})->reason, "all");
+  EXPECT_EQ(known_issues_on(c, DeviceFacts{90, "", {}}).front().reason, "new");
+  EXPECT_EQ(known_issues_on(c, DeviceFacts{80, "", {}}).front().reason, "old");
+  EXPECT_EQ(known_issues_on(c, DeviceFacts{75, "", {}}).front().reason, "all");
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ TEST(Expand, everything_has_a_default) {
   EXPECT_EQ(c.algorithms.kind, AlgorithmSpec::Kind::heuristic);
   EXPECT_FALSE(c.tolerance.allclose_rtol || c.tolerance.allclose_atol || c.tolerance.max_ulp || c.tolerance.rel_l2);
   EXPECT_TRUE(c.tags.empty());
-  EXPECT_FALSE(c.xfail || c.timeout_s);
+  EXPECT_TRUE(c.known_issues.empty());
+  EXPECT_FALSE(c.timeout_s);
   EXPECT_EQ(c.id, "gemm/m=2,n=3,k=4/bf16/cublaslt");
 }
 
@@ -146,20 +147,20 @@ TEST(Expand, xfail_marks_what_matches) {
     "xfail": [{"match": {"m": 2}, "reason": "tracked as 12", "expires": "2026-02-28"},
               {"match": {"m": [2, 3]}, "reason": "other"}])");
   ASSERT_EQ(plan.cases.size(), 3U);
-  EXPECT_FALSE(plan.cases[0].xfail);
-  ASSERT_TRUE(plan.cases[1].xfail);
-  EXPECT_EQ(plan.cases[1].xfail->reason, "tracked as 12") << "the first entry that matches";
-  EXPECT_EQ(plan.cases[1].xfail->expires, "2026-02-28");
-  ASSERT_TRUE(plan.cases[2].xfail);
-  EXPECT_EQ(plan.cases[2].xfail->expires, "");
-  EXPECT_TRUE(load_case(R"("xfail": [{"reason": "all of them"}])").cases[0].xfail);
+  EXPECT_TRUE(plan.cases[0].known_issues.empty());
+  ASSERT_EQ(plan.cases[1].known_issues.size(), 2U);
+  EXPECT_EQ(plan.cases[1].known_issues[0].reason, "tracked as 12") << "in plan order";
+  EXPECT_EQ(plan.cases[1].known_issues[0].expires, "2026-02-28");
+  ASSERT_EQ(plan.cases[2].known_issues.size(), 1U);
+  EXPECT_EQ(plan.cases[2].known_issues[0].expires, "");
+  EXPECT_EQ(load_case(R"("xfail": [{"reason": "all of them", "cause": "c"}])").cases[0].known_issues[0].cause, "c");
   const Plan on_devices = load_case(R"("xfail": [
     {"match": {"architecture": ["sm_80", {"from": "sm_89", "to": "sm_90"}], "libraries": {"cublaslt": "13.1"}},
      "reason": "12"},
     {"match": {"libraries": {"driver": [{"from": "580"}, "570.1"], "$comment": "c"}}, "reason": "13"},
     {"reason": "14"}])");
   const Case& c = on_devices.cases[0];
-  EXPECT_EQ(c.xfail->reason, "14") << "the first that every device has";
+  EXPECT_EQ(known_issues_on(c, {}).front().reason, "14") << "the first that every device has";
   ASSERT_EQ(c.known_issues.size(), 3U);
   EXPECT_EQ(c.known_issues[0].where.architectures, (std::vector<ArchitectureRange>{{80, 80}, {89, 90}}));
   EXPECT_EQ(c.known_issues[0].where.libraries, (std::vector<LibraryCondition>{{"cublaslt", {{{13, 1}, {13, 1}}}}}));
@@ -199,7 +200,7 @@ TEST(Expand, entries_of_defaults_need_not_match_everywhere) {
     "cases": [{"mode": ["tf32", "bf16"]}, {"mode": "fp16"}]})");
   EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1/fp16/cublaslt"}));
   EXPECT_TRUE(plan.warnings.empty());
-  EXPECT_TRUE(plan.cases[1].xfail);
+  EXPECT_FALSE(plan.cases[1].known_issues.empty());
 }
 
 TEST(Expand, tolerance_in_all_its_forms) {

@@ -33,7 +33,8 @@ class Answering final : public worker::Executor {
   machine::Device device_{.name = "answers", .sm = 90, .simulated = true};
 };
 
-ConfigurationSurvey survey(const std::vector<std::vector<std::string>>& answers, bool only_if_new = true) {
+ConfigurationSurvey survey(const std::vector<std::vector<std::string>>& answers, bool only_if_new = true,
+                           const std::function<int()>& interrupted = {}) {
   std::vector<plan::Case> cases;
   for (const std::vector<std::string>& answer : answers) {
     cases.push_back(copy::make_case(10 + static_cast<std::int64_t>(cases.size()), "fp32"));
@@ -42,7 +43,7 @@ ConfigurationSurvey survey(const std::vector<std::vector<std::string>>& answers,
   }
   worker::WorkerOptions options = copy::in_process().workers;
   options.factory = [](const machine::DeviceChoice&) { return std::make_unique<Answering>(); };
-  return survey_configurations(std::move(cases), options);
+  return survey_configurations(std::move(cases), options, interrupted);
 }
 
 std::vector<std::vector<std::string>> kept(const ConfigurationSurvey& found) {
@@ -61,7 +62,7 @@ TEST(ConfigurationSurvey, keeps_what_shows_something_new) {
   EXPECT_EQ(found.counts.asked, 5U);
   EXPECT_EQ(found.counts.kept, 3U);
   EXPECT_EQ(found.counts.offered, (std::set<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(found.configurations[1], (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(found.configurations.at(found.cases[1].digest), (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(ConfigurationSurvey, keeps_every_case_whose_question_failed) {
@@ -74,6 +75,22 @@ TEST(ConfigurationSurvey, keeps_one_unsupported_case_for_each_reason) {
 
 TEST(ConfigurationSurvey, keeps_cases_of_backends_that_name_nothing) {
   EXPECT_EQ(kept(survey({{"yes"}, {"yes"}})).size(), 2U);
+}
+
+TEST(ConfigurationSurvey, asks_many_in_several_questions) {
+  Answers answers;
+  for (int i = 0; i < 2500; ++i) {
+    answers.push_back({"yes", i < 1200 ? "a" : "b", i == 2400 ? "c" : "a"});
+  }
+  const auto found = survey(answers);
+  EXPECT_EQ(found.counts.asked, 2500U);
+  EXPECT_EQ(kept(found), (Answers{{"yes", "a", "a"}, {"yes", "b", "a"}, {"yes", "b", "c"}}));
+}
+
+TEST(ConfigurationSurvey, an_interrupt_keeps_what_was_not_answered) {
+  const auto found = survey(Answers(5000, {"yes", "a"}), true, [] { return 1; });
+  EXPECT_LE(found.counts.asked, 5000U);
+  EXPECT_GE(found.cases.size(), 1U);
 }
 
 TEST(ConfigurationSurvey, asks_only_where_it_should_select) {

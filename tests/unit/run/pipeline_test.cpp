@@ -148,12 +148,12 @@ TEST(Pipeline, case_that_cannot_fit_is_skipped_with_the_bytes_it_needs) {
 
 TEST(Pipeline, known_failure_and_unexpected_pass) {
   plan::Case known = make_case(5000, "fp32", {"wrong"});
-  known.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
+  known.known_issues = {{.reason = "tracked as 12"}};
   EXPECT_EQ(status_of(known), verdict::Status::xfail);
-  known.xfail->expires = "2001-01-01";
+  known.known_issues[0].expires = "2001-01-01";
   EXPECT_EQ(status_of(known), verdict::Status::fail);
   plan::Case passes = make_case(5000, "fp32");
-  passes.xfail = plan::XFail{.reason = "tracked as 12", .expires = ""};
+  passes.known_issues = {{.reason = "tracked as 12"}};
   EXPECT_EQ(status_of(passes), verdict::Status::xpass);
 }
 

@@ -14,8 +14,9 @@ struct Concluded {
   verdict::CaseResult result;
 
   Concluded(worker::Outcome::Kind kind, std::vector<Status> runs, bool known) {
+    std::vector<plan::XFail> issues;
     if (known) {
-      c.xfail = plan::XFail{.reason = "tracked as 12"};
+      issues.push_back({.reason = "tracked as 12"});
     }
     result.c = &c;
     for (const Status status : runs) {
@@ -24,7 +25,7 @@ struct Concluded {
       run.failing = status == Status::fail ? "y: G1 bound 9 > 1" : "";
       result.runs.push_back(std::move(run));
     }
-    verdict::conclude(result, {kind, "the worker was killed by SIGSEGV", 0}, "2026-01-01");
+    verdict::conclude(result, {kind, "the worker was killed by SIGSEGV", 0}, issues, "2026-01-01");
   }
 };
 
@@ -46,6 +47,67 @@ TEST(Conclude, a_failure_before_a_crash_is_not_a_known_failure) {
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::fail}, true).result.status, Status::xfail);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::done, {Status::pass}, false).result.status, Status::pass);
   EXPECT_EQ(Concluded(worker::Outcome::Kind::crashed, {Status::pass}, false).result.status, Status::crashed);
+}
+
+/// A case of two runs, the second with two outputs, all failed.
+struct Explained {
+  plan::Case c = make_case(50, "fp32");
+  verdict::CaseResult result;
+
+  Explained() {
+    result.c = &c;
+    for (const std::size_t outputs : {1U, 2U}) {
+      verdict::RunResult run;
+      run.status = Status::fail;
+      run.failing = "y: G1 bound 9 > 1";
+      for (std::size_t i = 0; i < outputs; ++i) {
+        verdict::OutputResult output;
+        output.criteria.push_back({"G1 bound", 9, 1, false, ""});
+        output.findings.push_back({.name = "range of k", .port = "y", .text = "", .cause = "a tail is missing"});
+        run.outputs.push_back(std::move(output));
+      }
+      result.runs.push_back(std::move(run));
+    }
+  }
+  Status conclude(const char* cause = "a tail is missing") {
+    const plan::XFail issue{.reason = "tracked as 12", .expires = "", .where = {}, .cause = cause};
+    verdict::conclude(result, {worker::Outcome::Kind::done, "", 0}, {&issue, 1}, "2026-01-01");
+    return result.status;
+  }
+};
+
+TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
+  Explained same;
+  EXPECT_EQ(same.conclude(), Status::xfail);
+  ASSERT_TRUE(same.result.known_issue);
+  EXPECT_EQ(same.result.known_issue->cause, "a tail is missing");
+  EXPECT_EQ(Explained().conclude("another cause"), Status::fail);
+
+  Explained unexplained;
+  unexplained.result.runs[1].outputs[1].findings.clear();
+  EXPECT_EQ(unexplained.conclude(), Status::fail);
+  EXPECT_FALSE(unexplained.result.known_issue);
+  Explained damaged;
+  damaged.result.runs[0].run.guards_intact = false;
+  EXPECT_EQ(damaged.conclude(), Status::fail);
+  Explained changed;
+  changed.result.runs[0].run.inputs_intact = false;
+  EXPECT_EQ(changed.conclude(), Status::fail);
+  Explained random;
+  random.result.runs[1].run.deterministic = false;
+  EXPECT_EQ(random.conclude(), Status::fail);
+  Explained broken;
+  broken.result.runs[0].status = Status::error;
+  EXPECT_EQ(broken.conclude(), Status::fail);
+}
+
+TEST(Conclude, a_known_cause_expects_no_failure) {
+  Explained passes;
+  for (verdict::RunResult& run : passes.result.runs) {
+    run.status = Status::pass;
+  }
+  EXPECT_EQ(passes.conclude(), Status::pass) << "no xpass: not every shape has the issue";
+  EXPECT_FALSE(passes.result.known_issue);
 }
 
 }  // namespace

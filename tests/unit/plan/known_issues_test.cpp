@@ -1,0 +1,71 @@
+// Files of known issues: what they add to cases, and their mistakes.
+#include "plan/known_issues.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support.hpp"
+
+namespace numcheck::plan {
+namespace {
+
+Plan two_modes() {
+  return testing::load(R"({"version": 1, "cases": [
+    {"op": "gemm", "params": {"m": 1, "n": 1, "k": [2, 3]}, "mode": ["bf16", "fp16"],
+     "xfail": [{"match": {"k": 3}, "reason": "of the plan"}]}]})");
+}
+
+std::string mistakes(const std::string& text) {
+  std::vector<Case> cases = two_modes().cases;
+  try {
+    add_known_issues_from(text, cases, "known.json", testing::vocabulary());
+  } catch (const PlanError& error) {
+    std::string all;
+    for (const Diagnostic& diagnostic : error.diagnostics()) {
+      all += render(diagnostic);
+    }
+    return all;
+  }
+  return {};
+}
+
+TEST(KnownIssueFiles, add_to_the_cases_that_match_after_those_of_the_plan) {
+  std::vector<Case> cases = two_modes().cases;
+  add_known_issues_from(R"({"version": 1, "known_issues": [
+      {"op": "gemm", "match": {"mode": "bf16", "libraries": {"cublaslt": "13.1"}}, "cause": "a tail", "reason": "12"},
+      {"op": "softmax_fwd", "reason": "another op"}]})",
+                        cases, "known.json", testing::vocabulary());
+  ASSERT_EQ(cases.size(), 4U);
+  std::size_t issues = 0;
+  for (const Case& c : cases) {
+    const std::size_t own = c.id.find("k=3") == std::string::npos ? 0 : 1;
+    const std::size_t added = c.mode->name == "bf16" ? 1 : 0;
+    ASSERT_EQ(c.known_issues.size(), own + added) << c.id;
+    if (added == 1) {
+      EXPECT_EQ(c.known_issues.back().cause, "a tail");
+      EXPECT_EQ(c.known_issues.back().where.libraries.front().name, "cublaslt");
+    }
+    issues += c.known_issues.size();
+  }
+  EXPECT_EQ(issues, 4U);
+}
+
+TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
+  const std::string all = mistakes(R"({"version": 2, "issues": [], "known_issues": [
+      {"op": "gem", "reason": "12"},
+      {"match": {}, "reason": "12"},
+      {"op": "gemm", "match": {"rows": 3}, "reason": "12"},
+      {"op": "gemm", "cause": "", "expires": "soon"},
+      {"op": "gemm", "reason": "12", "until": "2030-01-01"},
+      7]})");
+  for (const char* part : {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"",
+                           "\"rows\" is not a field of a gemm case", "\"cause\" must be a text", "has no \"reason\"",
+                           "must be a date", "unknown key \"until\"", "known.json:7:7"}) {
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+  }
+  EXPECT_NE(mistakes("[]").find("must be an object"), std::string::npos) << mistakes("[]");
+  EXPECT_NE(mistakes(R"({"version": 1})").find("known_issues"), std::string::npos);
+  EXPECT_NE(mistakes("{").find("known.json:1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numcheck::plan
