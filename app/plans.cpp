@@ -78,7 +78,7 @@ void add_plan_options(CLI::App& cli, PlanOptions& options) {
       ->type_name("N")
       ->group("Selection");
   cli.add_option("--known-issues", options.known_issues,
-                 "failures that are known, for every plan: file of \"known_issues\"; repeated: all of them")
+                 "expect the failures that this file lists, in every plan; may be repeated")
       ->type_name("PATH")
       ->allow_extra_args(false)
       ->group("Selection");

@@ -1,7 +1,8 @@
 # Tests of the report library, of app's own parts, and of the command line.
 numcheck_test(report_test LABEL unit
-  SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/console_test.cpp unit/report/library_table_test.cpp
-          unit/report/override_table_test.cpp unit/report/record_json_test.cpp
+  SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/console_test.cpp
+          unit/report/library_table_test.cpp unit/report/override_table_test.cpp unit/report/precision_map_test.cpp
+          unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit

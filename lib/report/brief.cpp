@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -79,7 +81,9 @@ std::string dump(const json& value, int indent) {
 nlohmann::json brief_report(const nlohmann::json& report) {
   json brief = json::object();
   for (const auto& [name, value] : report.items()) {
-    if (name != "cases" && name != "override_effect" && name != "library_changes" && name != "causes") {
+    static const std::set<std::string> left_out = {"cases", "override_effect", "library_changes", "precision_map",
+                                                   "causes"};
+    if (!left_out.contains(name)) {
       brief[name] = value;
     }
   }

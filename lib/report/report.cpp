@@ -8,6 +8,7 @@
 #include "report/library_table.hpp"
 #include "report/number.hpp"
 #include "report/override_table.hpp"
+#include "report/precision_map.hpp"
 #include "report/record_members.hpp"
 #include "report/summary.hpp"
 
@@ -141,6 +142,10 @@ nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> ca
   json changes = library_changes(records);
   if (!changes["rows"].empty()) {
     report["library_changes"] = std::move(changes);
+  }
+  json precision = precision_map(records, report["environment"]);
+  if (!precision.empty()) {
+    report["precision_map"] = std::move(precision);
   }
   json named = causes(records);
   if (!named.empty()) {

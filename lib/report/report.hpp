@@ -74,8 +74,9 @@ struct RunFacts {
   std::vector<std::string> notes;  ///< events not tied to a case, such as a worker replaced between two cases
 };
 
-/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE and the changes between library versions if
-/// the cases show any, and the cases' records in plan order. Absolute paths are reduced to file names.
+/// The report: facts, summary by status, the effect of NVIDIA_TF32_OVERRIDE, the changes between library versions,
+/// the precision classes and the causes of failures if the cases show any, and the cases' records in plan order.
+/// Absolute paths are reduced to file names.
 [[nodiscard]] nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases);
 
 /// Its JSON text. Invalid UTF-8 is replaced.

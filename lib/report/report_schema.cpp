@@ -118,6 +118,7 @@ nlohmann::json report_schema() {
                                                    {"offered", count("distinct kernel configurations")},
                                                    {"verified", count("of those, run and judged")}});
   schema["properties"]["causes"] = causes_definition();
+  schema["properties"]["precision_map"] = precision_map_definition();
   schema["properties"]["library_changes"] = library_changes_definition();
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};
   schema["then"] = {{"properties", {{"cases", list_of(ref("brief_case"))}}}};

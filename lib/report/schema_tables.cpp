@@ -41,6 +41,25 @@ json causes_definition() {
                          {"first_id", text("identifier of the first case")}}));
 }
 
+json precision_map_definition() {
+  return list_of(
+      object({{"op", text("op")},
+              {"mode", text("mode")},
+              {"request", map_of({{"type", "string"}})},
+              {"backend", text("backend")},
+              {"layout", map_of({{"type", "boolean"}})},
+              {"expected", text("precision class that the request should give")},
+              {"class", text("precision class that ran")},
+              {"note", text("what the class leaves out; may be empty")},
+              {"border", {{"enum", {"none", "shape", "algorithm", "unknown"}}}},
+              {"where", text("condition on the shapes that ran, or the algorithms, that got this class and no other")},
+              {"also", list_of({{"type", "string"}})},
+              {"cases", count("cases with such runs")},
+              {"runs", count("runs")},
+              {"smallest", digest()},
+              {"smallest_id", text("identifier of the smallest case")}}));
+}
+
 json library_changes_definition() {
   const json ratio = {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}};
   const json change = object({{"case", digest()},

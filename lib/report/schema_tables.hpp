@@ -9,7 +9,8 @@ namespace numcheck::report::schema {
 [[nodiscard]] nlohmann::json override_definition();
 /// Of the result of causes.
 [[nodiscard]] nlohmann::json causes_definition();
-
+/// Of the result of precision_map.
+[[nodiscard]] nlohmann::json precision_map_definition();
 /// Of the result of library_changes.
 [[nodiscard]] nlohmann::json library_changes_definition();
 /// Of a case in brief_report.

@@ -12,7 +12,9 @@ namespace {
 /// True if nothing is wrong with the run but that cause: numbers that it explains, in every output that failed.
 bool has_only(const RunResult& run, const std::string& cause, const plan::Case& c) {
   const model::PrecisionClass observed = run.run.observed.value_or(model::PrecisionClass::unknown);
-  const bool class_ok = observed == model::PrecisionClass::unknown || model::permitted_class(*c.mode, observed);
+  const bool class_ok =
+      observed == model::PrecisionClass::unknown || run.expected_class == model::PrecisionClass::native ||
+      model::acceptable_class(run.expected_class, observed) || model::permitted_class(*c.mode, observed);
   return run.run.guards_intact && run.run.inputs_intact && run.run.deterministic && class_ok &&
          std::ranges::all_of(run.outputs, [&](const OutputResult& output) {
            return std::ranges::all_of(output.criteria, &tolerance::Criterion::ok) ||

@@ -64,6 +64,19 @@ class ExitCodes(CliTest):
         plan = self.plan(case={"xfail": [{"match": {"libraries": {"cublaslt": "13"}}, "reason": "tracked as 12"}]})
         self.assertIn("1 pass", self.run_cli("run", plan, *SIM, code=0).stdout, "a simulated device has no library")
 
+    def test_a_known_cause_excuses_the_failures_that_it_explains(self):
+        issue = {"op": "gemm", "match": {"mode": "fp32"}, "cause": "the last 1 of k is missing", "reason": "tracked as 12"}
+        known = self.folder / "known.json"
+        known.write_text(json.dumps({"version": 1, "known_issues": [issue]}))
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [32, 33]}})
+        arguments = ["run", plan, *SIM, "--known-issues", "known.json"]
+        self.assertIn("2 xfail", self.run_cli(*arguments, "--inject", "missing_k_tail", code=0).stdout)
+        self.assertIn("2 fail", self.run_cli(*arguments, "--inject", "k_tail_of_next_row", code=1).stdout)
+        self.assertIn("2 pass", self.run_cli(*arguments, code=0).stdout, "passing is no surprise")
+        known.write_text(json.dumps({"version": 1, "known_issues": [{**issue, "cause": 8}]}))
+        self.assertIn("known.json:1:", self.run_cli(*arguments, code=2).stderr)
+        self.assertIn("no such file", self.run_cli("run", plan, "--known-issues", "no.json", code=2).stderr)
+
     def test_1_wins_over_3(self):
         slow = self.plan("slow.json", case=SLOW)
         done = self.run_cli("run", self.plan(), slow, *SIM, "--inject", "missing_k_tail", code=1)
@@ -209,6 +222,30 @@ class Output(CliTest):
             done = subprocess.run([PROGRAM, "list", "modes"], env=CLEAN, stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 3)
         self.assertIn(b"cannot write to standard output", done.stderr)
+
+
+    def test_the_precision_map_names_the_border_between_classes(self):
+        plan = self.plan(case={"mode": ["fp32", "tf32", "bf16"], "params": {"m": 16, "n": 16, "k": [32, 33, 64]}})
+        arguments = ["run", plan, *SIM, "--json", "r.json"]
+        self.assertNotIn("precision map", self.run_cli(*arguments, code=0).stdout, "every request got its class")
+        rows = self.report("r.json")["precision_map"]
+        self.assertEqual([(row["mode"], row["class"], row["where"], row["cases"]) for row in rows],
+                         [("fp32", "fp32", "everywhere", 3), ("tf32", "tf32_rne", "everywhere", 3)])
+        odd = "gemm/m=16,n=16,k=33/fp32/sim"
+        done = self.run_cli(*arguments, "--inject", "tf32_silently", "--inject-case", odd, code=1)
+        self.assertRegex(done.stdout, r"gemm  fp32     sim      A B      FP32      FP32   k % 2 = 0 +2  m=16,n=16,k=32\n"
+                                      r" +TF32   k % 2 != 0 +1  m=16,n=16,k=33\n")
+        rows = self.report("r.json")["precision_map"]
+        self.assertEqual([(row["class"], row["border"], row["where"]) for row in rows[:2]],
+                         [("fp32", "shape", "k % 2 = 0"), ("tf32_rne", "shape", "k % 2 != 0")])
+        self.assertEqual(rows[1]["smallest_id"], odd)
+
+    def test_the_precision_map_keeps_the_values_of_the_variable_apart(self):
+        environment = [{"NVIDIA_TF32_OVERRIDE": value} for value in (None, "0", "1")]
+        plan = self.plan(case={"environment": environment})
+        self.assertIn("fp32 override=1", self.run_cli("run", plan, *SIM, "-v", "--json", "r.json", code=0).stdout)
+        self.assertEqual([(row["request"], row["class"]) for row in self.report("r.json")["precision_map"]],
+                         [({}, "fp32"), ({"NVIDIA_TF32_OVERRIDE": "0"}, "fp32"), ({"NVIDIA_TF32_OVERRIDE": "1"}, "tf32_rne")])
 
 
 class OnATerminal(CliTest):

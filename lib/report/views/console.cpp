@@ -269,8 +269,9 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
   std::string text = render_header(report, options);
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),
-        render_libraries(report, options), render_failures(report, options), render_causes(report, options),
-        render_configurations(report), render_notes(report, options), render_summary(report, options)}) {
+        render_precision(report, options), render_libraries(report, options), render_failures(report, options),
+        render_causes(report, options), render_configurations(report), render_notes(report, options),
+        render_summary(report, options)}) {
     if (!part.empty()) {
       text += "\n";
       text += part;

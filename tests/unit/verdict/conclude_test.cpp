@@ -96,6 +96,14 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
   Explained random;
   random.result.runs[1].run.deterministic = false;
   EXPECT_EQ(random.conclude(), Status::fail);
+  Explained other_class;
+  other_class.result.runs[0].expected_class = model::PrecisionClass::fp32;
+  other_class.result.runs[0].run.observed = model::PrecisionClass::tf32_rne;
+  EXPECT_EQ(other_class.conclude(), Status::fail);
+  Explained right_class;
+  right_class.result.runs[0].expected_class = model::PrecisionClass::fp32;
+  right_class.result.runs[0].run.observed = model::PrecisionClass::fp32;
+  EXPECT_EQ(right_class.conclude(), Status::xfail);
   Explained broken;
   broken.result.runs[0].status = Status::error;
   EXPECT_EQ(broken.conclude(), Status::fail);

@@ -1,0 +1,138 @@
+// The console's table of precision classes that requests really got.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/strings.hpp"
+#include "report/override_sentences.hpp"
+#include "report/views/console.hpp"
+#include "report/views/text_table.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+
+bool same_request(const json& one, const json& other) {
+  return std::ranges::all_of(std::initializer_list<const char*>{"op", "mode", "request", "backend", "layout"},
+                             [&](const char* key) { return one.at(key) == other.at(key); });
+}
+
+/// Several classes for one request, or a class that differs from the expected one.
+bool is_news(const json& row) {
+  return row.at("border") != "none" || row.at("class") != row.at("expected");
+}
+
+std::string request_text(const json& row) {
+  std::string text = row.at("mode").get<std::string>();
+  for (const auto& [name, value] : row.at("request").items()) {
+    text += fmt::format(" {}={}", name == "NVIDIA_TF32_OVERRIDE" ? "override" : name, value.get<std::string>());
+  }
+  return text;
+}
+
+/// "A B^T"; empty for ops without such operands.
+std::string layout_text(const json& layout) {
+  if (!layout.contains("trans_a") || !layout.contains("trans_b")) {
+    return "";
+  }
+  return fmt::format("A{} B{}", layout.at("trans_a").get<bool>() ? "^T" : "",
+                     layout.at("trans_b").get<bool>() ? "^T" : "");
+}
+
+/// The parameters alone: neither inputs nor algorithms change the class, and the environment has its column.
+std::string shape_text(const std::string& id) {
+  const std::vector<std::string> parts = core::split(id, '/');
+  return parts.size() > 1 ? parts[1] : id;
+}
+
+/// Notes are too long for a column: the table has their numbers.
+class Footnotes {
+ public:
+  /// " (1)"; empty for an empty note.
+  std::string mark(const std::string& note) {
+    if (note.empty()) {
+      return "";
+    }
+    auto found = std::ranges::find(notes_, note);
+    if (found == notes_.end()) {
+      found = notes_.insert(found, note);
+    }
+    return fmt::format(" ({})", found - notes_.begin() + 1);
+  }
+
+  [[nodiscard]] std::string lines() const {
+    std::string text;
+    for (std::size_t i = 0; i < notes_.size(); ++i) {
+      text += fmt::format("  ({}) {}\n", i + 1, notes_[i]);
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::string> notes_;
+};
+
+std::vector<Cell> cells(const json& row, bool first, Footnotes& notes) {
+  const auto once = [first](std::string text) { return Cell{first ? std::move(text) : std::string()}; };
+  const bool surprising = row.at("class") != row.at("expected");
+  const bool ambiguous = !row.at("also").empty();
+  return {once(row.at("op").get<std::string>()),
+          once(request_text(row)),
+          once(row.at("backend").get<std::string>()),
+          once(layout_text(row.at("layout"))),
+          once(class_label(row.at("expected").get<std::string>())),
+          {class_label(row.at("class").get<std::string>()) + notes.mark(row.at("note").get<std::string>()),
+           surprising ? Colour::yellow : Colour::none},
+          {row.at("where").get<std::string>() +
+           notes.mark(ambiguous ? "other conditions fit these shapes as well, see \"also\" in report.json" : "")},
+          {std::to_string(row.at("cases").get<std::size_t>())},
+          {shape_text(row.at("smallest_id").get<std::string>())}};
+}
+
+}  // namespace
+
+std::string render_precision(const json& report, const ConsoleOptions& options) {
+  if (!report.contains("precision_map")) {
+    return "";
+  }
+  constexpr std::size_t kRowsShown = 24;
+  const json& all = report.at("precision_map");
+  std::vector<const json*> shown;
+  for (const json& row : all) {
+    if (options.verbosity > 0 || is_news(row)) {
+      shown.push_back(&row);
+    }
+  }
+  if (shown.empty()) {
+    return "";
+  }
+  const std::size_t news = shown.size();
+  shown.resize(options.verbosity > 0 ? news : std::min(news, kRowsShown));
+  std::vector<std::vector<Cell>> rows;
+  Footnotes notes;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    rows.push_back(cells(*shown[i], i == 0 || !same_request(*shown[i - 1], *shown[i]), notes));
+  }
+  std::string text = paint("precision map", Colour::bold, options.colour) + "\n";
+  text += render_table({{"op"},
+                        {"request"},
+                        {"backend"},
+                        {"product"},
+                        {"expected"},
+                        {"class"},
+                        {"where"},
+                        {"cases", true},
+                        {"smallest", false, true}},
+                       rows, options.width, options.colour);
+  text += notes.lines();
+  if (shown.size() < news) {
+    text += fmt::format("({} more rows: use -v or see report.json)\n", news - shown.size());
+  }
+  return text;
+}
+
+}  // namespace numcheck::report::views
