@@ -18,7 +18,7 @@ using PatternOf = Pattern (*)(const P&, core::Dtype);
 
 template <class P, Generate<P> generate_typed>
 void generate_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
-                   std::uint64_t /*cols*/) {
+                   const Geometry& /*geometry*/) {
   generate_typed(op::from_params<P>(params), stream, first, out);
 }
 
@@ -47,12 +47,17 @@ constexpr DistributionInfo row(std::string_view name, std::string_view doc) {
 }
 
 void generate_rows_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first,
-                        std::span<double> out, std::uint64_t cols) {
-  generate_rows(op::from_params<RowsParams>(params), stream, first, out, cols);
+                        std::span<double> out, const Geometry& geometry) {
+  generate_rows(op::from_params<RowsParams>(params), stream, first, out, geometry.cols);
 }
 
-/// Two rows in three have means far from zero.
-Pattern rows_pattern(const op::Params& /*params*/, core::Dtype /*format*/) {
+void generate_one_hot_with(const op::Params& /*params*/, const core::StreamId& /*stream*/, std::uint64_t first,
+                           std::span<double> out, const Geometry& geometry) {
+  generate_one_hot(first, out, geometry);
+}
+
+/// Two rows in three of "rows" have means far from zero; the elements of "one_hot" have one sign.
+Pattern uneven_pattern(const op::Params& /*params*/, core::Dtype /*format*/) {
   return {Order::structured, 1};
 }
 
@@ -80,7 +85,11 @@ constexpr std::array kDistributions = {
         "patterns", "every number of a format, in the order of its bit patterns"),
     DistributionInfo{"rows",
                      "normal rows, each with its own spread 2^x and a mean of 0, 2^4 or 2^10 times that: for norms",
-                     &op::fields_of<RowsParams>, &generate_rows_with, &rows_pattern},
+                     &op::fields_of<RowsParams>, &generate_rows_with, &uneven_pattern},
+    row<NoParams, generate_signs, kCancelling<NoParams>>("signs", "1 and -1: every product of a sum counts alike"),
+    DistributionInfo{"one_hot",
+                     "a single 1 in each sum, from its end backwards and spread over it: which product is lost",
+                     &op::fields_of<NoParams>, &generate_one_hot_with, &uneven_pattern},
 };
 
 const DistributionInfo& distribution_named(std::string_view name) {
@@ -130,8 +139,8 @@ Pattern pattern_of(const Distribution& distribution, core::Dtype format) {
 }
 
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
-              std::span<double> out, std::uint64_t cols) {
-  checked_row(distribution).generate(distribution.params, stream, first, out, cols);
+              std::span<double> out, const Geometry& geometry) {
+  checked_row(distribution).generate(distribution.params, stream, first, out, geometry);
 }
 
 }  // namespace numcheck::data

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "data/geometry.hpp"
 #include "data/pattern.hpp"
 #include "op/op.hpp"
 #include "op/value.hpp"
@@ -18,12 +19,12 @@ namespace numcheck::data {
 /// and `explain` treat both alike.
 struct DistributionInfo {
   std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
-                          ///< "exact", "ties", "specials", "structured", "patterns", "rows"
+                          ///< "exact", "ties", "specials", "structured", "patterns", "rows", "signs", "one_hot"
   std::string_view doc;
   const std::vector<op::Field>& (*fields)();
   /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().
   void (*generate)(const op::Params& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
-                   std::uint64_t cols);
+                   const Geometry& geometry);
   /// How values that are rounded to `format` relate to each other.
   Pattern (*pattern)(const op::Params& params, core::Dtype format);
 };
@@ -45,16 +46,13 @@ struct Distribution {
 /// Pattern of a distribution whose values are rounded to `format`. Throws InternalError as generate() does.
 [[nodiscard]] Pattern pattern_of(const Distribution& distribution, core::Dtype format);
 
-/// Columns of a tensor that consists of a single row.
-inline constexpr std::uint64_t kOneRow = std::uint64_t{1} << 58;
-
 /// Fills `out` with elements [first, first + out.size()) of the stream: doubles that are FP32 values, bit-identical on
 /// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
 /// parallelise over ranges. Ranges that begin at multiples of 256 are fastest. Throws InternalError on an unknown name
-/// or on parameters that are not the distribution's. Element indices stay below 2^58. `cols`, at least 1, matters only
-/// for the distribution "rows".
+/// or on parameters that are not the distribution's. Element indices stay below 2^58. The geometry matters only
+/// for the distributions "rows" and "one_hot".
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
-              std::span<double> out, std::uint64_t cols = kOneRow);
+              std::span<double> out, const Geometry& geometry = {});
 
 /// Geometry that the "exact" distribution needs: which coordinate of the logical element (row, col) is the reduction
 /// index, and whether this is the sparse (first) or the dense (second) operand.

@@ -127,6 +127,11 @@ void generate_integers(const ExactParams& params, const core::StreamId& stream, 
                 [&](std::size_t i, std::uint32_t word) { out[i] = signed_integer(word, max); });
 }
 
+void generate_signs(const NoParams& /*params*/, const core::StreamId& stream, std::uint64_t first,
+                    std::span<double> out) {
+  generate_integers({.max = 1}, stream, first, out);
+}
+
 void generate_ties(const TieParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out) {
   using core::Dtype;
   constexpr std::array kFormats = {Dtype::tf32, Dtype::bf16, Dtype::fp16, Dtype::fp8_e4m3, Dtype::fp8_e5m2};

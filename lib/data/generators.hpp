@@ -6,6 +6,7 @@
 
 #include "core/rng.hpp"
 #include "data/distribution_params.hpp"
+#include "data/geometry.hpp"
 
 namespace numcheck::data {
 
@@ -32,6 +33,8 @@ void generate_outliers(const OutlierParams& params, const core::StreamId& stream
 /// +-1..max, uniform.
 void generate_integers(const ExactParams& params, const core::StreamId& stream, std::uint64_t first,
                        std::span<double> out);
+/// +-1.
+void generate_signs(const NoParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
 /// +-(1 + (f + 1/2) 2^-m) 2^e: m fraction bits of the format, f uniform, e uniform in -3..3, within the normal range of
 /// every format. "mixed" also draws the format.
 void generate_ties(const TieParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out);
@@ -53,5 +56,10 @@ void generate_patterns(const PatternParams& params, const core::StreamId& stream
 /// bits.
 void generate_rows(const RowsParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t cols);
+
+/// 1 at one index of every sum, 0 elsewhere. Sums are the rows, or the columns of each matrix if it is reduced along
+/// rows; sum s of length n has its 1 at n - 1 - s / 2 (modulo n) if s is even, and at floor(n v(s / 2)) if it is odd, where
+/// v(i) is the van der Corput sequence 0, 1/2, 1/4, 3/4, 1/8, ...
+void generate_one_hot(std::uint64_t first, std::span<double> out, const Geometry& geometry);
 
 }  // namespace numcheck::data

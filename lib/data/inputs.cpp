@@ -74,12 +74,15 @@ core::Buffer<double> generate_port(const op::Port& port, const Distribution& dis
   if (geometry.reduction_along_rows) {
     geometry.rows = port.rows;  // the reduction starts anew with every matrix of the batch
   }
+  const Geometry lie{.cols = static_cast<std::uint64_t>(port.cols),
+                     .rows = static_cast<std::uint64_t>(port.rows),
+                     .reduced_along_rows = exact.reduction_along_rows};
   core::parallel_chunks(values.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     const std::span<double> out = values.span().subspan(begin, end - begin);
     if (integers) {
       generate_exact(geometry, stream, begin, out);
     } else {
-      generate(distribution, stream, begin, out, static_cast<std::uint64_t>(port.cols));
+      generate(distribution, stream, begin, out, lie);
     }
   });
   return values;

@@ -19,7 +19,7 @@ struct ExactRole {
 };
 
 /// Values of an input port, dense in logical order (batch, row, column). `exact` matters only for the distribution
-/// "exact". Parallel.
+/// "exact", its reduction also for "one_hot". Parallel.
 [[nodiscard]] core::Buffer<double> generate_port(const op::Port& port, const Distribution& distribution,
                                                  const core::StreamId& stream, const ExactRole& exact);
 

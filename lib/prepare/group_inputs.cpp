@@ -123,8 +123,8 @@ SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, 
       role.kind = number == 0   ? data::ExactRole::Kind::first
                   : number == 1 ? data::ExactRole::Kind::second
                                 : data::ExactRole::Kind::addend;
-      role.reduction_along_rows = c.op->reduces_along_rows != nullptr && c.op->reduces_along_rows(c.params, port.name);
     }
+    role.reduction_along_rows = c.op->reduces_along_rows != nullptr && c.op->reduces_along_rows(c.params, port.name);
     const core::StreamId stream{c.seed, core::stream_word(c.op->name), core::stream_word(port.name)};
     draws =
         std::make_shared<const core::Buffer<double>>(data::generate_port(port, c.inputs.of(port.name), stream, role));

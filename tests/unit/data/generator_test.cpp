@@ -58,7 +58,8 @@ TEST_P(Generator, golden_digest) {
       {"outliers", "a7deeb7b202605ef2ef7f9b2270b1f82"},   {"exact", "e2154b9e4828e3fc1c4f1a3984bace95"},
       {"ties", "b8b198dd86f55ac4ec535d9aa7e576f7"},       {"specials", "731485c8d26f1119877711a49a431d67"},
       {"structured", "7c33a4b9b93c51f53743ce75636d9ea5"}, {"patterns", "6cc30806b43aeee9e57c727faaa0b941"},
-      {"rows", "448d1ba7db46a9d2618af400e408fcc7"},
+      {"rows", "448d1ba7db46a9d2618af400e408fcc7"},       {"signs", "d92f25dd7fecd749831ac674674d1bb1"},
+      {"one_hot", "490102498a48d25cf17331465eb1ae86"},
   };
   const std::string got = digest(values_of(distribution(), 1000, 100000)).hex();
   ASSERT_TRUE(kGolden.contains(GetParam())) << got;
@@ -125,7 +126,7 @@ TEST_P(Generator, streams_differ) {
         core::StreamId{20250101, 0x1234, 0x5679},
         core::StreamId{20250101 + (std::uint64_t{1} << 32), 0x1234, 0x5678}}) {
     const std::vector<double> others = values_of(distribution(), 0, 4096, other);
-    EXPECT_EQ(digest(others) == digest(values), GetParam() == "constant" || GetParam() == "patterns");
+    EXPECT_EQ(digest(others) == digest(values), GetParam() == "constant" || GetParam() == "patterns" || GetParam() == "one_hot");
   }
 }
 
@@ -144,7 +145,7 @@ TEST_P(Generator, wrong_parameters_are_refused) {
 }
 
 TEST(Distributions, table_is_complete) {
-  EXPECT_EQ(data::all_distributions().size(), 13U);
+  EXPECT_EQ(data::all_distributions().size(), 15U);
   for (const data::DistributionInfo& info : data::all_distributions()) {
     EXPECT_EQ(data::find_distribution(info.name), &info);
     EXPECT_FALSE(info.doc.empty());

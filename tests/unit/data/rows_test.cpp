@@ -26,7 +26,7 @@ data::Distribution rows_between(double low, double high) {
 std::vector<double> values_of(const data::Distribution& distribution, std::uint64_t first, std::size_t count,
                               std::uint64_t cols) {
   std::vector<double> values(count, -77);
-  data::generate(distribution, kStream, first, values, cols);
+  data::generate(distribution, kStream, first, values, {.cols = cols});
   return values;
 }
 
@@ -143,7 +143,8 @@ TEST(Rows, same_bits_with_any_threads_and_shards) {
     for (const std::size_t chunk : {193U, 777U, 4096U}) {
       std::vector<double> values(kCount);
       core::parallel_chunks(kCount, chunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-        data::generate(rows_between(-12, 4), kStream, begin, std::span(values).subspan(begin, end - begin), 193);
+        data::generate(rows_between(-12, 4), kStream, begin, std::span(values).subspan(begin, end - begin),
+                       {.cols = 193});
       });
       EXPECT_EQ(bits_of(values), expected) << threads << " " << chunk;
     }
