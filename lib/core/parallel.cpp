@@ -169,6 +169,14 @@ void set_thread_count(int threads) {
   pool().set_thread_count(threads);
 }
 
+SerialSection::SerialSection(bool active) noexcept : before_(inside_body) {
+  inside_body = inside_body || active;
+}
+
+SerialSection::~SerialSection() {
+  inside_body = before_;
+}
+
 void parallel_for(std::size_t count, const Body& body) {
   if (count == 0) {
     return;

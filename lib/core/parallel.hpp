@@ -13,6 +13,18 @@ namespace numcheck::core {
 /// Sets it (>= 1) for the whole process; call before the first parallel_for or between calls.
 void set_thread_count(int threads);
 
+/// While one exists and is active, parallel_for runs inline on this thread: for work that is cheaper than waking others.
+class SerialSection {
+ public:
+  explicit SerialSection(bool active) noexcept;
+  ~SerialSection();
+  SerialSection(const SerialSection&) = delete;
+  SerialSection& operator=(const SerialSection&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Calls body(i) for i in [0, count), in no particular order, on the pool and the calling thread; returns when all are
 /// done. May be called from several threads at once (they share the pool) and from inside a body (then it runs
 /// inline). The first exception of a body is rethrown here after the others have finished.

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/strings.hpp"
 #include "machine/memory.hpp"
 #include "prepare/group.hpp"
@@ -34,6 +35,10 @@ using Clock = std::chrono::steady_clock;
 /// Operations per second of a reference on one slow core without a BLAS, with a margin.
 constexpr double kSlowestFlops = 1e8;
 
+/// Groups below both limits take about a millisecond of one core.
+constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
+constexpr double kSmallFlops = 2e7;
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -53,11 +58,12 @@ std::size_t groups_ahead(const std::vector<plan::Case>& cases, const PipelineOpt
 
 /// What the cases of a group share. Memory is released when the last one has been compared.
 struct SharedGroup {
-  SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole)
-      : memory(std::move(lease)), group(std::move(whole)) {}
+  SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole, bool small)
+      : memory(std::move(lease)), group(std::move(whole)), is_small(small) {}
 
   MemoryGate::Lease memory;
   std::shared_ptr<prepare::Group> group;
+  bool is_small;  ///< its work is not worth waking threads for; there are many such groups at a time
   verdict::ComparisonCache cache;
 };
 
@@ -172,6 +178,8 @@ class Pipeline {
     if (stop_.must_stop()) {
       return;
     }
+    const bool small = bytes < kSmallBytes && flops_of(plan) < kSmallFlops;
+    const core::SerialSection serial(small);
     prepare::PreparedGroup made;
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
@@ -182,7 +190,7 @@ class Pipeline {
       }
       return;
     }
-    const auto shared = std::make_shared<SharedGroup>(std::move(memory), std::move(made.group));
+    const auto shared = std::make_shared<SharedGroup>(std::move(memory), std::move(made.group), small);
     for (std::size_t i = 0; i < made.cases.size(); ++i) {
       submit(plan.cases[i], shared, std::move(made.cases[i]));
     }
@@ -218,6 +226,7 @@ class Pipeline {
   }
 
   void on_run(InFlightCase& flight, const worker::RunReport& run) {
+    const core::SerialSection serial(flight.shared->is_small);
     try {
       const machine::Device& device = handshake_->hello().device;
       prepare::Group& group = *flight.shared->group;

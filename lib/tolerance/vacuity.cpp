@@ -20,7 +20,6 @@ namespace numcheck::tolerance {
 namespace {
 
 constexpr std::uint64_t kFewestForChance = 32;
-constexpr std::size_t kWorthThreads = 16'384;  ///< elements from which a fake costs more than waking a thread
 
 /// What the gates say about a fake.
 struct Opinion {
@@ -53,14 +52,7 @@ class Certifier {
     }
     Certificate certificate;
     certificate.fakes.resize(makers.size());
-    const auto make = [&](std::size_t i) { certificate.fakes[i] = makers[i](); };
-    if (data_.expected.size() >= kWorthThreads) {
-      core::parallel_for(makers.size(), make);
-    } else {
-      for (std::size_t i = 0; i < makers.size(); ++i) {
-        make(i);
-      }
-    }
+    core::parallel_for(makers.size(), [&](std::size_t i) { certificate.fakes[i] = makers[i](); });
     return certificate;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -137,6 +139,26 @@ TEST(ParallelErrors, impossible_numbers) {
   EXPECT_THROW(core::set_thread_count(0), core::InternalError);
   EXPECT_THROW(core::set_thread_count(-3), core::InternalError);
   EXPECT_THROW(core::parallel_chunks(10, 0, [](std::size_t, std::size_t, std::size_t) {}), core::InternalError);
+}
+
+TEST(SerialSection, runs_on_the_calling_thread_until_it_ends) {
+  const auto threads_of = [] {
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    core::parallel_for(200, [&](std::size_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const std::scoped_lock lock(mutex);
+      ids.insert(std::this_thread::get_id());
+    });
+    return ids;
+  };
+  {
+    const core::SerialSection outer(true);
+    const core::SerialSection inner(false);
+    EXPECT_EQ(threads_of(), std::set{std::this_thread::get_id()});
+  }
+  const core::SerialSection inactive(false);
+  EXPECT_EQ(threads_of().size() > 1, core::thread_count() > 1);
 }
 
 }  // namespace

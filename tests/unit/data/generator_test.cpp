@@ -126,7 +126,8 @@ TEST_P(Generator, streams_differ) {
         core::StreamId{20250101, 0x1234, 0x5679},
         core::StreamId{20250101 + (std::uint64_t{1} << 32), 0x1234, 0x5678}}) {
     const std::vector<double> others = values_of(distribution(), 0, 4096, other);
-    EXPECT_EQ(digest(others) == digest(values), GetParam() == "constant" || GetParam() == "patterns" || GetParam() == "one_hot");
+    EXPECT_EQ(digest(others) == digest(values),
+              GetParam() == "constant" || GetParam() == "patterns" || GetParam() == "one_hot");
   }
 }
 
