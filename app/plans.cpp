@@ -1,6 +1,7 @@
 #include "plans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/printable.hpp"
+#include "core/strings.hpp"
 #include "machine/memory.hpp"
 #include "plan/known_issues.hpp"
 
@@ -46,20 +48,51 @@ bool is_plan_name(const std::string& path) {
   return !path.empty() && path.find_first_of("/.") == std::string::npos;
 }
 
+/// Where shipped files are: here, as in the source tree, and in the installation.
+std::vector<std::filesystem::path> roots() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return {{}, (program.parent_path() / "../share/te-numcheck").lexically_normal()};
+}
+
+constexpr std::array<const char*, 2> kPlanFolders = {"configs/plans", "configs/plans/scenarios"};
+
+std::set<std::string> shipped_plans() {
+  std::set<std::string> names;
+  for (const std::filesystem::path& root : roots()) {
+    for (const char* folder : kPlanFolders) {
+      std::error_code error;
+      for (const auto& entry : std::filesystem::directory_iterator(root / folder, error)) {
+        if (entry.path().extension() == ".json") {
+          names.insert(entry.path().stem().string());
+        }
+      }
+    }
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_name(const std::string& name) {
+  const std::set<std::string> shipped = shipped_plans();
+  const std::vector<std::string_view> names(shipped.begin(), shipped.end());
+  const std::string_view nearest = core::nearest_name(name, names);
+  throw core::UsageError(fmt::format("no plan is named \"{}\"{}{}", core::printable(name),
+                                     nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
+                                     names.empty() ? "" : fmt::format("; plans are: {}", fmt::join(names, " "))));
+}
+
 /// The file of a plan: the path itself; the shipped plan of that name ("acceptance"), in configs/plans here or in the
 /// installation; or the installation's file for a relative path that does not exist here ("configs/plans/quick.json"),
-/// so that documented commands work from any folder. Otherwise the path unchanged.
+/// so that documented commands work from any folder. Otherwise the path unchanged, or a core::UsageError if it is a name.
 std::filesystem::path found_plan(const std::string& path) {
   std::error_code error;
   if (std::filesystem::path(path).is_absolute() || std::filesystem::exists(path, error)) {
     return path;
   }
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path installation = (program.parent_path() / "../share/te-numcheck").lexically_normal();
-  std::vector<std::filesystem::path> candidates = {installation / path};
+  std::vector<std::filesystem::path> candidates = {roots().back() / path};
   if (is_plan_name(path)) {
-    for (const std::filesystem::path& root : {std::filesystem::path(), installation}) {
-      for (const char* folder : {"configs/plans", "configs/plans/scenarios"}) {
+    for (const std::filesystem::path& root : roots()) {
+      for (const char* folder : kPlanFolders) {
         candidates.push_back(root / folder / (path + ".json"));
       }
     }
@@ -67,6 +100,9 @@ std::filesystem::path found_plan(const std::string& path) {
   const auto found = std::ranges::find_if(candidates, [&error](const std::filesystem::path& candidate) {
     return std::filesystem::is_regular_file(candidate, error);
   });
+  if (found == candidates.end() && is_plan_name(path)) {
+    refuse_name(path);
+  }
   return found == candidates.end() ? std::filesystem::path(path) : *found;
 }
 

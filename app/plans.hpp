@@ -22,9 +22,9 @@ struct PlanOptions {
 void add_plan_options(CLI::App& cli, PlanOptions& options);
 
 /// All plans as one, in the order of the command line: names are joined with "+", a case that several plans have is
-/// kept once; then come the known issues that the options name. A relative path that does not exist is looked up in the installation (share/te-numcheck), with a note on
-/// stderr. Warnings are printed. Throws core::UsageError if no path was given, plan::PlanError with all mistakes of
-/// the first plan that has any.
+/// kept once; then come the known issues that the options name. A relative path that does not exist is looked up in the
+/// installation (share/te-numcheck), with a note on stderr. Warnings are printed. Throws core::UsageError if no path was
+/// given or no plan has that name, plan::PlanError with all mistakes of the first file that has any.
 [[nodiscard]] plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_view command);
 
 /// Prints diagnostics for people, and under GitHub Actions also as annotations.

@@ -12,3 +12,9 @@ add_test(NAME packaging_packages_hold_the_program
 # Both write the build folder's list of installed files.
 set_tests_properties(packaging_install_is_relocatable packaging_packages_hold_the_program PROPERTIES
   LABELS cli TIMEOUT 300 RESOURCE_LOCK installation)
+
+# CI has a CUDA toolkit; without one, the build system must work as well.
+add_test(NAME configures_without_cuda
+  COMMAND "${CMAKE_COMMAND}" -S "${PROJECT_SOURCE_DIR}" -B "${CMAKE_CURRENT_BINARY_DIR}/without_cuda" -G "${CMAKE_GENERATOR}"
+    -DTE_NUMCHECK_CUDA=OFF -DTE_NUMCHECK_TESTS=ON)
+set_tests_properties(configures_without_cuda PROPERTIES LABELS unit TIMEOUT 300)

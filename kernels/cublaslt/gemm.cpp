@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "kernels/contract/device_block.hpp"
 #include "kernels/contract/gemm_class.hpp"
 #include "kernels/cublaslt/algorithm_text.hpp"
 #include "kernels/cublaslt/problem.hpp"
 #include "kernels/cuda_support/addend.hpp"
-#include "kernels/harness/guarded_buffer.hpp"
 #include "op/gemm.hpp"
 
 namespace numcheck::kernels::cublaslt {
@@ -101,8 +101,8 @@ Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const
     return {};
   }
   device.use();
-  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
-  const auto candidates = LtProblem(lt, call, scratch.data()).heuristic(1, kWorkspaceLimit);
+  const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
+  const auto candidates = LtProblem(lt, call, scratch.get()).heuristic(1, kWorkspaceLimit);
   if (!candidates.results.empty()) {
     return {};
   }
@@ -116,8 +116,8 @@ std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::C
     return keys;
   }
   device.use();
-  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
-  LtProblem problem(lt, call, scratch.data());
+  const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
+  LtProblem problem(lt, call, scratch.get());
   for (const auto& result : problem.heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     const AlgorithmShape shape = shape_of(lt, result.algo);
     keys.push_back(shape.key + " | " + gemm_class(call, shape.k_tile, shape.slices));
@@ -130,8 +130,8 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDev
     return {nothing_to_do()};
   }
   device.use();
-  const harness::GuardedBuffer scratch(device.memory(), kScratchBytes);
-  const auto problem = std::make_shared<LtProblem>(lt, call, scratch.data());
+  const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
+  const auto problem = std::make_shared<LtProblem>(lt, call, scratch.get());
   const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
   for (const auto& result : problem->heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {

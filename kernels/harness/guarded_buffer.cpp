@@ -27,7 +27,7 @@ std::string damage(std::span<const std::byte> guard, bool before) {
 }  // namespace
 
 GuardedBuffer::GuardedBuffer(DeviceMemory& memory, std::size_t size)
-    : base_(memory.allocate(size + 2 * kGuardBytes), Release{&memory}), size_(size) {
+    : base_(allocate_block(memory, size + 2 * kGuardBytes)), size_(size) {
   restore_guards();
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "kernels/contract/backend.hpp"
+#include "kernels/contract/device_block.hpp"
 
 namespace numcheck::kernels::harness {
 
@@ -25,14 +25,9 @@ class GuardedBuffer {
   void restore_guards();
 
  private:
-  struct Release {
-    DeviceMemory* memory;
-    void operator()(std::byte* pointer) const noexcept { memory->release(pointer); }
-  };
-
   [[nodiscard]] DeviceMemory& memory() const noexcept { return *base_.get_deleter().memory; }
 
-  std::unique_ptr<std::byte, Release> base_;  ///< owned before anything that may throw
+  DeviceBlock base_;  ///< owned before anything that may throw
   std::size_t size_;
 };
 

@@ -64,7 +64,9 @@ class Survey(CliTest):
         (self.folder / "configs/plans/scenarios").mkdir(parents=True)
         self.plan("configs/plans/scenarios/mine.json")
         self.run_cli("run", "mine", *SIM, code=0)
-        self.assertIn("no such file", self.run_cli("run", "nobodys", *SIM, code=2).stderr)
+        stderr = self.run_cli("run", "mime", *SIM, code=2).stderr
+        self.assertIn('no plan is named "mime" (did you mean mine?); plans are: mine', stderr)
+        self.assertIn("no such file", self.run_cli("run", "nobodys.json", *SIM, code=2).stderr)
 
 
 if __name__ == "__main__":
