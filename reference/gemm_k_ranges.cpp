@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kLeastShare = 0.6, kLeastShareOfAll = 0.9;
 constexpr double kLead = 0.05;  // over a wrong scale, and over the same number of products elsewhere in k
-constexpr double kFewestElements = 6;
+constexpr double kFewestElements = 4;
 constexpr double kHypotheses = 1e5;  // that are tried, at most
 
 /// The share that an explanation must have: random ones of n elements reach 1 - h^(-2/n), the best of h.
@@ -75,16 +75,19 @@ struct ScaleError {
 };
 
 ScaleError scale_error(const GemmResiduals& problem) {
-  double with_residual = 0, with_itself = 0;
-  for (const Element& e : problem.elements()) {
-    double sum = 0;
-    for (std::int64_t t = 0; t < problem.k(); ++t) {
-      sum += problem.product(e, t);
+  double with_residual = 0, with_itself = 0, energy = 0;
+  for (const auto* elements : {&problem.elements(), &problem.controls()}) {
+    for (const Element& e : *elements) {
+      double sum = 0;
+      for (std::int64_t t = 0; t < problem.k(); ++t) {
+        sum += problem.product(e, t);
+      }
+      with_residual += e.residual * sum;
+      with_itself += sum * sum;
+      energy += e.residual * e.residual;
     }
-    with_residual += e.residual * sum;
-    with_itself += sum * sum;
   }
-  return {with_residual * with_residual / with_itself / problem.energy(), -with_residual / with_itself};
+  return {with_residual * with_residual / with_itself / energy, -with_residual / with_itself};
 }
 
 /// True if all products of each element are equal: the result tells how many were added, and not which.

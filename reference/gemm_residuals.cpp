@@ -12,6 +12,7 @@ namespace numcheck::reference {
 namespace {
 
 constexpr std::int64_t kMaxElements = 1024, kMinElements = 64;
+constexpr std::size_t kControls = 64;
 /// Of all elements together: every hypothesis takes this long.
 constexpr std::int64_t kMaxProducts = std::int64_t{1} << 26;
 
@@ -33,14 +34,22 @@ void GemmResiduals::collect(const op::FindingRequest& request) {
   const std::vector<std::int64_t>& sample = request.sample->indices;
   const bool relu = parse_epilogue(g_.params) == Epilogue::relu;
   const double largest = core::dtype_info(d.dtype).max_finite;
+  const std::size_t step = (expected.size() / kControls) | 1;  // odd, so that controls are not all of one column
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::int64_t index = sample.empty() ? static_cast<std::int64_t>(i) : sample[i];
     const double got = d.value[static_cast<std::size_t>(index)];
     const double residual = got - expected[i];
     const bool cut = std::abs(got * d.scale) >= largest || (relu && (got <= 0 || expected[i] <= 0));
-    if (std::isfinite(residual) && residual != 0 && !cut) {
-      const std::int64_t columns = g_.shape.n, per_batch = g_.shape.m * columns;
-      elements_.push_back({index / per_batch, index % per_batch / columns, index % columns, residual});
+    if (!std::isfinite(residual) || cut) {
+      continue;
+    }
+    const std::int64_t columns = g_.shape.n, per_batch = g_.shape.m * columns;
+    const Element element{index / per_batch, index % per_batch / columns, index % columns, residual};
+    if (residual != 0) {
+      elements_.push_back(element);
+    }
+    if (i % step == 0) {
+      controls_.push_back(element);
     }
   }
   const std::size_t kept = kept_elements(g_.shape.k);

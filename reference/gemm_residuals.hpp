@@ -30,6 +30,8 @@ class GemmResiduals {
 
   [[nodiscard]] std::int64_t k() const noexcept { return g_.shape.k; }
   [[nodiscard]] const std::vector<Element>& elements() const noexcept { return elements_; }
+  /// Elements from all over D, right or wrong: a hypothesis about the whole product must hold for them too.
+  [[nodiscard]] const std::vector<Element>& controls() const noexcept { return controls_; }
   /// Sum of the squares of the residuals.
   [[nodiscard]] double energy() const noexcept { return energy_; }
   /// Elements that the error is spread over: (sum |r|)^2 / sum r^2.
@@ -64,7 +66,7 @@ class GemmResiduals {
   void collect(const op::FindingRequest& request);
 
   GemmOperands g_;
-  std::vector<Element> elements_;
+  std::vector<Element> elements_, controls_;
   double energy_ = 0;
   double sum_ = 0;  ///< of |residual|
 };

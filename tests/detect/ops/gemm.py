@@ -132,6 +132,12 @@ def of_ranges():
             yield Row(fault, gemm(mode, k=256, output="fp32" if mode != "fp16_acc16" else "default"), gates, named=words)
         yield Row("missing_k_tail", gemm(mode, k=257 if "8" not in mode else 272, trans_a=True), gates,
                   named="the last 1 of k is missing")
+    # Data for tails: each product counts alike, or a sum has a single one.
+    one_hot = {"a": {"distribution": "one_hot"}}
+    for mode in ("tf32", "bf16", "fp16"):
+        for data in ({"distribution": "signs"}, {"inputs": one_hot}):
+            yield Row("missing_k_tail", gemm(mode, m=8, n=8, k=8193, trans_a=True, trans_b=False, **data), ["G1 bound", "G2 rms"],
+                      named="the last 1 of k is missing")
     yield Row("missing_k_stage", gemm("bf16", k=256, **exact), ["exact"], named="k = 64 to 127 are missing")
     yield Row("missing_k_tail", gemm("bf16", k=2945, trans_a=True, trans_b=False, beta=0.1, output="fp32"),
               ["G1 bound", "G2 rms"], named="the last 1 of k is missing")
