@@ -146,7 +146,8 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   }
   for (const std::string& path : options.known_issues) {
     const std::string found = find(path);
-    plan::add_known_issues(whole.cases, found, vocabulary(), limits);
+    const std::string digest = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
+    whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + digest).hex();
     whole.files.push_back(found);
   }
   print_diagnostics(context.terminal, whole.warnings);

@@ -15,7 +15,7 @@
 namespace numcheck::reference {
 namespace {
 
-constexpr double kLeastShare = 0.6, kLeastShareOfAll = 0.9;
+constexpr double kLeastShare = 0.9, kLeastShareOfAll = 0.9;
 constexpr double kLead = 0.05;  // over a wrong scale, and over the same number of products elsewhere in k
 constexpr double kFewestElements = 4;
 constexpr double kHypotheses = 1e5;  // that are tried, at most

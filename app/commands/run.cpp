@@ -136,7 +136,9 @@ class Run {
         .asked = survey.counts.asked, .kept = survey.counts.kept, .offered = survey.counts.offered.size()};
     facts_.plan.selected = selection_.cases.size();
     if (!context_.common.quiet) {
-      context_.terminal.err(fmt::format("{} of {} shapes show all {} kernel configurations that were offered\n",
+      const bool interrupted = pipeline_.interrupted() != 0;
+      context_.terminal.err(fmt::format("{}{} of {} cases show all {} kernel configurations that were offered\n",
+                                        interrupted ? "interrupted while asking which kernels would run; so far, " : "",
                                         survey.counts.kept, survey.counts.asked, survey.counts.offered.size()));
     }
   }

@@ -182,6 +182,9 @@ void CudaMemory::download(std::span<std::byte> host, const std::byte* device) {
 void CudaMemory::download_at_sync(std::span<const DeviceRead> reads) try {
   use_device();
   for (const DeviceRead& read : reads) {
+    if (read.host.empty()) {
+      continue;
+    }
     if (read.host.size() >= kStagedFrom) {
       download_large(read.host, read.device);
       continue;
@@ -240,7 +243,9 @@ void CudaMemory::synchronize() {
 void CudaMemory::poll() {
   use_device();
   cudaGetLastError();  // what a library left behind is cleared; the loss of the device stays
-  if (const cudaError_t status = cudaStreamQuery(stream_); status != cudaErrorNotReady) {
+  const cudaError_t status = cudaStreamQuery(stream_);
+  cudaGetLastError();  // "not ready" is no error that a later call should find
+  if (status != cudaErrorNotReady) {
     check(status, "cudaStreamQuery");
   }
 }

@@ -93,8 +93,9 @@ class Prober {
       reads.push_back({std::as_writable_bytes(results.subspan(i, 1)),
                        d.data + element_offset(*d.port, 0, first ? at : 0, first ? 0 : at)});
     }
-    memory_.download_at_sync(reads);
     static_cast<void>(launcher_.finish(memory_));
+    memory_.download_at_sync(reads);
+    memory_.synchronize();
   }
 
   const Algorithm& algorithm_;

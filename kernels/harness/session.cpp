@@ -96,8 +96,9 @@ double Session::launch(const Algorithm& algorithm, int repeat, std::string_view 
   if (!fault.empty()) {
     plant_memory_fault(fault, repeat, memory_, ports_, workspace.data() + workspace.size());
   }
+  const double seconds = launcher_.finish(memory_);
   take_snapshot();
-  return launcher_.finish(memory_);
+  return seconds;
 }
 
 void Session::take_snapshot() {
@@ -107,6 +108,7 @@ void Session::take_snapshot() {
     buffers.push_back(&*workspace_);
   }
   snapshot_.take(memory_, buffers);
+  memory_.synchronize();
 }
 
 std::string Session::guard_damage() const {

@@ -44,6 +44,7 @@ class Session {
   void restore_guards();
 
  private:
+  /// After the device has synchronized: a library may have work on streams of its own.
   void take_snapshot();
   [[nodiscard]] std::optional<std::size_t> first_difference(std::size_t index, bool elements_only);
   /// The host image of an input as it is on the device: padding replaced by poison.

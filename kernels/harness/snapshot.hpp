@@ -11,8 +11,8 @@
 
 namespace numcheck::kernels::harness {
 
-/// Read along with the wait for the launch: waits, not bytes, are what a small case costs, and workers that share a GPU
-/// wait for their turn each time.
+/// Read with one wait for the device: waits, not bytes, are what a small case costs, and workers that share a GPU wait
+/// for their turn each time.
 class Snapshot {
  public:
   /// Reads the guards of all buffers, and the contents of those that are small; they are there once `memory` has been

@@ -108,9 +108,9 @@ struct Delivered {
 
 /// A statistic that explains, or a gate in its own right: a row-pooled scale error, a count per row.
 struct Finding {
-  std::string name;  ///< "row scale error"
-  std::string port;  ///< the output it is about
-  double measured = 0;
+  std::string name;     ///< "row scale error"
+  std::string port;     ///< the output it is about
+  double measured = 0;  ///< of a diagnosis with a cause: the share of the error that it explains
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
   std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty

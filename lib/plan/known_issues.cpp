@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/file.hpp"
+#include "core/hash.hpp"
 #include "plan/document.hpp"
 #include "plan/match.hpp"
 #include "plan/sweep_rules.hpp"
@@ -75,8 +76,8 @@ std::vector<Issue> decode_issues(const Node& root, const Vocabulary& vocabulary,
 
 }  // namespace
 
-void add_known_issues(std::vector<Case>& cases, const std::string& path, const Vocabulary& vocabulary,
-                      const Limits& limits) {
+std::string add_known_issues(std::vector<Case>& cases, const std::string& path, const Vocabulary& vocabulary,
+                             const Limits& limits) {
   const core::FileText content = core::read_regular_file(path, limits.max_file_bytes);
   if (!content.problem.empty()) {
     Diagnostic diagnostic;
@@ -84,11 +85,11 @@ void add_known_issues(std::vector<Case>& cases, const std::string& path, const V
     diagnostic.text = "cannot read the known issues: " + content.problem;
     throw PlanError({diagnostic});
   }
-  add_known_issues_from(content.text, cases, path, vocabulary);
+  return add_known_issues_from(content.text, cases, path, vocabulary);
 }
 
-void add_known_issues_from(std::string_view text, std::vector<Case>& cases, const std::string& path,
-                           const Vocabulary& vocabulary) {
+std::string add_known_issues_from(std::string_view text, std::vector<Case>& cases, const std::string& path,
+                                  const Vocabulary& vocabulary) {
   const Sources sources = {{path, std::string(text)}};
   Reporter reporter(sources);
   std::size_t values = 0;
@@ -104,6 +105,7 @@ void add_known_issues_from(std::string_view text, std::vector<Case>& cases, cons
       }
     }
   }
+  return core::digest_of(canonical_text(root)).hex();
 }
 
 }  // namespace numcheck::plan

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "op/value.hpp"
+#include "worker/pool.hpp"
 #include "worker/start_thread.hpp"
 
 namespace numcheck::run {
@@ -29,6 +30,9 @@ std::string experiment_of(const plan::Case& c) {
   }
   for (const auto& [port, distribution] : c.inputs.ports) {
     text += " " + port + "=" + distribution.name;
+    for (const op::Value& value : distribution.params) {
+      text += " " + op::value_text(value);
+    }
   }
   for (const auto& [name, value] : c.environment) {
     text += " " + name + "=" + value.value_or("unset");
@@ -79,6 +83,10 @@ void watch(worker::WorkerPool& pool, const std::function<int()>& interrupted, co
   }
 }
 
+bool is_interrupt(const worker::Outcome& answer) {
+  return answer.kind == worker::Outcome::Kind::error && answer.reason == worker::kInterrupted;
+}
+
 /// Whether a case shows something that no earlier one did; `seen` remembers.
 bool shows_something_new(const worker::Outcome& answer, const std::string& experiment, std::set<std::string>& seen) {
   using Kind = worker::Outcome::Kind;
@@ -108,7 +116,11 @@ ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker:
   ConfigurationSurvey survey;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (answers[i].has_value()) {
+    const bool asked = answers[i].has_value() && !is_interrupt(*answers[i]);
+    if (cases[i].only_if_new && !asked) {
+      continue;  // the survey was interrupted: nobody knows whether this case would have run
+    }
+    if (asked) {
       ++survey.counts.asked;
       survey.counts.offered.insert(answers[i]->configurations.begin(), answers[i]->configurations.end());
       if (!shows_something_new(*answers[i], experiment_of(cases[i]) + " | ", seen)) {

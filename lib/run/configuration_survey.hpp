@@ -34,7 +34,7 @@ struct ConfigurationSurvey {
 /// cases are kept to say so: one per reason. Cases whose question failed are all kept. Cases without "select" are kept
 /// and not asked.
 /// Throws core::EnvironmentError if no worker can start. `interrupted` is asked about twice in a tenth of a second and
-/// may be empty; once it is not 0, the survey ends, and cases whose answer is missing are kept.
+/// may be empty; once it is not 0, the survey ends without the cases that have no answer yet.
 [[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options,
                                                         const std::function<int()>& interrupted = {});
 

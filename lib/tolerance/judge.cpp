@@ -22,6 +22,10 @@ class Gates {
   void add(std::string name, double measured, double limit, std::string source) {
     criteria_.push_back({std::move(name), measured, limit, measured <= limit, std::move(source)});
   }
+  void add_conduct(std::string name, double measured, std::string source) {
+    add(std::move(name), measured, 0, std::move(source));
+    criteria_.back().about = Criterion::About::conduct;
+  }
   void add_model(std::string name, double measured, double limit) {
     add(std::move(name), measured, limit, model_source_);
   }
@@ -37,12 +41,12 @@ double count(std::uint64_t n) {
 }
 
 void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& facts) {
-  gates.add("G0 pattern", count(s.nonfinite_mismatch), 0, "NaN and infinities where the reference has them");
-  gates.add("G0 unwritten", count(s.poison), 0, "elements that still hold the poison pattern");
-  gates.add("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1, 0,
-            facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
-                                : "memory outside an output was written");
-  gates.add("G0 determinism", facts.deterministic ? 0 : 1, 0, "repeated runs give the same bits");
+  gates.add_conduct("G0 pattern", count(s.nonfinite_mismatch), "NaN and infinities where the reference has them");
+  gates.add_conduct("G0 unwritten", count(s.poison), "elements that still hold the poison pattern");
+  gates.add_conduct("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1,
+                    facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
+                                        : "memory outside an output was written");
+  gates.add_conduct("G0 determinism", facts.deterministic ? 0 : 1, "repeated runs give the same bits");
 }
 
 void add_class(Gates& gates, const RunFacts& facts) {
@@ -50,8 +54,8 @@ void add_class(Gates& gates, const RunFacts& facts) {
     return;
   }
   const bool honoured = model::acceptable_class(facts.expected, facts.observed);
-  gates.add(
-      "class", honoured ? 0 : 1, 0,
+  gates.add_conduct(
+      "class", honoured ? 0 : 1,
       fmt::format("expected {}, observed {}", model::class_name(facts.expected), model::class_name(facts.observed)));
 }
 

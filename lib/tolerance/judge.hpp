@@ -17,6 +17,8 @@ struct Criterion {
   double limit = 0;
   bool ok = false;
   std::string source;
+  /// How far the numbers are off; or how the run behaved: what it wrote where, and in which class it computed.
+  enum class About { errors, conduct } about = About::errors;
 };
 
 /// Facts other than the numbers that gates depend on.

@@ -3,36 +3,45 @@
 #include <optional>
 #include <string>
 
-#include "model/expected_class.hpp"
 #include "verdict/evaluate.hpp"
 
 namespace numcheck::verdict {
 namespace {
 
-/// True if nothing is wrong with the run but that cause: numbers that it explains, in every output that failed.
-bool has_only(const RunResult& run, const std::string& cause, const plan::Case& c) {
-  const model::PrecisionClass observed = run.run.observed.value_or(model::PrecisionClass::unknown);
-  const bool class_ok =
-      observed == model::PrecisionClass::unknown || run.expected_class == model::PrecisionClass::native ||
-      model::acceptable_class(run.expected_class, observed) || model::permitted_class(*c.mode, observed);
-  return run.run.guards_intact && run.run.inputs_intact && run.run.deterministic && class_ok &&
-         std::ranges::all_of(run.outputs, [&](const OutputResult& output) {
-           return std::ranges::all_of(output.criteria, &tolerance::Criterion::ok) ||
-                  std::ranges::find(output.findings, cause, &op::Finding::cause) != output.findings.end();
-         });
+/// The least share of an error that its cause must explain.
+constexpr double kLeastShare = 0.95;
+
+/// True if all that is wrong with the output are numbers that the cause explains.
+bool is_explained(const OutputResult& output, const std::string& cause) {
+  using tolerance::Criterion;
+  const auto broken = [](const Criterion& c) { return !c.ok; };
+  return std::ranges::none_of(output.criteria, broken) ||
+         (std::ranges::all_of(output.criteria,
+                              [](const Criterion& c) { return c.ok || c.about == Criterion::About::errors; }) &&
+          std::ranges::any_of(output.findings, [&cause](const op::Finding& finding) {
+            return finding.cause == cause && finding.measured >= kLeastShare;
+          }));
 }
 
 /// An entry without a cause concerns the whole case; one with a cause only failures that it explains completely.
 bool fits(const plan::XFail& issue, const CaseResult& result) {
   return issue.cause.empty() ||
          (result.status == Status::fail && std::ranges::all_of(result.runs, [&](const RunResult& run) {
-            return run.status != Status::error && (run.status != Status::fail || has_only(run, issue.cause, *result.c));
+            return run.status != Status::error &&
+                   (run.status != Status::fail ||
+                    std::ranges::all_of(run.outputs, [&issue](const OutputResult& output) {
+                      return is_explained(output, issue.cause);
+                    }));
           }));
+}
+
+bool is_expired(const plan::XFail& issue, const std::string& today) {
+  return !issue.expires.empty() && issue.expires < today;
 }
 
 void apply(const plan::XFail& known, CaseResult& result, bool whole, const std::string& today) {
   result.known_issue = known;
-  const bool expired = !known.expires.empty() && known.expires < today;
+  const bool expired = is_expired(known, today);
   if (result.status == Status::fail && whole && !expired) {
     result.status = Status::xfail;
     result.reason = known.reason + " (" + result.reason + ")";
@@ -82,7 +91,15 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
       result.reason = found->failing;
     }
   }
-  const auto known = std::ranges::find_if(known_issues, [&](const plan::XFail& issue) { return fits(issue, result); });
+  const auto fitting = [&](bool expired) {
+    return std::ranges::find_if(known_issues, [&, expired](const plan::XFail& issue) {
+      return is_expired(issue, today) == expired && fits(issue, result);
+    });
+  };
+  auto known = fitting(false);
+  if (known == known_issues.end()) {
+    known = fitting(true);
+  }
   if (known != known_issues.end()) {
     apply(*known, result, outcome.kind == worker::Outcome::Kind::done, today);
   }

@@ -100,6 +100,10 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
 }
 
+bool is_too_large_an_error(const tolerance::Criterion& criterion) {
+  return !criterion.ok && criterion.about == tolerance::Criterion::About::errors;
+}
+
 /// Decoded, unscaled outputs, as the op's own statistics need them.
 class DecodedOutputs {
  public:
@@ -188,7 +192,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
   }
   if (!all_ok(output.criteria)) {
-    output.findings = diagnosis_of(context, port.name);
+    if (std::ranges::any_of(output.criteria, is_too_large_an_error)) {
+      output.findings = diagnosis_of(context, port.name);
+    }
     judge_declared_rounding(context, run.rounding, compared, facts, model, output);
   }
   return output;

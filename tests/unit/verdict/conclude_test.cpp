@@ -63,7 +63,8 @@ struct Explained {
       for (std::size_t i = 0; i < outputs; ++i) {
         verdict::OutputResult output;
         output.criteria.push_back({"G1 bound", 9, 1, false, ""});
-        output.findings.push_back({.name = "range of k", .port = "y", .text = "", .cause = "a tail is missing"});
+        output.findings.push_back(
+            {.name = "range of k", .port = "y", .measured = 0.99, .text = "", .cause = "a tail is missing"});
         run.outputs.push_back(std::move(output));
       }
       result.runs.push_back(std::move(run));
@@ -87,26 +88,26 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
   unexplained.result.runs[1].outputs[1].findings.clear();
   EXPECT_EQ(unexplained.conclude(), Status::fail);
   EXPECT_FALSE(unexplained.result.known_issue);
-  Explained damaged;
-  damaged.result.runs[0].run.guards_intact = false;
-  EXPECT_EQ(damaged.conclude(), Status::fail);
-  Explained changed;
-  changed.result.runs[0].run.inputs_intact = false;
-  EXPECT_EQ(changed.conclude(), Status::fail);
-  Explained random;
-  random.result.runs[1].run.deterministic = false;
-  EXPECT_EQ(random.conclude(), Status::fail);
-  Explained other_class;
-  other_class.result.runs[0].expected_class = model::PrecisionClass::fp32;
-  other_class.result.runs[0].run.observed = model::PrecisionClass::tf32_rne;
-  EXPECT_EQ(other_class.conclude(), Status::fail);
-  Explained right_class;
-  right_class.result.runs[0].expected_class = model::PrecisionClass::fp32;
-  right_class.result.runs[0].run.observed = model::PrecisionClass::fp32;
-  EXPECT_EQ(right_class.conclude(), Status::xfail);
+  Explained conduct;
+  conduct.result.runs[1].outputs[1].criteria.push_back(
+      {"G0 guards", 1, 0, false, "", tolerance::Criterion::About::conduct});
+  EXPECT_EQ(conduct.conclude(), Status::fail) << "a lost product writes nothing out of bounds";
+  Explained partly;
+  partly.result.runs[0].outputs[0].findings[0].measured = 0.9;
+  EXPECT_EQ(partly.conclude(), Status::fail);
   Explained broken;
   broken.result.runs[0].status = Status::error;
   EXPECT_EQ(broken.conclude(), Status::fail);
+}
+
+TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {
+  const plan::XFail expired{.reason = "old", .expires = "2025-12-31"}, valid{.reason = "new", .expires = "2026-12-31"};
+  for (const auto& issues : {std::vector{expired, valid}, std::vector{valid, expired}}) {
+    Explained failed;
+    verdict::conclude(failed.result, {worker::Outcome::Kind::done, "", 0}, issues, "2026-01-01");
+    EXPECT_EQ(failed.result.status, Status::xfail);
+    EXPECT_EQ(failed.result.known_issue->reason, "new");
+  }
 }
 
 TEST(Conclude, a_known_cause_expects_no_failure) {
