@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/codec.hpp"
 #include "metric/clusters.hpp"
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
@@ -91,9 +92,23 @@ void add_worst(const WorstList& list, const CompareInput& input, Statistics& out
   }
 }
 
-bool is_constant(std::span<const double> values) {
-  return values.size() > 1 &&
-         std::all_of(values.begin(), values.end(), [first = values.front()](double y) { return y == first; });
+/// True if the same result is expected everywhere: one value, or values that all overflow to the same number.
+bool is_constant(const CompareInput& input) {
+  const std::span<const double> values = input.expected;
+  if (values.size() < 2) {
+    return false;
+  }
+  if (std::ranges::all_of(values, [first = values.front()](double y) { return y == first; })) {
+    return true;
+  }
+  const core::DtypeInfo& format = core::dtype_info(input.port->dtype);
+  const core::Overflow overflow = format.storage_bytes == 1 ? core::Overflow::saturate : core::Overflow::ieee;
+  const auto stored = [&](double y) {
+    return core::round_to(y * input.model->output_scale, input.port->dtype, overflow);
+  };
+  const double first = stored(values.front());
+  return std::abs(first) >= format.max_finite &&
+         std::ranges::all_of(values, [&](double y) { return stored(y) == first; });
 }
 
 void add_ulps(const PassResult& pass, Statistics& out) {
@@ -137,7 +152,7 @@ Statistics compare(const CompareInput& given) {
   out.nonfinite_mismatch = pass.specials.mismatches;
   out.order_dependent = pass.specials.order_dependent;
   out.poison = pass.specials.poison;
-  out.expected_constant = is_constant(input.expected);
+  out.expected_constant = is_constant(input);
   out.copies = copies_of(input);
   const ErrorSums& errors = pass.sums.arithmetic;
   out.arithmetic = norms_of(errors, out.finite);

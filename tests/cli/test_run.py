@@ -64,6 +64,10 @@ class ExitCodes(CliTest):
         plan = self.plan(case={"xfail": [{"match": {"libraries": {"cublaslt": "13"}}, "reason": "tracked as 12"}]})
         self.assertIn("1 pass", self.run_cli("run", plan, *SIM, code=0).stdout, "a simulated device has no library")
 
+    def test_sums_that_all_overflow_prove_little(self):
+        case = {"mode": "fp16", "params": {"m": 72, "n": 40, "k": 64}, "inputs": {"distribution": "large_mean"}}
+        self.assertIn("1 inconclusive", self.run_cli("run", self.plan(case=case), *SIM, code=4).stdout)
+
     def test_a_known_cause_excuses_the_failures_that_it_explains(self):
         issue = {"op": "gemm", "match": {"mode": "fp32"}, "cause": "the last 1 of k is missing", "reason": "tracked as 12"}
         known = self.folder / "known.json"
