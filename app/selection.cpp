@@ -179,8 +179,6 @@ void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
   cases = std::move(kept);
 }
 
-}  // namespace
-
 void keep_shard(std::vector<Case>& cases, const Shard& shard) {
   std::vector<std::size_t> all(cases.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -194,6 +192,8 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
   }
   keep_flagged(cases, keep);
 }
+
+}  // namespace
 
 core::Digest named_case(const std::vector<Case>& cases, const std::string& name, const std::string& by) {
   std::vector<const Case*> found;

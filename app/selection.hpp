@@ -44,7 +44,4 @@ struct Selection {
 /// --failed-in that is not a report.
 [[nodiscard]] Selection select(std::vector<plan::Case> cases, const SelectionOptions& options);
 
-/// --shard alone.
-void keep_shard(std::vector<plan::Case>& cases, const Shard& shard);
-
 }  // namespace numcheck::app

@@ -269,7 +269,9 @@ const Members<metric::Statistics>& statistics_members() {
       {"rounding_sd", ref("number"), &at<&Statistics::rounding_sd>},
       {"rounding_arith", ref("number"), &at<&Statistics::rounding_arith>},
       {"max_over_half_ulp", ref("number"), &at<&Statistics::max_over_half_ulp>},
-      {"expected_constant", flag("the same result is expected everywhere: reference values are equal, or all overflow alike"), &at<&Statistics::expected_constant>},
+      {"expected_constant",
+       flag("the same result is expected everywhere: reference values are equal, or all overflow alike"),
+       &at<&Statistics::expected_constant>},
       {"ulp_histogram", list_of(count("bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps")),
        &at<&Statistics::ulp_histogram>}};
   return members;
