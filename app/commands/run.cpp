@@ -87,7 +87,7 @@ class Run {
     keep_tensors();
     const run::Interrupt interrupt;
     connect(interrupt);
-    survey(options_.selection);
+    survey();
     const auto done = take_over();
     start_ = std::chrono::steady_clock::now();
     run::PipelineResult result = run::run_cases(selection_.cases, catalog(), pipeline_, done);
@@ -120,7 +120,7 @@ class Run {
   }
 
   /// Leaves out the cases that would show no new kernel, and those of other shards.
-  void survey(const SelectionOptions& options) {
+  void survey() {
     if (!surveys_) {
       return;
     }
@@ -128,7 +128,7 @@ class Run {
         run::survey_configurations(std::move(selection_.cases), pipeline_.workers, pipeline_.interrupted);
     configurations_ = std::move(survey.configurations);
     SelectionOptions shard_only;
-    shard_only.shard = options.shard;
+    shard_only.shard = options_.selection.shard;
     selection_ = select(std::move(survey.cases), shard_only);
     facts_.plan.shard_index = selection_.shard.index;
     facts_.plan.shard_count = selection_.shard.count;
@@ -140,20 +140,6 @@ class Run {
       context_.terminal.err(fmt::format("{}{} of {} cases show all {} kernel configurations that were offered\n",
                                         interrupted ? "interrupted while asking which kernels would run; so far, " : "",
                                         survey.counts.kept, survey.counts.asked, survey.counts.offered.size()));
-    }
-  }
-
-  /// How many of the configurations were run and judged.
-  void count_verified(const std::vector<run::FinishedCase>& cases) {
-    std::set<std::string> verified;
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      const auto shown = configurations_.find(selection_.cases[i].digest);
-      if (shown != configurations_.end() && verdict::is_judged(cases[i].status)) {
-        verified.insert(shown->second.begin(), shown->second.end());
-      }
-    }
-    if (facts_.configurations.has_value()) {
-      facts_.configurations->verified = verified.size();
     }
   }
 
@@ -241,7 +227,9 @@ class Run {
     for (const std::string& note : facts_.notes) {
       context_.terminal.err("note: " + core::printable(note) + "\n");
     }
-    count_verified(result.cases);
+    if (facts_.configurations.has_value()) {
+      facts_.configurations->verified = run::count_verified(configurations_, selection_.cases, result.cases);
+    }
     std::vector<nlohmann::json> records;
     records.reserve(result.cases.size());
     for (run::FinishedCase& finished : result.cases) {

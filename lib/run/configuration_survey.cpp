@@ -134,4 +134,16 @@ ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker:
   return survey;
 }
 
+std::size_t count_verified(const ConfigurationsOfCases& configurations, std::span<const plan::Case> cases,
+                           std::span<const FinishedCase> results) {
+  std::set<std::string> verified;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto shown = configurations.find(cases[i].digest);
+    if (shown != configurations.end() && verdict::is_judged(results[i].status)) {
+      verified.insert(shown->second.begin(), shown->second.end());
+    }
+  }
+  return verified.size();
+}
+
 }  // namespace numcheck::run

@@ -5,10 +5,12 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "plan/case.hpp"
+#include "run/pipeline.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::run {
@@ -37,5 +39,9 @@ struct ConfigurationSurvey {
 /// may be empty; once it is not 0, the survey ends without the cases that have no answer yet.
 [[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options,
                                                         const std::function<int()>& interrupted = {});
+
+/// How many different configurations the judged ones of these cases have run; `results` is parallel to `cases`.
+[[nodiscard]] std::size_t count_verified(const ConfigurationsOfCases& configurations, std::span<const plan::Case> cases,
+                                         std::span<const FinishedCase> results);
 
 }  // namespace numcheck::run
