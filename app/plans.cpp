@@ -48,14 +48,22 @@ bool is_plan_name(const std::string& path) {
   return !path.empty() && path.find_first_of("/.") == std::string::npos;
 }
 
-/// Where shipped files are: here, as in the source tree, and in the installation.
+constexpr std::array<const char*, 2> kPlanFolders = {"configs/plans", "configs/plans/scenarios"};
+
+/// Where shipped files are: here, as in the source tree; in the installation; and in the source tree that the program
+/// was built in.
 std::vector<std::filesystem::path> roots() {
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return {{}, (program.parent_path() / "../share/te-numcheck").lexically_normal()};
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<std::filesystem::path> roots = {{}, (folder / "../share/te-numcheck").lexically_normal()};
+  for (auto above = folder; above.has_relative_path(); above = above.parent_path()) {
+    if (std::filesystem::is_regular_file(above / kPlanFolders.front() / "quick.json", error)) {
+      roots.push_back(above);
+      break;
+    }
+  }
+  return roots;
 }
-
-constexpr std::array<const char*, 2> kPlanFolders = {"configs/plans", "configs/plans/scenarios"};
 
 std::set<std::string> shipped_plans() {
   std::set<std::string> names;
@@ -81,17 +89,18 @@ std::set<std::string> shipped_plans() {
                                      names.empty() ? "" : fmt::format("; plans are: {}", fmt::join(names, " "))));
 }
 
-/// The file of a plan: the path itself; the shipped plan of that name ("acceptance"), in configs/plans here or in the
-/// installation; or the installation's file for a relative path that does not exist here ("configs/plans/quick.json"),
-/// so that documented commands work from any folder. Otherwise the path unchanged, or a core::UsageError if it is a name.
+/// The file of a plan: the path itself; the shipped plan of that name ("acceptance"); or the shipped file for a relative
+/// path that does not exist here ("configs/plans/quick.json"), so that documented commands work from any folder.
+/// Otherwise the path unchanged, or a core::UsageError if it is a name.
 std::filesystem::path found_plan(const std::string& path) {
   std::error_code error;
   if (std::filesystem::path(path).is_absolute() || std::filesystem::exists(path, error)) {
     return path;
   }
-  std::vector<std::filesystem::path> candidates = {roots().back() / path};
-  if (is_plan_name(path)) {
-    for (const std::filesystem::path& root : roots()) {
+  std::vector<std::filesystem::path> candidates;
+  for (const std::filesystem::path& root : roots()) {
+    candidates.push_back(root / path);
+    if (is_plan_name(path)) {
       for (const char* folder : kPlanFolders) {
         candidates.push_back(root / folder / (path + ".json"));
       }

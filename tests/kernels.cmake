@@ -12,7 +12,10 @@ if(NUMCHECK_HAVE_CUDA)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
     SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness/fake.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)
-  set_tests_properties(gpu_gemm_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
+  numcheck_test(gpu_memory_test LABEL gpu TIMEOUT 300 SOURCES gpu/memory_test.cpp
+    LIBRARIES numcheck_cuda numcheck_harness numcheck_driver CUDA::cudart_static)
+  set_tests_properties(gpu_gemm_test gpu_memory_test
+    PROPERTIES SKIP_REGULAR_EXPRESSION "no usable GPU" RESOURCE_LOCK gpu)
 endif()
 
 # ninja memory_bench: bandwidth of our own kernels, of TransformerEngine's and of a copy, on a GPU.

@@ -70,7 +70,11 @@ struct PortMemory {
   std::byte* data = nullptr;
 };
 
-/// Device seconds of a launch, to be asked once the device has been synchronized; 0 if not measured.
+/// Launches between two waits for the device at most, if the time of each is asked.
+inline constexpr int kLaunchesAtOnce = 8;
+
+/// Device seconds of a launch, to be asked once the device has been synchronized, before kLaunchesAtOnce further
+/// launches; 0 if not measured.
 using DeviceSeconds = std::function<double()>;
 
 inline DeviceSeconds not_measured() {

@@ -29,15 +29,15 @@ class CublasLtBackend : public Backend {
     if (std::string obstacle = gemm_obstacle(call, device_.info().sm, lt_->get_version()); !obstacle.empty()) {
       return {false, std::move(obstacle)};
     }
-    return gemm_support(*lt_, device_, call);
+    return gemm_support(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::vector<Algorithm> algorithms(const Call& call) override {
-    return gemm_algorithms(*lt_, device_, call);
+    return gemm_algorithms(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::vector<std::string> configurations(const Call& call) override {
-    return gemm_configurations(*lt_, device_, call);
+    return gemm_configurations(*lt_, device_, memo_, call);
   }
 
   [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
@@ -50,6 +50,7 @@ class CublasLtBackend : public Backend {
 
   cuda_support::CudaDevice& device_;
   std::unique_ptr<CublasLt> lt_;
+  HeuristicMemo memo_;
 };
 
 }  // namespace

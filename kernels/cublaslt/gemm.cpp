@@ -96,13 +96,14 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
   return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
 }
 
-Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
+Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo, const Call& call) {
   if (has_no_output(call)) {
     return {};
   }
   device.use();
   const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
-  const auto candidates = LtProblem(lt, call, scratch.get()).heuristic(1, kWorkspaceLimit);
+  LtProblem problem(lt, call, scratch.get());
+  const LtProblem::Candidates& candidates = memo.ask(call, problem, 1, kWorkspaceLimit);
   if (!candidates.results.empty()) {
     return {};
   }
@@ -110,7 +111,8 @@ Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, const
                              device.info().sm, cuda_support::cublas_status_name(candidates.status))};
 }
 
-std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
+std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
+                                             const Call& call) {
   std::vector<std::string> keys;
   if (has_no_output(call)) {
     return keys;
@@ -118,14 +120,15 @@ std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::C
   device.use();
   const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
   LtProblem problem(lt, call, scratch.get());
-  for (const auto& result : problem.heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
+  for (const auto& result : memo.ask(call, problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     const AlgorithmShape shape = shape_of(lt, result.algo);
     keys.push_back(shape.key + " | " + gemm_class(call, shape.k_tile, shape.slices));
   }
   return keys;
 }
 
-std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
+std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
+                                       const Call& call) {
   if (has_no_output(call)) {
     return {nothing_to_do()};
   }
@@ -134,7 +137,7 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDev
   const auto problem = std::make_shared<LtProblem>(lt, call, scratch.get());
   const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
-  for (const auto& result : problem->heuristic(requested_count(call.c->algorithms), kWorkspaceLimit).results) {
+  for (const auto& result : memo.ask(call, *problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
     AlgorithmText text = describe_algorithm(lt, result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
     add_options(params, text);

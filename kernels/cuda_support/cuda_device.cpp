@@ -50,9 +50,18 @@ void CudaDevice::use() const {
   check(cudaSetDevice(info_.index), "cudaSetDevice");
 }
 
+cudaStream_t CudaDevice::stream() {
+  memory_.flush();
+  return stream_.get();
+}
+
 DeviceSeconds CudaDevice::timed(const std::function<void()>& enqueue) {
-  timer_.bracket(stream_.get(), enqueue);
-  return [this] { return timer_.seconds(); };
+  memory_.flush();
+  StreamTimer& timer = timers_.at(launches_++ % timers_.size());
+  timer.bracket(stream_.get(), enqueue);
+  check(cudaEventRecord(default_stream_done_.get(), cudaStreamLegacy), "cudaEventRecord");
+  check(cudaStreamWaitEvent(stream_.get(), default_stream_done_.get(), 0), "cudaStreamWaitEvent");
+  return [&timer] { return timer.seconds(); };
 }
 
 }  // namespace numcheck::kernels::cuda_support

@@ -1,6 +1,9 @@
 // What the backends for CUDA devices share: one GPU with its identity, stream, memory and timer.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda_support/cuda_memory.hpp"
@@ -22,16 +25,20 @@ class CudaDevice {
 
   [[nodiscard]] const machine::Device& info() const noexcept { return info_; }
   [[nodiscard]] CudaMemory& memory() noexcept { return memory_; }
-  [[nodiscard]] cudaStream_t stream() const noexcept { return stream_.get(); }
+  /// Comes with all that memory() has been asked for, so ask for it each time. Throws CudaError.
+  [[nodiscard]] cudaStream_t stream();
   /// Makes the device current on this thread. Launches call it, because a case may come from any thread.
   void use() const;
-  /// Starts what `enqueue` puts on stream(); the result says how long it took, until the next call. Throws CudaError.
+  /// Starts what `enqueue` puts on stream(); the result says how long it took, as Algorithm::launch promises. What comes
+  /// next also waits for the default stream, where a library may have put a part of its work. Throws CudaError.
   [[nodiscard]] DeviceSeconds timed(const std::function<void()>& enqueue);
 
  private:
   machine::Device info_;
   Stream stream_;
-  StreamTimer timer_;
+  std::array<StreamTimer, kLaunchesAtOnce> timers_;  ///< used in turn
+  std::size_t launches_ = 0;
+  Event default_stream_done_;
   CudaMemory memory_;
 };
 

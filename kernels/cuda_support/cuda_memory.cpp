@@ -37,7 +37,7 @@ void copy_in_parallel(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 }  // namespace
 
-CudaMemory::CudaMemory(int device, cudaStream_t stream) : device_(device), stream_(stream) {
+CudaMemory::CudaMemory(int device, cudaStream_t stream) : device_(device), stream_(stream), small_copies_(stream) {
   use_device();
   std::size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
@@ -52,6 +52,11 @@ CudaMemory::~CudaMemory() {
 
 void CudaMemory::use_device() const {
   check(cudaSetDevice(device_), "cudaSetDevice");
+}
+
+void CudaMemory::flush() {
+  use_device();
+  small_copies_.flush();
 }
 
 void CudaMemory::free_cached() noexcept {
@@ -78,6 +83,7 @@ std::byte* CudaMemory::allocate(std::size_t bytes) {
   cudaError_t status = cudaMalloc(&block, size);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // not sticky: clear it and retry without the cache
+    small_copies_.flush();
     free_cached();
     status = cudaMalloc(&block, size);
   }
@@ -104,6 +110,10 @@ void CudaMemory::release(std::byte* pointer) noexcept {
   if (cached_bytes_ + size > cache_limit_) {
     sizes_.erase(found);
     cudaSetDevice(device_);
+    try {
+      small_copies_.flush();
+    } catch (const CudaError&) {  // the device is lost: whatever comes next reports it
+    }
     cudaFree(pointer);
     return;
   }
@@ -144,6 +154,7 @@ void CudaMemory::deliver() {
 }
 
 void CudaMemory::wait_for_stream() {
+  small_copies_.flush();
   if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess) {
     staged_.clear();
     check(status, "cudaStreamSynchronize");
@@ -156,9 +167,10 @@ void CudaMemory::upload(std::byte* device, std::span<const std::byte> host) {
   if (host.size() < kStagedFrom) {
     std::byte* staging = staging_for(host.size());
     std::memcpy(staging, host.data(), host.size());
-    check(cudaMemcpyAsync(device, staging, host.size(), cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    small_copies_.copy(device, staging, host.size());
     return;
   }
+  small_copies_.flush();
   std::size_t index = 0;
   for (std::size_t begin = 0; begin < host.size(); begin += kSlotBytes, ++index) {
     const std::size_t bytes = std::min(kSlotBytes, host.size() - begin);
@@ -190,7 +202,7 @@ void CudaMemory::download_at_sync(std::span<const DeviceRead> reads) try {
       continue;
     }
     std::byte* staging = staging_for(read.host.size());
-    check(cudaMemcpyAsync(staging, read.device, read.host.size(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    small_copies_.copy(staging, read.device, read.host.size());
     staged_.push_back({read.host, staging});
   }
 } catch (...) {
@@ -199,6 +211,7 @@ void CudaMemory::download_at_sync(std::span<const DeviceRead> reads) try {
 }
 
 void CudaMemory::download_large(std::span<std::byte> host, const std::byte* device) {
+  small_copies_.flush();
   const std::size_t pieces = (host.size() + kSlotBytes - 1) / kSlotBytes;
   const auto bytes_of = [&](std::size_t piece) { return std::min(kSlotBytes, host.size() - piece * kSlotBytes); };
   const auto start = [&](std::size_t piece) {
@@ -221,11 +234,16 @@ void CudaMemory::download_large(std::span<std::byte> host, const std::byte* devi
 
 void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) {
   use_device();
+  if (bytes < kStagedFrom) {
+    small_copies_.fill(device, pattern, bytes);
+    return;
+  }
+  small_copies_.flush();
   check(cudaMemsetAsync(device, pattern, bytes, stream_), "cudaMemsetAsync");
 }
 
 void CudaMemory::synchronize() {
-  use_device();
+  flush();
   // Not only our stream: libraries also launch on their own.
   cudaError_t status = cudaDeviceSynchronize();
   const char* where = "cudaDeviceSynchronize";

@@ -11,12 +11,13 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/contract/backend.hpp"
+#include "kernels/cuda_support/copy_batch.hpp"
 #include "kernels/cuda_support/stream.hpp"
 
 namespace numcheck::kernels::cuda_support {
 
 /// DeviceMemory on cudaMalloc. Everything is ordered on one stream, which launches share: a fill or an upload may still
-/// be running when the call returns, but no later call can tell. Released blocks are kept for the next case,
+/// be waiting or running when the call returns, but no later call can tell. Released blocks are kept for the next case,
 /// because allocation dominates small cases. May be used from any thread, by one at a time.
 class CudaMemory : public DeviceMemory {
  public:
@@ -34,6 +35,8 @@ class CudaMemory : public DeviceMemory {
   void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
   void synchronize() override;
   void poll() override;
+  /// Puts gathered copies and fills on the stream; to be called before anything else is put there. Throws CudaError.
+  void flush();
 
  private:
   struct FreePinned {
@@ -57,6 +60,7 @@ class CudaMemory : public DeviceMemory {
 
   int device_;
   cudaStream_t stream_;
+  CopyBatch small_copies_;
   std::unordered_map<std::byte*, std::size_t> sizes_;
   std::map<std::size_t, std::vector<std::byte*>> cached_;
   std::size_t cached_bytes_ = 0;

@@ -54,25 +54,29 @@ class Prober {
         ports_(ports),
         workspace_(workspace) {}
 
-  /// Classifies one operand: A with probes down its rows, or B with probes along its columns.
-  Classification operand(bool first) {
-    // relu passes only positive products.
-    const float sign = params_.alpha < 0 ? -1.0F : 1.0F;
+  /// Starts what classifies one operand: A with probes down its rows, or B with probes along its columns. The results
+  /// are there once the device has been waited for.
+  void start(bool first, std::span<float, kProbeValues.size()> got) {
     const auto available = static_cast<std::size_t>(first ? params_.m : params_.n);
-    std::array<float, kProbeValues.size()> got{};
     put(!first, 0, 1.0F);
     for (std::size_t done = 0; done < got.size();) {
       const std::size_t count = std::min(available, got.size() - done);
       for (std::size_t i = 0; i < count; ++i) {
-        put(first, i, sign * kProbeValues[done + i]);
+        put(first, i, sign() * kProbeValues[done + i]);
       }
-      launch(first, std::span(got).subspan(done, count));
+      launch(first, got.subspan(done, count));
       done += count;
     }
-    return classify_values(got, sign * static_cast<float>(params_.alpha));
+  }
+
+  [[nodiscard]] Classification classify(std::span<const float, kProbeValues.size()> got) const {
+    return classify_values(got, sign() * static_cast<float>(params_.alpha));
   }
 
  private:
+  /// relu passes only positive products.
+  [[nodiscard]] float sign() const { return params_.alpha < 0 ? -1.0F : 1.0F; }
+
   /// Sets element `index` along m (n) at the first k of an operand.
   void put(bool first, std::size_t index, float value) {
     const PortMemory& operand = port_memory(ports_, first ? "a" : "b");
@@ -86,16 +90,14 @@ class Prober {
   void launch(bool first, std::span<float> results) {
     const PortMemory& d = port_memory(ports_, "d");
     memory_.fill(d.data, 0xFF, d.port->extent_bytes());
-    launcher_.start(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_);
+    static_cast<void>(launcher_.start(algorithm_, fmt::format("classification {}", ++launches_), ports_, workspace_));
     std::vector<DeviceRead> reads;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
       reads.push_back({std::as_writable_bytes(results.subspan(i, 1)),
                        d.data + element_offset(*d.port, 0, first ? at : 0, first ? 0 : at)});
     }
-    static_cast<void>(launcher_.finish(memory_));
     memory_.download_at_sync(reads);
-    memory_.synchronize();
   }
 
   const Algorithm& algorithm_;
@@ -166,8 +168,13 @@ void prepare_classification(DeviceMemory& memory, std::span<const PortMemory> po
 Classification classify_algorithm(const Algorithm& algorithm, const Call& call, DeviceMemory& memory,
                                   std::span<const PortMemory> ports, std::byte* workspace, Launcher& launcher) {
   Prober prober(algorithm, call, memory, ports, workspace, launcher);
-  Classification a = prober.operand(true);
-  const Classification b = prober.operand(false);
+  std::array<float, kProbeValues.size()> got_a{}, got_b{};
+  const ReadScope reads(memory);
+  prober.start(true, got_a);
+  prober.start(false, got_b);
+  launcher.finish(memory);
+  Classification a = prober.classify(got_a);
+  const Classification b = prober.classify(got_b);
   if (a.precision == b.precision) {
     if (a.note != b.note) {
       a.note = "a: " + (a.note.empty() ? "-" : a.note) + "; b: " + (b.note.empty() ? "-" : b.note);

@@ -25,30 +25,42 @@ void note_damage(worker::RunReport& report, bool& intact, const std::string& dam
   }
 }
 
+/// Checks the run that the session looks at. Returns what changed in the inputs.
+std::string check_run(Session& session, bool first, worker::RunReport& report) {
+  note_damage(report, report.guards_intact, session.guard_damage());
+  // After every run: two runs may undo each other's damage.
+  std::string changed = session.changed_input();
+  note_damage(report, report.inputs_intact, changed);
+  if (first) {
+    session.download_outputs();
+    note_damage(report, report.guards_intact, session.changed_padding());
+    report.outputs = session.digests();
+  } else if (report.deterministic) {
+    report.deterministic = session.outputs_repeat();
+  }
+  return changed;
+}
+
 /// Runs one algorithm `repeats` times. Adds the device seconds to `total_s`; the report gets those of the shortest run.
 void measure(Session& session, const Algorithm& algorithm, int repeats, std::string_view fault,
              worker::RunReport& report, double& total_s) {
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    const double seconds = session.launch(algorithm, repeat, fault);
-    total_s += seconds;
-    report.device_s = repeat == 0 ? seconds : std::min(report.device_s, seconds);
-    const std::string damage = session.guard_damage();
-    note_damage(report, report.guards_intact, damage);
-    if (!damage.empty()) {
+  int count = 0;
+  for (int first = 0; first < repeats; first += count) {
+    count = std::min(session.runs_at_once(), repeats - first);
+    const std::vector<double> seconds = session.launch(algorithm, first, count, fault);
+    bool changed = false;
+    for (int i = 0; i < count; ++i) {
+      total_s += seconds[static_cast<std::size_t>(i)];
+      report.device_s =
+          first + i == 0 ? seconds.front() : std::min(report.device_s, seconds[static_cast<std::size_t>(i)]);
+      session.look_at(i);
+      changed = !check_run(session, first + i == 0, report).empty() || changed;
+    }
+    if (!report.guards_intact) {
       session.restore_guards();
     }
-    // After every launch: two launches may undo each other's damage.
-    const std::string changed = session.changed_input();
-    note_damage(report, report.inputs_intact, changed);
-    if (!changed.empty()) {
+    if (changed) {
       session.upload_inputs();
-    }
-    if (repeat == 0) {
-      session.download_outputs();
-      note_damage(report, report.guards_intact, session.changed_padding());
-      report.outputs = session.digests();
-    } else if (report.deterministic) {
-      report.deterministic = session.outputs_repeat();
     }
   }
 }

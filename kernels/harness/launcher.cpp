@@ -1,6 +1,7 @@
 #include "kernels/harness/launcher.hpp"
 
 #include <exception>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,17 +26,27 @@ std::string sync_error(DeviceMemory& memory) {
 
 }  // namespace
 
-void Launcher::start(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
-                     std::byte* workspace) {
-  last_ = fmt::format("{} ({})", algorithm.label, purpose);
-  synchronized_ = settled_ = false;
-  seconds_ = algorithm.launch(ports, workspace);
+ReadScope::~ReadScope() {
+  if (std::uncaught_exceptions() > exceptions_) {
+    static_cast<void>(sync_error(memory_));  // the exception says what is wrong
+  }
 }
 
-double Launcher::finish(DeviceMemory& memory) {
+DeviceSeconds Launcher::start(const Algorithm& algorithm, std::string_view purpose, std::span<const PortMemory> ports,
+                              std::byte* workspace) {
+  last_ = fmt::format("{} ({})", algorithm.label, purpose);
+  if (std::exchange(synchronized_, false) || launches_ == 0) {
+    first_ = last_;
+    launches_ = 0;
+  }
+  ++launches_;
+  settled_ = false;
+  return algorithm.launch(ports, workspace);
+}
+
+void Launcher::finish(DeviceMemory& memory) {
   memory.synchronize();
   synchronized_ = settled_ = true;
-  return seconds_();
 }
 
 std::optional<worker::DeviceLoss> Launcher::loss(DeviceMemory& memory) noexcept {
@@ -54,11 +65,15 @@ std::string Launcher::last_launch_text() const {
   if (last_.empty()) {
     return "nothing had been launched";
   }
-  return synchronized_ ? fmt::format(
-                             "it surfaced after the device had synchronized without an error; the last launch was {}, "
-                             "but an earlier one may be the cause",
-                             last_)
-                       : fmt::format("it followed the launch of {}", last_);
+  if (synchronized_) {
+    return fmt::format(
+        "it surfaced after the device had synchronized without an error; the last launch was {}, but an earlier one "
+        "may "
+        "be the cause",
+        last_);
+  }
+  return launches_ == 1 ? fmt::format("it followed the launch of {}", last_)
+                        : fmt::format("it followed {} launches, from {} to {}", launches_, first_, last_);
 }
 
 }  // namespace numcheck::kernels::harness

@@ -83,8 +83,27 @@ void Session::restore_guards() {
   }
 }
 
-double Session::launch(const Algorithm& algorithm, int repeat, std::string_view fault) {
-  snapshot_.clear();
+int Session::runs_at_once() const {
+  return std::ranges::all_of(buffers_, &Snapshot::holds) ? kLaunchesAtOnce : 1;
+}
+
+std::vector<double> Session::launch(const Algorithm& algorithm, int first, int count, std::string_view fault) {
+  snapshots_.resize(std::max(snapshots_.size(), static_cast<std::size_t>(count)));
+  std::ranges::for_each(snapshots_, &Snapshot::clear);
+  const ReadScope reads(memory_);
+  std::vector<DeviceSeconds> measured;
+  for (int i = 0; i < count; ++i) {
+    measured.push_back(start(algorithm, first + i, fault));
+    take_snapshot(snapshots_[static_cast<std::size_t>(i)]);
+  }
+  launcher_.finish(memory_);
+  look_at(0);
+  std::vector<double> seconds;
+  std::ranges::transform(measured, std::back_inserter(seconds), [](const DeviceSeconds& run) { return run(); });
+  return seconds;
+}
+
+DeviceSeconds Session::start(const Algorithm& algorithm, int repeat, std::string_view fault) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (is_written(*ports_[i].port)) {
       buffers_[i].fill(ports_[i].port->role == op::Role::amax ? 0 : kPoisonByte);
@@ -92,29 +111,26 @@ double Session::launch(const Algorithm& algorithm, int repeat, std::string_view 
   }
   GuardedBuffer& workspace = workspace_for(algorithm);
   workspace.fill(kWorkspacePatterns.at(static_cast<std::size_t>(repeat) % kWorkspacePatterns.size()));
-  launcher_.start(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data());
+  DeviceSeconds seconds = launcher_.start(algorithm, fmt::format("run {}", repeat + 1), ports_, workspace.data());
   if (!fault.empty()) {
     plant_memory_fault(fault, repeat, memory_, ports_, workspace.data() + workspace.size());
   }
-  const double seconds = launcher_.finish(memory_);
-  take_snapshot();
   return seconds;
 }
 
-void Session::take_snapshot() {
+void Session::take_snapshot(Snapshot& snapshot) {
   std::vector<const GuardedBuffer*> buffers;
   std::ranges::transform(buffers_, std::back_inserter(buffers), [](const GuardedBuffer& buffer) { return &buffer; });
   if (workspace_) {
     buffers.push_back(&*workspace_);
   }
-  snapshot_.take(memory_, buffers);
-  memory_.synchronize();
+  snapshot.take(memory_, buffers);
 }
 
 std::string Session::guard_damage() const {
+  const Snapshot& seen = snapshots_.at(run_);
   for (std::size_t i = 0; i < buffers_.size() + (workspace_ ? 1 : 0); ++i) {
-    if (const std::string damage = harness::guard_damage(snapshot_.guard_before(i), snapshot_.guard_after(i));
-        !damage.empty()) {
+    if (const std::string damage = harness::guard_damage(seen.guard_before(i), seen.guard_after(i)); !damage.empty()) {
       return fmt::format("{}: {}", i < ports_.size() ? ports_[i].port->name : "workspace", damage);
     }
   }
@@ -126,7 +142,7 @@ void Session::download_outputs() {
     if (!is_written(*ports_[i].port) || buffers_[i].size() == 0) {
       continue;
     }
-    if (const auto contents = snapshot_.contents(i); !contents.empty()) {
+    if (const auto contents = contents_of(i); !contents.empty()) {
       std::ranges::copy(contents, host_[i].begin());
     } else {
       memory_.download(host_[i], ports_[i].data);
@@ -148,8 +164,12 @@ std::string Session::changed_padding() const {
   return {};
 }
 
+std::span<const std::byte> Session::contents_of(std::size_t index) const {
+  return run_ < snapshots_.size() ? snapshots_[run_].contents(index) : std::span<const std::byte>();
+}
+
 std::span<const std::byte> Session::read_back(std::size_t index, std::size_t begin, std::size_t bytes) {
-  if (const auto contents = snapshot_.contents(index); !contents.empty()) {
+  if (const auto contents = contents_of(index); !contents.empty()) {
     return contents.subspan(begin, bytes);
   }
   if (staging_.size() < bytes) {

@@ -33,8 +33,13 @@ class Session {
   [[nodiscard]] core::Buffer<std::byte>& staging() { return staging_; }
 
   void upload_inputs();
-  /// Launches, and reads back what the checks below look at.
-  [[nodiscard]] double launch(const Algorithm& algorithm, int repeat, std::string_view fault);
+  /// Runs that may be started without waiting for the device between them: more than one if the buffers are small.
+  [[nodiscard]] int runs_at_once() const;
+  /// Starts runs `first` to `first + count - 1`, reads back after each what the checks below look at, and waits for the
+  /// device once. Device seconds of each. Precondition: count <= runs_at_once().
+  [[nodiscard]] std::vector<double> launch(const Algorithm& algorithm, int first, int count, std::string_view fault);
+  /// Chooses the run of the last launch() that the checks look at: 0 is its first.
+  void look_at(int run) { run_ = static_cast<std::size_t>(run); }
   [[nodiscard]] std::string guard_damage() const;
   [[nodiscard]] std::string changed_input();
   void download_outputs();
@@ -44,12 +49,14 @@ class Session {
   void restore_guards();
 
  private:
-  /// After the device has synchronized: a library may have work on streams of its own.
-  void take_snapshot();
+  [[nodiscard]] DeviceSeconds start(const Algorithm& algorithm, int repeat, std::string_view fault);
+  void take_snapshot(Snapshot& snapshot);
   [[nodiscard]] std::optional<std::size_t> first_difference(std::size_t index, bool elements_only);
   /// The host image of an input as it is on the device: padding replaced by poison.
   [[nodiscard]] std::span<const std::byte> input_image(std::size_t index);
-  /// Bytes of a port as the last launch left them; valid until the next call.
+  /// A port as the run left it; empty if the snapshot does not hold it.
+  [[nodiscard]] std::span<const std::byte> contents_of(std::size_t index) const;
+  /// Bytes of a port as the run left them; valid until the next call.
   [[nodiscard]] std::span<const std::byte> read_back(std::size_t index, std::size_t begin, std::size_t bytes);
 
   DeviceMemory& memory_;
@@ -59,7 +66,8 @@ class Session {
   core::Buffer<std::byte> padded_;
   std::vector<GuardedBuffer> buffers_;
   std::optional<GuardedBuffer> workspace_;
-  Snapshot snapshot_;  ///< of buffers_, then the workspace, after the last launch
+  std::vector<Snapshot> snapshots_;  ///< of buffers_, then the workspace, after each run of the last launch
+  std::size_t run_ = 0;              ///< whose snapshot the checks look at
   std::vector<PortMemory> ports_;
 };
 

@@ -8,17 +8,17 @@ namespace {
 /// Contents of at most this size are read along with the guards; larger ones in pieces, without a copy of the whole.
 constexpr std::size_t kSmallBytes = std::size_t{256} << 10;
 
-bool is_small(const GuardedBuffer& buffer) {
+}  // namespace
+
+bool Snapshot::holds(const GuardedBuffer& buffer) noexcept {
   return buffer.size() <= kSmallBytes;
 }
-
-}  // namespace
 
 void Snapshot::take(DeviceMemory& memory, std::span<const GuardedBuffer* const> buffers) {
   clear();
   std::size_t total = 0;
   for (const GuardedBuffer* buffer : buffers) {
-    total += 2 * kGuardBytes + (is_small(*buffer) ? buffer->size() : 0);
+    total += 2 * kGuardBytes + (holds(*buffer) ? buffer->size() : 0);
   }
   if (bytes_.size() < total) {
     bytes_ = core::Buffer<std::byte>(total);
@@ -34,7 +34,7 @@ void Snapshot::take(DeviceMemory& memory, std::span<const GuardedBuffer* const> 
   std::vector<Parts> parts;
   for (const GuardedBuffer* buffer : buffers) {
     const std::byte* start = buffer->data() - kGuardBytes;
-    if (is_small(*buffer)) {
+    if (holds(*buffer)) {
       const auto whole = read(start, buffer->size() + 2 * kGuardBytes);
       parts.push_back({whole.first(kGuardBytes), whole.subspan(kGuardBytes, buffer->size()), whole.last(kGuardBytes)});
     } else {

@@ -42,7 +42,7 @@ class Operands {
   [[nodiscard]] std::byte* extra() const noexcept;
 
   [[nodiscard]] const Context& context() const noexcept { return context_; }
-  [[nodiscard]] Stream stream() const noexcept { return context_.device->stream(); }
+  [[nodiscard]] Stream stream() const { return context_.device->stream(); }
 
  private:
   [[nodiscard]] const PortMemory* find(std::string_view name) const noexcept;

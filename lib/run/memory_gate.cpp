@@ -15,6 +15,15 @@ MemoryGate::Lease MemoryGate::acquire(std::uint64_t bytes, const std::function<b
   while (!admits(bytes) && !abandon()) {
     freed_.wait_for(lock, kPollInterval);
   }
+  return take(bytes);
+}
+
+std::optional<MemoryGate::Lease> MemoryGate::try_acquire(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return admits(bytes) ? std::optional(take(bytes)) : std::nullopt;
+}
+
+MemoryGate::Lease MemoryGate::take(std::uint64_t bytes) {
   in_flight_bytes_ += bytes;
   ++leases_;
   return {*this, bytes};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace numcheck::run {
@@ -40,10 +41,12 @@ class MemoryGate {
   /// Waits until `bytes` fit next to what is in flight, nothing is in flight (so that oversized
   /// requests proceed alone), or `abandon` returns true. Always takes the bytes.
   [[nodiscard]] Lease acquire(std::uint64_t bytes, const std::function<bool()>& abandon);
+  /// The same without waiting; empty if it would have to.
+  [[nodiscard]] std::optional<Lease> try_acquire(std::uint64_t bytes);
 
  private:
   void release(std::uint64_t bytes) noexcept;
-
+  [[nodiscard]] Lease take(std::uint64_t bytes);
   [[nodiscard]] bool admits(std::uint64_t bytes) const noexcept;
 
   const std::uint64_t budget_bytes_;

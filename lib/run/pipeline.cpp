@@ -9,6 +9,7 @@
 #include <set>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,8 @@ constexpr double kSlowestFlops = 1e8;
 /// Groups below both limits take about a millisecond of one core.
 constexpr std::uint64_t kSmallBytes = std::uint64_t{4} << 20;
 constexpr double kSmallFlops = 2e7;
+/// Small groups are prepared side by side, this many at a time: one core prepares some 5000 a second.
+constexpr std::size_t kSmallAtOnce = 16;
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -132,6 +135,7 @@ class Pipeline {
       survey_->ask_up_to(i);
       run_group(groups[i]);
     }
+    run_admitted();
     pool_.wait_idle();
     if (!handshake_->fails() || !stop_.must_stop()) {
       hello_ = handshake_->hello();
@@ -149,6 +153,9 @@ class Pipeline {
   void run_group(const prepare::GroupPlan& whole) {
     const bool without_answer = needs_no_answer(whole);
     if (!without_answer) {
+      if (!survey_->is_answered(whole)) {
+        run_admitted();  // so that workers have something to do meanwhile
+      }
       survey_->wait(whole);
     }
     prepare::GroupPlan group{.key = whole.key, .cases = {}};
@@ -167,39 +174,85 @@ class Pipeline {
         group.cases.push_back(index);
       }
     }
-    for (const prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_)) {
-      run_part(part);
+    for (prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_)) {
+      run_part(std::move(part));
     }
   }
 
-  void run_part(const prepare::GroupPlan& plan) {
+  void run_part(prepare::GroupPlan plan) {
     const std::uint64_t bytes = prepare::estimate_bytes(cases_, plan);
-    MemoryGate::Lease memory = memory_.acquire(bytes, [this] { return stop_.must_stop(); });
+    const bool small = bytes < kSmallBytes && flops_of(plan) < kSmallFlops;
+    std::optional<MemoryGate::Lease> memory = small ? memory_.try_acquire(bytes) : std::nullopt;
+    if (!memory) {
+      run_admitted();
+      memory.emplace(memory_.acquire(bytes, [this] { return stop_.must_stop(); }));
+    }
     if (stop_.must_stop()) {
       return;
     }
-    const bool small = bytes < kSmallBytes && flops_of(plan) < kSmallFlops;
-    const core::SerialSection serial(small);
+    admitted_.push_back({std::move(plan), std::move(*memory), small, {}, {}});
+    if (!small || admitted_.size() == kSmallAtOnce) {
+      run_admitted();
+    }
+  }
+
+  /// A group that has its memory, and what becomes of it.
+  struct Admitted {
+    prepare::GroupPlan plan;
+    MemoryGate::Lease memory;
+    bool small;
     prepare::PreparedGroup made;
+    std::shared_ptr<SharedGroup> shared;  ///< empty if its inputs cannot be prepared
+  };
+
+  /// Runs the groups that have been admitted: several small ones side by side, except that cases are submitted in order.
+  void run_admitted() {
+    std::vector<Admitted> groups = std::exchange(admitted_, {});
+    if (groups.size() == 1) {
+      prepare(groups.front());
+      submit(groups.front());
+      compute_references(groups.front());
+      return;
+    }
+    core::parallel_for(groups.size(), [&](std::size_t i) { prepare(groups[i]); });
+    for (Admitted& group : groups) {
+      submit(group);
+    }
+    core::parallel_for(groups.size(), [&](std::size_t i) { compute_references(groups[i]); });
+  }
+
+  void prepare(Admitted& group) {
+    const core::SerialSection serial(group.small);
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
-      made = prepare::prepare_group(cases_, plan, catalog_, options_.reference_flops_limit, allocate);
+      group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
     } catch (const std::exception& failure) {
-      for (const std::size_t index : plan.cases) {
+      for (const std::size_t index : group.plan.cases) {
         finish_with(index, verdict::Status::error, fmt::format("cannot prepare the inputs: {}", failure.what()));
       }
       return;
     }
-    const auto shared = std::make_shared<SharedGroup>(std::move(memory), std::move(made.group), small);
-    for (std::size_t i = 0; i < made.cases.size(); ++i) {
-      submit(plan.cases[i], shared, std::move(made.cases[i]));
+    group.shared = std::make_shared<SharedGroup>(std::move(group.memory), std::move(group.made.group), group.small);
+  }
+
+  void submit(Admitted& group) {
+    for (std::size_t i = 0; group.shared && i < group.made.cases.size(); ++i) {
+      submit(group.plan.cases[i], group.shared, std::move(group.made.cases[i]));
     }
+  }
+
+  void compute_references(const Admitted& group) {
+    if (!group.shared) {
+      return;
+    }
+    const core::SerialSection serial(group.small);
+    const prepare::GroupPlan& plan = group.plan;
     {
       const auto work = stop_.stuck().begin(fmt::format("the reference of {}", cases_[plan.cases.front()].id),
                                             options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
-      prepare::compute_references(*shared->group);
+      prepare::compute_references(*group.shared->group);
     }
-    results_.add_times(*shared->group);
+    results_.add_times(*group.shared->group);
   }
 
   [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
@@ -318,6 +371,7 @@ class Pipeline {
   worker::WorkerHello hello_;
   bool ended_ = false;
   std::string today_;
+  std::vector<Admitted> admitted_;  ///< small groups that wait for others to be run with
 };
 
 }  // namespace

@@ -17,26 +17,27 @@ constexpr double kMaxPause_s = 1;
 
 StuckWatch::Work StuckWatch::begin(std::string what, double limit_s) {
   const std::lock_guard lock(mutex_);
-  what_ = std::move(what);
-  limit_s_ = limit_s;
-  counted_s_ = 0;
-  last_check_ = Clock::now();
-  return Work(*this);
+  work_[++last_number_] = {.what = std::move(what), .limit_s = limit_s, .last_check = Clock::now()};
+  return {*this, last_number_};
 }
 
-void StuckWatch::end() {
+void StuckWatch::end(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  what_.clear();
+  work_.erase(number);
 }
 
 std::optional<std::string> StuckWatch::check(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  counted_s_ += std::clamp(std::chrono::duration<double>(now - last_check_).count(), 0.0, kMaxPause_s);
-  last_check_ = now;
-  if (what_.empty() || counted_s_ <= limit_s_) {
-    return std::nullopt;
+  std::optional<std::string> sentence;
+  for (auto& [number, work] : work_) {
+    work.counted_s += std::clamp(std::chrono::duration<double>(now - work.last_check).count(), 0.0, kMaxPause_s);
+    work.last_check = now;
+    if (!sentence && !work.reported && work.counted_s > work.limit_s) {
+      work.reported = true;
+      sentence = fmt::format("{} is stuck: not finished after {} s", work.what, core::shortest(work.limit_s));
+    }
   }
-  return fmt::format("{} is stuck: not finished after {} s", std::exchange(what_, ""), core::shortest(limit_s_));
+  return sentence;
 }
 
 }  // namespace numcheck::run

@@ -128,6 +128,7 @@ TEST(Containment, a_crash_reports_the_first_error_and_the_launch_before_it) {
     const Ran ran = run({.call = call, .m = kFaultyM});
     const std::string reason = ran.reason(1);
     const bool names_the_launch = reason.find("it followed the launch of ") != std::string::npos ||
+                                  reason.find(" launches, from ") != std::string::npos ||
                                   reason.find("the last launch was ") != std::string::npos ||
                                   reason.find("nothing had been launched") != std::string::npos;
     EXPECT_TRUE(names_the_launch) << reason;

@@ -81,14 +81,35 @@ TEST(HarnessFailures, an_asynchronous_fault_is_blamed_on_the_launch_before_it) {
   TestCase test(shape(4, 4, 4), "bf16");
   const worker::DeviceLoss loss = loss_after(test, backend);
   EXPECT_EQ(loss.error, "cudaErrorIllegalAddress");
-  EXPECT_EQ(loss.followed, "it followed the launch of fake 0 (run 2)");
+  EXPECT_EQ(loss.followed, "it followed 2 launches, from fake 0 (run 1) to fake 0 (run 2)");
+}
+
+TEST(HarnessFailures, runs_of_large_cases_are_waited_for_one_by_one) {
+  FakeBackend backend;
+  backend.misbehave = [&backend](auto, auto*, int launch) { backend.memory_.dead = launch == 1; };
+  TestCase test(shape(600, 600, 4), "bf16");
+  EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (run 2)");
+}
+
+TEST(HarnessFailures, a_run_that_throws_leaves_no_read_of_the_one_before_it_behind) {
+  FakeBackend backend;
+  backend.misbehave = [](auto, auto*, int launch) {
+    if (launch == 1) {
+      throw core::EnvironmentError("launch failed");
+    }
+  };
+  TestCase test(shape(4, 4, 4), "bf16");
+  const auto reports = test.run(backend);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].error, "launch failed");
+  EXPECT_TRUE(backend.memory_.undelivered.empty()) << "the memory that is read into is gone";
 }
 
 TEST(HarnessFailures, a_classification_that_loses_the_device_is_named) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int) { backend.memory_.dead = true; };
   TestCase test(shape(16, 16, 4), "fp32");
-  EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (classification 1)");
+  EXPECT_EQ(loss_after(test, backend).followed, "it followed 2 launches, from fake 0 (classification 1) to fake 0 (classification 2)");
 }
 
 TEST(HarnessFailures, a_fault_that_surfaces_later_is_not_blamed_on_a_launch) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <new>
 #include <stdexcept>
 
@@ -106,9 +107,19 @@ void FakeMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
   std::memset(device, pattern, bytes);
 }
 
+void FakeMemory::download_at_sync(std::span<const DeviceRead> reads) {
+  for (const DeviceRead& read : reads) {
+    undelivered.push_back({read.host, {read.device, read.device + read.host.size()}});
+  }
+}
+
 void FakeMemory::synchronize() {
+  const std::vector<Undelivered> reads = std::exchange(undelivered, {});
   if (dead || sync_errors-- > 0) {
     throw core::EnvironmentError("cudaErrorIllegalAddress");
+  }
+  for (const Undelivered& read : reads) {
+    std::ranges::copy(read.bytes, read.host.begin());
   }
 }
 
@@ -144,6 +155,7 @@ TestCase::TestCase(const op::GemmParams& params, std::string_view mode) {
   if (c.mode == nullptr) {
     throw std::invalid_argument("no such mode");
   }
+  plan::identify(c);
   ports = c.op->ports(c.params, *c.mode);
   for (const op::Port& port : ports) {
     auto& buffer = bytes.emplace(std::string(port.name), port.extent_bytes()).first->second;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,16 @@ class FakeMemory : public DeviceMemory {
   void release(std::byte* pointer) noexcept override;
   void upload(std::byte* device, std::span<const std::byte> host) override;
   void download(std::span<std::byte> host, const std::byte* device) override;
+  /// Reads at once and delivers when it is synchronized, as a GPU does.
+  void download_at_sync(std::span<const DeviceRead> reads) override;
   void fill(std::byte* device, std::uint8_t pattern, std::size_t bytes) override;
   void synchronize() override;
 
+  struct Undelivered {
+    std::span<std::byte> host;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Undelivered> undelivered;
   std::set<std::byte*> live;
   std::size_t capacity = static_cast<std::size_t>(-1);  ///< allocations of more bytes fail
   bool dead = false;                                    ///< synchronize throws, as after a CUDA fault

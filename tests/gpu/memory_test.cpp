@@ -1,0 +1,119 @@
+// Device memory against plain host memory: random fills, uploads and downloads, gathered or not, must act in their order.
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/contract/device_block.hpp"
+#include "kernels/cuda_support/cuda_device.hpp"
+#include "kernels/loader/probe.hpp"
+
+namespace numcheck::kernels::test {
+namespace {
+
+/// Above it, copies are not gathered (cuda_memory.cpp).
+constexpr std::size_t kLarge = std::size_t{1} << 20;
+constexpr std::size_t kBytes = 3 * kLarge;
+
+class GpuMemory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const loader::DriverState driver = loader::probe_driver();
+    if (driver.kind != loader::DriverState::Kind::works) {
+      GTEST_SKIP() << "no usable GPU: " << driver.sentence;
+    }
+  }
+};
+
+struct Range {
+  std::size_t begin, bytes;
+};
+
+/// Mostly small, at any alignment, and often on top of another one; sometimes large.
+Range random_range(std::mt19937& random) {
+  const auto pick = [&random](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
+  const std::size_t most = pick(50) == 0 ? kBytes : pick(3) == 0 ? 40000 : 300;
+  const std::size_t bytes = pick(most);
+  const std::size_t begin = pick(std::min<std::size_t>(kBytes - bytes, pick(1) == 0 ? 600 : kBytes));
+  return pick(1) == 0 ? Range{begin / 16 * 16, bytes} : Range{begin, bytes};
+}
+
+struct Waiting {
+  std::vector<std::byte> got, expected;
+};
+
+TEST_F(GpuMemory, calls_act_in_their_order) {
+  cuda_support::CudaDevice device(0);
+  cuda_support::CudaMemory& memory = device.memory();
+  const DeviceBlock block = allocate_block(memory, kBytes);
+  std::vector<std::byte> model(kBytes, std::byte{0x11});
+  memory.fill(block.get(), 0x11, kBytes);
+  std::mt19937 random(20261123);
+  std::vector<Waiting> waiting;
+  for (int step = 0; step < 20000; ++step) {
+    const Range range = random_range(random);
+    std::byte* const at = model.data() + range.begin;
+    switch (random() % 8) {
+      case 0:
+      case 1:
+      case 2: {
+        const auto pattern = static_cast<std::uint8_t>(random());
+        memory.fill(block.get() + range.begin, pattern, range.bytes);
+        std::memset(at, pattern, range.bytes);
+        break;
+      }
+      case 3:
+      case 4: {
+        std::vector<std::byte> bytes(range.bytes);
+        std::ranges::generate(bytes, [&random] { return static_cast<std::byte>(random()); });
+        memory.upload(block.get() + range.begin, bytes);
+        std::ranges::copy(bytes, at);
+        std::ranges::fill(bytes, std::byte{0});  // the caller's memory is no longer used
+        break;
+      }
+      case 5:
+      case 6: {
+        waiting.push_back({std::vector<std::byte>(range.bytes), {at, at + range.bytes}});
+        const DeviceRead read{waiting.back().got, block.get() + range.begin};
+        memory.download_at_sync({&read, 1});
+        break;
+      }
+      default:
+        if (random() % 4 == 0) {
+          memory.synchronize();
+          for (const Waiting& read : waiting) {
+            ASSERT_EQ(read.got, read.expected) << "step " << step;
+          }
+          waiting.clear();
+        }
+    }
+  }
+  std::vector<std::byte> got(kBytes);
+  memory.download(got, block.get());
+  EXPECT_EQ(got, model);
+  memory.synchronize();
+}
+
+TEST_F(GpuMemory, work_on_the_default_stream_counts_as_part_of_the_launch) {
+  cuda_support::CudaDevice device(0);
+  const DeviceBlock block = allocate_block(device.memory(), kBytes);
+  for (int pattern = 1; pattern < 50; ++pattern) {
+    device.memory().fill(block.get(), 0, kBytes);
+    device.memory().synchronize();
+    static_cast<void>(device.timed([&] {
+      for (int i = 0; i < 20; ++i) {
+        static_cast<void>(cudaMemsetAsync(block.get(), pattern, kBytes, cudaStreamLegacy));
+      }
+    }));
+    std::byte last{};
+    const DeviceRead read{{&last, 1}, block.get() + kBytes - 1};
+    device.memory().download_at_sync({&read, 1});
+    device.memory().synchronize();
+    ASSERT_EQ(std::to_integer<int>(last), pattern);
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::kernels::test
