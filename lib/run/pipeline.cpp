@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -19,13 +18,12 @@
 #include "machine/memory.hpp"
 #include "prepare/group.hpp"
 #include "run/budget_order.hpp"
+#include "run/case_flights.hpp"
 #include "run/handshake.hpp"
 #include "run/memory_gate.hpp"
 #include "run/result_collector.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
-#include "verdict/evaluate.hpp"
-#include "worker/pool.hpp"
 #include "worker/start_thread.hpp"
 
 namespace numcheck::run {
@@ -42,13 +40,6 @@ constexpr double kSmallFlops = 2e7;
 /// Small groups are prepared side by side, this many at a time: one core prepares some 5000 a second.
 constexpr std::size_t kSmallAtOnce = 16;
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-}
-
 /// How many groups may be prepared at a time: enough that no worker waits for the next one.
 std::size_t groups_ahead(const std::vector<plan::Case>& cases, const PipelineOptions& options) {
   std::set<worker::WorkerKey> keys;
@@ -58,25 +49,6 @@ std::size_t groups_ahead(const std::vector<plan::Case>& cases, const PipelineOpt
   const auto workers = static_cast<std::size_t>(std::max(1, options.workers.workers_per_environment));
   return 4 + 2 * workers * keys.size();
 }
-
-/// What the cases of a group share. Memory is released when the last one has been compared.
-struct SharedGroup {
-  SharedGroup(MemoryGate::Lease lease, std::shared_ptr<prepare::Group> whole, bool small)
-      : memory(std::move(lease)), group(std::move(whole)), is_small(small) {}
-
-  MemoryGate::Lease memory;
-  std::shared_ptr<prepare::Group> group;
-  bool is_small;  ///< its work is not worth waking threads for; there are many such groups at a time
-  verdict::ComparisonCache cache;
-};
-
-/// A case in progress; its buffers live until its last comparison.
-struct InFlightCase {
-  std::size_t index = 0;
-  std::shared_ptr<SharedGroup> shared;
-  prepare::PreparedCase prepared;
-  verdict::CaseResult result;
-};
 
 class Pipeline {
  public:
@@ -90,14 +62,14 @@ class Pipeline {
         results_(cases, options),
         pool_(pool),
         stop_(options, results_, pool),
-        today_(today()) {}
+        flights_(cases, options, handshake_, results_, stop_, pool) {}
 
-  /// After an exception, waits for tasks in progress: their callbacks refer to this object.
+  /// After an exception, waits for cases in progress, which refer to this object.
   ~Pipeline() {
     if (!ended_) {
       pool_.cancel_pending();
       try {
-        pool_.wait_idle();
+        flights_.wait_idle();
       } catch (const std::exception&) {  // the first exception is already propagating
       }
     }
@@ -136,7 +108,7 @@ class Pipeline {
       run_group(groups[i]);
     }
     run_admitted();
-    pool_.wait_idle();
+    flights_.wait_idle();
     if (!handshake_->fails() || !stop_.must_stop()) {
       hello_ = handshake_->hello();
     }
@@ -163,13 +135,10 @@ class Pipeline {
       const std::uint64_t bytes = prepare::estimate_case_bytes(cases_[index]);
       const std::optional<worker::Outcome> answer = without_answer ? std::nullopt : survey_->answer(index);
       if (answer && answer->kind != worker::Outcome::Kind::done) {
-        verdict::CaseResult result;
-        if (!is_interrupt(*answer)) {
-          end_case(index, result, *answer);
-        }
+        flights_.refuse(index, *answer);
       } else if (bytes > budget_) {
-        skip(index, fmt::format("needs {} of host memory, but --memory allows only {}", core::human_bytes(bytes),
-                                core::human_bytes(budget_)));
+        flights_.skip(index, fmt::format("needs {} of host memory, but --memory allows only {}",
+                                         core::human_bytes(bytes), core::human_bytes(budget_)));
       } else {
         group.cases.push_back(index);
       }
@@ -228,7 +197,7 @@ class Pipeline {
       group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
     } catch (const std::exception& failure) {
       for (const std::size_t index : group.plan.cases) {
-        finish_with(index, verdict::Status::error, fmt::format("cannot prepare the inputs: {}", failure.what()));
+        flights_.fail(index, fmt::format("cannot prepare the inputs: {}", failure.what()));
       }
       return;
     }
@@ -237,7 +206,7 @@ class Pipeline {
 
   void submit(Admitted& group) {
     for (std::size_t i = 0; group.shared && i < group.made.cases.size(); ++i) {
-      submit(group.plan.cases[i], group.shared, std::move(group.made.cases[i]));
+      flights_.submit(group.plan.cases[i], group.shared, std::move(group.made.cases[i]));
     }
   }
 
@@ -263,97 +232,11 @@ class Pipeline {
     return flops;
   }
 
-  void submit(std::size_t index, std::shared_ptr<SharedGroup> shared, prepare::PreparedCase prepared) {
-    auto flight = std::make_shared<InFlightCase>();
-    flight->index = index;
-    flight->shared = std::move(shared);
-    flight->prepared = std::move(prepared);
-    flight->result.c = &cases_[index];
-    worker::Task task;
-    task.c = &cases_[index];
-    task.ports = flight->prepared.host;
-    task.blocks = flight->prepared.blocks;
-    task.on_run = [this, flight](const worker::RunReport& run) { on_run(*flight, run); };
-    task.on_end = [this, flight](const worker::Outcome& outcome) { on_end(*flight, outcome); };
-    pool_.submit(std::move(task));
-  }
-
-  void on_run(InFlightCase& flight, const worker::RunReport& run) {
-    const core::SerialSection serial(flight.shared->is_small);
-    try {
-      const machine::Device& device = handshake_->hello().device;
-      prepare::Group& group = *flight.shared->group;
-      const verdict::EvaluationContext context{&group, &flight.prepared, &device,
-                                               prepare::arithmetic_of(*group.row, run.backend), &flight.shared->cache};
-      flight.result.runs.push_back(verdict::evaluate_run(context, run, flight.result.times.comparison_s));
-      show_tensors(flight);
-    } catch (const std::exception& failure) {
-      verdict::RunResult broken;
-      broken.run = run;
-      broken.status = verdict::Status::error;
-      broken.failing = fmt::format("cannot compare the outputs: {}", failure.what());
-      flight.result.runs.push_back(std::move(broken));
-    }
-    flight.result.times.device_s += run.device_s;
-  }
-
-  /// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
-  void show_tensors(const InFlightCase& flight) {
-    const std::vector<verdict::RunResult>& runs = flight.result.runs;
-    if (options_.on_tensors && runs.back().run.error.empty()) {
-      options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), flight.prepared.host,
-                           flight.prepared.rounding->values.get().get(), &flight.shared->group->sample});
-    }
-  }
-
-  void on_end(InFlightCase& flight, const worker::Outcome& outcome) {
-    if (is_interrupt(outcome)) {
-      return;  // finish_unstarted records it
-    }
-    end_case(flight.index, flight.result, outcome);
-    flight.prepared = {};
-    flight.shared.reset();
-  }
-
-  static bool is_interrupt(const worker::Outcome& outcome) {
-    return outcome.kind == worker::Outcome::Kind::error && outcome.reason == worker::kInterrupted;
-  }
-
-  /// Concludes a case, applying known issues of this device, and adds it to the results.
-  void end_case(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
-    result.c = &cases_[index];
-    std::optional<plan::DeviceFacts> device;
-    if (!result.c->known_issues.empty() && !handshake_->fails()) {
-      const worker::WorkerHello& hello = handshake_->hello();
-      device = {hello.device.sm, hello.device.driver, hello.libraries};
-    }
-    verdict::conclude(result, outcome, plan::known_issues_on(*result.c, device), today_);
-    finish(index, result);
-  }
-
-  void finish_with(std::size_t index, verdict::Status status, std::string reason) {
-    verdict::CaseResult result;
-    result.c = &cases_[index];
-    result.status = status;
-    result.reason = std::move(reason);
-    finish(index, result);
-  }
-
-  void skip(std::size_t index, std::string reason) { finish_with(index, verdict::Status::skipped, std::move(reason)); }
-
-  void finish(std::size_t index, const verdict::CaseResult& result) {
-    const bool has_worker = handshake_ && !handshake_->fails();
-    results_.finish(index, result, has_worker);
-    if (stop_.must_stop()) {
-      pool_.cancel_pending();
-    }
-  }
-
   /// Records cases that were never started.
   void finish_unstarted(const std::vector<std::size_t>& selected) {
     for (const std::size_t index : selected) {
       if (!results_.is_finished(index)) {
-        skip(index, stop_.why_not_started());
+        flights_.skip(index, stop_.why_not_started());
       }
     }
   }
@@ -368,9 +251,9 @@ class Pipeline {
   StopControl stop_;
   std::optional<Survey> survey_;
   std::optional<Handshake> handshake_;
+  CaseFlights flights_;
   worker::WorkerHello hello_;
   bool ended_ = false;
-  std::string today_;
   std::vector<Admitted> admitted_;  ///< small groups that wait for others to be run with
 };
 

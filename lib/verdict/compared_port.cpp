@@ -77,15 +77,16 @@ const core::Digest& digest_named(const worker::RunReport& run, std::string_view 
   return found->digest;
 }
 
-ComparedPort::ComparedPort(const prepare::PreparedCase& prepared, std::size_t index, const worker::RunReport& run)
+ComparedPort::ComparedPort(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host,
+                           std::size_t index, const worker::RunReport& run)
     : stored_(prepared.ports[index]),
-      stored_bytes_(prepared.host[index].bytes),
+      stored_bytes_(host[index].bytes),
       port_(stored_),
       bytes_(stored_bytes_),
       digest_(digest_named(run, stored_.name).hex()) {
   if (!stored_.scaled_by.empty()) {
     const std::size_t scales = index_of(prepared, stored_.scaled_by);
-    scales_ = data::load_port(prepared.ports[scales], prepared.host[scales].bytes);
+    scales_ = data::load_port(prepared.ports[scales], host[scales].bytes);
     digest_ += digest_named(run, stored_.scaled_by).hex();
   }
   if (!stored_.scaled_by.empty() || stored_.dtype == core::Dtype::e8m0) {

@@ -22,8 +22,10 @@ namespace numcheck::verdict {
 /// pattern.
 class ComparedPort {
  public:
-  /// Port `index` of the case, with the outputs of the run. Both arguments must outlive this object.
-  ComparedPort(const prepare::PreparedCase& prepared, std::size_t index, const worker::RunReport& run);
+  /// Port `index` of the case; `host` has the bytes that the run left, and is parallel to the ports. All arguments must
+  /// outlive this object.
+  ComparedPort(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host, std::size_t index,
+               const worker::RunReport& run);
 
   [[nodiscard]] const op::Port& port() const noexcept { return port_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }

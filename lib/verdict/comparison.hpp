@@ -39,6 +39,7 @@ class ComparisonCache {
 struct EvaluationContext {
   prepare::Group* group = nullptr;
   const prepare::PreparedCase* prepared = nullptr;
+  std::span<const worker::HostPort> host;  ///< parallel to its ports: inputs, and the outputs of the run
   const machine::Device* device = nullptr;
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;

@@ -107,13 +107,13 @@ bool is_too_large_an_error(const tolerance::Criterion& criterion) {
 /// Decoded, unscaled outputs, as the op's own statistics need them.
 class DecodedOutputs {
  public:
-  explicit DecodedOutputs(const prepare::PreparedCase& prepared) {
+  DecodedOutputs(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host) {
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       const op::Port& port = prepared.ports[i];
       if (port.role != op::Role::output) {
         continue;
       }
-      core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, prepared.host[i].bytes));
+      core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, host[i].bytes));
       const auto scale = prepared.scale.find(port.name);
       const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
       if (factor != 1.0) {
@@ -134,7 +134,7 @@ using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
 /// The op's findings about the run.
 std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function) {
   const prepare::PreparedCase& prepared = *context.prepared;
-  const DecodedOutputs delivered(prepared);
+  const DecodedOutputs delivered(prepared, context.host);
   const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
   return function({&context.group->params, prepared.rounding->operands, expected.get(), delivered.outputs(),
                    &context.group->sample});
@@ -172,7 +172,7 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
 OutputResult evaluate_port(const EvaluationContext& context, const worker::RunReport& run, std::size_t index,
                            const tolerance::RunFacts& facts) {
   const plan::Case& c = *context.prepared->c;
-  const ComparedPort compared(*context.prepared, index, run);
+  const ComparedPort compared(*context.prepared, context.host, index, run);
   const op::Port& port = compared.port();
   const model::ErrorModel model = model_of(context, port, facts.expected);
   OutputResult output;

@@ -48,6 +48,7 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
   verdict::EvaluationContext context;
   context.group = made.group.get();
   context.prepared = &made.cases.front();
+  context.host = made.cases.front().host;
   context.device = &backend->device();
   context.cache = &cache;
   MiniResult result;

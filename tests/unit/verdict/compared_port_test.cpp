@@ -27,7 +27,7 @@ struct Problem {
 
   verdict::ComparedPort port(std::size_t index) {
     prepared.host = {{.port = prepared.ports.data(), .bytes = codes}, {.port = &prepared.ports[1], .bytes = scales}};
-    return {prepared, index, run};
+    return {prepared, prepared.host, index, run};
   }
 };
 

@@ -1,0 +1,204 @@
+#include "run/case_flights.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/buffer.hpp"
+#include "core/parallel.hpp"
+#include "worker/pool.hpp"
+
+namespace numcheck::run {
+namespace {
+
+/// Comparing a small case takes about a millisecond of one core; a large one uses all cores by itself.
+constexpr int kMostThreads = 8;
+/// Outputs above this size are not copied: their worker waits until they have been judged.
+constexpr std::size_t kMostCopied = std::size_t{32} << 20;
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+std::size_t evaluation_threads() {
+  return static_cast<std::size_t>(std::clamp(core::thread_count() / 2, 1, kMostThreads));
+}
+
+bool is_interrupt(const worker::Outcome& outcome) {
+  return outcome.kind == worker::Outcome::Kind::error && outcome.reason == worker::kInterrupted;
+}
+
+std::size_t output_bytes(std::span<const worker::HostPort> ports) {
+  std::size_t bytes = 0;
+  for (const worker::HostPort& port : ports) {
+    bytes += worker::use_of(*port.port) == worker::BlockUse::output ? port.bytes.size() : 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+/// A case in progress; its buffers live until its last comparison.
+struct CaseFlights::Flight {
+  std::size_t index = 0;
+  std::shared_ptr<SharedGroup> shared;
+  prepare::PreparedCase prepared;
+  verdict::CaseResult result;
+  std::shared_ptr<EvaluationQueue::Strand> strand = std::make_shared<EvaluationQueue::Strand>();
+};
+
+/// One run with the outputs that it left: the worker's next run writes over them.
+struct CaseFlights::Run {
+  worker::RunReport report;
+  std::vector<worker::HostPort> ports;
+  core::Buffer<std::byte> copies;
+
+  void copy_outputs() {
+    copies = core::Buffer<std::byte>(output_bytes(ports));
+    std::span<std::byte> rest = copies.span();
+    for (worker::HostPort& port : ports) {
+      if (worker::use_of(*port.port) == worker::BlockUse::output) {
+        const std::span<std::byte> copy = rest.first(port.bytes.size());
+        rest = rest.subspan(copy.size());
+        std::ranges::copy(port.bytes, copy.begin());
+        port.bytes = copy;
+      }
+    }
+  }
+};
+
+CaseFlights::CaseFlights(const std::vector<plan::Case>& cases, const PipelineOptions& options,
+                         const std::optional<Handshake>& handshake, ResultCollector& results, StopControl& stop,
+                         worker::WorkerPool& pool)
+    : cases_(cases),
+      options_(options),
+      handshake_(handshake),
+      results_(results),
+      stop_(stop),
+      pool_(pool),
+      today_(today()),
+      queue_(evaluation_threads(), [&pool] { pool.cancel_pending(); }) {}
+
+void CaseFlights::submit(std::size_t index, std::shared_ptr<SharedGroup> shared, prepare::PreparedCase prepared) {
+  auto flight = std::make_shared<Flight>();
+  flight->index = index;
+  flight->shared = std::move(shared);
+  flight->prepared = std::move(prepared);
+  flight->result.c = &cases_[index];
+  worker::Task task;
+  task.c = &cases_[index];
+  task.ports = flight->prepared.host;
+  task.blocks = flight->prepared.blocks;
+  task.on_run = [this, flight](const worker::RunReport& report) { on_run(flight, report); };
+  task.on_end = [this, flight](const worker::Outcome& outcome) {
+    if (is_interrupt(outcome)) {
+      return;  // whoever ends the run records it
+    }
+    queue_.post(flight->strand, [this, flight, outcome] {
+      conclude(flight->index, flight->result, outcome);
+      flight->prepared = {};
+      flight->shared.reset();
+    });
+  };
+  pool_.submit(std::move(task));
+}
+
+void CaseFlights::on_run(const std::shared_ptr<Flight>& flight, const worker::RunReport& report) {
+  auto run = std::make_shared<Run>(Run{report, flight->prepared.host, {}});
+  const bool is_only_run = flight->result.c->algorithms.kind == plan::AlgorithmSpec::Kind::heuristic;
+  const bool too_large = output_bytes(run->ports) > kMostCopied;
+  if (!is_only_run && !too_large) {
+    run->copy_outputs();
+  }
+  queue_.post(flight->strand, [this, flight, run] { judge(*flight, *run); });
+  if (!is_only_run && too_large) {
+    queue_.wait(*flight->strand);
+  }
+}
+
+void CaseFlights::judge(Flight& flight, const Run& run) {
+  const core::SerialSection serial(flight.shared->is_small);
+  try {
+    const machine::Device& device = handshake_->hello().device;
+    prepare::Group& group = *flight.shared->group;
+    const verdict::EvaluationContext context{&group,
+                                             &flight.prepared,
+                                             run.ports,
+                                             &device,
+                                             prepare::arithmetic_of(*group.row, run.report.backend),
+                                             &flight.shared->cache};
+    flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
+    show_tensors(flight, run);
+  } catch (const std::exception& failure) {
+    verdict::RunResult broken;
+    broken.run = run.report;
+    broken.status = verdict::Status::error;
+    broken.failing = fmt::format("cannot compare the outputs: {}", failure.what());
+    flight.result.runs.push_back(std::move(broken));
+  }
+  flight.result.times.device_s += run.report.device_s;
+}
+
+/// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
+void CaseFlights::show_tensors(const Flight& flight, const Run& run) {
+  const std::vector<verdict::RunResult>& runs = flight.result.runs;
+  if (options_.on_tensors && run.report.error.empty()) {
+    options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), run.ports,
+                         flight.prepared.rounding->values.get().get(), &flight.shared->group->sample});
+  }
+}
+
+void CaseFlights::conclude(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
+  result.c = &cases_[index];
+  std::optional<plan::DeviceFacts> device;
+  if (!result.c->known_issues.empty() && !handshake_->fails()) {
+    const worker::WorkerHello& hello = handshake_->hello();
+    device = {hello.device.sm, hello.device.driver, hello.libraries};
+  }
+  verdict::conclude(result, outcome, plan::known_issues_on(*result.c, device), today_);
+  finish(index, result);
+}
+
+void CaseFlights::refuse(std::size_t index, const worker::Outcome& answer) {
+  if (!is_interrupt(answer)) {
+    verdict::CaseResult result;
+    conclude(index, result, answer);
+  }
+}
+
+void CaseFlights::skip(std::size_t index, std::string reason) {
+  finish_with(index, verdict::Status::skipped, std::move(reason));
+}
+
+void CaseFlights::fail(std::size_t index, std::string reason) {
+  finish_with(index, verdict::Status::error, std::move(reason));
+}
+
+void CaseFlights::finish_with(std::size_t index, verdict::Status status, std::string reason) {
+  verdict::CaseResult result;
+  result.c = &cases_[index];
+  result.status = status;
+  result.reason = std::move(reason);
+  finish(index, result);
+}
+
+void CaseFlights::finish(std::size_t index, const verdict::CaseResult& result) {
+  const bool has_worker = handshake_ && !handshake_->fails();
+  results_.finish(index, result, has_worker);
+  if (stop_.must_stop()) {
+    pool_.cancel_pending();
+  }
+}
+
+void CaseFlights::wait_idle() {
+  pool_.wait_idle();
+  queue_.wait_idle();
+}
+
+}  // namespace numcheck::run

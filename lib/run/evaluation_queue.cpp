@@ -1,0 +1,104 @@
+#include "run/evaluation_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "worker/start_thread.hpp"
+
+namespace numcheck::run {
+namespace {
+
+/// Enough that no thread waits; each holds the outputs of a run.
+constexpr std::size_t kPendingPerThread = 4;
+
+}  // namespace
+
+EvaluationQueue::EvaluationQueue(std::size_t threads, std::function<void()> on_exception)
+    : on_exception_(std::move(on_exception)) {
+  try {
+    for (std::size_t i = 0; i < threads; ++i) {
+      threads_.push_back(worker::start_thread("to judge results", [this] { serve(); }));
+    }
+  } catch (const core::EnvironmentError&) {  // those that have started do the work
+  }
+}
+
+EvaluationQueue::~EvaluationQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void EvaluationQueue::post(const std::shared_ptr<Strand>& strand, Work work) {
+  std::unique_lock lock(mutex_);
+  if (threads_.empty()) {
+    lock.unlock();
+    run(std::move(work));
+    return;
+  }
+  changed_.wait(lock, [this] { return pending_ < kPendingPerThread * threads_.size(); });
+  ++pending_;
+  strand->waiting.push_back(std::move(work));
+  if (!strand->running && strand->waiting.size() == 1) {
+    ready_.push_back(strand);
+    changed_.notify_all();
+  }
+}
+
+void EvaluationQueue::wait(const Strand& strand) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&strand] { return !strand.running && strand.waiting.empty(); });
+}
+
+void EvaluationQueue::wait_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return pending_ == 0; });
+  if (exception_) {
+    std::rethrow_exception(std::exchange(exception_, nullptr));
+  }
+}
+
+void EvaluationQueue::run(Work work) {
+  try {
+    work();
+  } catch (...) {
+    std::unique_lock lock(mutex_);
+    if (!exception_) {
+      exception_ = std::current_exception();
+      lock.unlock();
+      on_exception_();
+    }
+  }
+}
+
+void EvaluationQueue::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !ready_.empty(); });
+    if (ready_.empty()) {
+      return;
+    }
+    const std::shared_ptr<Strand> strand = std::move(ready_.front());
+    ready_.pop_front();
+    Work work = std::move(strand->waiting.front());
+    strand->waiting.pop_front();
+    strand->running = true;
+    lock.unlock();
+    run(std::exchange(work, nullptr));
+    lock.lock();
+    strand->running = false;
+    --pending_;
+    if (!strand->waiting.empty()) {
+      ready_.push_back(strand);
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace numcheck::run
