@@ -1,6 +1,8 @@
 #include "plan/match.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,14 +34,49 @@ std::optional<op::Value> decode_distribution_name(const Node& node, Reporter& re
   return op::Value(node.text);
 }
 
+/// {"from": 513}: both ends are inclusive, a missing one is open.
+std::optional<Interval> decode_range(const Node& node, const op::Field& field, Reporter& reporter) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"from", "to"};
+  const std::string what = "a range of " + quote(field.name);
+  const std::size_t errors = reporter.error_count();
+  check_keys(node, kKeys, what, reporter);
+  Interval range{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  for (const auto& [key, end] : {std::pair("from", &range.from), std::pair("to", &range.to)}) {
+    if (const Node* given = node.find(key)) {
+      *end = decode_integer(*given, what, field.minimum, field.maximum, reporter).value_or(0);
+    }
+  }
+  if (reporter.error_count() != errors) {
+    return {};
+  }
+  if (node.find("from") == nullptr && node.find("to") == nullptr) {
+    reporter.error(node, what + " has neither end", {R"(write {"from": 513}, or {"from": 513, "to": 1024})", {}});
+    return {};
+  }
+  if (range.from > range.to) {
+    reporter.error(node, fmt::format("{} from {} to {} is empty", what, range.from, range.to));
+    return {};
+  }
+  return range;
+}
+
 /// One value of a condition; false after a report.
 bool add_value(Condition& condition, const Node& node, const op::Op& op, const Vocabulary& vocabulary,
                Reporter& reporter) {
   std::optional<op::Value> value;
   switch (condition.kind) {
-    case Condition::Kind::parameter:
-      value = decode_scalar(node, op.fields()[condition.field], reporter);
+    case Condition::Kind::parameter: {
+      const op::Field& field = op.fields()[condition.field];
+      if (field.kind == op::FieldKind::integer && node.is(Node::Kind::object)) {
+        const std::optional<Interval> range = decode_range(node, field, reporter);
+        if (range) {
+          condition.ranges.push_back(*range);
+        }
+        return range.has_value();
+      }
+      value = decode_scalar(node, field, reporter);
       break;
+    }
     case Condition::Kind::mode:
       if (const op::Mode* mode = decode_mode(node, &op, reporter)) {
         value = op::Value(std::string(mode->name));
@@ -79,8 +116,14 @@ bool holds(const Condition& condition, const Case& c) {
     return std::ranges::any_of(condition.values, [&](const op::Value& v) { return std::get<std::string>(v) == name; });
   };
   switch (condition.kind) {
-    case Condition::Kind::parameter:
-      return std::ranges::find(condition.values, c.params[condition.field]) != condition.values.end();
+    case Condition::Kind::parameter: {
+      const op::Value& value = c.params[condition.field];
+      const auto* number = std::get_if<std::int64_t>(&value);
+      return std::ranges::find(condition.values, value) != condition.values.end() ||
+             (number != nullptr && std::ranges::any_of(condition.ranges, [number](const Interval& range) {
+                return range.from <= *number && *number <= range.to;
+              }));
+    }
     case Condition::Kind::mode:
       return is_one_of(c.mode->name);
     case Condition::Kind::backend:

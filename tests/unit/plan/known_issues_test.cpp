@@ -49,6 +49,26 @@ TEST(KnownIssueFiles, add_to_the_cases_that_match_after_those_of_the_plan) {
   EXPECT_EQ(issues, 4U);
 }
 
+TEST(KnownIssueFiles, ranges_of_integers_include_both_ends_and_may_be_open) {
+  const auto matching = [](const std::string& k) {
+    std::vector<Case> cases = testing::load(R"({"version": 1, "cases": [
+        {"op": "gemm", "params": {"m": 1, "n": 1, "k": [2, 3, 4, 5, 9]}, "mode": "bf16"}]})")
+                                  .cases;
+    add_known_issues_from(
+        R"({"version": 1, "known_issues": [{"op": "gemm", "match": {"k": )" + k + R"(}, "reason": "12"}]})", cases,
+        "known.json", testing::vocabulary());
+    std::string found;
+    for (const Case& c : cases) {
+      found += c.known_issues.empty() ? "-" : "x";
+    }
+    return found;
+  };
+  EXPECT_EQ(matching(R"({"from": 3, "to": 5})"), "-xxx-");
+  EXPECT_EQ(matching(R"({"from": 4})"), "--xxx");
+  EXPECT_EQ(matching(R"({"to": 4})"), "xxx--");
+  EXPECT_EQ(matching(R"([2, {"from": 5, "to": 5}, {"from": 9}])"), "x--xx");
+}
+
 TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
   const std::string all = mistakes(R"({"version": 2, "issues": [], "known_issues": [
       {"op": "gem", "reason": "12"},
@@ -56,10 +76,14 @@ TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
       {"op": "gemm", "match": {"rows": 3}, "reason": "12"},
       {"op": "gemm", "cause": "", "expires": "soon"},
       {"op": "gemm", "reason": "12", "until": "2030-01-01"},
+      {"op": "gemm", "match": {"k": {"from": 5, "to": 4}, "m": {}, "n": {"from": "1"}, "batch": {"min": 1}}, "reason": "12"},
+      {"op": "gemm", "match": {"alpha": {"from": 1}}, "reason": "12"},
       7]})");
-  for (const char* part : {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"",
-                           "\"rows\" is not a field of a gemm case", "\"cause\" must be a text", "has no \"reason\"",
-                           "must be a date", "unknown key \"until\"", "known.json:7:7"}) {
+  for (const char* part :
+       {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"",
+        "\"rows\" is not a field of a gemm case", "\"cause\" must be a text", "has no \"reason\"", "must be a date",
+        "unknown key \"until\"", "known.json:9:7", "a range of \"k\" from 5 to 4 is empty",
+        "a range of \"m\" has neither end", "a range of \"n\" must be", "unknown key \"min\"", "\"alpha\" must be"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
   }
   EXPECT_NE(mistakes("[]").find("must be an object"), std::string::npos) << mistakes("[]");
