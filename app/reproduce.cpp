@@ -71,6 +71,9 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
       text += std::string(" ") + option + " " + shell_word(value);
     }
   };
+  for (const std::string& path : plans.known_issues) {
+    add("--known-issues", as_argument(recorded_path(path)), "");
+  }
   add("--device", execution.device, "auto");
   add("--max-cases", plans.max_cases, "");
   add("--repeat", execution.repeat, "");

@@ -1,4 +1,6 @@
 // te-numcheck list: what is available, without running anything.
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -217,12 +219,19 @@ class ListCommand : public Command {
     plan::Plan plan = load_plans(context, plans_, "list cases");
     plan.cases = for_every_te_lib(std::move(plan.cases), te_libs_);
     const std::size_t expanded = plan.cases.size();
+    const bool surveyed = std::ranges::any_of(plan.cases, &plan::Case::only_if_new);
     const Selection selection = select(std::move(plan.cases), selection_);
     print(context, cases_list(selection.cases), {"digest", "id"});
     if (!json_) {
       context.terminal.err(selection.cases.size() == expanded
                                ? fmt::format("{} cases\n", expanded)
                                : fmt::format("{} of {} cases\n", selection.cases.size(), expanded));
+      if (surveyed) {
+        context.terminal.err(
+            "note: a run first asks the device and leaves out cases that would show no new kernel; shards divide what "
+            "is "
+            "left\n");
+      }
     }
     return selection.cases.empty() ? core::ExitCode::nothing_verified : core::ExitCode::success;
   }

@@ -48,6 +48,12 @@ class Survey(CliTest):
         self.assertEqual(len(report["cases"]), 2)
         self.assertEqual(report["configurations"], {"asked": 2, "kept": 2, "offered": 0, "verified": 0})
 
+    def test_listing_says_that_a_run_may_leave_cases_out(self):
+        case = {"op": "gemm", "backend": "sim", "mode": "bf16", "params": {"m": 8, "n": 8, "k": [1, 2]}}
+        note = "leaves out cases that would show no new kernel"
+        self.assertIn(note, self.run_cli("list", "cases", self.plan(cases=[{**case, "select": "new_configurations"}]), code=0).stderr)
+        self.assertNotIn(note, self.run_cli("list", "cases", self.plan(cases=[case]), code=0).stderr)
+
     def test_what_cannot_run_is_said_once(self):
         plan = self.plan(cases=[{"op": "gemm", "backend": "cublaslt", "mode": "bf16", "select": "new_configurations",
                                  "params": {"m": 8, "n": 8, "k": [8, 16, 24]}}])

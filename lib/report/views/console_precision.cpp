@@ -76,14 +76,62 @@ class Footnotes {
   std::vector<std::string> notes_;
 };
 
-std::vector<Cell> cells(const json& row, bool first, Footnotes& notes) {
-  const auto once = [first](std::string text) { return Cell{first ? std::move(text) : std::string()}; };
+/// The classes of one request and layout, or of several that have the same classes in the same places.
+struct Block {
+  std::string request, product;
+  std::vector<json> rows;
+};
+
+bool same_classes(const Block& one, const Block& other) {
+  return std::ranges::equal(one.rows, other.rows, [](const json& a, const json& b) {
+    return std::ranges::all_of(
+        std::initializer_list<const char*>{"op", "backend", "expected", "class", "note", "where", "also"},
+        [&](const char* key) { return a.at(key) == b.at(key); });
+  });
+}
+
+/// Joins the blocks that differ only in `text`. The smallest case is that of the first.
+void join(std::vector<Block>& blocks, std::string Block::* text, std::string Block::* other,
+          std::string_view separator) {
+  std::vector<Block> joined;
+  for (Block& block : blocks) {
+    const auto same = std::ranges::find_if(
+        joined, [&](const Block& known) { return known.*other == block.*other && same_classes(known, block); });
+    if (same == joined.end()) {
+      joined.push_back(std::move(block));
+      continue;
+    }
+    ((*same).*text).append(separator).append(block.*text);
+    for (std::size_t i = 0; i < block.rows.size(); ++i) {
+      same->rows[i]["cases"] =
+          same->rows[i].at("cases").get<std::size_t>() + block.rows[i].at("cases").get<std::size_t>();
+    }
+  }
+  blocks = std::move(joined);
+}
+
+std::vector<Block> blocks_of(const std::vector<const json*>& rows) {
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == 0 || !same_request(*rows[i - 1], *rows[i])) {
+      blocks.push_back({request_text(*rows[i]), layout_text(rows[i]->at("layout")), {}});
+    }
+    blocks.back().rows.push_back(*rows[i]);
+  }
+  join(blocks, &Block::product, &Block::request, ", ");
+  join(blocks, &Block::request, &Block::product, " ");
+  return blocks;
+}
+
+std::vector<Cell> cells(const Block& block, std::size_t index, Footnotes& notes) {
+  const json& row = block.rows[index];
+  const auto once = [index](std::string text) { return Cell{index == 0 ? std::move(text) : std::string()}; };
   const bool surprising = row.at("class") != row.at("expected");
   const bool ambiguous = !row.at("also").empty();
   return {once(row.at("op").get<std::string>()),
-          once(request_text(row)),
+          once(block.request),
           once(row.at("backend").get<std::string>()),
-          once(layout_text(row.at("layout"))),
+          once(block.product),
           once(class_label(row.at("expected").get<std::string>())),
           {class_label(row.at("class").get<std::string>()) + notes.mark(row.at("note").get<std::string>()),
            surprising ? Colour::yellow : Colour::none},
@@ -110,12 +158,15 @@ std::string render_precision(const json& report, const ConsoleOptions& options) 
   if (shown.empty()) {
     return "";
   }
-  const std::size_t news = shown.size();
-  shown.resize(options.verbosity > 0 ? news : std::min(news, kRowsShown));
   std::vector<std::vector<Cell>> rows;
   Footnotes notes;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    rows.push_back(cells(*shown[i], i == 0 || !same_request(*shown[i - 1], *shown[i]), notes));
+  std::size_t hidden = 0;
+  for (const Block& block : blocks_of(shown)) {
+    const bool fits = options.verbosity > 0 || rows.size() + block.rows.size() <= kRowsShown;
+    hidden += fits ? 0 : block.rows.size();
+    for (std::size_t i = 0; fits && i < block.rows.size(); ++i) {
+      rows.push_back(cells(block, i, notes));
+    }
   }
   std::string text = paint("precision map", Colour::bold, options.colour) + "\n";
   text += render_table({{"op"},
@@ -129,8 +180,8 @@ std::string render_precision(const json& report, const ConsoleOptions& options) 
                         {"smallest", false, true}},
                        rows, options.width, options.colour);
   text += notes.lines();
-  if (shown.size() < news) {
-    text += fmt::format("({} more rows: use -v or see report.json)\n", news - shown.size());
+  if (hidden > 0) {
+    text += fmt::format("({} more rows: use -v or see report.json)\n", hidden);
   }
   return text;
 }

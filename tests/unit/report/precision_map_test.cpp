@@ -215,5 +215,24 @@ TEST(PrecisionMap, the_console_shows_only_news) {
   EXPECT_NE(console_of(surprise, 0).find("everywhere"), std::string::npos);
 }
 
+TEST(PrecisionMap, the_console_joins_requests_and_layouts_with_the_same_classes) {
+  std::vector<json> cases;
+  for (const char* mode : {"fp32_fast16f", "fp32_fast16bf", "tf32"}) {
+    for (const bool trans_b : {false, true}) {
+      for (const std::int64_t k : {4, 8}) {
+        cases.push_back(record(mode, {.k = k, .trans_b = trans_b}, {"tf32_rne"}));
+        cases.push_back(record(mode, {.k = k + 1, .trans_b = trans_b}, {"fp32"}));
+      }
+    }
+  }
+  cases.push_back(record("tf32", {.k = 13, .trans_b = true}, {"tf32_rne"}));  // another border
+  const std::string text = console_of(cases, 0);
+  const auto has = [&text](const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("gemm  fp32_fast16f fp32_fast16bf  cublaslt  A B, A B^T  FP32      TF32")) << text;
+  EXPECT_TRUE(has("gemm  tf32                        cublaslt  A B         FP32      TF32")) << text;
+  EXPECT_TRUE(has("gemm  tf32                        cublaslt  A B^T       FP32      TF32")) << text;
+  EXPECT_TRUE(has("k % 2 = 0                  8  m=64")) << "two requests, two layouts, two shapes:\n" << text;
+}
+
 }  // namespace
 }  // namespace numcheck::report
