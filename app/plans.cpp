@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include <CLI/CLI.hpp>
@@ -89,30 +90,49 @@ std::set<std::string> shipped_plans() {
                                      names.empty() ? "" : fmt::format("; plans are: {}", fmt::join(names, " "))));
 }
 
-/// The file of a plan: the path itself; the shipped plan of that name ("acceptance"); or the shipped file for a relative
-/// path that does not exist here ("configs/plans/quick.json"), so that documented commands work from any folder.
-/// Otherwise the path unchanged, or a core::UsageError if it is a name.
-std::filesystem::path found_plan(const std::string& path) {
+/// The first regular file of these; empty if there is none.
+std::filesystem::path first_file(const std::vector<std::filesystem::path>& candidates) {
   std::error_code error;
-  if (std::filesystem::path(path).is_absolute() || std::filesystem::exists(path, error)) {
+  const auto found = std::ranges::find_if(candidates, [&error](const std::filesystem::path& candidate) {
+    return std::filesystem::is_regular_file(candidate, error);
+  });
+  return found == candidates.end() ? std::filesystem::path() : *found;
+}
+
+/// The path itself, or the shipped file for "configs/..." that does not exist here, so that documented commands work
+/// from any folder.
+std::filesystem::path found_file(const std::string& path) {
+  std::error_code error;
+  if (!path.starts_with("configs/") || std::filesystem::exists(path, error)) {
+    return path;
+  }
+  std::vector<std::filesystem::path> candidates;
+  std::ranges::transform(roots(), std::back_inserter(candidates), [&path](const auto& root) { return root / path; });
+  const std::filesystem::path found = first_file(candidates);
+  return found.empty() ? std::filesystem::path(path) : found;
+}
+
+/// The file of a plan: the path itself, or the shipped plan of that name ("acceptance"); a folder may have the name of a
+/// plan, as one with its results does. Throws core::UsageError if it is a name, but of no plan.
+std::filesystem::path found_plan(const std::string& path) {
+  if (!is_plan_name(path)) {
+    return found_file(path);
+  }
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error)) {
     return path;
   }
   std::vector<std::filesystem::path> candidates;
   for (const std::filesystem::path& root : roots()) {
-    candidates.push_back(root / path);
-    if (is_plan_name(path)) {
-      for (const char* folder : kPlanFolders) {
-        candidates.push_back(root / folder / (path + ".json"));
-      }
+    for (const char* folder : kPlanFolders) {
+      candidates.push_back(root / folder / (path + ".json"));
     }
   }
-  const auto found = std::ranges::find_if(candidates, [&error](const std::filesystem::path& candidate) {
-    return std::filesystem::is_regular_file(candidate, error);
-  });
-  if (found == candidates.end() && is_plan_name(path)) {
+  const std::filesystem::path found = first_file(candidates);
+  if (found.empty()) {
     refuse_name(path);
   }
-  return found == candidates.end() ? std::filesystem::path(path) : *found;
+  return found;
 }
 
 }  // namespace
@@ -142,8 +162,7 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   }
   plan::Plan whole;
   std::set<core::Digest> known;
-  const auto find = [&context](const std::string& path) {
-    std::string found = found_plan(path).string();
+  const auto announce = [&context](const std::string& path, const std::string& found) {
     if (found != path && !is_plan_name(path)) {
       context.terminal.err(
           fmt::format("{} does not exist here; reading {}\n", core::printable(path), core::printable(found)));
@@ -151,10 +170,10 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
     return found;
   };
   for (const std::string& path : options.paths) {
-    append(whole, plan::load_plan(find(path), vocabulary(), limits), known);
+    append(whole, plan::load_plan(announce(path, found_plan(path).string()), vocabulary(), limits), known);
   }
   for (const std::string& path : options.known_issues) {
-    const std::string found = find(path);
+    const std::string found = announce(path, found_file(path).string());
     const std::string digest = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
     whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + digest).hex();
     whole.files.push_back(found);

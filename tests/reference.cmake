@@ -13,10 +13,12 @@ if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
   target_compile_definitions(reference_test PRIVATE NUMCHECK_HAVE_MPFR)
 endif()
 
-# Optional: ninja reference_bench
+# Optional: ninja reference_bench reference_attention_bench
 find_package(benchmark QUIET)
 if(benchmark_FOUND AND TE_NUMCHECK_OPENBLAS_LIBRARY)
   add_executable(reference_bench EXCLUDE_FROM_ALL bench/reference_gemm_bench.cpp)
   target_link_libraries(reference_bench PRIVATE
     numcheck_reference numcheck_flags benchmark::benchmark ${TE_NUMCHECK_OPENBLAS_LIBRARY})
+  add_executable(reference_attention_bench EXCLUDE_FROM_ALL bench/reference_attention_bench.cpp)
+  target_link_libraries(reference_attention_bench PRIVATE numcheck_reference numcheck_flags benchmark::benchmark)
 endif()

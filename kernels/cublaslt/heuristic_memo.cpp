@@ -14,11 +14,14 @@ const LtProblem::Candidates& HeuristicMemo::ask(const Call& call, LtProblem& pro
   if (const auto found = known_.find(key); found != known_.end()) {
     return found->second;
   }
+  LtProblem::Candidates answer = problem.heuristic(requested, workspace_limit);
+  if (answer.status != CUBLAS_STATUS_SUCCESS && answer.status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    return failed_ = std::move(answer);
+  }
   if (order_.size() == kMostKnown) {
     known_.erase(order_.front());
     order_.pop_front();
   }
-  LtProblem::Candidates answer = problem.heuristic(requested, workspace_limit);
   order_.push_back(key);
   return known_.emplace(key, std::move(answer)).first->second;
 }

@@ -24,6 +24,7 @@ class HeuristicMemo {
   using Key = std::pair<core::Digest, int>;
 
   std::map<Key, LtProblem::Candidates> known_;
+  LtProblem::Candidates failed_;  ///< the last answer, if the library might answer differently next time
   std::deque<Key> order_;  ///< the oldest first
 };
 

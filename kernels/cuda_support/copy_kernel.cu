@@ -41,8 +41,9 @@ cudaError_t launch_copies(const CopyPieces& pieces, cudaStream_t stream) {
   }
   const unsigned wanted = (largest + kBytesPerBlock - 1) / kBytesPerBlock;
   const dim3 grid(wanted < kMaxBlocks ? wanted : kMaxBlocks, static_cast<unsigned>(pieces.count));
-  copy_pieces<<<grid, kThreads, 0, stream>>>(pieces);
-  return cudaGetLastError();
+  // Its own status: cudaGetLastError would also return what a library has left behind.
+  void* arguments[] = {const_cast<CopyPieces*>(&pieces)};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(&copy_pieces), grid, dim3(kThreads), arguments, 0, stream);
 }
 
 }  // namespace numcheck::kernels::cuda_support

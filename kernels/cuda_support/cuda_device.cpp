@@ -57,6 +57,8 @@ cudaStream_t CudaDevice::stream() {
 
 DeviceSeconds CudaDevice::timed(const std::function<void()>& enqueue) {
   memory_.flush();
+  check(cudaEventRecord(ready_.get(), stream_.get()), "cudaEventRecord");
+  check(cudaStreamWaitEvent(cudaStreamLegacy, ready_.get(), 0), "cudaStreamWaitEvent");
   StreamTimer& timer = timers_.at(launches_++ % timers_.size());
   timer.bracket(stream_.get(), enqueue);
   check(cudaEventRecord(default_stream_done_.get(), cudaStreamLegacy), "cudaEventRecord");

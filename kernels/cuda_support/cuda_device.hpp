@@ -29,8 +29,9 @@ class CudaDevice {
   [[nodiscard]] cudaStream_t stream();
   /// Makes the device current on this thread. Launches call it, because a case may come from any thread.
   void use() const;
-  /// Starts what `enqueue` puts on stream(); the result says how long it took, as Algorithm::launch promises. What comes
-  /// next also waits for the default stream, where a library may have put a part of its work. Throws CudaError.
+  /// Starts what `enqueue` puts on stream(); the result says how long it took, as Algorithm::launch promises. The
+  /// default stream, where a library may put a part of the work, waits for what comes before, and what comes next waits for
+  /// it. Throws CudaError.
   [[nodiscard]] DeviceSeconds timed(const std::function<void()>& enqueue);
 
  private:
@@ -38,7 +39,8 @@ class CudaDevice {
   Stream stream_;
   std::array<StreamTimer, kLaunchesAtOnce> timers_;  ///< used in turn
   std::size_t launches_ = 0;
-  Event default_stream_done_;
+  Event ready_;                ///< all that a launch may work on is there
+  Event default_stream_done_;  ///< and what it has put on the default stream
   CudaMemory memory_;
 };
 

@@ -54,9 +54,12 @@ void CudaMemory::use_device() const {
   check(cudaSetDevice(device_), "cudaSetDevice");
 }
 
-void CudaMemory::flush() {
+void CudaMemory::flush() try {
   use_device();
   small_copies_.flush();
+} catch (...) {
+  staged_.clear();  // the host memory may be gone before the next call
+  throw;
 }
 
 void CudaMemory::free_cached() noexcept {
@@ -83,7 +86,7 @@ std::byte* CudaMemory::allocate(std::size_t bytes) {
   cudaError_t status = cudaMalloc(&block, size);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // not sticky: clear it and retry without the cache
-    small_copies_.flush();
+    flush();
     free_cached();
     status = cudaMalloc(&block, size);
   }
@@ -109,9 +112,8 @@ void CudaMemory::release(std::byte* pointer) noexcept {
   const std::size_t size = found->second;
   if (cached_bytes_ + size > cache_limit_) {
     sizes_.erase(found);
-    cudaSetDevice(device_);
     try {
-      small_copies_.flush();
+      flush();
     } catch (const CudaError&) {  // the device is lost: whatever comes next reports it
     }
     cudaFree(pointer);
@@ -154,7 +156,7 @@ void CudaMemory::deliver() {
 }
 
 void CudaMemory::wait_for_stream() {
-  small_copies_.flush();
+  flush();
   if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess) {
     staged_.clear();
     check(status, "cudaStreamSynchronize");
@@ -170,7 +172,7 @@ void CudaMemory::upload(std::byte* device, std::span<const std::byte> host) {
     small_copies_.copy(device, staging, host.size());
     return;
   }
-  small_copies_.flush();
+  flush();
   std::size_t index = 0;
   for (std::size_t begin = 0; begin < host.size(); begin += kSlotBytes, ++index) {
     const std::size_t bytes = std::min(kSlotBytes, host.size() - begin);
@@ -211,7 +213,7 @@ void CudaMemory::download_at_sync(std::span<const DeviceRead> reads) try {
 }
 
 void CudaMemory::download_large(std::span<std::byte> host, const std::byte* device) {
-  small_copies_.flush();
+  flush();
   const std::size_t pieces = (host.size() + kSlotBytes - 1) / kSlotBytes;
   const auto bytes_of = [&](std::size_t piece) { return std::min(kSlotBytes, host.size() - piece * kSlotBytes); };
   const auto start = [&](std::size_t piece) {
@@ -238,7 +240,7 @@ void CudaMemory::fill(std::byte* device, std::uint8_t pattern, std::size_t bytes
     small_copies_.fill(device, pattern, bytes);
     return;
   }
-  small_copies_.flush();
+  flush();
   check(cudaMemsetAsync(device, pattern, bytes, stream_), "cudaMemsetAsync");
 }
 

@@ -44,17 +44,19 @@ std::string check_run(Session& session, bool first, worker::RunReport& report) {
 /// Runs one algorithm `repeats` times. Adds the device seconds to `total_s`; the report gets those of the shortest run.
 void measure(Session& session, const Algorithm& algorithm, int repeats, std::string_view fault,
              worker::RunReport& report, double& total_s) {
-  int count = 0;
-  for (int first = 0; first < repeats; first += count) {
-    count = std::min(session.runs_at_once(), repeats - first);
+  int checked = 0;
+  for (int first = 0; first < repeats; first += checked) {
+    const int count = std::min(session.runs_at_once(), repeats - first);
     const std::vector<double> seconds = session.launch(algorithm, first, count, fault);
     bool changed = false;
-    for (int i = 0; i < count; ++i) {
+    // Runs that were started on inputs that an earlier one had changed are repeated.
+    for (checked = 0; checked < count && !changed; ++checked) {
+      const int i = checked;
       total_s += seconds[static_cast<std::size_t>(i)];
       report.device_s =
           first + i == 0 ? seconds.front() : std::min(report.device_s, seconds[static_cast<std::size_t>(i)]);
       session.look_at(i);
-      changed = !check_run(session, first + i == 0, report).empty() || changed;
+      changed = !check_run(session, first + i == 0, report).empty();
     }
     if (!report.guards_intact) {
       session.restore_guards();

@@ -154,7 +154,8 @@ json where_of(const Group& group, const Observed& observed, const std::optional<
 }
 
 json row_of(const Group& group, const Observed& observed, const std::optional<Border>& border) {
-  const json& smallest = *std::ranges::min_element(observed.members, {}, &Member::size)->record;
+  const Member& least = *std::ranges::min_element(observed.members, {}, &Member::size);
+  const json& smallest = *least.record;
   json row = group.heading;
   row.update({{"expected", observed.expected},
               {"class", observed.name},
@@ -162,7 +163,8 @@ json row_of(const Group& group, const Observed& observed, const std::optional<Bo
               {"cases", observed.members.size()},
               {"runs", observed.runs},
               {"smallest", smallest.at("digest")},
-              {"smallest_id", smallest.at("id")}});
+              {"smallest_id", smallest.at("id")},
+              {"smallest_size", least.size}});
   row.update(where_of(group, observed, border));
   return row;
 }

@@ -18,7 +18,7 @@ namespace numcheck::report {
 ///     border: "none" | "shape" | "algorithm" | "unknown",
 ///     where: "k % 4 != 0", also: ["m <= 8"],
 ///     cases, runs,
-///     smallest (digest), smallest_id}]
+///     smallest (digest), smallest_id, smallest_size (see product_size)}]
 ///
 /// Requests are in the record's order; the classes of one have most cases first. `border` says what tells this class
 /// from the others of the same request and layout:

@@ -57,7 +57,8 @@ json precision_map_definition() {
               {"cases", count("cases with such runs")},
               {"runs", count("runs")},
               {"smallest", digest()},
-              {"smallest_id", text("identifier of the smallest case")}}));
+              {"smallest_id", text("identifier of the smallest case")},
+              {"smallest_size", ref("number")}}));
 }
 
 json library_changes_definition() {

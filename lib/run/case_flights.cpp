@@ -17,7 +17,7 @@ namespace {
 /// Comparing a small case takes about a millisecond of one core; a large one uses all cores by itself.
 constexpr int kMostThreads = 8;
 /// Outputs above this size are not copied: their worker waits until they have been judged.
-constexpr std::size_t kMostCopied = std::size_t{32} << 20;
+constexpr std::size_t kMostCopied = std::size_t{4} << 20;
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -105,6 +105,7 @@ void CaseFlights::submit(std::size_t index, std::shared_ptr<SharedGroup> shared,
       flight->prepared = {};
       flight->shared.reset();
     });
+    wait_if_failures_stop(*flight);
   };
   pool_.submit(std::move(task));
 }
@@ -119,6 +120,12 @@ void CaseFlights::on_run(const std::shared_ptr<Flight>& flight, const worker::Ru
   queue_.post(flight->strand, [this, flight, run] { judge(*flight, *run); });
   if (!is_only_run && too_large) {
     queue_.wait(*flight->strand);
+  }
+}
+
+void CaseFlights::wait_if_failures_stop(const Flight& flight) {
+  if (options_.stop_after_failures != 0) {
+    queue_.wait(*flight.strand);
   }
 }
 

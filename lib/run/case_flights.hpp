@@ -52,6 +52,8 @@ class CaseFlights {
   struct Run;
 
   void on_run(const std::shared_ptr<Flight>& flight, const worker::RunReport& report);
+  /// No case starts after the last failure that is allowed, so the worker has to wait for the verdict.
+  void wait_if_failures_stop(const Flight& flight);
   void judge(Flight& flight, const Run& run);
   void show_tensors(const Flight& flight, const Run& run);
   /// Concludes a case, applying known issues of this device, and adds it to the results.

@@ -117,7 +117,8 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   // O_NONBLOCK, because opening a FIFO would wait for its other end.
   core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) {
-    throw core::UsageError(fmt::format("cannot resume: {} does not exist; pass the folder of an earlier run that has finished a case", path));
+    throw core::UsageError(fmt::format(
+        "cannot resume: {} does not exist; pass the folder of an earlier run that has finished a case", path));
   }
   if (!file.valid()) {
     throw core::IoError(fmt::format("cannot open {}: {}", path, reason()));

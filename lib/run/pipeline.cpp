@@ -177,17 +177,27 @@ class Pipeline {
   /// Runs the groups that have been admitted: several small ones side by side, except that cases are submitted in order.
   void run_admitted() {
     std::vector<Admitted> groups = std::exchange(admitted_, {});
-    if (groups.size() == 1) {
-      prepare(groups.front());
-      submit(groups.front());
-      compute_references(groups.front());
+    if (stop_.must_stop()) {
       return;
     }
-    core::parallel_for(groups.size(), [&](std::size_t i) { prepare(groups[i]); });
-    for (Admitted& group : groups) {
-      submit(group);
+    const auto for_each_group = [&groups](const auto& body) {
+      if (groups.size() == 1) {  // on all threads
+        body(groups.front());
+      } else {
+        core::parallel_for(groups.size(), [&](std::size_t i) { body(groups[i]); });
+      }
+    };
+    for_each_group([this](Admitted& group) { prepare(group); });
+    std::exception_ptr failure;
+    try {
+      std::ranges::for_each(groups, [this](Admitted& group) { submit(group); });
+    } catch (...) {
+      failure = std::current_exception();  // cases that were submitted wait for their references
     }
-    core::parallel_for(groups.size(), [&](std::size_t i) { compute_references(groups[i]); });
+    for_each_group([this](const Admitted& group) { compute_references(group); });
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
   }
 
   void prepare(Admitted& group) {

@@ -1,7 +1,9 @@
 // Device memory against plain host memory: random fills, uploads and downloads, gathered or not, must act in their order.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,22 +98,26 @@ TEST_F(GpuMemory, calls_act_in_their_order) {
   memory.synchronize();
 }
 
-TEST_F(GpuMemory, work_on_the_default_stream_counts_as_part_of_the_launch) {
+TEST_F(GpuMemory, work_on_the_default_stream_is_ordered_like_the_rest_of_a_launch) {
   cuda_support::CudaDevice device(0);
   const DeviceBlock block = allocate_block(device.memory(), kBytes);
-  for (int pattern = 1; pattern < 50; ++pattern) {
-    device.memory().fill(block.get(), 0, kBytes);
+  constexpr int kRuns = 6;
+  for (int round = 0; round < 20; ++round) {
+    std::array<std::byte, kRuns> last{};
+    for (int run = 0; run < kRuns; ++run) {
+      device.memory().fill(block.get(), 0xFF, kBytes);
+      static_cast<void>(device.timed([&] {
+        for (int i = 0; i < 10; ++i) {
+          static_cast<void>(cudaMemsetAsync(block.get(), run + 1, kBytes, cudaStreamLegacy));
+        }
+      }));
+      const DeviceRead read{std::span(last).subspan(static_cast<std::size_t>(run), 1), block.get() + kBytes - 1};
+      device.memory().download_at_sync({&read, 1});
+    }
     device.memory().synchronize();
-    static_cast<void>(device.timed([&] {
-      for (int i = 0; i < 20; ++i) {
-        static_cast<void>(cudaMemsetAsync(block.get(), pattern, kBytes, cudaStreamLegacy));
-      }
-    }));
-    std::byte last{};
-    const DeviceRead read{{&last, 1}, block.get() + kBytes - 1};
-    device.memory().download_at_sync({&read, 1});
-    device.memory().synchronize();
-    ASSERT_EQ(std::to_integer<int>(last), pattern);
+    for (int run = 0; run < kRuns; ++run) {
+      ASSERT_EQ(std::to_integer<int>(last.at(static_cast<std::size_t>(run))), run + 1) << "round " << round;
+    }
   }
 }
 

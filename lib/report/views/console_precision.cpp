@@ -90,7 +90,17 @@ bool same_classes(const Block& one, const Block& other) {
   });
 }
 
-/// Joins the blocks that differ only in `text`. The smallest case is that of the first.
+/// `row` gets the cases of `other`, and its smallest case if that is smaller.
+void add_cases(json& row, const json& other) {
+  row["cases"] = row.at("cases").get<std::size_t>() + other.at("cases").get<std::size_t>();
+  if (other.at("smallest_size") < row.at("smallest_size")) {
+    for (const char* key : {"smallest", "smallest_id", "smallest_size"}) {
+      row[key] = other.at(key);
+    }
+  }
+}
+
+/// Joins the blocks that differ only in `text`.
 void join(std::vector<Block>& blocks, std::string Block::* text, std::string Block::* other,
           std::string_view separator) {
   std::vector<Block> joined;
@@ -103,8 +113,7 @@ void join(std::vector<Block>& blocks, std::string Block::* text, std::string Blo
     }
     ((*same).*text).append(separator).append(block.*text);
     for (std::size_t i = 0; i < block.rows.size(); ++i) {
-      same->rows[i]["cases"] =
-          same->rows[i].at("cases").get<std::size_t>() + block.rows[i].at("cases").get<std::size_t>();
+      add_cases(same->rows[i], block.rows[i]);
     }
   }
   blocks = std::move(joined);

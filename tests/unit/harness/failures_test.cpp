@@ -91,6 +91,21 @@ TEST(HarnessFailures, runs_of_large_cases_are_waited_for_one_by_one) {
   EXPECT_EQ(loss_after(test, backend).followed, "it followed the launch of fake 0 (run 2)");
 }
 
+TEST(HarnessFailures, a_run_on_changed_inputs_is_repeated_before_it_is_compared) {
+  FakeBackend backend;
+  int runs = 0;
+  backend.misbehave = [&runs](auto ports, auto*, int) {
+    memory_named(ports, "a").data[0] ^= std::byte{0x40};
+    ++runs;
+  };
+  TestCase test(shape(4, 4, 4), "bf16");
+  const auto reports = test.run(backend, {.repeats = 3});
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_FALSE(reports[0].inputs_intact);
+  EXPECT_TRUE(reports[0].deterministic) << "from the same inputs it gives the same outputs";
+  EXPECT_EQ(runs, 6) << "three, two and one";
+}
+
 TEST(HarnessFailures, a_run_that_throws_leaves_no_read_of_the_one_before_it_behind) {
   FakeBackend backend;
   backend.misbehave = [](auto, auto*, int launch) {

@@ -1,0 +1,97 @@
+#include "reference/attention_problem.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace numcheck::reference {
+
+AttentionProblem::AttentionProblem(const op::AttentionParams& p, std::span<const op::Operand> operands)
+    : p_(p),
+      factor_(p.factor()),
+      kind_(p.bias == "pre_scale"    ? Bias::pre_scale
+            : p.bias == "post_scale" ? Bias::post_scale
+            : p.bias == "alibi"      ? Bias::alibi
+                                     : Bias::none),
+      q_(op::operand_named(operands, "q")),
+      k_(op::operand_named(operands, "k")),
+      v_(op::operand_named(operands, "v")),
+      bias_(op::find_operand(operands, "bias")),
+      offset_(op::find_operand(operands, "softmax_offset")),
+      q_lengths_(op::find_operand(operands, "q_lengths")),
+      kv_lengths_(op::find_operand(operands, "kv_lengths")) {}
+
+AttentionProblem::Place AttentionProblem::place(std::int64_t batch, std::int64_t head, std::int64_t heads,
+                                                std::int64_t length, std::int64_t channels) const {
+  if (p_.layout == "bhsd") {
+    return {(batch * heads + head) * length * channels, channels};
+  }
+  if (p_.layout == "sbhd") {
+    return {(batch * heads + head) * channels, p_.batches * heads * channels};
+  }
+  return {batch * length * heads * channels + head * channels, heads * channels};
+}
+
+HeadRows AttentionProblem::rows(const op::Operand& operand, const Place& at) const {
+  return {operand.data + at.first, at.stride};
+}
+
+HeadRows AttentionProblem::queries(std::int64_t batch, std::int64_t head) const {
+  return rows(q_, place(batch, head, p_.heads, p_.sq, p_.d));
+}
+
+HeadRows AttentionProblem::keys(std::int64_t batch, std::int64_t head) const {
+  const std::int64_t shared = head / (p_.heads / p_.key_heads());
+  return rows(k_, place(batch, shared, p_.key_heads(), p_.sk, p_.d));
+}
+
+HeadRows AttentionProblem::values(std::int64_t batch, std::int64_t head) const {
+  const std::int64_t shared = head / (p_.heads / p_.key_heads());
+  return rows(v_, place(batch, shared, p_.key_heads(), p_.sk, p_.value_channels()));
+}
+
+Lengths AttentionProblem::lengths(std::int64_t batch) const {
+  if (q_lengths_ == nullptr || kv_lengths_ == nullptr) {
+    return {p_.sq, p_.sk};
+  }
+  return {static_cast<std::int64_t>(q_lengths_->data[batch]), static_cast<std::int64_t>(kv_lengths_->data[batch])};
+}
+
+double AttentionProblem::sink(std::int64_t head) const {
+  if (offset_ != nullptr) {
+    return offset_->data[head];
+  }
+  return p_.softmax == "off_by_one" ? 0 : -std::numeric_limits<double>::infinity();
+}
+
+void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+                             std::span<double> products) const {
+  const double* bias = bias_ == nullptr ? nullptr : bias_->data + (head * p_.sq + i) * p_.sk + keys.begin;
+  const auto each = [&products](const auto& change) {
+    for (std::size_t n = 0; n < products.size(); ++n) {
+      products[n] = change(products[n], n);
+    }
+  };
+  if (kind_ == Bias::pre_scale) {
+    each([&](double x, std::size_t n) { return x + bias[n]; });
+  }
+  each([&](double x, std::size_t) { return factor_ * x; });
+  if (p_.softcap != 0) {
+    each([&](double x, std::size_t) { return p_.softcap * std::tanh(x / p_.softcap); });
+  }
+  if (kind_ == Bias::post_scale) {
+    each([&](double x, std::size_t n) { return x + bias[n]; });
+  } else if (kind_ == Bias::alibi) {
+    const double slope = op::alibi_slope(head, p_.heads);
+    const std::int64_t own = i + p_.diagonal(lengths.queries, lengths.keys);
+    each([&](double x, std::size_t n) {
+      return x - slope * static_cast<double>(std::abs(own - keys.begin - static_cast<std::int64_t>(n)));
+    });
+  }
+}
+
+std::size_t AttentionProblem::output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const {
+  const Place at = place(batch, head, p_.heads, p_.sq, p_.value_channels());
+  return static_cast<std::size_t>(at.first + i * at.stride);
+}
+
+}  // namespace numcheck::reference

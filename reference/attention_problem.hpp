@@ -1,0 +1,68 @@
+// Attention as the references see it: rows of heads in any layout, and scores.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "op/attention_params.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// Positions of one head: row i is at data + i * stride.
+struct HeadRows {
+  const double* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+/// Queries and keys of one sequence.
+struct Lengths {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+};
+
+/// Operands are those of the ports of op::attention_fwd; they must outlive this object.
+class AttentionProblem {
+ public:
+  AttentionProblem(const op::AttentionParams& p, std::span<const op::Operand> operands);
+
+  [[nodiscard]] const op::AttentionParams& params() const noexcept { return p_; }
+  [[nodiscard]] HeadRows queries(std::int64_t batch, std::int64_t head) const;
+  /// Keys and values that `head` of the queries uses.
+  [[nodiscard]] HeadRows keys(std::int64_t batch, std::int64_t head) const;
+  [[nodiscard]] HeadRows values(std::int64_t batch, std::int64_t head) const;
+  [[nodiscard]] Lengths lengths(std::int64_t batch) const;
+  /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
+  [[nodiscard]] double sink(std::int64_t head) const;
+  /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
+  void score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+             std::span<double> products) const;
+  /// Flat index of the first channel of a query's output.
+  [[nodiscard]] std::size_t output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const;
+
+ private:
+  enum class Bias { none, pre_scale, post_scale, alibi };
+  struct Place {
+    std::int64_t first, stride;
+  };
+  /// Where a head begins, and the distance of its positions.
+  [[nodiscard]] Place place(std::int64_t batch, std::int64_t head, std::int64_t heads, std::int64_t length,
+                            std::int64_t channels) const;
+  [[nodiscard]] HeadRows rows(const op::Operand& operand, const Place& at) const;
+
+  op::AttentionParams p_;
+  double factor_;
+  Bias kind_;
+  const op::Operand& q_;
+  const op::Operand& k_;
+  const op::Operand& v_;
+  const op::Operand* bias_;
+  const op::Operand* offset_;
+  const op::Operand* q_lengths_;
+  const op::Operand* kv_lengths_;
+};
+
+/// Not in op/ops.hpp yet, because no backend computes it.
+[[nodiscard]] op::Reference attention_fwd_reference();
+
+}  // namespace numcheck::reference

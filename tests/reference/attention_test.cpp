@@ -1,0 +1,333 @@
+// The reference of attention by hand, and against the plain formula for random shapes, masks, biases and layouts.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "op/attention_fwd.hpp"
+#include "op_problem.hpp"
+#include "reference/attention_problem.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using op::AttentionFwdParams;
+using testing::Inputs;
+using testing::noise;
+using testing::Problem;
+using testing::value_of;
+using Numbers = std::vector<double>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Problem problem_of(const AttentionFwdParams& p) {
+  return {&op::attention_fwd(), attention_fwd_reference(), op::to_params(p)};
+}
+
+Numbers o_of(const AttentionFwdParams& p, const Inputs& inputs) {
+  return value_of(problem_of(p), inputs, "o");
+}
+
+Numbers lse_of(const AttentionFwdParams& p, const Inputs& inputs) {
+  return value_of(problem_of(p), inputs, "lse");
+}
+
+void expect_near(const Numbers& got, const Numbers& wanted, double tolerance = 1e-14) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isfinite(wanted[i])) {
+      EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::fabs(wanted[i]))) << "element " << i;
+    } else {
+      EXPECT_EQ(std::isnan(got[i]), std::isnan(wanted[i])) << "element " << i;
+      EXPECT_TRUE(std::isnan(wanted[i]) || got[i] == wanted[i]) << "element " << i << ": " << got[i];
+    }
+  }
+}
+
+// One channel, scores q k: exp(score) is 2, 4 and 8 for the keys 1, 2 and 3 in units of log 2.
+const double kLog2 = std::log(2.0);
+const Inputs kThreeKeys = {{"q", {1, 1, 1}}, {"k", {kLog2, 2 * kLog2, 3 * kLog2}}, {"v", {1, 10, 100}}};
+AttentionFwdParams three_keys() {
+  return {.sq = 3, .sk = 3, .d = 1, .scale = 1};
+}
+
+TEST(Attention, by_hand) {
+  expect_near(o_of(three_keys(), kThreeKeys), Numbers(3, (2 + 40 + 800) / 14.0));
+  expect_near(lse_of(three_keys(), kThreeKeys), Numbers(3, std::log(14)));
+}
+
+TEST(Attention, causal_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.mask = "causal";
+  expect_near(o_of(p, kThreeKeys), {1, 42 / 6.0, 842 / 14.0});
+  expect_near(lse_of(p, kThreeKeys), {std::log(2), std::log(6), std::log(14)});
+}
+
+TEST(Attention, corners_differ_if_lengths_do) {
+  const Inputs one = {{"q", {1}}, {"k", {kLog2, 2 * kLog2, 3 * kLog2}}, {"v", {1, 10, 100}}};
+  AttentionFwdParams p = three_keys();
+  p.sq = 1;
+  p.mask = "causal";
+  expect_near(o_of(p, one), {1});
+  p.mask = "causal_bottom_right";
+  expect_near(o_of(p, one), {842 / 14.0});
+  const Inputs many = {{"q", {1, 1, 1}}, {"k", {kLog2}}, {"v", {7}}};
+  p.sq = 3;
+  p.sk = 1;
+  expect_near(o_of(p, many), {0, 0, 7});  // the first two see nothing
+  expect_near(lse_of(p, many), {-kInfinity, -kInfinity, kLog2});
+}
+
+TEST(Attention, windows_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.window_left = 0;
+  p.window_right = 0;
+  expect_near(o_of(p, kThreeKeys), {1, 10, 100});
+  p.window_left = 1;
+  expect_near(o_of(p, kThreeKeys), {1, 42 / 6.0, 840 / 12.0});
+  p.window_left = -1;
+  p.window_right = 1;
+  expect_near(o_of(p, kThreeKeys), {42 / 6.0, 842 / 14.0, 842 / 14.0});
+  p.mask = "causal";
+  p.window_left = 1;
+  expect_near(o_of(p, kThreeKeys), {1, 42 / 6.0, 840 / 12.0});
+}
+
+TEST(Attention, denominators_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.softmax = "off_by_one";
+  expect_near(o_of(p, kThreeKeys), Numbers(3, 842 / 15.0));
+  expect_near(lse_of(p, kThreeKeys), Numbers(3, std::log(15)));
+  p.softmax = "learnable";
+  Inputs inputs = kThreeKeys;
+  inputs["softmax_offset"] = {kLog2};
+  expect_near(o_of(p, inputs), Numbers(3, 842 / 16.0));
+  p.mask = "causal_bottom_right";
+  p.sk = 1;
+  inputs = {{"q", {1, 1, 1}}, {"k", {kLog2}}, {"v", {7}}, {"softmax_offset", {kLog2}}};
+  expect_near(o_of(p, inputs), {0, 0, 3.5});
+  expect_near(lse_of(p, inputs), {kLog2, kLog2, 2 * kLog2});
+}
+
+TEST(Attention, biases_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.scale = 2;
+  Inputs inputs = {{"q", {1, 1, 1}}, {"k", {0, 0, 0}}, {"v", {1, 10, 100}}, {"bias", Numbers(9)}};
+  for (std::size_t i = 0; i < 9; ++i) {
+    inputs["bias"][i] = static_cast<double>(i % 3) * kLog2;  // exp: 1, 2, 4
+  }
+  p.bias = "post_scale";
+  expect_near(o_of(p, inputs), Numbers(3, 421 / 7.0));
+  p.bias = "pre_scale";
+  expect_near(o_of(p, inputs), Numbers(3, (1 + 40 + 1600) / 21.0));
+  p.bias = "alibi";  // one head: the slope is 2^-8
+  const double near = std::exp(-0x1p-8), far = std::exp(-0x1p-7);
+  expect_near(o_of(p, inputs), {(1 + 10 * near + 100 * far) / (1 + near + far),
+                                (near + 10 + 100 * near) / (1 + 2 * near), (far + 10 * near + 100) / (1 + near + far)});
+}
+
+TEST(Attention, slopes_of_alibi) {
+  EXPECT_EQ(op::alibi_slope(0, 8), 0.5);
+  EXPECT_EQ(op::alibi_slope(7, 8), 0x1p-8);
+  EXPECT_EQ(op::alibi_slope(11, 12), static_cast<double>(static_cast<float>(std::exp2(-3.5))));
+  EXPECT_EQ(op::alibi_slope(8, 12), static_cast<double>(static_cast<float>(std::exp2(-0.5))));
+}
+
+TEST(Attention, softcap_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.softcap = 0.5;
+  Numbers w;
+  for (const double s : {1.0, 2.0, 3.0}) {
+    w.push_back(std::exp(0.5 * std::tanh(s * kLog2 / 0.5)));
+  }
+  expect_near(o_of(p, kThreeKeys), Numbers(3, (w[0] + 10 * w[1] + 100 * w[2]) / (w[0] + w[1] + w[2])));
+}
+
+TEST(Attention, huge_scores_neither_overflow_nor_vanish) {
+  AttentionFwdParams p = three_keys();
+  p.scale = 1e4;
+  expect_near(o_of(p, kThreeKeys), Numbers(3, 100));
+  expect_near(lse_of(p, kThreeKeys), Numbers(3, 3e4 * kLog2));
+  p.scale = -1e4;
+  expect_near(o_of(p, kThreeKeys), Numbers(3, 1));
+}
+
+TEST(Attention, values_that_are_not_seen_do_not_leak) {
+  AttentionFwdParams p = three_keys();
+  p.mask = "causal";
+  Inputs inputs = kThreeKeys;
+  inputs["v"][2] = std::nan("");
+  inputs["k"][1] = kInfinity;
+  const Numbers o = o_of(p, inputs);
+  EXPECT_EQ(o[0], 1);
+  EXPECT_TRUE(std::isnan(o[2]));
+}
+
+TEST(Attention, lengths_of_sequences) {
+  const AttentionFwdParams p = {
+      .batches = 3, .sq = 3, .sk = 3, .d = 1, .scale = 1, .mask = "padding_causal_bottom_right"};
+  Inputs inputs;
+  for (const char* port : {"q", "k", "v"}) {
+    for (int b = 0; b < 3; ++b) {
+      inputs[port].insert(inputs[port].end(), kThreeKeys.at(port).begin(), kThreeKeys.at(port).end());
+    }
+  }
+  inputs["q_lengths"] = {3, 1, 2};
+  inputs["kv_lengths"] = {2, 3, 0};
+  const op::Values values = testing::evaluate(problem_of(p), inputs);
+  const Numbers o = value_of(values, "o");
+  expect_near({o.begin(), o.begin() + 4}, {0, 1, 42 / 6.0, 842 / 14.0});
+  EXPECT_EQ(o[6], 0);
+  EXPECT_EQ(value_of(values, "lse")[6], -kInfinity) << "a sequence without keys";
+}
+
+/// The formula, key by key.
+struct Plain {
+  AttentionFwdParams p;
+  const Inputs& inputs;
+
+  [[nodiscard]] double element(const char* port, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c,
+                               std::int64_t heads, std::int64_t length, std::int64_t channels) const {
+    std::int64_t at = 0;
+    if (p.layout == "bshd") {
+      at = ((b * length + i) * heads + h) * channels + c;
+    } else if (p.layout == "sbhd") {
+      at = ((i * p.batches + b) * heads + h) * channels + c;
+    } else {
+      at = ((b * heads + h) * length + i) * channels + c;
+    }
+    return inputs.find(port)->second.at(static_cast<std::size_t>(at));
+  }
+
+  [[nodiscard]] bool sees(std::int64_t i, std::int64_t j, std::int64_t queries, std::int64_t keys) const {
+    const bool top_left = p.mask == "causal" || p.mask == "padding_causal";
+    const std::int64_t relative = j - i - (top_left ? 0 : keys - queries);
+    return j < keys && !(p.mask.find("causal") != std::string::npos && relative > 0) &&
+           !(p.window_left >= 0 && -relative > p.window_left) && !(p.window_right >= 0 && relative > p.window_right);
+  }
+
+  /// lse, then the output's channels.
+  [[nodiscard]] Numbers row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    const bool padded = p.has_lengths();
+    const auto length = [&](const char* port, std::int64_t whole) {
+      return padded ? static_cast<std::int64_t>(inputs.find(port)->second[static_cast<std::size_t>(b)]) : whole;
+    };
+    const std::int64_t queries = length("q_lengths", p.sq), keys = length("kv_lengths", p.sk);
+    const std::int64_t shared = h / (p.heads / p.key_heads());
+    Numbers sums(static_cast<std::size_t>(1 + p.value_channels()));
+    sums[0] = p.softmax == "off_by_one"  ? 1
+              : p.softmax == "learnable" ? std::exp(inputs.find("softmax_offset")->second[static_cast<std::size_t>(h)])
+                                         : 0;
+    for (std::int64_t j = 0; j < p.sk; ++j) {
+      if (!sees(i, j, queries, keys)) {
+        continue;
+      }
+      double s = 0;
+      for (std::int64_t c = 0; c < p.d; ++c) {
+        s += element("q", b, h, i, c, p.heads, p.sq, p.d) * element("k", b, shared, j, c, p.key_heads(), p.sk, p.d);
+      }
+      const double bias =
+          p.has_bias_tensor() ? inputs.find("bias")->second[static_cast<std::size_t>((h * p.sq + i) * p.sk + j)] : 0;
+      s = p.factor() * (s + (p.bias == "pre_scale" ? bias : 0));
+      s = p.softcap != 0 ? p.softcap * std::tanh(s / p.softcap) : s;
+      s += p.bias == "post_scale" ? bias : 0;
+      if (p.bias == "alibi") {
+        const std::int64_t diagonal = p.mask == "causal" || p.mask == "padding_causal" ? 0 : keys - queries;
+        s -= op::alibi_slope(h, p.heads) * static_cast<double>(std::abs(i + diagonal - j));
+      }
+      sums[0] += std::exp(s);
+      for (std::int64_t c = 0; c < p.value_channels(); ++c) {
+        sums[static_cast<std::size_t>(1 + c)] +=
+            std::exp(s) * element("v", b, shared, j, c, p.key_heads(), p.sk, p.value_channels());
+      }
+    }
+    for (std::size_t c = 1; c < sums.size(); ++c) {
+      sums[c] = sums[0] == 0 ? 0 : sums[c] / sums[0];
+    }
+    sums[0] = std::log(sums[0]);
+    return sums;
+  }
+};
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  std::int64_t upto(std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
+  }
+  std::string one_of(std::initializer_list<const char*> names) {
+    return names.begin()[upto(0, static_cast<std::int64_t>(names.size()) - 1)];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+AttentionFwdParams random_case(Random& random) {
+  AttentionFwdParams p;
+  p.batches = random.upto(1, 3);
+  p.kv_heads = random.upto(1, 3);
+  p.heads = p.kv_heads * random.upto(1, 3);
+  const bool large = random.upto(0, 3) == 0;  // more than one block of queries and of keys
+  p.sq = random.upto(1, large ? 150 : 9);
+  p.sk = random.upto(1, large ? 1200 : 9);
+  p.d = random.upto(1, 9);
+  p.dv = random.upto(0, 9);
+  p.scale = random.upto(0, 1) == 0 ? 0 : 0.3;
+  p.mask = random.one_of(
+      {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"});
+  p.window_left = random.upto(-1, 5);
+  p.window_right = random.upto(-1, 5);
+  p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
+  p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
+  p.softcap = random.upto(0, 2) == 0 ? 2 : 0;
+  p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
+  return p;
+}
+
+TEST(Attention, agrees_with_the_plain_formula) {
+  Random random(20261123);
+  for (unsigned round = 0; round < 150; ++round) {
+    const AttentionFwdParams p = random_case(random);
+    const Problem problem = problem_of(p);
+    ASSERT_TRUE(problem.op->check(problem.params, *op::find_mode("fp32")).empty());
+    Inputs inputs;
+    for (const op::Port& port : problem.ports()) {
+      if (port.role != op::Role::input) {
+        continue;
+      }
+      Numbers draws =
+          noise(static_cast<std::size_t>(port.elements()), 7 * round + static_cast<unsigned>(inputs.size()));
+      inputs[std::string(port.name)] =
+          port.fill == op::Fill::derived ? testing::derived(problem, inputs, port.name, draws) : draws;
+    }
+    const op::Values values = testing::evaluate(problem, inputs);
+    const Numbers o = value_of(values, "o"), lse = value_of(values, "lse");
+    const Plain plain{p, inputs};
+    for (std::int64_t b = 0; b < p.batches; ++b) {
+      const std::int64_t queries =
+          p.has_lengths() ? static_cast<std::int64_t>(inputs["q_lengths"][static_cast<std::size_t>(b)]) : p.sq;
+      for (std::int64_t h = 0; h < p.heads; ++h) {
+        for (std::int64_t i = 0; i < queries; i += p.sq > 20 ? 7 : 1) {
+          const Numbers row = plain.row(b, h, i);
+          expect_near({lse[static_cast<std::size_t>((b * p.heads + h) * p.sq + i)]}, {row[0]}, 1e-13);
+          for (std::int64_t c = 0; c < p.value_channels(); ++c) {
+            const Inputs out = {{"o", o}};
+            expect_near({Plain{p, out}.element("o", b, h, i, c, p.heads, p.sq, p.value_channels())},
+                        {row[static_cast<std::size_t>(1 + c)]}, 1e-12);
+          }
+        }
+      }
+      if (HasFailure()) {
+        FAIL() << "round " << round << ": " << p.mask << " " << p.bias << " " << p.softmax << " " << p.layout << " sq "
+               << p.sq << " sk " << p.sk << " window " << p.window_left << " " << p.window_right;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::reference
