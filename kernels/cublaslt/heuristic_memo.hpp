@@ -25,7 +25,7 @@ class HeuristicMemo {
 
   std::map<Key, LtProblem::Candidates> known_;
   LtProblem::Candidates failed_;  ///< the last answer, if the library might answer differently next time
-  std::deque<Key> order_;  ///< the oldest first
+  std::deque<Key> order_;         ///< the oldest first
 };
 
 }  // namespace numcheck::kernels::cublaslt

@@ -234,7 +234,9 @@ json case_properties(const Vocabulary& vocabulary) {
   std::vector<std::string_view> backends = vocabulary.backends;
   backends.push_back("auto");
   std::ranges::sort(backends);  // the published copy must not depend on the order of the catalog
-  const json match = {{"type", "object"}, {"description", "Fields and the value, range or list of values that they match; a range is {\"from\", \"to\"}"}};
+  const json match = {
+      {"type", "object"},
+      {"description", "Fields and the value, range or list of values that they match; a range is {\"from\", \"to\"}"}};
   return {
       {"op", {{"enum", std::move(ops)}}},
       {"params", {{"type", "object"}}},

@@ -255,11 +255,11 @@ struct Plain {
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}
-  std::int64_t upto(std::int64_t from, std::int64_t to) {
+  std::int64_t between(std::int64_t from, std::int64_t to) {
     return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
   }
   std::string one_of(std::initializer_list<const char*> names) {
-    return names.begin()[upto(0, static_cast<std::int64_t>(names.size()) - 1)];
+    return names.begin()[between(0, static_cast<std::int64_t>(names.size()) - 1)];
   }
 
  private:
@@ -268,22 +268,22 @@ class Random {
 
 AttentionFwdParams random_case(Random& random) {
   AttentionFwdParams p;
-  p.batches = random.upto(1, 3);
-  p.kv_heads = random.upto(1, 3);
-  p.heads = p.kv_heads * random.upto(1, 3);
-  const bool large = random.upto(0, 3) == 0;  // more than one block of queries and of keys
-  p.sq = random.upto(1, large ? 150 : 9);
-  p.sk = random.upto(1, large ? 1200 : 9);
-  p.d = random.upto(1, 9);
-  p.dv = random.upto(0, 9);
-  p.scale = random.upto(0, 1) == 0 ? 0 : 0.3;
+  p.batches = random.between(1, 3);
+  p.kv_heads = random.between(1, 3);
+  p.heads = p.kv_heads * random.between(1, 3);
+  const bool large = random.between(0, 3) == 0;  // more than one block of queries and of keys
+  p.sq = random.between(1, large ? 150 : 9);
+  p.sk = random.between(1, large ? 1200 : 9);
+  p.d = random.between(1, 9);
+  p.dv = random.between(0, 9);
+  p.scale = random.between(0, 1) == 0 ? 0 : 0.3;
   p.mask = random.one_of(
       {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"});
-  p.window_left = random.upto(-1, 5);
-  p.window_right = random.upto(-1, 5);
+  p.window_left = random.between(-1, 5);
+  p.window_right = random.between(-1, 5);
   p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
   p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
-  p.softcap = random.upto(0, 2) == 0 ? 2 : 0;
+  p.softcap = random.between(0, 2) == 0 ? 2 : 0;
   p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
   return p;
 }

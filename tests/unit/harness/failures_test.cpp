@@ -124,7 +124,8 @@ TEST(HarnessFailures, a_classification_that_loses_the_device_is_named) {
   FakeBackend backend;
   backend.misbehave = [&backend](auto, auto*, int) { backend.memory_.dead = true; };
   TestCase test(shape(16, 16, 4), "fp32");
-  EXPECT_EQ(loss_after(test, backend).followed, "it followed 2 launches, from fake 0 (classification 1) to fake 0 (classification 2)");
+  EXPECT_EQ(loss_after(test, backend).followed,
+            "it followed 2 launches, from fake 0 (classification 1) to fake 0 (classification 2)");
 }
 
 TEST(HarnessFailures, a_fault_that_surfaces_later_is_not_blamed_on_a_launch) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "core/error.hpp"
 #include "kernels/harness/port_image.hpp"
