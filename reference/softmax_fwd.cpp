@@ -9,6 +9,7 @@
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
 #include "reference/references.hpp"
+#include "reference/softmax_diagnosis.hpp"
 #include "reference/softmax_row_sums.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"
@@ -113,6 +114,11 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return softmax_row_sums(request, "y", static_cast<std::size_t>(p.sk), op::operand_named(request.inputs, "x").dtype);
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::SoftmaxFwdParams>(*request.params);
+  return diagnose_softmax(request, "y", static_cast<std::size_t>(p.sk));
+}
+
 }  // namespace
 
 op::Reference softmax_fwd_reference() {
@@ -121,6 +127,7 @@ op::Reference softmax_fwd_reference() {
   reference.version = "softmax_fwd-1";
   reference.derive = &derive;
   reference.findings = &findings;
+  reference.diagnose = &diagnose;
   return reference;
 }
 

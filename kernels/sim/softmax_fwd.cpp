@@ -55,6 +55,10 @@ std::string needs_rounded_scale(const Call& call) {
   return rounded_scale(p, call.c->mode->first) == static_cast<float>(p.scale) ? "the scale is not rounded" : "";
 }
 
+std::string needs_short_format(const Call& call) {
+  return call.c->mode->first == core::Dtype::fp32 ? "exponentials are FP32 numbers anyway" : "";
+}
+
 std::string needs_several(const Call& call) {
   return params_of(call).sk < 2 ? "a row has only one element" : "";
 }
@@ -66,6 +70,8 @@ constexpr std::array kFaults = {
             [](const Call& call) { return std::string(params_of(call).scale == 0 ? "the scale is 0" : ""); }},
     OpFault{{"softmax_scale_fp32", "the scale is not rounded to the tensor's format"}, &needs_rounded_scale},
     OpFault{{"bf16_exponent_argument", "the arguments of the exponentials are rounded to BF16"}, &needs_several},
+    OpFault{{"rounded_exponentials", "the exponentials are rounded to the tensor's format before they are divided"},
+            &needs_short_format},
     OpFault{{"no_max_subtraction", "the maximum is not subtracted from the scores"}},
     OpFault{{"mask_off_by_one", "the mask is shifted by one column"}, &needs_mask},
     OpFault{{"top_left_mask", "the diagonal starts in the top left corner"}, &needs_both_corners},
@@ -79,6 +85,7 @@ struct Kernel {
   op::SoftmaxFwdParams p;
   float scale = 1;
   std::string fault;
+  core::Dtype format = core::Dtype::fp32;
 
   [[nodiscard]] bool has(std::string_view name) const { return fault == name; }
   [[nodiscard]] bool replaces() const { return p.masked_value == "te"; }
@@ -141,7 +148,9 @@ struct Kernel {
     const bool zero = only_masked || (none_left && total == 0);
     const bool kept = has("masked_row_kept");
     for (std::size_t j = 0; j < count; ++j) {
-      y[j] = zero && !kept ? y[j] * 0.0F : y[j] / total;
+      const float term =
+          has("rounded_exponentials") ? static_cast<float>(core::round_to(static_cast<double>(y[j]), format)) : y[j];
+      y[j] = zero && !kept ? term * 0.0F : term / total;
     }
     const float beyond = kept && count == 0 ? 1 / static_cast<float>(size) : 0;
     std::fill(y + count, y + size, beyond);
@@ -165,7 +174,7 @@ void run(const Kernel& kernel, std::span<const PortMemory> ports) {
 }
 
 Kernel kernel_of(const Call& call) {
-  Kernel kernel{params_of(call), 1, call.inject};
+  Kernel kernel{params_of(call), 1, call.inject, call.c->mode->first};
   kernel.scale = kernel.has("softmax_scale_missing") ? 1
                  : kernel.has("softmax_scale_fp32")  ? static_cast<float>(kernel.p.scale)
                                                      : rounded_scale(kernel.p, call.c->mode->first);

@@ -3,6 +3,7 @@
 from drawing import Clean, multiple, sixteen_bit
 from families import SEEN, Row
 
+ROUNDED = "exponentials are rounded to {} before they are divided"
 ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element"]
 
 
@@ -44,6 +45,9 @@ FAULTS = [
     ("softmax_scale_rounded", bwd("fp16"), ROUNDING),
     ("bf16_exponent_argument", fwd(), SEEN),
     ("bf16_exponent_argument", fwd("bf16", scale=1.3), SEEN),
+    Row("rounded_exponentials", fwd("bf16"), ROUNDING, named=ROUNDED.format("bf16")),
+    Row("rounded_exponentials", fwd("fp16", sk=513), ROUNDING, named=ROUNDED.format("fp16")),
+    Row("rounded_exponentials", fwd("bf16", **CAUSAL), ROUNDING, named=ROUNDED.format("bf16")),
     ("no_max_subtraction", fwd(distribution="large_mean", scale=1), ["G0 pattern"]),
     ("no_max_subtraction", fwd("bf16", distribution="large_mean", scale=1), ["G0 pattern"]),
     # masks

@@ -1,0 +1,105 @@
+#include "reference/softmax_diagnosis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kLeastShare = 0.9;
+
+/// The exact softmax y of a row, as exponentials e_j = exp(t_j - m) and their sum: e is y over its largest, whose own
+/// exponential is 1.
+struct Row {
+  std::span<const double> y;
+  double largest = 0;
+  core::Dtype format;
+
+  [[nodiscard]] double exponential(std::size_t j) const { return y[j] / largest; }
+  [[nodiscard]] double sum() const { return 1 / largest; }
+  [[nodiscard]] double rounded(double x) const { return core::round_to(x, format); }
+};
+
+double divided_by_exact_sum(const Row& row, double /*sum_of_rounded*/, std::size_t j) {
+  return row.rounded(row.rounded(row.exponential(j)) / row.sum());
+}
+
+double divided_by_rounded_sum(const Row& row, double sum_of_rounded, std::size_t j) {
+  return row.rounded(row.rounded(row.exponential(j)) / sum_of_rounded);
+}
+
+double as_it_should_be(const Row& row, double /*sum_of_rounded*/, std::size_t j) {
+  return row.rounded(row.y[j]);
+}
+
+struct Hypothesis {
+  const char* cause;  ///< with the format
+  double (*result)(const Row&, double sum_of_rounded, std::size_t j);
+};
+
+constexpr std::array<Hypothesis, 2> kHypotheses = {{
+    {"exponentials are rounded to {} before they are divided", &divided_by_exact_sum},
+    {"exponentials are rounded to {} before they are added and divided", &divided_by_rounded_sum},
+}};
+
+/// Sum of squared distances between what was delivered and what a hypothesis predicts, in the rows that have a sum.
+double distance(const op::Delivered& got, std::span<const double> expected, std::size_t columns,
+                decltype(Hypothesis::result) result) {
+  double total = 0;
+  for (std::size_t begin = 0; begin + columns <= expected.size(); begin += columns) {
+    const Row row{expected.subspan(begin, columns), *std::ranges::max_element(expected.subspan(begin, columns)),
+                  got.dtype};
+    if (!(row.largest > 0) || !std::isfinite(row.largest)) {
+      continue;
+    }
+    double rounded_sum = row.sum();  // of masked and padding elements as well, which have no element
+    for (std::size_t j = 0; j < columns; ++j) {
+      rounded_sum += row.rounded(row.exponential(j)) - row.exponential(j);
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const double off = got.value[begin + j] - result(row, rounded_sum, j);
+      total += std::isfinite(off) ? off * off : 0;
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<op::Finding> diagnose_softmax(const op::FindingRequest& request, std::string_view port,
+                                          std::size_t columns) {
+  const auto got = std::ranges::find(request.outputs, port, &op::Delivered::port);
+  const auto values = std::ranges::find(request.expected->outputs, port, &op::OutputValues::port);
+  if (got == request.outputs.end() || values == request.expected->outputs.end() || columns == 0 ||
+      !request.sample->all()) {
+    return {};
+  }
+  const double error = distance(*got, values->value.span(), columns, &as_it_should_be);
+  const Hypothesis* best = nullptr;
+  double share = kLeastShare;
+  for (const Hypothesis& hypothesis : kHypotheses) {
+    const double explained = 1 - distance(*got, values->value.span(), columns, hypothesis.result) / error;
+    if (explained >= share) {  // not with NaN, where there is no error
+      share = explained;
+      best = &hypothesis;
+    }
+  }
+  if (best == nullptr) {
+    return {};
+  }
+  std::string cause = fmt::format(fmt::runtime(best->cause), core::dtype_info(got->dtype).name);
+  return {{.name = "rounding",
+           .port = std::string(port),
+           .measured = share,
+           .text = fmt::format("{}; this explains {:.4g} % of the error", cause, 100 * share),
+           .cause = cause}};
+}
+
+}  // namespace numcheck::reference

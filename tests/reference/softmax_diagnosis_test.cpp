@@ -1,0 +1,97 @@
+// What a softmax's errors are put down to: the rounding that made them, and nothing else.
+#include "reference/softmax_diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "core/codec.hpp"
+#include "core/dtype.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kRows = 6, kColumns = 700;
+constexpr core::Dtype kFormat = core::Dtype::bf16;
+
+double rounded(double x) {
+  return core::round_to(x, kFormat);
+}
+
+/// Exponentials of normal scores, with the largest score taken out.
+std::vector<double> exponentials() {
+  std::mt19937 engine(3);
+  std::normal_distribution<double> normal;
+  std::vector<double> e(kRows * kColumns);
+  std::ranges::generate(e, [&] { return normal(engine); });
+  for (std::size_t begin = 0; begin < e.size(); begin += kColumns) {
+    const double largest = *std::max_element(e.begin() + begin, e.begin() + begin + kColumns);
+    std::for_each(e.begin() + begin, e.begin() + begin + kColumns, [&](double& x) { x = std::exp(x - largest); });
+  }
+  return e;
+}
+
+/// Every element of `terms` divided by the sum of its row in `added`, and rounded.
+std::vector<double> quotients(const std::vector<double>& terms, const std::vector<double>& added, bool round) {
+  std::vector<double> y(terms.size());
+  for (std::size_t begin = 0; begin < y.size(); begin += kColumns) {
+    double sum = 0;
+    std::for_each(added.begin() + begin, added.begin() + begin + kColumns, [&sum](double x) { sum += x; });
+    for (std::size_t j = begin; j < begin + kColumns; ++j) {
+      y[j] = round ? rounded(terms[j] / sum) : terms[j] / sum;
+    }
+  }
+  return y;
+}
+
+std::string cause_of(const std::vector<double>& delivered) {
+  const std::vector<double> e = exponentials();
+  const std::vector<double> y = quotients(e, e, false);
+  op::Values expected;
+  op::OutputValues& output = expected.outputs.emplace_back();
+  output.port = "y";
+  output.value = core::Buffer<double>(y.size());
+  std::ranges::copy(y, output.value.span().begin());
+  const op::Delivered got{"y", delivered, kFormat, 1};
+  const op::Sample all;
+  op::FindingRequest request;
+  request.expected = &expected;
+  request.outputs = {&got, 1};
+  request.sample = &all;
+  const auto findings = diagnose_softmax(request, "y", kColumns);
+  return findings.empty() ? "" : findings.front().cause;
+}
+
+std::vector<double> all_rounded(std::vector<double> x) {
+  std::ranges::transform(x, x.begin(), rounded);
+  return x;
+}
+
+TEST(SoftmaxDiagnosis, exponentials_that_are_rounded_are_named) {
+  const std::vector<double> e = exponentials();
+  EXPECT_EQ(cause_of(quotients(all_rounded(e), e, true)), "exponentials are rounded to bf16 before they are divided");
+  EXPECT_EQ(cause_of(quotients(all_rounded(e), all_rounded(e), true)),
+            "exponentials are rounded to bf16 before they are added and divided");
+}
+
+TEST(SoftmaxDiagnosis, nothing_is_named_for_other_errors) {
+  const std::vector<double> e = exponentials();
+  const std::vector<double> right = quotients(e, e, true);
+  EXPECT_EQ(cause_of(right), "") << "no error";
+  std::vector<double> wrong = right;
+  wrong[5] *= 2;
+  EXPECT_EQ(cause_of(wrong), "") << "one element";
+  wrong = quotients(e, e, false);
+  std::ranges::for_each(wrong, [](double& x) { x = rounded(1.01 * x); });
+  EXPECT_EQ(cause_of(wrong), "") << "a wrong scale";
+  wrong = right;
+  std::ranges::fill(wrong, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(cause_of(wrong), "") << "not a number";
+  EXPECT_EQ(cause_of(std::vector<double>(right.size(), 0.0)), "") << "zeros";
+}
+
+}  // namespace
+}  // namespace numcheck::reference
