@@ -20,33 +20,22 @@ AttentionProblem::AttentionProblem(const op::AttentionParams& p, std::span<const
       q_lengths_(op::find_operand(operands, "q_lengths")),
       kv_lengths_(op::find_operand(operands, "kv_lengths")) {}
 
-AttentionProblem::Place AttentionProblem::place(std::int64_t batch, std::int64_t head, std::int64_t heads,
-                                                std::int64_t length, std::int64_t channels) const {
-  if (p_.layout == "bhsd") {
-    return {(batch * heads + head) * length * channels, channels};
-  }
-  if (p_.layout == "sbhd") {
-    return {(batch * heads + head) * channels, p_.batches * heads * channels};
-  }
-  return {batch * length * heads * channels + head * channels, heads * channels};
-}
-
-HeadRows AttentionProblem::rows(const op::Operand& operand, const Place& at) const {
+HeadRows AttentionProblem::rows(const op::Operand& operand, const op::HeadPlace& at) {
   return {operand.data + at.first, at.stride};
 }
 
 HeadRows AttentionProblem::queries(std::int64_t batch, std::int64_t head) const {
-  return rows(q_, place(batch, head, p_.heads, p_.sq, p_.d));
+  return rows(q_, op::head_place(p_, batch, head, p_.heads, p_.sq, p_.d));
 }
 
 HeadRows AttentionProblem::keys(std::int64_t batch, std::int64_t head) const {
   const std::int64_t shared = head / (p_.heads / p_.key_heads());
-  return rows(k_, place(batch, shared, p_.key_heads(), p_.sk, p_.d));
+  return rows(k_, op::head_place(p_, batch, shared, p_.key_heads(), p_.sk, p_.d));
 }
 
 HeadRows AttentionProblem::values(std::int64_t batch, std::int64_t head) const {
   const std::int64_t shared = head / (p_.heads / p_.key_heads());
-  return rows(v_, place(batch, shared, p_.key_heads(), p_.sk, p_.value_channels()));
+  return rows(v_, op::head_place(p_, batch, shared, p_.key_heads(), p_.sk, p_.value_channels()));
 }
 
 Lengths AttentionProblem::lengths(std::int64_t batch) const {
@@ -90,7 +79,7 @@ void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int
 }
 
 std::size_t AttentionProblem::output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const {
-  const Place at = place(batch, head, p_.heads, p_.sq, p_.value_channels());
+  const op::HeadPlace at = op::head_place(p_, batch, head, p_.heads, p_.sq, p_.value_channels());
   return static_cast<std::size_t>(at.first + i * at.stride);
 }
 

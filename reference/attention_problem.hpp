@@ -37,18 +37,13 @@ class AttentionProblem {
   /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
   void score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
              std::span<double> products) const;
+  [[nodiscard]] double factor() const noexcept { return factor_; }
   /// Flat index of the first channel of a query's output.
   [[nodiscard]] std::size_t output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const;
 
  private:
   enum class Bias { none, pre_scale, post_scale, alibi };
-  struct Place {
-    std::int64_t first, stride;
-  };
-  /// Where a head begins, and the distance of its positions.
-  [[nodiscard]] Place place(std::int64_t batch, std::int64_t head, std::int64_t heads, std::int64_t length,
-                            std::int64_t channels) const;
-  [[nodiscard]] HeadRows rows(const op::Operand& operand, const Place& at) const;
+  [[nodiscard]] static HeadRows rows(const op::Operand& operand, const op::HeadPlace& at);
 
   op::AttentionParams p_;
   double factor_;

@@ -6,7 +6,7 @@ foreach(other IN ITEMS reference_test activation_test norm_test softmax_test)
 endforeach()
 numcheck_test(move_test LABEL reference
   SOURCES ${move_sources}
-  LIBRARIES numcheck_reference)
+  LIBRARIES numcheck_reference numcheck_tolerance)
 if(TE_NUMCHECK_MPFR_LIBRARY AND TE_NUMCHECK_MPFR_INCLUDE)
   target_link_libraries(move_test PRIVATE ${TE_NUMCHECK_MPFR_LIBRARY})
   target_include_directories(move_test SYSTEM PRIVATE ${TE_NUMCHECK_MPFR_INCLUDE})

@@ -40,6 +40,17 @@ double alibi_slope(std::int64_t head, std::int64_t heads) noexcept {
   return static_cast<double>(static_cast<float>(std::exp2(-exponent)));
 }
 
+HeadPlace head_place(const AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t heads,
+                     std::int64_t length, std::int64_t channels) noexcept {
+  if (p.layout == "bhsd") {
+    return {(batch * heads + head) * length * channels, channels};
+  }
+  if (p.layout == "sbhd") {
+    return {(batch * heads + head) * channels, p.batches * heads * channels};
+  }
+  return {batch * length * heads * channels + head * channels, heads * channels};
+}
+
 Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p, std::int64_t length,
                     std::int64_t heads, std::int64_t channels, std::string_view doc) {
   const bool head_first = p.layout == "bhsd";

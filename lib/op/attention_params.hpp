@@ -112,6 +112,15 @@ struct AttentionParams {
 /// Source: Press, Smith, Lewis, "Train Short, Test Long"; TransformerEngine get_alibi.
 [[nodiscard]] double alibi_slope(std::int64_t head, std::int64_t heads) noexcept;
 
+/// Where the positions of one head are in a tensor of the case's layout: channel c of position i is element
+/// first + i stride + c.
+struct HeadPlace {
+  std::int64_t first = 0;
+  std::int64_t stride = 0;
+};
+[[nodiscard]] HeadPlace head_place(const AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t heads,
+                                   std::int64_t length, std::int64_t channels) noexcept;
+
 /// A tensor of `length` positions of `heads` heads in the case's layout.
 [[nodiscard]] Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p,
                                   std::int64_t length, std::int64_t heads, std::int64_t channels, std::string_view doc);

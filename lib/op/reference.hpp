@@ -71,6 +71,9 @@ struct OutputValues {
   core::Buffer<double> ideal;
   std::string ideal_note;  ///< "the scale 0.13 is rounded to bf16: 0.129883"
   double reduction = 1;    ///< terms of the sum behind one element; see tolerance::ErrorModel::reduction
+  /// Of ops whose bound is no multiple of one magnitude: what their error model has to know of each row, in an order of
+  /// its own (attention: tolerance::AttentionFact).
+  std::vector<core::Buffer<float>> row_facts;
 };
 
 struct Values {

@@ -1,0 +1,170 @@
+#include "tolerance/attention_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "model/arithmetic.hpp"
+#include "op/attention_fwd.hpp"
+#include "tolerance/accumulation.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+using core::Dtype;
+
+/// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the sum.
+struct SumError {
+  double bound = 0;
+  double second = 0;
+  double value = 0;
+};
+
+/// How products are formed and weights are stored.
+struct Products {
+  Dtype format = Dtype::fp32;  ///< of both operands
+  bool chain = true;           ///< FP32 fused multiply-adds
+  model::Arithmetic arithmetic;
+
+  explicit Products(const model::ModelRequest& request) {
+    const bool stored_fp32 = request.mode->first == Dtype::fp32;
+    const bool fp32 = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
+                      (stored_fp32 && request.expected == model::PrecisionClass::fp32);
+    chain = fp32;
+    format = fp32 ? Dtype::fp32 : stored_fp32 ? Dtype::tf32 : request.mode->first;
+    arithmetic = model::gemm_arithmetic(request.sm, *request.mode, false, !fp32);
+  }
+
+  [[nodiscard]] double unit() const { return chain ? 0 : core::dtype_info(format).unit_roundoff; }
+
+  [[nodiscard]] SumError sum(std::int64_t terms) const {
+    // Whatever the mode, a kernel may multiply in an FP32 chain.
+    Accumulation total = fma_accumulation(terms);
+    if (!chain) {
+      total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
+    }
+    const double v = format == Dtype::tf32 ? unit() : 0;
+    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value};
+  }
+};
+
+/// The facts of one query.
+class Row {
+ public:
+  Row(const op::OutputValues& o, std::size_t index) : o_(o), index_(index) {}
+  [[nodiscard]] double operator[](AttentionFact fact) const {
+    return static_cast<double>(o_.row_facts[static_cast<std::size_t>(fact)][index_]);
+  }
+
+ private:
+  const op::OutputValues& o_;
+  std::size_t index_;
+};
+
+/// Error of a weight's numerator, relative.
+struct WeightError {
+  double bound;
+  double variance;
+};
+
+WeightError weight_error(const SumError& scores, const Row& row) {
+  constexpr double u = kUnit32;
+  const double argument = row[AttentionFact::argument];
+  return {scores.bound * row[AttentionFact::score_magnitude] + u * (5 * argument + 8),
+          scores.second * row[AttentionFact::score_second] + scores.value * row[AttentionFact::score_square] +
+              u * u * (argument * argument + 3)};
+}
+
+struct Element {
+  double bound = 0;
+  double variance = 0;
+};
+
+/// One query: what its elements have in common.
+class Query {
+ public:
+  Query(const Products& products, const SumError& scores, const Row& row)
+      : unit_(products.unit()),
+        keys_(row[AttentionFact::keys]),
+        largest_(row[AttentionFact::largest_weight]),
+        values_(products.sum(static_cast<std::int64_t>(keys_))),
+        weights_(weight_error(scores, row)) {}
+
+  [[nodiscard]] Element output(double o, double rho, double squares) const {
+    constexpr double u = kUnit32;
+    const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
+    return {
+        (unit_ + values_.bound + (keys_ + 16) * u) * rho + weights_.bound * (1 + weights_.bound) * std::sqrt(spread2),
+        (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
+            u * u * keys_ * o * o / 12};
+  }
+
+  [[nodiscard]] Element statistic(double lse) const {
+    constexpr double u = kUnit32;
+    return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse),
+            weights_.variance * largest_ + u * u * (keys_ / 12 + 1 + lse * lse)};
+  }
+
+ private:
+  double unit_, keys_, largest_;
+  SumError values_;
+  WeightError weights_;
+};
+
+const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  if (found == values.outputs.end()) {
+    throw core::InternalError("attention has no output " + std::string(port));
+  }
+  return *found;
+}
+
+bool is_undetermined(const op::OutputValues& o, std::size_t row) {
+  return std::isinf(o.row_facts[static_cast<std::size_t>(AttentionFact::keys)][row]);
+}
+
+}  // namespace
+
+void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
+                     std::span<float> bound, std::span<float> variance) {
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  const op::OutputValues& o = output_named(values, "o");
+  const op::OutputValues& judged = output_named(values, port);
+  const Products products(request);
+  const SumError scores = products.sum(p.d);
+  const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
+    bound[at] = undetermined ? std::numeric_limits<float>::max() : static_cast<float>(element.bound);
+    variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
+  };
+  const std::int64_t width = p.value_channels();
+  core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t head) {
+    const auto batch = static_cast<std::int64_t>(head) / p.heads;
+    const op::HeadPlace place =
+        op::head_place(p, batch, static_cast<std::int64_t>(head) % p.heads, p.heads, p.sq, width);
+    for (std::int64_t i = 0; i < p.sq; ++i) {
+      const std::size_t query = head * static_cast<std::size_t>(p.sq) + static_cast<std::size_t>(i);
+      const bool undetermined = is_undetermined(o, query);
+      const std::optional<Query> row =
+          undetermined ? std::nullopt : std::optional<Query>({products, scores, {o, query}});
+      if (port == "lse") {
+        store(query, row ? row->statistic(judged.value[query]) : Element(), undetermined);
+        continue;
+      }
+      for (std::int64_t c = 0; c < width; ++c) {
+        const auto at = static_cast<std::size_t>(place.first + i * place.stride + c);
+        store(at,
+              row ? row->output(judged.value[at], static_cast<double>(judged.magnitude[at]),
+                                static_cast<double>(judged.second_moment[at]))
+                  : Element(),
+              undetermined);
+      }
+    }
+  });
+}
+
+}  // namespace numcheck::tolerance

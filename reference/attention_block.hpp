@@ -1,0 +1,89 @@
+// Blocked attention of one head in double: the softmax of some queries' scores, block by block of keys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "reference/attention_problem.hpp"
+#include "tolerance/attention_model.hpp"
+
+namespace numcheck::reference {
+
+/// Queries of one block; the work of a thread.
+inline constexpr std::int64_t kQueriesOfBlock = 64;
+
+/// Keys and values of one head, with what error models need of them.
+struct AttentionHead {
+  AttentionHead(const AttentionProblem& p, std::int64_t in_batch, std::int64_t head, bool only_values);
+
+  const AttentionProblem& problem;
+  std::int64_t batch, index;
+  Lengths lengths;
+  HeadRows queries, keys, values;
+  bool values_only;
+  std::vector<double> key_squares;      ///< |k_j|^2 of each key
+  std::vector<double> channel_squares;  ///< mean of k_jc^2 over the keys, of each channel
+
+ private:
+  void square_keys();
+};
+
+/// Queries [first, first + count) of a head. Scores never exist as a whole: keys come in blocks, and the largest score so
+/// far is taken out of the sums. With AttentionHead::values_only, only output() and lse() may be asked.
+class AttentionBlock {
+ public:
+  AttentionBlock(const AttentionHead& head, std::int64_t first, std::int64_t count);
+  void run();
+
+  /// Of query first + i. The log-sum-exp; an output's channel, and its rho and W (tolerance::attention_error).
+  [[nodiscard]] double lse(std::int64_t i) const;
+  [[nodiscard]] double output(std::int64_t i, std::int64_t channel) const;
+  [[nodiscard]] double spread(std::int64_t i, std::int64_t channel) const;
+  [[nodiscard]] double squares(std::int64_t i, std::int64_t channel) const;
+  [[nodiscard]] double fact(std::int64_t i, tolerance::AttentionFact which) const;
+
+ private:
+  /// Sums over keys of count x width values: sum e v, and for error models sum e v^2 and sum e^2 v^2.
+  struct Sums {
+    std::vector<double> plain, of_squares, squared;
+    void shrink(std::size_t begin, std::size_t width, double factor);
+  };
+  struct Row {
+    op::KeyRange visible;
+    double largest = -std::numeric_limits<double>::infinity();  ///< score so far, and the sink
+    double sum = 0;                                             ///< of e = exp(score - largest), and the sink's
+    double top = -std::numeric_limits<double>::infinity();      ///< largest score of a key
+    double own = 0;                                             ///< sum of e without the sink
+    double keys = 0;                                            ///< sum of e |k|^2
+    double excess = 0;                                          ///< sum of e (|s| - s)
+    double excess2 = 0;                                         ///< sum of e (|s| - s)^2
+    double squares = 0;                                         ///< sum of e s^2
+  };
+
+  [[nodiscard]] double part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const;
+  [[nodiscard]] std::span<double> scores_of(std::int64_t i, const op::KeyRange& keys, const op::KeyRange& part);
+  void add(const op::KeyRange& keys);
+  /// sums += scores * values
+  void add_product(const HeadRows& values, std::int64_t keys, std::vector<double>& sums);
+  /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
+  void weigh(std::int64_t i, const op::KeyRange& keys);
+  static void exponentiate(Row& row, std::span<double> scores);
+  void exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const;
+  [[nodiscard]] bool all_finite(const op::KeyRange& keys) const;
+  /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.
+  void add_visible_values(const op::KeyRange& keys);
+
+  const AttentionHead& head_;
+  const op::AttentionParams& p_;
+  std::int64_t first_, count_, width_;
+  std::vector<double> scores_;   ///< count x keys of a block
+  std::vector<double> product_;  ///< count x width
+  std::vector<double> squares_;  ///< keys of a block x width
+  Sums sums_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace numcheck::reference

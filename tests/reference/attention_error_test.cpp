@@ -1,0 +1,180 @@
+// The error model of attention against emulated kernels: blocked, with an online softmax, in the formats of each mode.
+// No emulated error may exceed its bound, and its size must be what the model predicts.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/codec.hpp"
+#include "op/attention_fwd.hpp"
+#include "op_problem.hpp"
+#include "reference/attention_problem.hpp"
+#include "tolerance/attention_model.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::Inputs;
+using testing::noise;
+using testing::Problem;
+using Numbers = std::vector<double>;
+
+/// One way to compute attention of a single head, layout bhsd, no lengths.
+struct Kernel {
+  op::AttentionParams p;
+  core::Dtype format = core::Dtype::bf16;  ///< of the tensors
+  bool tensor_cores = true;                ///< weights are rounded to the format before they are multiplied
+  std::size_t block = 64;                  ///< keys of a step
+  bool base_2 = true;                      ///< exp2 of scores that are scaled by log2 e
+
+  [[nodiscard]] float operand(double x) const {
+    const bool tf32 = tensor_cores && format == core::Dtype::fp32;
+    return static_cast<float>(core::round_to(x, tf32 ? core::Dtype::tf32 : format));
+  }
+
+  struct Result {
+    Numbers o, lse;
+  };
+
+  [[nodiscard]] Result run(const Numbers& q, const Numbers& k, const Numbers& v) const {
+    Result result{Numbers(static_cast<std::size_t>(p.sq * p.value_channels())),
+                  Numbers(static_cast<std::size_t>(p.sq))};
+    for (std::int64_t i = 0; i < p.sq; ++i) {
+      query(i, q, k, v, result);
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] float score(std::int64_t i, std::int64_t j, const Numbers& q, const Numbers& k) const {
+    float sum = 0;
+    for (std::int64_t c = 0; c < p.d; ++c) {
+      sum = std::fma(operand(q[static_cast<std::size_t>(i * p.d + c)]),
+                     operand(k[static_cast<std::size_t>(j * p.d + c)]), sum);
+    }
+    const float scaled = sum * static_cast<float>(p.factor());
+    return base_2 ? scaled * 1.44269504F : scaled;
+  }
+
+  void query(std::int64_t i, const Numbers& q, const Numbers& k, const Numbers& v, Result& out) const {
+    const op::KeyRange seen = p.visible(i, p.sq, p.sk);
+    const auto width = static_cast<std::size_t>(p.value_channels());
+    std::vector<float> sums(width);
+    float largest = -INFINITY, total = 0;
+    for (std::int64_t begin = seen.begin; begin < seen.end; begin += static_cast<std::int64_t>(block)) {
+      const std::int64_t end = std::min(begin + static_cast<std::int64_t>(block), seen.end);
+      std::vector<float> scores;
+      for (std::int64_t j = begin; j < end; ++j) {
+        scores.push_back(score(i, j, q, k));
+      }
+      const float before = largest;
+      largest = std::max(largest, *std::ranges::max_element(scores));
+      const float shrink = power(before - largest);
+      total *= shrink;
+      std::ranges::for_each(sums, [shrink](float& x) { x *= shrink; });
+      for (std::int64_t j = begin; j < end; ++j) {
+        const float weight = power(scores[static_cast<std::size_t>(j - begin)] - largest);
+        total += weight;
+        for (std::size_t c = 0; c < width; ++c) {
+          sums[c] = std::fma(operand(static_cast<double>(weight)), operand(v[static_cast<std::size_t>(j) * width + c]),
+                             sums[c]);
+        }
+      }
+    }
+    for (std::size_t c = 0; c < width; ++c) {
+      out.o[static_cast<std::size_t>(i) * width + c] = static_cast<double>(sums[c] / total);
+    }
+    const float top = base_2 ? largest * 0.693147181F : largest;
+    out.lse[static_cast<std::size_t>(i)] = static_cast<double>(top + std::log(total));
+  }
+
+  [[nodiscard]] float power(float x) const { return base_2 ? std::exp2(x) : std::exp(x); }
+};
+
+struct Data {
+  std::string name;
+  double q = 1, v_mean = 0;
+  double expected = 1;  ///< part of the prediction: a weight of 1 is not rounded, but kernels need not scale to that
+};
+
+struct Fit {
+  double worst = 0;  ///< of |e| / B
+  double rms = 0;    ///< of e / sqrt V
+};
+
+Fit fit_of(const op::Values& values, std::string_view port, const Numbers& got, const model::ModelRequest& request) {
+  const Numbers wanted = testing::value_of(values, port);
+  std::vector<float> bound(wanted.size()), variance(wanted.size());
+  tolerance::attention_error(request, values, port, bound, variance);
+  Fit fit;
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    const double e = got[n] - wanted[n];
+    fit.worst = std::max(fit.worst, std::fabs(e) / static_cast<double>(bound[n]));
+    fit.rms += e * e / static_cast<double>(variance[n]) / static_cast<double>(wanted.size());
+  }
+  fit.rms = std::sqrt(fit.rms);
+  return fit;
+}
+
+void check(const Kernel& kernel, const char* mode, const Data& data, double least_rms) {
+  const op::AttentionParams& p = kernel.p;
+  const auto draw = [&](std::int64_t count, unsigned seed, double sigma, double mean) {
+    Numbers x = noise(static_cast<std::size_t>(count), seed, sigma, mean);
+    std::ranges::transform(x, x.begin(), [&](double value) { return core::round_to(value, kernel.format); });
+    return x;
+  };
+  Inputs inputs;
+  inputs["q"] = draw(p.sq * p.d, 1, data.q, 0);
+  inputs["k"] = draw(p.sk * p.d, 2, 1, 0);
+  inputs["v"] = draw(p.sk * p.value_channels(), 3, 1, data.v_mean);
+  const Problem problem{&op::attention_fwd(), attention_fwd_reference(), op::to_params(p), mode};
+  const op::Values values = testing::evaluate(problem, inputs);
+  model::ModelRequest request;
+  request.params = &problem.params;
+  request.mode = op::find_mode(mode);
+  request.expected = std::string(mode) == "fp32"   ? model::PrecisionClass::fp32
+                     : std::string(mode) == "tf32" ? model::PrecisionClass::tf32_rne
+                                                   : model::PrecisionClass::native;
+  const Kernel::Result got = kernel.run(inputs["q"], inputs["k"], inputs["v"]);
+  const std::string what = std::string(mode) + ", " + data.name + ", mask " + p.mask + ", d " + std::to_string(p.d) +
+                           ", keys " + std::to_string(p.sk) + (kernel.base_2 ? ", base 2" : "");
+  const Fit o = fit_of(values, "o", got.o, request), lse = fit_of(values, "lse", got.lse, request);
+  EXPECT_LE(o.worst, 1) << what;
+  EXPECT_LE(lse.worst, 1) << what;
+  EXPECT_LE(o.rms, 1.3) << what;
+  EXPECT_GE(o.rms, data.expected * least_rms) << what << ": the prediction is too large to see a fault";
+  EXPECT_LE(lse.rms, 1.3) << what;
+  ::testing::Test::RecordProperty(what, std::to_string(o.worst) + " " + std::to_string(o.rms) + " " +
+                                            std::to_string(lse.worst) + " " + std::to_string(lse.rms));
+}
+
+class AttentionError : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(AttentionError, of_blocked_kernels_is_bounded_and_predicted) {
+  const std::string mode = GetParam();
+  const std::vector<Data> all = {
+      {"normal", 1, 0}, {"large scores", 12, 0, 0.5}, {"equal scores", 1e-3, 0}, {"values of one sign", 1, 5}};
+  for (const Data& data : all) {
+    for (const char* mask : {"none", "causal"}) {
+      for (const bool base_2 : {true, false}) {
+        Kernel kernel;
+        kernel.p.sq = 40;
+        kernel.p.sk = mask == std::string("none") ? 333 : 40;
+        kernel.p.d = 64;
+        kernel.p.mask = mask;
+        kernel.p.layout = "bhsd";
+        kernel.format = op::find_mode(mode)->first;
+        kernel.tensor_cores = mode != "fp32";
+        kernel.base_2 = base_2;
+        check(kernel, mode.c_str(), data, mode == "bf16" || mode == "fp16" ? 0.4 : 0.05);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionError, ::testing::Values("bf16", "fp16", "tf32", "fp32"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+}  // namespace
+}  // namespace numcheck::reference
