@@ -43,6 +43,10 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
       keys(p.keys(in_batch, head)),
       values(p.values(in_batch, head)),
       values_only(only_values) {
+  for (std::int64_t j = 0; j < lengths.keys; ++j) {
+    const std::span value(values.data + j * values.stride, static_cast<std::size_t>(p.params().value_channels()));
+    finite.push_back(std::ranges::all_of(value, [](double x) { return std::isfinite(x); }));
+  }
   if (!values_only) {
     square_keys();
   }
@@ -186,7 +190,8 @@ void AttentionBlock::add(const op::KeyRange& keys) {
     weigh(i, keys);
   }
   const HeadRows values{head_.values.data + keys.begin * head_.values.stride, head_.values.stride};
-  if (!all_finite(keys)) {
+  if (std::find(head_.finite.begin() + keys.begin, head_.finite.begin() + keys.end, false) !=
+      head_.finite.begin() + keys.end) {
     add_visible_values(keys);
     return;
   }
@@ -259,16 +264,6 @@ void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores,
     row.excess2 += e * excess * excess;
     row.squares += e * square(score);
   }
-}
-
-bool AttentionBlock::all_finite(const op::KeyRange& keys) const {
-  for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-    const std::span row(head_.values.data + j * head_.values.stride, static_cast<std::size_t>(width_));
-    if (!std::ranges::all_of(row, [](double x) { return std::isfinite(x); })) {
-      return false;
-    }
-  }
-  return true;
 }
 
 void AttentionBlock::add_visible_values(const op::KeyRange& keys) {

@@ -24,6 +24,7 @@ struct AttentionHead {
   Lengths lengths;
   HeadRows queries, keys, values;
   bool values_only;
+  std::vector<bool> finite;             ///< whether all channels of a value are
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the keys, of each channel
 
@@ -72,7 +73,6 @@ class AttentionBlock {
   void weigh(std::int64_t i, const op::KeyRange& keys);
   static void exponentiate(Row& row, std::span<double> scores);
   void exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const;
-  [[nodiscard]] bool all_finite(const op::KeyRange& keys) const;
   /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.
   void add_visible_values(const op::KeyRange& keys);
 
