@@ -94,14 +94,8 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// Lengths from draws: the first sequence is whole, the third is empty, the others have any length.
 void derive(const op::DeriveRequest& request, std::span<double> values) {
-  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
-  const auto longest = static_cast<double>(request.port->name == "q_lengths" ? p.sq : p.sk);
-  for (std::size_t b = 0; b < values.size(); ++b) {
-    const double fraction = std::fabs(values[b]) * 1024 - std::floor(std::fabs(values[b]) * 1024);
-    values[b] = b == 0 && values.size() > 1 ? longest : b == 2 ? 0 : std::floor(fraction * (longest + 1));
-  }
+  derive_lengths(op::from_params<op::AttentionFwdParams>(*request.params), request.port->name, values);
 }
 
 }  // namespace

@@ -78,9 +78,27 @@ void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int
   }
 }
 
+void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
+                              std::span<const double> products, std::span<double> slopes) const {
+  const double* bias = kind_ == Bias::pre_scale ? bias_->data + (head * p_.sq + i) * p_.sk + keys.begin : nullptr;
+  for (std::size_t n = 0; n < slopes.size(); ++n) {
+    const double raw = factor_ * (products[n] + (bias == nullptr ? 0 : bias[n]));
+    const double capped = p_.softcap == 0 ? 0 : std::tanh(raw / p_.softcap);
+    slopes[n] = 1 - capped * capped;
+  }
+}
+
 std::size_t AttentionProblem::output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const {
   const op::HeadPlace at = op::head_place(p_, batch, head, p_.heads, p_.sq, p_.value_channels());
   return static_cast<std::size_t>(at.first + i * at.stride);
+}
+
+void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
+  const auto longest = static_cast<double>(port == "q_lengths" ? p.sq : p.sk);
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    const double fraction = std::fabs(values[b]) * 1024 - std::floor(std::fabs(values[b]) * 1024);
+    values[b] = b == 0 && values.size() > 1 ? longest : b == 2 ? 0 : std::floor(fraction * (longest + 1));
+  }
 }
 
 }  // namespace numcheck::reference

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "op/attention_params.hpp"
 #include "op/reference.hpp"
@@ -37,6 +38,9 @@ class AttentionProblem {
   /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
   void score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
              std::span<double> products) const;
+  /// Derivatives of these scores' caps, from the products: 1 without a cap.
+  void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,
+              std::span<double> slopes) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
   /// Flat index of the first channel of a query's output.
   [[nodiscard]] std::size_t output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const;
@@ -57,7 +61,11 @@ class AttentionProblem {
   const op::Operand* kv_lengths_;
 };
 
-/// Not in op/ops.hpp yet, because no backend computes it.
+/// Lengths from draws: the first sequence is whole, the third is empty, the others have any length.
+void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values);
+
+/// Not in op/ops.hpp yet, because no backend computes them.
 [[nodiscard]] op::Reference attention_fwd_reference();
+[[nodiscard]] op::Reference attention_bwd_reference();
 
 }  // namespace numcheck::reference

@@ -1,6 +1,7 @@
 #include "op/attention_params.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -59,6 +60,44 @@ Port attention_port(std::string_view name, Role role, core::Dtype dtype, const A
   Port port = dense_port(name, role, dtype, length, cols, doc);
   port.batch = head_first ? p.batches * heads : sequence_first ? 1 : p.batches;
   return port;
+}
+
+std::span<const std::string_view> attention_modes() noexcept {
+  static constexpr std::array<std::string_view, 4> kModes = {"fp32", "tf32", "bf16", "fp16"};
+  return kModes;
+}
+
+Port attention_bias_port(std::string_view name, Role role, const AttentionParams& p, const Mode& mode,
+                         std::string_view doc) {
+  Port bias = dense_port(name, role, mode.first, p.sq, p.sk, doc);
+  bias.batch = p.heads;
+  bias.batch_stride = p.sq * p.sk;
+  return bias;
+}
+
+std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
+  const auto lengths = [&p](std::string_view name, std::string_view doc) {
+    Port port = dense_port(name, Role::input, core::Dtype::int32, p.batches, 1, doc);
+    port.fill = Fill::derived;
+    return port;
+  };
+  std::vector<Port> list = {
+      attention_port("q", Role::input, mode.first, p, p.sq, p.heads, p.d, "queries"),
+      attention_port("k", Role::input, mode.first, p, p.sk, p.key_heads(), p.d, "keys"),
+      attention_port("v", Role::input, mode.first, p, p.sk, p.key_heads(), p.value_channels(), "values"),
+  };
+  if (p.has_bias_tensor()) {
+    list.push_back(attention_bias_port("bias", Role::input, p, mode, "added to the scores of every sequence"));
+  }
+  if (p.softmax == "learnable") {
+    list.push_back(dense_port("softmax_offset", Role::input, core::Dtype::fp32, p.heads, 1,
+                              "logarithm of what the denominator has besides the keys"));
+  }
+  if (p.has_lengths()) {
+    list.push_back(lengths("q_lengths", "queries of each sequence"));
+    list.push_back(lengths("kv_lengths", "keys of each sequence"));
+  }
+  return list;
 }
 
 std::vector<std::string> check_attention(std::string_view op, const AttentionParams& p) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,16 @@ struct HeadPlace {
 /// A tensor of `length` positions of `heads` heads in the case's layout.
 [[nodiscard]] Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p,
                                   std::int64_t length, std::int64_t heads, std::int64_t channels, std::string_view doc);
+
+/// The formats of attention.
+[[nodiscard]] std::span<const std::string_view> attention_modes() noexcept;
+
+/// What both directions read: q, k, v, and where the parameters ask for them bias, softmax_offset, q_lengths, kv_lengths.
+[[nodiscard]] std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode);
+
+/// The bias, or its gradient: [heads, sq, sk].
+[[nodiscard]] Port attention_bias_port(std::string_view name, Role role, const AttentionParams& p, const Mode& mode,
+                                       std::string_view doc);
 
 /// What is wrong with the parameters, whichever direction.
 [[nodiscard]] std::vector<std::string> check_attention(std::string_view op, const AttentionParams& p);

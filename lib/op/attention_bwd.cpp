@@ -1,0 +1,55 @@
+#include "op/attention_bwd.hpp"
+
+namespace numcheck::op {
+namespace {
+
+std::vector<Port> ports(const Params& values, const Mode& mode) {
+  const auto p = from_params<AttentionBwdParams>(values);
+  const std::int64_t width = p.value_channels();
+  std::vector<Port> list = attention_inputs(p, mode);
+  list.push_back(attention_port("do", Role::input, mode.first, p, p.sq, p.heads, width, "gradient of the output"));
+  list.push_back(attention_port("o", Role::input, mode.first, p, p.sq, p.heads, width, "output of the forward pass"));
+  list.back().fill = Fill::derived;
+  list.push_back(
+      dense_port("lse", Role::input, core::Dtype::fp32, p.batches * p.heads, p.sq, "log-sum-exp of the forward pass"));
+  list.back().fill = Fill::derived;
+  list.push_back(attention_port("dq", Role::output, mode.output, p, p.sq, p.heads, p.d, "gradient of the queries"));
+  list.push_back(attention_port("dk", Role::output, mode.output, p, p.sk, p.key_heads(), p.d, "gradient of the keys"));
+  list.push_back(
+      attention_port("dv", Role::output, mode.output, p, p.sk, p.key_heads(), width, "gradient of the values"));
+  if (p.has_bias_tensor()) {
+    list.push_back(attention_bias_port("dbias", Role::output, p, mode, "gradient of the bias"));
+  }
+  if (p.softmax == "learnable") {
+    list.push_back(
+        dense_port("dsoftmax_offset", Role::output, core::Dtype::fp32, p.heads, 1, "gradient of the offset"));
+  }
+  return list;
+}
+
+}  // namespace
+
+const Op& attention_bwd() {
+  static const Op op{
+      .name = "attention_bwd",
+      .summary = "gradients of scaled dot-product attention",
+      .formula = "p = exp(s - lse); ds = p (do v^T - rowsum(do o)); dq = scale ds k; dk = scale ds^T q; dv = p^T do",
+      .source = "TransformerEngine fused_attn.h, nvte_fused_attn_bwd",
+      .fields = &fields_of<AttentionBwdParams>,
+      .modes = attention_modes(),
+      .ports = &ports,
+      .check = [](const Params& values,
+                  const Mode&) { return check_attention("attention_bwd", from_params<AttentionBwdParams>(values)); },
+      .exact_plan = [](const Params&,
+                       const Mode&) { return no_exact_leg("attention_bwd involves exponentials: no result is exact"); },
+      .flops =
+          [](const Params& values) {
+            const auto p = from_params<AttentionBwdParams>(values);
+            return 2 * visible_scores(p) * static_cast<double>(3 * p.d + 2 * p.value_channels());
+          },
+      .multiplies_matrices = true,
+  };
+  return op;
+}
+
+}  // namespace numcheck::op

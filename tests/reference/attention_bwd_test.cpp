@@ -1,0 +1,168 @@
+// Gradients of attention: by hand, and as differences of the forward reference for random shapes, masks and biases.
+#include "op/attention_bwd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "op/attention_fwd.hpp"
+#include "op_problem.hpp"
+#include "reference/attention_problem.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using op::AttentionParams;
+using testing::Inputs;
+using testing::noise;
+using testing::Problem;
+using testing::value_of;
+using Numbers = std::vector<double>;
+
+Problem forward(const AttentionParams& p) {
+  return {&op::attention_fwd(), attention_fwd_reference(), op::to_params(p)};
+}
+Problem backward(const AttentionParams& p) {
+  return {&op::attention_bwd(), attention_bwd_reference(), op::to_params(p)};
+}
+
+/// Adds what the backward pass derives from its inputs.
+void add_forward_pass(const AttentionParams& p, Inputs& inputs) {
+  const Problem problem = backward(p);
+  for (const char* port : {"o", "lse"}) {
+    const auto size = static_cast<std::size_t>(op::port_named(problem.ports(), port).elements());
+    inputs[port] = testing::derived(problem, inputs, port, Numbers(size));
+  }
+}
+
+// Two keys with the weights 1/4 and 3/4, and the values 1 and 5: o = 4.
+TEST(AttentionGradient, by_hand) {
+  AttentionParams p;
+  p.sq = 1;
+  p.sk = 2;
+  p.d = 1;
+  p.scale = 2;
+  Inputs inputs = {{"q", {0.5}}, {"k", {0, std::log(3)}}, {"v", {1, 5}}, {"do", {10}}};
+  add_forward_pass(p, inputs);
+  EXPECT_DOUBLE_EQ(inputs["o"][0], 4);
+  EXPECT_DOUBLE_EQ(inputs["lse"][0], std::log(4));
+  const op::Values values = testing::evaluate(backward(p), inputs);
+  const Numbers dq = value_of(values, "dq"), dk = value_of(values, "dk"), dv = value_of(values, "dv");
+  EXPECT_NEAR(dv[0], 2.5, 1e-14);
+  EXPECT_NEAR(dv[1], 7.5, 1e-14);
+  // ds = p (dp - D): 1/4 (10 - 40) and 3/4 (50 - 40)
+  EXPECT_NEAR(dk[0], 2 * -7.5 * 0.5, 1e-13);
+  EXPECT_NEAR(dk[1], 2 * 7.5 * 0.5, 1e-13);
+  EXPECT_NEAR(dq[0], 2 * 7.5 * std::log(3), 1e-13);
+}
+
+TEST(AttentionGradient, what_is_not_seen_gets_none_and_does_not_leak) {
+  AttentionParams p;
+  p.sq = 2;
+  p.sk = 3;
+  p.d = 1;
+  p.mask = "causal";
+  Inputs inputs = {{"q", {1, 2}},
+                   {"k", {1, 2, std::nan("")}},
+                   {"v", {1, 5, std::numeric_limits<double>::infinity()}},
+                   {"do", {10, 20}}};
+  add_forward_pass(p, inputs);
+  const op::Values values = testing::evaluate(backward(p), inputs);
+  for (const char* port : {"dq", "dk", "dv"}) {
+    EXPECT_TRUE(std::ranges::all_of(value_of(values, port), [](double x) { return std::isfinite(x); })) << port;
+  }
+  EXPECT_EQ(value_of(values, "dk")[2], 0);
+  EXPECT_EQ(value_of(values, "dv")[2], 0);
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  std::int64_t between(std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
+  }
+  std::string one_of(std::initializer_list<const char*> names) {
+    return names.begin()[between(0, static_cast<std::int64_t>(names.size()) - 1)];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+AttentionParams random_case(Random& random) {
+  AttentionParams p;
+  p.batches = random.between(1, 3);
+  p.kv_heads = random.between(1, 2);
+  p.heads = p.kv_heads * random.between(1, 2);
+  const bool large = random.between(0, 4) == 0;  // more than one tile
+  p.sq = large ? random.between(129, 140) : random.between(1, 7);
+  p.sk = large ? random.between(129, 300) : random.between(1, 7);
+  p.d = random.between(1, 5);
+  p.dv = random.between(0, 5);
+  p.mask = random.one_of(
+      {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"});
+  p.window_left = random.between(-1, 5);
+  p.window_right = random.between(-1, 5);
+  p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
+  p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
+  p.softcap = random.between(0, 2) == 0 ? 2 : 0;
+  p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
+  return p;
+}
+
+/// sum do o of the forward pass, over the queries that sequences have.
+double loss(const AttentionParams& p, const Inputs& inputs) {
+  const Numbers o = value_of(forward(p), inputs, "o");
+  double sum = 0;
+  for (std::size_t n = 0; n < o.size(); ++n) {
+    sum += o[n] * inputs.find("do")->second[n];
+  }
+  return sum;
+}
+
+TEST(AttentionGradient, is_the_derivative_of_the_forward_pass) {
+  Random random(7);
+  for (unsigned round = 0; round < 60; ++round) {
+    const AttentionParams p = random_case(random);
+    const Problem problem = backward(p);
+    Inputs inputs;
+    for (const op::Port& port : problem.ports()) {
+      if (port.role == op::Role::input && port.name != "o" && port.name != "lse") {
+        Numbers draws =
+            noise(static_cast<std::size_t>(port.elements()), 11 * round + static_cast<unsigned>(inputs.size()));
+        inputs[std::string(port.name)] =
+            port.fill == op::Fill::derived ? testing::derived(problem, inputs, port.name, draws) : draws;
+      }
+    }
+    add_forward_pass(p, inputs);
+    const op::Values values = testing::evaluate(problem, inputs);
+    for (const char* port : {"q", "k", "v", "bias", "softmax_offset"}) {
+      if (!inputs.contains(port)) {
+        continue;
+      }
+      const Numbers gradient = value_of(values, "d" + std::string(port));
+      const std::size_t step = std::max<std::size_t>(1, gradient.size() / 6);
+      for (std::size_t n = round % step; n < gradient.size(); n += step) {
+        constexpr double kStep = 1e-5;
+        Inputs moved = inputs;
+        moved[port][n] += kStep;
+        const double above = loss(p, moved);
+        moved[port][n] -= 2 * kStep;
+        const double difference = (above - loss(p, moved)) / (2 * kStep);
+        EXPECT_NEAR(gradient[n], difference, 1e-7 * std::max(1.0, std::fabs(difference)))
+            << "round " << round << ", d" << port << "[" << n << "]: " << p.mask << " " << p.bias << " " << p.softmax
+            << " " << p.layout << " sq " << p.sq << " sk " << p.sk;
+      }
+    }
+    if (HasFailure()) {
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::reference
