@@ -1,14 +1,17 @@
 // The error that correct arithmetic may make: deterministic bound B and predicted second moment V per element.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "core/dtype.hpp"
 #include "data/pattern.hpp"
 #include "op/mode.hpp"
+#include "op/reference.hpp"
 #include "op/value.hpp"
 
 namespace numcheck::model {
@@ -62,6 +65,9 @@ struct ErrorModel {
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
+  /// For ops whose B and V are no such sums: computes B and V of every element of the port from the reference's values.
+  /// They are then A and S2 above. Empty: the reference's own are.
+  std::function<void(const op::Values& values, std::span<float> bound, std::span<float> variance)> element_errors;
 };
 
 /// How a backend multiplies matrices.

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "model/arithmetic.hpp"
@@ -165,6 +167,33 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
       }
     }
   });
+}
+
+model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
+  constexpr double kKappa = 2;
+  constexpr double kUndetermined = 1e38;
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  const Products products(request);
+  model::ErrorModel model;
+  model.output = request.output;
+  model.output_scale = request.output_scale;
+  model.bound_magnitude = 1;
+  model.var_second = 1;
+  model.kappa = kKappa;
+  model.overflow_magnitude = kUndetermined;
+  model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
+  model.reduction = static_cast<double>(p.sk);
+  model.columns_agree = port == "o";
+  model.one_error = request.constant_inputs;
+  model.lost_alike = true;
+  model.source =
+      fmt::format("attention_fwd/{} on {}, {}: d={}, keys={}", request.mode->name,
+                  products.chain ? "FP32 fused multiply-adds" : products.arithmetic.description, port, p.d, p.sk);
+  model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
+                                                             std::span<float> variance) {
+    attention_error(request, values, name, bound, variance);
+  };
+  return model;
 }
 
 }  // namespace numcheck::tolerance

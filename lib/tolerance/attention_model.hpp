@@ -44,4 +44,8 @@ enum class AttentionFact : std::size_t {
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                      std::span<float> bound, std::span<float> variance);
 
+/// The model of port "o" or "lse": attention_error for its elements. Errors of one query's channels are mostly one error,
+/// and a factor that a row shares (its sum) is off by (n + 16) u at most.
+[[nodiscard]] model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port);
+
 }  // namespace numcheck::tolerance

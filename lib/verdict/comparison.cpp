@@ -23,6 +23,7 @@ struct Expectation {
   std::array<double, 1> own_value{};
   std::array<float, 1> own_magnitude{};
   std::array<float, 1> own_second_moment{};
+  std::vector<float> bounds, variances;  ///< of a model with errors of its own
 };
 
 template <class Outputs>
@@ -58,7 +59,7 @@ void reduce_to_amax(Expectation& e) {
   e.second_moment = e.own_second_moment;
 }
 
-void expect(Expectation& e, const EvaluationContext& context, const op::Port& port) {
+void expect(Expectation& e, const EvaluationContext& context, const op::Port& port, const model::ErrorModel& model) {
   const op::OutputValues& values = expected_values(context, port);
   e.value = values.value.span();
   if (context.group->row->reference.tracked()) {
@@ -69,6 +70,13 @@ void expect(Expectation& e, const EvaluationContext& context, const op::Port& po
     const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, values.port);
     e.magnitude = yardsticks.magnitude.span();
     e.second_moment = yardsticks.second_moment.span();
+  }
+  if (model.element_errors) {
+    e.bounds.resize(e.value.size());
+    e.variances.resize(e.value.size());
+    model.element_errors(*context.prepared->rounding->values.get(), e.bounds, e.variances);
+    e.magnitude = e.bounds;
+    e.second_moment = e.variances;
   }
   if (port.role == op::Role::amax && values.port != port.name) {
     reduce_to_amax(e);
@@ -104,7 +112,7 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
                                                            const model::ErrorModel& model) {
   const op::Port& port = compared.port();
   Expectation expectation;
-  expect(expectation, context, port);
+  expect(expectation, context, port, model);
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
   metric::CompareInput input;
   const op::Sample whole;

@@ -1,0 +1,141 @@
+// Models that compute the errors of their elements: what they say is what an output is judged by.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/hash.hpp"
+#include "op/field.hpp"
+#include "run/pipeline.hpp"
+
+namespace numcheck::run {
+namespace {
+
+constexpr std::size_t kColumns = 64;
+
+/// y = x, rows of 64 numbers. The error that a row may have is its number times 2^-10: a fact of the row.
+struct RowsParams {
+  std::int64_t rows = 40;
+  template <class V>
+  void describe(V& v) {
+    v.integer("rows", "rows", rows, {.minimum = 1, .maximum = 1000, .doc = "rows"});
+  }
+};
+
+constexpr std::array<std::string_view, 1> kModes = {"fp32"};
+
+const op::Op& rows_op() {
+  static const op::Op op{
+      .name = "rows",
+      .summary = "y = x",
+      .formula = "y = x",
+      .source = "none",
+      .fields = &op::fields_of<RowsParams>,
+      .modes = kModes,
+      .ports =
+          [](const op::Params& values, const op::Mode&) {
+            const std::int64_t rows = op::from_params<RowsParams>(values).rows;
+            return std::vector{op::dense_port("x", op::Role::input, core::Dtype::fp32, rows, kColumns, ""),
+                               op::dense_port("y", op::Role::output, core::Dtype::fp32, rows, kColumns, "")};
+          },
+      .check = [](const op::Params&, const op::Mode&) { return std::vector<std::string>{}; },
+      .exact_plan = [](const op::Params&, const op::Mode&) { return op::no_exact_leg("it errs"); },
+      .flops = [](const op::Params&) { return 1.0; },
+  };
+  return op;
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  const op::Operand& x = request.inputs.at(0);
+  op::Values values;
+  op::OutputValues& y = values.outputs.emplace_back();
+  y.port = "y";
+  y.value = core::Buffer<double>(x.elements());
+  std::copy_n(x.data, x.elements(), y.value.data());
+  y.magnitude = core::Buffer<float>(x.elements());  // nothing may err, if these were used
+  y.second_moment = core::Buffer<float>(x.elements());
+  std::ranges::fill(y.magnitude.span(), 0.0F);
+  std::ranges::fill(y.second_moment.span(), 0.0F);
+  core::Buffer<float>& fact = y.row_facts.emplace_back(static_cast<std::size_t>(x.rows));
+  for (std::size_t i = 0; i < fact.size(); ++i) {
+    fact[i] = static_cast<float>(i) * 0x1p-10F;
+  }
+  return values;
+}
+
+model::ErrorModel error_model(const model::ModelRequest& request, std::string_view) {
+  model::ErrorModel model;
+  model.output = request.output;
+  model.bound_magnitude = model.var_second = 1;
+  model.slope_slack = 1;
+  model.source = "rows";
+  model.element_errors = [](const op::Values& values, std::span<float> bound, std::span<float> variance) {
+    const core::Buffer<float>& fact = values.outputs.at(0).row_facts.at(0);
+    for (std::size_t n = 0; n < bound.size(); ++n) {
+      bound[n] = fact[n / kColumns];
+      variance[n] = bound[n] * bound[n];
+    }
+  };
+  return model;
+}
+
+/// Copies x, and adds an error to element 3 of one row.
+class Adder final : public worker::Executor {
+ public:
+  Adder(std::size_t row, float error) : row_(row), error_(error) {}
+  const machine::Device& device() const override { return device_; }
+  std::vector<std::pair<std::string, std::string>> libraries() const override { return {}; }
+
+  worker::Outcome execute(const plan::Case&, std::span<const worker::HostPort> ports, const worker::ExecuteOptions&,
+                          const worker::RunSink& sink) override {
+    std::memcpy(ports[1].bytes.data(), ports[0].bytes.data(), ports[0].bytes.size());
+    float* y = reinterpret_cast<float*>(ports[1].bytes.data());
+    y[row_ * kColumns + 3] += error_;
+    worker::RunReport report;
+    report.backend = "sim";
+    report.label = "copy";
+    report.guards_intact = report.deterministic = true;
+    report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
+    sink(report);
+    return {};
+  }
+
+ private:
+  std::size_t row_;
+  float error_;
+  machine::Device device_{.name = "adder", .sm = 90, .simulated = true};
+};
+
+verdict::Status status_with(std::size_t row, float error) {
+  plan::Case c;
+  c.op = &rows_op();
+  c.params = op::to_params(RowsParams{});
+  c.mode = op::find_mode("fp32");
+  c.backend = "auto";
+  c.inputs.common = data::make_distribution("normal");
+  plan::identify(c);
+  PipelineOptions options;
+  options.workers.in_process = true;
+  options.workers.factory = [row, error](const machine::DeviceChoice&) { return std::make_unique<Adder>(row, error); };
+  options.memory_bytes = std::uint64_t{1} << 30;
+  prepare::CatalogRow entry;
+  entry.op = &rows_op();
+  entry.reference = {.values = &values, .version = "rows/1"};
+  entry.error_model = &error_model;
+  entry.backends = {{.name = "sim"}};
+  const std::array rows = {entry};
+  return run_cases({c}, rows, options).cases.at(0).status;
+}
+
+TEST(ElementErrors, judge_each_element) {
+  EXPECT_EQ(status_with(5, 0), verdict::Status::pass);
+  EXPECT_EQ(status_with(5, 0x1p-8F), verdict::Status::pass) << "5 / 1024 is allowed there";
+  EXPECT_EQ(status_with(5, 0x1p-7F), verdict::Status::fail);
+  EXPECT_EQ(status_with(9, 0x1p-7F), verdict::Status::pass);
+  EXPECT_EQ(status_with(1, 0x1p-8F), verdict::Status::fail);
+}
+
+}  // namespace
+}  // namespace numcheck::run
