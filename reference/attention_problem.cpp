@@ -60,14 +60,14 @@ void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int
       products[n] = change(products[n], n);
     }
   };
-  if (kind_ == Bias::pre_scale) {
+  if (kind_ == Bias::pre_scale && bias != nullptr) {
     each([&](double x, std::size_t n) { return x + bias[n]; });
   }
   each([&](double x, std::size_t) { return factor_ * x; });
   if (p_.softcap != 0) {
     each([&](double x, std::size_t) { return p_.softcap * std::tanh(x / p_.softcap); });
   }
-  if (kind_ == Bias::post_scale) {
+  if (kind_ == Bias::post_scale && bias != nullptr) {
     each([&](double x, std::size_t n) { return x + bias[n]; });
   } else if (kind_ == Bias::alibi) {
     const double slope = op::alibi_slope(head, p_.heads);
@@ -80,7 +80,8 @@ void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int
 
 void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
                               std::span<const double> products, std::span<double> slopes) const {
-  const double* bias = kind_ == Bias::pre_scale ? bias_->data + (head * p_.sq + i) * p_.sk + keys.begin : nullptr;
+  const double* bias =
+      kind_ == Bias::pre_scale && bias_ != nullptr ? bias_->data + (head * p_.sq + i) * p_.sk + keys.begin : nullptr;
   for (std::size_t n = 0; n < slopes.size(); ++n) {
     const double raw = factor_ * (products[n] + (bias == nullptr ? 0 : bias[n]));
     const double capped = p_.softcap == 0 ? 0 : std::tanh(raw / p_.softcap);

@@ -43,7 +43,8 @@ std::optional<Interval> decode_range(const Node& node, const op::Field& field, R
   Interval range{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   for (const auto& [key, end] : {std::pair("from", &range.from), std::pair("to", &range.to)}) {
     if (const Node* given = node.find(key)) {
-      *end = decode_integer(*given, what, field.minimum, field.maximum, reporter).value_or(0);
+      *end = decode_integer(*given, fmt::format("{} of {}", quote(key), what), field.minimum, field.maximum, reporter)
+                 .value_or(0);
     }
   }
   if (reporter.error_count() != errors) {

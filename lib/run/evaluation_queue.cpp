@@ -39,13 +39,13 @@ void EvaluationQueue::post(const std::shared_ptr<Strand>& strand, Work work) {
   std::unique_lock lock(mutex_);
   if (threads_.empty()) {
     lock.unlock();
-    run(std::move(work));
+    run(work);
     return;
   }
   changed_.wait(lock, [this] { return pending_ < kPendingPerThread * threads_.size(); });
   ++pending_;
-  strand->waiting.push_back(std::move(work));
-  if (!strand->running && strand->waiting.size() == 1) {
+  strand->waiting_.push_back(std::move(work));
+  if (!strand->running_ && strand->waiting_.size() == 1) {
     ready_.push_back(strand);
     changed_.notify_all();
   }
@@ -53,7 +53,7 @@ void EvaluationQueue::post(const std::shared_ptr<Strand>& strand, Work work) {
 
 void EvaluationQueue::wait(const Strand& strand) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&strand] { return !strand.running && strand.waiting.empty(); });
+  changed_.wait(lock, [&strand] { return !strand.running_ && strand.waiting_.empty(); });
 }
 
 void EvaluationQueue::wait_idle() {
@@ -64,7 +64,7 @@ void EvaluationQueue::wait_idle() {
   }
 }
 
-void EvaluationQueue::run(Work work) {
+void EvaluationQueue::run(const Work& work) {
   try {
     work();
   } catch (...) {
@@ -86,15 +86,16 @@ void EvaluationQueue::serve() {
     }
     const std::shared_ptr<Strand> strand = std::move(ready_.front());
     ready_.pop_front();
-    Work work = std::move(strand->waiting.front());
-    strand->waiting.pop_front();
-    strand->running = true;
+    Work work = std::move(strand->waiting_.front());
+    strand->waiting_.pop_front();
+    strand->running_ = true;
     lock.unlock();
-    run(std::exchange(work, nullptr));
+    run(work);
+    work = nullptr;  // before the lock is taken: what it holds may take time to free
     lock.lock();
-    strand->running = false;
+    strand->running_ = false;
     --pending_;
-    if (!strand->waiting.empty()) {
+    if (!strand->waiting_.empty()) {
       ready_.push_back(strand);
     }
     changed_.notify_all();

@@ -22,8 +22,8 @@ class EvaluationQueue {
   class Strand {
    private:
     friend class EvaluationQueue;
-    std::deque<Work> waiting;
-    bool running = false;
+    std::deque<Work> waiting_;
+    bool running_ = false;
   };
 
   /// Starts up to `threads` threads; if the system allows none, post() does the work itself. `on_exception` is called
@@ -43,7 +43,7 @@ class EvaluationQueue {
 
  private:
   void serve();
-  void run(Work work);
+  void run(const Work& work);
 
   std::function<void()> on_exception_;
   std::mutex mutex_;

@@ -56,7 +56,7 @@ struct PipelineOptions {
   std::function<void(const worker::WorkerHello&)> on_hello;
   /// Called once for each finished case, in order of completion, one at a time; for the journal.
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
-  /// Called once for each compared run, on pool threads, while its tensors exist. Must not throw.
+  /// Called once for each compared run, on any thread, while its tensors exist. Must not throw.
   std::function<void(const RunTensors&)> on_tensors;
   /// Called on a separate thread when a reference never finishes. Its thread cannot be stopped, so the callback should
   /// end the process; finished cases are already in the journal.
