@@ -2,16 +2,16 @@
 numcheck_test(harness_test LABEL unit
   SOURCES unit/harness/fake.cpp unit/harness/guards_test.cpp unit/harness/failures_test.cpp
           unit/harness/classify_test.cpp unit/harness/port_image_test.cpp
-  LIBRARIES numcheck_harness numcheck_tolerance)
+  LIBRARIES numcheck_harness numcheck_plan numcheck_tolerance)
 numcheck_test(harness_devices_test LABEL unit
   SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp
-  LIBRARIES numcheck_kernels numcheck_harness numcheck_sim numcheck_driver numcheck_cuda)
+  LIBRARIES numcheck_kernels numcheck_harness numcheck_plan numcheck_sim numcheck_driver numcheck_cuda)
 
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(norm_workspace_test LABEL unit SOURCES unit/cuda/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300
     SOURCES gpu/gemm_cases.cpp gpu/gemm_test.cpp unit/harness/fake.cpp
-    LIBRARIES numcheck_cuda numcheck_harness numcheck_driver)
+    LIBRARIES numcheck_cuda numcheck_harness numcheck_driver numcheck_plan)
   numcheck_test(gpu_memory_test LABEL gpu TIMEOUT 300 SOURCES gpu/memory_test.cpp
     LIBRARIES numcheck_cuda numcheck_harness numcheck_driver CUDA::cudart_static)
   set_tests_properties(gpu_gemm_test gpu_memory_test

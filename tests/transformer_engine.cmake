@@ -20,7 +20,7 @@ target_link_libraries(te_fake_in_need PRIVATE -Wl,--no-as-needed nvfake)
 numcheck_test(te_library_test LABEL unit
   SOURCES unit/transformer_engine/find_test.cpp unit/transformer_engine/library_test.cpp
           unit/transformer_engine/versions_test.cpp unit/harness/fake.cpp
-  LIBRARIES numcheck_te_library numcheck_harness)
+  LIBRARIES numcheck_te_library numcheck_harness numcheck_plan)
 add_dependencies(te_library_test te_fake te_fake_without_gemm te_fake_in_need nvfake)
 target_compile_definitions(te_library_test PRIVATE
   TE_FAKE_LIBRARY="$<TARGET_FILE:te_fake>" TE_FAKE_LIBRARY_WITHOUT_GEMM="$<TARGET_FILE:te_fake_without_gemm>"
