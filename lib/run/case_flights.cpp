@@ -15,6 +15,7 @@ namespace numcheck::run {
 namespace {
 
 /// Comparing a small case takes about a millisecond of one core; a large one uses all cores by itself.
+constexpr int kFewestThreads = 2;
 constexpr int kMostThreads = 8;
 /// Outputs above this size are not copied: their worker waits until they have been judged.
 constexpr std::size_t kMostCopied = std::size_t{4} << 20;
@@ -27,7 +28,7 @@ std::string today() {
 }
 
 std::size_t evaluation_threads() {
-  return static_cast<std::size_t>(std::clamp(core::thread_count() / 2, 1, kMostThreads));
+  return static_cast<std::size_t>(std::clamp(core::thread_count() / 2, kFewestThreads, kMostThreads));
 }
 
 bool is_interrupt(const worker::Outcome& outcome) {
