@@ -16,14 +16,6 @@ using tolerance::AttentionFact;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void multiply(const TileProduct<double>& product) {
-  if (blas_is_usable()) {
-    multiply_by_blas(product);
-  } else {
-    multiply_by_eigen(product);
-  }
-}
-
 op::KeyRange common(const op::KeyRange& a, const op::KeyRange& b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
@@ -179,13 +171,13 @@ std::span<double> AttentionBlock::scores_of(std::int64_t i, const op::KeyRange& 
 }
 
 void AttentionBlock::add(const op::KeyRange& keys) {
-  multiply({{head_.queries.data + first_ * head_.queries.stride, head_.queries.stride, false},
-            {head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true},
-            count_,
-            keys.size(),
-            p_.d,
-            scores_.data(),
-            kKeys});
+  multiply<double>({{head_.queries.data + first_ * head_.queries.stride, head_.queries.stride, false},
+                    {head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true},
+                    count_,
+                    keys.size(),
+                    p_.d,
+                    scores_.data(),
+                    kKeys});
   for (std::int64_t i = 0; i < count_; ++i) {
     weigh(i, keys);
   }
@@ -209,13 +201,13 @@ void AttentionBlock::add(const op::KeyRange& keys) {
 }
 
 void AttentionBlock::add_product(const HeadRows& values, std::int64_t keys, std::vector<double>& sums) {
-  multiply({{scores_.data(), kKeys, false},
-            {values.data, values.stride, false},
-            count_,
-            width_,
-            keys,
-            product_.data(),
-            width_});
+  multiply<double>({{scores_.data(), kKeys, false},
+                    {values.data, values.stride, false},
+                    count_,
+                    width_,
+                    keys,
+                    product_.data(),
+                    width_});
   std::ranges::transform(sums, product_, sums.begin(), std::plus<>());
 }
 

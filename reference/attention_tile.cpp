@@ -9,14 +9,6 @@
 namespace numcheck::reference {
 namespace {
 
-void multiply(const TileProduct<double>& product) {
-  if (blas_is_usable()) {
-    multiply_by_blas(product);
-  } else {
-    multiply_by_eigen(product);
-  }
-}
-
 bool are_finite(const HeadRows& rows, const Positions& positions, std::int64_t channels) {
   for (std::int64_t i = positions.begin; i < positions.end; ++i) {
     const std::span row(rows.data + i * rows.stride, static_cast<std::size_t>(channels));
@@ -81,13 +73,13 @@ void GradientTile::add(const std::vector<double>& factor, bool to_keys, const He
   const Positions& summed = to_keys ? queries_ : keys_;
   if (are_finite(rows, summed, channels)) {
     std::vector<double> product(out.size());
-    multiply({{factor.data(), width, to_keys},
-              {rows.data + summed.begin * rows.stride, rows.stride, false},
-              (to_keys ? keys_ : queries_).size(),
-              channels,
-              summed.size(),
-              product.data(),
-              channels});
+    multiply<double>({{factor.data(), width, to_keys},
+                      {rows.data + summed.begin * rows.stride, rows.stride, false},
+                      (to_keys ? keys_ : queries_).size(),
+                      channels,
+                      summed.size(),
+                      product.data(),
+                      channels});
     std::ranges::transform(out, product, out.begin(), std::plus<>());
     return;
   }
@@ -107,13 +99,13 @@ void GradientTile::add(const std::vector<double>& factor, bool to_keys, const He
 
 void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
                            std::vector<double>& out) const {
-  multiply({{left.data + queries_.begin * left.stride, left.stride, false},
-            {right.data + keys_.begin * right.stride, right.stride, true},
-            queries_.size(),
-            keys_.size(),
-            channels,
-            out.data(),
-            keys_.size()});
+  multiply<double>({{left.data + queries_.begin * left.stride, left.stride, false},
+                    {right.data + keys_.begin * right.stride, right.stride, true},
+                    queries_.size(),
+                    keys_.size(),
+                    channels,
+                    out.data(),
+                    keys_.size()});
 }
 
 op::KeyRange GradientTile::seen_by(std::int64_t i) const {

@@ -81,11 +81,7 @@ void multiply_tile(const ProductShape& shape, Factor<T> first, Factor<T> second,
                                     : TileFactor<T>{b + begin * shape.n + tile.col, shape.n, false};
   product.out = target;
   product.out_stride = stride;
-  if (blas_is_usable()) {
-    multiply_by_blas(product);
-  } else {
-    multiply_by_eigen(product);
-  }
+  reference::multiply(product);
 }
 
 /// Few tiles and a long reduction: every part has its own output, and these are added in the order of the parts.

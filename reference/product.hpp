@@ -40,6 +40,15 @@ void multiply_by_eigen(const TileProduct<float>& product);
 /// One thread each; only if blas_is_usable(). Throws core::InternalError if a dimension exceeds BLAS's 32 bits.
 void multiply_by_blas(const TileProduct<double>& product);
 void multiply_by_blas(const TileProduct<float>& product);
+/// By BLAS if it is usable, otherwise by Eigen.
+template <class T>
+void multiply(const TileProduct<T>& product) {
+  if (blas_is_usable()) {
+    multiply_by_blas(product);
+  } else {
+    multiply_by_eigen(product);
+  }
+}
 /// "OpenBLAS 0.3.21 SkylakeX"; empty if none is linked.
 [[nodiscard]] std::string describe_blas();
 

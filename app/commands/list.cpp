@@ -228,9 +228,8 @@ class ListCommand : public Command {
                                : fmt::format("{} of {} cases\n", selection.cases.size(), expanded));
       if (surveyed) {
         context.terminal.err(
-            "note: a run first asks the device and leaves out cases that would show no new kernel; shards divide what "
-            "is "
-            "left\n");
+            "note: a run first asks the device and leaves out cases that would show no new kernel; "
+            "shards divide what is left\n");
       }
     }
     return selection.cases.empty() ? core::ExitCode::nothing_verified : core::ExitCode::success;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <span>
-#include <utility>
 
 #include "kernels/cuda_support/check.hpp"
 

@@ -67,9 +67,8 @@ std::string Launcher::last_launch_text() const {
   }
   if (synchronized_) {
     return fmt::format(
-        "it surfaced after the device had synchronized without an error; the last launch was {}, but an earlier one "
-        "may "
-        "be the cause",
+        "it surfaced after the device had synchronized without an error; the last launch was {}, "
+        "but an earlier one may be the cause",
         last_);
   }
   return launches_ == 1 ? fmt::format("it followed the launch of {}", last_)

@@ -31,10 +31,6 @@ std::size_t evaluation_threads() {
   return static_cast<std::size_t>(std::clamp(core::thread_count() / 2, kFewestThreads, kMostThreads));
 }
 
-bool is_interrupt(const worker::Outcome& outcome) {
-  return outcome.kind == worker::Outcome::Kind::error && outcome.reason == worker::kInterrupted;
-}
-
 std::size_t output_bytes(std::span<const worker::HostPort> ports) {
   std::size_t bytes = 0;
   for (const worker::HostPort& port : ports) {
@@ -98,7 +94,7 @@ void CaseFlights::submit(std::size_t index, std::shared_ptr<SharedGroup> shared,
   task.blocks = flight->prepared.blocks;
   task.on_run = [this, flight](const worker::RunReport& report) { on_run(flight, report); };
   task.on_end = [this, flight](const worker::Outcome& outcome) {
-    if (is_interrupt(outcome)) {
+    if (worker::is_interrupt(outcome)) {
       return;  // whoever ends the run records it
     }
     queue_.post(flight->strand, [this, flight, outcome] {
@@ -153,7 +149,6 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
   flight.result.times.device_s += run.report.device_s;
 }
 
-/// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
 void CaseFlights::show_tensors(const Flight& flight, const Run& run) {
   const std::vector<verdict::RunResult>& runs = flight.result.runs;
   if (options_.on_tensors && run.report.error.empty()) {
@@ -174,7 +169,7 @@ void CaseFlights::conclude(std::size_t index, verdict::CaseResult& result, const
 }
 
 void CaseFlights::refuse(std::size_t index, const worker::Outcome& answer) {
-  if (!is_interrupt(answer)) {
+  if (!worker::is_interrupt(answer)) {
     verdict::CaseResult result;
     conclude(index, result, answer);
   }

@@ -83,10 +83,6 @@ void watch(worker::WorkerPool& pool, const std::function<int()>& interrupted, co
   }
 }
 
-bool is_interrupt(const worker::Outcome& answer) {
-  return answer.kind == worker::Outcome::Kind::error && answer.reason == worker::kInterrupted;
-}
-
 /// Whether a case shows something that no earlier one did; `seen` remembers.
 bool shows_something_new(const worker::Outcome& answer, const std::string& experiment, std::set<std::string>& seen) {
   using Kind = worker::Outcome::Kind;
@@ -116,7 +112,7 @@ ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker:
   ConfigurationSurvey survey;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const bool asked = answers[i].has_value() && !is_interrupt(*answers[i]);
+    const bool asked = answers[i].has_value() && !worker::is_interrupt(*answers[i]);
     if (cases[i].only_if_new && !asked) {
       continue;  // the survey was interrupted: nobody knows whether this case would have run
     }

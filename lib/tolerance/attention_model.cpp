@@ -103,7 +103,7 @@ class Query {
     return {
         (unit_ + values_.bound + (keys_ + 16) * u) * rho + weights_.bound * (1 + weights_.bound) * std::sqrt(spread2),
         (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
-            u * u * keys_ * o * o / 12};
+            (u * u * keys_ / 12 + values_.value) * o * o};
   }
 
   [[nodiscard]] Element statistic(double lse) const {

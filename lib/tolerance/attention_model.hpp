@@ -40,7 +40,7 @@ enum class AttentionFact : std::size_t {
 /// values: the tensors', or TF32; 0 in an FP32 chain. Key blocks are rescaled one after another, which the 16 u cover. The
 /// bound holds for errors of scores that are alike; V takes them as independent.
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
-/// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.3.
+/// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                      std::span<float> bound, std::span<float> variance);
 

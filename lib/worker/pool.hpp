@@ -15,6 +15,10 @@ namespace numcheck::worker {
 /// Reason of tasks that were cancelled or killed.
 inline constexpr std::string_view kInterrupted = "interrupted";
 
+[[nodiscard]] inline bool is_interrupt(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::error && outcome.reason == kInterrupted;
+}
+
 class Pool {
  public:
   virtual ~Pool() = default;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "attention_cases.hpp"
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
 #include "reference/attention_problem.hpp"
@@ -20,6 +20,8 @@ using op::AttentionParams;
 using testing::Inputs;
 using testing::noise;
 using testing::Problem;
+using testing::Random;
+using testing::random_attention;
 using testing::value_of;
 using Numbers = std::vector<double>;
 
@@ -79,41 +81,6 @@ TEST(AttentionGradient, what_is_not_seen_gets_none_and_does_not_leak) {
   EXPECT_EQ(value_of(values, "dv")[2], 0);
 }
 
-class Random {
- public:
-  explicit Random(unsigned seed) : engine_(seed) {}
-  std::int64_t between(std::int64_t from, std::int64_t to) {
-    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
-  }
-  std::string one_of(std::initializer_list<const char*> names) {
-    return names.begin()[between(0, static_cast<std::int64_t>(names.size()) - 1)];
-  }
-
- private:
-  std::mt19937 engine_;
-};
-
-AttentionParams random_case(Random& random) {
-  AttentionParams p;
-  p.batches = random.between(1, 3);
-  p.kv_heads = random.between(1, 2);
-  p.heads = p.kv_heads * random.between(1, 2);
-  const bool large = random.between(0, 4) == 0;  // more than one tile
-  p.sq = large ? random.between(129, 140) : random.between(1, 7);
-  p.sk = large ? random.between(129, 300) : random.between(1, 7);
-  p.d = random.between(1, 5);
-  p.dv = random.between(0, 5);
-  p.mask = random.one_of(
-      {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"});
-  p.window_left = random.between(-1, 5);
-  p.window_right = random.between(-1, 5);
-  p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
-  p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
-  p.softcap = random.between(0, 2) == 0 ? 2 : 0;
-  p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
-  return p;
-}
-
 /// sum do o of the forward pass, over the queries that sequences have.
 double loss(const AttentionParams& p, const Inputs& inputs) {
   const Numbers o = value_of(forward(p), inputs, "o");
@@ -127,7 +94,7 @@ double loss(const AttentionParams& p, const Inputs& inputs) {
 TEST(AttentionGradient, is_the_derivative_of_the_forward_pass) {
   Random random(7);
   for (unsigned round = 0; round < 60; ++round) {
-    const AttentionParams p = random_case(random);
+    const AttentionParams p = random_attention(random, {300, 300, 2, 5});
     const Problem problem = backward(p);
     Inputs inputs;
     for (const op::Port& port : problem.ports()) {

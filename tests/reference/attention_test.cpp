@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "attention_cases.hpp"
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
 #include "reference/attention_problem.hpp"
@@ -18,6 +18,8 @@ using op::AttentionFwdParams;
 using testing::Inputs;
 using testing::noise;
 using testing::Problem;
+using testing::Random;
+using testing::random_attention;
 using testing::value_of;
 using Numbers = std::vector<double>;
 
@@ -252,46 +254,10 @@ struct Plain {
   }
 };
 
-class Random {
- public:
-  explicit Random(unsigned seed) : engine_(seed) {}
-  std::int64_t between(std::int64_t from, std::int64_t to) {
-    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
-  }
-  std::string one_of(std::initializer_list<const char*> names) {
-    return names.begin()[between(0, static_cast<std::int64_t>(names.size()) - 1)];
-  }
-
- private:
-  std::mt19937 engine_;
-};
-
-AttentionFwdParams random_case(Random& random) {
-  AttentionFwdParams p;
-  p.batches = random.between(1, 3);
-  p.kv_heads = random.between(1, 3);
-  p.heads = p.kv_heads * random.between(1, 3);
-  const bool large = random.between(0, 3) == 0;  // more than one block of queries and of keys
-  p.sq = random.between(1, large ? 150 : 9);
-  p.sk = random.between(1, large ? 1200 : 9);
-  p.d = random.between(1, 9);
-  p.dv = random.between(0, 9);
-  p.scale = random.between(0, 1) == 0 ? 0 : 0.3;
-  p.mask = random.one_of(
-      {"none", "causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"});
-  p.window_left = random.between(-1, 5);
-  p.window_right = random.between(-1, 5);
-  p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
-  p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
-  p.softcap = random.between(0, 2) == 0 ? 2 : 0;
-  p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
-  return p;
-}
-
 TEST(Attention, agrees_with_the_plain_formula) {
   Random random(20261123);
   for (unsigned round = 0; round < 150; ++round) {
-    const AttentionFwdParams p = random_case(random);
+    const AttentionFwdParams p = random_attention(random, {150, 1200, 3, 9});
     const Problem problem = problem_of(p);
     ASSERT_TRUE(problem.op->check(problem.params, *op::find_mode("fp32")).empty());
     Inputs inputs;
