@@ -1,16 +1,32 @@
 #include "report/printable_report.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "core/parallel.hpp"
 #include "core/printable.hpp"
 
 namespace numcheck::report {
 namespace {
 
 using nlohmann::json;
+
+bool all_printable(const json& value);
+
+/// On all threads: the cases of a large run have millions of strings.
+bool all_items_printable(const json& list) {
+  constexpr std::size_t kItemsPerChunk = 256;
+  std::atomic<bool> printable = true;
+  core::parallel_chunks(list.size(), kItemsPerChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end && printable; ++i) {
+      printable = printable && all_printable(list[i]);
+    }
+  });
+  return printable;
+}
 
 bool all_printable(const json& value) {
   if (value.is_string()) {
@@ -22,7 +38,7 @@ bool all_printable(const json& value) {
       return core::is_printable(member.key()) && all_printable(member.value());
     });
   }
-  return !value.is_array() || std::ranges::all_of(value, all_printable);
+  return !value.is_array() || all_items_printable(value);
 }
 
 json printable_copy(const json& value) {

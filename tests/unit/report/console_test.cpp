@@ -43,6 +43,13 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Report, is_written_by_many_threads_as_by_one) {
+  json report = sample_report(true, 600);
+  report["notes"] = json::array({"a line\nbroken, a quote \" and \xff", json::object(), json::array()});
+  report["empty"] = json::array();
+  EXPECT_EQ(report_text(report), report.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
 TEST(Report, notes_appear_only_if_there_are_any_and_name_no_folder) {
   RunFacts facts;
   EXPECT_FALSE(make_report(facts, {}).contains("notes"));
