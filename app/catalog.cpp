@@ -15,9 +15,12 @@
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/sim.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
+#include "kernels/unfused/bindings.hpp"
 #include "model/error_model.hpp"
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
+#include "op/attention_bwd.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
 #include "op/gemm.hpp"
@@ -31,6 +34,8 @@
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
 #include "reference/references.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+#include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "tolerance/tracked_model.hpp"
 
@@ -48,6 +53,7 @@ namespace numcheck::app {
 #define CUDA(name) ON_CUDA(cuda, name)
 #define CUDNN(name) ON_CUDA(cudnn, name)
 #define TE(name) ON_CUDA(transformer_engine, name)
+#define UNFUSED(name) ON_CUDA(unfused, name)
 #define SIM(name) &kernels::sim::name()
 
 namespace {
@@ -82,6 +88,8 @@ const std::vector<Row>& table() {
       {OP(bias_grad), &tolerance::tracked_error_model, {CUDA(bias_grad), TE(bias_grad), SIM(bias_grad)}},
       {OP(softmax_fwd), &tolerance::tracked_error_model, {CUDA(softmax_fwd), CUDNN(softmax_fwd), TE(softmax_fwd), SIM(softmax_fwd)}},
       {OP(softmax_bwd), &tolerance::tracked_error_model, {CUDA(softmax_bwd), CUDNN(softmax_bwd), TE(softmax_bwd), SIM(softmax_bwd)}},
+      {OP(attention_fwd), &tolerance::attention_error_model, {CUDA(attention_fwd), CUDNN(attention_fwd), TE(attention_fwd), UNFUSED(attention_fwd), SIM(attention_fwd)}},
+      {OP(attention_bwd), &tolerance::attention_bwd_error_model, {CUDA(attention_bwd), CUDNN(attention_bwd), TE(attention_bwd), UNFUSED(attention_bwd), SIM(attention_bwd)}},
       {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
       {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},
@@ -140,8 +148,9 @@ std::vector<BackendInfo> backends() {
   return {{"auto", "the first backend of the op (`list ops`) on a GPU, sim on a simulated device"},
           {"cublaslt", "NVIDIA cuBLASLt, loaded at run time; every heuristic algorithm can be run"},
           {"cuda", "te-numcheck's own FP32 kernels, which sum in a fixed order: an independent second opinion"},
-          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms and softmax"},
+          {"cudnn", "NVIDIA cuDNN, loaded at run time: norms, softmax and attention"},
           {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
+          {"unfused", "attention as frameworks compute it without a fused kernel: cuBLASLt's products and a masked softmax"},
           {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "reference/product.hpp"
 
@@ -14,6 +15,7 @@ constexpr std::int64_t kKeys = 512;
 
 using tolerance::AttentionFact;
 
+constexpr double kLeastNormal = 0x1p-14;  // of FP16
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 op::KeyRange common(const op::KeyRange& a, const op::KeyRange& b) {
@@ -35,9 +37,14 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
       keys(p.keys(in_batch, head)),
       values(p.values(in_batch, head)),
       values_only(only_values) {
+  const auto width = static_cast<std::size_t>(p.params().value_channels());
+  value_squares.resize(width);
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
-    const std::span value(values.data + j * values.stride, static_cast<std::size_t>(p.params().value_channels()));
+    const std::span value(values.data + j * values.stride, width);
     finite.push_back(std::ranges::all_of(value, [](double x) { return std::isfinite(x); }));
+    for (std::size_t c = 0; c < width && finite.back() && !values_only; ++c) {
+      value_squares[c] += square(value[c]);
+    }
   }
   if (!values_only) {
     square_keys();
@@ -47,15 +54,23 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
 void AttentionHead::square_keys() {
   const auto d = static_cast<std::size_t>(problem.params().d);
   channel_squares.resize(d);
+  std::int64_t finite_keys = 0;
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const double* key = keys.data + j * keys.stride;
-    double sum = 0;
-    for (std::size_t c = 0; c < d; ++c) {
-      sum += square(key[c]);
-      channel_squares[c] += square(key[c]) / static_cast<double>(lengths.keys);
-    }
+    const double sum = std::accumulate(key, key + d, 0.0, [](double total, double x) { return total + square(x); });
     key_squares.push_back(sum);
+    if (!std::isfinite(sum)) {
+      continue;  // perhaps no query sees it
+    }
+    ++finite_keys;
+    largest_square = std::max(largest_square, sum);
+    for (std::size_t c = 0; c < d; ++c) {
+      channel_squares[c] += square(key[c]);
+    }
   }
+  std::ranges::for_each(channel_squares,
+                        [count = std::max(1.0, static_cast<double>(finite_keys))](double& x) { x /= count; });
+  mean_square = std::accumulate(channel_squares.begin(), channel_squares.end(), 0.0);
 }
 
 void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double factor) {
@@ -65,6 +80,9 @@ void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double f
     }
   };
   scale(plain, factor);
+  if (factor != 0) {  // otherwise infinity, which stands for none, would become NaN
+    scale(least_infinite, factor);
+  }
   scale(of_squares, factor);
   scale(squared, factor * factor);
 }
@@ -82,6 +100,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
   if (!head.values_only) {
     sums_.of_squares.resize(product_.size());
     sums_.squared.resize(product_.size());
+    sums_.least_infinite.assign(product_.size(), kInfinity);
     squares_.resize(static_cast<std::size_t>(kKeys * width_));
   }
   const double sink = head.problem.sink(head.index);
@@ -103,6 +122,10 @@ void AttentionBlock::run() {
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += kKeys) {
     add({begin, std::min(begin + kKeys, seen.end)});
   }
+  for (std::int64_t i = 0; i < count_; ++i) {
+    Row& row = rows_[static_cast<std::size_t>(i)];
+    row.least = row.sum == 0 ? 0 : kLeastNormal * std::exp(row.largest - lse(i));
+  }
 }
 
 double AttentionBlock::lse(std::int64_t i) const {
@@ -114,12 +137,26 @@ double AttentionBlock::output(std::int64_t i, std::int64_t channel) const {
   return part(sums_.plain, i, channel, 1);
 }
 
+bool AttentionBlock::is_determined(std::int64_t i) const {
+  constexpr double kMayOverflow = 1e37;
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double squares = std::accumulate(q, q + p_.d, 0.0, [](double total, double x) { return total + square(x); });
+  const double products = std::max(1.0, std::fabs(head_.problem.factor())) * std::sqrt(squares * head_.largest_square);
+  return row.visible.size() == 0 || (row.top != -kInfinity && row.reach <= kMayOverflow && !(products > kMayOverflow));
+}
+
+bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
+  return sums_.least_infinite[static_cast<std::size_t>(i * width_ + channel)] < kLeastNormal;
+}
+
 double AttentionBlock::spread(std::int64_t i, std::int64_t channel) const {
   return std::sqrt(part(sums_.of_squares, i, channel, 1));
 }
 
 double AttentionBlock::squares(std::int64_t i, std::int64_t channel) const {
-  return part(sums_.squared, i, channel, 2);
+  const double least = rows_[static_cast<std::size_t>(i)].least;
+  return part(sums_.squared, i, channel, 2) + least * least * head_.value_squares[static_cast<std::size_t>(channel)];
 }
 
 double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
@@ -132,7 +169,7 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       for (std::int64_t c = 0; c < p_.d; ++c) {
         sum += square(q[c]);
       }
-      return row.sum == 0 ? 0 : std::fabs(factor) * std::sqrt(sum * row.keys / row.sum);
+      return row.own == 0 ? 0 : std::fabs(factor) * std::sqrt(sum * row.keys / row.own);
     case AttentionFact::score_second: {
       double fourth = 0, length = 0;
       for (std::int64_t c = 0; c < p_.d; ++c) {
@@ -141,17 +178,20 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
         fourth += square(square(q[c]));
       }
       const double along = length == 0 ? 0 : fourth / square(length);
-      return square(factor) * sum + along * fact(i, AttentionFact::score_square);
+      const double longer = row.own == 0 || head_.mean_square == 0 ? 1 : row.keys / row.own / head_.mean_square;
+      return square(factor) * sum * std::max(1.0, longer) + along * fact(i, AttentionFact::score_square);
     }
     case AttentionFact::score_square:
-      return row.sum == 0 ? 0 : row.squares / row.sum;
+      return row.own == 0 ? 0 : row.squares / row.own;
     case AttentionFact::argument: {
-      // |s| + m - s is x + m with x = |s| - s, the sums of which need no second pass when m is known.
-      const double moment = row.excess2 + 2 * row.top * row.excess + square(row.top) * row.own;
-      return row.sum == 0 ? 0 : std::sqrt(std::max(0.0, moment / row.sum));
+      // max(|t|, |s|) + m - s is x + m, where the sums of x and its square need no second pass when m is known.
+      const double moment = row.excess2 + 2 * row.largest * row.excess + square(row.largest) * row.own;
+      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, moment / row.own));
     }
     case AttentionFact::largest_weight:
       return row.sum == 0 ? 0 : std::exp(row.top - lse(i));
+    case AttentionFact::score_spread:
+      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
     case AttentionFact::keys:
       return static_cast<double>(row.visible.size());
     case AttentionFact::count:
@@ -220,12 +260,16 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
     return;
   }
   const std::span<double> scores = scores_of(i, keys, part);
+  if (p_.bias != "none" && !head_.values_only) {
+    unbiased_.assign(scores.begin(), scores.end());
+  }
   head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores);
   row.top = std::max(row.top, *std::ranges::max_element(scores));
   const double largest = std::max(row.largest, row.top);
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
-  for (double* sum : {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares}) {
+  for (double* sum :
+       {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2}) {
     *sum *= shrink;
   }
   if (shrink != 1) {
@@ -244,9 +288,12 @@ void AttentionBlock::exponentiate(Row& row, std::span<double> scores) {
 }
 
 void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const {
+  const double factor = head_.problem.factor();
   for (std::size_t n = 0; n < scores.size(); ++n) {
     const double score = scores[n];
-    const double excess = std::fabs(score) - score;
+    const double scaled = unbiased_.empty() ? score : factor * unbiased_[n];
+    const double magnitude = p_.softcap == 0 ? std::fabs(scaled) : std::min(std::fabs(scaled), p_.softcap);
+    const double excess = std::max(magnitude, std::fabs(score)) - score;
     const double e = std::exp(score - row.largest);
     scores[n] = e;
     row.sum += e;
@@ -254,7 +301,10 @@ void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores,
     row.keys += e * head_.key_squares[static_cast<std::size_t>(first_key) + n];
     row.excess += e * excess;
     row.excess2 += e * excess * excess;
-    row.squares += e * square(score);
+    row.reach = std::isfinite(score) ? std::max({row.reach, magnitude, std::fabs(score)}) : row.reach;
+    row.squares += e * square(scaled);
+    row.score += e * score;
+    row.score2 += e * square(score);
   }
 }
 
@@ -268,6 +318,9 @@ void AttentionBlock::add_visible_values(const op::KeyRange& keys) {
         const double v = head_.values.data[j * head_.values.stride + c];
         sums_.plain[at] += weight * v;
         if (!head_.values_only) {
+          if (std::isinf(v)) {
+            sums_.least_infinite[at] = std::min(sums_.least_infinite[at], weight);
+          }
           sums_.of_squares[at] += weight * v * v;
           sums_.squared[at] += weight * weight * v * v;
         }

@@ -25,8 +25,11 @@ struct AttentionHead {
   HeadRows queries, keys, values;
   bool values_only;
   std::vector<bool> finite;             ///< whether all channels of a value are
+  std::vector<double> value_squares;    ///< sum of v_jc^2 over the finite values, of each channel
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
-  std::vector<double> channel_squares;  ///< mean of k_jc^2 over the keys, of each channel
+  std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
+  double mean_square = 0;               ///< and of |k_j|^2
+  double largest_square = 0;            ///< of |k_j|^2
 
  private:
   void square_keys();
@@ -42,6 +45,11 @@ class AttentionBlock {
   /// Of query first + i. The log-sum-exp; an output's channel, and its rho and W (tolerance::attention_error).
   [[nodiscard]] double lse(std::int64_t i) const;
   [[nodiscard]] double output(std::int64_t i, std::int64_t channel) const;
+  /// False if the query sees only keys of score -infinity (kernels may take it for one that sees nothing, or give NaN), or
+  /// if its scores may overflow in FP32, or if the sink is infinite.
+  [[nodiscard]] bool is_determined(std::int64_t i) const;
+  /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN.
+  [[nodiscard]] bool may_be_nan(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double spread(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double squares(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double fact(std::int64_t i, tolerance::AttentionFact which) const;
@@ -50,6 +58,7 @@ class AttentionBlock {
   /// Sums over keys of count x width values: sum e v, and for error models sum e v^2 and sum e^2 v^2.
   struct Sums {
     std::vector<double> plain, of_squares, squared;
+    std::vector<double> least_infinite;  ///< smallest e of an infinite value
     void shrink(std::size_t begin, std::size_t width, double factor);
   };
   struct Row {
@@ -59,9 +68,13 @@ class AttentionBlock {
     double top = -std::numeric_limits<double>::infinity();      ///< largest score of a key
     double own = 0;                                             ///< sum of e without the sink
     double keys = 0;                                            ///< sum of e |k|^2
-    double excess = 0;                                          ///< sum of e (|s| - s)
-    double excess2 = 0;                                         ///< sum of e (|s| - s)^2
-    double squares = 0;                                         ///< sum of e s^2
+    double excess = 0;                                          ///< sum of e x, x = max(|t|, |s|) - s
+    double excess2 = 0;                                         ///< sum of e x^2
+    double squares = 0;                                         ///< sum of e t^2
+    double score = 0;                                           ///< sum of e s
+    double score2 = 0;                                          ///< sum of e s^2
+    double reach = 0;                                           ///< max of |t|, |s|
+    double least = 0;                                           ///< weight below which FP16 numerators are subnormal
   };
 
   [[nodiscard]] double part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const;
@@ -79,9 +92,10 @@ class AttentionBlock {
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
-  std::vector<double> scores_;   ///< count x keys of a block
-  std::vector<double> product_;  ///< count x width
-  std::vector<double> squares_;  ///< keys of a block x width
+  std::vector<double> scores_;    ///< count x keys of a block
+  std::vector<double> product_;   ///< count x width
+  std::vector<double> squares_;   ///< keys of a block x width
+  std::vector<double> unbiased_;  ///< a row's products, if there is a bias
   Sums sums_;
   std::vector<Row> rows_;
 };

@@ -2,21 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
+#include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_tile.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
+#include "tolerance/attention_bwd_model.hpp"
 
 namespace numcheck::reference {
 namespace {
 
-/// Queries and keys of one tile.
-constexpr std::int64_t kTile = 128;
+using Of = GradientFacts::Of;
+using Sums = GradientSums;
 
 /// Calls body for every tile's range of [0, length).
 template <class Body>
@@ -34,90 +38,175 @@ Positions span_at(std::int64_t number, std::int64_t length) {
   return {number * kTile, std::min((number + 1) * kTile, length)};
 }
 
-void store(TrackedOutput& out, const op::HeadPlace& place, const Positions& positions, std::int64_t channels,
-           std::span<const double> sums, double factor) {
-  for (std::int64_t i = positions.begin; i < positions.end; ++i) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      out.set(static_cast<std::size_t>(place.first + i * place.stride + c),
-              factor * sums[static_cast<std::size_t>((i - positions.begin) * channels + c)]);
-    }
-  }
+/// What a tile shows to those who collect facts; nothing if there are none.
+template <class Visit>
+std::function<void(const PairRow&)> visitor(const AttentionGradients& g, const Visit& visit) {
+  return g.values_only() ? std::function<void(const PairRow&)>() : visit;
 }
 
 void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_t index, std::int64_t block,
-                    TrackedOutput& dq) {
+                    GradientOutput& dq) {
   const op::AttentionParams& p = g.params();
-  const GradientHead head = g.head(batch, index);
+  const GradientHead& head = g.head(batch, index);
   const Positions all = span_at(block, p.sq);
   const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
-  std::vector<double> sums(static_cast<std::size_t>(all.size() * p.d));
+  Sums sums(Of::queries, g, all.size(), p.d);
+  std::vector<double> mean(sums.squared.size());
   if (queries.size() > 0) {
     for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      const GradientTile tile(g, head, queries, keys);
-      tile.add(tile.dt(), false, head.keys, p.d, sums);
+      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
+                                sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
+                              }));
+      sums.add(tile, tile.dt(), false, head.keys, p.d);
+      if (!mean.empty()) {
+        tile.add(tile.reach(), false, head.keys, p.d, mean);
+      }
     });
   }
-  store(dq, op::head_place(p, batch, index, p.heads, p.sq, p.d), all, p.d, sums, g.problem().factor());
+  const BlockPlace place{op::head_place(p, batch, index, p.heads, p.sq, p.d), (batch * p.heads + index) * p.sq, all,
+                         p.d};
+  const double factor = g.problem().factor();
+  store(dq, place, sums, factor);
+  if (mean.empty()) {
+    return;
+  }
+  store_means(dq, place, mean, factor);
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    const auto at = static_cast<std::size_t>(i), row = static_cast<std::size_t>(i - all.begin);
+    GradientFacts::store_own({.score_common = factor * factor * sums.facts.change(row) *
+                                              common_square(head.queries.data + i * head.queries.stride,
+                                                            std::span(mean).subspan(row * static_cast<std::size_t>(p.d),
+                                                                                    static_cast<std::size_t>(p.d)),
+                                                            sums.facts.weight(row)),
+                              .dot = head.dot[at],
+                              .dot_second = head.errors->dot_second[at],
+                              .dot_variance = head.errors->dot_variance[at],
+                              .statistic = head.lse[i]},
+                             dq.facts, static_cast<std::size_t>(place.row + i));
+  }
+}
+
+/// Facts of keys and values that all queries of all heads share; `mean` is sum p slope q.
+void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, const Positions& all,
+                       const GradientFacts& of_keys, const Sums& of_values, std::span<const double> mean,
+                       std::int64_t first, GradientOutput& dk, GradientOutput& dv) {
+  const op::AttentionParams& p = g.params();
+  const GradientHead& head = g.head(batch, shared * (p.heads / p.key_heads()));
+  const auto d = static_cast<std::size_t>(p.d), width = static_cast<std::size_t>(p.value_channels());
+  for (std::int64_t j = all.begin; j < std::min(all.end, head.lengths.keys); ++j) {
+    const auto row = static_cast<std::size_t>(j - all.begin), at = static_cast<std::size_t>(first + j);
+    const double weight = of_values.facts.weight(row);
+    const std::span<const double> sums = std::span(of_values.value).subspan(row * width, width);
+    const double* values = head.values.data + j * head.values.stride;
+    GradientFacts::Own own{
+        .score_common = g.problem().factor() * g.problem().factor() *
+                        common_square(head.keys.data + j * head.keys.stride, mean.subspan(row * d, d), weight),
+        .dot_second = common_square(values, sums, weight)};
+    for (std::size_t c = 0; c < width && weight > 0; ++c) {
+      own.dot += values[c] * sums[c] / weight;
+    }
+    GradientFacts::store_own({.score_common = own.score_common}, dv.facts, at);
+    own.score_common *= of_keys.change(row);
+    GradientFacts::store_own(own, dk.facts, at);
+  }
 }
 
 void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, std::int64_t block,
-                   TrackedOutput& dk, TrackedOutput& dv) {
+                   GradientOutput& dk, GradientOutput& dv) {
   const op::AttentionParams& p = g.params();
-  const std::int64_t sharing = p.heads / p.key_heads();
+  const std::int64_t sharing = p.heads / p.key_heads(), width = p.value_channels();
   const Positions all = span_at(block, p.sk);
-  std::vector<double> of_keys(static_cast<std::size_t>(all.size() * p.d));
-  std::vector<double> of_values(static_cast<std::size_t>(all.size() * p.value_channels()));
+  Sums of_keys(Of::keys, g, all.size(), p.d), of_values(Of::values, g, all.size(), width);
+  std::vector<double> mean(of_keys.squared.size());
   for (std::int64_t index = shared * sharing; index < (shared + 1) * sharing; ++index) {
-    const GradientHead head = g.head(batch, index);
+    const GradientHead& head = g.head(batch, index);
     const Positions keys{all.begin, std::clamp(head.lengths.keys, all.begin, all.end)};
     if (keys.size() == 0) {
       continue;
     }
     for_each_span(head.lengths.queries, [&](const Positions& queries) {
-      const GradientTile tile(g, head, queries, keys);
-      tile.add(tile.dt(), true, head.queries, p.d, of_keys);
-      tile.add(tile.p(), true, head.gradient, p.value_channels(), of_values);
+      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
+                                const auto row = static_cast<std::size_t>(pairs.keys.begin - all.begin);
+                                of_keys.facts.add(head, pairs, row);
+                                of_values.facts.add(head, pairs, row);
+                              }));
+      of_keys.add(tile, tile.dt(), true, head.queries, p.d);
+      of_values.add(tile, tile.p(), true, head.gradient, width);
+      if (!mean.empty()) {
+        tile.add(tile.reach(), true, head.queries, p.d, mean);
+      }
     });
   }
-  store(dk, op::head_place(p, batch, shared, p.key_heads(), p.sk, p.d), all, p.d, of_keys, g.problem().factor());
-  store(dv, op::head_place(p, batch, shared, p.key_heads(), p.sk, p.value_channels()), all, p.value_channels(),
-        of_values, 1);
+  const double factor = g.problem().factor();
+  const std::int64_t row = (batch * p.key_heads() + shared) * p.sk;
+  const BlockPlace keys{op::head_place(p, batch, shared, p.key_heads(), p.sk, p.d), row, all, p.d};
+  store(dk, keys, of_keys, factor);
+  store(dv, {op::head_place(p, batch, shared, p.key_heads(), p.sk, width), row, all, width}, of_values, 1);
+  if (!mean.empty()) {
+    store_means(dk, keys, mean, factor);
+    store_own_of_keys(g, batch, shared, all, of_keys.facts, of_values, mean, row, dk, dv);
+  }
 }
 
-void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t block, TrackedOutput& dbias) {
+void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t block, GradientOutput& dbias) {
   const op::AttentionParams& p = g.params();
   const Positions all = span_at(block, p.sq);
   const bool before_scale = p.bias == "pre_scale";
-  std::vector<double> sums(static_cast<std::size_t>(all.size() * p.sk));
+  Sums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk);
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
-    const GradientHead head = g.head(batch, index);
+    const GradientHead& head = g.head(batch, index);
     const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
     if (queries.size() == 0) {
       continue;
     }
     for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      const GradientTile tile(g, head, queries, keys);
+      const GradientTile tile(
+          g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
+            const auto row = static_cast<std::size_t>(pairs.query - all.begin);
+            sums.facts.add(head, pairs, row);
+            const std::span<const double> spread = sums.facts.spread();
+            std::transform(spread.begin(), spread.end(),
+                           sums.weighted.begin() + (pairs.query - all.begin) * p.sk + pairs.keys.begin,
+                           sums.weighted.begin() + (pairs.query - all.begin) * p.sk + pairs.keys.begin, std::plus<>());
+          }));
       const std::vector<double>& part = before_scale ? tile.dt() : tile.ds();
-      for (std::int64_t i = 0; i < queries.size(); ++i) {
-        for (std::int64_t j = 0; j < keys.size(); ++j) {
-          sums[static_cast<std::size_t>(i * p.sk + keys.begin + j)] +=
-              part[static_cast<std::size_t>(i * keys.size() + j)];
+      for (std::int64_t n = 0; n < queries.size() * keys.size(); ++n) {
+        const double x = part[static_cast<std::size_t>(n)];
+        const auto at = static_cast<std::size_t>(n / keys.size() * p.sk + keys.begin + n % keys.size());
+        sums.value[at] += x;
+        if (!sums.squared.empty()) {
+          sums.squared[at] += x * x;
         }
       }
     });
   }
-  store(dbias, {index * p.sq * p.sk, p.sk}, all, p.sk, sums, before_scale ? g.problem().factor() : 1);
+  store(dbias, {{index * p.sq * p.sk, p.sk}, index * p.sq, all, p.sk}, sums, before_scale ? g.problem().factor() : 1);
 }
 
-double offset_gradient(const AttentionGradients& g, std::int64_t index) {
-  double sum = 0;
+/// In FP32 on every device: its error follows from the formula.
+Tracked offset_gradient(const AttentionGradients& g, std::int64_t index) {
+  constexpr double u = tolerance::kUnit32;
+  const double offset = g.problem().sink(index);
+  const auto width = static_cast<double>(g.params().value_channels());
+  tolerance::Sum<Tracked> sum;
   for (std::int64_t batch = 0; batch < g.params().batches; ++batch) {
-    const GradientHead head = g.head(batch, index);
+    const GradientHead& head = g.head(batch, index);
     for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
-      sum -= std::exp(g.problem().sink(index) - head.lse[i]) * head.dot[static_cast<std::size_t>(i)];
+      const auto at = static_cast<std::size_t>(i);
+      const double weight = std::exp(offset - head.lse[i]), lse = head.lse[i];
+      Tracked p(weight), dot(head.dot[at]);
+      if (head.errors) {
+        const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
+        const double relative = u * (5 * argument + 8);
+        p.b = weight * relative * std::exp(relative) + tolerance::kFlush;
+        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3);
+        dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
+        dot.v = u * u * head.errors->dot_variance[at];
+      }
+      sum.add(-(p * dot));
     }
   }
-  return sum;
+  return sum.result();
 }
 
 /// Calls body(batch, head, block) for all blocks of all heads, in parallel.
@@ -132,28 +221,31 @@ void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t lengt
 
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  const AttentionGradients g(p, request.inputs);
-  const auto elements = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  const bool only = request.values_only;
+  const AttentionGradients g(p, request.inputs, only);
   const std::int64_t queries = p.batches * p.heads * p.sq, keys = p.batches * p.key_heads() * p.sk;
-  TrackedOutput dq("dq", elements(queries * p.d), true), dk("dk", elements(keys * p.d), true),
-      dv("dv", elements(keys * p.value_channels()), true);
+  GradientOutput dq("dq", queries, p.d, only), dk("dk", keys, p.d, only), dv("dv", keys, p.value_channels(), only);
+  if (!only) {
+    dq.facts.emplace_back(static_cast<std::size_t>(queries * p.d));
+    dk.facts.emplace_back(static_cast<std::size_t>(keys * p.d));
+  }
   for_each_block(p.batches, p.heads, p.sq,
                  [&](std::int64_t b, std::int64_t h, std::int64_t block) { query_gradient(g, b, h, block, dq); });
   for_each_block(p.batches, p.key_heads(), p.sk,
                  [&](std::int64_t b, std::int64_t h, std::int64_t block) { key_gradients(g, b, h, block, dk, dv); });
   op::Values result;
-  for (TrackedOutput* out : {&dq, &dk, &dv}) {
+  for (GradientOutput* out : {&dq, &dk, &dv}) {
     result.outputs.push_back(std::move(*out).take());
   }
   if (p.has_bias_tensor()) {
-    TrackedOutput dbias("dbias", elements(p.heads * p.sq * p.sk), true);
+    GradientOutput dbias("dbias", p.heads * p.sq, p.sk, only);
     for_each_block(1, p.heads, p.sq,
                    [&](std::int64_t, std::int64_t h, std::int64_t block) { bias_gradient(g, h, block, dbias); });
     result.outputs.push_back(std::move(dbias).take());
   }
   if (p.softmax == "learnable") {
-    TrackedOutput offset("dsoftmax_offset", elements(p.heads), true);
-    core::parallel_for(elements(p.heads),
+    TrackedOutput offset("dsoftmax_offset", static_cast<std::size_t>(p.heads), only);
+    core::parallel_for(static_cast<std::size_t>(p.heads),
                        [&](std::size_t h) { offset.set(h, offset_gradient(g, static_cast<std::int64_t>(h))); });
     result.outputs.push_back(std::move(offset).take());
   }
@@ -179,7 +271,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-1";
+  reference.version = "attention_bwd-2";
   reference.derive = &derive;
   return reference;
 }

@@ -10,6 +10,7 @@
 #include "core/parallel.hpp"
 #include "reference/attention_block.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/attention_model.hpp"
 
@@ -33,6 +34,8 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
     const std::size_t at = begin + static_cast<std::size_t>(c);
     if (head.values_only) {
       out.o.set(at, block.output(in_block, c));
+    } else if (block.may_be_nan(in_block, c)) {
+      out.o.set_undetermined(at, 0);
     } else {
       out.o.set(at, block.output(in_block, c), block.spread(in_block, c), block.squares(in_block, c));
     }
@@ -43,7 +46,7 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
   }
 }
 
-/// A query beyond its sequence's length.
+/// A query beyond its sequence's length, or one of which kernels may think differently.
 void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
   const op::AttentionParams& p = head.problem.params();
   const std::size_t begin = head.problem.output_index(head.batch, head.index, i);
@@ -63,7 +66,8 @@ void attend(const AttentionHead& head, std::int64_t first, Outputs& out) {
   AttentionBlock block(head, first, within - first);
   block.run();
   for (std::int64_t i = first; i < end; ++i) {
-    i < within ? store(head, block, i, i - first, out) : leave_out(head, i, out);
+    const bool determined = i < within && block.is_determined(i - first);
+    determined ? store(head, block, i, i - first, out) : leave_out(head, i, out);
   }
 }
 

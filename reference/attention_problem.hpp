@@ -64,8 +64,4 @@ class AttentionProblem {
 /// Lengths from draws: the first sequence is whole, the third is empty, the others have any length.
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values);
 
-/// Not in op/ops.hpp yet, because no backend computes them.
-[[nodiscard]] op::Reference attention_fwd_reference();
-[[nodiscard]] op::Reference attention_bwd_reference();
-
 }  // namespace numcheck::reference

@@ -2,32 +2,120 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <utility>
 
+#include "core/parallel.hpp"
 #include "reference/product.hpp"
+#include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
 namespace {
 
-bool are_finite(const HeadRows& rows, const Positions& positions, std::int64_t channels) {
-  for (std::int64_t i = positions.begin; i < positions.end; ++i) {
-    const std::span row(rows.data + i * rows.stride, static_cast<std::size_t>(channels));
-    if (!std::ranges::all_of(row, [](double x) { return std::isfinite(x); })) {
+bool is_finite(const double* row, std::int64_t channels) {
+  return std::all_of(row, row + channels, [](double x) { return std::isfinite(x); });
+}
+
+bool are_finite(const HeadRows& rows, std::int64_t count, std::int64_t channels) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!is_finite(rows.data + i * rows.stride, channels)) {
       return false;
     }
   }
   return true;
 }
 
+HeadRows from(const HeadRows& rows, std::int64_t first) {
+  return {rows.data + first * rows.stride, rows.stride};
+}
+
+double square(double x) {
+  return x * x;
+}
+
+GradientLengths lengths_of(const GradientHead& head, const op::AttentionParams& p) {
+  const auto width = static_cast<double>(p.value_channels());
+  GradientLengths out{{head.queries, head.lengths.queries, p.d},
+                      {head.keys, head.lengths.keys, p.d},
+                      {head.values, head.lengths.keys, p.value_channels()},
+                      {head.gradient, head.lengths.queries, p.value_channels()},
+                      {},
+                      {},
+                      {},
+                      {},
+                      {},
+                      {}};
+  for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+    const double* q = from(head.queries, i).data;
+    const double* given = from(head.gradient, i).data;
+    const double* output = from(head.output, i).data;
+    double fourth = 0, length = 0, magnitude = 0, squares = 0;
+    for (std::int64_t c = 0; c < p.d; ++c) {
+      length += square(q[c]);
+      fourth += square(square(q[c]));
+    }
+    for (std::int64_t c = 0; c < p.value_channels(); ++c) {
+      magnitude += std::fabs(given[c] * output[c]);
+      squares += square(given[c] * output[c]);
+    }
+    out.score_second.push_back(out.keys.shared(q));
+    out.along.push_back(length == 0 ? 0 : fourth / square(length));
+    out.gradient_second.push_back(out.values.shared(given));
+    out.dot_magnitude.push_back(magnitude);
+    out.dot_second.push_back(squares);
+    out.dot_variance.push_back(tolerance::kRoundVariance * width *
+                               (squares / 6 + square(head.dot[static_cast<std::size_t>(i)]) / 3));
+  }
+  return out;
+}
+
 }  // namespace
 
-AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<const op::Operand> operands)
+RowLengths::RowLengths(const HeadRows& rows, std::int64_t count, std::int64_t width)
+    : shares(static_cast<std::size_t>(width)) {
+  double all = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double* row = from(rows, i).data;
+    double sum = 0;
+    for (std::int64_t c = 0; c < width; ++c) {
+      sum += square(row[c]);
+    }
+    norms.push_back(std::sqrt(sum));
+    if (!std::isfinite(sum)) {
+      continue;
+    }
+    all += sum;
+    for (std::size_t c = 0; c < shares.size(); ++c) {
+      shares[c] += square(row[c]);
+    }
+  }
+  std::ranges::for_each(shares, [all](double& x) { x = all == 0 ? 0 : x / all; });
+}
+
+double RowLengths::shared(const double* x) const {
+  double sum = 0;
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    sum += square(x[c]) * shares[c];
+  }
+  return sum;
+}
+
+AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<const op::Operand> operands,
+                                       bool values_only)
     : problem_(p, operands),
+      values_only_(values_only),
+      multiplied_(op::operand_named(operands, "q").dtype),
       gradient_(op::operand_named(operands, "do")),
       output_(op::operand_named(operands, "o")),
-      lse_(op::operand_named(operands, "lse")) {}
+      lse_(op::operand_named(operands, "lse")),
+      heads_(static_cast<std::size_t>(p.batches * p.heads)) {
+  multiplied_ = multiplied_ == core::Dtype::fp32 ? core::Dtype::tf32 : multiplied_;
+  core::parallel_for(heads_.size(), [&](std::size_t h) {
+    const auto head = static_cast<std::int64_t>(h);
+    heads_[h] = prepared(head / p.heads, head % p.heads);
+  });
+}
 
-GradientHead AttentionGradients::head(std::int64_t batch, std::int64_t index) const {
+GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index) const {
   const op::AttentionParams& p = params();
   const op::HeadPlace place = op::head_place(p, batch, index, p.heads, p.sq, p.value_channels());
   GradientHead head{batch,
@@ -39,6 +127,7 @@ GradientHead AttentionGradients::head(std::int64_t batch, std::int64_t index) co
                     {gradient_.data + place.first, place.stride},
                     {output_.data + place.first, place.stride},
                     lse_.data + (batch * p.heads + index) * p.sq,
+                    {},
                     {}};
   for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
     double sum = 0;
@@ -47,11 +136,14 @@ GradientHead AttentionGradients::head(std::int64_t batch, std::int64_t index) co
     }
     head.dot.push_back(sum);
   }
+  if (!values_only_) {
+    head.errors = lengths_of(head, p);
+  }
   return head;
 }
 
 GradientTile::GradientTile(const AttentionGradients& gradients, const GradientHead& head, const Positions& queries,
-                           const Positions& keys)
+                           const Positions& keys, const std::function<void(const PairRow&)>& visit)
     : gradients_(gradients),
       head_(head),
       queries_(queries),
@@ -62,19 +154,41 @@ GradientTile::GradientTile(const AttentionGradients& gradients, const GradientHe
   const op::AttentionParams& p = gradients.params();
   product(head.queries, head.keys, p.d, p_);
   product(head.gradient, head.values, p.value_channels(), ds_);
+  if (visit && p.softcap != 0) {
+    reach_.resize(p_.size());
+  }
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-    differentiate(i);
+    differentiate(i, visit);
   }
 }
 
 void GradientTile::add(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
                        std::span<double> out) const {
+  accumulate(factor, to_keys, from(rows, (to_keys ? queries_ : keys_).begin), channels, out);
+}
+
+void GradientTile::add_squares(const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
+                               std::int64_t channels, std::span<double> weighted, std::span<double> squared) const {
+  const Positions& summed = to_keys ? queries_ : keys_;
+  std::vector<double> squares(static_cast<std::size_t>(summed.size() * channels));
+  for (std::int64_t n = 0; n < summed.size(); ++n) {
+    std::transform(from(rows, summed.begin + n).data, from(rows, summed.begin + n).data + channels,
+                   squares.begin() + n * channels, square);
+  }
+  accumulate(p_, to_keys, {squares.data(), channels}, channels, weighted);
+  std::vector<double> factors(factor.size());
+  std::ranges::transform(factor, factors.begin(), square);
+  accumulate(factors, to_keys, {squares.data(), channels}, channels, squared);
+}
+
+void GradientTile::accumulate(const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
+                              std::int64_t channels, std::span<double> out) const {
   const std::int64_t width = keys_.size();
   const Positions& summed = to_keys ? queries_ : keys_;
-  if (are_finite(rows, summed, channels)) {
+  if (are_finite(rows, summed.size(), channels)) {
     std::vector<double> product(out.size());
     multiply<double>({{factor.data(), width, to_keys},
-                      {rows.data + summed.begin * rows.stride, rows.stride, false},
+                      {rows.data, rows.stride, false},
                       (to_keys ? keys_ : queries_).size(),
                       channels,
                       summed.size(),
@@ -86,10 +200,10 @@ void GradientTile::add(const std::vector<double>& factor, bool to_keys, const He
   for (std::int64_t i = queries_.begin; i < queries_.end; ++i) {
     const op::KeyRange seen = seen_by(i);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      const double x = factor[static_cast<std::size_t>((i - queries_.begin) * width + j - keys_.begin)];
-      const double* row = rows.data + (to_keys ? i : j) * rows.stride;
-      const auto sums =
-          out.subspan(static_cast<std::size_t>((to_keys ? j - keys_.begin : i - queries_.begin) * channels));
+      const std::int64_t query = i - queries_.begin, key = j - keys_.begin;
+      const double x = factor[static_cast<std::size_t>(query * width + key)];
+      const double* row = from(rows, to_keys ? query : key).data;
+      const auto sums = out.subspan(static_cast<std::size_t>((to_keys ? key : query) * channels));
       for (std::int64_t c = 0; c < channels; ++c) {
         sums[static_cast<std::size_t>(c)] += x * row[c];
       }
@@ -99,8 +213,8 @@ void GradientTile::add(const std::vector<double>& factor, bool to_keys, const He
 
 void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
                            std::vector<double>& out) const {
-  multiply<double>({{left.data + queries_.begin * left.stride, left.stride, false},
-                    {right.data + keys_.begin * right.stride, right.stride, true},
+  multiply<double>({{from(left, queries_.begin).data, left.stride, false},
+                    {from(right, keys_.begin).data, right.stride, true},
                     queries_.size(),
                     keys_.size(),
                     channels,
@@ -115,7 +229,7 @@ op::KeyRange GradientTile::seen_by(std::int64_t i) const {
   return seen;
 }
 
-void GradientTile::differentiate(std::int64_t i) {
+void GradientTile::differentiate(std::int64_t i, const std::function<void(const PairRow&)>& visit) {
   const auto width = static_cast<std::size_t>(keys_.size());
   const std::size_t begin = static_cast<std::size_t>(i - queries_.begin) * width;
   const op::KeyRange seen = seen_by(i);
@@ -125,11 +239,30 @@ void GradientTile::differentiate(std::int64_t i) {
   if (count > 0) {
     const std::span<double> p = part(p_), ds = part(ds_), dt = part(dt_);
     gradients_.problem().slopes(head_.index, i, seen, p, dt);
+    std::vector<double> products, scores, slopes;
+    if (visit) {
+      products.assign(p.begin(), p.end());
+      std::ranges::for_each(products, [factor = gradients_.problem().factor()](double& x) { x *= factor; });
+      slopes.assign(dt.begin(), dt.end());
+    }
     gradients_.problem().score(head_.index, head_.lengths, i, seen, p);
+    if (visit) {
+      scores.assign(p.begin(), p.end());
+    }
+    const double dot = head_.dot[static_cast<std::size_t>(i)];
     for (std::size_t n = 0; n < count; ++n) {
       p[n] = std::exp(p[n] - head_.lse[i]);
-      ds[n] = p[n] * (ds[n] - head_.dot[static_cast<std::size_t>(i)]);
+      ds[n] -= dot;
+    }
+    if (visit) {
+      visit({i, seen, products, scores, p, ds, slopes});
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      ds[n] *= p[n];
       dt[n] *= ds[n];
+    }
+    if (!reach_.empty()) {
+      std::ranges::transform(slopes, p, part(reach_).begin(), std::multiplies<>());
     }
   }
   for (std::vector<double>* all : {&p_, &ds_, &dt_}) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,11 +11,35 @@
 
 namespace numcheck::reference {
 
+/// Most queries and keys of one tile.
+inline constexpr std::int64_t kTile = 128;
+
 /// Positions [begin, end) of a sequence.
 struct Positions {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
+};
+
+/// What error models need of the rows of one tensor of a head. Rows that are not finite count only as norms.
+struct RowLengths {
+  RowLengths(const HeadRows& rows, std::int64_t count, std::int64_t channels);
+  /// sum_c x_c^2 times each channel's share.
+  [[nodiscard]] double shared(const double* x) const;
+
+  std::vector<double> norms;   ///< |x| of each row
+  std::vector<double> shares;  ///< of each channel in the sum of all squares
+};
+
+/// What error models need of one head, see tolerance::GradientFact.
+struct GradientLengths {
+  RowLengths queries, keys, values, gradient;
+  std::vector<double> score_second;     ///< of each query: sum (q k)^2 in units of |k|^2
+  std::vector<double> along;            ///< sum q^4 / |q|^4
+  std::vector<double> gradient_second;  ///< sum (do v)^2 in units of |v|^2
+  std::vector<double> dot_magnitude;    ///< m
+  std::vector<double> dot_second;       ///< sum (do o)^2
+  std::vector<double> dot_variance;     ///< s_D
 };
 
 /// One head of one sequence, with what its gradients start from. See op::AttentionBwdParams.
@@ -24,49 +50,81 @@ struct GradientHead {
   HeadRows queries, keys, values, gradient, output;
   const double* lse = nullptr;
   std::vector<double> dot;  ///< D of each query
+  std::optional<GradientLengths> errors;
 };
 
 /// A case of op::attention_bwd. Operands must outlive it.
 class AttentionGradients {
  public:
-  AttentionGradients(const op::AttentionParams& p, std::span<const op::Operand> operands);
+  /// `values_only`: nothing is prepared for error models.
+  AttentionGradients(const op::AttentionParams& p, std::span<const op::Operand> operands, bool values_only);
 
   [[nodiscard]] const AttentionProblem& problem() const noexcept { return problem_; }
   [[nodiscard]] const op::AttentionParams& params() const noexcept { return problem_.params(); }
-  [[nodiscard]] GradientHead head(std::int64_t batch, std::int64_t index) const;
+  /// The format to which p and dS are rounded before they are multiplied, unless they stay in FP32.
+  [[nodiscard]] core::Dtype multiplied() const noexcept { return multiplied_; }
+  [[nodiscard]] bool values_only() const noexcept { return values_only_; }
+  [[nodiscard]] const GradientHead& head(std::int64_t batch, std::int64_t index) const {
+    return heads_[static_cast<std::size_t>(batch * params().heads + index)];
+  }
 
  private:
+  [[nodiscard]] GradientHead prepared(std::int64_t batch, std::int64_t index) const;
+
   AttentionProblem problem_;
+  bool values_only_;
+  core::Dtype multiplied_;
   const op::Operand& gradient_;
   const op::Operand& output_;
   const op::Operand& lse_;
+  std::vector<GradientHead> heads_;
+};
+
+/// One query and the keys of a tile that it sees; all spans have an element per key.
+struct PairRow {
+  std::int64_t query = 0;
+  op::KeyRange keys;
+  std::span<const double> products;  ///< scale q k
+  std::span<const double> scores;
+  std::span<const double> weights;    ///< p
+  std::span<const double> gradients;  ///< dp - D
+  std::span<const double> slopes;     ///< of the cap
 };
 
 /// p, ds and dt of some queries and keys, queries x keys; zero where a query does not see a key.
 class GradientTile {
  public:
+  /// `visit`, if it is not empty, is called for every query that sees any of the keys.
   GradientTile(const AttentionGradients& gradients, const GradientHead& head, const Positions& queries,
-               const Positions& keys);
+               const Positions& keys, const std::function<void(const PairRow&)>& visit);
 
   [[nodiscard]] const std::vector<double>& p() const noexcept { return p_; }
   [[nodiscard]] const std::vector<double>& ds() const noexcept { return ds_; }
   [[nodiscard]] const std::vector<double>& dt() const noexcept { return dt_; }
+  /// p times the slopes of the cap; only if there was something to visit.
+  [[nodiscard]] const std::vector<double>& reach() const noexcept { return reach_.empty() ? p_ : reach_; }
 
   /// out[i] += sum_j factor[i, j] rows[j] over the keys of the tile, or with `to_keys` out[j] += sum_i factor[i, j] rows[i].
   /// Only pairs that see each other count: rows may hold what is not finite.
   void add(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
            std::span<double> out) const;
+  /// The same with squares of rows: `weighted` gets them times p, `squared` times the squares of `factor`.
+  void add_squares(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
+                   std::span<double> weighted, std::span<double> squared) const;
 
  private:
   void product(const HeadRows& left, const HeadRows& right, std::int64_t channels, std::vector<double>& out) const;
+  /// add() with rows that start at the tile's first.
+  void accumulate(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
+                  std::span<double> out) const;
   [[nodiscard]] op::KeyRange seen_by(std::int64_t i) const;
   /// Turns row i of the two products q k and do v into p, ds and dt.
-  void differentiate(std::int64_t i);
+  void differentiate(std::int64_t i, const std::function<void(const PairRow&)>& visit);
 
   const AttentionGradients& gradients_;
   const GradientHead& head_;
   Positions queries_, keys_;
-  std::vector<double> p_, ds_, dt_;
+  std::vector<double> p_, ds_, dt_, reach_;
 };
 
 }  // namespace numcheck::reference

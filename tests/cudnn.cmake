@@ -1,13 +1,13 @@
 # Tests of kernels/cudnn.
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(cudnn_test LABEL unit
-    SOURCES unit/cudnn/library_test.cpp unit/cudnn/obstacle_test.cpp
+    SOURCES unit/cudnn/library_test.cpp unit/cudnn/obstacle_test.cpp unit/cudnn/attention_gates_test.cpp
     LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static)
 
   # Graphs and engines for devices that this machine lacks. Without a driver, the toolkit's stub stands in for it, because
   # cuDNN needs one before it says which engines accept a graph.
   numcheck_test(cudnn_deviceless_test LABEL unit TIMEOUT 300
-    SOURCES unit/cudnn/deviceless_test.cpp
+    SOURCES unit/cudnn/deviceless_test.cpp unit/cudnn/attention_test.cpp
     LIBRARIES numcheck_cuda numcheck_driver numcheck_plan CUDA::cudart_static ${CMAKE_DL_LIBS})
   set_tests_properties(cudnn_deviceless_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable cuDNN")
   find_file(NUMCHECK_STUB_LIBCUDA libcuda.so HINTS ${CUDAToolkit_LIBRARY_DIR}/stubs ${CUDAToolkit_LIBRARY_ROOT}/lib64/stubs

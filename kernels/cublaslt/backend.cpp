@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "kernels/contract/device_fault.hpp"
+#include "kernels/cublas_support/library.hpp"
 #include "kernels/cublaslt/bindings.hpp"
 #include "kernels/cublaslt/gemm.hpp"
-#include "kernels/cublaslt/library.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
@@ -43,13 +43,14 @@ class CublasLtBackend : public Backend {
   [[nodiscard]] std::string version_text() const { return fmt::format("{} ({})", lt_->version(), lt_->path()); }
 
  private:
-  static std::unique_ptr<CublasLt> load(const cuda_support::CudaDevice& device, const std::string& lib_dir) {
+  static std::unique_ptr<cublas_support::CublasLt> load(const cuda_support::CudaDevice& device,
+                                                        const std::string& lib_dir) {
     device.use();  // the handle belongs to the current device
-    return std::make_unique<CublasLt>(lib_dir);
+    return std::make_unique<cublas_support::CublasLt>(lib_dir);
   }
 
   cuda_support::CudaDevice& device_;
-  std::unique_ptr<CublasLt> lt_;
+  std::unique_ptr<cublas_support::CublasLt> lt_;
   HeuristicMemo memo_;
 };
 

@@ -7,7 +7,8 @@
 
 #include "kernels/contract/device_block.hpp"
 #include "kernels/contract/gemm_class.hpp"
-#include "kernels/cublaslt/algorithm_text.hpp"
+#include "kernels/cublas_support/algorithm_text.hpp"
+#include "kernels/cublas_support/types.hpp"
 #include "kernels/cublaslt/problem.hpp"
 #include "kernels/cuda_support/addend.hpp"
 #include "op/gemm.hpp"
@@ -61,7 +62,7 @@ bool has_no_output(const Call& call) {
 }
 
 /// What was requested besides the product; some kernels do it in the output's format.
-void add_options(const op::GemmParams& params, AlgorithmText& text) {
+void add_options(const op::GemmParams& params, cublas_support::AlgorithmText& text) {
   if (const std::string_view epilogue = epilogue_name(params); !epilogue.empty()) {
     text.details.emplace_back("epilogue", epilogue);
   }
@@ -90,13 +91,14 @@ std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version)
   }
   constexpr std::size_t kFirstWithBf16x9 = 120900;
   if (mode.compute == op::Compute::emulated_bf16x9 &&
-      (!knows_compute(mode.compute) || library_version < kFirstWithBf16x9)) {
+      (!cublas_support::knows_compute(mode.compute) || library_version < kFirstWithBf16x9)) {
     return "FP32 emulation with BF16 products needs cuBLAS 12.9 or newer";
   }
   return mode.scaled ? fp8_obstacle(call, p, sm) : std::string();
 }
 
-Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo, const Call& call) {
+Support gemm_support(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
+                     const Call& call) {
   if (has_no_output(call)) {
     return {};
   }
@@ -111,8 +113,8 @@ Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, Heuri
                              device.info().sm, cuda_support::cublas_status_name(candidates.status))};
 }
 
-std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
-                                             const Call& call) {
+std::vector<std::string> gemm_configurations(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device,
+                                             HeuristicMemo& memo, const Call& call) {
   std::vector<std::string> keys;
   if (has_no_output(call)) {
     return keys;
@@ -121,14 +123,14 @@ std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::C
   const DeviceBlock scratch = allocate_block(device.memory(), kScratchBytes);
   LtProblem problem(lt, call, scratch.get());
   for (const auto& result : memo.ask(call, problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
-    const AlgorithmShape shape = shape_of(lt, result.algo);
+    const cublas_support::AlgorithmShape shape = cublas_support::shape_of(lt, result.algo);
     keys.push_back(shape.key + " | " + gemm_class(call, shape.k_tile, shape.slices));
   }
   return keys;
 }
 
-std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
-                                       const Call& call) {
+std::vector<Algorithm> gemm_algorithms(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device,
+                                       HeuristicMemo& memo, const Call& call) {
   if (has_no_output(call)) {
     return {nothing_to_do()};
   }
@@ -138,7 +140,7 @@ std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDev
   const auto params = op::from_params<op::GemmParams>(call.c->params);
   std::vector<Algorithm> algorithms;
   for (const auto& result : memo.ask(call, *problem, requested_count(call.c->algorithms), kWorkspaceLimit).results) {
-    AlgorithmText text = describe_algorithm(lt, result.algo);
+    cublas_support::AlgorithmText text = cublas_support::describe_algorithm(lt, result.algo);
     text.details.emplace_back("waves", fmt::format("{:.3g}", result.wavesCount));
     add_options(params, text);
     const std::size_t workspace_bytes = result.workspaceSize;

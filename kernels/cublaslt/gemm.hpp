@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/contract/backend.hpp"
+#include "kernels/cublas_support/library.hpp"
 #include "kernels/cublaslt/heuristic_memo.hpp"
-#include "kernels/cublaslt/library.hpp"
 #include "kernels/cuda_support/cuda_device.hpp"
 
 namespace numcheck::kernels::cublaslt {
@@ -22,17 +22,19 @@ inline constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
 [[nodiscard]] std::string gemm_obstacle(const Call& call, int sm, std::size_t library_version);
 
 /// Whether the library's heuristic finds an algorithm. Precondition: no obstacle.
-[[nodiscard]] Support gemm_support(const CublasLt& lt, cuda_support::CudaDevice& device, HeuristicMemo& memo,
-                                   const Call& call);
+[[nodiscard]] Support gemm_support(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device,
+                                   HeuristicMemo& memo, const Call& call);
 
 /// Backend::configurations: algorithm, tile, stages, split factor, reduction, custom option and cluster, with the class
 /// of the product.
-[[nodiscard]] std::vector<std::string> gemm_configurations(const CublasLt& lt, cuda_support::CudaDevice& device,
-                                                           HeuristicMemo& memo, const Call& call);
+[[nodiscard]] std::vector<std::string> gemm_configurations(const cublas_support::CublasLt& lt,
+                                                           cuda_support::CudaDevice& device, HeuristicMemo& memo,
+                                                           const Call& call);
 
 /// The algorithms that the case asks for: the heuristic's first, its first N, or all of its results (at most 64).
 /// Launches hold the device and the library by reference.
-[[nodiscard]] std::vector<Algorithm> gemm_algorithms(const CublasLt& lt, cuda_support::CudaDevice& device,
-                                                     HeuristicMemo& memo, const Call& call);
+[[nodiscard]] std::vector<Algorithm> gemm_algorithms(const cublas_support::CublasLt& lt,
+                                                     cuda_support::CudaDevice& device, HeuristicMemo& memo,
+                                                     const Call& call);
 
 }  // namespace numcheck::kernels::cublaslt

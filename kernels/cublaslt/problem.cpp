@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "core/codec.hpp"
-#include "core/error.hpp"
 #include "kernels/contract/ports.hpp"
+#include "kernels/cublas_support/types.hpp"
 
 namespace numcheck::kernels::cublaslt {
 namespace {
 
 /// Row-major rows x cols is column-major cols x rows with the same leading dimension.
-MatrixLayout layout_of(const CublasLt& lt, const op::Port& port, core::Dtype dtype) {
-  return {lt, cuda_type(dtype), port.cols, port.rows, port.ld, port.batch, port.batch_stride};
+cublas_support::MatrixLayout layout_of(const cublas_support::CublasLt& lt, const op::Port& port, core::Dtype dtype) {
+  return {lt, cublas_support::cuda_type(dtype), port.cols, port.rows, port.ld, port.batch, port.batch_stride};
 }
 
 /// Format of C: the port's if there is one, else D's, or BF16 with an FP8 D (cuBLAS manual, cublasLtMatmul).
@@ -47,63 +45,6 @@ cublasLtEpilogue_t epilogue_of(const op::GemmParams& params) {
 
 }  // namespace
 
-cudaDataType_t cuda_type(core::Dtype dtype) {
-  switch (dtype) {
-    case core::Dtype::fp64:
-      return CUDA_R_64F;
-    case core::Dtype::fp32:
-    case core::Dtype::tf32:
-      return CUDA_R_32F;
-    case core::Dtype::bf16:
-      return CUDA_R_16BF;
-    case core::Dtype::fp16:
-      return CUDA_R_16F;
-    case core::Dtype::fp8_e4m3:
-      return CUDA_R_8F_E4M3;
-    case core::Dtype::fp8_e5m2:
-      return CUDA_R_8F_E5M2;
-    case core::Dtype::e8m0:
-    case core::Dtype::fp4_e2m1:
-    case core::Dtype::uint8:
-    case core::Dtype::int32:
-      break;
-  }
-  throw core::InternalError(fmt::format("cuBLASLt binding: no matrix type for {}", core::dtype_info(dtype).name));
-}
-
-bool knows_compute(op::Compute compute) noexcept {
-#if CUBLAS_VERSION >= 120900
-  static_cast<void>(compute);
-  return true;
-#else
-  return compute != op::Compute::emulated_bf16x9;
-#endif
-}
-
-cublasComputeType_t compute_type(op::Compute compute) {
-  switch (compute) {
-    case op::Compute::fp32:
-      return CUBLAS_COMPUTE_32F;
-    case op::Compute::fp32_pedantic:
-      return CUBLAS_COMPUTE_32F_PEDANTIC;
-    case op::Compute::fast_tf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case op::Compute::fast_16f:
-      return CUBLAS_COMPUTE_32F_FAST_16F;
-    case op::Compute::fast_16bf:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
-    case op::Compute::fp16:
-      return CUBLAS_COMPUTE_16F;
-    case op::Compute::emulated_bf16x9:
-#if CUBLAS_VERSION >= 120900
-      return CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
-#else
-      break;
-#endif
-  }
-  throw core::InternalError("cuBLASLt binding: compute type unknown to this build");
-}
-
 std::string_view epilogue_name(const op::GemmParams& params) noexcept {
   switch (epilogue_of(params)) {
     case CUBLASLT_EPILOGUE_RELU_BIAS:
@@ -121,14 +62,14 @@ std::string_view epilogue_name(const op::GemmParams& params) noexcept {
   }
 }
 
-LtProblem::LtProblem(const CublasLt& lt, const Call& call, const std::byte* scratch)
+LtProblem::LtProblem(const cublas_support::CublasLt& lt, const Call& call, const std::byte* scratch)
     : lt_(lt),
       ports_(call.ports.begin(), call.ports.end()),
       params_(op::from_params<op::GemmParams>(call.c->params)),
       half_scalars_(call.c->mode->compute == op::Compute::fp16),
       has_addend_(op::find_port(ports_, "c") != nullptr),
       quantised_(core::is_fp8(op::port_named(ports_, "d").dtype)),
-      desc_(lt, compute_type(call.c->mode->compute), half_scalars_ ? CUDA_R_16F : CUDA_R_32F),
+      desc_(lt, cublas_support::compute_type(call.c->mode->compute), half_scalars_ ? CUDA_R_16F : CUDA_R_32F),
       first_(layout_of(lt, op::port_named(ports_, "b"), op::port_named(ports_, "b").dtype)),
       second_(layout_of(lt, op::port_named(ports_, "a"), op::port_named(ports_, "a").dtype)),
       c_(layout_of(lt, op::port_named(ports_, "d"), addend_type(ports_))),
@@ -150,7 +91,7 @@ LtProblem::LtProblem(const CublasLt& lt, const Call& call, const std::byte* scra
 void LtProblem::set_epilogue(const std::byte* scratch) {
   desc_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(params_));
   if (const op::Port* bias = op::find_port(ports_, "bias"); bias != nullptr) {
-    desc_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(bias->dtype));
+    desc_.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cublas_support::cuda_type(bias->dtype));
     desc_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(scratch));
   }
 }
@@ -168,7 +109,7 @@ void LtProblem::set_scale_pointers(std::span<const PortMemory> ports) {
 }
 
 LtProblem::Candidates LtProblem::heuristic(int requested, std::size_t workspace_limit) {
-  MatmulPreference preference(lt_);
+  cublas_support::MatmulPreference preference(lt_);
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_limit);
   // The default assumes 256 bytes for all four, which is wrong for a tensor at an offset.
   const op::Port* c = op::find_port(ports_, "c");

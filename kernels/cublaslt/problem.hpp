@@ -10,19 +10,10 @@
 #include <cublasLt.h>
 
 #include "kernels/contract/backend.hpp"
-#include "kernels/cublaslt/handles.hpp"
+#include "kernels/cublas_support/handles.hpp"
 #include "op/gemm.hpp"
 
 namespace numcheck::kernels::cublaslt {
-
-/// Storage format in the library's terms; throws InternalError for a format that cuBLASLt does not have.
-[[nodiscard]] cudaDataType_t cuda_type(core::Dtype dtype);
-
-/// The mode's compute type. EMULATED_16BFX9 exists since cuBLAS 12.9; throws InternalError in an older build.
-[[nodiscard]] cublasComputeType_t compute_type(op::Compute compute);
-
-/// True if this build's header has the mode's compute type.
-[[nodiscard]] bool knows_compute(op::Compute compute) noexcept;
 
 /// "GELU_BIAS": the library's name for the epilogue; empty if there is none.
 [[nodiscard]] std::string_view epilogue_name(const op::GemmParams& params) noexcept;
@@ -33,7 +24,7 @@ namespace numcheck::kernels::cublaslt {
 class LtProblem {
  public:
   /// `scratch`, 256-byte aligned device memory, stands in for pointers that the heuristic looks at (bias, scales).
-  LtProblem(const CublasLt& lt, const Call& call, const std::byte* scratch);
+  LtProblem(const cublas_support::CublasLt& lt, const Call& call, const std::byte* scratch);
 
   struct Candidates {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -53,17 +44,17 @@ class LtProblem {
     return has_addend_ || quantised_ ? c_.get() : d_.get();
   }
 
-  const CublasLt& lt_;
+  const cublas_support::CublasLt& lt_;
   std::vector<op::Port> ports_;
   op::GemmParams params_;
   bool half_scalars_;
   bool has_addend_;
   bool quantised_;  ///< FP8 D: C has another type, and is absent unless beta is set
-  MatmulDesc desc_;
-  MatrixLayout first_;   ///< of our B
-  MatrixLayout second_;  ///< of our A
-  MatrixLayout c_;
-  MatrixLayout d_;
+  cublas_support::MatmulDesc desc_;
+  cublas_support::MatrixLayout first_;   ///< of our B
+  cublas_support::MatrixLayout second_;  ///< of our A
+  cublas_support::MatrixLayout c_;
+  cublas_support::MatrixLayout d_;
 };
 
 }  // namespace numcheck::kernels::cublaslt

@@ -1,4 +1,5 @@
-// Bindings of the row normalisations to cuDNN's graph interface, and of the softmax to its legacy functions.
+// Bindings of the row normalisations and of attention to cuDNN's graph interface, and of the softmax to its legacy
+// functions.
 #pragma once
 
 #include "kernels/contract/binding.hpp"
@@ -23,5 +24,15 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode;
 /// mask was, so that mask needs no handling; a causal one does, because the op ignores dy beyond it.
 [[nodiscard]] const Binding& softmax_fwd();
 [[nodiscard]] const Binding& softmax_bwd();
+
+/// Fused attention with statistics, and its gradients, by every engine that the heuristics propose for each form of the
+/// graph (attention_graph.hpp). Only BF16 and FP16. Offered are graphs whose results are the same in every run:
+/// backward, NVIDIA's default sums dq by atomic additions, and so is the gradient of a learnable offset; neither is
+/// run.
+///
+/// The library is asked about every case. Where it accepts what NVIDIA's documents exclude, the detail `documents` of
+/// the algorithm says so; where it refuses, the message has the rule and the library's own words.
+[[nodiscard]] const Binding& attention_fwd();
+[[nodiscard]] const Binding& attention_bwd();
 
 }  // namespace numcheck::kernels::cudnn

@@ -29,6 +29,18 @@ std::string_view kind_name(Kind kind) noexcept {
       return "variant pack";
     case Kind::tensor:
       return "tensor";
+    case Kind::matmul:
+      return "matrix product";
+    case Kind::matmul_operation:
+      return "matrix product operation";
+    case Kind::reduction:
+      return "reduction";
+    case Kind::reduction_operation:
+      return "reduction operation";
+    case Kind::reshape_operation:
+      return "reshape operation";
+    case Kind::sdpa_forward_operation:
+      return "forward attention";
     case Kind::norm_forward_operation:
       return "forward normalisation";
     case Kind::norm_backward_operation:

@@ -29,6 +29,8 @@ struct AttributeTypeOf<char> : std::integral_constant<AttributeType, AttributeTy
 template <>
 struct AttributeTypeOf<PointwiseMode> : std::integral_constant<AttributeType, AttributeType::pointwise_mode> {};
 template <>
+struct AttributeTypeOf<ReduceOperator> : std::integral_constant<AttributeType, AttributeType::reduction_operator> {};
+template <>
 struct AttributeTypeOf<HeuristicsMode> : std::integral_constant<AttributeType, AttributeType::heuristics_mode> {};
 template <>
 struct AttributeTypeOf<NormMode> : std::integral_constant<AttributeType, AttributeType::norm_mode> {};

@@ -36,7 +36,7 @@ struct Named {
   std::string_view name;
 };
 
-/// Knobs of the normalisation engines (cudnnBackendKnobType_t).
+/// Knobs of the engines for normalisations and attention (cudnnBackendKnobType_t).
 constexpr std::array kKnobs = {
     Named{2, "tile_size"},  Named{14, "stages"},        Named{15, "reduction_mode"}, Named{24, "kernel_cfg"},
     Named{25, "workspace"}, Named{27, "tile_cga_m"},    Named{28, "tile_cga_n"},     Named{29, "block_size"},
@@ -63,6 +63,13 @@ std::string notes_text(const Descriptor& engine, Attribute attribute, const Name
   return "unknown";
 }
 
+bool has_note(const Descriptor& engine, NumericalNote note) try {
+  const std::vector<NumericalNote> notes = engine.values<NumericalNote>(Attribute::engine_numerical_notes, kMaxNotes);
+  return std::ranges::find(notes, note) != notes.end();
+} catch (const CudnnError&) {
+  return false;
+}
+
 std::string knobs_text(const Descriptor& config) try {
   std::vector<std::string> words;
   for (const Descriptor& knob : config.descriptors(Attribute::config_knobs, Kind::knob_choice, kMaxKnobs)) {
@@ -81,7 +88,8 @@ bool has_text(const std::vector<Plan>& plans, const EngineText& text) {
 }
 
 /// Adds plans of one heuristics mode that are not in the list yet, up to `limit`; keeps the first refusal.
-void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, std::size_t limit, Plans& plans) {
+void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, std::size_t limit, Engines engines,
+               Plans& plans) {
   const Candidates offered = candidates(graph, target, mode);
   const auto note = [&plans](const std::string& refusal) {
     if (plans.refusal.empty()) {
@@ -95,6 +103,10 @@ void add_plans(const Graph& graph, const Target& target, HeuristicsMode mode, st
     }
     EngineText text = describe(candidate);
     if (has_text(plans.list, text)) {
+      continue;
+    }
+    if (engines == Engines::deterministic && text.nondeterministic) {
+      note(fmt::format("{} is not deterministic", text.label));
       continue;
     }
     try {
@@ -148,7 +160,8 @@ EngineText describe(const Candidate& candidate) {
            {"knobs", knobs_text(candidate.config)},
            {"numerical_notes", notes_text<NumericalNote>(engine, Attribute::engine_numerical_notes, kNumericalNotes)},
            {"behavior", notes_text<BehaviorNote>(engine, Attribute::engine_behavior_notes, kBehaviorNotes)},
-           {"heuristics", candidate.mode == HeuristicsMode::a ? "A" : "fallback"}}};
+           {"heuristics", candidate.mode == HeuristicsMode::a ? "A" : "fallback"}},
+          has_note(engine, NumericalNote::nondeterministic)};
 }
 
 Descriptor make_plan(const Graph& graph, const Target& target, const Candidate& candidate) {
@@ -164,11 +177,11 @@ Descriptor make_plan(const Graph& graph, const Target& target, const Candidate& 
   return plan;
 }
 
-Plans make_plans(const Graph& graph, const Target& target, std::size_t limit) {
+Plans make_plans(const Graph& graph, const Target& target, std::size_t limit, Engines engines) {
   Plans plans;
-  add_plans(graph, target, HeuristicsMode::a, limit, plans);
+  add_plans(graph, target, HeuristicsMode::a, limit, engines, plans);
   if (plans.list.size() < limit) {
-    add_plans(graph, target, HeuristicsMode::fallback, limit, plans);
+    add_plans(graph, target, HeuristicsMode::fallback, limit, engines, plans);
   }
   if (plans.list.empty() && plans.refusal.empty()) {
     plans.refusal = "its heuristics propose none";

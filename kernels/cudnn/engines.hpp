@@ -28,6 +28,7 @@ struct Candidate {
 struct EngineText {
   std::string label;
   std::vector<std::pair<std::string, std::string>> details;
+  bool nondeterministic = false;  ///< the engine says that repeated runs may differ
 };
 
 /// Candidates of one heuristics mode, best first, at most 64; if there are none, `refusal` is cuDNN's reason.
@@ -49,6 +50,9 @@ struct Plan {
   std::size_t workspace_bytes = 0;
 };
 
+/// Which engines plans are made of.
+enum class Engines { all, deterministic };
+
 /// The first `limit` plans that finalise, from heuristics A and then from the fallback, each engine once with the same
 /// knobs. Empty if every engine refuses; `refusal` is then the reason of the first one. Throws CudnnError on any other
 /// failure.
@@ -57,7 +61,8 @@ struct Plans {
   std::string refusal;
 };
 
-[[nodiscard]] Plans make_plans(const Graph& graph, const Target& target, std::size_t limit);
+[[nodiscard]] Plans make_plans(const Graph& graph, const Target& target, std::size_t limit,
+                               Engines engines = Engines::all);
 
 /// How many plans a case asks for: one, its first N, or all (at most 64).
 [[nodiscard]] std::size_t requested_count(const plan::AlgorithmSpec& spec);

@@ -22,7 +22,7 @@ inline constexpr Status kMissingPrerequisite = 3008;  ///< no libcuda or no libn
 inline constexpr Status kDriverFailed = 5001;
 
 /// cudnnDataType_t.
-enum class DataType : int { fp32 = 0, fp16 = 2, bf16 = 9 };
+enum class DataType : int { fp32 = 0, fp16 = 2, int32 = 4, bf16 = 9, boolean = 11 };
 
 /// cudnnBackendDescriptorType_t.
 enum class Kind : int {
@@ -36,15 +36,22 @@ enum class Kind : int {
   operation_graph = 15,
   variant_pack = 16,
   tensor = 17,
+  matmul = 18,
+  matmul_operation = 19,
+  reduction = 21,
+  reduction_operation = 22,
   norm_forward_operation = 29,
   norm_backward_operation = 30,
+  reshape_operation = 31,
   device_properties = 38,
+  sdpa_forward_operation = 41,  ///< since 9.13.1
 };
 
 /// cudnnBackendAttributeName_t.
 enum class Attribute : int {
   pointwise_mode = 0,
   pointwise_precision = 1,
+  pointwise_axis = 9,
   heuristics_mode = 200,
   heuristics_graph = 201,
   heuristics_results = 202,
@@ -61,6 +68,9 @@ enum class Attribute : int {
   pointwise_operation_x = 751,
   pointwise_operation_b = 752,
   pointwise_operation_y = 753,
+  pointwise_operation_dx = 756,
+  pointwise_operation_dy = 757,
+  pointwise_operation_t = 758,
   graph_handle = 800,
   graph_operations = 801,
   tensor_alignment = 900,
@@ -76,6 +86,19 @@ enum class Attribute : int {
   engine_id = 1301,
   engine_numerical_notes = 1303,
   engine_behavior_notes = 1305,
+  matmul_precision = 1500,
+  matmul_operation_a = 1520,
+  matmul_operation_b = 1521,
+  matmul_operation_c = 1522,
+  matmul_operation_descriptor = 1523,
+  matmul_operation_rows = 1525,     ///< CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC
+  matmul_operation_columns = 1526,  ///< ... N
+  matmul_operation_inner = 1527,    ///< ... K
+  reduction_operator = 1600,
+  reduction_precision = 1601,
+  reduction_operation_x = 1610,
+  reduction_operation_y = 1611,
+  reduction_operation_descriptor = 1612,
   norm_forward_mode = 2000,
   norm_forward_phase = 2001,
   norm_forward_x = 2002,
@@ -94,7 +117,17 @@ enum class Attribute : int {
   norm_backward_dscale = 2107,
   norm_backward_dbias = 2108,
   norm_backward_dx = 2109,
+  reshape_operation_x = 2200,
+  reshape_operation_y = 2201,
   device_json = 2702,
+  sdpa_forward_q = 2800,
+  sdpa_forward_k = 2801,
+  sdpa_forward_v = 2802,
+  sdpa_forward_o = 2803,
+  sdpa_forward_statistics = 2804,
+  sdpa_forward_scale = 2805,
+  sdpa_forward_q_lengths = 2809,
+  sdpa_forward_kv_lengths = 2810,
 };
 
 /// cudnnBackendAttributeType_t.
@@ -109,21 +142,45 @@ enum class AttributeType : int {
   numerical_note = 11,
   pointwise_mode = 14,
   descriptor = 15,
+  reduction_operator = 18,
   behavior_note = 19,
   character = 24,
   norm_mode = 27,
   norm_phase = 28,
 };
 
-/// cudnnPointwiseMode_t, cudnnBackendHeurMode_t, cudnnBackendNormMode_t, cudnnBackendNormFwdPhase_t.
-enum class PointwiseMode : int { add = 0 };
+/// cudnnPointwiseMode_t.
+enum class PointwiseMode : int {
+  add = 0,
+  mul = 1,
+  max = 3,
+  div = 6,
+  sub = 9,
+  abs = 10,
+  exp = 13,
+  log = 15,
+  identity = 21,
+  tanh_forward = 101,
+  tanh_backward = 201,
+  cmp_gt = 302,
+  cmp_ge = 303,
+  cmp_lt = 304,
+  logical_and = 400,
+  gen_index = 501,
+  binary_select = 601,
+};
+
+/// cudnnReduceTensorOp_t.
+enum class ReduceOperator : int { add = 0, max = 3 };
+
+/// cudnnBackendHeurMode_t, cudnnBackendNormMode_t, cudnnBackendNormFwdPhase_t.
 enum class HeuristicsMode : int { fallback = 2, a = 3 };
 enum class NormMode : int { layer = 0, rms = 4 };
 enum class NormPhase : int { training = 1 };
 
 /// cudnnBackendNumericalNote_t, cudnnBackendBehaviorNote_t and cudnnBackendKnobType_t are only read; engines.cpp has
 /// their names.
-enum class NumericalNote : int {};
+enum class NumericalNote : int { nondeterministic = 4 };
 enum class BehaviorNote : int {};
 enum class KnobType : int {};
 

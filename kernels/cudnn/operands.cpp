@@ -19,13 +19,14 @@ DataType data_type(core::Dtype dtype) {
       return DataType::bf16;
     case core::Dtype::fp16:
       return DataType::fp16;
+    case core::Dtype::int32:
+      return DataType::int32;
     case core::Dtype::fp64:
     case core::Dtype::fp8_e4m3:
     case core::Dtype::fp8_e5m2:
     case core::Dtype::e8m0:
     case core::Dtype::fp4_e2m1:
     case core::Dtype::uint8:
-    case core::Dtype::int32:
       break;
   }
   throw core::InternalError(fmt::format("cuDNN binding: no tensor type for {}", core::dtype_info(dtype).name));

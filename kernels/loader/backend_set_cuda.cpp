@@ -11,6 +11,7 @@
 #include "kernels/cuda_support/cuda_device.hpp"
 #include "kernels/cudnn/backend.hpp"
 #include "kernels/transformer_engine/backend.hpp"
+#include "kernels/unfused/backend.hpp"
 
 namespace numcheck::kernels::loader {
 namespace {
@@ -28,6 +29,7 @@ constexpr std::array kLoaders = {
                       const ExecutorOptions& options) { return cuda::make_backend(device, options.bindings); }},
     Loader{"cudnn", &cudnn::make_backend},
     Loader{"transformer_engine", &transformer_engine::make_backend},
+    Loader{"unfused", &unfused::make_backend},
 };
 
 class OpenDevice : public CudaBackends {

@@ -52,7 +52,7 @@ enum MatmulAttribute : int {
 };
 
 /// NVTE_QKV_Format: order of the axes batch, sequence, head, channel.
-enum QkvFormat : int { kSbhd = 0, kBshd = 1 };
+enum QkvFormat : int { kSbhd = 0, kBshd = 1, kBhsd = 7 };
 
 /// NVTEShape.
 struct Shape {
@@ -65,6 +65,12 @@ struct BasicTensor {
   void* data = nullptr;
   int dtype = kByte;
   Shape shape;
+};
+
+/// NVTETensorPack: what forward attention leaves for the backward pass.
+struct TensorPack {
+  std::array<Handle, 10> tensors{};
+  std::size_t size = 0;
 };
 
 /// A function of the library: its exported name and its signature. Mangled names belong to functions that its headers
@@ -204,7 +210,27 @@ inline constexpr Function<void(Handle logits, int tokens, int experts, int top_k
                                Handle probs, Handle routing_map, Handle intermediate, Stream)>
     kRouterTopk{"nvte_fused_topk_with_score_function_forward"};
 
-/// Exported names of all functions above.
+// fused_attn.h: parameter objects, seen in 2.20.2; up to 2.19 there are only functions with many arguments, which differ
+// from version to version. Attributes: attention_interface.hpp.
+using CreateObject = Function<Handle()>;
+using DestroyObject = Function<void(Handle)>;
+using SetAttribute = Function<void(Handle, int attribute, const void*, std::size_t bytes)>;
+inline constexpr CreateObject kCreateAttentionConfig{"nvte_create_fused_attn_config"};
+inline constexpr DestroyObject kDestroyAttentionConfig{"nvte_destroy_fused_attn_config"};
+inline constexpr SetAttribute kSetAttentionConfig{"nvte_set_fused_attn_config_attribute"};
+inline constexpr CreateObject kCreateAttentionFwd{"nvte_create_fused_attn_fwd_params"};
+inline constexpr DestroyObject kDestroyAttentionFwd{"nvte_destroy_fused_attn_fwd_params"};
+inline constexpr SetAttribute kSetAttentionFwd{"nvte_set_fused_attn_fwd_params_attribute"};
+inline constexpr CreateObject kCreateAttentionBwd{"nvte_create_fused_attn_bwd_params"};
+inline constexpr DestroyObject kDestroyAttentionBwd{"nvte_destroy_fused_attn_bwd_params"};
+inline constexpr SetAttribute kSetAttentionBwd{"nvte_set_fused_attn_bwd_params_attribute"};
+inline constexpr Function<int(Handle config, const char** message)> kAttentionBackend{"nvte_get_fused_attn_backend_v2"};
+inline constexpr Function<void(Handle)> kAttentionFwd{"nvte_fused_attn_fwd_v2"};
+inline constexpr Function<void(Handle)> kAttentionBwd{"nvte_fused_attn_bwd_v2"};
+inline constexpr Function<void(TensorPack*)> kCreateTensorPack{"nvte_tensor_pack_create"};
+inline constexpr Function<void(TensorPack*)> kDestroyTensorPack{"nvte_tensor_pack_destroy"};
+
+/// Exported names of the functions above; of those for attention, the three that a version has with all others.
 inline constexpr std::array kKnownFunctions = {
     kCreateTensor.name,
     kDestroyTensor.name,
@@ -270,6 +296,9 @@ inline constexpr std::array kKnownFunctions = {
     kPermute.name,
     kUnpermute.name,
     kRouterTopk.name,
+    kAttentionBackend.name,
+    kAttentionFwd.name,
+    kAttentionBwd.name,
 };
 
 }  // namespace numcheck::kernels::transformer_engine

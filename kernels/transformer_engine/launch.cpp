@@ -103,7 +103,7 @@ Algorithm single_call(const Context& context, std::string_view function, Prepare
 }
 
 Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
-                    std::size_t extra) {
+                    std::size_t extra, Fill fill) {
   context.device->use();
   const harness::GuardedBuffer stand_in(context.device->memory(), kScratchBytes);
   std::vector<PortMemory> ports;
@@ -118,22 +118,25 @@ Algorithm two_calls(const Context& context, const Call& call, std::string_view f
     requested = workspace.bytes();
   }
   const std::size_t before = kScratchBytes + aligned(extra);
-  return {
-      readable_name(function), details_of(context, function), before + requested,
-      [context, before, requested, prepare = std::move(prepare)](std::span<const PortMemory> memory, std::byte* space) {
-        context.device->use();
-        Operands operands(context, memory, space);
-        const Enqueue enqueue = prepare(operands);
-        Workspace workspace(context.library);
-        enqueue(workspace.handle());
-        if (workspace.bytes() > requested) {
-          throw core::InternalError(
-              fmt::format("TransformerEngine requests {} bytes of workspace but requested {} before", workspace.bytes(),
-                          requested));
-        }
-        workspace.set_memory(space + before);
-        return context.device->timed([&] { enqueue(workspace.handle()); });
-      }};
+  return {readable_name(function), details_of(context, function), before + requested,
+          [context, before, requested, prepare = std::move(prepare), fill = std::move(fill)](
+              std::span<const PortMemory> memory, std::byte* space) {
+            context.device->use();
+            Operands operands(context, memory, space);
+            if (fill) {
+              fill(operands);
+            }
+            const Enqueue enqueue = prepare(operands);
+            Workspace workspace(context.library);
+            enqueue(workspace.handle());
+            if (workspace.bytes() > requested) {
+              throw core::InternalError(
+                  fmt::format("TransformerEngine requests {} bytes of workspace but requested {} before",
+                              workspace.bytes(), requested));
+            }
+            workspace.set_memory(space + before);
+            return context.device->timed([&] { enqueue(workspace.handle()); });
+          }};
 }
 
 }  // namespace numcheck::kernels::transformer_engine

@@ -58,6 +58,8 @@ class Operands {
 using Enqueue = std::function<void(Handle workspace)>;
 /// Makes the tensors and says how they are used.
 using Prepare = std::function<Enqueue(Operands&)>;
+/// Writes the memory after the scratch, once the ports have what the launch will read.
+using Fill = std::function<void(const Operands&)>;
 
 /// Why the library does not accept the ports as stored: padded or without elements; empty if it does.
 [[nodiscard]] std::string layout_obstacle(const Call& call);
@@ -67,8 +69,9 @@ using Prepare = std::function<Enqueue(Operands&)>;
                                     std::size_t extra = 0);
 
 /// An algorithm that is one call of a two-call function. The library is asked here how much workspace it needs, with
-/// tensors that stand in for those of the launch; throws NotSupported if it refuses. `extra` bytes follow the scratch.
+/// tensors that stand in for those of the launch; throws NotSupported if it refuses. `extra` bytes follow the scratch;
+/// `fill`, if there is one, is called before each launch.
 [[nodiscard]] Algorithm two_calls(const Context& context, const Call& call, std::string_view function, Prepare prepare,
-                                  std::size_t extra = 0);
+                                  std::size_t extra = 0, Fill fill = {});
 
 }  // namespace numcheck::kernels::transformer_engine

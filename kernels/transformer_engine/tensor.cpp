@@ -10,11 +10,29 @@ namespace numcheck::kernels::transformer_engine {
 namespace {
 
 /// Destroys through the library; a destructor cannot report a failure.
-void destroy(const Library& library, const Function<void(Handle)>& function, Handle handle) noexcept {
+template <class Object>
+void destroy(const Library& library, const Function<void(Object*)>& function, Object* object) noexcept {
   try {
-    library.call(function, handle);
+    library.call(function, object);
   } catch (const std::exception&) {
     return;
+  }
+}
+
+BasicTensor basic_of(void* data, int dtype, Extents extents) {
+  BasicTensor basic{data, dtype, {}};
+  std::ranges::transform(extents, basic.shape.data.begin(), [](std::int64_t n) { return static_cast<std::size_t>(n); });
+  basic.shape.ndim = extents.size();
+  return basic;
+}
+
+/// Sets one part of a tensor.
+void set_part(const Library& library, Handle& tensor, TensorParam param, const BasicTensor& basic) {
+  // The second form exists from 2.12 on and may be the only one that later versions keep.
+  if (library.has(kSetTensorParamV2.name)) {
+    library.call(kSetTensorParamV2, tensor, param, &basic, sizeof basic);
+  } else {
+    library.call(kSetTensorParam, &tensor, param, &basic);
   }
 }
 
@@ -74,19 +92,11 @@ Tensor::~Tensor() {
 }
 
 void Tensor::set(TensorParam param, void* data, int dtype, Extents extents) {
-  BasicTensor basic{data, dtype, {}};
-  std::ranges::transform(extents, basic.shape.data.begin(), [](std::int64_t n) { return static_cast<std::size_t>(n); });
-  basic.shape.ndim = extents.size();
-  set_basic(param, basic);
+  set_basic(param, basic_of(data, dtype, extents));
 }
 
 void Tensor::set_basic(TensorParam param, const BasicTensor& basic) {
-  // The second form exists from 2.12 on and may be the only one that later versions keep.
-  if (library_.has(kSetTensorParamV2.name)) {
-    library_.call(kSetTensorParamV2, handle_, param, &basic, sizeof basic);
-  } else {
-    library_.call(kSetTensorParam, &handle_, param, &basic);
-  }
+  set_part(library_, handle_, param, basic);
 }
 
 BasicTensor Workspace::requested() const {
@@ -119,6 +129,24 @@ void MatmulConfig::set(MatmulAttribute attribute, Handle tensor) {
 void MatmulConfig::set(MatmulAttribute attribute, bool value) {
   static_assert(sizeof value == 1, "the interface takes one-byte booleans");
   library_.call(kSetMatmulConfigAttribute, handle_, attribute, &value, sizeof value);
+}
+
+AttributeObject::~AttributeObject() {
+  destroy(library_, functions_.destroy, handle_);
+}
+
+AuxiliaryTensors::~AuxiliaryTensors() {
+  destroy(library_, kDestroyTensorPack, &pack_);
+}
+
+BasicTensor AuxiliaryTensors::requested(std::size_t index) const {
+  Handle tensor = pack_.tensors.at(index);
+  return {nullptr, library_.call(kTensorType, tensor), library_.call(kTensorShape, tensor)};
+}
+
+void AuxiliaryTensors::add(void* data, int dtype, Extents extents) {
+  set_part(library_, pack_.tensors.at(pack_.size), kRowwiseData, basic_of(data, dtype, extents));
+  ++pack_.size;
 }
 
 }  // namespace numcheck::kernels::transformer_engine

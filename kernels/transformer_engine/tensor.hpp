@@ -90,4 +90,55 @@ class MatmulConfig {
   Handle handle_;
 };
 
+/// Functions of one kind of objects that are described by numbered attributes.
+struct ObjectFunctions {
+  CreateObject create;
+  DestroyObject destroy;
+  SetAttribute set;
+};
+
+/// An object of that kind: an NVTEFusedAttnConfig, NVTEFusedAttnFwdParams or NVTEFusedAttnBwdParams.
+class AttributeObject {
+ public:
+  AttributeObject(const Library& library, const ObjectFunctions& functions)
+      : library_(library), functions_(functions), handle_(library.call(functions.create)) {}
+  ~AttributeObject();
+  AttributeObject(const AttributeObject&) = delete;
+  AttributeObject& operator=(const AttributeObject&) = delete;
+
+  /// The value's type must have the attribute's size.
+  template <class T>
+  void set(int attribute, T value) {
+    library_.call(functions_.set, handle_, attribute, &value, sizeof value);
+  }
+
+  [[nodiscard]] Handle handle() const noexcept { return handle_; }
+
+ private:
+  const Library& library_;
+  ObjectFunctions functions_;
+  Handle handle_;
+};
+
+/// An NVTETensorPack: tensors whose number and shapes the library may choose. Does not own their memory.
+class AuxiliaryTensors {
+ public:
+  explicit AuxiliaryTensors(const Library& library) : library_(library) { library.call(kCreateTensorPack, &pack_); }
+  ~AuxiliaryTensors();
+  AuxiliaryTensors(const AuxiliaryTensors&) = delete;
+  AuxiliaryTensors& operator=(const AuxiliaryTensors&) = delete;
+
+  [[nodiscard]] TensorPack* pack() noexcept { return &pack_; }
+  [[nodiscard]] std::size_t size() const noexcept { return pack_.size; }
+  /// Type and shape that the library gave a tensor. Precondition: index < size().
+  [[nodiscard]] BasicTensor requested(std::size_t index) const;
+  void clear() noexcept { pack_.size = 0; }
+  /// Adds a tensor in memory of the caller's.
+  void add(void* data, int dtype, Extents extents);
+
+ private:
+  const Library& library_;
+  TensorPack pack_;
+};
+
 }  // namespace numcheck::kernels::transformer_engine

@@ -68,6 +68,8 @@ struct ErrorModel {
   /// For ops whose B and V are no such sums: computes B and V of every element of the port from the reference's values.
   /// They are then A and S2 above. Empty: the reference's own are.
   std::function<void(const op::Values& values, std::span<float> bound, std::span<float> variance)> element_errors;
+  /// What slope_slack lacks and the reference's values tell; may be empty.
+  std::function<double(const op::Values& values)> shared_slope;
 };
 
 /// How a backend multiplies matrices.

@@ -41,7 +41,7 @@ const Op& attention_bwd() {
       .check = [](const Params& values,
                   const Mode&) { return check_attention("attention_bwd", from_params<AttentionBwdParams>(values)); },
       .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("attention_bwd involves exponentials: no result is exact"); },
+                       const Mode&) { return no_exact_leg("attention_bwd: weights are exact only where dq and dk are all 0"); },
       .flops =
           [](const Params& values) {
             const auto p = from_params<AttentionBwdParams>(values);

@@ -1,5 +1,7 @@
 #include "op/attention_fwd.hpp"
 
+#include "op/attention_exact.hpp"
+
 namespace numcheck::op {
 namespace {
 
@@ -10,6 +12,12 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   list.push_back(dense_port("lse", Role::output, core::Dtype::fp32, p.batches * p.heads, p.sq,
                             "logarithm of the sum of exponentials of each query's scores"));
   return list;
+}
+
+/// Large integers for q choose its keys; those of v are small, so that BF16 holds them.
+ExactPlan exact_plan(const Params& values, const Mode&) {
+  std::string obstacle = attention_exact_obstacle(from_params<AttentionFwdParams>(values));
+  return obstacle.empty() ? ExactPlan{.max_first = 1 << 20, .max_addend = 127} : no_exact_leg(std::move(obstacle));
 }
 
 }  // namespace
@@ -25,8 +33,11 @@ const Op& attention_fwd() {
       .ports = &ports,
       .check = [](const Params& values,
                   const Mode&) { return check_attention("attention_fwd", from_params<AttentionFwdParams>(values)); },
-      .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("attention_fwd involves exponentials: no result is exact"); },
+      .exact_plan = &exact_plan,
+      .exact_inputs =
+          [](const Params& values, const Port& port, std::span<double> drawn) {
+            attention_exact_inputs(from_params<AttentionFwdParams>(values), port, drawn);
+          },
       .flops =
           [](const Params& values) {
             const auto p = from_params<AttentionFwdParams>(values);

@@ -81,6 +81,9 @@ struct Op {
   std::vector<std::string> (*check)(const Params&, const Mode&);
   /// Integers for the exact leg in this mode; its reason says why there is none.
   ExactPlan (*exact_plan)(const Params&, const Mode&) = nullptr;
+  /// Turns the integers that exact_plan describes, drawn for one input, into the values of the exact leg, if
+  /// there is one; null: they are the values.
+  void (*exact_inputs)(const Params&, const Port&, std::span<double>) = nullptr;
   /// Floating-point operations of one run, for ordering, budgets and sampling.
   double (*flops)(const Params&) = nullptr;
   /// True if the reduction runs over the row index of this stored input (A with trans_a, B without trans_b); null:

@@ -14,6 +14,8 @@
   X(bias_grad) \
   X(softmax_fwd) \
   X(softmax_bwd) \
+  X(attention_fwd) \
+  X(attention_bwd) \
   X(quantize) \
   X(dequantize) \
   X(transpose) \

@@ -26,7 +26,8 @@ struct Operand {
   std::int64_t rows = 1;
   std::int64_t cols = 1;
   double scale = 1;  ///< value = data * scale
-  /// Format that holds the values; only for ops that define a rounding point in the tensor's own format.
+  /// Format that holds the values; only for ops that define a rounding point in the tensor's own format, and for what
+  /// attention rounds to it (weights and gradients of scores).
   core::Dtype dtype = core::Dtype::fp32;
 
   [[nodiscard]] std::size_t elements() const noexcept { return static_cast<std::size_t>(batch * rows * cols); }

@@ -126,8 +126,11 @@ SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, 
     }
     role.reduction_along_rows = c.op->reduces_along_rows != nullptr && c.op->reduces_along_rows(c.params, port.name);
     const core::StreamId stream{c.seed, core::stream_word(c.op->name), core::stream_word(port.name)};
-    draws =
-        std::make_shared<const core::Buffer<double>>(data::generate_port(port, c.inputs.of(port.name), stream, role));
+    core::Buffer<double> drawn = data::generate_port(port, c.inputs.of(port.name), stream, role);
+    if (c.inputs.exact_leg() && role.plan.reason.empty() && c.op->exact_inputs != nullptr) {
+      c.op->exact_inputs(c.params, port, drawn.span());
+    }
+    draws = std::make_shared<const core::Buffer<double>>(std::move(drawn));
   }
   return draws;
 }

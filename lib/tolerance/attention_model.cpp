@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,7 @@ struct SumError {
   double bound = 0;
   double second = 0;
   double value = 0;
+  double coherent = 0;
 };
 
 /// How products are formed and weights are stored.
@@ -51,7 +53,7 @@ struct Products {
       total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
     }
     const double v = format == Dtype::tf32 ? unit() : 0;
-    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value};
+    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value, total.coherent};
   }
 };
 
@@ -68,18 +70,43 @@ class Row {
   std::size_t index_;
 };
 
-/// Error of a weight's numerator, relative.
+/// Error of a weight's numerator, relative. What all scores of a query have in common moves its log-sum-exp as well.
 struct WeightError {
   double bound;
   double variance;
+  double shared;
 };
 
 WeightError weight_error(const SumError& scores, const Row& row) {
   constexpr double u = kUnit32;
   const double argument = row[AttentionFact::argument];
-  return {scores.bound * row[AttentionFact::score_magnitude] + u * (5 * argument + 8),
-          scores.second * row[AttentionFact::score_second] + scores.value * row[AttentionFact::score_square] +
-              u * u * (argument * argument + 3)};
+  const double magnitude = row[AttentionFact::score_magnitude];
+  const double square = row[AttentionFact::score_square];
+  const double one_sign = magnitude == 0 ? 0 : std::min(1.0, square / (magnitude * magnitude));
+  const double shared = (scores.value + scores.coherent * one_sign) * square;
+  return {scores.bound * magnitude + u * (5 * argument + 8),
+          scores.second * row[AttentionFact::score_second] + shared + u * u * (argument * argument + 3), shared};
+}
+
+/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one: the share
+/// of their rounding errors that does not average out. For normal scores that share is exp(-4 pi^2 (s_s / 2 u_P)^2).
+double rounded_alike(double unit, bool few_values, const Row& row) {
+  if (unit == 0) {
+    return 0;
+  }
+  const double ulps = row[AttentionFact::score_spread] / (2 * unit);
+  const double share = few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
+  return share * (1 - std::min(1.0, row[AttentionFact::largest_weight]));
+}
+
+/// Scores are drawn from few numbers.
+bool has_few_values(const model::ModelRequest& request) {
+  return request.exact_leg || request.constant_inputs || request.first_pattern.order != data::Order::random ||
+         request.second_pattern.order != data::Order::random;
+}
+
+double square(double x) {
+  return x * x;
 }
 
 struct Element {
@@ -87,35 +114,42 @@ struct Element {
   double variance = 0;
 };
 
+constexpr double kUnderflow = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
+constexpr double kLeast = 0x1p-148;      // twice the smallest FP32 number
+
 /// One query: what its elements have in common.
 class Query {
  public:
-  Query(const Products& products, const SumError& scores, const Row& row)
+  Query(const Products& products, const SumError& scores, bool few_values, const Row& row)
       : unit_(products.unit()),
+        subnormal_unit_(products.format == Dtype::fp16 ? unit_ : 0),
         keys_(row[AttentionFact::keys]),
         largest_(row[AttentionFact::largest_weight]),
         values_(products.sum(static_cast<std::int64_t>(keys_))),
-        weights_(weight_error(scores, row)) {}
+        weights_(weight_error(scores, row)),
+        alike_(rounded_alike(unit_, few_values, row)) {}
 
   [[nodiscard]] Element output(double o, double rho, double squares) const {
     constexpr double u = kUnit32;
     const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
-    return {
-        (unit_ + values_.bound + (keys_ + 16) * u) * rho + weights_.bound * (1 + weights_.bound) * std::sqrt(spread2),
-        (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
-            (u * u * keys_ / 12 + values_.value) * o * o};
+    return {(unit_ + values_.bound + (keys_ + 16) * u) * rho +
+                weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
+                (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast,
+            (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
+                (u * u * (keys_ / 12 + 1) + values_.value + square(unit_ * alike_) / 3) * o * o};
   }
 
   [[nodiscard]] Element statistic(double lse) const {
     constexpr double u = kUnit32;
     return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse),
-            weights_.variance * largest_ + u * u * (keys_ / 12 + 1 + lse * lse)};
+            weights_.variance * largest_ + weights_.shared + u * u * (keys_ / 12 + 1 + lse * lse)};
   }
 
  private:
-  double unit_, keys_, largest_;
+  double unit_, subnormal_unit_, keys_, largest_;
   SumError values_;
   WeightError weights_;
+  double alike_;
 };
 
 const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
@@ -126,8 +160,9 @@ const op::OutputValues& output_named(const op::Values& values, std::string_view 
   return *found;
 }
 
+/// A query that the reference has left out.
 bool is_undetermined(const op::OutputValues& o, std::size_t row) {
-  return std::isinf(o.row_facts[static_cast<std::size_t>(AttentionFact::keys)][row]);
+  return std::isinf(Row(o, row)[AttentionFact::keys]);
 }
 
 }  // namespace
@@ -139,6 +174,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   const op::OutputValues& judged = output_named(values, port);
   const Products products(request);
   const SumError scores = products.sum(p.d);
+  const bool few_values = has_few_values(request);
   const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
     bound[at] = undetermined ? std::numeric_limits<float>::max() : static_cast<float>(element.bound);
     variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
@@ -152,7 +188,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
       const std::size_t query = head * static_cast<std::size_t>(p.sq) + static_cast<std::size_t>(i);
       const bool undetermined = is_undetermined(o, query);
       const std::optional<Query> row =
-          undetermined ? std::nullopt : std::optional<Query>({products, scores, {o, query}});
+          undetermined ? std::nullopt : std::optional<Query>({products, scores, few_values, {o, query}});
       if (port == "lse") {
         store(query, row ? row->statistic(judged.value[query]) : Element(), undetermined);
         continue;
@@ -169,6 +205,18 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   });
 }
 
+double attention_shared_slope(const model::ModelRequest& request, const op::Values& values) {
+  const op::OutputValues& o = output_named(values, "o");
+  const double unit = Products(request).unit();
+  const bool few_values = has_few_values(request);
+  const std::size_t queries = o.row_facts.front().size();
+  double sum = 0;
+  for (std::size_t query = 0; query < queries; ++query) {
+    sum += is_undetermined(o, query) ? 0 : unit * rounded_alike(unit, few_values, {o, query});
+  }
+  return queries == 0 ? 0 : sum / static_cast<double>(queries);
+}
+
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
   constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;
@@ -177,6 +225,8 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model::ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;
+  model.exact = request.exact_leg && port == "o";
+  model.exact_because = "weights are 0 or equal, and sums of values exact, so any order gives these bits";
   model.bound_magnitude = 1;
   model.var_second = 1;
   model.kappa = kKappa;
@@ -189,6 +239,9 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.source =
       fmt::format("attention_fwd/{} on {}, {}: d={}, keys={}", request.mode->name,
                   products.chain ? "FP32 fused multiply-adds" : products.arithmetic.description, port, p.d, p.sk);
+  if (port == "o") {
+    model.shared_slope = [request](const op::Values& values) { return attention_shared_slope(request, values); };
+  }
   model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
                                                              std::span<float> variance) {
     attention_error(request, values, name, bound, variance);

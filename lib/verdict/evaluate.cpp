@@ -87,6 +87,9 @@ model::ErrorModel model_of(const EvaluationContext& context, const op::Port& por
     const op::OutputValues& values = expected_values(context, port);
     model.reduction = values.reduction;
     tolerance::widen_for_order(request, model);
+    if (model.shared_slope) {
+      model.slope_slack += model.shared_slope(*prepared.rounding->values.get());
+    }
     if (values.bit_exact && !model.exact) {
       model.exact = true;
       model.exact_because = "the op defines this output bit for bit";

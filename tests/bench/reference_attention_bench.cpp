@@ -9,7 +9,7 @@
 #include "op/attention_fwd.hpp"
 #include "op/field.hpp"
 #include "op/mode.hpp"
-#include "reference/attention_problem.hpp"
+#include "reference/references.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "core/codec.hpp"
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
-#include "reference/attention_problem.hpp"
+#include "reference/references.hpp"
 #include "tolerance/attention_model.hpp"
 
 namespace numcheck::reference {

@@ -9,7 +9,7 @@
 #include "attention_cases.hpp"
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
-#include "reference/attention_problem.hpp"
+#include "reference/references.hpp"
 
 namespace numcheck::reference {
 namespace {

@@ -1,14 +1,12 @@
 // Graphs of the normalisations for devices that this machine lacks: the library says which of its engines accept them.
 // This needs neither GPU nor driver; plans get as far as the compiled kernel, which only a driver could load.
-#include <dlfcn.h>
+#include "deviceless.hpp"
 
-#include <functional>
 #include <memory>
 #include <optional>
 
 #include <gtest/gtest.h>
 
-#include "device_json.hpp"
 #include "kernels/cudnn/engines.hpp"
 #include "kernels/cudnn/norm_graph.hpp"
 #include "op/layernorm_bwd.hpp"
@@ -18,40 +16,6 @@
 
 namespace numcheck::kernels::cudnn {
 namespace {
-
-/// Version 9.8 introduced devices given by properties; 9.11 is the first whose manual describes them.
-constexpr std::size_t kFirstVersion = 91100;
-constexpr std::size_t kKnownVersion = 919;  ///< the one that device_json was written for
-
-/// cuDNN, or why it cannot be used.
-struct Installed {
-  std::unique_ptr<Library> library;
-  std::string problem;
-};
-
-const Installed& installed() {
-  static const Installed found = [] {
-    Installed made;
-    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-#ifdef STUB_LIBCUDA
-      dlopen(STUB_LIBCUDA, RTLD_NOW | RTLD_GLOBAL);  // cuDNN finds it by its soname
-#else
-      made.problem = "no usable cuDNN: neither a driver nor the toolkit's stub of one is here";
-      return made;
-#endif
-    }
-    try {
-      made.library = std::make_unique<Library>("");
-      if (made.library->get_version() < kFirstVersion) {
-        made.problem = "no usable cuDNN: " + made.library->version() + " is older than 9.11";
-      }
-    } catch (const core::EnvironmentError& error) {
-      made.problem = std::string("no usable cuDNN: ") + error.what();
-    }
-    return made;
-  }();
-  return found;
-}
 
 /// A case with its parts.
 struct Problem {
@@ -91,29 +55,8 @@ op::NormParams shape(std::int64_t rows, std::int64_t hidden) {
   return p;
 }
 
-class CudnnDeviceless : public ::testing::TestWithParam<int> {
+class CudnnDeviceless : public test::Deviceless {
  protected:
-  void SetUp() override {
-    if (!installed().problem.empty()) {
-      GTEST_SKIP() << installed().problem;
-    }
-    try {
-      const std::string json = test::device_json(GetParam());
-      device_.emplace(library(), Kind::device_properties);
-      device_->set_all(Attribute::device_json, std::span<const char>(json));
-      device_->finalize();
-    } catch (const CudnnError& error) {
-      // The keys are undocumented, and other versions may need others.
-      if (library().get_version() / 100 == kKnownVersion) {
-        throw;
-      }
-      GTEST_SKIP() << "no usable cuDNN: " << library().version() << " does not take the device: " << error.what();
-    }
-  }
-
-  [[nodiscard]] static const Library& library() { return *installed().library; }
-  [[nodiscard]] Target target() const { return {nullptr, &*device_}; }
-
   [[nodiscard]] static std::shared_ptr<Graph> graph_of(const Problem& p) {
     std::shared_ptr<Graph> graph = norm_graph(library(), p.call());
     graph->finalize(nullptr);
@@ -140,9 +83,6 @@ class CudnnDeviceless : public ::testing::TestWithParam<int> {
       EXPECT_EQ(error.status(), kDriverFailed) << p.name << ": " << error.what();
     }
   }
-
- private:
-  std::optional<Descriptor> device_;
 };
 
 TEST_P(CudnnDeviceless, every_norm_has_an_engine) {

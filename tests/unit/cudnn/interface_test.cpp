@@ -70,7 +70,8 @@ static_assert(same(kDriverFailed, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER));
 static_assert(CUDNN_STATUS_NOT_SUPPORTED == 3000 && CUDNN_STATUS_BAD_PARAM == 2000);
 
 static_assert(same(DataType::fp32, CUDNN_DATA_FLOAT) && same(DataType::fp16, CUDNN_DATA_HALF));
-static_assert(same(DataType::bf16, CUDNN_DATA_BFLOAT16));
+static_assert(same(DataType::bf16, CUDNN_DATA_BFLOAT16) && same(DataType::int32, CUDNN_DATA_INT32));
+static_assert(same(DataType::boolean, CUDNN_DATA_BOOLEAN));
 
 static_assert(same(Kind::pointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
 static_assert(same(Kind::engine, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
@@ -84,6 +85,11 @@ static_assert(same(Kind::variant_pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
 static_assert(same(Kind::tensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
 static_assert(same(Kind::norm_forward_operation, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR));
 static_assert(same(Kind::norm_backward_operation, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR));
+static_assert(same(Kind::matmul, CUDNN_BACKEND_MATMUL_DESCRIPTOR));
+static_assert(same(Kind::matmul_operation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR));
+static_assert(same(Kind::reduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR));
+static_assert(same(Kind::reduction_operation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR));
+static_assert(same(Kind::reshape_operation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR));
 
 using A = Attribute;
 static_assert(same(A::pointwise_mode, CUDNN_ATTR_POINTWISE_MODE));
@@ -117,6 +123,25 @@ static_assert(same(A::pack_workspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
 static_assert(same(A::engine_id, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
 static_assert(same(A::engine_numerical_notes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE));
 static_assert(same(A::engine_behavior_notes, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE));
+static_assert(same(A::pointwise_axis, CUDNN_ATTR_POINTWISE_AXIS));
+static_assert(same(A::pointwise_operation_dx, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC));
+static_assert(same(A::pointwise_operation_dy, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC));
+static_assert(same(A::pointwise_operation_t, CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+static_assert(same(A::matmul_precision, CUDNN_ATTR_MATMUL_COMP_TYPE));
+static_assert(same(A::matmul_operation_a, CUDNN_ATTR_OPERATION_MATMUL_ADESC));
+static_assert(same(A::matmul_operation_b, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+static_assert(same(A::matmul_operation_c, CUDNN_ATTR_OPERATION_MATMUL_CDESC));
+static_assert(same(A::matmul_operation_descriptor, CUDNN_ATTR_OPERATION_MATMUL_DESC));
+static_assert(same(A::matmul_operation_rows, CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC));
+static_assert(same(A::matmul_operation_columns, CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC));
+static_assert(same(A::matmul_operation_inner, CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC));
+static_assert(same(A::reduction_operator, CUDNN_ATTR_REDUCTION_OPERATOR));
+static_assert(same(A::reduction_precision, CUDNN_ATTR_REDUCTION_COMP_TYPE));
+static_assert(same(A::reduction_operation_x, CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
+static_assert(same(A::reduction_operation_y, CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+static_assert(same(A::reduction_operation_descriptor, CUDNN_ATTR_OPERATION_REDUCTION_DESC));
+static_assert(same(A::reshape_operation_x, CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
+static_assert(same(A::reshape_operation_y, CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
 static_assert(same(A::norm_forward_mode, CUDNN_ATTR_OPERATION_NORM_FWD_MODE));
 static_assert(same(A::norm_forward_phase, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE));
 static_assert(same(A::norm_forward_x, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC));
@@ -146,7 +171,23 @@ static_assert(same(T::descriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR));
 static_assert(same(T::behavior_note, CUDNN_TYPE_BEHAVIOR_NOTE) && same(T::character, CUDNN_TYPE_CHAR));
 static_assert(same(T::norm_mode, CUDNN_TYPE_NORM_MODE) && same(T::norm_phase, CUDNN_TYPE_NORM_FWD_PHASE));
 
-static_assert(same(PointwiseMode::add, CUDNN_POINTWISE_ADD));
+static_assert(same(T::reduction_operator, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE));
+static_assert(same(ReduceOperator::add, CUDNN_REDUCE_TENSOR_ADD) && same(ReduceOperator::max, CUDNN_REDUCE_TENSOR_MAX));
+static_assert(same(NumericalNote::nondeterministic, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
+
+static_assert(same(PointwiseMode::add, CUDNN_POINTWISE_ADD) && same(PointwiseMode::mul, CUDNN_POINTWISE_MUL));
+static_assert(same(PointwiseMode::sub, CUDNN_POINTWISE_SUB) && same(PointwiseMode::div, CUDNN_POINTWISE_DIV));
+static_assert(same(PointwiseMode::max, CUDNN_POINTWISE_MAX) && same(PointwiseMode::abs, CUDNN_POINTWISE_ABS));
+static_assert(same(PointwiseMode::exp, CUDNN_POINTWISE_EXP) && same(PointwiseMode::log, CUDNN_POINTWISE_LOG));
+static_assert(same(PointwiseMode::identity, CUDNN_POINTWISE_IDENTITY));
+static_assert(same(PointwiseMode::tanh_forward, CUDNN_POINTWISE_TANH_FWD));
+static_assert(same(PointwiseMode::tanh_backward, CUDNN_POINTWISE_TANH_BWD));
+static_assert(same(PointwiseMode::cmp_gt, CUDNN_POINTWISE_CMP_GT));
+static_assert(same(PointwiseMode::cmp_ge, CUDNN_POINTWISE_CMP_GE));
+static_assert(same(PointwiseMode::cmp_lt, CUDNN_POINTWISE_CMP_LT));
+static_assert(same(PointwiseMode::logical_and, CUDNN_POINTWISE_LOGICAL_AND));
+static_assert(same(PointwiseMode::gen_index, CUDNN_POINTWISE_GEN_INDEX));
+static_assert(same(PointwiseMode::binary_select, CUDNN_POINTWISE_BINARY_SELECT));
 static_assert(same(HeuristicsMode::a, CUDNN_HEUR_MODE_A) && same(HeuristicsMode::fallback, CUDNN_HEUR_MODE_FALLBACK));
 static_assert(same(NormMode::layer, CUDNN_LAYER_NORM) && same(NormMode::rms, CUDNN_RMS_NORM));
 static_assert(same(NormPhase::training, CUDNN_NORM_FWD_TRAINING));
@@ -160,6 +201,21 @@ static_assert(same(Kind::device_properties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)
 static_assert(same(A::heuristics_device, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP));
 static_assert(same(A::plan_device, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP));
 static_assert(same(A::device_json, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION));
+#endif
+
+// Attention as one operation; lengths since 9.15.
+#if CUDNN_VERSION >= 91500
+static_assert(same(Kind::sdpa_forward_operation, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR));
+static_assert(same(A::sdpa_forward_q, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC));
+static_assert(same(A::sdpa_forward_k, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC));
+static_assert(same(A::sdpa_forward_v, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC));
+static_assert(same(A::sdpa_forward_o, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC));
+static_assert(same(A::sdpa_forward_scale, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC));
+static_assert(same(A::sdpa_forward_q_lengths, CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC));
+static_assert(same(A::sdpa_forward_kv_lengths, CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC));
+#if CUDNN_VERSION < 92100
+static_assert(same(A::sdpa_forward_statistics, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC));
+#endif
 #endif
 
 TEST(CudnnInterface, is_the_headers) {

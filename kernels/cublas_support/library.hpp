@@ -7,7 +7,7 @@
 
 #include "kernels/cuda_support/library.hpp"
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 
 /// A loaded cuBLASLt with one handle. Members have the names and signatures of cublasLt.h.
 class CublasLt {
@@ -60,4 +60,4 @@ class CublasLt {
   cublasLtHandle_t handle_ = nullptr;
 };
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

@@ -1,6 +1,6 @@
-#include "kernels/cublaslt/handles.hpp"
+#include "kernels/cublas_support/handles.hpp"
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 
 MatmulDesc::MatmulDesc(const CublasLt& lt, cublasComputeType_t compute, cudaDataType_t scale) : lt_(lt) {
   cuda_support::check(lt_.desc_create(&desc_, compute, scale), "cublasLtMatmulDescCreate");
@@ -26,4 +26,4 @@ MatmulPreference::MatmulPreference(const CublasLt& lt) : lt_(lt) {
   cuda_support::check(lt_.preference_create(&preference_), "cublasLtMatmulPreferenceCreate");
 }
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

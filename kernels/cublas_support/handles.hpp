@@ -6,11 +6,11 @@
 
 #include <cublasLt.h>
 
-#include "kernels/cublaslt/library.hpp"
+#include "kernels/cublas_support/library.hpp"
 #include "kernels/cuda_support/check.hpp"
 #include "op/op.hpp"
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 
 /// A cublasLtMatmulDesc_t.
 class MatmulDesc {
@@ -66,4 +66,4 @@ class MatmulPreference {
   cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

@@ -1,10 +1,10 @@
-#include "kernels/cublaslt/library.hpp"
+#include "kernels/cublas_support/library.hpp"
 
 #include <fmt/format.h>
 
 #include "kernels/cuda_support/check.hpp"
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 
 CublasLt::CublasLt(const std::string& lib_dir) : library_(cuda_support::cublaslt_library(), lib_dir) {
   cuda_support::check(create(&handle_), "cublasLtCreate");
@@ -20,4 +20,4 @@ std::string CublasLt::version() const {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

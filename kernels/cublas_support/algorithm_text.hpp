@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cublaslt/library.hpp"
+#include "kernels/cublas_support/library.hpp"
 #include "model/declared_rounding.hpp"
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 
 /// "cublasLt algo 67, tile 128x128, split-k 4" and the configuration as pairs: id, tile, stages, split_k, reduction,
 /// swizzle, custom, cluster, flags. Names of tiles, stages and clusters come from the header that this was built with;
@@ -31,4 +31,4 @@ struct AlgorithmShape {
 
 [[nodiscard]] AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t& algorithm);
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

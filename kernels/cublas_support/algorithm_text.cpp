@@ -1,4 +1,4 @@
-#include "kernels/cublaslt/algorithm_text.hpp"
+#include "kernels/cublas_support/algorithm_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace numcheck::kernels::cublaslt {
+namespace numcheck::kernels::cublas_support {
 namespace {
 
 struct Named {
@@ -155,4 +155,4 @@ AlgorithmText describe_algorithm(const CublasLt& lt, const cublasLtMatmulAlgo_t&
   return text;
 }
 
-}  // namespace numcheck::kernels::cublaslt
+}  // namespace numcheck::kernels::cublas_support

@@ -1,0 +1,260 @@
+#include "kernels/cudnn/attention_scores.hpp"
+
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "kernels/cudnn/operands.hpp"
+
+namespace numcheck::kernels::cudnn {
+namespace {
+
+constexpr std::int64_t kRow = 2;
+constexpr std::int64_t kColumn = 3;
+
+template <class T>
+std::vector<std::byte> bytes_of(std::span<const T> values) {
+  std::vector<std::byte> bytes(values.size_bytes());
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+/// [batches, heads, length, channels] with the strides of the case's layout.
+Layout head_layout(const op::AttentionParams& p, std::int64_t heads, std::int64_t length, std::int64_t channels) {
+  const op::HeadPlace next_batch = op::head_place(p, 1, 0, heads, length, channels);
+  const op::HeadPlace next_head = op::head_place(p, 0, 1, heads, length, channels);
+  return {{p.batches, heads, length, channels}, {next_batch.first, next_head.first, next_head.stride, 1}};
+}
+
+/// One number per sequence, and per head.
+Layout lengths_layout(const op::AttentionParams& p) {
+  return dense_layout({p.batches, 1, 1, 1});
+}
+Layout per_head_layout(const op::AttentionParams& p) {
+  return dense_layout({1, p.heads, 1, 1});
+}
+
+}  // namespace
+
+AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengths)
+    : graph_(graph),
+      call_(call),
+      p_(op::from_params<op::AttentionParams>(call.c->params)),
+      format_(data_type(call.c->mode->first)),
+      scale_(&graph.scalar(core::Dtype::fp32, p_.factor())) {
+  if (p_.has_lengths()) {
+    q_lengths_ = &graph.port(op::port_named(call.ports, "q_lengths"), lengths_layout(p_));
+    kv_lengths_ = &graph.port(op::port_named(call.ports, "kv_lengths"), lengths_layout(p_));
+  } else if (full_lengths) {
+    const auto all = [this](std::int64_t length) {
+      const std::vector<std::int32_t> values(static_cast<std::size_t>(p_.batches), static_cast<std::int32_t>(length));
+      return &graph_.auxiliary(DataType::int32, lengths_layout(p_), bytes_of<std::int32_t>(values));
+    };
+    q_lengths_ = all(p_.sq);
+    kv_lengths_ = all(p_.sk);
+  }
+}
+
+AttentionScores::Tensor AttentionScores::query_port(std::string_view name, std::int64_t channels) {
+  return &graph_.port(op::port_named(call_.ports, name), head_layout(p_, p_.heads, p_.sq, channels));
+}
+
+Layout AttentionScores::key_layout(std::int64_t channels) const {
+  return head_layout(p_, p_.key_heads(), p_.sk, channels);
+}
+
+AttentionScores::Tensor AttentionScores::key_port(std::string_view name, std::int64_t channels) {
+  return &graph_.port(op::port_named(call_.ports, name), key_layout(channels));
+}
+
+AttentionScores::Tensor AttentionScores::transposed_key_port(std::string_view name, std::int64_t channels) {
+  return &graph_.port(op::port_named(call_.ports, name), transposed(key_layout(channels)));
+}
+
+AttentionScores::Tensor AttentionScores::statistics_port() {
+  return &graph_.port(op::port_named(call_.ports, "lse"), row_layout());
+}
+
+AttentionScores::Tensor AttentionScores::bias_port(std::string_view name) {
+  return &graph_.port(op::port_named(call_.ports, name), dense_layout({1, p_.heads, p_.sq, p_.sk}));
+}
+
+AttentionScores::Tensor AttentionScores::offset_port(std::string_view name) {
+  return &graph_.port(op::port_named(call_.ports, name), per_head_layout(p_));
+}
+
+AttentionScores::Tensor AttentionScores::sink() {
+  if (p_.softmax == "learnable") {
+    return offset_port("softmax_offset");
+  }
+  if (p_.softmax == "off_by_one") {
+    const std::vector<float> zeros(static_cast<std::size_t>(p_.heads), 0.0F);
+    return &graph_.auxiliary(DataType::fp32, per_head_layout(p_), bytes_of<float>(zeros));
+  }
+  return nullptr;
+}
+
+Layout AttentionScores::score_layout() const {
+  return dense_layout({p_.batches, p_.heads, p_.sq, p_.sk});
+}
+
+Layout AttentionScores::row_layout() const {
+  return dense_layout({p_.batches, p_.heads, p_.sq, 1});
+}
+
+AttentionScores::Tensor AttentionScores::score_tensor(DataType type) {
+  return &graph_.intermediate(type, score_layout());
+}
+
+AttentionScores::Tensor AttentionScores::row_tensor() {
+  return &graph_.intermediate(DataType::fp32, row_layout());
+}
+
+AttentionScores::Tensor AttentionScores::unary(PointwiseMode mode, Tensor x, Tensor y) {
+  graph_.pointwise({.mode = mode, .x = x, .y = y});
+  return y;
+}
+
+AttentionScores::Tensor AttentionScores::binary(PointwiseMode mode, Tensor x, Tensor b, Tensor y) {
+  graph_.pointwise({.mode = mode, .x = x, .b = b, .y = y});
+  return y;
+}
+
+AttentionScores::Tensor AttentionScores::scored(Tensor products) {
+  Tensor scores = products;
+  if (p_.bias == "pre_scale") {
+    scores = biased(scores);
+  }
+  scores = binary(PointwiseMode::mul, scores, scale_, score_tensor());
+  if (p_.softcap != 0) {
+    cap_ = &graph_.scalar(core::Dtype::fp32, p_.softcap);
+    before_cap_ = binary(PointwiseMode::div, scores, cap_, score_tensor());
+    scores = unary(PointwiseMode::tanh_forward, before_cap_, score_tensor());
+    scores = binary(PointwiseMode::mul, scores, cap_, score_tensor());
+  }
+  if (p_.bias == "post_scale") {
+    scores = biased(scores);
+  } else if (p_.bias == "alibi") {
+    scores = sloped(scores);
+  }
+  return scores;
+}
+
+AttentionScores::Tensor AttentionScores::uncapped(Tensor gradient) {
+  Tensor scaled = binary(PointwiseMode::mul, gradient, cap_, score_tensor());
+  scaled = binary(PointwiseMode::tanh_backward, before_cap_, scaled, score_tensor());
+  return binary(PointwiseMode::div, scaled, cap_, score_tensor());
+}
+
+AttentionScores::Tensor AttentionScores::biased(Tensor scores) {
+  return binary(PointwiseMode::add, scores, bias_port("bias"), score_tensor());
+}
+
+AttentionScores::Tensor AttentionScores::index(Tensor scores, std::int64_t axis) {
+  const Tensor made = score_tensor(DataType::int32);
+  graph_.pointwise(
+      {.mode = PointwiseMode::gen_index, .x = scores, .y = made, .precision = DataType::int32, .axis = axis});
+  return made;
+}
+
+AttentionScores::Tensor AttentionScores::shifted(PointwiseMode mode, Tensor index, Tensor by) {
+  const Tensor made = score_tensor(DataType::int32);
+  graph_.pointwise({.mode = mode, .x = index, .b = by, .y = made, .precision = DataType::int32});
+  return made;
+}
+
+AttentionScores::Tensor AttentionScores::integer(std::int64_t value) {
+  return &graph_.scalar(core::Dtype::int32, static_cast<double>(value));
+}
+
+AttentionScores::Tensor AttentionScores::compared(PointwiseMode mode, Tensor x, Tensor b) {
+  const Tensor made = score_tensor(DataType::boolean);
+  graph_.pointwise({.mode = mode, .x = x, .b = b, .y = made, .precision = DataType::boolean});
+  return made;
+}
+
+AttentionScores::Tensor AttentionScores::selected(Tensor scores, Tensor where) {
+  const Tensor made = score_tensor();
+  const Tensor nothing = &graph_.scalar(core::Dtype::fp32, -std::numeric_limits<double>::infinity());
+  graph_.pointwise({.mode = PointwiseMode::binary_select, .x = scores, .b = nothing, .t = where, .y = made});
+  return made;
+}
+
+/// - slope |row + diagonal - column|; without an absolute value where no mask leaves keys beyond the diagonal.
+AttentionScores::Tensor AttentionScores::sloped(Tensor scores) {
+  const bool two_sided = !p_.is_causal();
+  std::vector<float> slopes;
+  for (std::int64_t head = 0; head < p_.heads; ++head) {
+    const auto slope = static_cast<float>(op::alibi_slope(head, p_.heads));
+    slopes.push_back(two_sided ? -slope : slope);
+  }
+  const Tensor slope = &graph_.auxiliary(DataType::fp32, per_head_layout(p_), bytes_of<float>(slopes));
+  const Tensor row = index(scores, kRow);
+  Tensor distance = shifted(PointwiseMode::sub, index(scores, kColumn), row);
+  if (p_.diagonal(0, 1) != 0 && (p_.has_lengths() || p_.sq != p_.sk)) {
+    distance = shifted(PointwiseMode::sub, distance, kv_lengths_ == nullptr ? integer(p_.sk) : kv_lengths_);
+    distance = shifted(PointwiseMode::add, distance, q_lengths_ == nullptr ? integer(p_.sq) : q_lengths_);
+  }
+  if (two_sided) {
+    const Tensor size = score_tensor(DataType::int32);
+    graph_.pointwise({.mode = PointwiseMode::abs, .x = distance, .y = size, .precision = DataType::int32});
+    distance = size;
+  }
+  return binary(PointwiseMode::add, scores, binary(PointwiseMode::mul, distance, slope, score_tensor()),
+                score_tensor());
+}
+
+AttentionScores::Tensor AttentionScores::within_lengths(Tensor scores) {
+  if (q_lengths_ == nullptr) {
+    return scores;
+  }
+  const Tensor row = index(scores, kRow);
+  const Tensor column = index(scores, kColumn);
+  const Tensor in_rows = compared(PointwiseMode::cmp_lt, row, q_lengths_);
+  const Tensor in_columns = compared(PointwiseMode::cmp_lt, column, kv_lengths_);
+  return selected(scores, compared(PointwiseMode::logical_and, in_rows, in_columns));
+}
+
+AttentionScores::Tensor AttentionScores::within_bounds(Tensor scores) {
+  if (p_.is_causal()) {
+    scores = bounded_right(scores, 0);
+  } else if (p_.window_right >= 0) {
+    scores = bounded_right(scores, p_.window_right);
+  }
+  return p_.window_left >= 0 ? bounded_left(scores, p_.window_left) : scores;
+}
+
+/// column <= row + diagonal + bound, where `diagonal` is 0 or keys - queries.
+AttentionScores::Tensor AttentionScores::bounded_right(Tensor scores, std::int64_t bound) {
+  Tensor last = index(scores, kRow);
+  const Tensor column = index(scores, kColumn);
+  if (p_.diagonal(0, 1) != 0) {
+    last = shifted(PointwiseMode::add, last, kv_lengths_ == nullptr ? integer(p_.sk) : kv_lengths_);
+    last = shifted(PointwiseMode::sub, last, q_lengths_ == nullptr ? integer(p_.sq) : q_lengths_);
+  }
+  if (bound != 0) {
+    last = shifted(PointwiseMode::add, last, integer(bound));
+  }
+  return selected(scores, compared(PointwiseMode::cmp_ge, last, column));
+}
+
+/// column > row + diagonal - bound - 1. Engines know the constant part as one FP32 number, the others as integers.
+AttentionScores::Tensor AttentionScores::bounded_left(Tensor scores, std::int64_t bound) {
+  const Tensor row = index(scores, kRow);
+  Tensor first = index(scores, kColumn);
+  const bool from_corner = p_.diagonal(0, 1) == 0;
+  if (from_corner || q_lengths_ == nullptr) {
+    const std::int64_t diagonal = from_corner ? 0 : p_.sk - p_.sq;
+    const Tensor made = score_tensor();
+    first = binary(PointwiseMode::add, first,
+                   &graph_.scalar(core::Dtype::fp32, static_cast<double>(bound + 1 - diagonal)), made);
+  } else {
+    first = shifted(PointwiseMode::add, first, integer(bound + 1));
+    first = shifted(PointwiseMode::sub, first, kv_lengths_);
+    first = shifted(PointwiseMode::add, first, q_lengths_);
+  }
+  return selected(scores, compared(PointwiseMode::cmp_gt, first, row));
+}
+
+}  // namespace numcheck::kernels::cudnn

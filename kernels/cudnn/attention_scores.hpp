@@ -1,0 +1,78 @@
+// The part of attention's graphs that forward and backward share: tensors, and from q k^T to masked scores.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/cudnn/graph.hpp"
+#include "op/attention_params.hpp"
+
+namespace numcheck::kernels::cudnn {
+
+/// Puts tensors and operations of one case into a graph. Pointers are to tensors of the graph.
+class AttentionScores {
+ public:
+  using Tensor = const Descriptor*;
+
+  /// `full_lengths`: a case without lengths gets those of the whole sequences.
+  AttentionScores(Graph& graph, const Call& call, bool full_lengths);
+
+  [[nodiscard]] const op::AttentionParams& params() const noexcept { return p_; }
+  /// The format of q, k, v and o.
+  [[nodiscard]] DataType format() const noexcept { return format_; }
+
+  /// The port q, do, o, dq, or k, v, dk, dv.
+  Tensor query_port(std::string_view name, std::int64_t channels);
+  Tensor key_port(std::string_view name, std::int64_t channels);
+  /// [batches, kv_heads, channels, sk]: k or v as the second factor of a product.
+  Tensor transposed_key_port(std::string_view name, std::int64_t channels);
+  [[nodiscard]] Layout key_layout(std::int64_t channels) const;
+  /// lse: one number per query.
+  Tensor statistics_port();
+  Tensor bias_port(std::string_view name);
+  Tensor offset_port(std::string_view name);
+  /// What the denominator has besides the keys, as a logarithm; null: nothing.
+  Tensor sink();
+  Tensor scale() const noexcept { return scale_; }
+  Tensor q_lengths() const noexcept { return q_lengths_; }
+  Tensor kv_lengths() const noexcept { return kv_lengths_; }
+
+  /// Intermediate [batches, heads, sq, sk], and [batches, heads, sq, 1].
+  Tensor score_tensor(DataType type = DataType::fp32);
+  Tensor row_tensor();
+  [[nodiscard]] Layout score_layout() const;
+  [[nodiscard]] Layout row_layout() const;
+  Tensor unary(PointwiseMode mode, Tensor x, Tensor y);
+  Tensor binary(PointwiseMode mode, Tensor x, Tensor b, Tensor y);
+
+  /// Scores with scale, cap, bias and alibi, not masked.
+  Tensor scored(Tensor products);
+  /// The cap's derivative times `gradient`. Precondition: scored() was called and there is a cap.
+  Tensor uncapped(Tensor gradient);
+  Tensor within_lengths(Tensor scores);
+  /// Causal masks and windows.
+  Tensor within_bounds(Tensor scores);
+
+ private:
+  Tensor biased(Tensor scores);
+  Tensor sloped(Tensor scores);
+  Tensor index(Tensor scores, std::int64_t axis);
+  Tensor shifted(PointwiseMode mode, Tensor index, Tensor by);
+  Tensor integer(std::int64_t value);
+  Tensor selected(Tensor scores, Tensor where);
+  Tensor compared(PointwiseMode mode, Tensor x, Tensor b);
+  Tensor bounded_right(Tensor scores, std::int64_t bound);
+  Tensor bounded_left(Tensor scores, std::int64_t bound);
+
+  Graph& graph_;
+  const Call& call_;
+  op::AttentionParams p_;
+  DataType format_;
+  Tensor scale_;
+  Tensor q_lengths_ = nullptr;
+  Tensor kv_lengths_ = nullptr;
+  Tensor cap_ = nullptr;
+  Tensor before_cap_ = nullptr;
+};
+
+}  // namespace numcheck::kernels::cudnn

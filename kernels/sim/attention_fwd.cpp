@@ -1,0 +1,189 @@
+#include "op/attention_fwd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+#include "kernels/sim/attention.hpp"
+#include "kernels/sim/attention_faults.hpp"
+#include "kernels/sim/bindings.hpp"
+#include "kernels/sim/tensor_io.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// One head: tiles of keys with an online softmax.
+class Head {
+ public:
+  Head(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch, std::int64_t index)
+      : kernel_(kernel), tensors_(tensors), batch_(batch), index_(index), queries_(tensors.query_count(batch)) {
+    sums_ = {kernel.p.sq, kernel.p.value_channels(), {}};
+    sums_.at.assign(static_cast<std::size_t>(sums_.rows * sums_.channels), 0.0F);
+    rows_.resize(static_cast<std::size_t>(kernel.p.sq));
+  }
+
+  void run() {
+    const std::int64_t of_keys = tensors_.key_head(index_);
+    const HeadMatrix q = tensors_.queries(batch_, index_);
+    const HeadMatrix k = tensors_.keys(batch_, of_keys);
+    const HeadMatrix v = tensors_.values(batch_, of_keys);
+    for (std::int64_t begin = 0; begin < k.rows; begin += kKeysOfTile) {
+      const std::int64_t end = std::min(begin + kKeysOfTile, k.rows);
+      stale_ = rows_;
+      add(q, k.rows_of(begin, end), v.rows_of(begin, end), begin);
+    }
+    finish();
+  }
+
+  [[nodiscard]] const HeadMatrix& output() const noexcept { return sums_; }
+  [[nodiscard]] const std::vector<float>& lse() const noexcept { return lse_; }
+
+ private:
+  struct Row {
+    float largest = -kInfinity;
+    float sum = 0;
+  };
+
+  /// The weights of a tile's keys; sums of earlier tiles are rescaled.
+  void weigh(std::int64_t i, std::int64_t begin, std::span<float> scores) {
+    Row& row = rows_[static_cast<std::size_t>(i)];
+    const op::KeyRange seen = tensors_.seen(batch_, i);
+    const std::int64_t first = std::max(seen.begin, begin);
+    const std::int64_t last = std::min(seen.end, begin + static_cast<std::int64_t>(scores.size()));
+    if (i >= queries_ || first >= last) {
+      std::ranges::fill(scores, 0.0F);
+      return;
+    }
+    float largest = row.largest;
+    for (std::int64_t j = first; j < last; ++j) {
+      float& s = scores[static_cast<std::size_t>(j - begin)];
+      s = tensors_.score(batch_, index_, i, j, s);
+      largest = std::fmax(largest, s);
+    }
+    const float shift = kernel_.has("no_max_subtraction") || largest == -kInfinity ? 0.0F : largest;
+    const bool rescales = row.largest != largest && row.sum != 0 && !kernel_.has("no_max_subtraction") &&
+                          !kernel_.has("rescale_missing");
+    const float factor = rescales ? std::exp(row.largest - largest) : 1.0F;
+    row.largest = largest;
+    row.sum *= factor;
+    for (std::int64_t c = 0; c < sums_.channels; ++c) {
+      sums_.at[static_cast<std::size_t>(i * sums_.channels + c)] *= factor;
+    }
+    for (std::int64_t j = begin; j < begin + static_cast<std::int64_t>(scores.size()); ++j) {
+      float& s = scores[static_cast<std::size_t>(j - begin)];
+      s = j >= first && j < last ? std::exp(s - shift) : 0.0F;
+    }
+    row.sum += block_sum(scores.size(), [&](std::size_t n) { return scores[n]; });
+    std::ranges::transform(scores, scores.begin(), [this](float s) { return kernel_.operand(s); });
+  }
+
+  void add(const HeadMatrix& q, const HeadMatrix& k, const HeadMatrix& v, std::int64_t begin) {
+    std::vector<float> scores = kernel_.product(q.at, k.transposed().at, q.rows, k.rows, q.channels);
+    for (std::int64_t i = 0; i < q.rows; ++i) {
+      weigh(i, begin,
+            std::span(scores).subspan(static_cast<std::size_t>(i * k.rows), static_cast<std::size_t>(k.rows)));
+    }
+    if (kernel_.has("acc16_values")) {
+      add_in_fp16(scores, v);
+    } else {
+      tensors_.add_weighed(batch_, scores, v, begin, sums_);
+    }
+  }
+
+  void add_in_fp16(std::span<const float> weights, const HeadMatrix& v) {
+    for (std::int64_t i = 0; i < sums_.rows; ++i) {
+      for (std::int64_t c = 0; c < sums_.channels; ++c) {
+        float& sum = sums_.at[static_cast<std::size_t>(i * sums_.channels + c)];
+        for (std::int64_t j = 0; j < v.rows; ++j) {
+          const float term = weights[static_cast<std::size_t>(i * v.rows + j)] * v.row(j)[static_cast<std::size_t>(c)];
+          sum = static_cast<float>(core::round_to(static_cast<double>(sum + term), core::Dtype::fp16));
+        }
+      }
+    }
+  }
+
+  void finish() {
+    const float sink = tensors_.sink(index_);
+    lse_.resize(rows_.size());
+    for (std::int64_t i = 0; i < sums_.rows; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const float total = total_of(rows_[at], sink);
+      const float shift = shift_of(rows_[at], sink);
+      // The keys' own sums refer to the largest score of a key.
+      const float keys = rows_[at].sum == 0 ? 0.0F : reference_of(rows_[at]);
+      const float factor = rows_[at].sum == 0 ? 0.0F : std::exp(keys - shift);
+      for (std::int64_t c = 0; c < sums_.channels; ++c) {
+        float& sum = sums_.at[static_cast<std::size_t>(i * sums_.channels + c)];
+        sum = total == 0 ? 0.0F : sum * factor / total;
+      }
+      const Row& judged = kernel_.has("stale_lse") ? stale_[at] : rows_[at];
+      const float lse = shift_of(judged, sink) + std::log(total_of(judged, sink));
+      lse_[at] = kernel_.has("lse_in_log2") ? lse * 1.44269504F : lse;
+    }
+  }
+
+  /// The score that a row's weights are relative to.
+  [[nodiscard]] float reference_of(const Row& row) const {
+    return kernel_.has("no_max_subtraction") || row.largest == -kInfinity ? 0.0F : row.largest;
+  }
+  [[nodiscard]] float shift_of(const Row& row, float sink) const {
+    const float shift = row.sum == 0 ? sink : std::fmax(reference_of(row), sink);
+    return std::isinf(shift) && shift < 0 ? 0.0F : shift;
+  }
+  [[nodiscard]] float total_of(const Row& row, float sink) const {
+    const float shift = shift_of(row, sink);
+    return (row.sum == 0 ? 0.0F : row.sum * std::exp(reference_of(row) - shift)) + std::exp(sink - shift);
+  }
+
+  const AttentionKernel& kernel_;
+  const AttentionTensors& tensors_;
+  std::int64_t batch_, index_, queries_;
+  HeadMatrix sums_;
+  std::vector<Row> rows_, stale_;  ///< stale: before the last tile
+  std::vector<float> lse_;
+};
+
+void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
+  const op::AttentionParams& p = kernel.p;
+  const AttentionTensors tensors(kernel, ports);
+  const auto queries = static_cast<std::size_t>(p.batches * p.heads * p.sq);
+  std::vector<float> o(queries * static_cast<std::size_t>(p.value_channels()));
+  std::vector<float> lse(queries);
+  core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t task) {
+    const auto batch = static_cast<std::int64_t>(task) / p.heads;
+    const auto index = static_cast<std::int64_t>(task) % p.heads;
+    Head head(kernel, tensors, batch, index);
+    head.run();
+    tensors.put_head(head.output(), batch, index, p.heads, o);
+    std::ranges::copy(head.lse(), lse.begin() + static_cast<std::int64_t>(task) * p.sq);
+  });
+  write_floats(ports, "o", o, kernel.fault);
+  write_floats(ports, "lse", lse, kernel.fault);
+}
+
+}  // namespace
+
+const Binding& attention_fwd() {
+  static const std::vector<FaultInfo> faults = with_store_faults(attention_fwd_faults());
+  static const SimBinding binding{
+      {"sim", "attention_fwd"},
+      [](const Call&, const SimContext&) { return std::string(); },
+      [](const Call& call, const SimContext& context) {
+        const AttentionKernel kernel(call, context);
+        return std::vector<Algorithm>{
+            host_algorithm(call, fmt::format("{} keys at a time, products: {}", kKeysOfTile, kernel.schedule.text),
+                           [kernel](std::span<const PortMemory> ports) { run(kernel, ports); })};
+      },
+      [] { return std::span<const FaultInfo>(faults); },
+      [](const Call& call, const SimContext&) { return obstacle_of(attention_fwd_faults(), call); }};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::sim

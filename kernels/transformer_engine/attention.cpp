@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "kernels/transformer_engine/attention_call.hpp"
+#include "kernels/transformer_engine/attention_config.hpp"
+#include "kernels/transformer_engine/attention_memory.hpp"
+#include "kernels/transformer_engine/bindings.hpp"
+#include "kernels/transformer_engine/launch.hpp"
+
+namespace numcheck::kernels::transformer_engine {
+namespace {
+
+using op::AttentionParams;
+
+/// What TransformerEngine's users get instead of a case that its fused attention lacks.
+constexpr std::string_view kFallback =
+    "TransformerEngine's PyTorch layer falls back to UnfusedDotProductAttention: try the backend unfused";
+
+std::string format_obstacle(const op::Mode& mode) {
+  if (mode.first == core::Dtype::bf16 || mode.first == core::Dtype::fp16) {
+    return {};
+  }
+  return fmt::format("TransformerEngine's fused attention takes FP16, BF16 and FP8 only, and q, k and v are FP32; {}",
+                     kFallback);
+}
+
+/// True if a query sees only its own position and those before it, as both sides count them.
+bool keys_end_at_own_position(const AttentionParams& p) {
+  return p.mask == "causal" || p.mask == "padding_causal" || (p.mask == "causal_bottom_right" && p.sq == p.sk);
+}
+
+std::string score_obstacle(const AttentionParams& p) {
+  if (p.softcap != 0) {
+    return fmt::format("TransformerEngine's fused attention has no softcap; {}", kFallback);
+  }
+  if (p.bias == "pre_scale") {
+    return fmt::format(
+        "TransformerEngine's fused attention adds a bias after the scale only: set bias to post_scale; {}", kFallback);
+  }
+  if (p.bias == "alibi" && !keys_end_at_own_position(p)) {
+    return fmt::format(
+        "TransformerEngine's fused ALiBi is slope (j - i), which is -slope |i - j| only under a causal mask from the "
+        "top left corner: "
+        "set mask to causal; {}",
+        kFallback);
+  }
+  return {};
+}
+
+std::string size_obstacle(const AttentionParams& p) {
+  const bool fits = p.batches <= std::numeric_limits<std::int32_t>::max() / std::max(p.sq, p.sk);
+  return fits ? std::string() : "TransformerEngine counts the tokens of a batch in 32 bits";
+}
+
+std::string version_obstacle(const Library& library) {
+  for (const std::string_view function : {kAttentionBackend.name, kAttentionFwd.name, kAttentionBwd.name}) {
+    if (!library.has(function)) {
+      return fmt::format(
+          "TransformerEngine {} has no {}: fused attention is called through parameter objects; install 2.20.2 or "
+          "newer",
+          library.version(), function);
+    }
+  }
+  return {};
+}
+
+std::string obstacle_before_asking(const Context& context, const Call& call, const AttentionParams& p) {
+  for (std::string obstacle : {format_obstacle(*call.c->mode), score_obstacle(p), layout_obstacle(call),
+                               size_obstacle(p), version_obstacle(context.library)}) {
+    if (!obstacle.empty()) {
+      return obstacle;
+    }
+  }
+  return {};
+}
+
+/// The library's answer. It concerns the current device.
+std::string refusal(const Context& context, const Call& call, const AttentionParams& p, AttentionPass pass) {
+  if (context.device != nullptr) {
+    context.device->use();
+  }
+  return fused_attention_refusal(context, p, *call.c->mode, pass);
+}
+
+std::string fwd_obstacle(const Context& context, const Call& call) {
+  const auto p = op::from_params<AttentionParams>(call.c->params);
+  if (std::string obstacle = obstacle_before_asking(context, call, p); !obstacle.empty()) {
+    return obstacle;
+  }
+  // Wide heads may have a forward pass only.
+  std::string training = refusal(context, call, p, AttentionPass::training_forward);
+  const bool runs = training.empty() || refusal(context, call, p, AttentionPass::inference_forward).empty();
+  return runs ? std::string() : training;
+}
+
+std::string bwd_obstacle(const Context& context, const Call& call) {
+  const auto p = op::from_params<AttentionParams>(call.c->params);
+  std::string obstacle = obstacle_before_asking(context, call, p);
+  return obstacle.empty() ? refusal(context, call, p, AttentionPass::backward) : obstacle;
+}
+
+Fill fill_of(const AttentionParams& p) {
+  return [p](const Operands& operands) { AttentionMemory(p).fill(operands, p); };
+}
+
+Algorithm fwd_algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<AttentionParams>(call.c->params);
+  const bool training = refusal(context, call, p, AttentionPass::training_forward).empty();
+  Algorithm algorithm = two_calls(
+      context, call, kAttentionFwd.name, [p, training](Operands& o) { return forward_attention(o, p, training); },
+      AttentionMemory(p).bytes, fill_of(p));
+  algorithm.details.emplace_back("is_training", training ? "true" : "false");
+  return algorithm;
+}
+
+Algorithm bwd_algorithm(const Context& context, const Call& call) {
+  const auto p = op::from_params<AttentionParams>(call.c->params);
+  Algorithm algorithm = two_calls(
+      context, call, kAttentionBwd.name, [p](Operands& o) { return backward_attention(o, p); },
+      AttentionMemory(p).bytes, fill_of(p));
+  algorithm.details.emplace_back("deterministic", "true");
+  return algorithm;
+}
+
+}  // namespace
+
+// nvte_fused_attn_fwd_v2 and nvte_fused_attn_bwd_v2, which run cuDNN's fused kernels. Both multiply FP16 or BF16; the
+// library says itself which shapes, masks, biases and layouts its cuDNN takes on this device. The forward pass is that
+// of training where there is one (inference differs only in which cases it takes): its saved statistics are the
+// log-sum-exps. The backward pass is the deterministic one.
+// Source: TransformerEngine common/fused_attn; cuDNN frontend, scaled_dot_product_flash_attention.h, for ALiBi.
+const Binding& attention_fwd() {
+  static const TeBinding binding{{"transformer_engine", "attention_fwd"}, &fwd_obstacle, &fwd_algorithm};
+  return binding;
+}
+
+const Binding& attention_bwd() {
+  static const TeBinding binding{{"transformer_engine", "attention_bwd"}, &bwd_obstacle, &bwd_algorithm};
+  return binding;
+}
+
+}  // namespace numcheck::kernels::transformer_engine

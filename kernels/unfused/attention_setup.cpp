@@ -1,0 +1,137 @@
+#include "kernels/unfused/attention_setup.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/contract/ports.hpp"
+
+namespace numcheck::kernels::unfused {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+template <class T>
+const T* input_of(std::span<const PortMemory> ports, std::string_view name) {
+  return reinterpret_cast<const T*>(first_element(find_port(ports, name)));
+}
+
+}  // namespace
+
+void require_known(const op::AttentionParams& p, const op::Mode& mode) {
+  const bool dense = p.layout == "bshd" || p.layout == "sbhd" || p.layout == "bhsd";
+  if (!dense) {
+    throw NotSupported(fmt::format("unfused attention takes the layouts bshd, sbhd and bhsd, not {}", p.layout));
+  }
+  const core::Dtype stored = mode.first;
+  if (stored != core::Dtype::fp32 && stored != core::Dtype::bf16 && stored != core::Dtype::fp16) {
+    throw NotSupported(fmt::format("unfused attention takes FP32, BF16 and FP16, not {}", mode.name));
+  }
+}
+
+Format format_of(core::Dtype dtype) {
+  return dtype == core::Dtype::bf16 ? Format::bf16 : dtype == core::Dtype::fp16 ? Format::fp16 : Format::fp32;
+}
+
+AttentionRules rules_of(const op::AttentionParams& p, const op::Mode& mode) {
+  AttentionRules rules;
+  rules.format = format_of(mode.first);
+  rules.batches = p.batches;
+  rules.heads = p.heads;
+  rules.sq = p.sq;
+  rules.sk = p.sk;
+  rules.causal = p.is_causal();
+  rules.top_left = p.diagonal(0, 1) == 0;
+  rules.window_left = p.window_left;
+  rules.window_right = p.window_right;
+  rules.bias = p.bias == "pre_scale"    ? Bias::pre_scale
+               : p.bias == "post_scale" ? Bias::post_scale
+               : p.bias == "alibi"      ? Bias::alibi
+                                        : Bias::none;
+  rules.scale = static_cast<float>(p.factor());
+  rules.softcap = static_cast<float>(p.softcap);
+  rules.sink = p.softmax == "learnable" ? Sink::learnable : p.softmax == "off_by_one" ? Sink::one : Sink::none;
+  return rules;
+}
+
+AttentionRules with_inputs(AttentionRules rules, std::span<const PortMemory> ports) {
+  rules.q_lengths = input_of<std::int32_t>(ports, "q_lengths");
+  rules.kv_lengths = input_of<std::int32_t>(ports, "kv_lengths");
+  rules.bias_tensor = input_of<std::byte>(ports, "bias");
+  rules.softmax_offset = input_of<float>(ports, "softmax_offset");
+  return rules;
+}
+
+HeadStrides strides_of(const op::AttentionParams& p, std::int64_t heads, std::int64_t length, std::int64_t channels) {
+  const auto first = [&](std::int64_t batch, std::int64_t head) {
+    return op::head_place(p, batch, head, heads, length, channels).first;
+  };
+  return {first(1, 0), first(0, 1), op::head_place(p, 0, 0, heads, length, channels).stride};
+}
+
+AttentionStacks::AttentionStacks(const op::AttentionParams& p)
+    : p_(p), group_(p.heads / p.key_heads()), width_(p.value_channels()) {}
+
+Stack AttentionStacks::of_queries(std::int64_t channels) const {
+  const HeadStrides at = strides_of(p_, p_.heads, p_.sq, channels);
+  return {p_.sq, channels, at.position, {at.batch, group_ * at.head, at.head}};
+}
+
+Stack AttentionStacks::of_keys(std::int64_t channels) const {
+  const HeadStrides at = strides_of(p_, p_.key_heads(), p_.sk, channels);
+  return {p_.sk, channels, at.position, {at.batch, at.head, 0}};
+}
+
+Stack AttentionStacks::dense(std::int64_t rows, std::int64_t cols) const {
+  const std::int64_t one = rows * cols;
+  return {rows, cols, cols, {p_.heads * one, group_ * one, one}};
+}
+
+ProductShape AttentionStacks::product(const Factor& a, const Factor& b, const Stack& d, double alpha) const {
+  return {a, b, d, {p_.batches, p_.key_heads(), group_}, alpha};
+}
+
+std::size_t Regions::add(std::int64_t elements, std::int64_t element_bytes) {
+  const std::size_t begin = bytes_;
+  const auto needed = static_cast<std::size_t>(elements * element_bytes);
+  bytes_ += (needed + kAlignment - 1) / kAlignment * kAlignment;
+  return begin;
+}
+
+std::size_t add_workspace(Regions& regions, std::initializer_list<const BatchedProduct*> products) {
+  std::size_t most = 0;
+  for (const BatchedProduct* product : products) {
+    most = std::max(most, product->workspace_bytes());
+  }
+  return regions.add(static_cast<std::int64_t>(most), 1);
+}
+
+std::vector<std::pair<std::string, std::string>> details_of(const op::AttentionParams& p, const op::Mode& mode,
+                                                            std::initializer_list<const BatchedProduct*> products) {
+  std::vector<std::pair<std::string, std::string>> details;
+  for (const BatchedProduct* product : products) {
+    details.emplace_back(product->name(), product->text());
+  }
+  const int roundings = score_roundings(p);
+  details.emplace_back("intermediate", fmt::format("weights and gradients of scores are stored in {}, scores {}",
+                                                   core::dtype_info(mode.first).name,
+                                                   roundings == 1 ? "once" : fmt::format("{} times", roundings)));
+  return details;
+}
+
+int score_roundings(const op::AttentionParams& p) noexcept {
+  constexpr int kProduct = 1;
+  const int bias = p.bias == "pre_scale" ? 2 : p.bias == "none" ? 0 : 1;  // the sum; with pre_scale the scaling, too
+  const int cap = p.softcap > 0 ? 3 : 0;                                  // division, tanh, multiplication
+  return kProduct + bias + cap;
+}
+
+int rounded_slices(std::initializer_list<const BatchedProduct*> products) noexcept {
+  int most = 1;
+  for (const BatchedProduct* product : products) {
+    most = std::max(most, product->rounded_slices());
+  }
+  return most;
+}
+
+}  // namespace numcheck::kernels::unfused

@@ -1,0 +1,286 @@
+#include "tolerance/attention_bwd_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "model/arithmetic.hpp"
+#include "op/attention_bwd.hpp"
+#include "tolerance/accumulation.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+using core::Dtype;
+
+/// From here on a bound says nothing.
+constexpr double kUndetermined = 1e38;
+
+double square(double x) {
+  return x * x;
+}
+
+/// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the
+/// sum; `coherent` is the part for products of one sign, `common` that which many sums of such products share.
+struct SumError {
+  double bound = 0;
+  double second = 0;
+  double value = 0;
+  double coherent = 0;
+  double common = 0;
+};
+
+/// How products are formed, and p and dS stored.
+struct Products {
+  Dtype format = Dtype::fp32;  ///< of both operands
+  bool chain = true;           ///< FP32 fused multiply-adds
+  model::Arithmetic arithmetic;
+
+  explicit Products(const model::ModelRequest& request) {
+    const bool stored_fp32 = request.mode->first == Dtype::fp32;
+    chain = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
+            (stored_fp32 && request.expected == model::PrecisionClass::fp32);
+    format = chain ? Dtype::fp32 : stored_fp32 ? Dtype::tf32 : request.mode->first;
+    arithmetic = model::gemm_arithmetic(request.sm, *request.mode, false, !chain);
+  }
+
+  [[nodiscard]] bool rounds_weights() const { return !chain && format != Dtype::tf32; }
+
+  [[nodiscard]] SumError sum(std::int64_t terms) const {
+    // Whatever the mode, a kernel may multiply in an FP32 chain.
+    Accumulation total = fma_accumulation(terms);
+    if (!chain) {
+      total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
+    }
+    const double v = tf32_unit();
+    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value, total.coherent,
+            square(total.slope + total.slope_coherent)};
+  }
+
+  [[nodiscard]] double tf32_unit() const { return format == Dtype::tf32 ? core::dtype_info(format).unit_roundoff : 0; }
+};
+
+struct Element {
+  double bound = 0;
+  double variance = 0;
+};
+
+/// What all rows of an output have in common.
+struct Common {
+  Products products;
+  double factor;   ///< |scale|, where the output has it
+  double width;    ///< channels of the other factor
+  double steps;    ///< d_v + 4
+  double unit;     ///< u_P
+  double stored;   ///< the same, TF32's included
+  double lost;     ///< half the spacing of subnormals of its format
+  double operand;  ///< variance of the rounding of an operand
+  SumError scores, values;
+  bool of_values;  ///< dv: no gradients of weights
+
+  Common(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port)
+      : products(request),
+        factor(port == "dv" || (port == "dbias" && p.bias != "pre_scale") ? 1 : std::fabs(p.factor())),
+        width(static_cast<double>(port == "dv" ? p.value_channels() : p.d)),
+        steps(static_cast<double>(p.value_channels()) + 4),
+        unit(products.rounds_weights() ? core::dtype_info(products.format).unit_roundoff : 0),
+        stored(products.tf32_unit() + unit),
+        lost(products.rounds_weights() ? core::dtype_info(products.format).min_subnormal / 2 : 0),
+        operand(kRoundVariance * square(products.tf32_unit())),
+        scores(products.sum(p.d)),
+        values(products.sum(p.value_channels())),
+        of_values(port == "dv") {}
+
+  [[nodiscard]] double bound() const { return std::max(scores.bound, values.bound); }
+};
+
+/// One row: what its elements have in common.
+class Row {
+ public:
+  Row(const Common& common, const op::OutputValues& output, std::size_t index)
+      : common_(common), output_(output), index_(index), terms_(fact(GradientFact::terms)) {
+    constexpr double u = kUnit32;
+    const double delta =
+        common.bound() * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument);
+    growth_ = std::exp(delta);
+    const double z = common.scores.second * fact(GradientFact::score_second) +
+                     common.scores.value * fact(GradientFact::score_square) +
+                     u * u * (fact(GradientFact::argument_square) + 3);
+    weights_ = z * std::exp(2 * z);
+    spread_ = common.of_values ? 0
+                               : common.values.second * fact(GradientFact::gradient_second) +
+                                     common.values.value * fact(GradientFact::gradient_square) +
+                                     u * u * fact(GradientFact::dot_variance);
+    flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient));
+  }
+
+  [[nodiscard]] bool is_empty() const { return terms_ == 0; }
+
+  [[nodiscard]] Element gradient(double y, double rho, double squares, double mean) const {
+    constexpr double u = kUnit32;
+    const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
+    const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
+    const double relative = common_.unit + sum.bound + (terms_ + 16) * u;
+    const double carried =
+        growth_ * rho * (common_.bound() * fact(GradientFact::products) + u * fact(GradientFact::arithmetic));
+    const double lost = common_.lost * std::max(1.0, common_.factor);
+    const double length = fact(GradientFact::length);
+    const SumError values = common_.of_values ? SumError() : common_.values;
+    const double of_row = common_.operand * fact(GradientFact::own_second) +
+                          values.common * square(fact(GradientFact::own_dot)) +
+                          u * u * fact(GradientFact::own_dot_variance);
+    const double of_value =
+        sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
+        (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) +
+        2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
+    const double of_shift = common_.stored == 0 ? 0 : square(fact(GradientFact::shift) * y);
+    Element e;
+    e.bound =
+        relative * all + (1 + relative) * carried + (lost + flushed_) * std::sqrt(terms_ * length) + terms_ * kFlush;
+    e.variance =
+        squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + weights_ + values.value) +
+        square(rho) * spread_ + square(mean) * of_row + square(y) * of_value +
+        std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
+        (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
+        std::min(squares, square(lost + flushed_) / 3 * length / common_.width);
+    return e;
+  }
+
+  [[nodiscard]] Element bias(double y, double rho, double squares) const {
+    constexpr double u = kUnit32;
+    const double g = common_.bound();
+    const double argument =
+        g * fact(GradientFact::largest_product) + u * (fact(GradientFact::largest_argument) + terms_ + 4);
+    Element e;
+    e.bound = std::sqrt(terms_) * growth_ * (std::sqrt(squares) * argument + rho * (g + common_.steps * u)) +
+              terms_ * flushed_;
+    e.variance = squares * (weights_ + common_.scores.common * fact(GradientFact::score_square) + common_.values.value +
+                            kRoundVariance * (terms_ / 6 + 4) * u * u) +
+                 square(rho) * (spread_ + common_.values.common * fact(GradientFact::gradient_square)) +
+                 kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_);
+    return e;
+  }
+
+ private:
+  [[nodiscard]] double fact(GradientFact which) const {
+    return static_cast<double>(output_.row_facts[static_cast<std::size_t>(which)][index_]);
+  }
+
+  const Common& common_;
+  const op::OutputValues& output_;
+  std::size_t index_;
+  double terms_;
+  double growth_ = 1;   ///< c
+  double weights_ = 0;  ///< variance of a weight's relative error
+  double spread_ = 0;   ///< variance of dp - D per rho^2
+  double flushed_ = 0;  ///< per pair, what FP32 may flush to zero
+};
+
+const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  if (found == values.outputs.end()) {
+    throw core::InternalError("attention_bwd has no output " + std::string(port));
+  }
+  return *found;
+}
+
+float upward(double x) {
+  const auto nearest = static_cast<float>(x);
+  return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+}
+
+/// Where the rows of an output with facts are: heads of a sequence, positions of a head, channels of a position.
+struct Shape {
+  std::int64_t batches, heads, length, channels;
+  Shape(const op::AttentionParams& p, std::string_view port)
+      : batches(port == "dbias" ? 1 : p.batches),
+        heads(port == "dk" || port == "dv" ? p.key_heads() : p.heads),
+        length(port == "dk" || port == "dv" ? p.sk : p.sq),
+        channels(port == "dbias" ? p.sk
+                 : port == "dv"  ? p.value_channels()
+                                 : p.d) {}
+};
+
+}  // namespace
+
+void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
+                         std::span<float> bound, std::span<float> variance) {
+  const op::OutputValues& judged = output_named(values, port);
+  if (judged.row_facts.empty()) {
+    std::ranges::copy(judged.magnitude.span(), bound.begin());
+    std::ranges::copy(judged.second_moment.span(), variance.begin());
+    return;
+  }
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const Common common(request, p, port);
+  const Shape shape(p, port);
+  const bool bias = port == "dbias", has_mean = judged.row_facts.size() > kMean;
+  const std::int64_t rows = shape.batches * shape.heads * shape.length;
+  core::parallel_chunks(static_cast<std::size_t>(rows), 64, [&](std::size_t, std::size_t first, std::size_t end) {
+    for (std::size_t r = first; r < end; ++r) {
+      const auto position = static_cast<std::int64_t>(r) % shape.length;
+      const auto head = static_cast<std::int64_t>(r) / shape.length;
+      const op::HeadPlace place =
+          bias ? op::HeadPlace{head * shape.length * shape.channels, shape.channels}
+               : op::head_place(p, head / shape.heads, head % shape.heads, shape.heads, shape.length, shape.channels);
+      const Row row(common, judged, r);
+      for (std::int64_t c = 0; c < shape.channels; ++c) {
+        const auto at = static_cast<std::size_t>(place.first + position * place.stride + c);
+        const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
+        const double squares = static_cast<double>(judged.second_moment[at]);
+        const double mean = has_mean ? static_cast<double>(judged.row_facts[kMean][at]) : 0;
+        const Element e = row.is_empty() ? Element()
+                          : bias         ? row.bias(y, rho, squares)
+                                         : row.gradient(y, rho, squares, mean);
+        const bool known = e.bound < kUndetermined && !std::isnan(e.variance);
+        bound[at] = known ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();  // facts are FP32
+        variance[at] = known ? upward(std::min(e.variance, kUndetermined)) : std::numeric_limits<float>::infinity();
+      }
+    }
+  });
+}
+
+model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view port) {
+  constexpr double kKappa = 2;
+  constexpr double u = kUnit32;
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const Common common(request, p, port);
+  const std::int64_t sharing = p.heads / p.key_heads();
+  const std::int64_t terms = port == "dq"                   ? p.sk
+                             : port == "dk" || port == "dv" ? p.sq * sharing
+                             : port == "dbias"              ? p.batches
+                                                            : p.batches * p.sq;
+  model::ErrorModel model;
+  model.output = request.output;
+  model.output_scale = request.output_scale;
+  model.bound_magnitude = 1;
+  model.var_second = 1;
+  model.kappa = kKappa;
+  model.overflow_magnitude = kUndetermined;
+  // Scores that are all off by the same part change all weights alike, because lse is an input.
+  const double largest = std::fabs(p.factor()) * static_cast<double>(p.d) * request.first_max * request.second_max;
+  const SumError& scores = common.scores;
+  model.slope_slack = (static_cast<double>(terms) + 16) * u + largest * (std::sqrt(scores.common) + 3 * u);
+  model.reduction = static_cast<double>(terms);
+  model.columns_agree = port != "dsoftmax_offset";
+  model.one_error = request.constant_inputs;
+  model.lost_alike = true;
+  model.source =
+      fmt::format("attention_bwd/{} on {}, {}: d={}, sums of {}", request.mode->name,
+                  common.products.chain || port == "dsoftmax_offset" ? "FP32 fused multiply-adds"
+                                                                     : common.products.arithmetic.description,
+                  port, p.d, terms);
+  model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
+                                                             std::span<float> variance) {
+    attention_bwd_error(request, values, name, bound, variance);
+  };
+  return model;
+}
+
+}  // namespace numcheck::tolerance

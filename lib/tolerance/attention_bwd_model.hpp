@@ -1,0 +1,102 @@
+// The error model of attention, backward.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "model/error_model.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::tolerance {
+
+/// op::OutputValues::row_facts of dq (one number per query of every head), dk and dv (per key of every head of keys) and
+/// dbias (per query of a head). A row of gradients is a sum over pairs of queries and keys that see each other, in
+/// dk and dv over the heads that share keys:
+///
+///   dq_i = scale sum_j p_ij w_ij k_j     dk_j = scale sum_i p_ij w_ij q_i     w = (dp - D) slope, slope that of the cap
+///   dv_j = sum_i p_ij w_ij do_i          w = 1
+///   dbias_ij = sum of p_ij w_ij over sequences, times scale if the bias comes before the scale; otherwise slope = 1
+///
+/// x is the other factor, k_j, q_i or do_i. With t = scale q k, s the score, and mean_z the mean weighted with z:
+enum class GradientFact : std::size_t {
+  terms,             ///< N: pairs; of dbias sequences
+  weight,            ///< R = sqrt(sum p w^2)
+  products,          ///< G = sqrt(sum p (|w| a + slope b)^2): a = |scale| (1 + 2 / softcap) |q| |k| bounds a score's
+                     ///< sum of magnitudes, and what its error does to the cap's slope; b = |do| |v| bounds that of dp
+  arithmetic,        ///< U = sqrt(sum p (|w| e + (d_v + 4) slope m)^2): m = sum |do o|; e = 5 (|t| + |s| + |lse| +
+                     ///< |s - lse|) + 8, with a cap 12 |dp - D| more in |w| e
+  largest_product,   ///< max a
+  largest_argument,  ///< max e
+  largest_gradient,  ///< max |w|
+  length,            ///< sum |x|^2
+  score_second,      ///< S2 = mean_(p w)^2 of scale^2 sum (q k)^2, as |k|^2 times the mean over keys; keys with large
+                     ///< scores are longer along q: t^2 sum q^4 / |q|^4 more
+  score_square,      ///< T2 = mean_(p w)^2 of t^2
+  argument_square,   ///< E2 = mean_(p w)^2 of 0.18 (2 t^2 + s^2 + 2 lse^2 + (s - lse)^2) and the cap's part
+  gradient_second,   ///< F = sum (p slope)^2 sum (do v)^2 / sum p   (dv: 0); of dbias the three are divided by sum Z,
+  gradient_square,   ///< H = sum (p slope D)^2 / sum p                     Z = (p slope (b + m))^2
+  dot_variance,      ///< J = sum (p slope)^2 s_D / sum p, s_D = 0.18 d_v (sum (do o)^2 / 6 + D^2 / 3), without s_D in
+                     ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more: the slope of the cap is 1 - tanh^2
+  shift,         ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of
+                 ///< scaled and unscaled: weights that are all alike are all rounded alike
+  score_mean,    ///< T = sum p slope t / sum p, with a cap as in S2
+  score_common,  ///< S = sum_c (q_c K_c / sum p)^2 of dq, K as below; of dk and dv k_c instead of q_c;
+                 ///< with a cap, of dq and dk as in S2
+  own_dot,       ///< P = sum_c do_c o_c = D of dq; of dk the mean of dp, sum_c v_c m_c with m = sum_i p do_i / sum p
+  own_second,    ///< Q = sum_c (do_c o_c)^2, or (v_c m_c)^2
+  own_dot_variance,  ///< s_D of the query; dq only
+  own_statistic,     ///< its lse; dq only
+  count
+};
+
+/// A further fact of dq and dk, one per element: K = scale sum_j p_ij slope_ij k_jc (dk: sum_i ... q_ic), by which an
+/// error is multiplied that dp - D has in the whole row. It is a sum with signs, so no other fact stands for it: for
+/// keys of mean 0 it is smaller than rho by sqrt(N).
+inline constexpr std::size_t kMean = static_cast<std::size_t>(GradientFact::count);
+
+/// Bound and predicted square of the error of every element of output `port`, before it is rounded.
+///
+/// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (in `second_moment`):
+///
+///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
+///   B = rho (r R + (1 + r) c (g G + u U)) + eta sqrt(N sum |x|^2) + N 2^-126        r = u_P + g_N + (N + 16) u
+///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 (s_V F + t_V H + u^2 J)
+///       + K^2 (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
+///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
+///   z = s_S S2 + t_S T2 + u^2 (E2 + 3)                    of a weight's relative error; dv has none of dp's terms
+///
+/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), of dp (g b) and D.
+/// V: the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or
+/// do (dk: k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e. g is the bound, s and t the
+/// second moments (per S2 and per square of the sum), c the square of the slope and k the part for one sign of sums of
+/// d products (index S), of d_v (V) and of N, in the arithmetic of the mode on the architecture (accumulation.hpp); g
+/// without an index is the larger of the first two. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P
+/// is the unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32
+/// chain, and for TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format +
+/// 2^-126 (1 + max |w|)): what underflow takes; its part in V is the smaller of W and eta^2 / 3 times sum |x|^2 / channels.
+///
+/// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
+///
+///   B = sqrt(N) (sqrt(W) c (g max a + u (max e + N + 4)) + rho c (g + (d_v + 4) u)) + 2^-126 N (1 + max |w|)
+///   V = W (z exp(2 z) + c_S T2 + t_V + (N / 6 + 4) 0.18 u^2) + rho^2 (s_V F + (t_V + c_V) H + u^2 J) + 0.06 N (u y)^2
+///
+/// dsoftmax_offset is FP32 throughout: its reference has B and V itself.
+///
+/// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything.
+/// Assumed: lse and o are those of the inputs; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of
+/// dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).
+/// Source: derived here. Checked against emulated kernels (tests/reference/attention_bwd_error_test.cpp): tensor cores of
+/// sm_90 and FP32 chains; no mask and causal, caps, biases, sinks, shared heads; normal, large and equal scores, values of
+/// one sign, do along o. |e| / B at most 0.89; rms of e / sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16), 0.59 to 1.02
+/// (tf32), 0.27 to 1.07 (fp32). Lower where admissible kernels differ: 0.1 for gradients that are subnormal in FP16, since
+/// dS may be scaled before or after it is rounded; 0.2 for inputs all of one sign in FP16, since not all sums are
+/// truncated; nearly 0 where a cap is saturated, since tanh may be off by an ulp or not. dbias at most 1.03.
+void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
+                         std::span<float> bound, std::span<float> variance);
+
+/// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements. Errors of one
+/// row's channels are mostly one error.
+[[nodiscard]] model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view port);
+
+}  // namespace numcheck::tolerance

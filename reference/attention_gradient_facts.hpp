@@ -1,0 +1,94 @@
+// What the error model of attention's gradients has to know of each row (tolerance::GradientFact), summed tile by tile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "reference/attention_tile.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+
+namespace numcheck::reference {
+
+/// The facts of some rows, under construction.
+class GradientFacts {
+ public:
+  /// How p w and its other factor make up a sum.
+  enum class Of {
+    queries,      ///< dq: over keys, w = (dp - D) slope
+    keys,         ///< dk: over queries
+    values,       ///< dv: over queries, w = 1
+    bias,         ///< dbias before the scale: w = (dp - D) slope, per pair; a row's facts are means
+    capped_bias,  ///< dbias after the cap: w = dp - D
+  };
+  GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows);
+
+  /// Adds the pairs of a query. `row` is the first of its rows: of dq and dbias the only one, otherwise that of its first
+  /// key.
+  void add(const GradientHead& head, const PairRow& pairs, std::size_t row);
+  /// Z of each pair that was added last, in the order of its keys; of bias gradients.
+  [[nodiscard]] std::span<const double> spread() const;
+  /// Writes the facts of row `row` to element `at` of the buffers.
+  void store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const;
+  /// Those that errors of a row's own operand need.
+  struct Own {
+    double score_common = 0, dot = 0, dot_second = 0, dot_variance = 0, statistic = 0;
+  };
+  static void store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at);
+  /// sum p of a row.
+  [[nodiscard]] double weight(std::size_t row) const { return sums_[kPlain][row]; }
+  /// By how much more a score's error changes w than the cap's slope says: mean square over that of the slope.
+  [[nodiscard]] double change(std::size_t row) const;
+
+ private:
+  /// Of one pair. Those up to the maxima are summed.
+  enum Term : std::size_t {
+    kTerms,
+    kWeight,
+    kProducts,
+    kArithmetic,
+    kLength,
+    kSquare,
+    kMagnitude,
+    kShift,
+    kScaledShift,
+    kPlain,
+    kChange,
+    kReach,
+    kScore,
+    kScoreSecond,
+    kScoreSquare,
+    kArgumentSquare,
+    kShare,
+    kGradientSecond,
+    kGradientSquare,
+    kDotVariance,
+    kSpread,
+    kLargestProduct,
+    kLargestArgument,
+    kLargestGradient,
+    kCount
+  };
+  static constexpr std::size_t kFirstMaximum = kLargestProduct;
+
+  struct Query;
+  [[nodiscard]] Query query_of(const GradientHead& head, std::int64_t i) const;
+  void find_arguments(const Query& query, const GradientHead& head, const PairRow& pairs);
+  void find_gradient_terms(const Query& query, const GradientHead& head, const PairRow& pairs);
+  void find_value_terms(const Query& query, const PairRow& pairs);
+  /// What rounding p w to the format of products changes, before and after it is scaled.
+  void find_shifts(const PairRow& pairs);
+  void add_to_row(std::size_t row, std::size_t count);
+  void add_to_rows(std::size_t row, std::size_t count);
+
+  Of what_;
+  const AttentionGradients& gradients_;
+  std::size_t last_ = 0;
+  std::array<std::vector<double>, kCount> sums_;
+  using Lane = std::array<double, static_cast<std::size_t>(kTile)>;
+  std::array<Lane, kCount> terms_{};
+};
+
+}  // namespace numcheck::reference

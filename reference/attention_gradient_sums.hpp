@@ -1,0 +1,53 @@
+// Outputs of attention's gradients, block by block, with what their error models need.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "reference/attention_gradient_facts.hpp"
+#include "reference/attention_tile.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+
+/// An output port under construction, with the facts that its error model needs.
+struct GradientOutput {
+  TrackedOutput out;
+  std::vector<core::Buffer<float>> facts;  ///< empty with only_values
+  bool values_only;
+
+  GradientOutput(std::string_view port, std::int64_t rows, std::int64_t channels, bool only_values);
+  [[nodiscard]] op::OutputValues take() &&;
+};
+
+/// Sums of a block of an output's rows. Without error models, only `value` is there.
+struct GradientSums {
+  std::vector<double> value, weighted, squared;  ///< sum p w x, sum p x^2, sum (p w x)^2
+  GradientFacts facts;
+
+  GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels);
+  /// Adds a tile's pairs; `factor` is its p w.
+  void add(const GradientTile& tile, const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
+           std::int64_t channels);
+};
+
+/// Where the rows of a block are in an output.
+struct BlockPlace {
+  op::HeadPlace elements;
+  std::int64_t row = 0;  ///< of the facts, of position 0
+  Positions positions;
+  std::int64_t channels = 0;
+};
+
+/// Sets a block's elements, times `factor`, and its rows' facts.
+void store(GradientOutput& to, const BlockPlace& place, const GradientSums& sums, double factor);
+/// Sets its elements' fact tolerance::kMean.
+void store_means(GradientOutput& to, const BlockPlace& place, std::span<const double> sums, double factor);
+
+/// sum_c (x_c mean_c)^2, with means as sums of weights times numbers.
+[[nodiscard]] double common_square(const double* x, std::span<const double> sums, double weight);
+
+}  // namespace numcheck::reference

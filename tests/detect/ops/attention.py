@@ -1,0 +1,157 @@
+"""Scaled dot-product attention, and its gradients."""
+
+from drawing import Clean
+from families import SEEN, Row
+
+ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element"]
+ANY = SEEN + ["G0 pattern", "G3 slope", "G4 ratio", "G4 element"]
+
+
+def case(op, mode, distribution="normal", inputs=None, **params):
+    return {
+        "op": op,
+        "mode": mode,
+        "backend": "sim",
+        "params": {"batches": 2, "heads": 6, "kv_heads": 3, "sq": 50, "sk": 150, "d": 64, **params},
+        "inputs": {"distribution": distribution, **(inputs or {})},
+    }
+
+
+def fwd(mode="bf16", **rest):
+    return case("attention_fwd", mode, **rest)
+
+
+def exact(mode="bf16", **rest):
+    return case("attention_fwd", mode, "exact", **rest)
+
+
+CAUSAL = {"mask": "causal"}
+BOTTOM = {"mask": "causal_bottom_right"}
+PADDED = {"mask": "padding"}
+WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
+ALIBI = {"bias": "alibi", "heads": 6}
+CAP = {"softcap": 1.5}
+
+FAULTS = [
+    # masks
+    ("mask_off_by_one", fwd(**CAUSAL), SEEN),
+    ("mask_off_by_one", fwd("fp16", **BOTTOM), SEEN),
+    ("mask_off_by_one", fwd("fp32", mask="padding_causal"), SEEN),
+    ("mask_off_by_one", exact(**CAUSAL), ["exact"]),
+    ("top_left_mask", fwd(**BOTTOM), SEEN),
+    ("top_left_mask", fwd("fp32", mask="padding_causal_bottom_right"), SEEN),
+    ("top_left_mask", exact("fp16", **BOTTOM), ["exact"]),
+    ("window_too_wide", fwd(**WINDOW), SEEN),
+    ("window_too_wide", fwd("fp32", window_left=10, window_right=0), SEEN),
+    ("window_too_wide", exact("tf32", mask="causal_bottom_right", window_left=15), ["exact"]),
+    ("padding_attended", fwd(**PADDED), SEEN),
+    ("padding_attended", fwd("fp16", mask="padding_causal_bottom_right"), SEEN),
+    # scores
+    ("softmax_scale_missing", fwd(), SEEN),
+    ("softmax_scale_missing", fwd("fp32", scale=0.3), SEEN),
+    ("scale_by_d", fwd(), SEEN),
+    ("scale_by_d", fwd("fp16", d=20), SEEN),
+    ("head_map_rotated", fwd(), SEEN),
+    ("head_map_rotated", exact("fp32"), ["exact"]),
+    ("rounded_scores", fwd(), SEEN),
+    ("rounded_scores", fwd("fp16"), SEEN),
+    ("bias_after_scale", fwd(bias="pre_scale"), SEEN),
+    ("bias_after_scale", fwd("fp32", bias="pre_scale"), SEEN),
+    ("neighbour_slope", fwd(**ALIBI), SEEN),
+    ("neighbour_slope", fwd("fp32", **ALIBI, **CAUSAL), SEEN),
+    ("softcap_missing", fwd(**CAP), SEEN),
+    ("softcap_missing", fwd("fp16", **CAP, bias="post_scale"), SEEN),
+    # sums
+    ("no_max_subtraction", fwd(distribution="large_mean", scale=1), ["G0 pattern"]),
+    ("no_max_subtraction", fwd("fp32", inputs={"q": {"distribution": "normal", "sigma": 40}}), ["G0 pattern"]),
+    ("rescale_missing", fwd(), SEEN),
+    ("rescale_missing", fwd("fp32"), SEEN),
+    ("acc16_values", fwd("fp16", sk=600), ANY),
+    ("acc16_values", fwd("fp32"), SEEN),
+    ("acc16_values", fwd("bf16", sk=2000), ANY),
+    ("key_tile_dropped", fwd(), SEEN),
+    ("key_tile_dropped", fwd("fp32", **BOTTOM), SEEN),
+    ("key_tile_dropped", exact(), ["exact"]),
+    ("values_transposed", fwd(), SEEN),
+    ("values_transposed", exact(), ["exact"]),
+    ("sink_missing", fwd(softmax="off_by_one"), SEEN + ["G3 slope"]),
+    ("sink_missing", fwd("fp32", softmax="learnable"), SEEN),
+    ("sink_missing", exact(softmax="off_by_one"), ["exact"]),
+    # statistics: the output itself is right
+    Row("stale_lse", fwd(), SEEN),
+    Row("stale_lse", fwd("fp32"), SEEN),
+    ("lse_in_log2", fwd(), SEEN),
+    ("lse_in_log2", fwd("fp32", **CAUSAL), SEEN),
+    # stores
+    ("truncated_output", fwd(), ROUNDING),
+    ("bf16_output_in_fp32", fwd("fp32"), SEEN),
+    ("output_scale_1_01", fwd("fp32"), ROUNDING),
+    ("output_scale_1_01", fwd(), ROUNDING),
+    ("nan_dropped", fwd(distribution="specials"), ["G0 pattern"]),
+    ("last_row_stale", fwd(), ANY),
+]
+
+REFUSED = [
+    ("mask_off_by_one", fwd(), "no query has a key after its last one"),
+    ("mask_off_by_one", fwd(**BOTTOM, sq=1), "no query has a key after its last one"),
+    ("top_left_mask", fwd(**CAUSAL), "does not end in the bottom right corner"),
+    ("top_left_mask", fwd(**BOTTOM, sk=50), "a square matrix has only one diagonal"),
+    ("head_map_rotated", fwd(kv_heads=1), "heads do not share keys in groups"),
+    ("softmax_scale_missing", fwd(scale=1), "the scale is 1"),
+    ("scale_by_d", fwd(scale=0.3), "the plan gives the scale"),
+    ("rounded_scores", fwd("fp32"), "scores are FP32 numbers anyway"),
+    ("key_tile_dropped", fwd(sk=64), "all keys are in one tile"),
+    ("window_too_wide", fwd(), "there is no window"),
+    ("padding_attended", fwd(), "no sequence is padded"),
+    ("bias_after_scale", fwd(bias="post_scale"), "no bias is added before scaling"),
+    ("neighbour_slope", fwd(), "heads do not have slopes of their own"),
+    ("sink_missing", fwd(), "the denominator has only keys"),
+    ("softcap_missing", fwd(), "scores are not capped"),
+    ("values_transposed", fwd(sk=1), "a single row or column"),
+]
+
+
+def attention(rng, shape, mode):
+    groups = rng.choice([1, 1, 2, 3, 8])
+    kv_heads = rng.randint(1, 3)
+    border = rng.choice([1, 16, 64, 128]) + rng.randint(-1, 1)
+    sq = max(1, rng.choice([1, border, rng.randint(1, 90), rng.randint(1, 20)]))
+    sk = max(1, rng.choice([1, 2, border, rng.randint(1, 300), rng.randint(1, 40), sq]))
+    d = rng.choice([8, 16, 32, 64, 128, rng.randint(1, 100)])
+    return {
+        "batches": rng.randint(1, 3),
+        "heads": kv_heads * groups,
+        "kv_heads": kv_heads,
+        "sq": sq,
+        "sk": sk,
+        "d": d,
+        "dv": rng.choice([0, 0, rng.randint(1, 80)]),
+        "scale": rng.choice([0, 0, 0, 1, 0.3, -0.1]),
+        "mask": rng.choice(["none", "none", "causal", "causal_bottom_right", "padding", "padding_causal",
+                            "padding_causal_bottom_right"]),
+        "window_left": rng.choice([-1, -1, -1, 0, rng.randint(0, 100)]),
+        "window_right": rng.choice([-1, -1, -1, 0, rng.randint(0, 100)]),
+        "bias": rng.choice(["none", "none", "none", "pre_scale", "post_scale", "alibi"]),
+        "softmax": rng.choice(["vanilla", "vanilla", "off_by_one", "learnable"]),
+        "softcap": rng.choice([0, 0, 0, 1, 30]),
+        "layout": rng.choice(["bshd", "sbhd", "bhsd"]),
+    }
+
+
+CLEAN = {"attention_fwd": Clean(attention)}
+
+# Tiles of queries, keys and channels and one more; every mask, bias, sink and layout; groups of heads.
+SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [1, 64, 129]}
+OPTIONS = {"batches": 2, "heads": 4, "kv_heads": 2, "sq": 70, "sk": 90, "d": 40}
+
+PATHS = [
+    {"op": "attention_fwd", "params": {**SIZES, "d": [64, 65, 128, 200]}},
+    {"op": "attention_fwd", "params": {**OPTIONS, "dv": [8, 64, 72, 130, 300], "layout": ["bshd", "sbhd", "bhsd"]}},
+    {"op": "attention_fwd",
+     "params": {**OPTIONS, "mask": ["none", "causal", "causal_bottom_right", "padding", "padding_causal",
+                                    "padding_causal_bottom_right"],
+                "window_left": [-1, 9], "window_right": [-1, 0, 5]}},
+    {"op": "attention_fwd",
+     "params": {**OPTIONS, "bias": ["none", "pre_scale", "post_scale", "alibi"],
+                "softmax": ["vanilla", "off_by_one", "learnable"], "softcap": [0, 2]}},
+]

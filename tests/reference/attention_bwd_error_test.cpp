@@ -1,0 +1,244 @@
+// The error model of attention's gradients against emulated kernels: tiled, with weights recomputed from lse, in the
+// formats of each mode. No emulated error may exceed its bound, and its size must be what the model predicts.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "attention_bwd_kernel.hpp"
+#include "attention_cases.hpp"
+#include "core/codec.hpp"
+#include "op/attention_bwd.hpp"
+#include "op_problem.hpp"
+#include "reference/attention_problem.hpp"
+#include "reference/references.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using testing::Gradients;
+using testing::Inputs;
+using testing::Kernel;
+using testing::noise;
+using testing::Problem;
+using Numbers = std::vector<double>;
+using Floats = std::vector<float>;
+
+struct Data {
+  std::string name;
+  double q = 1, v_mean = 0, gradient = 1;
+  double along = 0;     ///< do = along * o + noise
+  double all_mean = 0;  ///< of every input
+  bool loose = false;   ///< admissible kernels differ so much that the prediction is far above some of them
+};
+
+struct Fit {
+  double worst = 0;  ///< of |e| / B
+  double rms = 0;    ///< of e / sqrt V
+};
+
+Fit fit_of(const op::Values& values, std::string_view port, const Floats& got, const model::ModelRequest& request) {
+  const Numbers wanted = testing::value_of(values, port);
+  std::vector<float> bound(wanted.size()), variance(wanted.size());
+  tolerance::attention_bwd_error(request, values, port, bound, variance);
+  Fit fit;
+  std::size_t count = 0;
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    const double e = static_cast<double>(got[n]) - wanted[n];
+    if (e == 0 && bound[n] == 0) {
+      continue;
+    }
+    fit.worst = std::max(fit.worst, std::fabs(e) / static_cast<double>(bound[n]));
+    const double v =
+        std::min(static_cast<double>(variance[n]), static_cast<double>(bound[n]) * static_cast<double>(bound[n]));
+    fit.rms += e * e / v;
+    ++count;
+  }
+  fit.rms = std::sqrt(fit.rms / static_cast<double>(std::max<std::size_t>(count, 1)));
+  return fit;
+}
+
+Inputs inputs_of(const Problem& problem, core::Dtype format, const Data& data) {
+  Inputs inputs;
+  const auto rounded = [](Numbers x, core::Dtype to) {
+    std::ranges::transform(x, x.begin(), [to](double value) { return core::round_to(value, to); });
+    return x;
+  };
+  for (const op::Port& port : problem.ports()) {
+    if (port.role != op::Role::input) {
+      continue;
+    }
+    const auto size = static_cast<std::size_t>(port.elements());
+    if (port.fill == op::Fill::derived) {
+      inputs[std::string(port.name)] = rounded(testing::derived(problem, inputs, port.name, Numbers(size)),
+                                               port.name == "lse" ? core::Dtype::fp32 : format);
+      continue;
+    }
+    const double sigma = port.name == "q" ? data.q : port.name == "do" ? data.gradient : 1;
+    inputs[std::string(port.name)] = rounded(noise(size, static_cast<unsigned>(inputs.size()) + 1, sigma,
+                                                   data.all_mean + (port.name == "v" ? data.v_mean : 0)),
+                                             port.name == "softmax_offset" ? core::Dtype::fp32 : format);
+  }
+  Numbers& gradient = inputs["do"];
+  for (std::size_t n = 0; n < gradient.size(); ++n) {
+    gradient[n] = core::round_to(gradient[n] + data.along * inputs["o"][n], format);
+  }
+  return inputs;
+}
+
+model::ModelRequest request_of(const Problem& problem, const std::string& mode) {
+  model::ModelRequest request;
+  request.params = &problem.params;
+  request.mode = op::find_mode(mode);
+  request.expected = mode == "fp32"   ? model::PrecisionClass::fp32
+                     : mode == "tf32" ? model::PrecisionClass::tf32_rne
+                                      : model::PrecisionClass::native;
+  return request;
+}
+
+void check(const Kernel& kernel, const Data& data) {
+  const op::AttentionParams& p = kernel.p;
+  const std::string& mode = kernel.mode;
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(p), mode};
+  const Inputs inputs = inputs_of(problem, kernel.format(), data);
+  const op::Values values = testing::evaluate(problem, inputs);
+  const model::ModelRequest request = request_of(problem, mode);
+  for (const auto& [port, numbers] : kernel.run(inputs)) {
+    const Fit fit = fit_of(values, port, numbers, request);
+    const std::string what = mode + (", " + data.name) + ", " + port + ", mask " + p.mask +
+                             (kernel.truncates ? ", tensor cores" : ", FP32 chain") + (p.softcap != 0 ? ", cap" : "") +
+                             (p.has_bias_tensor() ? ", bias " + p.bias : "");
+    EXPECT_LE(fit.worst, 1) << what;
+    ::testing::Test::RecordProperty(what, std::to_string(fit.worst) + " " + std::to_string(fit.rms));
+    if (port == "dsoftmax_offset") {
+      EXPECT_LE(fit.rms, 4) << what;  // a single number
+      continue;
+    }
+    EXPECT_LE(fit.rms, 1.3) << what;
+    if (port != "dbias") {  // in 16 bits, its error is mostly that of its own rounding
+      const bool narrow = kernel.format() != core::Dtype::fp32;
+      EXPECT_GE(fit.rms, data.loose ? 0
+                         : narrow   ? 0.4
+                                    : 0.25)
+          << what << ": the prediction is too large to see a fault";
+    }
+  }
+}
+
+class AttentionBwdError : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(AttentionBwdError, of_tiled_kernels_is_bounded_and_predicted) {
+  const std::string mode = GetParam();
+  const std::vector<Data> all = {{"normal"},
+                                 {"large scores", 12},
+                                 {"equal scores", 1e-3},
+                                 {"values of one sign", 1, 5},
+                                 {"do along o", 1, 5, 1, 1},
+                                 {"do along o, peaked", 12, 0, 0.01, 1},
+                                 {"small gradients", 1, 0, 1e-5, 0, 0, mode == "fp16"},
+                                 {"one sign", 0.2, 0, 1, 0, 1, true},
+                                 {"one sign, large", 1, 0, 1, 0, 5, true}};
+  for (const Data& data : all) {
+    for (const char* mask : {"none", "causal"}) {
+      for (const int variant : {0, 1, 2, 3, 4}) {
+        Kernel kernel;
+        kernel.p.sq = 150;
+        kernel.p.sk = mask == std::string("none") ? 333 : 150;
+        kernel.p.d = 64;
+        kernel.p.mask = mask;
+        kernel.p.layout = "bhsd";
+        kernel.mode = mode;
+        kernel.base_2 = variant % 2 == 0;
+        kernel.truncates = variant != 1;
+        kernel.scale_first = variant == 1;
+        kernel.parts = variant == 0 ? 1 : 3;
+        if (variant == 2) {
+          kernel.p.softcap = 2;
+        } else if (variant == 3) {
+          kernel.p.bias = data.q == 1 ? "post_scale" : "pre_scale";
+          kernel.p.softmax = "learnable";
+          kernel.p.batches = 2;
+        } else if (variant == 4) {
+          kernel.p.heads = 4;
+          kernel.p.kv_heads = 2;
+          kernel.p.dv = 40;
+        }
+        check(kernel, data);
+      }
+    }
+  }
+}
+
+// D off by 2 % where it does not cancel: every error stays below its bound, and few elements are beyond 2 sqrt V.
+TEST(AttentionBwdFault, of_a_few_percent_is_seen) {
+  Kernel kernel;
+  kernel.p.sq = kernel.p.sk = 150;
+  kernel.p.d = 64;
+  kernel.p.layout = "bhsd";
+  kernel.mode = "bf16";
+  kernel.dot_factor = 0.98;
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(kernel.p), kernel.mode};
+  const Inputs inputs = inputs_of(problem, kernel.format(), {"do along o", 1, 5, 1, 1});
+  const op::Values values = testing::evaluate(problem, inputs);
+  const Gradients got = kernel.run(inputs);
+  const model::ModelRequest request = request_of(problem, kernel.mode);
+  EXPECT_GT(fit_of(values, "dq", got.find("dq")->second, request).rms, 2);
+  EXPECT_GT(fit_of(values, "dk", got.find("dk")->second, request).rms, 2);
+  EXPECT_LE(fit_of(values, "dv", got.find("dv")->second, request).rms, 1.3);
+}
+
+/// B and V of a port.
+std::pair<Floats, Floats> errors_of(const Problem& problem, const op::Values& values, std::string_view port) {
+  std::pair<Floats, Floats> out;
+  const std::size_t size = testing::output_named(values, port).value.size();
+  out.first.resize(size);
+  out.second.resize(size);
+  tolerance::attention_bwd_error(request_of(problem, std::string(problem.mode)), values, port, out.first, out.second);
+  return out;
+}
+
+TEST(AttentionBwdBound, is_finite_for_all_masks_and_zero_where_nothing_is_seen) {
+  testing::Random random(5);
+  for (unsigned round = 0; round < 40; ++round) {
+    const op::AttentionParams p = testing::random_attention(random, {200, 200, 2, 5});
+    for (const char* mode : {"bf16", "fp32"}) {
+      const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(p), mode};
+      const op::Values values = testing::evaluate(problem, inputs_of(problem, op::find_mode(mode)->first, {"normal"}));
+      for (const op::OutputValues& output : values.outputs) {
+        const auto [bound, variance] = errors_of(problem, values, output.port);
+        for (std::size_t n = 0; n < bound.size(); ++n) {
+          ASSERT_TRUE(bound[n] < 1e30F && variance[n] < 1e30F) << round << " " << output.port << " " << mode;
+          ASSERT_TRUE(bound[n] > 0 || output.value[n] == 0) << round << " " << output.port << " " << mode;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionBwdBound, does_not_see_what_is_masked) {
+  op::AttentionParams p;
+  p.sq = p.sk = 3;
+  p.d = 2;
+  p.mask = "causal";
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(p), "bf16"};
+  Inputs inputs = inputs_of(problem, core::Dtype::bf16, {"normal"});
+  const op::Values clean = testing::evaluate(problem, inputs);
+  inputs["k"][4] = inputs["v"][4] = std::nan("");
+  const auto queries = errors_of(problem, testing::evaluate(problem, inputs), "dq");
+  const auto before = errors_of(problem, clean, "dq");
+  for (std::size_t n = 0; n < 4; ++n) {  // the first two queries do not see the third key
+    EXPECT_GT(queries.first[n], 0);
+    EXPECT_NEAR(queries.first[n], before.first[n], 1e-5 * static_cast<double>(before.first[n]));
+  }
+  EXPECT_EQ(queries.first[4], std::numeric_limits<float>::max());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionBwdError, ::testing::Values("bf16", "fp16", "tf32", "fp32"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+}  // namespace
+}  // namespace numcheck::reference
