@@ -71,6 +71,22 @@ void attend(const AttentionHead& head, std::int64_t first, Outputs& out) {
   }
 }
 
+/// Of both outputs, the elements of queries beyond their sequences' lengths.
+void name_outside(const AttentionProblem& problem, op::OutputValues& o, op::OutputValues& lse) {
+  const op::AttentionParams& p = problem.params();
+  for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
+    const std::int64_t batch = task / p.heads;
+    const std::int64_t queries = problem.lengths(batch).queries;
+    for (std::int64_t i = queries; i < p.sq; ++i) {
+      const auto first = static_cast<std::int64_t>(problem.output_index(batch, task % p.heads, i));
+      o.outside.push_back({first, first + p.value_channels()});
+    }
+    if (queries < p.sq) {
+      lse.outside.push_back({task * p.sq + queries, (task + 1) * p.sq});
+    }
+  }
+}
+
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProblem problem(p, request.inputs);
@@ -95,6 +111,7 @@ op::Values values(const op::ReferenceRequest& request) {
   result.outputs.push_back(std::move(out.o).take());
   result.outputs.back().row_facts = std::move(out.facts);
   result.outputs.push_back(std::move(out.lse).take());
+  name_outside(problem, result.outputs.front(), result.outputs.back());
   return result;
 }
 

@@ -87,28 +87,6 @@ FormPlans plans_of(const Context& context, const Call& call, AttentionForm form,
   return {nullptr, {{}, error.reason()}};
 }
 
-/// The forms that give the same bits in every run: an algorithm cannot say that it does not, and is judged by it.
-/// Throws NotSupported if there are none.
-std::vector<AttentionForm> repeatable_forms(const Context& context, const Call& call) {
-  std::vector<AttentionForm> forms;
-  std::string_view unordered;
-  for (const AttentionForm form : attention_forms(call, context.library.get_version())) {
-    const std::string_view sum = unordered_sum(call, form);
-    if (sum.empty()) {
-      forms.push_back(form);
-    } else {
-      unordered = sum;
-    }
-  }
-  if (forms.empty()) {
-    throw NotSupported(
-        fmt::format("cuDNN {} sums up {} by atomic additions, so that repeated runs may differ, and has no "
-                    "other way: set softmax to vanilla or off_by_one",
-                    context.library.version(), unordered));
-  }
-  return forms;
-}
-
 /// What else is known about how the case is run.
 void add_details(const Context& context, const Call& call, const std::string& gate, EngineText& text) {
   if (gets_full_lengths(call, context.library.get_version())) {
@@ -131,7 +109,7 @@ std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
   const std::size_t limit = requested_count(call.c->algorithms);
   std::vector<Algorithm> list;
   std::string refusal;
-  for (const AttentionForm form : repeatable_forms(context, call)) {
+  for (const AttentionForm form : attention_forms(call, context.library.get_version())) {
     if (list.size() == limit) {
       break;
     }
@@ -139,9 +117,14 @@ std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
     if (refusal.empty()) {
       refusal = found.plans.refusal;
     }
+    const std::string_view unordered = unordered_sum(call, form);
     for (Plan& plan : found.plans.list) {
       add_details(context, call, gate, plan.text);
+      if (!unordered.empty()) {
+        plan.text.details.emplace_back("repeatable", fmt::format("no: {} is added up atomically", unordered));
+      }
       list.push_back(algorithm_of(context, found.graph, form, std::move(plan)));
+      list.back().repeatable = unordered.empty();
     }
   }
   if (list.empty()) {

@@ -75,6 +75,13 @@ struct OutputValues {
   /// Of ops whose bound is no multiple of one magnitude: what their error model has to know of each row, in an order of
   /// its own (attention: tolerance::AttentionFact).
   std::vector<core::Buffer<float>> row_facts;
+  /// Elements [begin, end), by flat index, that the op leaves to the implementation: even whether they are written. Their
+  /// value is 0.
+  struct Range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::vector<Range> outside;
 };
 
 struct Values {

@@ -107,6 +107,25 @@ std::span<const double> exact_values(const op::OutputValues& values) {
   return values.ideal.empty() ? values.value.span() : values.ideal.span();
 }
 
+/// The output's bytes with zeros in elements that the op leaves to the implementation; `copy` holds them if there are any.
+std::span<const std::byte> without_outside(const op::Port& port, std::span<const std::byte> bytes,
+                                           std::span<const op::OutputValues::Range> outside,
+                                           std::vector<std::byte>& copy) {
+  if (outside.empty()) {
+    return bytes;
+  }
+  copy.assign(bytes.begin(), bytes.end());
+  const std::int64_t width = core::dtype_info(port.dtype).storage_bytes;
+  for (const op::OutputValues::Range& range : outside) {
+    for (std::int64_t index = range.begin; index < range.end; ++index) {
+      const std::int64_t row = index / port.cols;
+      const std::int64_t element = row / port.rows * port.batch_stride + row % port.rows * port.ld + index % port.cols;
+      std::fill_n(copy.begin() + port.offset_bytes + element * width, width, std::byte{0});
+    }
+  }
+  return copy;
+}
+
 std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context,
                                                            const ComparedPort& compared,
                                                            const model::ErrorModel& model) {
@@ -117,7 +136,8 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   metric::CompareInput input;
   const op::Sample whole;
   input.port = &port;
-  input.got = compared.bytes();
+  std::vector<std::byte> inside;
+  input.got = without_outside(port, compared.bytes(), expected_values(context, port).outside, inside);
   input.expected = expectation.value;
   input.magnitude = expectation.magnitude;
   input.second_moment = expectation.second_moment;

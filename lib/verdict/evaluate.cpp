@@ -258,7 +258,7 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
   const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
                             .inputs_intact = run.inputs_intact,
-                            .deterministic = run.deterministic,
+                            .deterministic = run.deterministic || !run.repeatable,
                             .expected = permitted ? observed : expected,
                             .observed = observed};
   result.expected_class = expected;

@@ -69,6 +69,7 @@ json report_to_json(const RunReport& report) {
             {"gelu", report.rounding.gelu}}},
           {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
           {"deterministic", report.deterministic},
+          {"repeatable", report.repeatable},
           {"guards_intact", report.guards_intact},
           {"inputs_intact", report.inputs_intact},
           {"guard_detail", printable(report.guard_detail, kMaxText)},
@@ -99,6 +100,7 @@ RunReport report_from(const json& object) {
                      boolean(rounding, "gelu")};
   report.observed = observed_class(object);
   report.deterministic = boolean(object, "deterministic");
+  report.repeatable = boolean(object, "repeatable");
   report.guards_intact = boolean(object, "guards_intact");
   report.inputs_intact = boolean(object, "inputs_intact");
   report.guard_detail = text(object, "guard_detail");

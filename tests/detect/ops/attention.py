@@ -1,6 +1,6 @@
 """Scaled dot-product attention, and its gradients."""
 
-from drawing import Clean
+from drawing import Clean, multiple, sixteen_bit
 from families import SEEN, Row
 
 ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element"]
@@ -21,6 +21,10 @@ def fwd(mode="bf16", **rest):
     return case("attention_fwd", mode, **rest)
 
 
+def bwd(mode="bf16", **rest):
+    return case("attention_bwd", mode, **rest)
+
+
 def exact(mode="bf16", **rest):
     return case("attention_fwd", mode, "exact", **rest)
 
@@ -31,6 +35,8 @@ PADDED = {"mask": "padding"}
 WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
 ALIBI = {"bias": "alibi", "heads": 6}
 CAP = {"softcap": 1.5}
+
+LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding errors exceed those of weights
 
 FAULTS = [
     # masks
@@ -89,6 +95,37 @@ FAULTS = [
     ("output_scale_1_01", fwd(), ROUNDING),
     ("nan_dropped", fwd(distribution="specials"), ["G0 pattern"]),
     ("last_row_stale", fwd(), ANY),
+    # gradients
+    ("mask_off_by_one", bwd(**CAUSAL), SEEN),
+    ("mask_off_by_one", bwd("fp32", mask="padding_causal"), SEEN),
+    ("top_left_mask", bwd("fp16", **BOTTOM), SEEN),
+    ("window_too_wide", bwd(**WINDOW), SEEN),
+    ("padding_attended", bwd(**PADDED), SEEN),
+    ("softmax_scale_missing", bwd(), SEEN + ["G0 pattern"]),
+    ("head_map_rotated", bwd("fp32"), SEEN),
+    ("rounded_scores", bwd(inputs=LARGE), SEEN),
+    ("rounded_scores", bwd("fp16", inputs=LARGE), SEEN),
+    ("bias_after_scale", bwd(bias="pre_scale"), SEEN),
+    ("neighbour_slope", bwd("fp32", **ALIBI), SEEN),
+    ("softcap_missing", bwd(**CAP), SEEN),
+    ("softcap_slope_missing", bwd(**CAP), SEEN),
+    ("softcap_slope_missing", bwd("fp32", softcap=4), SEEN),
+    ("key_tile_dropped", bwd(), SEEN),
+    ("key_tile_dropped", bwd("fp32", **BOTTOM), SEEN),
+    ("delta_missing", bwd(), SEEN),
+    ("delta_missing", bwd("fp32", **CAUSAL), SEEN),
+    ("dq_not_zeroed", bwd(), SEEN),
+    ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
+    ("one_head_of_group", bwd(), SEEN),
+    ("one_head_of_group", bwd("fp32", kv_heads=1), SEEN),
+    ("one_sequence_of_bias", bwd(bias="post_scale"), SEEN),
+    ("one_sequence_of_bias", bwd("fp32", bias="pre_scale"), SEEN),
+    ("truncated_output", bwd(), ROUNDING),
+    ("bf16_output_in_fp32", bwd("fp32"), SEEN),
+    ("output_scale_1_01", bwd("fp32"), ROUNDING),
+    ("output_scale_1_01", bwd(), ROUNDING),
+    ("nan_dropped", bwd(distribution="specials"), ["G0 pattern"]),
+    ("last_row_stale", bwd(), ANY),
 ]
 
 REFUSED = [
@@ -108,6 +145,9 @@ REFUSED = [
     ("sink_missing", fwd(), "the denominator has only keys"),
     ("softcap_missing", fwd(), "scores are not capped"),
     ("values_transposed", fwd(sk=1), "a single row or column"),
+    ("softcap_slope_missing", bwd(), "scores are not capped"),
+    ("one_head_of_group", bwd(kv_heads=6), "every head has keys of its own"),
+    ("one_sequence_of_bias", bwd(bias="post_scale", batches=1), "no bias is shared by sequences"),
 ]
 
 
@@ -138,20 +178,38 @@ def attention(rng, shape, mode):
     }
 
 
-CLEAN = {"attention_fwd": Clean(attention)}
+def te_limits(case, rng):
+    sixteen_bit(case, rng)
+    params = case["params"]
+    params["d"] = min(128, multiple(params["d"], 8))
+    params["dv"] = 0
+    params["softcap"] = 0
+    if params["bias"] == "pre_scale" or params["bias"] == "alibi" and params["mask"] not in ("causal", "padding_causal"):
+        params["bias"] = "none"
+    if params["bias"] != "none":
+        params["window_left"] = params["window_right"] = -1
+    if params["window_left"] >= 0 or params["window_right"] >= 0 or "bottom_right" in params["mask"]:
+        params["sk"] = max(params["sk"], params["sq"])
+    params["window_right"] = 0 if params["window_left"] >= 0 and "causal" in params["mask"] else -1
+    params["scale"] = abs(params["scale"])
+    # Repeated runs with a learnable sink differ.
+    params["softmax"] = rng.choice(["vanilla", "off_by_one"]) if params["sq"] > 1 else "vanilla"
+
+
+CLEAN = {"attention_fwd": Clean(attention, te_limits), "attention_bwd": Clean(attention, te_limits)}
 
 # Tiles of queries, keys and channels and one more; every mask, bias, sink and layout; groups of heads.
 SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [1, 64, 129]}
 OPTIONS = {"batches": 2, "heads": 4, "kv_heads": 2, "sq": 70, "sk": 90, "d": 40}
 
-PATHS = [
-    {"op": "attention_fwd", "params": {**SIZES, "d": [64, 65, 128, 200]}},
-    {"op": "attention_fwd", "params": {**OPTIONS, "dv": [8, 64, 72, 130, 300], "layout": ["bshd", "sbhd", "bhsd"]}},
-    {"op": "attention_fwd",
-     "params": {**OPTIONS, "mask": ["none", "causal", "causal_bottom_right", "padding", "padding_causal",
-                                    "padding_causal_bottom_right"],
-                "window_left": [-1, 9], "window_right": [-1, 0, 5]}},
-    {"op": "attention_fwd",
-     "params": {**OPTIONS, "bias": ["none", "pre_scale", "post_scale", "alibi"],
-                "softmax": ["vanilla", "off_by_one", "learnable"], "softcap": [0, 2]}},
+BOTH = [
+    {**SIZES, "d": [64, 65, 128, 200]},
+    {**OPTIONS, "dv": [8, 64, 72, 130, 300], "layout": ["bshd", "sbhd", "bhsd"]},
+    {**OPTIONS, "mask": ["none", "causal", "causal_bottom_right", "padding", "padding_causal",
+                         "padding_causal_bottom_right"],
+     "window_left": [-1, 9], "window_right": [-1, 0, 5]},
+    {**OPTIONS, "bias": ["none", "pre_scale", "post_scale", "alibi"],
+     "softmax": ["vanilla", "off_by_one", "learnable"], "softcap": [0, 2]},
 ]
+
+PATHS = [{"op": op, "params": params} for op in ("attention_fwd", "attention_bwd") for params in BOTH]

@@ -20,6 +20,7 @@ RunReport full_report() {
   report.rounding = {.slices = 4, .in_place = true, .bias = true, .gelu = true};
   report.observed = model::PrecisionClass::tf32_rne;
   report.deterministic = false;
+  report.repeatable = false;
   report.guards_intact = false;
   report.inputs_intact = false;
   report.guard_detail = "byte 3 after d";
@@ -54,6 +55,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
   EXPECT_EQ(got.report.observed, sent.observed);
   EXPECT_FALSE(got.report.deterministic);
+  EXPECT_FALSE(got.report.repeatable);
   EXPECT_FALSE(got.report.guards_intact);
   EXPECT_FALSE(got.report.inputs_intact);
   EXPECT_EQ(got.report.guard_detail, sent.guard_detail);
