@@ -159,47 +159,6 @@ double AttentionBlock::squares(std::int64_t i, std::int64_t channel) const {
   return part(sums_.squared, i, channel, 2) + least * least * head_.value_squares[static_cast<std::size_t>(channel)];
 }
 
-double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
-  const Row& row = rows_[static_cast<std::size_t>(i)];
-  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
-  const double factor = head_.problem.factor();
-  double sum = 0;
-  switch (which) {
-    case AttentionFact::score_magnitude:
-      for (std::int64_t c = 0; c < p_.d; ++c) {
-        sum += square(q[c]);
-      }
-      return row.own == 0 ? 0 : std::fabs(factor) * std::sqrt(sum * row.keys / row.own);
-    case AttentionFact::score_second: {
-      double fourth = 0, length = 0;
-      for (std::int64_t c = 0; c < p_.d; ++c) {
-        sum += square(q[c]) * head_.channel_squares[static_cast<std::size_t>(c)];
-        length += square(q[c]);
-        fourth += square(square(q[c]));
-      }
-      const double along = length == 0 ? 0 : fourth / square(length);
-      const double longer = row.own == 0 || head_.mean_square == 0 ? 1 : row.keys / row.own / head_.mean_square;
-      return square(factor) * sum * std::max(1.0, longer) + along * fact(i, AttentionFact::score_square);
-    }
-    case AttentionFact::score_square:
-      return row.own == 0 ? 0 : row.squares / row.own;
-    case AttentionFact::argument: {
-      // max(|t|, |s|) + m - s is x + m, where the sums of x and its square need no second pass when m is known.
-      const double moment = row.excess2 + 2 * row.largest * row.excess + square(row.largest) * row.own;
-      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, moment / row.own));
-    }
-    case AttentionFact::largest_weight:
-      return row.sum == 0 ? 0 : std::exp(row.top - lse(i));
-    case AttentionFact::score_spread:
-      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
-    case AttentionFact::keys:
-      return static_cast<double>(row.visible.size());
-    case AttentionFact::count:
-      break;
-  }
-  return 0;
-}
-
 double AttentionBlock::part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const {
   const Row& row = rows_[static_cast<std::size_t>(i)];
   return row.sum == 0 ? 0 : sums[static_cast<std::size_t>(i * width_ + channel)] / std::pow(row.sum, power);
@@ -269,9 +228,13 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
   for (double* sum :
-       {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2}) {
+       {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2, &row.inner2}) {
     *sum *= shrink;
   }
+  row.power2 *= square(shrink);
+  row.rounded1 *= shrink;
+  row.rounded2 *= square(shrink);
+  row.rounded3 *= square(shrink) * shrink;
   if (shrink != 1) {
     sums_.shrink(static_cast<std::size_t>(i * width_), static_cast<std::size_t>(width_), shrink);
   }
@@ -289,6 +252,7 @@ void AttentionBlock::exponentiate(Row& row, std::span<double> scores) {
 
 void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const {
   const double factor = head_.problem.factor();
+  const bool biased_last = p_.bias == "post_scale" || p_.bias == "alibi";
   for (std::size_t n = 0; n < scores.size(); ++n) {
     const double score = scores[n];
     const double scaled = unbiased_.empty() ? score : factor * unbiased_[n];
@@ -303,8 +267,17 @@ void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores,
     row.excess2 += e * excess * excess;
     row.reach = std::isfinite(score) ? std::max({row.reach, magnitude, std::fabs(score)}) : row.reach;
     row.squares += e * square(scaled);
-    row.score += e * score;
-    row.score2 += e * square(score);
+    if (e > 0) {  // otherwise the score may be infinite
+      const double capped = p_.softcap == 0 ? scaled : p_.softcap * std::tanh(scaled / p_.softcap);
+      row.score += e * score;
+      row.score2 += e * square(score);
+      row.inner2 += e * square(biased_last ? capped : score);
+      const double rounded = square(std::max(std::fabs(scaled), std::fabs(score)));
+      row.power2 += e * e;
+      row.rounded1 += e * rounded;
+      row.rounded2 += e * e * rounded;
+      row.rounded3 += e * e * e * rounded;
+    }
   }
 }
 

@@ -73,10 +73,15 @@ class AttentionBlock {
     double squares = 0;                                         ///< sum of e t^2
     double score = 0;                                           ///< sum of e s
     double score2 = 0;                                          ///< sum of e s^2
+    double inner2 = 0;                                          ///< sum of e s'^2, s' before a post_scale bias or alibi
+    double power2 = 0;                                          ///< sum of e^2
+    double rounded1 = 0, rounded2 = 0, rounded3 = 0;            ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
     double reach = 0;                                           ///< max of |t|, |s|
     double least = 0;                                           ///< weight below which FP16 numerators are subnormal
   };
 
+  /// tolerance::AttentionFact::scatter
+  [[nodiscard]] static double scatter(const Row& row);
   [[nodiscard]] double part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const;
   [[nodiscard]] std::span<double> scores_of(std::int64_t i, const op::KeyRange& keys, const op::KeyRange& part);
   void add(const op::KeyRange& keys);

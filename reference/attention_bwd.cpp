@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,10 +11,10 @@
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "reference/attention_gradient_sums.hpp"
+#include "reference/attention_offset_gradient.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_tile.hpp"
 #include "reference/references.hpp"
-#include "reference/tracked_output.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
 namespace numcheck::reference {
@@ -70,7 +71,7 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
   if (mean.empty()) {
     return;
   }
-  store_means(dq, place, mean, factor);
+  store_elements(dq, tolerance::kMean, place, mean, factor);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     const auto at = static_cast<std::size_t>(i), row = static_cast<std::size_t>(i - all.begin);
     GradientFacts::store_own({.score_common = factor * factor * sums.facts.change(row) *
@@ -111,12 +112,18 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
   }
 }
 
+void store_parts(GradientOutput& to, const BlockPlace& place, const Sums& sums, double factor) {
+  std::vector<double> roots(sums.value.size());
+  std::ranges::transform(sums.parts, roots.begin(), [](double x) { return std::sqrt(x); });
+  store_elements(to, tolerance::kParts, place, roots, std::fabs(factor));
+}
+
 void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, std::int64_t block,
-                   GradientOutput& dk, GradientOutput& dv) {
+                   std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv) {
   const op::AttentionParams& p = g.params();
   const std::int64_t sharing = p.heads / p.key_heads(), width = p.value_channels();
   const Positions all = span_at(block, p.sk);
-  Sums of_keys(Of::keys, g, all.size(), p.d), of_values(Of::values, g, all.size(), width);
+  Sums of_keys(Of::keys, g, all.size(), p.d, statistics), of_values(Of::values, g, all.size(), width, statistics);
   std::vector<double> mean(of_keys.squared.size());
   for (std::int64_t index = shared * sharing; index < (shared + 1) * sharing; ++index) {
     const GradientHead& head = g.head(batch, index);
@@ -136,23 +143,37 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
         tile.add(tile.reach(), true, head.queries, p.d, mean);
       }
     });
+    of_keys.end_head();
+    of_values.end_head();
   }
   const double factor = g.problem().factor();
   const std::int64_t row = (batch * p.key_heads() + shared) * p.sk;
   const BlockPlace keys{op::head_place(p, batch, shared, p.key_heads(), p.sk, p.d), row, all, p.d};
   store(dk, keys, of_keys, factor);
-  store(dv, {op::head_place(p, batch, shared, p.key_heads(), p.sk, width), row, all, width}, of_values, 1);
+  const BlockPlace values{op::head_place(p, batch, shared, p.key_heads(), p.sk, width), row, all, width};
+  store(dv, values, of_values, 1);
   if (!mean.empty()) {
-    store_means(dk, keys, mean, factor);
+    store_elements(dk, tolerance::kMean, keys, mean, factor);
+    if (sharing > 1) {
+      store_parts(dk, keys, of_keys, factor);
+      store_parts(dv, values, of_values, 1);
+    }
     store_own_of_keys(g, batch, shared, all, of_keys.facts, of_values, mean, row, dk, dv);
   }
 }
 
-void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t block, GradientOutput& dbias) {
+/// sums[first + n] += terms[n]
+void add_at(std::span<const double> terms, std::ptrdiff_t first, std::vector<double>& sums) {
+  std::transform(terms.begin(), terms.end(), sums.begin() + first, sums.begin() + first, std::plus<>());
+}
+
+void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t block,
+                   std::span<const float> statistics, GradientOutput& dbias) {
   const op::AttentionParams& p = g.params();
   const Positions all = span_at(block, p.sq);
   const bool before_scale = p.bias == "pre_scale";
-  Sums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk);
+  Sums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk, statistics);
+  std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0);
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
     const GradientHead& head = g.head(batch, index);
     const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
@@ -160,15 +181,16 @@ void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t
       continue;
     }
     for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      const GradientTile tile(
-          g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
-            const auto row = static_cast<std::size_t>(pairs.query - all.begin);
-            sums.facts.add(head, pairs, row);
-            const std::span<const double> spread = sums.facts.spread();
-            std::transform(spread.begin(), spread.end(),
-                           sums.weighted.begin() + (pairs.query - all.begin) * p.sk + pairs.keys.begin,
-                           sums.weighted.begin() + (pairs.query - all.begin) * p.sk + pairs.keys.begin, std::plus<>());
-          }));
+      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
+                                const auto row = static_cast<std::size_t>(pairs.query - all.begin);
+                                sums.facts.add(head, pairs, row);
+                                const auto first =
+                                    static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
+                                add_at(sums.facts.spread(), first, sums.weighted);
+                                if (!saturation.empty()) {
+                                  add_at(sums.facts.saturation(), first, saturation);
+                                }
+                              }));
       const std::vector<double>& part = before_scale ? tile.dt() : tile.ds();
       for (std::int64_t n = 0; n < queries.size() * keys.size(); ++n) {
         const double x = part[static_cast<std::size_t>(n)];
@@ -180,33 +202,13 @@ void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t
       }
     });
   }
-  store(dbias, {{index * p.sq * p.sk, p.sk}, index * p.sq, all, p.sk}, sums, before_scale ? g.problem().factor() : 1);
-}
-
-/// In FP32 on every device: its error follows from the formula.
-Tracked offset_gradient(const AttentionGradients& g, std::int64_t index) {
-  constexpr double u = tolerance::kUnit32;
-  const double offset = g.problem().sink(index);
-  const auto width = static_cast<double>(g.params().value_channels());
-  tolerance::Sum<Tracked> sum;
-  for (std::int64_t batch = 0; batch < g.params().batches; ++batch) {
-    const GradientHead& head = g.head(batch, index);
-    for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const double weight = std::exp(offset - head.lse[i]), lse = head.lse[i];
-      Tracked p(weight), dot(head.dot[at]);
-      if (head.errors) {
-        const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
-        const double relative = u * (5 * argument + 8);
-        p.b = weight * relative * std::exp(relative) + tolerance::kFlush;
-        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3);
-        dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
-        dot.v = u * u * head.errors->dot_variance[at];
-      }
-      sum.add(-(p * dot));
-    }
+  const BlockPlace place{{index * p.sq * p.sk, p.sk}, index * p.sq, all, p.sk};
+  const double factor = before_scale ? g.problem().factor() : 1;
+  store(dbias, place, sums, factor);
+  if (!saturation.empty()) {
+    std::ranges::transform(saturation, saturation.begin(), [](double x) { return std::sqrt(x); });
+    store_elements(dbias, tolerance::kSaturation, place, saturation, std::fabs(factor));
   }
-  return sum.result();
 }
 
 /// Calls body(batch, head, block) for all blocks of all heads, in parallel.
@@ -225,29 +227,38 @@ op::Values values(const op::ReferenceRequest& request) {
   const AttentionGradients g(p, request.inputs, only);
   const std::int64_t queries = p.batches * p.heads * p.sq, keys = p.batches * p.key_heads() * p.sk;
   GradientOutput dq("dq", queries, p.d, only), dk("dk", keys, p.d, only), dv("dv", keys, p.value_channels(), only);
-  if (!only) {
-    dq.facts.emplace_back(static_cast<std::size_t>(queries * p.d));
-    dk.facts.emplace_back(static_cast<std::size_t>(keys * p.d));
+  dq.add_element_fact(tolerance::kMean);
+  dk.add_element_fact(tolerance::kMean);
+  if (p.heads > p.key_heads()) {
+    dk.add_element_fact(tolerance::kParts);
+    dv.add_element_fact(tolerance::kParts);
   }
   for_each_block(p.batches, p.heads, p.sq,
                  [&](std::int64_t b, std::int64_t h, std::int64_t block) { query_gradient(g, b, h, block, dq); });
-  for_each_block(p.batches, p.key_heads(), p.sk,
-                 [&](std::int64_t b, std::int64_t h, std::int64_t block) { key_gradients(g, b, h, block, dk, dv); });
+  const std::span<const float> statistics = dq.fact(tolerance::GradientFact::statistic_square);
+  for_each_block(p.batches, p.key_heads(), p.sk, [&](std::int64_t b, std::int64_t h, std::int64_t block) {
+    key_gradients(g, b, h, block, statistics, dk, dv);
+  });
   op::Values result;
+  std::optional<op::OutputValues> offset;
+  if (p.softmax == "learnable") {
+    offset = offset_gradient(g, dq);
+  }
   for (GradientOutput* out : {&dq, &dk, &dv}) {
     result.outputs.push_back(std::move(*out).take());
   }
   if (p.has_bias_tensor()) {
     GradientOutput dbias("dbias", p.heads * p.sq, p.sk, only);
-    for_each_block(1, p.heads, p.sq,
-                   [&](std::int64_t, std::int64_t h, std::int64_t block) { bias_gradient(g, h, block, dbias); });
+    if (p.bias == "pre_scale" && p.softcap != 0) {
+      dbias.add_element_fact(tolerance::kSaturation);
+    }
+    for_each_block(1, p.heads, p.sq, [&](std::int64_t, std::int64_t h, std::int64_t block) {
+      bias_gradient(g, h, block, statistics, dbias);
+    });
     result.outputs.push_back(std::move(dbias).take());
   }
-  if (p.softmax == "learnable") {
-    TrackedOutput offset("dsoftmax_offset", static_cast<std::size_t>(p.heads), only);
-    core::parallel_for(static_cast<std::size_t>(p.heads),
-                       [&](std::size_t h) { offset.set(h, offset_gradient(g, static_cast<std::int64_t>(h))); });
-    result.outputs.push_back(std::move(offset).take());
+  if (offset) {
+    result.outputs.push_back(std::move(*offset));
   }
   return result;
 }
@@ -271,7 +282,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-2";
+  reference.version = "attention_bwd-3";
   reference.derive = &derive;
   return reference;
 }

@@ -71,6 +71,8 @@ struct GradientFacts::Query {
   double norm;    ///< |q|
   double cap;     ///< 1 / softcap, or 0
   double lse;
+  double sink;  ///< |sink| exp(sink - lse)
+  double statistic;
   double score_second, along;
   double gradient;  ///< |do|
   double gradient_second;
@@ -80,8 +82,9 @@ struct GradientFacts::Query {
   double steps;          ///< d_v + 4
 };
 
-GradientFacts::GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows)
-    : what_(what), gradients_(gradients) {
+GradientFacts::GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows,
+                             std::span<const float> statistics)
+    : what_(what), gradients_(gradients), statistics_(statistics) {
   for (std::vector<double>& sums : sums_) {
     sums.resize(rows);
   }
@@ -92,10 +95,14 @@ GradientFacts::Query GradientFacts::query_of(const GradientHead& head, std::int6
   const GradientLengths& all = *head.errors;
   const auto at = static_cast<std::size_t>(i);
   const auto width = static_cast<double>(p.value_channels());
+  const auto first = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq);
+  const double sink = gradients_.problem().sink(head.index);
   return {.factor = std::fabs(gradients_.problem().factor()),
           .norm = all.queries.norms[at],
           .cap = p.softcap == 0 ? 0 : 1 / p.softcap,
           .lse = head.lse[i],
+          .sink = std::isfinite(sink) ? std::fabs(sink) * std::exp(sink - head.lse[i]) : 0,
+          .statistic = statistics_.empty() ? 0 : static_cast<double>(statistics_[first + at]),
           .score_second = square(gradients_.problem().factor()) * all.score_second[at],
           .along = all.along[at],
           .gradient = all.gradient.norms[at],
@@ -115,6 +122,7 @@ void GradientFacts::add(const GradientHead& head, const PairRow& pairs, std::siz
   } else {
     find_gradient_terms(query, head, pairs);
   }
+  find_scores(query, pairs);
   find_shifts(pairs);
   what_ == Of::keys || what_ == Of::values ? add_to_rows(row, last_) : add_to_row(row, last_);
 }
@@ -135,6 +143,23 @@ void GradientFacts::find_arguments(const Query& query, const GradientHead& head,
     terms_[kScoreSquare][n] = t * t;
     terms_[kArgumentSquare][n] =
         kRoundVariance * (2 * t * t + s * s + 2 * square(query.lse) + square(s - query.lse)) + tanh_variance * s * s;
+  }
+}
+
+void GradientFacts::find_scores(const Query& query, const PairRow& pairs) {
+  const op::AttentionParams& p = gradients_.params();
+  const bool biased_last = p.bias == "post_scale" || p.bias == "alibi";
+  for (std::size_t n = 0; n < last_; ++n) {
+    const double t = pairs.products[n], s = pairs.scores[n];
+    const double inner = !biased_last ? s : p.softcap == 0 ? t : p.softcap * std::tanh(t / p.softcap);
+    // A weight's own score is a part of lse.
+    const double weight = terms_[kSquare][n] * (what_ == Of::queries ? 1 : 1 - 2 * pairs.weights[n]);
+    terms_[kInnerSquare][n] = weight * inner * inner;
+    terms_[kScoredSquare][n] = weight * s * s;
+    terms_[kLargestScore][n] = std::max(std::fabs(t), std::fabs(s));
+    terms_[kStatistic][n] = what_ == Of::queries ? square(pairs.weights[n] * terms_[kLargestScore][n])
+                                                 : terms_[kSquare][n] * query.statistic;
+    terms_[kLargestSink][n] = query.sink;
   }
 }
 
@@ -169,8 +194,9 @@ void GradientFacts::find_gradient_terms(const Query& query, const GradientHead& 
     terms_[kGradientSecond][n] = reach * query.gradient_second * square(value_norms[n]);
     terms_[kGradientSquare][n] = reach * query.dot2;
     // The slope is 1 - tanh^2, and tanh has an error of 2 ulp.
+    terms_[kSaturation][n] = capped ? square(p * y * (1 - slope)) : 0;
     terms_[kDotVariance][n] = (what_ == Of::queries ? 0 : reach * query.dot_variance) +
-                              (capped ? 4 * kTanhVariance * square(p * y * (1 - slope)) : 0);
+                              (capped && what_ != Of::bias ? 4 * kTanhVariance * terms_[kSaturation][n] : 0);
   }
 }
 
@@ -190,6 +216,7 @@ void GradientFacts::find_value_terms(const Query& query, const PairRow& pairs) {
     terms_[kArgumentSquare][n] *= weight;
     terms_[kShare][n] = p;
     terms_[kSpread][n] = terms_[kGradientSecond][n] = terms_[kGradientSquare][n] = terms_[kDotVariance][n] = 0;
+    terms_[kSaturation][n] = 0;
   }
 }
 
@@ -230,6 +257,10 @@ std::span<const double> GradientFacts::spread() const {
   return std::span(terms_[kSpread]).first(last_);
 }
 
+std::span<const double> GradientFacts::saturation() const {
+  return std::span(terms_[kSaturation]).first(last_);
+}
+
 void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const {
   const auto sum = [&](Term term) { return sums_[term][row]; };
   const auto set = [&](GradientFact fact, double x) {
@@ -252,6 +283,12 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::gradient_second, ratio(sum(kGradientSecond), sum(kShare)));
   set(GradientFact::gradient_square, ratio(sum(kGradientSquare), sum(kShare)));
   set(GradientFact::dot_variance, ratio(sum(kDotVariance), sum(kShare)));
+  set(GradientFact::inner_square, ratio(sum(kInnerSquare), sum(kSquare)));
+  set(GradientFact::scored_square, ratio(sum(kScoredSquare), sum(kSquare)));
+  set(GradientFact::largest_score, sum(kLargestScore));
+  set(GradientFact::largest_sink, sum(kLargestSink));
+  set(GradientFact::statistic_square, what_ == Of::queries ? sum(kStatistic) : ratio(sum(kStatistic), sum(kSquare)));
+  set(GradientFact::saturation, ratio(sum(kSaturation), sum(kShare)));
 }
 
 void GradientFacts::store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at) {

@@ -23,13 +23,16 @@ class GradientFacts {
     bias,         ///< dbias before the scale: w = (dp - D) slope, per pair; a row's facts are means
     capped_bias,  ///< dbias after the cap: w = dp - D
   };
-  GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows);
+  /// `statistics`: GradientFact::statistic_square of every query, from those of dq; for Of::queries empty.
+  GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows, std::span<const float> statistics);
 
   /// Adds the pairs of a query. `row` is the first of its rows: of dq and dbias the only one, otherwise that of its first
   /// key.
   void add(const GradientHead& head, const PairRow& pairs, std::size_t row);
   /// Z of each pair that was added last, in the order of its keys; of bias gradients.
   [[nodiscard]] std::span<const double> spread() const;
+  /// (p (dp - D) tanh^2)^2 of each pair that was added last; of bias gradients before the cap.
+  [[nodiscard]] std::span<const double> saturation() const;
   /// Writes the facts of row `row` to element `at` of the buffers.
   void store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const;
   /// Those that errors of a row's own operand need.
@@ -66,15 +69,23 @@ class GradientFacts {
     kGradientSquare,
     kDotVariance,
     kSpread,
+    kInnerSquare,
+    kScoredSquare,
+    kSaturation,
+    kStatistic,
     kLargestProduct,
     kLargestArgument,
     kLargestGradient,
+    kLargestScore,
+    kLargestSink,
     kCount
   };
   static constexpr std::size_t kFirstMaximum = kLargestProduct;
 
   struct Query;
   [[nodiscard]] Query query_of(const GradientHead& head, std::int64_t i) const;
+  /// What declared roundings of scores and sinks change.
+  void find_scores(const Query& query, const PairRow& pairs);
   void find_arguments(const Query& query, const GradientHead& head, const PairRow& pairs);
   void find_gradient_terms(const Query& query, const GradientHead& head, const PairRow& pairs);
   void find_value_terms(const Query& query, const PairRow& pairs);
@@ -85,6 +96,7 @@ class GradientFacts {
 
   Of what_;
   const AttentionGradients& gradients_;
+  std::span<const float> statistics_;
   std::size_t last_ = 0;
   std::array<std::vector<double>, kCount> sums_;
   using Lane = std::array<double, static_cast<std::size_t>(kTile)>;

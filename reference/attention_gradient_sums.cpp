@@ -1,5 +1,6 @@
 #include "reference/attention_gradient_sums.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,17 @@ GradientOutput::GradientOutput(std::string_view port, std::int64_t rows, std::in
   }
 }
 
+std::span<const float> GradientOutput::fact(tolerance::GradientFact which) const {
+  return facts.empty() ? std::span<const float>() : facts[static_cast<std::size_t>(which)].span();
+}
+
+void GradientOutput::add_element_fact(std::size_t which) {
+  if (!values_only) {
+    facts.resize(std::max(facts.size(), which + 1));
+    facts[which] = core::Buffer<float>(out.values().value.size());
+  }
+}
+
 op::OutputValues GradientOutput::take() && {
   op::OutputValues values = std::move(out).take();
   values.row_facts = std::move(facts);
@@ -21,11 +33,11 @@ op::OutputValues GradientOutput::take() && {
 }
 
 GradientSums::GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows,
-                           std::int64_t channels)
+                           std::int64_t channels, std::span<const float> statistics)
     : value(static_cast<std::size_t>(rows * channels)),
       weighted(g.values_only() ? 0 : value.size()),
       squared(weighted.size()),
-      facts(what, g, g.values_only() ? 0 : static_cast<std::size_t>(rows)) {}
+      facts(what, g, g.values_only() ? 0 : static_cast<std::size_t>(rows), statistics) {}
 
 void GradientSums::add(const GradientTile& tile, const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
                        std::int64_t channels) {
@@ -33,6 +45,18 @@ void GradientSums::add(const GradientTile& tile, const std::vector<double>& fact
   if (!squared.empty()) {
     tile.add_squares(factor, to_keys, rows, channels, weighted, squared);
   }
+}
+
+void GradientSums::end_head() {
+  if (squared.empty()) {
+    return;
+  }
+  parts.resize(value.size());
+  before.resize(value.size());
+  for (std::size_t n = 0; n < value.size(); ++n) {
+    parts[n] += (value[n] - before[n]) * (value[n] - before[n]);
+  }
+  before = value;
 }
 
 void store(GradientOutput& to, const BlockPlace& place, const GradientSums& sums, double factor) {
@@ -54,12 +78,13 @@ void store(GradientOutput& to, const BlockPlace& place, const GradientSums& sums
   }
 }
 
-void store_means(GradientOutput& to, const BlockPlace& place, std::span<const double> sums, double factor) {
+void store_elements(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> values,
+                    double factor) {
   for (std::int64_t i = 0; i < place.positions.size(); ++i) {
     const std::int64_t first = place.elements.first + (place.positions.begin + i) * place.elements.stride;
     for (std::int64_t c = 0; c < place.channels; ++c) {
-      to.facts[tolerance::kMean][static_cast<std::size_t>(first + c)] =
-          static_cast<float>(factor * sums[static_cast<std::size_t>(i * place.channels + c)]);
+      to.facts[which][static_cast<std::size_t>(first + c)] =
+          static_cast<float>(factor * values[static_cast<std::size_t>(i * place.channels + c)]);
     }
   }
 }

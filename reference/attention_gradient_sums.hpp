@@ -16,22 +16,31 @@ namespace numcheck::reference {
 /// An output port under construction, with the facts that its error model needs.
 struct GradientOutput {
   TrackedOutput out;
-  std::vector<core::Buffer<float>> facts;  ///< empty with only_values
+  std::vector<core::Buffer<float>> facts;  ///< of rows and elements; empty with only_values
   bool values_only;
 
   GradientOutput(std::string_view port, std::int64_t rows, std::int64_t channels, bool only_values);
+  /// One of its rows' facts; empty with only_values.
+  [[nodiscard]] std::span<const float> fact(tolerance::GradientFact which) const;
+  /// Makes room for such a fact of each element.
+  void add_element_fact(std::size_t which);
   [[nodiscard]] op::OutputValues take() &&;
 };
 
 /// Sums of a block of an output's rows. Without error models, only `value` is there.
 struct GradientSums {
   std::vector<double> value, weighted, squared;  ///< sum p w x, sum p x^2, sum (p w x)^2
+  /// Of keys that heads share: the squares of what each head has added, and the value before the current one.
+  std::vector<double> parts, before;
   GradientFacts facts;
 
-  GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels);
+  GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels,
+               std::span<const float> statistics = {});
   /// Adds a tile's pairs; `factor` is its p w.
   void add(const GradientTile& tile, const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
            std::int64_t channels);
+  /// Ends a head; the next ones add to the same values.
+  void end_head();
 };
 
 /// Where the rows of a block are in an output.
@@ -44,8 +53,9 @@ struct BlockPlace {
 
 /// Sets a block's elements, times `factor`, and its rows' facts.
 void store(GradientOutput& to, const BlockPlace& place, const GradientSums& sums, double factor);
-/// Sets its elements' fact tolerance::kMean.
-void store_means(GradientOutput& to, const BlockPlace& place, std::span<const double> sums, double factor);
+/// Sets its elements' fact `which` (tolerance::kMean, kParts, kSaturation) to `values` times `factor`.
+void store_elements(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> values,
+                    double factor);
 
 /// sum_c (x_c mean_c)^2, with means as sums of weights times numbers.
 [[nodiscard]] double common_square(const double* x, std::span<const double> sums, double weight);

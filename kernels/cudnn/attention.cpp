@@ -51,14 +51,27 @@ std::string gate_of(const Context& context, const Call& call) {
       call.c->mode->name, context.library.version(), answer));
 }
 
-Algorithm algorithm_of(const Context& context, std::shared_ptr<const Graph> graph, AttentionForm form, Plan plan) {
+/// The pattern stores dk and dv of each head before it adds those of heads that share keys, as NVIDIA's frontend does.
+/// Engines keep dbias in its format while they add sequences to it, and approximate tanh (9.14, H200).
+model::AttentionRounding early_rounding(const Call& call) {
+  const auto p = op::from_params<op::AttentionParams>(call.c->params);
+  const bool backward = call.c->op != &op::attention_fwd();
+  return {.head_gradients = backward && p.key_heads() < p.heads,
+          .bias_sum = backward && p.has_bias_tensor() && p.batches > 1,
+          .approximate_tanh = p.softcap != 0};
+}
+
+Algorithm algorithm_of(const Context& context, const Call& call, std::shared_ptr<const Graph> graph, AttentionForm form,
+                       Plan plan) {
   plan.text.label = fmt::format("cudnn {}, {}", form_name(form), plan.text.label.substr(std::string("cudnn ").size()));
   plan.text.details.emplace_back("form", form_name(form));
   plan.text.details.emplace_back("cudnn", context.library.version());
   const std::size_t bytes = graph->auxiliary_bytes() + plan.workspace_bytes;
   // A std::function must be copyable.
   const auto shared = std::make_shared<const Descriptor>(std::move(plan.descriptor));
-  return {std::move(plan.text.label), std::move(plan.text.details), bytes,
+  return {std::move(plan.text.label),
+          std::move(plan.text.details),
+          bytes,
           [context, graph = std::move(graph), shared](std::span<const PortMemory> ports, std::byte* workspace) {
             context.device.use();
             graph->write_auxiliaries(context.device.memory(), workspace);
@@ -67,7 +80,8 @@ Algorithm algorithm_of(const Context& context, std::shared_ptr<const Graph> grap
               context.library.check(context.library.backend_execute(context.handle, shared->get(), pack.get()),
                                     "cudnnBackendExecute");
             });
-          }};
+          },
+          {.attention = early_rounding(call)}};
 }
 
 /// Plans of one form; the refusal if there are none.
@@ -123,7 +137,7 @@ std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
       if (!unordered.empty()) {
         plan.text.details.emplace_back("repeatable", fmt::format("no: {} is added up atomically", unordered));
       }
-      list.push_back(algorithm_of(context, found.graph, form, std::move(plan)));
+      list.push_back(algorithm_of(context, call, found.graph, form, std::move(plan)));
       list.back().repeatable = unordered.empty();
     }
   }

@@ -156,6 +156,7 @@ Algorithm algorithm(const cublas_support::CublasLt& lt, cuda_support::CudaDevice
     return device.timed([&] { backward->enqueue(ports, workspace, device.stream()); });
   };
   result.rounding.slices = rounded_slices({&products.scores, &products.dv, &products.dp, &products.dq, &products.dk});
+  result.rounding.attention = early_rounding(p, *call.c->mode);
   return result;
 }
 

@@ -67,6 +67,7 @@ Algorithm algorithm(const cublas_support::CublasLt& lt, cuda_support::CudaDevice
     return device.timed([&] { forward->enqueue(ports, workspace, device.stream()); });
   };
   result.rounding.slices = rounded_slices({&forward->scores(), &forward->output()});
+  result.rounding.attention = early_rounding(p, *call.c->mode);
   return result;
 }
 

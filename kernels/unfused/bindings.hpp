@@ -19,6 +19,7 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode_alpha_first
 ///   sink     RN(softmax_offset) joins max and sum
 ///   output   o = RN(p v); lse = max + log(sum) in FP32, which frameworks do not keep
 ///
+/// In 16-bit modes every RN but that of o is declared (model::AttentionRounding), so that such results are warned about.
 /// In FP32 modes RN is FP32's own rounding. Products run in the compute type of the mode, so NVIDIA_TF32_OVERRIDE
 /// applies to them.
 ///

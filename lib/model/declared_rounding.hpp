@@ -3,13 +3,30 @@
 
 namespace numcheck::model {
 
-/// Roundings to the output's format that a backend declares for a product. They make a result less precise than its
-/// mode promises, and are then warned about instead of failed (lib/verdict/declared_rounding.hpp).
+/// Roundings to the tensors' 16-bit format inside attention (u: its unit roundoff), and a less precise function. FP32 is
+/// what op::AttentionParams promises for all of them. tolerance/attention_rounding.hpp has what each costs.
+struct AttentionRounding {
+  /// Every step of a score is stored: the product; with a pre_scale bias the sum and the scaled sum; with a cap the
+  /// quotient, its tanh and their product; the sum with a post_scale bias or alibi.
+  bool scores = false;
+  bool weights = false;          ///< normalised weights exp(s - lse) are
+  bool sink = false;             ///< softmax_offset is
+  bool score_gradients = false;  ///< dp, ds and every step back from ds to what dq and dk are made of are
+  bool head_gradients = false;  ///< dk and dv of each head are, before they are added to those of heads that share keys
+  bool bias_sum = false;        ///< the running sum of dbias over sequences is, after each of them
+  bool approximate_tanh = false;  ///< the tanh of the cap has a relative error of up to tolerance::kTanhError
+
+  bool operator==(const AttentionRounding&) const = default;
+};
+
+/// Roundings that a backend declares. They make a result less precise than its mode promises, and are then warned about
+/// instead of failed (lib/verdict/declared_rounding.hpp). The first four are about products, to the output's format.
 struct DeclaredRounding {
   int slices = 1;         ///< of k, summed in the output's format; 1: k is not split, or the slices are summed in FP32
   bool in_place = false;  ///< the product is written to D before C is added to it there
   bool bias = false;      ///< a fused epilogue adds the bias, perhaps to the rounded sum
   bool gelu = false;      ///< a fused epilogue applies gelu, perhaps to the rounded sum and with an approximate tanh
+  AttentionRounding attention = {};
 
   bool operator==(const DeclaredRounding&) const = default;
 };

@@ -10,6 +10,7 @@
 
 #include "core/dtype.hpp"
 #include "data/pattern.hpp"
+#include "model/declared_rounding.hpp"
 #include "op/mode.hpp"
 #include "op/reference.hpp"
 #include "op/value.hpp"
@@ -96,6 +97,7 @@ struct ModelRequest {
   data::Pattern first_pattern;
   data::Pattern second_pattern;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number
+  AttentionRounding rounding;    ///< what the model of attention allows besides; nothing: what the mode promises
 };
 
 /// An op's function that makes the model of one of its output ports.

@@ -12,6 +12,7 @@
 #include "model/arithmetic.hpp"
 #include "op/attention_bwd.hpp"
 #include "tolerance/accumulation.hpp"
+#include "tolerance/attention_bwd_rounding.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
@@ -66,11 +67,6 @@ struct Products {
   [[nodiscard]] double tf32_unit() const { return format == Dtype::tf32 ? core::dtype_info(format).unit_roundoff : 0; }
 };
 
-struct Element {
-  double bound = 0;
-  double variance = 0;
-};
-
 /// What all rows of an output have in common.
 struct Common {
   Products products;
@@ -103,8 +99,8 @@ struct Common {
 /// One row: what its elements have in common.
 class Row {
  public:
-  Row(const Common& common, const op::OutputValues& output, std::size_t index)
-      : common_(common), output_(output), index_(index), terms_(fact(GradientFact::terms)) {
+  Row(const Common& common, const GradientRounding& early, const GradientRow& facts)
+      : common_(common), early_(early), facts_(facts), terms_(fact(GradientFact::terms)) {
     constexpr double u = kUnit32;
     const double delta =
         common.bound() * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument);
@@ -117,12 +113,13 @@ class Row {
                                : common.values.second * fact(GradientFact::gradient_second) +
                                      common.values.value * fact(GradientFact::gradient_square) +
                                      u * u * fact(GradientFact::dot_variance);
-    flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient));
+    stored_ = early.row(facts, common.factor, growth_);
+    flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient)) + stored_.lost;
   }
 
   [[nodiscard]] bool is_empty() const { return terms_ == 0; }
 
-  [[nodiscard]] Element gradient(double y, double rho, double squares, double mean) const {
+  [[nodiscard]] GradientError gradient(double y, double rho, double squares, double mean, double parts) const {
     constexpr double u = kUnit32;
     const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
     const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
@@ -140,41 +137,45 @@ class Row {
         (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) +
         2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
     const double of_shift = common_.stored == 0 ? 0 : square(fact(GradientFact::shift) * y);
-    Element e;
-    e.bound =
-        relative * all + (1 + relative) * carried + (lost + flushed_) * std::sqrt(terms_ * length) + terms_ * kFlush;
+    GradientError e;
+    e.bound = relative * all + (1 + relative) * (carried + rho * stored_.bound) +
+              (lost + flushed_) * std::sqrt(terms_ * length) + terms_ * kFlush;
     e.variance =
         squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + weights_ + values.value) +
         square(rho) * spread_ + square(mean) * of_row + square(y) * of_value +
         std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
         (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
-        std::min(squares, square(lost + flushed_) / 3 * length / common_.width);
-    return e;
+        std::min(squares, square(lost + flushed_) / 3 * length / common_.width) + squares * stored_.weights +
+        square(rho) * stored_.spread + square(y) * stored_.common;
+    return sum_of(e, early_.parts(facts_, rho, parts));
   }
 
-  [[nodiscard]] Element bias(double y, double rho, double squares) const {
+  [[nodiscard]] GradientError bias(double y, double rho, double squares, double saturation) const {
     constexpr double u = kUnit32;
     const double g = common_.bound();
     const double argument =
         g * fact(GradientFact::largest_product) + u * (fact(GradientFact::largest_argument) + terms_ + 4);
-    Element e;
-    e.bound = std::sqrt(terms_) * growth_ * (std::sqrt(squares) * argument + rho * (g + common_.steps * u)) +
+    GradientError e;
+    e.bound = std::sqrt(terms_) * growth_ *
+                  (std::sqrt(squares) * argument + rho * (g + common_.steps * u) + 8 * u * saturation) +
               terms_ * flushed_;
     e.variance = squares * (weights_ + common_.scores.common * fact(GradientFact::score_square) + common_.values.value +
                             kRoundVariance * (terms_ / 6 + 4) * u * u) +
                  square(rho) * (spread_ + common_.values.common * fact(GradientFact::gradient_square)) +
-                 kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_);
-    return e;
+                 kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
+    return sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation));
   }
 
  private:
-  [[nodiscard]] double fact(GradientFact which) const {
-    return static_cast<double>(output_.row_facts[static_cast<std::size_t>(which)][index_]);
+  [[nodiscard]] double fact(GradientFact which) const { return facts_[which]; }
+  static GradientError sum_of(const GradientError& a, const GradientError& b) {
+    return {a.bound + b.bound, a.variance + b.variance};
   }
 
   const Common& common_;
-  const op::OutputValues& output_;
-  std::size_t index_;
+  const GradientRounding& early_;
+  GradientRow facts_;
+  GradientRounding::Row stored_;
   double terms_;
   double growth_ = 1;   ///< c
   double weights_ = 0;  ///< variance of a weight's relative error
@@ -212,15 +213,23 @@ struct Shape {
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                          std::span<float> bound, std::span<float> variance) {
   const op::OutputValues& judged = output_named(values, port);
-  if (judged.row_facts.empty()) {
-    std::ranges::copy(judged.magnitude.span(), bound.begin());
-    std::ranges::copy(judged.second_moment.span(), variance.begin());
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const GradientRounding early(request, p, port, judged);
+  if (port == "dsoftmax_offset") {
+    for (std::size_t head = 0; head < bound.size(); ++head) {
+      const GradientError e = early.offset(judged, head);
+      bound[head] = upward(static_cast<double>(judged.magnitude[head]) + e.bound);
+      variance[head] = upward(static_cast<double>(judged.second_moment[head]) + e.variance);
+    }
     return;
   }
-  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const Common common(request, p, port);
   const Shape shape(p, port);
-  const bool bias = port == "dbias", has_mean = judged.row_facts.size() > kMean;
+  const bool bias = port == "dbias";
+  const auto element_fact = [&judged](std::size_t which, std::size_t at) {
+    const bool has = judged.row_facts.size() > which && !judged.row_facts[which].empty();
+    return has ? static_cast<double>(judged.row_facts[which][at]) : 0.0;
+  };
   const std::int64_t rows = shape.batches * shape.heads * shape.length;
   core::parallel_chunks(static_cast<std::size_t>(rows), 64, [&](std::size_t, std::size_t first, std::size_t end) {
     for (std::size_t r = first; r < end; ++r) {
@@ -229,15 +238,15 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
       const op::HeadPlace place =
           bias ? op::HeadPlace{head * shape.length * shape.channels, shape.channels}
                : op::head_place(p, head / shape.heads, head % shape.heads, shape.heads, shape.length, shape.channels);
-      const Row row(common, judged, r);
+      const Row row(common, early, {judged, r});
       for (std::int64_t c = 0; c < shape.channels; ++c) {
         const auto at = static_cast<std::size_t>(place.first + position * place.stride + c);
         const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
         const double squares = static_cast<double>(judged.second_moment[at]);
-        const double mean = has_mean ? static_cast<double>(judged.row_facts[kMean][at]) : 0;
-        const Element e = row.is_empty() ? Element()
-                          : bias         ? row.bias(y, rho, squares)
-                                         : row.gradient(y, rho, squares, mean);
+        const GradientError e = row.is_empty() ? GradientError()
+                                : bias
+                                    ? row.bias(y, rho, squares, element_fact(kSaturation, at))
+                                    : row.gradient(y, rho, squares, element_fact(kMean, at), element_fact(kParts, at));
         const bool known = e.bound < kUndetermined && !std::isnan(e.variance);
         bound[at] = known ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();  // facts are FP32
         variance[at] = known ? upward(std::min(e.variance, kUndetermined)) : std::numeric_limits<float>::infinity();
@@ -276,6 +285,14 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
                   common.products.chain || port == "dsoftmax_offset" ? "FP32 fused multiply-adds"
                                                                      : common.products.arithmetic.description,
                   port, p.d, terms);
+  const model::AttentionRounding rounding = roundings_of(request.rounding, port, p);
+  if (rounding != model::AttentionRounding()) {
+    model.source += "; " + describe(rounding, core::dtype_info(request.mode->first).name);
+    model.shared_slope = [request, p, name = std::string(port)](const op::Values& values) {
+      const op::OutputValues& judged = output_named(values, name);
+      return GradientRounding(request, p, name, judged).shared_slope(judged);
+    };
+  }
   model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
                                                              std::span<float> variance) {
     attention_bwd_error(request, values, name, bound, variance);

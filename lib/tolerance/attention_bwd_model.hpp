@@ -37,7 +37,7 @@ enum class GradientFact : std::size_t {
   gradient_second,   ///< F = sum (p slope)^2 sum (do v)^2 / sum p   (dv: 0); of dbias the three are divided by sum Z,
   gradient_square,   ///< H = sum (p slope D)^2 / sum p                     Z = (p slope (b + m))^2
   dot_variance,      ///< J = sum (p slope)^2 s_D / sum p, s_D = 0.18 d_v (sum (do o)^2 / 6 + D^2 / 3), without s_D in
-                     ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more: the slope of the cap is 1 - tanh^2
+                     ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more, but for dbias: the slope of the cap is 1 - tanh^2
   shift,         ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of
                  ///< scaled and unscaled: weights that are all alike are all rounded alike
   score_mean,    ///< T = sum p slope t / sum p, with a cap as in S2
@@ -47,13 +47,37 @@ enum class GradientFact : std::size_t {
   own_second,    ///< Q = sum_c (do_c o_c)^2, or (v_c m_c)^2
   own_dot_variance,  ///< s_D of the query; dq only
   own_statistic,     ///< its lse; dq only
+  // For declared roundings only; s' is the score before a post_scale bias or alibi, but after a cap and other biases:
+  inner_square,      ///< mean_(p w)^2 of s'^2, but for dq of s'^2 (1 - 2 p): a part of an error is in lse, too
+  scored_square,     ///< the same of s^2
+  largest_score,     ///< max |t|, |s|
+  largest_sink,      ///< max |sink| exp(sink - lse)
+  saturation,        ///< sum (p (dp - D) tanh^2)^2 / sum p; of dbias the sum over the row's elements / sum Z
+  statistic_square,  ///< N2 = sum p^2 max(t^2, s^2) of dq: what errors of scores do to lse; otherwise mean_(p w)^2 of N2
   count
 };
 
-/// A further fact of dq and dk, one per element: K = scale sum_j p_ij slope_ij k_jc (dk: sum_i ... q_ic), by which an
-/// error is multiplied that dp - D has in the whole row. It is a sum with signs, so no other fact stands for it: for
-/// keys of mean 0 it is smaller than rho by sqrt(N).
+/// Further facts, one per element; empty where an output has none.
+///
+/// Of dq and dk K = scale sum_j p_ij slope_ij k_jc (dk: sum_i ... q_ic), by which an error is multiplied that dp - D has in
+/// the whole row. It is a sum with signs, so no other fact stands for it: for keys of mean 0 it is smaller than rho by
+/// sqrt(N).
 inline constexpr std::size_t kMean = static_cast<std::size_t>(GradientFact::count);
+/// Of dk and dv the root of the sum of squares of what each head adds, if heads share keys.
+inline constexpr std::size_t kParts = kMean + 1;
+/// Of dbias, if it goes through a cap, E = |scale| sqrt(sum (p (dp - D) tanh^2)^2) over sequences: the slope 1 - tanh^2 of a
+/// saturated score is small, but its error is not.
+inline constexpr std::size_t kSaturation = kParts + 1;
+
+/// op::OutputValues::row_facts of dsoftmax_offset, one number per head of what its queries add, x = exp(sink - lse) D:
+enum class OffsetFact : std::size_t {
+  sink,     ///< |sink|
+  sum,      ///< sum |x|
+  squares,  ///< sum x^2
+  scores,   ///< sum x^2 sum_j p_j^2 max(t_j^2, s_j^2)
+  largest,  ///< max |t|, |s| of all pairs
+  count
+};
 
 /// Bound and predicted square of the error of every element of output `port`, before it is rounded.
 ///
@@ -78,8 +102,9 @@ inline constexpr std::size_t kMean = static_cast<std::size_t>(GradientFact::coun
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
 ///
-///   B = sqrt(N) (sqrt(W) c (g max a + u (max e + N + 4)) + rho c (g + (d_v + 4) u)) + 2^-126 N (1 + max |w|)
+///   B = sqrt(N) (sqrt(W) c (g max a + u (max e + N + 4)) + rho c (g + (d_v + 4) u) + 8 u c E) + 2^-126 N (1 + max |w|)
 ///   V = W (z exp(2 z) + c_S T2 + t_V + (N / 6 + 4) 0.18 u^2) + rho^2 (s_V F + (t_V + c_V) H + u^2 J) + 0.06 N (u y)^2
+///       + 64 / 3 (u E)^2
 ///
 /// dsoftmax_offset is FP32 throughout: its reference has B and V itself.
 ///

@@ -14,6 +14,7 @@
 #include "model/arithmetic.hpp"
 #include "op/attention_fwd.hpp"
 #include "tolerance/accumulation.hpp"
+#include "tolerance/attention_rounding.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
@@ -88,15 +89,19 @@ WeightError weight_error(const SumError& scores, const Row& row) {
           scores.second * row[AttentionFact::score_second] + shared + u * u * (argument * argument + 3), shared};
 }
 
-/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one: the share
-/// of their rounding errors that does not average out. For normal scores that share is exp(-4 pi^2 (s_s / 2 u_P)^2).
-double rounded_alike(double unit, bool few_values, const Row& row) {
+/// The share of rounding errors of normal numbers that does not average out, if they spread over so many ulps.
+double alike(double ulps, bool few_values) {
+  return few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
+}
+
+/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, unless it
+/// is normalised before.
+double rounded_alike(double unit, bool few_values, bool normalised, const Row& row) {
   if (unit == 0) {
     return 0;
   }
-  const double ulps = row[AttentionFact::score_spread] / (2 * unit);
-  const double share = few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
-  return share * (1 - std::min(1.0, row[AttentionFact::largest_weight]));
+  const double exact = normalised ? 0 : std::min(1.0, row[AttentionFact::largest_weight]);
+  return alike(row[AttentionFact::score_spread] / (2 * unit), few_values) * (1 - exact);
 }
 
 /// Scores are drawn from few numbers.
@@ -114,35 +119,84 @@ struct Element {
   double variance = 0;
 };
 
+/// What declared roundings add to the errors of one query.
+struct Stored {
+  double bound = 0;     ///< of a weight's numerator, in root mean square
+  double growth = 1;    ///< e
+  double variance = 0;  ///< of a weight's numerator
+  double scatter = 0;   ///< G
+  double common = 0;    ///< part of the variance that lse has
+  double alike = 0;     ///< a_s
+  double sink = 0;      ///< u |sink|
+  double equal = 0;     ///< k 0.18 u^2
+  double lost = 0;      ///< of a weight that is subnormal in FP16
+  double values = 0;    ///< V2
+
+  Stored(const model::ModelRequest& request, const op::AttentionParams& p, bool few_values, const Row& row);
+};
+
+Stored::Stored(const model::ModelRequest& request, const op::AttentionParams& p, bool few_values, const Row& row) {
+  constexpr double kSteepest = 40;  // a bound that is e^80 times as large says nothing anyway
+  const core::DtypeInfo& format = core::dtype_info(request.mode->first);
+  const double u = format.unit_roundoff;
+  const ScoreRounding scores(request.rounding, request.mode->first, p);
+  const ScoreSquares squares{row[AttentionFact::score_square], row[AttentionFact::inner_square],
+                             row[AttentionFact::scored_square]};
+  const double size = std::sqrt(squares.score), spread = row[AttentionFact::score_spread];
+  const double together = row[AttentionFact::squared_weights];
+  bound = scores.bound(squares);
+  growth = std::exp(2 * std::min(kSteepest, scores.bound(row[AttentionFact::largest_score])));
+  variance = scores.variance(squares) * std::exp(std::min(kSteepest, scores.variance(squares)));
+  scatter = few_values ? 1 : row[AttentionFact::scatter];
+  alike = size == 0 || !request.rounding.scores ? 0 : tolerance::alike(spread / (2 * u * size), few_values);
+  common = together + (1 - together) * alike;
+  sink = request.rounding.sink ? u * row[AttentionFact::sink] : 0;
+  if (request.rounding.weights && request.rounding.scores && size > 0) {
+    const double same = u * size / (std::sqrt(std::numbers::pi) * spread);
+    equal = kRoundVariance * u * u * (few_values || !(same < 1) ? 1 : same);
+  }
+  lost = request.rounding.weights && request.mode->first == Dtype::fp16 ? format.min_subnormal / 2 : 0;
+  values = row[AttentionFact::value_square];
+}
+
 constexpr double kUnderflow = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
 constexpr double kLeast = 0x1p-148;      // twice the smallest FP32 number
 
 /// One query: what its elements have in common.
 class Query {
  public:
-  Query(const Products& products, const SumError& scores, bool few_values, const Row& row)
+  Query(const Products& products, const SumError& scores, bool few_values, const Stored& stored, bool normalised,
+        const Row& row)
       : unit_(products.unit()),
         subnormal_unit_(products.format == Dtype::fp16 ? unit_ : 0),
         keys_(row[AttentionFact::keys]),
         largest_(row[AttentionFact::largest_weight]),
         values_(products.sum(static_cast<std::int64_t>(keys_))),
         weights_(weight_error(scores, row)),
-        alike_(rounded_alike(unit_, few_values, row)) {}
+        alike_(rounded_alike(unit_, few_values, normalised, row)),
+        stored_(stored) {}
 
   [[nodiscard]] Element output(double o, double rho, double squares) const {
     constexpr double u = kUnit32;
     const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
     return {(unit_ + values_.bound + (keys_ + 16) * u) * rho +
                 weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
-                (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast,
+                (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast +
+                stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
+                stored_.lost * std::sqrt(keys_ * stored_.values),
             (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
-                (u * u * (keys_ / 12 + 1) + values_.value + square(unit_ * alike_) / 3) * o * o};
+                (u * u * (keys_ / 12 + 1) + values_.value + square(unit_ * alike_) / 3 + square(stored_.sink) / 3 +
+                 stored_.equal) *
+                    o * o +
+                stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values};
   }
 
   [[nodiscard]] Element statistic(double lse) const {
     constexpr double u = kUnit32;
-    return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse),
-            weights_.variance * largest_ + weights_.shared + u * u * (keys_ / 12 + 1 + lse * lse)};
+    return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse) +
+                stored_.growth * stored_.bound + stored_.sink,
+            weights_.variance * largest_ + weights_.shared + u * u * (keys_ / 12 + 1 + lse * lse) +
+                stored_.variance * stored_.common + square(stored_.sink) / 3};
   }
 
  private:
@@ -150,6 +204,7 @@ class Query {
   SumError values_;
   WeightError weights_;
   double alike_;
+  Stored stored_;
 };
 
 const op::OutputValues& output_named(const op::Values& values, std::string_view port) {
@@ -165,6 +220,11 @@ bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(Row(o, row)[AttentionFact::keys]);
 }
 
+/// The bound of an element as a finite number of its format.
+float bounded(double x) {
+  return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
+}
+
 }  // namespace
 
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
@@ -176,7 +236,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   const SumError scores = products.sum(p.d);
   const bool few_values = has_few_values(request);
   const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
-    bound[at] = undetermined ? std::numeric_limits<float>::max() : static_cast<float>(element.bound);
+    bound[at] = undetermined ? std::numeric_limits<float>::max() : bounded(element.bound);
     variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
   };
   const std::int64_t width = p.value_channels();
@@ -187,8 +247,12 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     for (std::int64_t i = 0; i < p.sq; ++i) {
       const std::size_t query = head * static_cast<std::size_t>(p.sq) + static_cast<std::size_t>(i);
       const bool undetermined = is_undetermined(o, query);
-      const std::optional<Query> row =
-          undetermined ? std::nullopt : std::optional<Query>({products, scores, few_values, {o, query}});
+      std::optional<Query> row;
+      if (!undetermined) {
+        const Row facts(o, query);
+        row.emplace(products, scores, few_values, Stored(request, p, few_values, facts), request.rounding.weights,
+                    facts);
+      }
       if (port == "lse") {
         store(query, row ? row->statistic(judged.value[query]) : Element(), undetermined);
         continue;
@@ -205,14 +269,27 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   });
 }
 
-double attention_shared_slope(const model::ModelRequest& request, const op::Values& values) {
+double attention_shared_slope(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+  const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
   const double unit = Products(request).unit();
   const bool few_values = has_few_values(request);
   const std::size_t queries = o.row_facts.front().size();
-  double sum = 0;
+  double sum = 0, errors = 0, squares = 0;
   for (std::size_t query = 0; query < queries; ++query) {
-    sum += is_undetermined(o, query) ? 0 : unit * rounded_alike(unit, few_values, {o, query});
+    if (is_undetermined(o, query)) {
+      continue;
+    }
+    const Row row(o, query);
+    const Stored stored(request, p, few_values, row);
+    sum += unit * rounded_alike(unit, few_values, request.rounding.weights, row) + stored.sink +
+           stored.variance * stored.scatter;
+    const double lse = port == "lse" ? output_named(values, port).value[query] : 0;
+    errors += std::isfinite(lse) ? square(stored.sink + stored.variance + stored.bound * stored.alike) : 0;
+    squares += std::isfinite(lse) ? square(lse) : 0;
+  }
+  if (port == "lse") {
+    return errors == 0 ? 0 : std::sqrt(errors / squares);
   }
   return queries == 0 ? 0 : sum / static_cast<double>(queries);
 }
@@ -239,9 +316,13 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.source =
       fmt::format("attention_fwd/{} on {}, {}: d={}, keys={}", request.mode->name,
                   products.chain ? "FP32 fused multiply-adds" : products.arithmetic.description, port, p.d, p.sk);
-  if (port == "o") {
-    model.shared_slope = [request](const op::Values& values) { return attention_shared_slope(request, values); };
+  if (const std::string stored = describe(request.rounding, core::dtype_info(request.mode->first).name);
+      !stored.empty()) {
+    model.source += "; " + stored;
   }
+  model.shared_slope = [request, name = std::string(port)](const op::Values& values) {
+    return attention_shared_slope(request, values, name);
+  };
   model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
                                                              std::span<float> variance) {
     attention_error(request, values, name, bound, variance);

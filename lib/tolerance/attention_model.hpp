@@ -23,6 +23,15 @@ enum class AttentionFact : std::size_t {
   score_spread,  ///< s_s = sqrt(sum p_j s_j^2 - (sum p_j s_j)^2)
   largest_weight,  ///< max exp(s_j - lse)
   keys,            ///< how many
+  // For declared roundings only:
+  inner_square,   ///< sum p_j s'_j^2, s' the score before a post_scale bias or alibi, but after a cap and other biases
+  scored_square,  ///< S = sum p_j s_j^2
+  largest_score,  ///< max |t_j|, |s_j|
+  squared_weights,  ///< C = sum p_j^2 x_j^2 / sum p_j x_j^2, x = max(|t|, |s|), by which roundings of scores count
+  scatter,  ///< G = sum p_j^2 x_j^2 (1 - 2 p_j + C') / (1 - C') / sum p_j x_j^2, C' = sum p_j^2: what sum p_j^2 x_j^2
+            ///< (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says nothing of v
+  sink,     ///< |sink| exp(sink - lse)
+  value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
   count
 };
 
@@ -46,13 +55,30 @@ enum class AttentionFact : std::size_t {
 /// values: the tensors', or TF32; 0 in an FP32 chain. Weights that differ by less than an ulp are rounded alike: a =
 /// exp(-4 pi^2 (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after another, which the 16 u cover. The
 /// bound holds for errors of scores that are alike; V takes them as independent.
+///
+/// What ModelRequest::rounding allows besides. With d_r and z the bound and variance of a score (ScoreRounding: in root
+/// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):
+///
+///   o     B + e d_r sigma + u |sink| |o| + 2^-25 sqrt(n V2) for FP16 weights
+///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
+///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
+///
+/// V2 is `value_square`. Where scores are stored, they have few values: two keys that are drawn by p have the same one with
+/// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised weights
+/// are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less than an ulp
+/// are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values.
+/// Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
+///
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
 /// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                      std::span<float> bound, std::span<float> variance);
 
-/// By how much output `o` may be too large or too small as a whole: the mean over queries of u_P a.
-[[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values);
+/// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a, with
+/// declared roundings + u |sink| + z G; for `lse`, with them, the ratio of root mean squares of u |sink| + z + d_r a_s and
+/// lse.
+[[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
+                                            std::string_view port = "o");
 
 /// The model of port "o" or "lse": attention_error for its elements. Errors of one query's channels are mostly one error,
 /// and a factor that a row shares (its sum) is off by (n + 16) u at most.

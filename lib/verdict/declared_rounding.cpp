@@ -12,9 +12,13 @@
 #include <fmt/format.h>
 
 #include "core/dtype.hpp"
+#include "op/attention_bwd.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "tolerance/attention_rounding.hpp"
 #include "tolerance/output_reduction.hpp"
+#include "verdict/output_model.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -60,7 +64,8 @@ ModelTransform rounded_part(double steepness, double other_square) {
 
 /// Shortcuts of a product. Besides the product itself, the bias is rounded early if C is added in place, and C if the
 /// epilogue is a separate kernel.
-Shortcuts shortcuts_of(const model::DeclaredRounding& declared, const EvaluationContext& context, core::Dtype format) {
+Shortcuts product_shortcuts(const model::DeclaredRounding& declared, const EvaluationContext& context,
+                            core::Dtype format) {
   const std::string_view name = core::dtype_info(format).name;
   const int bytes = core::dtype_info(format).storage_bytes;
   const std::span<const op::Operand> operands = context.prepared->rounding->operands;
@@ -128,6 +133,32 @@ bool has_evidence(const OutputResult& output, std::string_view evidence) {
   return found == output.findings.end() || found->measured >= kMinShare;
 }
 
+/// All that attention's run declares about an output, at once: unlike those of a product's epilogue, these roundings always
+/// happen.
+std::vector<Shortcut> attention_shortcuts(const model::AttentionRounding& declared, const EvaluationContext& context,
+                                          const op::Port& port, model::PrecisionClass expected) {
+  const plan::Case& c = *context.prepared->c;
+  const std::string_view format = core::dtype_info(c.mode->first).name;
+  const model::AttentionRounding rounding =
+      tolerance::roundings_of(declared, port.name, op::from_params<op::AttentionParams>(c.params));
+  if (rounding == model::AttentionRounding()) {
+    return {};
+  }
+  const auto model = [&context, &port, expected, rounding](const model::ErrorModel&) {
+    return output_model(context, port, expected, rounding);
+  };
+  return {{model, tolerance::describe(rounding, format) + ", as the backend declares", {}}};
+}
+
+std::vector<Shortcut> shortcuts_of(const model::DeclaredRounding& declared, const EvaluationContext& context,
+                                   const op::Port& port, model::PrecisionClass expected) {
+  const op::Op* op = context.prepared->c->op;
+  if (op == &op::attention_fwd() || op == &op::attention_bwd()) {
+    return attention_shortcuts(declared.attention, context, port, expected);
+  }
+  return explanations(product_shortcuts(declared, context, port.dtype));
+}
+
 }  // namespace
 
 void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
@@ -136,7 +167,7 @@ void judge_declared_rounding(const EvaluationContext& context, const model::Decl
   if (strict.exact) {
     return;
   }
-  for (const Shortcut& shortcut : explanations(shortcuts_of(declared, context, compared.port().dtype))) {
+  for (const Shortcut& shortcut : shortcuts_of(declared, context, compared.port(), facts.expected)) {
     if (!has_evidence(output, shortcut.evidence)) {
       continue;
     }

@@ -12,7 +12,8 @@ namespace numcheck::verdict {
 /// a combination, explains all failures and no finding contradicts the predicted bits, the result is correct for the
 /// way the library computes it, but less precise than the mode promises: `output` then holds the second judgement and a
 /// warning with the gate that failed. Otherwise nothing changes. After gelu, with slices, and for outputs with fewer
-/// than 32 conclusive elements there are no findings about bits, so the model alone decides.
+/// than 32 conclusive elements there are no findings about bits, so the model alone decides. So it does for attention, whose
+/// model is made again with all roundings that the run declares and that matter to the output.
 void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
                              const ComparedPort& compared, const tolerance::RunFacts& facts,
                              const model::ErrorModel& strict, OutputResult& output);

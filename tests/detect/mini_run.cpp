@@ -6,9 +6,11 @@
 
 #include "core/buffer.hpp"
 #include "kernels/sim/sim.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
 #include "prepare/group.hpp"
 #include "reference/references.hpp"
+#include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "verdict/evaluate.hpp"
 
@@ -26,7 +28,11 @@ class PlainBlock final : public worker::SharedBlock {
 
 prepare::Catalog catalog() {
   static const std::vector<prepare::CatalogRow> rows = {
-      {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {{.name = "sim"}}}};
+      {&op::gemm(), reference::gemm_reference(), &tolerance::gemm_error_model, {{.name = "sim"}}},
+      {&op::attention_fwd(),
+       reference::attention_fwd_reference(),
+       &tolerance::attention_error_model,
+       {{.name = "sim"}}}};
   return rows;
 }
 

@@ -8,6 +8,7 @@
 
 #include "data/distribution.hpp"
 #include "mini_run.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
 
 namespace numcheck::detect {
@@ -144,6 +145,46 @@ TEST(Shortcuts, may_come_together) {
   p.epilogue = "gelu";
   const verdict::RunResult narrow = run({"fp16", p, "approximate_tanh", {.bias = true, .gelu = true}});
   EXPECT_NE(narrow.status, verdict::Status::fail) << narrow.failing;
+}
+
+verdict::RunResult run_attention(std::string_view mode, std::string fault, const model::AttentionRounding& declared) {
+  op::AttentionFwdParams p;
+  p.heads = 2;
+  p.sq = 96;
+  p.sk = 160;
+  p.d = 48;
+  p.mask = "causal";
+  plan::Case c;
+  c.op = &op::attention_fwd();
+  c.mode = op::find_mode(mode);
+  c.params = op::to_params(p);
+  c.backend = "sim";
+  c.inputs.common = data::make_distribution("normal");
+  c.seed = 7;
+  plan::identify(c);
+  MiniRunner runner;
+  return runner
+      .run(c, 90, {.inject = std::move(fault), .classify = false}, model::DeclaredRounding{.attention = declared})
+      .runs.front();
+}
+
+TEST(AttentionShortcuts, are_warnings_where_they_are_declared) {
+  constexpr model::AttentionRounding kScores{.scores = true};
+  for (const std::string_view mode : {"bf16", "fp16"}) {
+    const verdict::RunResult stored = run_attention(mode, "rounded_scores", kScores);
+    EXPECT_EQ(stored.status, verdict::Status::warn) << stored.failing;
+    EXPECT_NE(stored.failing.find("scores are stored in " + std::string(mode)), std::string::npos) << stored.failing;
+    EXPECT_EQ(run_attention(mode, "rounded_scores", {}).status, verdict::Status::fail) << mode;
+    EXPECT_EQ(run_attention(mode, "rounded_scores", {.bias_sum = true}).status, verdict::Status::fail) << mode;
+    EXPECT_EQ(run_attention(mode, "", kScores).status, verdict::Status::pass)
+        << "what passes needs no excuse, " << mode;
+    for (const char* fault : {"mask_off_by_one", "softmax_scale_missing", "scale_by_d", "key_tile_dropped",
+                              "no_max_subtraction", "acc16_values"}) {
+      const verdict::RunResult wrong = run_attention(mode, fault, kScores);
+      EXPECT_NE(wrong.status, verdict::Status::warn) << fault << ' ' << mode;
+      EXPECT_EQ(wrong.status, run_attention(mode, fault, {}).status) << fault << ' ' << mode;
+    }
+  }
 }
 
 }  // namespace

@@ -17,7 +17,11 @@ RunReport full_report() {
   report.label = "algo 67, split-k 4";
   report.details = {{"id", "67"}, {"tile", "128x128"}};
   report.workspace_bytes = 33554432;
-  report.rounding = {.slices = 4, .in_place = true, .bias = true, .gelu = true};
+  report.rounding = {.slices = 4,
+                     .in_place = true,
+                     .bias = true,
+                     .gelu = true,
+                     .attention = {.scores = true, .sink = true, .bias_sum = true}};
   report.observed = model::PrecisionClass::tf32_rne;
   report.deterministic = false;
   report.repeatable = false;

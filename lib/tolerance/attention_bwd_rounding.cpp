@@ -1,0 +1,131 @@
+#include "tolerance/attention_bwd_rounding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tolerance/output_reduction.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+/// A bound that is e^80 times as large says nothing.
+constexpr double kSteepest = 80;
+
+double square(double x) {
+  return x * x;
+}
+
+/// Roundings on the way from dp to what an output is made of.
+double gradient_steps(const op::AttentionParams& p, std::string_view port) {
+  const bool through_cap = p.softcap != 0 && (port != "dbias" || p.bias == "pre_scale");
+  return 1 + (through_cap ? 3 : 0) + (p.bias == "pre_scale" ? 1 : 0);
+}
+
+}  // namespace
+
+GradientRounding::GradientRounding(const model::ModelRequest& request, const op::AttentionParams& p,
+                                   std::string_view port, const op::OutputValues& output)
+    : what_(roundings_of(request.rounding, port, p)),
+      scores_(what_, request.mode->first, p),
+      unit_(core::dtype_info(request.mode->first).unit_roundoff),
+      steps_((what_.weights && port != "dv" ? 1 : 0) + (what_.score_gradients ? gradient_steps(p, port) : 0)),
+      slope_steps_(what_.scores && p.softcap != 0 ? (p.bias == "pre_scale" ? 5 : 3) : 0),
+      subnormal_(core::dtype_info(request.mode->first).min_subnormal / 2),
+      cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
+      sharing_(static_cast<double>(p.heads / p.key_heads())),
+      of_queries_(port == "dq"),
+      of_offset_(port == "dsoftmax_offset") {
+  if (!of_offset_) {
+    for (const float score : output.row_facts[static_cast<std::size_t>(GradientFact::largest_score)].span()) {
+      largest_score_ = std::max(largest_score_, static_cast<double>(score));
+    }
+  }
+}
+
+double GradientRounding::score_variance(const GradientRow& facts) const {
+  const double statistic = of_queries_ ? 0 : facts[GradientFact::statistic_square];
+  return std::max(0.0, scores_.variance({facts[GradientFact::score_square], facts[GradientFact::inner_square],
+                                         facts[GradientFact::scored_square]}) +
+                           scores_.variance({statistic, statistic, statistic}));
+}
+
+double GradientRounding::slope_variance() const {
+  return kRoundVariance * 4 * slope_steps_ * square(unit_) + (what_.approximate_tanh ? 4 * square(kTanhError) / 3 : 0);
+}
+
+GradientRounding::Row GradientRounding::row(const GradientRow& facts, double factor, double growth) const {
+  if (what_ == model::AttentionRounding()) {
+    return {};
+  }
+  const double sink = what_.sink ? unit_ * facts[GradientFact::largest_sink] : 0;
+  const double weight = std::min(kSteepest, 2 * scores_.bound(largest_score_) + sink);
+  const double dp = what_.score_gradients ? unit_ : 0, z = score_variance(facts);
+  const double statistic = of_queries_ ? facts[GradientFact::statistic_square] : 0;
+  Row row;
+  row.relative = std::expm1(weight) + steps_ * unit_;
+  row.steep = growth * std::exp(weight);
+  row.tanh = 2 * slope_steps_ * unit_ * (1 + facts[GradientFact::largest_score] * cap_) +
+             (what_.approximate_tanh ? 2 * kTanhError : 0);
+  row.bound = row.relative * facts[GradientFact::weight] +
+              row.steep * (dp * facts[GradientFact::products] + row.tanh / 12 * facts[GradientFact::arithmetic]);
+  row.weights = z * std::exp(std::min(2 * z, kSteepest)) + kRoundVariance * (steps_ * square(unit_) + square(dp)) +
+                square(sink) / 3;
+  row.spread = kRoundVariance * square(dp) * facts[GradientFact::gradient_square] +
+               slope_variance() * facts[GradientFact::saturation];
+  row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic});
+  if (what_.weights || what_.score_gradients) {
+    row.lost = subnormal_ * std::max({1.0, factor, cap_}) *
+               (1 + steps_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0));
+  }
+  return row;
+}
+
+GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
+                                     double saturation) const {
+  const double dp = what_.score_gradients ? unit_ : 0, terms = facts[GradientFact::terms];
+  GradientError e{std::sqrt(terms) *
+                      (std::sqrt(squares) * row.relative * row.steep + row.steep * (rho * dp + row.tanh * saturation)),
+                  squares * row.weights +
+                      square(rho) * kRoundVariance * square(dp) * facts[GradientFact::gradient_square] +
+                      slope_variance() * square(saturation)};
+  if (what_.bias_sum) {
+    e.bound += terms * (unit_ * std::sqrt(terms * squares) + subnormal_);
+    e.variance += kRoundVariance * square(unit_) * (squares / 2 + terms * (squares / 6 + y * y / 3)) +
+                  terms * square(subnormal_) / 3;
+  }
+  return e;
+}
+
+GradientError GradientRounding::parts(const GradientRow& facts, double rho, double parts) const {
+  if (!what_.head_gradients) {
+    return {};
+  }
+  return {unit_ * rho * facts[GradientFact::weight] + sharing_ * subnormal_,
+          kRoundVariance * square(unit_ * parts) + sharing_ * square(subnormal_) / 3};
+}
+
+GradientError GradientRounding::offset(const op::OutputValues& output, std::size_t head) const {
+  const auto fact = [&](OffsetFact which) {
+    return static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][head]);
+  };
+  const double sink = what_.sink ? unit_ * fact(OffsetFact::sink) : 0, y = output.value[head];
+  const double weight = sink + scores_.bound(fact(OffsetFact::largest)), scores = fact(OffsetFact::scores);
+  return {std::expm1(std::min(kSteepest, weight)) * fact(OffsetFact::sum),
+          square(sink) / 3 * (y * y + fact(OffsetFact::squares)) + scores_.variance({scores, scores, scores})};
+}
+
+double GradientRounding::shared_slope(const op::OutputValues& output) const {
+  if (of_offset_) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double largest = 0;
+  for (std::size_t index = 0; index < output.row_facts.front().size(); ++index) {
+    const GradientRow facts(output, index);
+    largest = std::max(largest, (what_.sink ? unit_ * facts[GradientFact::largest_sink] : 0) + score_variance(facts));
+  }
+  return largest;
+}
+
+}  // namespace numcheck::tolerance

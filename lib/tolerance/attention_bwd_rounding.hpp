@@ -1,0 +1,100 @@
+// What declared roundings to 16 bits add to the errors of attention's gradients.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "model/error_model.hpp"
+#include "op/reference.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+#include "tolerance/attention_rounding.hpp"
+
+namespace numcheck::tolerance {
+
+/// Bound and predicted square of an error.
+struct GradientError {
+  double bound = 0;
+  double variance = 0;
+};
+
+/// The facts of one row of dq, dk, dv or dbias.
+class GradientRow {
+ public:
+  GradientRow(const op::OutputValues& output, std::size_t index) : output_(output), index_(index) {}
+  [[nodiscard]] double operator[](GradientFact which) const {
+    return static_cast<double>(output_.row_facts[static_cast<std::size_t>(which)][index_]);
+  }
+
+ private:
+  const op::OutputValues& output_;
+  std::size_t index_;
+};
+
+/// The roundings of ModelRequest::rounding that matter to one output. With u the unit roundoff of the tensors' format, z and
+/// d_m the variance and the largest bound of a score (ScoreRounding), which also reach the recomputed lse, n the roundings
+/// of p w besides that of an operand (weights 1; gradients of scores 1, 3 more for a cap, 1 more for a pre_scale bias), n_c
+/// the errors of the cap's tanh y in units of u y (3, with a pre_scale bias 5), e that of an approximate tanh, S the largest
+/// |sink| exp(sink - lse), L = 2 d_m + u S, and other letters as in attention_bwd_error:
+///
+///   B + (1 + r) rho ((exp(L) - 1 + n u) R + c exp(L) (u G + (2 n_c u (1 + max |s| / softcap) + 2 e) U / 12))
+///   V + W (z exp(2 z) + (n + 1) 0.18 u^2 + (u S)^2 / 3) + rho^2 (0.18 u^2 H + (0.72 n_c u^2 + 4 e^2 / 3) X)
+///     + y^2 ((u S)^2 / 3 + N2 in dq)
+///
+/// where u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp = w + D, and X is `saturation`. Underflow grows by that of
+/// each rounding. dbias has the same per element, with E instead of X. Sums that are rounded on the way:
+///
+///   heads that share keys   B + u sum |part|,  V + 0.18 u^2 sum part^2
+///   sequences in dbias      B + N u sqrt(N W), V + 0.18 u^2 (W / 2 + N (W / 6 + y^2 / 3)), the bridge of running sums
+///
+/// dsoftmax_offset, x_i = exp(sink - lse_i) D_i:  B + (exp(L) - 1) sum |x|,  V + (u sink)^2 / 3 (y^2 + sum x^2) + z of
+/// sum x_i^2 N2_i.
+/// Source: derived here. Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
+class GradientRounding {
+ public:
+  GradientRounding(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port,
+                   const op::OutputValues& output);
+
+  [[nodiscard]] const model::AttentionRounding& what() const noexcept { return what_; }
+
+  /// What a row's elements have in common.
+  struct Row {
+    double relative = 0;  ///< (exp(L) - 1 + n u)
+    double steep = 1;     ///< exp(L)
+    double bound = 0;     ///< per rho
+    double weights = 0;   ///< variance per W
+    double spread = 0;    ///< per rho^2
+    double common = 0;    ///< per y^2
+    double tanh = 0;      ///< bound of the error of a slope, 1 - y^2
+    double lost = 0;      ///< per pair, what underflow takes
+  };
+  /// `factor` is |scale| where the output has it, `growth` c.
+  [[nodiscard]] Row row(const GradientRow& facts, double factor, double growth) const;
+  /// An element of dbias.
+  [[nodiscard]] GradientError bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
+                                   double saturation) const;
+  /// Of heads that share keys; `parts` is the root of the sum of squares of what they add.
+  [[nodiscard]] GradientError parts(const GradientRow& facts, double rho, double parts) const;
+  /// Of dsoftmax_offset, of head `head`.
+  [[nodiscard]] GradientError offset(const op::OutputValues& output, std::size_t head) const;
+  /// By how much an output may be too large or too small as a whole: the largest u S + z of a row; infinite for
+  /// dsoftmax_offset, where each head has one error.
+  [[nodiscard]] double shared_slope(const op::OutputValues& output) const;
+
+ private:
+  [[nodiscard]] double score_variance(const GradientRow& facts) const;
+  /// Of the slope of a cap.
+  [[nodiscard]] double slope_variance() const;
+
+  model::AttentionRounding what_;
+  ScoreRounding scores_;
+  double unit_;         ///< u
+  double steps_;        ///< n
+  double slope_steps_;  ///< n_c
+  double subnormal_;    ///< half the spacing of subnormals
+  double cap_;          ///< 1 / softcap, or 0
+  double sharing_;      ///< heads per head of keys
+  bool of_queries_, of_offset_;
+  double largest_score_ = 0;  ///< of the whole output: lse is recomputed from all of a query's scores
+};
+
+}  // namespace numcheck::tolerance

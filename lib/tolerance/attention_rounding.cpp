@@ -1,0 +1,90 @@
+#include "tolerance/attention_rounding.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tolerance/output_reduction.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+/// "a", "a and b", "a, b and c"
+std::string enumerated(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    text += n == 0 ? "" : n + 1 == names.size() ? " and " : ", ";
+    text += names[n];
+  }
+  return text;
+}
+
+}  // namespace
+
+ScoreRounding::ScoreRounding(const model::AttentionRounding& rounding, core::Dtype format, const op::AttentionParams& p)
+    : unit_(rounding.scores ? core::dtype_info(format).unit_roundoff : 0),
+      tanh_(rounding.approximate_tanh && p.softcap != 0 ? kTanhError : 0),
+      products_(p.bias == "pre_scale" ? 1 : 0),
+      inner_((p.bias == "pre_scale" ? 2 : 1) + (p.softcap != 0 ? 3 : 0)),
+      scores_(p.bias == "post_scale" || p.bias == "alibi" ? 1 : 0) {}
+
+double ScoreRounding::bound(const ScoreSquares& squares) const {
+  const double inner = std::sqrt(squares.inner);
+  return unit_ * (products_ * std::sqrt(squares.product) + inner_ * inner + scores_ * std::sqrt(squares.score)) +
+         tanh_ * inner;
+}
+
+double ScoreRounding::variance(const ScoreSquares& squares) const {
+  return kRoundVariance * unit_ * unit_ *
+             (products_ * squares.product + inner_ * squares.inner + scores_ * squares.score) +
+         tanh_ * tanh_ / 3 * squares.inner;
+}
+
+double ScoreRounding::bound(double largest) const {
+  return (unit_ * (products_ + inner_ + scores_) + tanh_) * largest;
+}
+
+model::AttentionRounding roundings_of(const model::AttentionRounding& declared, std::string_view port,
+                                      const op::AttentionParams& p) {
+  const bool of_weights = port == "o" || port == "dq" || port == "dk" || port == "dv" || port == "dbias";
+  const bool of_scores = port == "dq" || port == "dk" || port == "dbias";
+  const bool of_keys = port == "dk" || port == "dv";
+  return {.scores = declared.scores,
+          .weights = declared.weights && of_weights,
+          .sink = declared.sink && p.softmax == "learnable",
+          .score_gradients = declared.score_gradients && of_scores,
+          .head_gradients = declared.head_gradients && of_keys && p.key_heads() < p.heads,
+          .bias_sum = declared.bias_sum && port == "dbias" && p.batches > 1,
+          .approximate_tanh = declared.approximate_tanh && p.softcap != 0};
+}
+
+std::string describe(const model::AttentionRounding& rounding, std::string_view format) {
+  std::vector<std::string_view> stored;
+  const auto add = [&stored](bool is, std::string_view name) {
+    if (is) {
+      stored.push_back(name);
+    }
+  };
+  add(rounding.scores, "scores");
+  add(rounding.weights, "weights");
+  add(rounding.sink, "sinks");
+  add(rounding.score_gradients, "gradients of scores");
+  std::vector<std::string> parts;
+  if (!stored.empty()) {
+    parts.push_back(fmt::format("{} are stored in {}", enumerated(stored), format));
+  }
+  if (rounding.head_gradients) {
+    parts.push_back(fmt::format("dk and dv of each head are stored in {} before they are added", format));
+  }
+  if (rounding.bias_sum) {
+    parts.push_back(fmt::format("the sum over sequences is kept in {}", format));
+  }
+  if (rounding.approximate_tanh) {
+    parts.push_back(fmt::format("the tanh of the cap is an approximation (to {:g})", kTanhError));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace numcheck::tolerance

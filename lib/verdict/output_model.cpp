@@ -1,0 +1,75 @@
+#include "verdict/output_model.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/inputs.hpp"
+#include "tolerance/tracked_model.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+/// True if every generated input is constant.
+bool inputs_are_constant(const prepare::PreparedCase& prepared) {
+  const auto drawn = [](const op::Port& port) {
+    return port.role == op::Role::input && port.fill == op::Fill::generated;
+  };
+  return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
+           return !drawn(port) ||
+                  data::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == data::Order::constant;
+         });
+}
+
+}  // namespace
+
+model::ErrorModel output_model(const EvaluationContext& context, const op::Port& port, model::PrecisionClass expected,
+                               const model::AttentionRounding& rounding) {
+  const prepare::PreparedCase& prepared = *context.prepared;
+  const plan::Case& c = *prepared.c;
+  model::ModelRequest request;
+  request.params = &c.params;
+  request.mode = c.mode;
+  request.expected = expected;
+  request.rounding = rounding;
+  request.sm = context.device->sm;
+  request.arithmetic = context.arithmetic;
+  request.output = port.dtype;
+  request.exact_leg = c.inputs.exact_leg() && c.op->exact_plan(c.params, *c.mode).reason.empty();
+  const auto scale = prepared.scale.find(port.name);
+  request.output_scale = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
+  const std::vector<op::Operand>& operands = prepared.rounding->operands;
+  const auto format_of = [expected](const op::Operand& operand) {  // the format in which it is multiplied
+    return expected == model::PrecisionClass::bf16_inputs ? core::Dtype::bf16 : operand.dtype;
+  };
+  const auto largest = [&](std::size_t i) { return prepared.rounding->largest_code.find(operands[i].port)->second; };
+  if (!operands.empty()) {
+    request.first_scale = operands[0].scale;
+    request.first_max = largest(0);
+    request.first_pattern = data::pattern_of(c.inputs.of(operands[0].port), format_of(operands[0]));
+  }
+  if (operands.size() > 1) {
+    request.second_scale = operands[1].scale;
+    request.second_max = largest(1);
+    request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
+  }
+  request.constant_inputs = inputs_are_constant(prepared);
+  model::ErrorModel model = context.group->row->error_model(request, port.name);
+  if (context.group->row->reference.tracked()) {
+    const op::OutputValues& values = expected_values(context, port);
+    model.reduction = values.reduction;
+    tolerance::widen_for_order(request, model);
+    if (model.shared_slope) {
+      model.slope_slack += model.shared_slope(*prepared.rounding->values.get());
+    }
+    if (values.bit_exact && !model.exact) {
+      model.exact = true;
+      model.exact_because = "the op defines this output bit for bit";
+      model.source = fmt::format("{}: {}", port.name, model.exact_because);
+    }
+  }
+  return model;
+}
+
+}  // namespace numcheck::verdict

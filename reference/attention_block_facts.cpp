@@ -1,0 +1,87 @@
+// What the error model of attention has to know of a query: tolerance::AttentionFact.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/attention_block.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using tolerance::AttentionFact;
+
+double square(double x) {
+  return x * x;
+}
+
+}  // namespace
+
+double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double factor = head_.problem.factor();
+  double sum = 0;
+  switch (which) {
+    case AttentionFact::score_magnitude:
+      for (std::int64_t c = 0; c < p_.d; ++c) {
+        sum += square(q[c]);
+      }
+      return row.own == 0 ? 0 : std::fabs(factor) * std::sqrt(sum * row.keys / row.own);
+    case AttentionFact::score_second: {
+      double fourth = 0, length = 0;
+      for (std::int64_t c = 0; c < p_.d; ++c) {
+        sum += square(q[c]) * head_.channel_squares[static_cast<std::size_t>(c)];
+        length += square(q[c]);
+        fourth += square(square(q[c]));
+      }
+      const double along = length == 0 ? 0 : fourth / square(length);
+      const double longer = row.own == 0 || head_.mean_square == 0 ? 1 : row.keys / row.own / head_.mean_square;
+      return square(factor) * sum * std::max(1.0, longer) + along * fact(i, AttentionFact::score_square);
+    }
+    case AttentionFact::score_square:
+      return row.own == 0 ? 0 : row.squares / row.own;
+    case AttentionFact::argument: {
+      // max(|t|, |s|) + m - s is x + m, where the sums of x and its square need no second pass when m is known.
+      const double moment = row.excess2 + 2 * row.largest * row.excess + square(row.largest) * row.own;
+      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, moment / row.own));
+    }
+    case AttentionFact::largest_weight:
+      return row.sum == 0 ? 0 : std::exp(row.top - lse(i));
+    case AttentionFact::score_spread:
+      return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
+    case AttentionFact::keys:
+      return static_cast<double>(row.visible.size());
+    case AttentionFact::inner_square:
+      return row.own == 0 ? 0 : row.inner2 / row.own;
+    case AttentionFact::scored_square:
+      return row.own == 0 ? 0 : row.score2 / row.own;
+    case AttentionFact::largest_score:
+      return row.reach;
+    case AttentionFact::squared_weights:
+      return row.rounded1 == 0 ? 0 : row.rounded2 / (row.own * row.rounded1);
+    case AttentionFact::scatter:
+      return scatter(row);
+    case AttentionFact::sink: {
+      const double sink = head_.problem.sink(head_.index);
+      return sink == -std::numeric_limits<double>::infinity() ? 0 : std::fabs(sink) * std::exp(sink - lse(i));
+    }
+    case AttentionFact::value_square:
+      return *std::ranges::max_element(head_.value_squares);
+    case AttentionFact::count:
+      break;
+  }
+  return 0;
+}
+
+double AttentionBlock::scatter(const Row& row) {
+  constexpr double kOneKey = 1e-12;  // 1 - C' from here on is rounding
+  if (row.rounded1 == 0) {
+    return 0;
+  }
+  const double together = row.power2 / square(row.own);
+  const double second = row.rounded2 / (row.own * row.rounded1),
+               third = row.rounded3 / (square(row.own) * row.rounded1);
+  return 1 - together < kOneKey ? 0 : std::max(0.0, (1 + together) * second - 2 * third) / (1 - together);
+}
+
+}  // namespace numcheck::reference

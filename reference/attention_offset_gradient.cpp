@@ -1,0 +1,93 @@
+#include "reference/attention_offset_gradient.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "reference/tracked_output.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+using tolerance::GradientFact;
+using tolerance::OffsetFact;
+
+/// In FP32 on every device: its error follows from the formula.
+Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
+  constexpr double u = tolerance::kUnit32;
+  const double offset = g.problem().sink(index);
+  const auto width = static_cast<double>(g.params().value_channels());
+  tolerance::Sum<Tracked> sum;
+  for (std::int64_t batch = 0; batch < g.params().batches; ++batch) {
+    const GradientHead& head = g.head(batch, index);
+    for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double weight = std::exp(offset - head.lse[i]), lse = head.lse[i];
+      Tracked p(weight), dot(head.dot[at]);
+      if (head.errors) {
+        const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
+        const double relative = u * (5 * argument + 8);
+        p.b = weight * relative * std::exp(relative) + tolerance::kFlush;
+        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3);
+        dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
+        dot.v = u * u * head.errors->dot_variance[at];
+      }
+      sum.add(-(p * dot));
+    }
+  }
+  return sum.result();
+}
+
+/// tolerance::OffsetFact of all heads, with what the facts of dq say about scores.
+std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const GradientOutput& dq) {
+  const op::AttentionParams& p = g.params();
+  std::vector<core::Buffer<float>> facts;
+  for (std::size_t f = 0; f < static_cast<std::size_t>(OffsetFact::count); ++f) {
+    facts.emplace_back(static_cast<std::size_t>(p.heads));
+  }
+  for (std::int64_t index = 0; index < p.heads; ++index) {
+    const double offset = g.problem().sink(index);
+    double sum = 0, squares = 0, scores = 0, largest = 0;
+    for (std::int64_t batch = 0; batch < p.batches; ++batch) {
+      const GradientHead& head = g.head(batch, index);
+      for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+        const auto row = static_cast<std::size_t>((batch * p.heads + index) * p.sq + i);
+        const auto fact = [&](GradientFact which) {
+          return static_cast<double>(dq.facts[static_cast<std::size_t>(which)][row]);
+        };
+        const double x = std::exp(offset - head.lse[i]) * head.dot[static_cast<std::size_t>(i)];
+        sum += std::fabs(x);
+        squares += x * x;
+        scores += x * x * fact(GradientFact::statistic_square);
+        largest = std::max(largest, fact(GradientFact::largest_score));
+      }
+    }
+    const auto set = [&](OffsetFact which, double value) {
+      facts[static_cast<std::size_t>(which)][static_cast<std::size_t>(index)] = static_cast<float>(value);
+    };
+    set(OffsetFact::sink, std::fabs(offset));
+    set(OffsetFact::sum, sum);
+    set(OffsetFact::squares, squares);
+    set(OffsetFact::scores, scores);
+    set(OffsetFact::largest, largest);
+  }
+  return facts;
+}
+
+}  // namespace
+
+op::OutputValues offset_gradient(const AttentionGradients& g, const GradientOutput& dq) {
+  const auto heads = static_cast<std::size_t>(g.params().heads);
+  TrackedOutput offset("dsoftmax_offset", heads, g.values_only());
+  core::parallel_for(heads, [&](std::size_t h) { offset.set(h, head_gradient(g, static_cast<std::int64_t>(h))); });
+  op::OutputValues values = std::move(offset).take();
+  if (!g.values_only()) {
+    values.row_facts = offset_facts(g, dq);
+  }
+  return values;
+}
+
+}  // namespace numcheck::reference
