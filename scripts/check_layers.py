@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 # Each folder may include those to its left, but not the others in its own tuple.
-LIB = ["core", "op", "machine", "data", "plan", "model", "metric", "tolerance", "worker", "prepare", "verdict", "report",
-       "report/views", "diagnose", "run"]
+LIB = ["core", "op", "machine", "data", "plan", "model", "eligibility", "metric", "tolerance", "worker", "prepare",
+       "verdict", "report", "report/views", "diagnose", "run"]
 KERNELS = ["contract", "harness", "cuda_support", "cublas_support",
            ("cublaslt", "cuda", "cudnn", "sim", "transformer_engine", "unfused"), "loader"]
 APP = ["", "commands"]

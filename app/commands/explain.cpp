@@ -11,6 +11,8 @@
 #include "commands/commands.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
+#include "execution_options.hpp"
+#include "explain_attention.hpp"
 #include "explain_op.hpp"
 #include "model/expected_class.hpp"
 #include "plan/backend_name.hpp"
@@ -29,8 +31,9 @@ const CommandInfo kInfo{
     .name = "explain",
     .summary = "show what an op computes and how it is judged, or everything about one case of a plan",
     .usage = "[OPTIONS] OP, or: ID|DIGEST PLAN...",
-    .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json"},
-    .exit_codes = {0, 2},
+    .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json",
+                 "explain 5f3a91c2 configs/plans/scenarios/attention_refused.json --device sim:sm_80 --cudnn 9.14.0"},
+    .exit_codes = {0, 2, 3},
     .takes_files = true,
 };
 
@@ -102,7 +105,10 @@ class ExplainCommand : public Command {
   void add_options(CLI::App& cli) override {
     cli.add_option("what", what_, "op, identifier or digest")->type_name("WHAT");
     add_plan_options(cli, plans_);
-    add_te_lib_option(cli, te_libs_);
+    add_device_options(cli, options_);
+    cli.add_option("--cudnn", cudnn_, "attention: read the gates for this version of cuDNN [the installed one]")
+        ->type_name("VERSION")
+        ->group("Device");
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
@@ -113,7 +119,7 @@ class ExplainCommand : public Command {
     if (what_.empty()) {
       throw core::UsageError("explain: name an op, or a case and its plan");
     }
-    require_te_libs(te_libs_);
+    require_te_libs(options_.te_libs);
     const bool colour = context.terminal.colour_on_stdout();
     if (const prepare::CatalogRow* row = prepare::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
       context.terminal.out(explain_op(*row, colour));
@@ -129,15 +135,22 @@ class ExplainCommand : public Command {
     SelectionOptions only;
     only.cases = {what_};
     only.named_by = "explain";
-    std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, te_libs_);
-    context.terminal.out(explain_case(select(std::move(cases), only).cases.front(), colour));
+    std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, options_.te_libs);
+    const plan::Case c = select(std::move(cases), only).cases.front();
+    std::string text = explain_case(c, colour);
+    if (is_attention(*c.op)) {
+      text += "\n" +
+              explain_attention(c, *prepare::find_row(catalog(), c.op->name), attention_site(options_, cudnn_), colour);
+    }
+    context.terminal.out(text);
     return core::ExitCode::success;
   }
 
  private:
   std::string what_;
   PlanOptions plans_;
-  std::vector<std::string> te_libs_;
+  ExecutionOptions options_;
+  std::string cudnn_;
 };
 
 }  // namespace

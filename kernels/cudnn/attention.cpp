@@ -19,7 +19,8 @@ std::string gate_of(const Context& context, const Call& call) {
   return attention_gate(op::from_params<op::AttentionParams>(call.c->params),
                         {.forward = call.c->op == &op::attention_fwd(),
                          .version = context.library.get_version(),
-                         .sm = context.device.info().sm});
+                         .sm = context.device.info().sm,
+                         .storage = call.c->mode->first});
 }
 
 [[noreturn]] void refuse(const Context& context, const std::string& gate, const std::string& reason) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "core/dtype.hpp"
 #include "op/attention_params.hpp"
 
 namespace numcheck::kernels::cudnn {
@@ -14,6 +15,7 @@ struct AttentionTarget {
   bool forward = true;
   std::size_t version = 0;  ///< cudnnGetVersion
   int sm = 0;               ///< 10 * major + minor
+  core::Dtype storage = core::Dtype::bf16;
 };
 
 /// The first version whose engines are asked at all: 9.10.0 and 9.10.1 are known to be wrong, and older ones need other
@@ -22,8 +24,7 @@ inline constexpr std::size_t kFirstAttentionVersion = 91002;
 
 /// The first rule that excludes the case, as the end of a sentence: "head dimensions must be multiples of 8 (d is 36)".
 /// Empty if there is none. The library decides: a rule neither refuses a case nor lets it pass.
-/// Source: cudnn-frontend 1.23, sdpa_support_surface.h and scaled_dot_product_flash_attention.h; TransformerEngine
-/// 2.20, common/fused_attn/fused_attn.cpp; cuDNN's release notes. Versions are those of cuDNN.
+/// Source: the rows "cudnn" of configs/attention_gates.json, each with its own.
 [[nodiscard]] std::string attention_gate(const op::AttentionParams& p, const AttentionTarget& target);
 
 }  // namespace numcheck::kernels::cudnn

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "eligibility/attention_gates.hpp"
 #include "kernels/transformer_engine/attention_call.hpp"
 #include "kernels/transformer_engine/attention_config.hpp"
 #include "kernels/transformer_engine/attention_memory.hpp"
@@ -21,35 +22,12 @@ using op::AttentionParams;
 constexpr std::string_view kFallback =
     "TransformerEngine's PyTorch layer falls back to UnfusedDotProductAttention: try the backend unfused";
 
-std::string format_obstacle(const op::Mode& mode) {
-  if (mode.first == core::Dtype::bf16 || mode.first == core::Dtype::fp16) {
-    return {};
-  }
-  return fmt::format("TransformerEngine's fused attention takes FP16, BF16 and FP8 only, and q, k and v are FP32; {}",
-                     kFallback);
-}
-
-/// True if a query sees only its own position and those before it, as both sides count them.
-bool keys_end_at_own_position(const AttentionParams& p) {
-  return p.mask == "causal" || p.mask == "padding_causal" || (p.mask == "causal_bottom_right" && p.sq == p.sk);
-}
-
-std::string score_obstacle(const AttentionParams& p) {
-  if (p.softcap != 0) {
-    return fmt::format("TransformerEngine's fused attention has no softcap; {}", kFallback);
-  }
-  if (p.bias == "pre_scale") {
-    return fmt::format(
-        "TransformerEngine's fused attention adds a bias after the scale only: set bias to post_scale; {}", kFallback);
-  }
-  if (p.bias == "alibi" && !keys_end_at_own_position(p)) {
-    return fmt::format(
-        "TransformerEngine's fused ALiBi is slope (j - i), which is -slope |i - j| only under a causal mask from the "
-        "top left corner: "
-        "set mask to causal; {}",
-        kFallback);
-  }
-  return {};
+/// What the library cannot be told, or computes otherwise.
+std::string interface_obstacle(const Context& context, const op::Mode& mode, const AttentionParams& p) {
+  const std::string gate =
+      eligibility::first_refusal(eligibility::Selector::fused_interface, p,
+                                 circumstances_of(mode, context.info.sm, AttentionPass::training_forward));
+  return gate.empty() ? gate : fmt::format("{}; {}", gate, kFallback);
 }
 
 std::string size_obstacle(const AttentionParams& p) {
@@ -70,8 +48,8 @@ std::string version_obstacle(const Library& library) {
 }
 
 std::string obstacle_before_asking(const Context& context, const Call& call, const AttentionParams& p) {
-  for (std::string obstacle : {format_obstacle(*call.c->mode), score_obstacle(p), layout_obstacle(call),
-                               size_obstacle(p), version_obstacle(context.library)}) {
+  for (std::string obstacle : {interface_obstacle(context, *call.c->mode, p), layout_obstacle(call), size_obstacle(p),
+                               version_obstacle(context.library)}) {
     if (!obstacle.empty()) {
       return obstacle;
     }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "eligibility/attention_gates.hpp"
 #include "kernels/transformer_engine/attention_interface.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -74,52 +76,12 @@ bool is_bottom_right(const op::AttentionParams& p) {
   return p.mask.ends_with("bottom_right");
 }
 
-/// A condition of TransformerEngine's table for FP16 and BF16 that needs neither cuDNN nor its version.
-/// Source: TransformerEngine common/fused_attn/fused_attn.cpp, nvte_get_fused_attn_backend.
-struct Gate {
-  std::string_view rule;
-  bool (*fails)(const op::AttentionParams&, int sm, AttentionPass);
-};
-
-constexpr std::array<Gate, 9> kGates = {{
-    {"the device must be sm_80 or newer", [](const op::AttentionParams&, int sm, AttentionPass) { return sm < 80; }},
-    {"d and dv must be multiples of 8",
-     [](const op::AttentionParams& p, int, AttentionPass) { return p.d % 8 != 0 || p.value_channels() % 8 != 0; }},
-    {"in training, d and dv may be up to 128, on sm_90 up to 256, and on sm_100 also 192 with 128, or 256",
-     [](const op::AttentionParams& p, int sm, AttentionPass pass) {
-       const std::int64_t v = p.value_channels(), widest = std::max(p.d, v);
-       const bool large = sm >= 100 && ((p.d == 192 && v == 128) || (p.d == 256 && v == 256));
-       return pass != AttentionPass::inference_forward && widest > (sm == 90 ? 256 : 128) && !large;
-     }},
-    {"in training on sm_90, d and dv of 128 or more must be equal, or 192 and 128",
-     [](const op::AttentionParams& p, int sm, AttentionPass pass) {
-       const std::int64_t v = p.value_channels();
-       return pass != AttentionPass::inference_forward && sm == 90 && p.d != v && p.d >= 128 && v >= 128 &&
-              !(p.d == 192 && v == 128);
-     }},
-    {"a bias tensor does not go with padding masks",
-     [](const op::AttentionParams& p, int, AttentionPass) { return p.bias == "post_scale" && p.has_lengths(); }},
-    {"ALiBi needs sm_90 or newer and a causal mask without padding",
-     [](const op::AttentionParams& p, int sm, AttentionPass) {
-       return p.bias == "alibi" && (sm < 90 || !p.is_causal() || p.has_lengths());
-     }},
-    {"a causal mask from the bottom right needs sq <= sk and does not go with a bias",
-     [](const op::AttentionParams& p, int, AttentionPass) {
-       return is_bottom_right(p) && (p.sq > p.sk || (p.bias != "none" && p.sq != p.sk));
-     }},
-    {"a window needs sq <= sk and does not go with a bias",
-     [](const op::AttentionParams& p, int, AttentionPass) {
-       return has_window(p) && (p.sq > p.sk || p.bias != "none");
-     }},
-    {"from sm_100 on, the deterministic backward pass does not go with a bias, and sm_120 does not have it",
-     [](const op::AttentionParams& p, int sm, AttentionPass pass) {
-       return pass == AttentionPass::backward && (sm == 120 || (sm >= 100 && p.bias != "none"));
-     }},
-}};
-
-std::string failed_gate(const op::AttentionParams& p, int sm, AttentionPass pass) {
-  const auto found = std::ranges::find_if(kGates, [&](const Gate& gate) { return gate.fails(p, sm, pass); });
-  return found == kGates.end() ? std::string() : fmt::format("; the condition is: {}", found->rule);
+/// The gate of TransformerEngine's table that fails, as the end of a sentence. The version of its cuDNN is not known
+/// here, so gates that depend on it do not speak.
+std::string failed_gate(const op::AttentionParams& p, const op::Mode& mode, int sm, AttentionPass pass) {
+  const std::string rule =
+      eligibility::first_refusal(eligibility::Selector::fused_kernels, p, circumstances_of(mode, sm, pass));
+  return rule.empty() ? rule : fmt::format("; the condition is: {}", rule);
 }
 
 void describe(AttributeObject& config, const op::AttentionParams& p, const op::Mode& mode, AttentionPass pass) {
@@ -179,6 +141,15 @@ void AttentionTerms::apply(AttributeObject& object, const SharedAttributes& attr
   object.set(attributes.longest_kv, longest_kv);
 }
 
+eligibility::Circumstances circumstances_of(const op::Mode& mode, int sm, AttentionPass pass) {
+  return {.storage = mode.first,
+          .training = pass != AttentionPass::inference_forward,
+          .backward = pass == AttentionPass::backward,
+          .deterministic = pass == AttentionPass::backward,
+          .sm = sm,
+          .cudnn = std::nullopt};
+}
+
 std::string fused_attention_refusal(const Context& context, const op::AttentionParams& p, const op::Mode& mode,
                                     AttentionPass pass) {
   AttributeObject config(context.library, kConfig);
@@ -193,7 +164,7 @@ std::string fused_attention_refusal(const Context& context, const op::AttentionP
   }
   return fmt::format("TransformerEngine's nvte_get_fused_attn_backend has no fused kernel for this case{}{}",
                      words.empty() ? std::string() : fmt::format(" (\"{}\")", words),
-                     failed_gate(p, context.info.sm, pass));
+                     failed_gate(p, mode, context.info.sm, pass));
 }
 
 }  // namespace numcheck::kernels::transformer_engine

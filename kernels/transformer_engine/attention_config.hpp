@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "eligibility/facts.hpp"
 #include "kernels/transformer_engine/binding.hpp"
 #include "kernels/transformer_engine/tensor.hpp"
 #include "op/attention_params.hpp"
@@ -55,8 +56,11 @@ enum class AttentionPass {
   backward,  ///< with the deterministic algorithm
 };
 
-/// Why nvte_get_fused_attn_backend_v2 has no kernel for the case, in its own words, and after them the gate of
-/// TransformerEngine's table that fails, if one does; empty if it has one. Asks cuDNN, on the current device.
+/// The pass in the terms of configs/attention_gates.json; the version of the library's cuDNN is unknown.
+[[nodiscard]] eligibility::Circumstances circumstances_of(const op::Mode& mode, int sm, AttentionPass pass);
+
+/// Why nvte_get_fused_attn_backend_v2 has no kernel for the case, in its own words, and after them the gate
+/// (`fused_kernels` of configs/attention_gates.json) that fails, if one does; empty if it has one. Asks cuDNN, on the current device.
 [[nodiscard]] std::string fused_attention_refusal(const Context& context, const op::AttentionParams& p,
                                                   const op::Mode& mode, AttentionPass pass);
 

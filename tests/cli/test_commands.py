@@ -86,6 +86,26 @@ class Explain(CliTest):
         self.assertIn("16 x 32", text)
         self.run_cli("explain", case["id"], plan, code=0)
 
+    def attention(self, identifier, *options, code=0):
+        """What `explain` says about a case of the scenario, from the gates on."""
+        plan = SOURCE / "configs/plans/scenarios/attention_refused.json"
+        done = self.run_cli("explain", identifier, plan, *options, code=code)
+        return done.stdout[done.stdout.find("who takes it"):] if code == 0 else done.stderr
+
+    def test_attention_says_why_not(self):
+        case = "attention_fwd/b=2,h=8,sq=256,sk=256,d=64/fp32/transformer_engine"
+        self.expect_golden("explain-attention-fp32.txt", self.attention(case, "--device", "sim:sm_80"))
+        wide = "attention_bwd/b=2,h=8,sq=128,sk=128,d=256,mask=causal/bf16/transformer_engine"
+        self.expect_golden("explain-attention-wide.txt", self.attention(wide, "--device", "sim:sm_80"))
+
+    def test_attention_depends_on_device_and_version(self):
+        wide = "attention_bwd/b=2,h=8,sq=128,sk=128,d=256,mask=causal/bf16/transformer_engine"
+        self.assertRegex(self.attention(wide, "--device", "sim:sm_90"), r"\ntransformer_engine +yes")
+        text = self.attention(wide, "--device", "sim:sm_90", "--cudnn", "9.10.1")
+        self.assertIn("with cuDNN 9.10.1 and", text)
+        self.assertRegex(text, r"\ntransformer_engine +no +cuDNN 9.10.0 and 9.10.1 are known to be wrong")
+        self.assertIn("not a version", self.attention(wide, "--device", "sim:sm_90", "--cudnn", "9.10", code=2))
+
     def test_a_case_needs_its_plan(self):
         self.assertIn("a case needs its plan", self.run_cli("explain", "gemm/m=1/fp32/sim", code=2).stderr)
         self.assertIn("no case is named", self.run_cli("explain", "nothing", self.plan(), code=2).stderr)

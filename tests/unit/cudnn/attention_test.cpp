@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "attention_problem.hpp"
 #include "deviceless.hpp"
 #include "kernels/cudnn/attention_graph.hpp"
 #include "op/attention_bwd.hpp"
@@ -14,25 +15,8 @@ namespace numcheck::kernels::cudnn {
 namespace {
 
 using test::kKnownVersion;
-
-/// A case with its parts.
-struct Problem {
-  plan::Case c;
-  std::vector<op::Port> ports;
-
-  [[nodiscard]] Call call() const { return {&c, ports, ""}; }
-};
-
-Problem problem(const op::Op& op, const op::AttentionParams& p, std::string_view mode) {
-  Problem made;
-  made.c.op = &op;
-  made.c.params = op::to_params(p);
-  made.c.mode = op::find_mode(mode);
-  made.c.backend = "cudnn";
-  made.ports = op.ports(made.c.params, *made.c.mode);
-  plan::identify(made.c);
-  return made;
-}
+using test::problem;
+using test::Problem;
 
 /// What is changed in b2 h4 sq128 sk128 d64.
 using Change = std::function<void(op::AttentionParams&)>;

@@ -49,7 +49,7 @@ inline const Installed& installed() {
   return found;
 }
 
-/// The parameter is the device's architecture: 80 or 90.
+/// The parameter is the device's architecture, one of kKnownDevices.
 class Deviceless : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {

@@ -1,0 +1,200 @@
+#include "explain_attention.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "eligibility/attention_gates.hpp"
+#include "op/attention_bwd.hpp"
+#include "op/attention_fwd.hpp"
+#include "report/views/text_table.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using eligibility::Answer;
+using eligibility::Circumstances;
+using eligibility::Refusal;
+using eligibility::Selector;
+using eligibility::TeChoice;
+using report::views::Cell;
+
+/// A case, and where it is to run.
+struct Question {
+  op::AttentionParams params;
+  const op::Mode* mode = nullptr;
+  bool backward = false;
+  int sm = 0;
+  std::int64_t cudnn = 0;
+
+  [[nodiscard]] Circumstances circumstances(bool training, bool deterministic) const {
+    return {.storage = mode->first,
+            .training = training,
+            .backward = backward,
+            .deterministic = deterministic,
+            .sm = sm,
+            .cudnn = cudnn};
+  }
+  [[nodiscard]] std::vector<Refusal> ask(std::initializer_list<Selector> selectors, const Circumstances& c) const {
+    std::vector<Refusal> all;
+    for (const Selector selector : selectors) {
+      std::ranges::move(eligibility::refusals(selector, params, c), std::back_inserter(all));
+    }
+    return all;
+  }
+};
+
+/// What fails for one of our backends. TransformerEngine's deterministic backward pass is the one that runs; a forward
+/// pass that training lacks is run as that of inference.
+std::vector<Refusal> backend_refusals(const Question& question, std::string_view backend) {
+  if (backend == "cudnn") {
+    return question.ask({Selector::cudnn}, question.circumstances(question.backward, question.backward));
+  }
+  if (backend != "transformer_engine") {
+    return {};  // they compute every case that a plan can have
+  }
+  const auto ask = [&question](bool training) {
+    return question.ask({Selector::fused_interface, Selector::fused_kernels},
+                        question.circumstances(training, question.backward));
+  };
+  std::vector<Refusal> training = ask(true);
+  return !question.backward && ask(false).empty() ? std::vector<Refusal>() : training;
+}
+
+/// Whether a backend takes the case. Gates that only documents have leave that to the library.
+std::string taken_word(const std::vector<Refusal>& refusals) {
+  if (refusals.empty()) {
+    return "yes";
+  }
+  const auto leaves_it_open = [](const Refusal& refusal) { return refusal.gate->answer == Answer::documented_only; };
+  return std::ranges::all_of(refusals, leaves_it_open) ? "asked" : "no";
+}
+
+std::string backends_table(const Question& question, const prepare::CatalogRow& row, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const std::string_view backend : prepare::backend_names(row)) {
+    const std::vector<Refusal> found = backend_refusals(question, backend);
+    std::string first(backend);
+    std::string taken = taken_word(found);
+    if (found.empty()) {
+      rows.push_back({{first}, {taken}, {"-"}, {"-"}});
+    }
+    for (const Refusal& refusal : found) {
+      rows.push_back(
+          {{std::exchange(first, "")}, {std::exchange(taken, "")}, {refusal.sentence}, {refusal.gate->source}});
+    }
+  }
+  return report::views::render_table({{"backend"}, {"taken"}, {"gate that fails"}, {"source"}}, rows, 0, colour);
+}
+
+/// Products of the unfused path, and what they are rounded to. Forward q k^T and p v; the backward pass has p^T do,
+/// do v^T, ds k and ds^T q.
+std::string unfused_text(const Question& question) {
+  const int products = question.backward ? 4 : 2;
+  const core::Dtype storage = question.mode->first;
+  if (storage != core::Dtype::fp32) {
+    return fmt::format("UnfusedDotProductAttention taken: {} products, with the scores rounded to {} in between",
+                       products, core::dtype_info(storage).name);
+  }
+  return question.sm < 80 ? fmt::format("UnfusedDotProductAttention taken: {} FP32 products", products)
+                          : fmt::format(
+                                "UnfusedDotProductAttention taken: {} TF32-capable products: "
+                                "torch.backends.cuda.matmul.allow_tf32 and NVIDIA_TF32_OVERRIDE decide",
+                                products);
+}
+
+/// What TransformerEngine's PyTorch layer takes, in the order in which it looks: "FusedAttention refused (...); ...".
+std::string landing(const Question& question, const Circumstances& circumstances) {
+  std::vector<std::string> steps;
+  for (const TeChoice choice : eligibility::te_order(question.params, circumstances)) {
+    if (choice == TeChoice::unfused) {
+      steps.push_back(unfused_text(question));
+      break;
+    }
+    const bool fused = choice == TeChoice::fused;
+    const std::vector<Refusal> found =
+        fused ? question.ask({Selector::fused_interface, Selector::fused_layer, Selector::fused_kernels}, circumstances)
+              : question.ask({Selector::flash}, circumstances);
+    const std::string_view name = fused ? "FusedAttention" : "FlashAttention";
+    if (!found.empty()) {
+      steps.push_back(fmt::format("{} {} ({})", name, fused ? "refused" : "not applicable", found.front().sentence));
+    } else if (fused) {
+      steps.emplace_back("FusedAttention taken: cuDNN's kernels");
+      break;
+    } else {
+      steps.emplace_back("FlashAttention taken if flash-attn is installed and has no limit of its own (not checked)");
+    }
+  }
+  return fmt::format("{}", fmt::join(steps, "; "));
+}
+
+std::string landings(const Question& question) {
+  struct Setting {
+    std::string_view name;
+    bool training;
+    bool deterministic;
+  };
+  std::vector<Setting> settings = {{"in training", true, false}};
+  if (!question.backward) {
+    settings.push_back({"in inference", false, false});
+  }
+  settings.push_back({"in training with NVTE_ALLOW_NONDETERMINISTIC_ALGO=0", true, true});
+  std::string text;
+  std::string before;
+  for (const Setting& setting : settings) {
+    std::string found = landing(question, question.circumstances(setting.training, setting.deterministic));
+    text += fmt::format("  {}: {}\n", setting.name, found == before ? "the same" : found);
+    before = std::move(found);
+  }
+  return text;
+}
+
+}  // namespace
+
+AttentionSite attention_site(const ExecutionOptions& options, const std::string& cudnn) {
+  AttentionSite site{.device = {}, .sm = 0, .cudnn = cudnn, .cudnn_assumed = false};
+  if (!cudnn.empty() && eligibility::cudnn_number(cudnn) == 0) {
+    throw core::UsageError(fmt::format("--cudnn: \"{}\" is not a version such as 9.10.2", cudnn));
+  }
+  const run::PipelineOptions pipeline = pipeline_options(options);
+  const std::unique_ptr<worker::Executor> executor = pipeline.workers.factory(pipeline.workers.device);
+  site.device = executor->device().name;
+  site.sm = executor->device().sm;
+  for (const auto& [name, version] : executor->libraries()) {
+    const std::string number = version.substr(0, version.find(' '));
+    if (name == "cudnn" && site.cudnn.empty() && eligibility::cudnn_number(number) != 0) {
+      site.cudnn = number;
+    }
+  }
+  if (site.cudnn.empty()) {
+    site.cudnn = eligibility::attention_gates().cudnn;
+    site.cudnn_assumed = true;
+  }
+  return site;
+}
+
+bool is_attention(const op::Op& op) {
+  return &op == &op::attention_fwd() || &op == &op::attention_bwd();
+}
+
+std::string explain_attention(const plan::Case& c, const prepare::CatalogRow& row, const AttentionSite& site,
+                              bool colour) {
+  const Question question{.params = op::from_params<op::AttentionParams>(c.params),
+                          .mode = c.mode,
+                          .backward = c.op == &op::attention_bwd(),
+                          .sm = site.sm,
+                          .cudnn = eligibility::cudnn_number(site.cudnn)};
+  return fmt::format(
+      "who takes it on sm_{} ({}), with cuDNN {}{} and the gates of TransformerEngine {}:\n{}"
+      "yes: no gate fails; asked: documents exclude it, but the library is asked\n\n"
+      "what a user of TransformerEngine's PyTorch layer lands on:\n{}",
+      site.sm, site.device, site.cudnn, site.cudnn_assumed ? " (assumed)" : "",
+      eligibility::attention_gates().transformer_engine, backends_table(question, row, colour), landings(question));
+}
+
+}  // namespace numcheck::app

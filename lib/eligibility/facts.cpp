@@ -1,0 +1,52 @@
+#include "eligibility/facts.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "op/field.hpp"
+#include "op/mode.hpp"
+
+namespace numcheck::eligibility {
+
+Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
+    : numbers{c.sm,
+              c.cudnn,
+              p.d,
+              p.value_channels(),
+              std::max(p.d, p.value_channels()),
+              std::min(p.d, p.value_channels()),
+              p.sq,
+              p.sk,
+              p.window_left,
+              p.window_right},
+      words{core::dtype_info(c.storage).name, p.mask, p.bias, p.softmax, p.layout},
+      flags{c.training,
+            c.backward,
+            c.deterministic,
+            p.is_causal(),
+            p.is_causal() && p.mask.ends_with("bottom_right"),
+            p.has_lengths(),
+            p.sq > p.sk,
+            p.sq != p.sk,
+            p.d != p.value_channels(),
+            p.key_heads() != p.heads,
+            p.softcap != 0} {}
+
+std::vector<std::string_view> legal_words(WordFact fact) {
+  std::vector<std::string_view> legal;
+  if (fact == WordFact::storage) {
+    for (const op::Mode& mode : op::all_modes()) {
+      legal.push_back(core::dtype_info(mode.first).name);
+    }
+    return legal;
+  }
+  const std::string_view name = kWordFacts.at(static_cast<std::size_t>(fact));
+  const std::vector<op::Field>& fields = op::fields_of<op::AttentionParams>();
+  const auto field = std::ranges::find(fields, name, &op::Field::name);
+  if (field == fields.end()) {
+    throw core::InternalError("attention has no parameter " + std::string(name));
+  }
+  return field->choices;
+}
+
+}  // namespace numcheck::eligibility

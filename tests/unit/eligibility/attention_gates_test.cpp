@@ -1,0 +1,136 @@
+// configs/attention_gates.json: what its rows say about cases whose answer is known.
+#include "eligibility/attention_gates.hpp"
+
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::eligibility {
+namespace {
+
+op::AttentionParams plain() {
+  op::AttentionParams p;
+  p.heads = 4;
+  p.sq = p.sk = 128;
+  p.d = 64;
+  return p;
+}
+
+Circumstances training(int sm, std::int64_t cudnn = 91900) {
+  return {.storage = core::Dtype::bf16, .training = true, .sm = sm, .cudnn = cudnn};
+}
+
+template <class T>
+const T& one_of(std::mt19937_64& generator, const std::vector<T>& list) {
+  return list[generator() % list.size()];
+}
+
+/// Any case and any circumstances, near the borders of gates.
+std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) {
+  const auto choice = [&](WordFact fact) {
+    // Half of the cases have the first word, which is the plain one.
+    const auto legal = legal_words(fact);
+    return std::string(generator() % 2 == 0 ? legal.front() : one_of(generator, legal));
+  };
+  const auto flag = [&generator] { return generator() % 2 == 0; };
+  const std::vector<std::int64_t> lengths = {1, 64, 100, 128, 2048};
+  const std::vector<std::int64_t> channels = {36, 64, 128, 136, 192, 200, 256, 264};
+  op::AttentionParams p = plain();
+  p.kv_heads = flag() ? 2 : 0;
+  p.sq = one_of(generator, lengths);
+  p.sk = flag() ? p.sq : one_of(generator, lengths);
+  p.d = one_of(generator, channels);
+  p.dv = flag() ? 0 : one_of(generator, channels);
+  p.mask = choice(WordFact::mask);
+  p.bias = choice(WordFact::bias);
+  p.softmax = choice(WordFact::softmax);
+  p.layout = choice(WordFact::layout);
+  p.window_left = flag() ? -1 : 16;
+  p.window_right = flag() ? -1 : 0;
+  p.softcap = generator() % 8 == 0 ? 30 : 0;
+  Circumstances at;
+  at.storage = generator() % 8 == 0 ? core::Dtype::fp32 : core::Dtype::bf16;
+  at.backward = flag();
+  at.training = at.backward || flag();
+  at.deterministic = at.training && flag();
+  at.sm = one_of(generator, std::vector<int>{75, 80, 89, 90, 100, 103, 110, 120});
+  at.cudnn =
+      one_of(generator, std::vector<std::int64_t>{8902, 8905, 8906, 8907, 90000, 90100, 90200, 90300, 90400, 90600,
+                                                  90700, 90900, 91000, 91002, 91300, 91400, 91900, 92300});
+  return {p, at};
+}
+
+TEST(AttentionGates, every_row_can_fail_and_can_hold) {
+  std::mt19937_64 generator(7);
+  std::set<const Gate*> failed;
+  std::set<const Gate*> held;
+  for (int i = 0; i < 40'000; ++i) {
+    const auto [p, at] = drawn(generator);
+    const Facts facts(p, at);
+    for (const Gate& gate : attention_gates().gates) {
+      const Truth fails = evaluate(gate.refuses, facts);
+      ASSERT_NE(fails, Truth::unknown) << gate.name;
+      (fails == Truth::yes ? failed : held).insert(&gate);
+    }
+  }
+  for (const Gate& gate : attention_gates().gates) {
+    EXPECT_TRUE(failed.contains(&gate)) << gate.name << ": " << gate.sentence;
+    EXPECT_TRUE(held.contains(&gate)) << gate.name << ": " << gate.sentence;
+  }
+}
+
+TEST(AttentionGates, plain_cases_are_taken_by_all) {
+  for (const int sm : {80, 89, 90, 100, 120}) {
+    for (const Selector selector : {Selector::cudnn, Selector::fused_interface, Selector::fused_layer,
+                                    Selector::fused_kernels, Selector::flash}) {
+      EXPECT_EQ(first_refusal(selector, plain(), training(sm)), "") << sm;
+    }
+  }
+}
+
+TEST(AttentionGates, fp32_is_refused_by_fused_and_flash_attention) {
+  Circumstances at = training(80);
+  at.storage = core::Dtype::fp32;
+  EXPECT_NE(first_refusal(Selector::fused_interface, plain(), at).find("q, k and v are FP32"), std::string::npos);
+  EXPECT_NE(first_refusal(Selector::flash, plain(), at).find("q, k and v are FP32"), std::string::npos);
+  EXPECT_NE(first_refusal(Selector::cudnn, plain(), at).find("tensor cores"), std::string::npos);
+}
+
+TEST(AttentionGates, hopper_prefers_fused_attention) {
+  EXPECT_EQ(te_order(plain(), training(80)).front(), TeChoice::flash);
+  EXPECT_EQ(te_order(plain(), training(90)).front(), TeChoice::fused);
+}
+
+TEST(AttentionGates, wide_heads_depend_on_architecture_direction_and_version) {
+  op::AttentionParams p = plain();
+  p.d = 256;
+  const auto kernels = [&p](const Circumstances& at) { return first_refusal(Selector::fused_kernels, p, at); };
+  EXPECT_EQ(kernels(training(90)), "");
+  EXPECT_NE(kernels(training(90, 90400)), "");
+  EXPECT_NE(kernels(training(80)), "");
+  EXPECT_NE(kernels(training(100)), "");
+  EXPECT_EQ(kernels(training(100, 92300)), "");
+  EXPECT_NE(kernels(training(110, 92300)), "");
+  Circumstances inference = training(80);
+  inference.training = false;
+  EXPECT_EQ(kernels(inference), "");
+  inference.cudnn = 90900;
+  EXPECT_NE(kernels(inference), "");
+}
+
+TEST(AttentionGates, without_a_version_only_certain_rows_speak) {
+  op::AttentionParams p = plain();
+  p.softmax = "learnable";
+  Circumstances at = training(90);
+  at.cudnn.reset();
+  EXPECT_EQ(first_refusal(Selector::fused_kernels, p, at), "");
+  const std::vector<Refusal> open = refusals(Selector::fused_kernels, p, at);
+  ASSERT_FALSE(open.empty());
+  for (const Refusal& refusal : open) {
+    EXPECT_FALSE(refusal.certain) << refusal.sentence;
+  }
+}
+
+}  // namespace
+}  // namespace numcheck::eligibility
