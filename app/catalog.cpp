@@ -150,7 +150,8 @@ std::vector<BackendInfo> backends() {
           {"cuda", "te-numcheck's own FP32 kernels, which sum in a fixed order: an independent second opinion"},
           {"cudnn", "NVIDIA cuDNN, loaded at run time: norms, softmax and attention"},
           {"transformer_engine", "the core library of an installed TransformerEngine, loaded at run time (--te-lib)"},
-          {"unfused", "attention as frameworks compute it without a fused kernel: cuBLASLt's products and a masked softmax"},
+          {"unfused",
+           "attention as frameworks compute it without a fused kernel: cuBLASLt's products and a masked softmax"},
           {"sim", "the device's arithmetic modelled on the host: no hardware evidence"}};
 }
 

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kTileThreads, kResident<gradient>)
   }
   if (gradient != Gradient::v) {
 #pragma unroll
-    for (int r = 0; r < kOwn; ++r) {
+    for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
       for (int c = 0; c < kChannels / kSharing; ++c) {
         sums[r][c] *= rules.scale;

@@ -17,7 +17,7 @@ struct OnlineSoftmax {
 
   __device__ __forceinline__ void start(float sink) {
     const TileThread thread;
-    if (thread.lane < kOwn) {
+    if (thread.lane < kOwnRows) {
       largest[thread.own + thread.lane] = sink;
       sum[thread.own + thread.lane] = sink == -INFINITY ? 0.0f : isnan(sink) ? sink : 1.0f;
     }
@@ -29,11 +29,11 @@ struct OnlineSoftmax {
   __device__ __forceinline__ void weigh(const Band& band, const TileAt& at, PerPair& s, PerChannel<kChannels>& sums) {
     const TileThread thread;
 #pragma unroll
-    for (int r = 0; r < kOwn; ++r) {
-      bool seen[kOther];
+    for (int r = 0; r < kOwnRows; ++r) {
+      bool seen[kOtherRows];
       float highest = -INFINITY;
 #pragma unroll
-      for (int c = 0; c < kOther; ++c) {
+      for (int c = 0; c < kOtherRows; ++c) {
         seen[c] = at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c);
         highest = seen[c] ? fmaxf(highest, s[r][c]) : highest;
       }
@@ -44,7 +44,7 @@ struct OnlineSoftmax {
       const float subtracted = highest == -INFINITY ? 0.0f : highest;
       float total = 0;
 #pragma unroll
-      for (int c = 0; c < kOther; ++c) {
+      for (int c = 0; c < kOtherRows; ++c) {
         // Not fused with the scaling: the difference of equal scores is 0.
         s[r][c] = seen[c] ? expf(__fsub_rn(s[r][c], subtracted)) : 0.0f;
         total += s[r][c];
@@ -71,7 +71,7 @@ __device__ __forceinline__ void finish(const AttentionForward& op, const BlockPl
   const TileThread thread;
   float* const lse = op.lse + (std::int64_t{place.batch} * op.rules.heads + place.head) * op.rules.sq;
 #pragma unroll
-  for (int r = 0; r < kOwn; ++r) {
+  for (int r = 0; r < kOwnRows; ++r) {
     const int i = place.first + thread.own + r;
     const Span seen = band.seen_by(i, i);
     const bool is_blind = seen.end <= seen.begin;

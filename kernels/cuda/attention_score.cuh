@@ -67,9 +67,9 @@ class Scores {
   template <class Body>
   __device__ __forceinline__ static void for_each_pair(const Body& body) {
 #pragma unroll
-    for (int r = 0; r < kOwn; ++r) {
+    for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
-      for (int c = 0; c < kOther; ++c) {
+      for (int c = 0; c < kOtherRows; ++c) {
         body(r, c);
       }
     }

@@ -9,9 +9,9 @@ namespace numcheck::kernels::cuda {
 
 inline constexpr int kTile = 64;
 inline constexpr int kTileThreads = 128;
-inline constexpr int kOwn = 8;                                       // own positions of a thread
-inline constexpr int kOther = 4;                                     // other positions of a thread
-inline constexpr int kSharing = kTile / kOther;                      // adjacent threads with the same own positions
+inline constexpr int kOwnRows = 8;                                   // own positions of a thread
+inline constexpr int kOtherRows = 4;                                 // other positions of a thread
+inline constexpr int kSharing = kTile / kOtherRows;                  // adjacent threads with the same own positions
 inline constexpr int kFour = 4;                                      // elements of one access to shared memory
 inline constexpr int kStage = 2048;                                  // floats of a stage
 inline constexpr int kDepth = kStage / (2 * kTile);                  // channels of a stage with both sides' rows
@@ -19,7 +19,7 @@ inline constexpr int kLoads = kStage / (kFour * kTileThreads);       // groups o
 inline constexpr int kRowsAtOnce = kTileThreads / (kDepth / kFour);  // rows that the block moves at once, of one side
 
 /// Numbers of a thread's part of the tile.
-using PerPair = float[kOwn][kOther];
+using PerPair = float[kOwnRows][kOtherRows];
 
 /// Shared memory of a block.
 struct TileMemory {
@@ -30,8 +30,8 @@ struct TileMemory {
 /// A thread's part of the tile.
 struct TileThread {
   int lane = static_cast<int>(threadIdx.x) % kSharing;
-  int own = static_cast<int>(threadIdx.x) / kSharing * kOwn;  ///< first own position
-  int other = lane * kOther;                                  ///< first other position
+  int own = static_cast<int>(threadIdx.x) / kSharing * kOwnRows;  ///< first own position
+  int other = lane * kOtherRows;                                  ///< first other position
 };
 
 /// Stages are filled in turn. One barrier between filling and reading one is enough: who fills it again has passed the
@@ -120,9 +120,9 @@ __device__ __forceinline__ void multiply_rows(const Rows<T>& own, int first_own,
                                               Stages& stages, PerPair& out) {
   const TileThread thread;
 #pragma unroll
-  for (int r = 0; r < kOwn; ++r) {
+  for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
-    for (int c = 0; c < kOther; ++c) {
+    for (int c = 0; c < kOtherRows; ++c) {
       out[r][c] = 0;
     }
   }
@@ -143,12 +143,12 @@ __device__ __forceinline__ void multiply_rows(const Rows<T>& own, int first_own,
       const float* const x = stage + k * kTile + swapped(thread.own, k);
       const float4 x0 = four_at(x), x1 = four_at(x + kFour);
       const float4 y = four_at(stage + (kDepth + k) * kTile + swapped(thread.other, k));
-      const float xs[kOwn] = {x0.x, x0.y, x0.z, x0.w, x1.x, x1.y, x1.z, x1.w};
-      const float ys[kOther] = {y.x, y.y, y.z, y.w};
+      const float xs[kOwnRows] = {x0.x, x0.y, x0.z, x0.w, x1.x, x1.y, x1.z, x1.w};
+      const float ys[kOtherRows] = {y.x, y.y, y.z, y.w};
 #pragma unroll
-      for (int r = 0; r < kOwn; ++r) {
+      for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
-        for (int c = 0; c < kOther; ++c) {
+        for (int c = 0; c < kOtherRows; ++c) {
           out[r][c] = fmaf(xs[r], ys[c], out[r][c]);
         }
       }
@@ -166,9 +166,9 @@ __device__ __forceinline__ int weights_at(int own, int other) {
 __device__ __forceinline__ void store_weights(float* weights, const PerPair& values) {
   const TileThread thread;
 #pragma unroll
-  for (int c = 0; c < kOther; ++c) {
+  for (int c = 0; c < kOtherRows; ++c) {
 #pragma unroll
-    for (int r = 0; r < kOwn; r += kFour) {
+    for (int r = 0; r < kOwnRows; r += kFour) {
       *reinterpret_cast<float4*>(weights + weights_at(thread.own + r, thread.other + c)) =
           make_float4(values[r][c], values[r + 1][c], values[r + 2][c], values[r + 3][c]);
     }
@@ -177,7 +177,7 @@ __device__ __forceinline__ void store_weights(float* weights, const PerPair& val
 
 /// The channels of a thread: groups of four, 64 apart, starting at 4 lane. Sums of its own positions.
 template <int kChannels>
-using PerChannel = float[kOwn][kChannels / kSharing];
+using PerChannel = float[kOwnRows][kChannels / kSharing];
 
 /// The first channel of a thread's n-th group of four.
 __device__ __forceinline__ int channel_of(int lane, int group) {
@@ -209,13 +209,13 @@ __device__ __forceinline__ void add_position(const float* weights, const float* 
   const float* const row = weights + (first + k) * kTile;
   const float4 w0 = four_at(row + (four ^ (k / kFour)) * kFour);
   const float4 w1 = four_at(row + (four ^ (k / kFour) ^ 1) * kFour);
-  const float w[kOwn] = {w0.x, w0.y, w0.z, w0.w, w1.x, w1.y, w1.z, w1.w};
+  const float w[kOwnRows] = {w0.x, w0.y, w0.z, w0.w, w1.x, w1.y, w1.z, w1.w};
 #pragma unroll
   for (int g = 0; g < kChannels / kSharing / kFour; ++g) {
     const float4 v = four_at(stage + k * kChannels + channel_of(thread.lane, g));
     const float vs[kFour] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-    for (int r = 0; r < kOwn; ++r) {
+    for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
       for (int c = 0; c < kFour; ++c) {
         if (sees(r)) {
@@ -290,7 +290,7 @@ __device__ __forceinline__ void store_rows(const HeadTensor& to, int batch, int 
   const Rows<T> rows(to, batch, head, {0, to.positions});
   T* const data = static_cast<T*>(to.tensor.data) + batch * to.batch_stride + head * to.head_stride;
 #pragma unroll
-  for (int r = 0; r < kOwn; ++r) {
+  for (int r = 0; r < kOwnRows; ++r) {
     const int position = first + thread.own + r;
 #pragma unroll
     for (int g = 0; g < kChannels / kSharing / kFour; ++g) {

@@ -17,7 +17,7 @@ namespace {
 
 /// What a backward launch reads and writes besides what both directions read.
 struct Gradients {
-  std::vector<float> d_o, o, lse;                  ///< inputs
+  std::vector<float> d_o, o, lse;                   ///< inputs
   std::vector<float> dq, dk, dv, d_bias, d_offset;  ///< outputs, all zero at first
 
   Gradients(const op::AttentionParams& p, std::span<const PortMemory> ports)

@@ -68,8 +68,8 @@ class Head {
       largest = std::fmax(largest, s);
     }
     const float shift = kernel_.has("no_max_subtraction") || largest == -kInfinity ? 0.0F : largest;
-    const bool rescales = row.largest != largest && row.sum != 0 && !kernel_.has("no_max_subtraction") &&
-                          !kernel_.has("rescale_missing");
+    const bool rescales =
+        row.largest != largest && row.sum != 0 && !kernel_.has("no_max_subtraction") && !kernel_.has("rescale_missing");
     const float factor = rescales ? std::exp(row.largest - largest) : 1.0F;
     row.largest = largest;
     row.sum *= factor;

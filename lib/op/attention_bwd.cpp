@@ -40,8 +40,10 @@ const Op& attention_bwd() {
       .ports = &ports,
       .check = [](const Params& values,
                   const Mode&) { return check_attention("attention_bwd", from_params<AttentionBwdParams>(values)); },
-      .exact_plan = [](const Params&,
-                       const Mode&) { return no_exact_leg("attention_bwd: weights are exact only where dq and dk are all 0"); },
+      .exact_plan =
+          [](const Params&, const Mode&) {
+            return no_exact_leg("attention_bwd: weights are exact only where dq and dk are all 0");
+          },
       .flops =
           [](const Params& values) {
             const auto p = from_params<AttentionBwdParams>(values);

@@ -38,8 +38,8 @@ struct RunReport {
   std::size_t workspace_bytes = 0;
   model::DeclaredRounding rounding;
   std::optional<model::PrecisionClass> observed;  ///< what ran; nothing if it was not classified
-  bool deterministic = true;  ///< all runs gave the same bits
-  bool repeatable = true;     ///< false: the backend declares that they may differ
+  bool deterministic = true;                      ///< all runs gave the same bits
+  bool repeatable = true;                         ///< false: the backend declares that they may differ
   bool guards_intact = true;
   bool inputs_intact = true;
   std::string guard_detail;  ///< which guard was hit, and where
