@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "eligibility/attention_gates.hpp"
@@ -110,27 +109,25 @@ std::string unfused_text(const Question& question) {
 
 /// What TransformerEngine's PyTorch layer takes, in the order in which it looks: "FusedAttention refused (...); ...".
 std::string landing(const Question& question, const Circumstances& circumstances) {
-  std::vector<std::string> steps;
+  std::string text;
   for (const TeChoice choice : eligibility::te_order(question.params, circumstances)) {
     if (choice == TeChoice::unfused) {
-      steps.push_back(unfused_text(question));
-      break;
+      return text + unfused_text(question);
     }
     const bool fused = choice == TeChoice::fused;
     const std::vector<Refusal> found =
         fused ? question.ask({Selector::fused_interface, Selector::fused_layer, Selector::fused_kernels}, circumstances)
               : question.ask({Selector::flash}, circumstances);
-    const std::string_view name = fused ? "FusedAttention" : "FlashAttention";
     if (!found.empty()) {
-      steps.push_back(fmt::format("{} {} ({})", name, fused ? "refused" : "not applicable", found.front().sentence));
+      text += fmt::format("{} ({}); ", fused ? "FusedAttention refused" : "FlashAttention not applicable",
+                          found.front().sentence);
     } else if (fused) {
-      steps.emplace_back("FusedAttention taken: cuDNN's kernels");
-      break;
+      return text + "FusedAttention taken: cuDNN's kernels";
     } else {
-      steps.emplace_back("FlashAttention taken if flash-attn is installed and has no limit of its own (not checked)");
+      text += "FlashAttention taken if flash-attn is installed and has no limit of its own (not checked), otherwise ";
     }
   }
-  return fmt::format("{}", fmt::join(steps, "; "));
+  return text + "nothing";
 }
 
 std::string landings(const Question& question) {
