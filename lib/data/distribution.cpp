@@ -51,6 +51,11 @@ void generate_rows_with(const op::Params& params, const core::StreamId& stream, 
   generate_rows(op::from_params<RowsParams>(params), stream, first, out, geometry.cols);
 }
 
+void generate_activations_with(const op::Params& params, const core::StreamId& stream, std::uint64_t first,
+                               std::span<double> out, const Geometry& geometry) {
+  generate_activations(op::from_params<ActivationParams>(params), stream, first, out, geometry);
+}
+
 void generate_one_hot_with(const op::Params& /*params*/, const core::StreamId& /*stream*/, std::uint64_t first,
                            std::span<double> out, const Geometry& geometry) {
   generate_one_hot(first, out, geometry);
@@ -90,6 +95,11 @@ constexpr std::array kDistributions = {
     DistributionInfo{"one_hot",
                      "a single 1 in each sum, from its end backwards and spread over it: which product is lost",
                      &op::fields_of<NoParams>, &generate_one_hot_with, &uneven_pattern},
+    DistributionInfo{"activations",
+                     "like a model's activations: correlated channels, some of them outliers, a mean that drifts along "
+                     "the rows, and a first row that is an attention sink",
+                     &op::fields_of<ActivationParams>, &generate_activations_with,
+                     &pattern_with<ActivationParams, activation_pattern>},
 };
 
 const DistributionInfo& distribution_named(std::string_view name) {

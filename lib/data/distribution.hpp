@@ -19,7 +19,8 @@ namespace numcheck::data {
 /// and `explain` treat both alike.
 struct DistributionInfo {
   std::string_view name;  ///< "normal", "positive", "uniform", "constant", "large_mean", "log_uniform", "outliers",
-                          ///< "exact", "ties", "specials", "structured", "patterns", "rows", "signs", "one_hot"
+                          ///< "exact", "ties", "specials", "structured", "patterns", "rows", "signs", "one_hot",
+                          ///< "activations"
   std::string_view doc;
   const std::vector<op::Field>& (*fields)();
   /// Fills the span with elements [first, ...); the parameters are in the order of the fields. See generate().
@@ -50,7 +51,7 @@ struct Distribution {
 /// every machine, instruction set, thread count and shard (no libm, no FMA contraction). Sequential; callers
 /// parallelise over ranges. Ranges that begin at multiples of 256 are fastest. Throws InternalError on an unknown name
 /// or on parameters that are not the distribution's. Element indices stay below 2^58. The geometry matters only
-/// for the distributions "rows" and "one_hot".
+/// for the distributions "rows", "one_hot" and "activations".
 void generate(const Distribution& distribution, const core::StreamId& stream, std::uint64_t first,
               std::span<double> out, const Geometry& geometry = {});
 

@@ -120,6 +120,30 @@ struct RowsParams {
   }
 };
 
+struct ActivationParams {
+  std::int64_t rank = 8;
+  double noise = 0.25;
+  std::int64_t outlier_every = 64;
+  double outlier = 20;
+  double drift = 0.5;
+  double sink = 4;
+  template <class V>
+  void describe(V& v) {
+    constexpr double kMost = 1e6;  // products of two such factors, and sums of products, stay within FP32
+    v.integer("rank", "r", rank, {.minimum = 1, .maximum = 64, .doc = "factors that all channels have in common"});
+    v.number("noise", "n", noise,
+             {.minimum = 0, .maximum = 1, .doc = "share of the variance that is independent noise"});
+    v.integer("outlier_every", "oe", outlier_every,
+              {.minimum = 1, .maximum = 1e9, .doc = "one channel in so many is an outlier, the same in every row"});
+    v.number("outlier", "o", outlier, {.minimum = 0, .maximum = kMost, .doc = "factor of the outlier channels"});
+    v.number(
+        "drift", "d", drift,
+        {.minimum = -kMost, .maximum = kMost, .doc = "mean towards which the rows drift, from 0 at the first one"});
+    v.number("sink", "s", sink,
+             {.minimum = -kMost, .maximum = kMost, .doc = "what the first row of each matrix adds to its mean"});
+  }
+};
+
 struct PatternParams {
   std::string format = "bf16";
   std::int64_t stride = 1;

@@ -57,6 +57,22 @@ void generate_patterns(const PatternParams& params, const core::StreamId& stream
 void generate_rows(const RowsParams& params, const core::StreamId& stream, std::uint64_t first, std::span<double> out,
                    std::uint64_t cols);
 
+/// A matrix of rows x cols whose rows are the tokens of a sequence and whose columns are channels:
+///   x[r, c] = s_c (sum_k a[r, k] b[k, c] + sqrt(noise) z[r, c] + drift (p + 1/2) / rows + (p = 0 ? sink : 0))
+/// with p the row's position in its matrix, k < rank, a and z standard normal and b normal with variance
+/// (1 - noise) / rank, so that the bracket has variance 1 around its mean. s_c is `outlier` for one channel in each
+/// `outlier_every` consecutive ones (of fewer at the end), drawn uniformly, and 1 elsewhere. b and s are the same for
+/// all matrices of a batch; each has its own tokens. The mean is the same in all channels: two tensors drawn alike then
+/// have a positive inner product along their columns, so that the first key draws the queries' attention, the more the
+/// later they come.
+/// Matrices of one row (biases, weights of norms, a single query) have neither mean nor low-rank part, s_c z[r, c];
+/// those of one column are standard normal.
+/// Sources of the traits: Dettmers et al., LLM.int8(), NeurIPS 2022 (outlier channels: the same for all tokens, up to
+/// 20 times larger); Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024; Sun et al.,
+/// Massive Activations in Large Language Models, COLM 2024 (first token).
+void generate_activations(const ActivationParams& params, const core::StreamId& stream, std::uint64_t first,
+                          std::span<double> out, const Geometry& geometry);
+
 /// 1 at one index of every sum, 0 elsewhere. Sums are the rows, or the columns of each matrix if it is reduced along
 /// rows; sum s of length n has its 1 at n - 1 - s / 2 (modulo n) if s is even, and at floor(n v(s / 2)) if it is odd, where
 /// v(i) is the van der Corput sequence 0, 1/2, 1/4, 3/4, 1/8, ...

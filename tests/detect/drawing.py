@@ -9,7 +9,7 @@ MOST_ELEMENTS = 12000
 
 FP8 = ["fp8_e4m3", "fp8_e5m2"]
 DISTRIBUTIONS = ["normal"] * 3 + ["positive", "uniform", "constant", "large_mean", "log_uniform", "outliers", "exact"]
-DISTRIBUTIONS += ["ties", "specials", "structured", "rows"]
+DISTRIBUTIONS += ["ties", "specials", "structured", "rows", "activations"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +71,10 @@ def distribution(rng):
         inputs["low"], inputs["high"] = rng.choice([(-8, 8), (-60, 0), (-149, 127), (-20, 20)])
     if name == "constant":
         inputs["value"] = rng.choice([1, 0.1, -3, round(rng.uniform(-6, 6), 3)])
+    if name == "activations":
+        inputs["rank"], inputs["noise"] = rng.choice([(8, 0.25), (1, 0.01), (2, 0), (64, 0.5)])
+        inputs["outlier_every"], inputs["outlier"] = rng.choice([(64, 20), (64, 20), (7, 100), (1000, 5)])
+        inputs["drift"], inputs["sink"] = rng.choice([(0.5, 4), (0.5, 4), (-8, 40), (0, 0), (0.1, 16)])
     if name == "specials":
         inputs["fraction"] = rng.choice([0.01, 0.3])
     return inputs

@@ -102,8 +102,8 @@ void draw_options(Dice& dice, const op::Mode& mode, GemmParams& p) {
 }
 
 data::Distribution draw_distribution(Dice& dice) {
-  constexpr std::array kNames = {"normal",      "normal",     "positive",   "uniform", "outliers",
-                                 "log_uniform", "large_mean", "structured", "ties",    "constant"};
+  constexpr std::array kNames = {"normal",     "normal",     "positive", "uniform",  "outliers",   "log_uniform",
+                                 "large_mean", "structured", "ties",     "constant", "activations"};
   data::Distribution d = data::make_distribution(dice.of(kNames));
   if (d.name == "constant") {
     constexpr std::array kConstants = {1.0, 0.1, -3.0};

@@ -59,7 +59,7 @@ TEST_P(Generator, golden_digest) {
       {"ties", "b8b198dd86f55ac4ec535d9aa7e576f7"},       {"specials", "731485c8d26f1119877711a49a431d67"},
       {"structured", "7c33a4b9b93c51f53743ce75636d9ea5"}, {"patterns", "6cc30806b43aeee9e57c727faaa0b941"},
       {"rows", "448d1ba7db46a9d2618af400e408fcc7"},       {"signs", "d92f25dd7fecd749831ac674674d1bb1"},
-      {"one_hot", "490102498a48d25cf17331465eb1ae86"},
+      {"one_hot", "490102498a48d25cf17331465eb1ae86"},    {"activations", "77099d0a37cebf8cca03de77e7284b44"},
   };
   const std::string got = digest(values_of(distribution(), 1000, 100000)).hex();
   ASSERT_TRUE(kGolden.contains(GetParam())) << got;
@@ -146,7 +146,7 @@ TEST_P(Generator, wrong_parameters_are_refused) {
 }
 
 TEST(Distributions, table_is_complete) {
-  EXPECT_EQ(data::all_distributions().size(), 15U);
+  EXPECT_EQ(data::all_distributions().size(), 16U);
   for (const data::DistributionInfo& info : data::all_distributions()) {
     EXPECT_EQ(data::find_distribution(info.name), &info);
     EXPECT_FALSE(info.doc.empty());
