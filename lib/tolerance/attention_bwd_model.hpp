@@ -108,6 +108,8 @@ enum class OffsetFact : std::size_t {
 ///
 /// dsoftmax_offset is FP32 throughout: its reference has B and V itself.
 ///
+/// ModelRequest::rounding allows more: see GradientRounding (attention_bwd_rounding.hpp).
+///
 /// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything.
 /// Assumed: lse and o are those of the inputs; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of
 /// dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).

@@ -1,10 +1,12 @@
 #include "mini_run.hpp"
 
+#include <array>
 #include <cstddef>
 
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "kernels/sim/bindings.hpp"
 #include "kernels/sim/sim.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
@@ -42,7 +44,9 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
                            const std::optional<model::DeclaredRounding>& rounding) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
-    backend = kernels::sim::make_backend(sm);
+    static const std::array<const kernels::Binding*, 2> bindings = {&kernels::sim::gemm(),
+                                                                    &kernels::sim::attention_fwd()};
+    backend = kernels::sim::make_backend(sm, bindings);
   }
   constexpr double kNoLimit = 1e18;
   const std::vector<plan::Case> cases = {c};
