@@ -97,7 +97,8 @@ std::size_t AttentionProblem::output_index(std::int64_t batch, std::int64_t head
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
   const auto longest = static_cast<double>(port == "q_lengths" ? p.sq : p.sk);
   for (std::size_t b = 0; b < values.size(); ++b) {
-    const double fraction = std::fabs(values[b]) * 1024 - std::floor(std::fabs(values[b]) * 1024);
+    const double draw = std::isfinite(values[b]) ? std::fabs(values[b]) * 1024 : 0;
+    const double fraction = draw - std::floor(draw);
     values[b] = b == 0 && values.size() > 1 ? longest : b == 2 ? 0 : std::floor(fraction * (longest + 1));
   }
 }

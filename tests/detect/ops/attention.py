@@ -196,7 +196,17 @@ def te_limits(case, rng):
     params["softmax"] = rng.choice(["vanilla", "off_by_one"]) if params["sq"] > 1 else "vanilla"
 
 
-CLEAN = {"attention_fwd": Clean(attention, te_limits), "attention_bwd": Clean(attention, te_limits)}
+def known_gradients(inputs, backend):
+    """Not yet: the error model of the gradients does not know what NaN, infinities and overflow inside a kernel do, nor
+    inputs of few different numbers or scores that are all alike, whose rounding errors add up."""
+    unknown = ("specials", "log_uniform", "rows", "outliers", "constant", "structured")
+    return inputs["distribution"] not in unknown and 1 / 16 <= inputs.get("sigma", 1) <= 8 and inputs.get("noise", 1) > 0
+
+
+CLEAN = {
+    "attention_fwd": Clean(attention, te_limits),
+    "attention_bwd": Clean(attention, te_limits, known_gradients),
+}
 
 # Tiles of queries, keys and channels and one more; every mask, bias, sink and layout; groups of heads.
 SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [1, 64, 129]}

@@ -66,7 +66,7 @@ class Mutator {
 
 TEST(Mutation, damaged_plans_are_refused_or_read) {
   std::vector<std::string> corpus;
-  for (const char* name : {"quick.json", "bench_gemm.json", "scenarios/cublaslt_findings.json"}) {
+  for (const char* name : {"quick.json", "bench_gemm.json", "scenarios/accumulate_in_place.json"}) {
     corpus.push_back(testing::read_repository_file(std::string("configs/plans/") + name));
   }
   corpus.push_back(testing::with_case(R"("params": {"m": [1, {"pow2": [1, 3]}], "n": {"from": 1, "to": 3}},
