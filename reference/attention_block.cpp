@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <numeric>
 
+#include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
 
 namespace numcheck::reference {
 namespace {
 
-/// Keys of one step: its scores (256 KiB) and the channels of its keys and values stay in a second-level cache.
-constexpr std::int64_t kKeys = 512;
-
-using tolerance::AttentionFact;
+/// Keys of one step: its scores (512 KiB) and the channels of its keys and values stay in a second-level cache.
+constexpr std::int64_t kKeys = 256;
 
 constexpr double kLeastNormal = 0x1p-14;  // of FP16
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -36,13 +35,13 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
       queries(p.queries(in_batch, head)),
       keys(p.keys(in_batch, head)),
       values(p.values(in_batch, head)),
-      values_only(only_values) {
+      values_only(only_values),
+      finite(values, lengths.keys, p.params().value_channels()) {
   const auto width = static_cast<std::size_t>(p.params().value_channels());
   value_squares.resize(width);
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const std::span value(values.data + j * values.stride, width);
-    finite.push_back(std::ranges::all_of(value, [](double x) { return std::isfinite(x); }));
-    for (std::size_t c = 0; c < width && finite.back() && !values_only; ++c) {
+    for (std::size_t c = 0; c < width && !values_only && finite.all(j, j + 1); ++c) {
       value_squares[c] += square(value[c]);
     }
   }
@@ -94,14 +93,12 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       count_(count),
       width_(p_.value_channels()),
       scores_(static_cast<std::size_t>(count * kKeys)),
-      product_(static_cast<std::size_t>(count * width_)),
       rows_(static_cast<std::size_t>(count)) {
-  sums_.plain.resize(product_.size());
+  sums_.plain.resize(static_cast<std::size_t>(count * width_));
   if (!head.values_only) {
-    sums_.of_squares.resize(product_.size());
-    sums_.squared.resize(product_.size());
-    sums_.least_infinite.assign(product_.size(), kInfinity);
-    squares_.resize(static_cast<std::size_t>(kKeys * width_));
+    sums_.of_squares.resize(sums_.plain.size());
+    sums_.squared.resize(sums_.plain.size());
+    sums_.least_infinite.assign(sums_.plain.size(), kInfinity);
   }
   const double sink = head.problem.sink(head.index);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -134,7 +131,7 @@ double AttentionBlock::lse(std::int64_t i) const {
 }
 
 double AttentionBlock::output(std::int64_t i, std::int64_t channel) const {
-  return part(sums_.plain, i, channel, 1);
+  return part(sums_.plain, i, channel);
 }
 
 bool AttentionBlock::is_determined(std::int64_t i) const {
@@ -143,7 +140,8 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
   const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
   const double squares = std::accumulate(q, q + p_.d, 0.0, [](double total, double x) { return total + square(x); });
   const double products = std::max(1.0, std::fabs(head_.problem.factor())) * std::sqrt(squares * head_.largest_square);
-  return row.visible.size() == 0 || (row.top != -kInfinity && row.reach <= kMayOverflow && !(products > kMayOverflow));
+  const bool finite = row.top != -kInfinity && row.reach <= kMayOverflow && !(products > kMayOverflow);
+  return head_.problem.sink(head_.index) != kInfinity && (finite || row.visible.size() == 0);
 }
 
 bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
@@ -151,17 +149,19 @@ bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
 }
 
 double AttentionBlock::spread(std::int64_t i, std::int64_t channel) const {
-  return std::sqrt(part(sums_.of_squares, i, channel, 1));
+  return std::sqrt(part(sums_.of_squares, i, channel));
 }
 
 double AttentionBlock::squares(std::int64_t i, std::int64_t channel) const {
-  const double least = rows_[static_cast<std::size_t>(i)].least;
-  return part(sums_.squared, i, channel, 2) + least * least * head_.value_squares[static_cast<std::size_t>(channel)];
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  const double least = row.least;
+  return (row.sum == 0 ? 0 : part(sums_.squared, i, channel) / row.sum) +
+         least * least * head_.value_squares[static_cast<std::size_t>(channel)];
 }
 
-double AttentionBlock::part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const {
+double AttentionBlock::part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel) const {
   const Row& row = rows_[static_cast<std::size_t>(i)];
-  return row.sum == 0 ? 0 : sums[static_cast<std::size_t>(i * width_ + channel)] / std::pow(row.sum, power);
+  return row.sum == 0 ? 0 : sums[static_cast<std::size_t>(i * width_ + channel)] / row.sum;
 }
 
 std::span<double> AttentionBlock::scores_of(std::int64_t i, const op::KeyRange& keys, const op::KeyRange& part) {
@@ -169,48 +169,59 @@ std::span<double> AttentionBlock::scores_of(std::int64_t i, const op::KeyRange& 
                                     static_cast<std::size_t>(part.size()));
 }
 
+op::KeyRange AttentionBlock::queries_that_see(const op::KeyRange& keys) const {
+  const auto sees = [&keys](const Row& row) { return common(keys, row.visible).size() > 0; };
+  const auto begin = std::ranges::find_if(rows_, sees);
+  const auto end = std::find_if(rows_.rbegin(), std::make_reverse_iterator(begin), sees).base();
+  return {begin - rows_.begin(), end - rows_.begin()};
+}
+
 void AttentionBlock::add(const op::KeyRange& keys) {
-  multiply<double>({{head_.queries.data + first_ * head_.queries.stride, head_.queries.stride, false},
-                    {head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true},
-                    count_,
-                    keys.size(),
-                    p_.d,
-                    scores_.data(),
-                    kKeys});
-  for (std::int64_t i = 0; i < count_; ++i) {
-    weigh(i, keys);
-  }
-  const HeadRows values{head_.values.data + keys.begin * head_.values.stride, head_.values.stride};
-  if (std::find(head_.finite.begin() + keys.begin, head_.finite.begin() + keys.end, false) !=
-      head_.finite.begin() + keys.end) {
-    add_visible_values(keys);
+  const op::KeyRange queries = queries_that_see(keys);
+  if (queries.size() == 0) {
     return;
   }
-  add_product(values, keys.size(), sums_.plain);
-  if (!head_.values_only) {
-    for (std::int64_t j = 0; j < keys.size(); ++j) {
-      for (std::int64_t c = 0; c < width_; ++c) {
-        squares_[static_cast<std::size_t>(j * width_ + c)] = square(values.data[j * values.stride + c]);
-      }
-    }
-    add_product({squares_.data(), width_}, keys.size(), sums_.of_squares);
-    std::ranges::transform(scores_, scores_.begin(), square);
-    add_product({squares_.data(), width_}, keys.size(), sums_.squared);
+  multiply<double>({{head_.queries.data + (first_ + queries.begin) * head_.queries.stride, head_.queries.stride, false},
+                    {head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true},
+                    queries.size(),
+                    keys.size(),
+                    p_.d,
+                    scores_.data() + queries.begin * kKeys,
+                    kKeys});
+  for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+    weigh(i, keys);
+  }
+  if (head_.finite.all(keys.begin, keys.end)) {
+    add_values(queries, keys);
+  } else {
+    add_visible_values(keys);
   }
 }
 
-void AttentionBlock::add_product(const HeadRows& values, std::int64_t keys, std::vector<double>& sums) {
-  multiply<double>({{scores_.data(), kKeys, false},
-                    {values.data, values.stride, false},
-                    count_,
-                    width_,
-                    keys,
-                    product_.data(),
-                    width_});
-  std::ranges::transform(sums, product_, sums.begin(), std::plus<>());
+void AttentionBlock::add_values(const op::KeyRange& queries, const op::KeyRange& keys) {
+  const HeadRows values{head_.values.data + keys.begin * head_.values.stride, head_.values.stride};
+  const TileFactor<double> weights{scores_.data() + queries.begin * kKeys, kKeys, false};
+  const auto of_queries = [&](std::vector<double>& sums) {
+    return std::span(sums).subspan(static_cast<std::size_t>(queries.begin * width_));
+  };
+  multiply<double>({.left = weights,
+                    .right = {values.data, values.stride, false},
+                    .rows = queries.size(),
+                    .cols = width_,
+                    .depth = keys.size(),
+                    .out = of_queries(sums_.plain).data(),
+                    .out_stride = width_,
+                    .accumulate = true});
+  if (!head_.values_only) {
+    using Power = SquareProducts::Power;
+    square_products_.set_rows(values, keys.size(), width_);
+    square_products_.add(weights, queries.size(), Power::first, of_queries(sums_.of_squares));
+    square_products_.add(weights, queries.size(), Power::second, of_queries(sums_.squared));
+  }
 }
 
 void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
+  const AttentionKernels& kernels = attention_kernels();
   Row& row = rows_[static_cast<std::size_t>(i)];
   const op::KeyRange part = common(keys, row.visible);
   const std::span<double> all = scores_of(i, keys, keys);
@@ -219,11 +230,12 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
     return;
   }
   const std::span<double> scores = scores_of(i, keys, part);
-  if (p_.bias != "none" && !head_.values_only) {
-    unbiased_.assign(scores.begin(), scores.end());
+  if (head_.values_only) {
+    head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores);
+  } else {
+    score_with_copies(i, part, scores);
   }
-  head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores);
-  row.top = std::max(row.top, *std::ranges::max_element(scores));
+  row.top = std::max(row.top, kernels.largest(scores.data(), scores.size()));
   const double largest = std::max(row.largest, row.top);
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
@@ -238,47 +250,54 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   if (shrink != 1) {
     sums_.shrink(static_cast<std::size_t>(i * width_), static_cast<std::size_t>(width_), shrink);
   }
-  head_.values_only ? exponentiate(row, scores) : exponentiate_with_facts(row, scores, part.begin);
+  const double weight = kernels.exponentials(scores.data(), scores.size(), row.largest);
+  row.sum += weight;
+  row.own += weight;
+  if (!head_.values_only) {
+    add_facts(row, scores, part.begin);
+  }
   std::fill(all.begin(), all.begin() + (part.begin - keys.begin), 0.0);
   std::fill(all.begin() + (part.end - keys.begin), all.end(), 0.0);
 }
 
-void AttentionBlock::exponentiate(Row& row, std::span<double> scores) {
-  for (double& score : scores) {
-    score = std::exp(score - row.largest);
-    row.sum += score;
+void AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products) {
+  const AttentionProblem& problem = head_.problem;
+  if (p_.bias != "none") {
+    raw_.assign(products.begin(), products.end());
   }
+  problem.score_inside(head_.index, first_ + i, keys, products);
+  if (problem.adds_bias_last()) {
+    inner_.assign(products.begin(), products.end());
+  }
+  problem.add_last_bias(head_.index, head_.lengths, first_ + i, keys, products);
+  biased_.assign(products.begin(), products.end());
 }
 
-void AttentionBlock::exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const {
-  const double factor = head_.problem.factor();
-  const bool biased_last = p_.bias == "post_scale" || p_.bias == "alibi";
-  for (std::size_t n = 0; n < scores.size(); ++n) {
-    const double score = scores[n];
-    const double scaled = unbiased_.empty() ? score : factor * unbiased_[n];
-    const double magnitude = p_.softcap == 0 ? std::fabs(scaled) : std::min(std::fabs(scaled), p_.softcap);
-    const double excess = std::max(magnitude, std::fabs(score)) - score;
-    const double e = std::exp(score - row.largest);
-    scores[n] = e;
-    row.sum += e;
-    row.own += e;
-    row.keys += e * head_.key_squares[static_cast<std::size_t>(first_key) + n];
-    row.excess += e * excess;
-    row.excess2 += e * excess * excess;
-    row.reach = std::isfinite(score) ? std::max({row.reach, magnitude, std::fabs(score)}) : row.reach;
-    row.squares += e * square(scaled);
-    if (e > 0) {  // otherwise the score may be infinite
-      const double capped = p_.softcap == 0 ? scaled : p_.softcap * std::tanh(scaled / p_.softcap);
-      row.score += e * score;
-      row.score2 += e * square(score);
-      row.inner2 += e * square(biased_last ? capped : score);
-      const double rounded = square(std::max(std::fabs(scaled), std::fabs(score)));
-      row.power2 += e * e;
-      row.rounded1 += e * rounded;
-      row.rounded2 += e * e * rounded;
-      row.rounded3 += e * e * e * rounded;
-    }
-  }
+void AttentionBlock::add_facts(Row& row, std::span<const double> weights, std::int64_t first_key) const {
+  // t is the score before a bias, the score itself where there is none.
+  const bool biased = p_.bias != "none";
+  const WeighedKeys keys{.count = weights.size(),
+                         .weights = weights.data(),
+                         .scores = biased_.data(),
+                         .inner = head_.problem.adds_bias_last() ? inner_.data() : biased_.data(),
+                         .products = biased ? raw_.data() : biased_.data(),
+                         .key_squares = head_.key_squares.data() + first_key,
+                         .factor = biased ? head_.problem.factor() : 1,
+                         .cap = p_.softcap};
+  const WeightSums sums = attention_kernels().sums(keys);
+  const RoundingSums rounded = attention_kernels().rounding_sums(keys);
+  row.keys += sums.keys;
+  row.excess += sums.excess;
+  row.excess2 += sums.excess2;
+  row.squares += sums.squares;
+  row.score += sums.score;
+  row.score2 += sums.score2;
+  row.inner2 += rounded.inner2;
+  row.power2 += rounded.power2;
+  row.rounded1 += rounded.rounded1;
+  row.rounded2 += rounded.rounded2;
+  row.rounded3 += rounded.rounded3;
+  row.reach = std::max(row.reach, sums.reach);
 }
 
 void AttentionBlock::add_visible_values(const op::KeyRange& keys) {

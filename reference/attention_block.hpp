@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "reference/attention_problem.hpp"
+#include "reference/square_products.hpp"
 #include "tolerance/attention_model.hpp"
 
 namespace numcheck::reference {
-
-/// Queries of one block; the work of a thread.
-inline constexpr std::int64_t kQueriesOfBlock = 64;
 
 /// Keys and values of one head, with what error models need of them.
 struct AttentionHead {
@@ -24,7 +22,7 @@ struct AttentionHead {
   Lengths lengths;
   HeadRows queries, keys, values;
   bool values_only;
-  std::vector<bool> finite;             ///< whether all channels of a value are
+  FiniteRows finite;                    ///< values
   std::vector<double> value_squares;    ///< sum of v_jc^2 over the finite values, of each channel
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
@@ -82,25 +80,30 @@ class AttentionBlock {
 
   /// tolerance::AttentionFact::scatter
   [[nodiscard]] static double scatter(const Row& row);
-  [[nodiscard]] double part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel, int power) const;
+  [[nodiscard]] double part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] std::span<double> scores_of(std::int64_t i, const op::KeyRange& keys, const op::KeyRange& part);
+  /// Queries from the first to the last that sees any of the keys, from first_ on.
+  [[nodiscard]] op::KeyRange queries_that_see(const op::KeyRange& keys) const;
   void add(const op::KeyRange& keys);
-  /// sums += scores * values
-  void add_product(const HeadRows& values, std::int64_t keys, std::vector<double>& sums);
+  /// Adds weights times values of these queries; the values are finite.
+  void add_values(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
   void weigh(std::int64_t i, const op::KeyRange& keys);
-  static void exponentiate(Row& row, std::span<double> scores);
-  void exponentiate_with_facts(Row& row, std::span<double> scores, std::int64_t first_key) const;
+  /// Turns products of query first_ + i into scores, and keeps what add_facts needs.
+  void score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products);
+  /// Adds what error models need of a row's weights to its sums.
+  void add_facts(Row& row, std::span<const double> weights, std::int64_t first_key) const;
   /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.
   void add_visible_values(const op::KeyRange& keys);
 
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
-  std::vector<double> scores_;    ///< count x keys of a block
-  std::vector<double> product_;   ///< count x width
-  std::vector<double> squares_;   ///< keys of a block x width
-  std::vector<double> unbiased_;  ///< a row's products, if there is a bias
+  std::vector<double> scores_;  ///< count x keys of a block
+  std::vector<double> raw_;     ///< a row's products, for error models; only with a bias
+  std::vector<double> inner_;   ///< and its scores before a post_scale bias or alibi; only with one
+  std::vector<double> biased_;  ///< and its scores
+  SquareProducts square_products_;
   Sums sums_;
   std::vector<Row> rows_;
 };

@@ -10,6 +10,8 @@ namespace {
 
 using tolerance::AttentionFact;
 
+constexpr double kLost = 1e-60;  // keys weigh nothing beside such a sink, and squares of their sum underflow
+
 double square(double x) {
   return x * x;
 }
@@ -58,7 +60,7 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
     case AttentionFact::largest_score:
       return row.reach;
     case AttentionFact::squared_weights:
-      return row.rounded1 == 0 ? 0 : row.rounded2 / (row.own * row.rounded1);
+      return row.rounded1 == 0 || row.own < kLost ? 0 : row.rounded2 / (row.own * row.rounded1);
     case AttentionFact::scatter:
       return scatter(row);
     case AttentionFact::sink: {
@@ -75,7 +77,7 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
 
 double AttentionBlock::scatter(const Row& row) {
   constexpr double kOneKey = 1e-12;  // 1 - C' from here on is rounding
-  if (row.rounded1 == 0) {
+  if (row.rounded1 == 0 || row.own < kLost) {
     return 0;
   }
   const double together = row.power2 / square(row.own);

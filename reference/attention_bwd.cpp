@@ -41,8 +41,8 @@ Positions span_at(std::int64_t number, std::int64_t length) {
 
 /// What a tile shows to those who collect facts; nothing if there are none.
 template <class Visit>
-std::function<void(const PairRow&)> visitor(const AttentionGradients& g, const Visit& visit) {
-  return g.values_only() ? std::function<void(const PairRow&)>() : visit;
+GradientTile::Visit visitor(const AttentionGradients& g, const Visit& visit) {
+  return g.values_only() ? GradientTile::Visit() : visit;
 }
 
 void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_t index, std::int64_t block,
@@ -53,17 +53,18 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
   const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
   Sums sums(Of::queries, g, all.size(), p.d);
   std::vector<double> mean(sums.squared.size());
-  if (queries.size() > 0) {
-    for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
-                                sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
-                              }));
-      sums.add(tile, tile.dt(), false, head.keys, p.d);
-      if (!mean.empty()) {
-        tile.add(tile.reach(), false, head.keys, p.d, mean);
-      }
-    });
-  }
+  GradientTile tile(g);
+  const GradientTile::Visit visit = visitor(
+      g, [&](const PairRow& pairs) { sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin)); });
+  for_each_span(queries.size() == 0 ? 0 : head.lengths.keys, [&](const Positions& keys) {
+    if (!tile.load(head, queries, keys, visit)) {
+      return;
+    }
+    sums.add(tile, tile.dt(), false, head.keys, p.d);
+    if (!mean.empty()) {
+      tile.add(tile.reach(), false, head.keys, p.d, mean);
+    }
+  });
   const BlockPlace place{op::head_place(p, batch, index, p.heads, p.sq, p.d), (batch * p.heads + index) * p.sq, all,
                          p.d};
   const double factor = g.problem().factor();
@@ -125,18 +126,22 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
   const Positions all = span_at(block, p.sk);
   Sums of_keys(Of::keys, g, all.size(), p.d, statistics), of_values(Of::values, g, all.size(), width, statistics);
   std::vector<double> mean(of_keys.squared.size());
+  GradientTile tile(g);
   for (std::int64_t index = shared * sharing; index < (shared + 1) * sharing; ++index) {
     const GradientHead& head = g.head(batch, index);
     const Positions keys{all.begin, std::clamp(head.lengths.keys, all.begin, all.end)};
     if (keys.size() == 0) {
       continue;
     }
+    const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
+      const auto at = static_cast<std::size_t>(pairs.keys.begin - all.begin);
+      of_keys.facts.add(head, pairs, at);
+      of_values.facts.add(head, pairs, at);
+    });
     for_each_span(head.lengths.queries, [&](const Positions& queries) {
-      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
-                                const auto row = static_cast<std::size_t>(pairs.keys.begin - all.begin);
-                                of_keys.facts.add(head, pairs, row);
-                                of_values.facts.add(head, pairs, row);
-                              }));
+      if (!tile.load(head, queries, keys, visit)) {
+        return;
+      }
       of_keys.add(tile, tile.dt(), true, head.queries, p.d);
       of_values.add(tile, tile.p(), true, head.gradient, width);
       if (!mean.empty()) {
@@ -174,24 +179,26 @@ void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t
   const bool before_scale = p.bias == "pre_scale";
   Sums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk, statistics);
   std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0);
+  GradientTile tile(g);
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
     const GradientHead& head = g.head(batch, index);
     const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
     if (queries.size() == 0) {
       continue;
     }
+    const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
+      sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
+      const auto first = static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
+      add_at(sums.facts.spread(), first, sums.weighted);
+      if (!saturation.empty()) {
+        add_at(sums.facts.saturation(), first, saturation);
+      }
+    });
     for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      const GradientTile tile(g, head, queries, keys, visitor(g, [&](const PairRow& pairs) {
-                                const auto row = static_cast<std::size_t>(pairs.query - all.begin);
-                                sums.facts.add(head, pairs, row);
-                                const auto first =
-                                    static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
-                                add_at(sums.facts.spread(), first, sums.weighted);
-                                if (!saturation.empty()) {
-                                  add_at(sums.facts.saturation(), first, saturation);
-                                }
-                              }));
-      const std::vector<double>& part = before_scale ? tile.dt() : tile.ds();
+      if (!tile.load(head, queries, keys, visit)) {
+        return;
+      }
+      const std::span<const double> part = before_scale ? tile.dt() : tile.ds();
       for (std::int64_t n = 0; n < queries.size() * keys.size(); ++n) {
         const double x = part[static_cast<std::size_t>(n)];
         const auto at = static_cast<std::size_t>(n / keys.size() * p.sk + keys.begin + n % keys.size());
@@ -282,7 +289,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-3";
+  reference.version = "attention_bwd-4";
   reference.derive = &derive;
   return reference;
 }

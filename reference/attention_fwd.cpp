@@ -60,8 +60,20 @@ void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
   }
 }
 
-void attend(const AttentionHead& head, std::int64_t first, Outputs& out) {
-  const std::int64_t end = std::min(first + kQueriesOfBlock, head.problem.params().sq);
+/// Queries of one block, the work of a thread at a time. It depends on the case alone: results do not depend on the number
+/// of threads.
+std::int64_t queries_of_block(const op::AttentionParams& p) {
+  // Large blocks need each key less often; but there should be blocks for many threads.
+  constexpr std::int64_t kLargest = 256, kSmallest = 64, kBlocks = 128;
+  std::int64_t queries = kLargest;
+  while (queries > kSmallest && p.batches * p.heads * (p.sq / queries) < kBlocks) {
+    queries /= 2;
+  }
+  return queries;
+}
+
+void attend(const AttentionHead& head, std::int64_t first, std::int64_t count, Outputs& out) {
+  const std::int64_t end = std::min(first + count, head.problem.params().sq);
   const std::int64_t within = std::clamp(head.lengths.queries, first, end);
   AttentionBlock block(head, first, within - first);
   block.run();
@@ -102,10 +114,10 @@ op::Values values(const op::ReferenceRequest& request) {
     const auto head = static_cast<std::int64_t>(h);
     prepared[h].emplace(problem, head / p.heads, head % p.heads, request.values_only);
   });
-  const std::int64_t blocks = (p.sq + kQueriesOfBlock - 1) / kQueriesOfBlock;
+  const std::int64_t of_block = queries_of_block(p), blocks = (p.sq + of_block - 1) / of_block;
   core::parallel_for(prepared.size() * static_cast<std::size_t>(blocks), [&](std::size_t task) {
-    attend(*prepared[task / static_cast<std::size_t>(blocks)],
-           static_cast<std::int64_t>(task) % blocks * kQueriesOfBlock, out);
+    attend(*prepared[task / static_cast<std::size_t>(blocks)], static_cast<std::int64_t>(task) % blocks * of_block,
+           of_block, out);
   });
   op::Values result;
   result.outputs.push_back(std::move(out.o).take());
@@ -124,7 +136,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_fwd-2";
+  reference.version = "attention_fwd-3";
   reference.derive = &derive;
   return reference;
 }

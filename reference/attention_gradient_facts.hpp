@@ -1,13 +1,13 @@
 // What the error model of attention's gradients has to know of each row (tolerance::GradientFact), summed tile by tile.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "core/buffer.hpp"
 #include "reference/attention_tile.hpp"
+#include "reference/gradient_fact_kernels.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
 namespace numcheck::reference {
@@ -41,66 +41,29 @@ class GradientFacts {
   };
   static void store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at);
   /// sum p of a row.
-  [[nodiscard]] double weight(std::size_t row) const { return sums_[kPlain][row]; }
+  [[nodiscard]] double weight(std::size_t row) const { return sum(kPlain, row); }
   /// By how much more a score's error changes w than the cap's slope says: mean square over that of the slope.
   [[nodiscard]] double change(std::size_t row) const;
 
  private:
-  /// Of one pair. Those up to the maxima are summed.
-  enum Term : std::size_t {
-    kTerms,
-    kWeight,
-    kProducts,
-    kArithmetic,
-    kLength,
-    kSquare,
-    kMagnitude,
-    kShift,
-    kScaledShift,
-    kPlain,
-    kChange,
-    kReach,
-    kScore,
-    kScoreSecond,
-    kScoreSquare,
-    kArgumentSquare,
-    kShare,
-    kGradientSecond,
-    kGradientSquare,
-    kDotVariance,
-    kSpread,
-    kInnerSquare,
-    kScoredSquare,
-    kSaturation,
-    kStatistic,
-    kLargestProduct,
-    kLargestArgument,
-    kLargestGradient,
-    kLargestScore,
-    kLargestSink,
-    kCount
-  };
-  static constexpr std::size_t kFirstMaximum = kLargestProduct;
-
-  struct Query;
-  [[nodiscard]] Query query_of(const GradientHead& head, std::int64_t i) const;
-  /// What declared roundings of scores and sinks change.
-  void find_scores(const Query& query, const PairRow& pairs);
-  void find_arguments(const Query& query, const GradientHead& head, const PairRow& pairs);
-  void find_gradient_terms(const Query& query, const GradientHead& head, const PairRow& pairs);
-  void find_value_terms(const Query& query, const PairRow& pairs);
-  /// What rounding p w to the format of products changes, before and after it is scaled.
-  void find_shifts(const PairRow& pairs);
-  void add_to_row(std::size_t row, std::size_t count);
-  void add_to_rows(std::size_t row, std::size_t count);
+  [[nodiscard]] QueryTerms query_of(const GradientHead& head, std::int64_t i) const;
+  /// Finds the terms of a query's pairs.
+  void find_terms(const GradientHead& head, const PairRow& pairs);
+  [[nodiscard]] double sum(PairTerm term, std::size_t row) const { return sums_[at(term, row)]; }
+  /// Rows share all pairs of a query, or each has its own: terms are together in the first case.
+  [[nodiscard]] std::size_t at(PairTerm term, std::size_t row) const {
+    return has_pairs_of_a_query() ? row * kPairTerms + term : term * rows_ + row;
+  }
+  [[nodiscard]] bool has_pairs_of_a_query() const { return what_ != Of::keys && what_ != Of::values; }
 
   Of what_;
   const AttentionGradients& gradients_;
   std::span<const float> statistics_;
+  RoundingConstants format_;
+  std::size_t rows_;
   std::size_t last_ = 0;
-  std::array<std::vector<double>, kCount> sums_;
-  using Lane = std::array<double, static_cast<std::size_t>(kTile)>;
-  std::array<Lane, kCount> terms_{};
+  std::vector<double> sums_;
+  double terms_[kPairTerms][kPairs] = {};
 };
 
 }  // namespace numcheck::reference

@@ -39,7 +39,7 @@ GradientSums::GradientSums(GradientFacts::Of what, const AttentionGradients& g, 
       squared(weighted.size()),
       facts(what, g, g.values_only() ? 0 : static_cast<std::size_t>(rows), statistics) {}
 
-void GradientSums::add(const GradientTile& tile, const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
+void GradientSums::add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& rows,
                        std::int64_t channels) {
   tile.add(factor, to_keys, rows, channels, value);
   if (!squared.empty()) {

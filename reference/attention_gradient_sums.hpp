@@ -37,7 +37,7 @@ struct GradientSums {
   GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels,
                std::span<const float> statistics = {});
   /// Adds a tile's pairs; `factor` is its p w.
-  void add(const GradientTile& tile, const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
+  void add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& rows,
            std::int64_t channels);
   /// Ends a head; the next ones add to the same values.
   void end_head();

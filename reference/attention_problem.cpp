@@ -1,9 +1,37 @@
 #include "reference/attention_problem.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "core/isa.hpp"
+#include "reference/attention_kernels.hpp"
+
 namespace numcheck::reference {
+
+namespace {
+
+void add(const double* terms, std::span<double> sums) {
+  for (std::size_t n = 0; n < sums.size(); ++n) {
+    sums[n] += terms[n];
+  }
+}
+
+}  // namespace
+
+const AttentionKernels& attention_kernels() noexcept {
+  return NUMCHECK_ACTIVE_ISA(attention_kernels)();
+}
+
+FiniteRows::FiniteRows(const HeadRows& rows, std::int64_t count, std::int64_t channels) {
+  before_.reserve(static_cast<std::size_t>(count) + 1);
+  before_.push_back(0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool finite =
+        attention_kernels().magnitudes(rows.data + i * rows.stride, static_cast<std::size_t>(channels)).finite;
+    before_.push_back(before_.back() + (finite ? 0 : 1));
+  }
+}
 
 AttentionProblem::AttentionProblem(const op::AttentionParams& p, std::span<const op::Operand> operands)
     : p_(p),
@@ -52,39 +80,46 @@ double AttentionProblem::sink(std::int64_t head) const {
   return p_.softmax == "off_by_one" ? 0 : -std::numeric_limits<double>::infinity();
 }
 
+const double* AttentionProblem::bias_row(std::int64_t head, std::int64_t i, const op::KeyRange& keys) const {
+  return bias_->data + (head * p_.sq + i) * p_.sk + keys.begin;
+}
+
 void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
                              std::span<double> products) const {
-  const double* bias = bias_ == nullptr ? nullptr : bias_->data + (head * p_.sq + i) * p_.sk + keys.begin;
-  const auto each = [&products](const auto& change) {
-    for (std::size_t n = 0; n < products.size(); ++n) {
-      products[n] = change(products[n], n);
-    }
-  };
-  if (kind_ == Bias::pre_scale && bias != nullptr) {
-    each([&](double x, std::size_t n) { return x + bias[n]; });
+  score_inside(head, i, keys, products);
+  add_last_bias(head, lengths, i, keys, products);
+}
+
+void AttentionProblem::score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
+                                    std::span<double> products) const {
+  if (kind_ == Bias::pre_scale && bias_ != nullptr) {
+    add(bias_row(head, i, keys), products);
   }
-  each([&](double x, std::size_t) { return factor_ * x; });
+  std::ranges::for_each(products, [this](double& x) { x *= factor_; });
   if (p_.softcap != 0) {
-    each([&](double x, std::size_t) { return p_.softcap * std::tanh(x / p_.softcap); });
+    std::ranges::for_each(products, [this](double& x) { x = p_.softcap * std::tanh(x / p_.softcap); });
   }
-  if (kind_ == Bias::post_scale && bias != nullptr) {
-    each([&](double x, std::size_t n) { return x + bias[n]; });
+}
+
+void AttentionProblem::add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i,
+                                     const op::KeyRange& keys, std::span<double> scores) const {
+  if (kind_ == Bias::post_scale && bias_ != nullptr) {
+    add(bias_row(head, i, keys), scores);
   } else if (kind_ == Bias::alibi) {
     const double slope = op::alibi_slope(head, p_.heads);
     const std::int64_t own = i + p_.diagonal(lengths.queries, lengths.keys);
-    each([&](double x, std::size_t n) {
-      return x - slope * static_cast<double>(std::abs(own - keys.begin - static_cast<std::int64_t>(n)));
-    });
+    for (std::size_t n = 0; n < scores.size(); ++n) {
+      scores[n] -= slope * static_cast<double>(std::abs(own - keys.begin - static_cast<std::int64_t>(n)));
+    }
   }
 }
 
 void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
                               std::span<const double> products, std::span<double> slopes) const {
-  const double* bias =
-      kind_ == Bias::pre_scale && bias_ != nullptr ? bias_->data + (head * p_.sq + i) * p_.sk + keys.begin : nullptr;
+  const double* bias = kind_ == Bias::pre_scale && bias_ != nullptr ? bias_row(head, i, keys) : nullptr;
   for (std::size_t n = 0; n < slopes.size(); ++n) {
     const double raw = factor_ * (products[n] + (bias == nullptr ? 0 : bias[n]));
-    const double capped = p_.softcap == 0 ? 0 : std::tanh(raw / p_.softcap);
+    const double capped = std::tanh(raw / p_.softcap);
     slopes[n] = 1 - capped * capped;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "op/attention_params.hpp"
 #include "op/reference.hpp"
@@ -14,6 +15,20 @@ namespace numcheck::reference {
 struct HeadRows {
   const double* data = nullptr;
   std::int64_t stride = 0;
+};
+
+/// Which rows of a head have only finite channels.
+class FiniteRows {
+ public:
+  FiniteRows() = default;
+  FiniteRows(const HeadRows& rows, std::int64_t count, std::int64_t channels);
+  /// Whether all of [begin, end) have.
+  [[nodiscard]] bool all(std::int64_t begin, std::int64_t end) const {
+    return before_[static_cast<std::size_t>(begin)] == before_[static_cast<std::size_t>(end)];
+  }
+
+ private:
+  std::vector<std::int64_t> before_;  ///< how many before each row have not
 };
 
 /// Queries and keys of one sequence.
@@ -38,7 +53,12 @@ class AttentionProblem {
   /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
   void score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
              std::span<double> products) const;
-  /// Derivatives of these scores' caps, from the products: 1 without a cap.
+  /// That in two steps: before and after a post_scale bias or alibi, if there is one.
+  void score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<double> products) const;
+  void add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+                     std::span<double> scores) const;
+  [[nodiscard]] bool adds_bias_last() const noexcept { return kind_ == Bias::post_scale || kind_ == Bias::alibi; }
+  /// Derivatives of these scores' caps, from the products. Precondition: there is a cap.
   void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,
               std::span<double> slopes) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
@@ -47,6 +67,8 @@ class AttentionProblem {
 
  private:
   enum class Bias { none, pre_scale, post_scale, alibi };
+  /// Biases of a query's keys, from keys.begin on. Precondition: there is a tensor of them.
+  [[nodiscard]] const double* bias_row(std::int64_t head, std::int64_t i, const op::KeyRange& keys) const;
   [[nodiscard]] static HeadRows rows(const op::Operand& operand, const op::HeadPlace& at);
 
   op::AttentionParams p_;

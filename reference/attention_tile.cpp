@@ -2,27 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
 namespace {
-
-bool is_finite(const double* row, std::int64_t channels) {
-  return std::all_of(row, row + channels, [](double x) { return std::isfinite(x); });
-}
-
-bool are_finite(const HeadRows& rows, std::int64_t count, std::int64_t channels) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!is_finite(rows.data + i * rows.stride, channels)) {
-      return false;
-    }
-  }
-  return true;
-}
 
 HeadRows from(const HeadRows& rows, std::int64_t first) {
   return {rows.data + first * rows.stride, rows.stride};
@@ -118,13 +107,14 @@ AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<c
 GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index) const {
   const op::AttentionParams& p = params();
   const op::HeadPlace place = op::head_place(p, batch, index, p.heads, p.sq, p.value_channels());
+  const Lengths lengths = problem_.lengths(batch);
   GradientHead head{batch,
                     index,
-                    problem_.lengths(batch),
-                    problem_.queries(batch, index),
-                    problem_.keys(batch, index),
+                    lengths,
+                    {problem_.queries(batch, index), lengths.queries, p.d},
+                    {problem_.keys(batch, index), lengths.keys, p.d},
+                    {{gradient_.data + place.first, place.stride}, lengths.queries, p.value_channels()},
                     problem_.values(batch, index),
-                    {gradient_.data + place.first, place.stride},
                     {output_.data + place.first, place.stride},
                     lse_.data + (batch * p.heads + index) * p.sq,
                     {},
@@ -142,73 +132,81 @@ GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index
   return head;
 }
 
-GradientTile::GradientTile(const AttentionGradients& gradients, const GradientHead& head, const Positions& queries,
-                           const Positions& keys, const std::function<void(const PairRow&)>& visit)
-    : gradients_(gradients),
-      head_(head),
-      queries_(queries),
-      keys_(keys),
-      p_(static_cast<std::size_t>(queries.size() * keys.size())),
-      ds_(p_.size()),
-      dt_(p_.size()) {
-  const op::AttentionParams& p = gradients.params();
+bool GradientTile::load(const GradientHead& head, const Positions& queries, const Positions& keys, const Visit& visit) {
+  head_ = &head;
+  queries_ = queries;
+  keys_ = keys;
+  bool any = false;
+  for (std::int64_t i = queries.begin; i < queries.end && !any; ++i) {
+    any = seen_by(i).size() > 0;
+  }
+  if (!any) {
+    return false;
+  }
+  const op::AttentionParams& p = gradients_.params();
+  const auto pairs = static_cast<std::size_t>(queries.size() * keys.size());
+  p_.resize(pairs);
+  ds_.resize(pairs);
+  dt_.resize(is_capped() ? pairs : 0);
+  reach_.resize(is_capped() && visit ? pairs : 0);
   product(head.queries, head.keys, p.d, p_);
   product(head.gradient, head.values, p.value_channels(), ds_);
-  if (visit && p.softcap != 0) {
-    reach_.resize(p_.size());
-  }
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     differentiate(i, visit);
   }
+  return true;
 }
 
-void GradientTile::add(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
-                       std::span<double> out) const {
-  accumulate(factor, to_keys, from(rows, (to_keys ? queries_ : keys_).begin), channels, out);
-}
-
-void GradientTile::add_squares(const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
-                               std::int64_t channels, std::span<double> weighted, std::span<double> squared) const {
-  const Positions& summed = to_keys ? queries_ : keys_;
-  std::vector<double> squares(static_cast<std::size_t>(summed.size() * channels));
-  for (std::int64_t n = 0; n < summed.size(); ++n) {
-    std::transform(from(rows, summed.begin + n).data, from(rows, summed.begin + n).data + channels,
-                   squares.begin() + n * channels, square);
-  }
-  accumulate(p_, to_keys, {squares.data(), channels}, channels, weighted);
-  std::vector<double> factors(factor.size());
-  std::ranges::transform(factor, factors.begin(), square);
-  accumulate(factors, to_keys, {squares.data(), channels}, channels, squared);
-}
-
-void GradientTile::accumulate(const std::vector<double>& factor, bool to_keys, const HeadRows& rows,
-                              std::int64_t channels, std::span<double> out) const {
-  const std::int64_t width = keys_.size();
-  const Positions& summed = to_keys ? queries_ : keys_;
-  if (are_finite(rows, summed.size(), channels)) {
-    std::vector<double> product(out.size());
-    multiply<double>({{factor.data(), width, to_keys},
-                      {rows.data, rows.stride, false},
-                      (to_keys ? keys_ : queries_).size(),
-                      channels,
-                      summed.size(),
-                      product.data(),
-                      channels});
-    std::ranges::transform(out, product, out.begin(), std::plus<>());
-    return;
-  }
+template <class Body>
+void GradientTile::for_each_pair(bool to_keys, const Body& body) const {
   for (std::int64_t i = queries_.begin; i < queries_.end; ++i) {
     const op::KeyRange seen = seen_by(i);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const std::int64_t query = i - queries_.begin, key = j - keys_.begin;
-      const double x = factor[static_cast<std::size_t>(query * width + key)];
-      const double* row = from(rows, to_keys ? query : key).data;
-      const auto sums = out.subspan(static_cast<std::size_t>((to_keys ? key : query) * channels));
-      for (std::int64_t c = 0; c < channels; ++c) {
-        sums[static_cast<std::size_t>(c)] += x * row[c];
-      }
+      body(static_cast<std::size_t>(query * keys_.size() + key), to_keys ? i : j, to_keys ? key : query);
     }
   }
+}
+
+void GradientTile::add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                       std::span<double> out) const {
+  const Positions& summed = to_keys ? queries_ : keys_;
+  if (rows.finite.all(summed.begin, summed.end)) {
+    multiply<double>({.left = {factor.data(), keys_.size(), to_keys},
+                      .right = {from(rows, summed.begin).data, rows.stride, false},
+                      .rows = (to_keys ? keys_ : queries_).size(),
+                      .cols = channels,
+                      .depth = summed.size(),
+                      .out = out.data(),
+                      .out_stride = channels,
+                      .accumulate = true});
+    return;
+  }
+  for_each_pair(to_keys, [&](std::size_t n, std::int64_t row, std::int64_t sum) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      out[static_cast<std::size_t>(sum * channels + c)] += factor[n] * from(rows, row).data[c];
+    }
+  });
+}
+
+void GradientTile::add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows,
+                               std::int64_t channels, std::span<double> weighted, std::span<double> squared) {
+  const Positions& summed = to_keys ? queries_ : keys_;
+  if (rows.finite.all(summed.begin, summed.end)) {
+    const std::int64_t sums = (to_keys ? keys_ : queries_).size();
+    square_products_.set_rows(from(rows, summed.begin), summed.size(), channels);
+    square_products_.add({p_.data(), keys_.size(), to_keys}, sums, SquareProducts::Power::first, weighted);
+    square_products_.add({factor.data(), keys_.size(), to_keys}, sums, SquareProducts::Power::second, squared);
+    return;
+  }
+  for_each_pair(to_keys, [&](std::size_t n, std::int64_t row, std::int64_t sum) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto at = static_cast<std::size_t>(sum * channels + c);
+      const double x2 = square(from(rows, row).data[c]);
+      weighted[at] += p_[n] * x2;
+      squared[at] += square(factor[n]) * x2;
+    }
+  });
 }
 
 void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
@@ -223,52 +221,61 @@ void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int
 }
 
 op::KeyRange GradientTile::seen_by(std::int64_t i) const {
-  const op::KeyRange all = gradients_.params().visible(i, head_.lengths.queries, head_.lengths.keys);
+  const op::KeyRange all = gradients_.params().visible(i, head_->lengths.queries, head_->lengths.keys);
   op::KeyRange seen{std::max(all.begin, keys_.begin), std::min(all.end, keys_.end)};
   seen.end = std::max(seen.begin, seen.end);
   return seen;
 }
 
-void GradientTile::differentiate(std::int64_t i, const std::function<void(const PairRow&)>& visit) {
+void GradientTile::differentiate(std::int64_t i, const Visit& visit) {
   const auto width = static_cast<std::size_t>(keys_.size());
   const std::size_t begin = static_cast<std::size_t>(i - queries_.begin) * width;
   const op::KeyRange seen = seen_by(i);
   const auto skipped = static_cast<std::size_t>(seen.begin - keys_.begin);
   const auto count = static_cast<std::size_t>(seen.size());
-  const auto part = [&](std::vector<double>& all) { return std::span(all).subspan(begin + skipped, count); };
+  const auto part = [&](std::vector<double>& all) {
+    return all.empty() ? std::span<double>() : std::span(all).subspan(begin + skipped, count);
+  };
   if (count > 0) {
+    const AttentionProblem& problem = gradients_.problem();
+    const AttentionKernels& kernels = attention_kernels();
     const std::span<double> p = part(p_), ds = part(ds_), dt = part(dt_);
-    gradients_.problem().slopes(head_.index, i, seen, p, dt);
-    std::vector<double> products, scores, slopes;
-    if (visit) {
-      products.assign(p.begin(), p.end());
-      std::ranges::for_each(products, [factor = gradients_.problem().factor()](double& x) { x *= factor; });
-      slopes.assign(dt.begin(), dt.end());
-    }
-    gradients_.problem().score(head_.index, head_.lengths, i, seen, p);
-    if (visit) {
-      scores.assign(p.begin(), p.end());
-    }
-    const double dot = head_.dot[static_cast<std::size_t>(i)];
-    for (std::size_t n = 0; n < count; ++n) {
-      p[n] = std::exp(p[n] - head_.lse[i]);
-      ds[n] -= dot;
+    if (is_capped()) {
+      problem.slopes(head_->index, i, seen, p, dt);
     }
     if (visit) {
-      visit({i, seen, products, scores, p, ds, slopes});
+      products_.assign(p.begin(), p.end());
+      std::ranges::for_each(products_, [factor = problem.factor()](double& x) { x *= factor; });
     }
-    for (std::size_t n = 0; n < count; ++n) {
-      ds[n] *= p[n];
-      dt[n] *= ds[n];
+    problem.score_inside(head_->index, i, seen, p);
+    if (visit && problem.adds_bias_last()) {
+      inner_.assign(p.begin(), p.end());
     }
+    problem.add_last_bias(head_->index, head_->lengths, i, seen, p);
+    if (visit) {
+      scores_.assign(p.begin(), p.end());
+    }
+    kernels.exponentials(p.data(), count, head_->lse[i]);
+    const double dot = head_->dot[static_cast<std::size_t>(i)];
+    if (visit) {
+      shifted_.assign(ds.begin(), ds.end());
+      std::ranges::for_each(shifted_, [dot](double& x) { x -= dot; });
+      visit({i, seen, products_, scores_, problem.adds_bias_last() ? inner_ : scores_, p, shifted_, dt});
+    }
+    kernels.differentiate(p.data(), count, dot, ds.data());
     if (!reach_.empty()) {
-      std::ranges::transform(slopes, p, part(reach_).begin(), std::multiplies<>());
+      std::ranges::transform(p, dt, part(reach_).begin(), std::multiplies<>());
+    }
+    if (is_capped()) {
+      std::ranges::transform(ds, dt, dt.begin(), std::multiplies<>());
     }
   }
-  for (std::vector<double>* all : {&p_, &ds_, &dt_}) {
-    const std::span<double> row = std::span(*all).subspan(begin, width);
-    std::ranges::fill(row.first(std::min(skipped, width)), 0);
-    std::ranges::fill(row.subspan(std::min(skipped + count, width)), 0);
+  for (std::vector<double>* all : {&p_, &ds_, &dt_, &reach_}) {
+    if (!all->empty()) {
+      const std::span<double> row = std::span(*all).subspan(begin, width);
+      std::ranges::fill(row.first(std::min(skipped, width)), 0);
+      std::ranges::fill(row.subspan(std::min(skipped + count, width)), 0);
+    }
   }
 }
 

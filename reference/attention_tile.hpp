@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/attention_problem.hpp"
+#include "reference/square_products.hpp"
 
 namespace numcheck::reference {
 
@@ -42,12 +43,21 @@ struct GradientLengths {
   std::vector<double> dot_variance;     ///< s_D
 };
 
+/// Rows that gradients are sums of.
+struct SummedRows : HeadRows {
+  SummedRows() = default;
+  SummedRows(const HeadRows& rows, std::int64_t count, std::int64_t channels)
+      : HeadRows(rows), finite(rows, count, channels) {}
+  FiniteRows finite;
+};
+
 /// One head of one sequence, with what its gradients start from. See op::AttentionBwdParams.
 struct GradientHead {
   std::int64_t batch = 0;
   std::int64_t index = 0;
   Lengths lengths;
-  HeadRows queries, keys, values, gradient, output;
+  SummedRows queries, keys, gradient;
+  HeadRows values, output;
   const double* lse = nullptr;
   std::vector<double> dot;  ///< D of each query
   std::optional<GradientLengths> errors;
@@ -86,45 +96,54 @@ struct PairRow {
   op::KeyRange keys;
   std::span<const double> products;  ///< scale q k
   std::span<const double> scores;
+  std::span<const double> inner;      ///< scores before a post_scale bias or alibi
   std::span<const double> weights;    ///< p
   std::span<const double> gradients;  ///< dp - D
   std::span<const double> slopes;     ///< of the cap
 };
 
-/// p, ds and dt of some queries and keys, queries x keys; zero where a query does not see a key.
+/// p, ds and dt of some queries and keys, queries x keys; zero where a query does not see a key. One tile after the other:
+/// a task keeps its memory.
 class GradientTile {
  public:
-  /// `visit`, if it is not empty, is called for every query that sees any of the keys.
-  GradientTile(const AttentionGradients& gradients, const GradientHead& head, const Positions& queries,
-               const Positions& keys, const std::function<void(const PairRow&)>& visit);
+  using Visit = std::function<void(const PairRow&)>;
+  explicit GradientTile(const AttentionGradients& gradients) : gradients_(gradients) {}
 
-  [[nodiscard]] const std::vector<double>& p() const noexcept { return p_; }
-  [[nodiscard]] const std::vector<double>& ds() const noexcept { return ds_; }
-  [[nodiscard]] const std::vector<double>& dt() const noexcept { return dt_; }
+  /// False, and nothing else happens, if no query sees any of the keys. Otherwise `visit`, if it is not empty, is called
+  /// for every query that does. `head` must live on.
+  [[nodiscard]] bool load(const GradientHead& head, const Positions& queries, const Positions& keys,
+                          const Visit& visit);
+
+  [[nodiscard]] std::span<const double> p() const noexcept { return p_; }
+  [[nodiscard]] std::span<const double> ds() const noexcept { return ds_; }
+  [[nodiscard]] std::span<const double> dt() const noexcept { return is_capped() ? dt_ : ds_; }
   /// p times the slopes of the cap; only if there was something to visit.
-  [[nodiscard]] const std::vector<double>& reach() const noexcept { return reach_.empty() ? p_ : reach_; }
+  [[nodiscard]] std::span<const double> reach() const noexcept { return is_capped() ? reach_ : p_; }
 
   /// out[i] += sum_j factor[i, j] rows[j] over the keys of the tile, or with `to_keys` out[j] += sum_i factor[i, j] rows[i].
   /// Only pairs that see each other count: rows may hold what is not finite.
-  void add(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
+  void add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
            std::span<double> out) const;
   /// The same with squares of rows: `weighted` gets them times p, `squared` times the squares of `factor`.
-  void add_squares(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
-                   std::span<double> weighted, std::span<double> squared) const;
+  void add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                   std::span<double> weighted, std::span<double> squared);
 
  private:
+  [[nodiscard]] bool is_capped() const noexcept { return gradients_.params().softcap != 0; }
   void product(const HeadRows& left, const HeadRows& right, std::int64_t channels, std::vector<double>& out) const;
-  /// add() with rows that start at the tile's first.
-  void accumulate(const std::vector<double>& factor, bool to_keys, const HeadRows& rows, std::int64_t channels,
-                  std::span<double> out) const;
+  /// Calls body(number in factor, row of rows, row of out) for every pair that sees each other.
+  template <class Body>
+  void for_each_pair(bool to_keys, const Body& body) const;
   [[nodiscard]] op::KeyRange seen_by(std::int64_t i) const;
   /// Turns row i of the two products q k and do v into p, ds and dt.
-  void differentiate(std::int64_t i, const std::function<void(const PairRow&)>& visit);
+  void differentiate(std::int64_t i, const Visit& visit);
 
   const AttentionGradients& gradients_;
-  const GradientHead& head_;
+  const GradientHead* head_ = nullptr;
   Positions queries_, keys_;
-  std::vector<double> p_, ds_, dt_, reach_;
+  std::vector<double> p_, ds_, dt_, reach_;                  ///< the last two with a cap
+  std::vector<double> products_, inner_, scores_, shifted_;  ///< of one query
+  SquareProducts square_products_;
 };
 
 }  // namespace numcheck::reference

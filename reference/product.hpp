@@ -14,8 +14,8 @@ struct TileFactor {
   bool transposed = false;
 };
 
-/// out (rows x cols, row-major, `out_stride` elements from row to row) = left (rows x depth) * right (depth x cols).
-/// Rows and columns are positive; with depth 0 the product is zero.
+/// out (rows x cols, row-major, `out_stride` elements from row to row) = left (rows x depth) * right (depth x cols), or
+/// out += that. Rows and columns are positive; with depth 0 the product is zero.
 template <class T>
 struct TileProduct {
   TileFactor<T> left;
@@ -25,6 +25,7 @@ struct TileProduct {
   std::int64_t depth = 0;
   T* out = nullptr;
   std::int64_t out_stride = 0;
+  bool accumulate = false;
 };
 
 /// Eigen's own kernels. Throws std::bad_alloc.

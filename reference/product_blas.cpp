@@ -187,7 +187,7 @@ void multiply_tile(const TileProduct<T>& p, Gemm* gemm, Gemv* gemv) {
     multiply_by_eigen(p);
     return;
   }
-  for (std::int64_t row = 0; row < p.rows; ++row) {
+  for (std::int64_t row = 0; row < p.rows && !p.accumulate; ++row) {
     std::fill_n(p.out + row * p.out_stride, p.cols, T{0});
   }
   if (p.depth == 0) {

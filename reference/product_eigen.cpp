@@ -16,12 +16,19 @@ template <class T>
 void multiply_tile(const TileProduct<T>& product) {
   Eigen::Map<Dense<T>, 0, Eigen::OuterStride<>> out(product.out, product.rows, product.cols,
                                                     Eigen::OuterStride<>(product.out_stride));
+  const auto assign = [&](const auto& value) {
+    if (product.accumulate) {
+      out.noalias() += value;
+    } else {
+      out.noalias() = value;
+    }
+  };
   const auto with_left = [&](const auto& left) {
     const Eigen::OuterStride<> stride(product.right.stride);
     if (product.right.transposed) {
-      out.noalias() = left * ConstMap<T>(product.right.data, product.cols, product.depth, stride).transpose();
+      assign(left * ConstMap<T>(product.right.data, product.cols, product.depth, stride).transpose());
     } else {
-      out.noalias() = left * ConstMap<T>(product.right.data, product.depth, product.cols, stride);
+      assign(left * ConstMap<T>(product.right.data, product.depth, product.cols, stride));
     }
   };
   const Eigen::OuterStride<> stride(product.left.stride);

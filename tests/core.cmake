@@ -24,7 +24,7 @@ if(TE_NUMCHECK_CUDA_INCLUDE)
 endif()
 
 # Every folder with sources compiled once per instruction set.
-foreach(library IN ITEMS core data metric model)
+foreach(library IN ITEMS core data metric model reference)
   foreach(isa IN ITEMS baseline avx2 avx512)
     if(TARGET numcheck_${library}_${isa})
       add_test(NAME ${library}_symbols_${isa}

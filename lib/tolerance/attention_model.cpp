@@ -282,11 +282,16 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     }
     const Row row(o, query);
     const Stored stored(request, p, few_values, row);
-    sum += unit * rounded_alike(unit, few_values, request.rounding.weights, row) + stored.sink +
-           stored.variance * stored.scatter;
+    const double slope = unit * rounded_alike(unit, few_values, request.rounding.weights, row) + stored.sink +
+                         stored.variance * stored.scatter;
     const double lse = port == "lse" ? output_named(values, port).value[query] : 0;
-    errors += std::isfinite(lse) ? square(stored.sink + stored.variance + stored.bound * stored.alike) : 0;
-    squares += std::isfinite(lse) ? square(lse) : 0;
+    const double error = square(stored.sink + stored.variance + stored.bound * stored.alike);
+    if (!std::isfinite(slope) || !std::isfinite(lse) || !std::isfinite(error)) {
+      continue;  // infinite scores
+    }
+    sum += slope;
+    errors += error;
+    squares += square(lse);
   }
   if (port == "lse") {
     return errors == 0 ? 0 : std::sqrt(errors / squares);

@@ -51,14 +51,17 @@ void expect_exact(const Multiply& multiply) {
         const Stored<T> right(shape.depth, shape.cols, right_transposed, 4);
         const Index stride = shape.cols + 2;
         std::vector<T> out(static_cast<std::size_t>(shape.rows * stride), T{77});
-        multiply(TileProduct<T>{left.factor, right.factor, shape.rows, shape.cols, shape.depth, out.data(), stride});
+        TileProduct<T> product{left.factor, right.factor, shape.rows, shape.cols, shape.depth, out.data(), stride};
+        multiply(product);
+        product.accumulate = true;
+        multiply(product);
         for (Index r = 0; r < shape.rows; ++r) {
           for (Index c = 0; c < stride; ++c) {
             T sum = 0;
             for (Index k = 0; k < shape.depth && c < shape.cols; ++k) {
               sum += left.at(r, k) * right.at(k, c);
             }
-            ASSERT_EQ(out[static_cast<std::size_t>(r * stride + c)], c < shape.cols ? sum : T{77})
+            ASSERT_EQ(out[static_cast<std::size_t>(r * stride + c)], c < shape.cols ? 2 * sum : T{77})
                 << shape.rows << " x " << shape.cols << " x " << shape.depth << (left_transposed ? " left^T" : "")
                 << (right_transposed ? " right^T" : "") << " at " << r << ", " << c;
           }

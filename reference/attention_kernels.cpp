@@ -1,0 +1,125 @@
+// Compiled once per instruction set: NUMCHECK_ISA is the namespace.
+#include "reference/attention_kernels.hpp"
+
+#include "reference/kernel_math.hpp"
+
+namespace numcheck::reference::NUMCHECK_ISA {
+namespace {
+
+constexpr double kLargestFinite = 0x1.fffffffffffffp+1023;
+
+double exponentials(double* x, std::size_t count, double shift) {
+  for (std::size_t n = 0; n < count; ++n) {
+    x[n] = exponential(x[n] - shift);
+  }
+  return sum_of(x, count);
+}
+
+inline void set_magnitude(const Lanes& x, Lanes& out) {
+  out = reinterpret_cast<Lanes>(reinterpret_cast<LaneBits>(x) & ~(std::uint64_t{1} << 63));
+}
+
+WeightSums sums(const WeighedKeys& keys) {
+  const double factor = keys.factor;
+  const Lanes cap = Lanes{} + (keys.cap == 0 ? kInfinity : keys.cap);
+  Lanes of_keys{}, excess{}, excess2{}, squares{}, score{}, score2{}, reach{};
+  for_each_group(keys.count, [&](std::size_t first, std::size_t size) {
+    Lanes e, given, t, key, scaled, absolute;
+    load(keys.weights + first, size, 0, e);
+    load(keys.scores + first, size, 0, given);
+    load(keys.products + first, size, 0, t);
+    load(keys.key_squares + first, size, 0, key);
+    t *= factor;
+    set_magnitude(t, scaled);
+    set_magnitude(given, absolute);
+    const Lanes magnitude = scaled < cap ? scaled : cap;
+    const Lanes larger = magnitude > absolute ? magnitude : absolute;
+    const Lanes s = e == 0 ? Lanes{} : given;
+    const Lanes x = e == 0 ? Lanes{} : larger - s;
+    of_keys += e * key;
+    excess += e * x;
+    excess2 += e * x * x;
+    squares += e * (t * t);
+    score += e * s;
+    score2 += e * (s * s);
+    const Lanes finite = absolute <= kLargestFinite ? larger : Lanes{};
+    reach = finite > reach ? finite : reach;
+  });
+  return {total(of_keys), total(excess), total(excess2),   total(squares),
+          total(score),   total(score2), largest_of(reach)};
+}
+
+RoundingSums rounding_sums(const WeighedKeys& keys) {
+  const double factor = keys.factor;
+  Lanes inner2{}, power2{}, rounded1{}, rounded2{}, rounded3{};
+  for_each_group(keys.count, [&](std::size_t first, std::size_t size) {
+    Lanes e, s, inner, t;
+    load(keys.weights + first, size, 0, e);
+    load(keys.scores + first, size, 0, s);
+    load(keys.inner + first, size, 0, inner);
+    load(keys.products + first, size, 0, t);
+    t *= factor;
+    set_magnitude(t, t);
+    set_magnitude(s, s);
+    const Lanes larger = t > s ? t : s;
+    const Lanes y = e == 0 ? Lanes{} : larger;
+    const Lanes y2 = y * y, e2 = e * e;
+    inner = e == 0 ? Lanes{} : inner;
+    inner2 += e * (inner * inner);
+    power2 += e2;
+    rounded1 += e * y2;
+    rounded2 += e2 * y2;
+    rounded3 += e2 * e * y2;
+  });
+  return {total(inner2), total(power2), total(rounded1), total(rounded2), total(rounded3)};
+}
+
+Magnitudes magnitudes(const double* x, std::size_t count) {
+  Lanes largest{}, smallest = Lanes{} + kInfinity, nothing{};
+  for_each_group(count, [&](std::size_t first, std::size_t size) {
+    Lanes given, m;
+    load(x + first, size, 0, given);
+    set_magnitude(given, m);
+    const Lanes nonzero = m == 0 ? Lanes{} + kInfinity : m;
+    largest = m > largest ? m : largest;
+    smallest = nonzero < smallest ? nonzero : smallest;
+    nothing += m - m;  // NaN if m is not finite
+  });
+  return {largest_of(largest), -largest_of(-smallest), total(nothing) == 0};
+}
+
+void narrow(const double* x, std::size_t count, double scale, float* out) {
+  for (std::size_t n = 0; n < count; ++n) {
+    out[n] = static_cast<float>(scale * x[n]);
+  }
+}
+
+void narrow_squares(const double* x, std::size_t count, double scale, float* out) {
+  for (std::size_t n = 0; n < count; ++n) {
+    const double scaled = scale * x[n];
+    out[n] = static_cast<float>(scaled * scaled);
+  }
+}
+
+void add(const float* x, std::size_t count, double scale, double* out) {
+  for (std::size_t n = 0; n < count; ++n) {
+    out[n] += scale * static_cast<double>(x[n]);
+  }
+}
+
+void differentiate(const double* weights, std::size_t count, double dot, double* gradients) {
+  for (std::size_t n = 0; n < count; ++n) {
+    gradients[n] = (gradients[n] - dot) * weights[n];
+  }
+}
+
+constexpr AttentionKernels kKernels = {largest_of, exponentials,   sums, rounding_sums, magnitudes,
+                                       narrow,     narrow_squares, add,  differentiate};
+
+}  // namespace
+
+const AttentionKernels& attention_kernels() noexcept {
+  return kKernels;
+}
+
+}  // namespace numcheck::reference::NUMCHECK_ISA

@@ -1,0 +1,208 @@
+// Compiled once per instruction set: NUMCHECK_ISA is the namespace. The pragmas say what compilers cannot see: that terms
+// are not where a query's pairs are.
+#include "reference/gradient_fact_kernels.hpp"
+
+#include "reference/kernel_math.hpp"
+
+namespace numcheck::reference::NUMCHECK_ISA {
+namespace {
+
+inline double square(double x) {
+  return x * x;
+}
+
+inline double rounded(const RoundingConstants& format, double x) {
+  const double high = x * format.split;
+  const double split = high - (high - x), shifted = (x + format.shift) - format.shift;
+  return x < format.normal ? shifted : split;
+}
+
+void arguments(const QueryTerms& given, const PairLanes& pairs, PairTerms terms) {
+  const QueryTerms query = given;
+  const double* const products = pairs.products;
+  const double* const scores = pairs.scores;
+  const double* const weights = pairs.weights;
+  const double* const key_norms = pairs.key_norms;
+  const double a = query.factor * (1 + 2 * query.cap) * query.norm;
+  const double round_variance = query.round_variance, tanh_variance = query.tanh_variance;
+  const double lse = query.lse, absolute_lse = __builtin_fabs(lse), lse2 = 2 * square(lse);
+#pragma GCC ivdep
+  for (std::size_t n = 0; n < pairs.count; ++n) {
+    const double t = products[n], s = scores[n];
+    terms[kTerms][n] = 1;
+    terms[kPlain][n] = weights[n];
+    terms[kLargestProduct][n] = a * key_norms[n];
+    terms[kLargestArgument][n] =
+        5 * (__builtin_fabs(t) + __builtin_fabs(s) + absolute_lse + __builtin_fabs(s - lse)) + 8;
+    terms[kScoreSecond][n] = query.score_second * square(key_norms[n]) + query.along * t * t;
+    terms[kScoreSquare][n] = t * t;
+    terms[kArgumentSquare][n] = round_variance * (2 * t * t + s * s + lse2 + square(s - lse)) + tanh_variance * s * s;
+  }
+}
+
+template <bool kCapped>
+void gradient_terms_of(const QueryTerms& given, const PairLanes& pairs, const TermChoice& choice, PairTerms terms) {
+  const QueryTerms query = given;
+  const double* const products = pairs.products;
+  const double* const weights = pairs.weights;
+  const double* const gradients = pairs.gradients;
+  const double* const slopes = pairs.slopes;
+  const double* const key_norms = pairs.key_norms;
+  const double* const value_norms = pairs.value_norms;
+  const double cap2 = square(query.cap);
+  const double dot_variance = choice.has_dot_variance ? query.dot_variance : 0;
+  const double tanh_variance = choice.has_tanh_variance ? 4 * query.tanh_variance : 0;
+#pragma GCC ivdep
+  for (std::size_t n = 0; n < pairs.count; ++n) {
+    const double slope = kCapped ? slopes[n] : 1, y = gradients[n], p = weights[n];
+    const double w = y * slope, size = __builtin_fabs(w), b = query.gradient * value_norms[n];
+    const double slack = kCapped ? 12 * __builtin_fabs(y) : 0;
+    terms[kWeight][n] = p * w * w;
+    terms[kProducts][n] = p * square(size * terms[kLargestProduct][n] + slope * b);
+    terms[kArithmetic][n] =
+        p * square(size * terms[kLargestArgument][n] + slack + slope * query.steps * query.dot_magnitude);
+    terms[kLength][n] = square(key_norms[n]);
+    terms[kLargestGradient][n] = size;
+    // d log(p slope) / ds is slope - 2 tanh / softcap, and 1 - slope is tanh^2.
+    const double change = kCapped ? square(slope) + 4 * (1 - slope) * cap2 : 1;
+    const double weight = square(p * w);
+    terms[kSquare][n] = weight;
+    terms[kChange][n] = p * change;
+    terms[kReach][n] = p * square(slope);
+    terms[kScore][n] = p * products[n] * (kCapped ? __builtin_sqrt(change) : 1);
+    terms[kScoreSecond][n] *= weight * change;
+    terms[kScoreSquare][n] *= weight * change;
+    terms[kArgumentSquare][n] *= weight * change;
+    const double reach = square(p * slope);
+    const double spread = reach * square(b + query.dot_magnitude);
+    terms[kSpread][n] = spread;
+    terms[kShare][n] = p;
+    terms[kGradientSecond][n] = reach * query.gradient_second * square(value_norms[n]);
+    terms[kGradientSquare][n] = reach * query.dot2;
+    // The slope is 1 - tanh^2, and tanh has an error of 2 ulp.
+    const double saturation = kCapped ? square(p * y * (1 - slope)) : 0;
+    terms[kSaturation][n] = saturation;
+    terms[kDotVariance][n] = reach * dot_variance + (kCapped ? tanh_variance * saturation : 0);
+  }
+}
+
+void gradient_terms(const QueryTerms& query, const PairLanes& pairs, const TermChoice& choice, PairTerms terms) {
+  if (choice.capped) {
+    gradient_terms_of<true>(query, pairs, choice, terms);
+  } else {
+    gradient_terms_of<false>(query, pairs, choice, terms);
+  }
+  // Choices in the loop would keep compilers from vectorising it.
+  for (std::size_t n = 0; n < pairs.count && choice.sums_queries; ++n) {
+    terms[kLength][n] = square(query.norm);
+  }
+  for (std::size_t n = 0; n < pairs.count && !choice.shares_weight; ++n) {
+    terms[kShare][n] = terms[kSpread][n];
+  }
+}
+
+void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms terms) {
+  const double* const products = pairs.products;
+  const double* const weights = pairs.weights;
+  const double* const slopes = query.cap == 0 ? nullptr : pairs.slopes;
+  const double gradient2 = square(query.gradient);
+#pragma GCC ivdep
+  for (std::size_t n = 0; n < pairs.count; ++n) {
+    const double p = weights[n], slope = slopes == nullptr ? 1 : slopes[n];
+    const double weight = square(p);
+    terms[kWeight][n] = p;
+    terms[kProducts][n] = p * square(terms[kLargestProduct][n]);
+    terms[kArithmetic][n] = p * square(terms[kLargestArgument][n]);
+    terms[kLength][n] = gradient2;
+    terms[kLargestGradient][n] = 1;
+    terms[kSquare][n] = weight;
+    terms[kScore][n] = p * products[n] * slope;
+    terms[kScoreSecond][n] *= weight * square(slope);
+    terms[kScoreSquare][n] *= weight * square(slope);
+    terms[kArgumentSquare][n] *= weight;
+    terms[kShare][n] = p;
+    terms[kSpread][n] = terms[kGradientSecond][n] = terms[kGradientSquare][n] = terms[kDotVariance][n] = 0;
+    terms[kSaturation][n] = 0;
+  }
+}
+
+template <bool kSumsKeys>
+void score_terms_of(const QueryTerms& given, const PairLanes& pairs, PairTerms terms) {
+  const double sink = given.sink, statistic = given.statistic;
+  const double* const products = pairs.products;
+  const double* const scores = pairs.scores;
+  const double* const inner = pairs.inner;
+  const double* const weights = pairs.weights;
+#pragma GCC ivdep
+  for (std::size_t n = 0; n < pairs.count; ++n) {
+    const double s = scores[n], p = weights[n], squared = terms[kSquare][n];
+    const double t_size = __builtin_fabs(products[n]), s_size = __builtin_fabs(s);
+    const double largest = t_size < s_size ? s_size : t_size;
+    // A weight's own score is a part of lse.
+    const double weight = kSumsKeys ? squared : squared * (1 - 2 * p);
+    terms[kInnerSquare][n] = weight * inner[n] * inner[n];
+    terms[kScoredSquare][n] = weight * s * s;
+    terms[kLargestScore][n] = largest;
+    terms[kStatistic][n] = kSumsKeys ? square(p * largest) : squared * statistic;
+    terms[kLargestSink][n] = sink;
+  }
+}
+
+void score_terms(const QueryTerms& query, const PairLanes& pairs, bool sums_keys, PairTerms terms) {
+  if (sums_keys) {
+    score_terms_of<true>(query, pairs, terms);
+  } else {
+    score_terms_of<false>(query, pairs, terms);
+  }
+}
+
+void shifts(const RoundingConstants& given, double factor, const PairLanes& pairs, PairTerms terms) {
+  const RoundingConstants format = given;
+  const double* const weights = pairs.weights;
+#pragma GCC ivdep
+  for (std::size_t n = 0; n < pairs.count; ++n) {
+    const double x = weights[n] * terms[kLargestGradient][n];
+    terms[kMagnitude][n] = x;
+    terms[kShift][n] = rounded(format, x) - x;
+    terms[kScaledShift][n] = factor == 0 ? 0 : rounded(format, factor * x) / factor - x;
+  }
+}
+
+void add_to_row(PairTerms terms, std::size_t count, double* sums) {
+  for (std::size_t term = 0; term < kFirstMaximum; ++term) {
+    sums[term] += sum_of(terms[term], count);
+  }
+  for (std::size_t term = kFirstMaximum; term < kPairTerms; ++term) {
+    const double largest = largest_of(terms[term], count);
+    sums[term] = sums[term] < largest ? largest : sums[term];
+  }
+}
+
+void add_to_rows(PairTerms terms, std::size_t count, double* sums, std::size_t rows) {
+  for (std::size_t term = 0; term < kPairTerms; ++term) {
+    double* const row = sums + term * rows;
+    const double* const from = terms[term];
+    if (term < kFirstMaximum) {
+#pragma GCC ivdep
+      for (std::size_t n = 0; n < count; ++n) {
+        row[n] += from[n];
+      }
+    } else {
+#pragma GCC ivdep
+      for (std::size_t n = 0; n < count; ++n) {
+        row[n] = row[n] < from[n] ? from[n] : row[n];
+      }
+    }
+  }
+}
+
+constexpr GradientFactKernels kKernels = {arguments, gradient_terms, value_terms, score_terms,
+                                          shifts,    add_to_row,     add_to_rows};
+
+}  // namespace
+
+const GradientFactKernels& gradient_fact_kernels() noexcept {
+  return kKernels;
+}
+
+}  // namespace numcheck::reference::NUMCHECK_ISA

@@ -1,0 +1,126 @@
+// Loops of GradientFacts over the pairs of a query, compiled once per instruction set; all sets produce the same bits.
+// Plain types only: nothing here may emit a symbol that another translation unit shares.
+#pragma once
+
+#include <cstddef>
+
+namespace numcheck::reference {
+
+/// Terms of one pair of a query and a key, see tolerance::GradientFact. Those up to the maxima are summed.
+enum PairTerm : std::size_t {
+  kTerms,
+  kWeight,
+  kProducts,
+  kArithmetic,
+  kLength,
+  kSquare,
+  kMagnitude,
+  kShift,
+  kScaledShift,
+  kPlain,
+  kChange,
+  kReach,
+  kScore,
+  kScoreSecond,
+  kScoreSquare,
+  kArgumentSquare,
+  kShare,
+  kGradientSecond,
+  kGradientSquare,
+  kDotVariance,
+  kSpread,
+  kInnerSquare,
+  kScoredSquare,
+  kSaturation,
+  kStatistic,
+  kLargestProduct,
+  kLargestArgument,
+  kLargestGradient,
+  kLargestScore,
+  kLargestSink,
+  kPairTerms
+};
+inline constexpr std::size_t kFirstMaximum = kLargestProduct;
+
+/// Most pairs at a time.
+inline constexpr std::size_t kPairs = 128;
+/// kPairTerms rows, each with one number per pair.
+using PairTerms = double (*)[kPairs];
+
+/// What the pairs of one query have in common.
+struct QueryTerms {
+  double factor;  ///< |scale|
+  double norm;    ///< |q|
+  double cap;     ///< 1 / softcap, or 0
+  double lse;
+  double sink;       ///< |sink| exp(sink - lse)
+  double statistic;  ///< GradientFact::statistic_square of dq; 0 while those are found
+  double score_second, along;
+  double gradient;  ///< |do|
+  double gradient_second;
+  double dot2;  ///< D^2
+  double dot_variance;
+  double dot_magnitude;   ///< m, with what underflow in products of do takes, in units of u
+  double steps;           ///< d_v + 4
+  double round_variance;  ///< of a rounding, in units of u^2
+  double tanh_variance;   ///< of tanh, in units of (u tanh)^2; 0 without a cap
+};
+
+/// The pairs of a query: `count` numbers each.
+struct PairLanes {
+  std::size_t count;
+  const double* products;   ///< t
+  const double* scores;     ///< s
+  const double* inner;      ///< s before a post_scale bias or alibi
+  const double* weights;    ///< p
+  const double* gradients;  ///< dp - D
+  const double* slopes;     ///< of the cap, if there is one
+  const double* key_norms;
+  const double* value_norms;
+};
+
+/// What a gradient's terms depend on.
+struct TermChoice {
+  bool capped;             ///< w = (dp - D) slope
+  bool sums_queries;       ///< x is q: dk
+  bool shares_weight;      ///< of dq and dk; of dbias terms are shares of Z
+  bool has_dot_variance;   ///< not of dq
+  bool has_tanh_variance;  ///< not of dbias before the cap: the saturation of its elements says it
+};
+
+/// A format to which positive numbers are rounded, to nearest even: core::round_to as arithmetic. No overflow.
+struct RoundingConstants {
+  double split;   ///< Veltkamp's constant: what remains of x has as many bits as the format
+  double shift;   ///< adding it leaves multiples of the spacing of subnormals
+  double normal;  ///< the smallest
+};
+
+struct GradientFactKernels {
+  /// Errors of scores: what p and w have in common.
+  void (*arguments)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
+  void (*gradient_terms)(const QueryTerms& query, const PairLanes& pairs, const TermChoice& choice, PairTerms terms);
+  void (*value_terms)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
+  /// What declared roundings of scores and sinks change; needs kSquare.
+  void (*score_terms)(const QueryTerms& query, const PairLanes& pairs, bool sums_keys, PairTerms terms);
+  /// What rounding x = p w to a format changes, before and after it is scaled by `factor`.
+  void (*shifts)(const RoundingConstants& format, double factor, const PairLanes& pairs, PairTerms terms);
+  /// sums[term] += the terms of all pairs, or their maximum.
+  void (*add_to_row)(PairTerms terms, std::size_t count, double* sums);
+  /// sums[term * rows + n] += the term of pair n, or the larger.
+  void (*add_to_rows)(PairTerms terms, std::size_t count, double* sums, std::size_t rows);
+};
+
+namespace baseline {
+[[nodiscard]] const GradientFactKernels& gradient_fact_kernels() noexcept;
+}
+namespace avx2 {
+[[nodiscard]] const GradientFactKernels& gradient_fact_kernels() noexcept;
+}
+namespace avx512 {
+[[nodiscard]] const GradientFactKernels& gradient_fact_kernels() noexcept;
+}
+
+/// Those of the active instruction set.
+[[nodiscard]] const GradientFactKernels& gradient_fact_kernels() noexcept;
+
+}  // namespace numcheck::reference
