@@ -1,4 +1,6 @@
 // --budget: which cases run, and what becomes of the others. Also what --keep-tensors gets.
+#include <algorithm>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -73,8 +75,10 @@ TEST(Budget, that_is_not_used_up_changes_only_the_order) {
 TEST(KeepTensors, every_compared_run_is_shown_once_with_its_expectation) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
+  std::mutex mutex;
   std::vector<std::string> shown;
-  options.on_tensors = [&shown](const RunTensors& run) {
+  options.on_tensors = [&mutex, &shown](const RunTensors& run) {  // on any thread
+    const std::lock_guard lock(mutex);
     shown.push_back(run.c->id + " " + verdict::status_name(run.result->status));
     EXPECT_EQ(run.number, 0U);
     ASSERT_EQ(run.ports.size(), 2U);
@@ -84,6 +88,7 @@ TEST(KeepTensors, every_compared_run_is_shown_once_with_its_expectation) {
   const std::vector<plan::Case> cases = {make_case(50, "fp32"), make_case(60, "fp32", {"wrong"}),
                                          make_case(70, "fp32", {"refused"}), make_case(80, "fp32", {"throws"})};
   (void)run_cases(cases, catalog, options);
+  std::ranges::sort(shown);
   EXPECT_EQ(shown, (std::vector<std::string>{cases[0].id + " pass", cases[1].id + " fail"}));
 }
 
