@@ -60,6 +60,9 @@ std::string exact_text(const plan::Case& c) {
   if (!plan.reason.empty()) {
     return "none: " + plan.reason;
   }
+  if (c.op->exact_inputs != nullptr) {
+    return "inputs that the op chooses, by integers drawn at random";
+  }
   if (plan.positive) {
     return "positive integers 4 to 15: exact only if partial sums are promoted";
   }
@@ -79,9 +82,14 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
       const model::ErrorModel model = row.error_model(request, port.name);
       text += fmt::format("  {}: {}\n", port.name, model.source);
       text += model.exact ? "     equal to the rounded reference, bit for bit\n"
-                          : fmt::format("     bound {} A + {} |y| + {}, kappa {}\n",
-                                        core::shortest(model.bound_magnitude), core::shortest(model.bound_value),
-                                        core::shortest(model.bound_absolute), core::shortest(model.kappa));
+              : model.element_errors
+                  ? fmt::format(
+                        "     bound and variance of each element from what the reference "
+                        "knows of its row, kappa {}\n",
+                        core::shortest(model.kappa))
+                  : fmt::format("     bound {} A + {} |y| + {}, kappa {}\n", core::shortest(model.bound_magnitude),
+                                core::shortest(model.bound_value), core::shortest(model.bound_absolute),
+                                core::shortest(model.kappa));
     }
   }
   return text;
