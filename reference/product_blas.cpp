@@ -20,6 +20,7 @@
 #include "core/parallel.hpp"
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): Fortran's names
 void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha,
             const double* a, const int* lda, const double* b, const int* ldb, const double* beta, double* c,
             const int* ldc);
@@ -30,6 +31,7 @@ void dgemv_(const char* trans, const int* m, const int* n, const double* alpha, 
             const double* x, const int* incx, const double* beta, double* y, const int* incy);
 void sgemv_(const char* trans, const int* m, const int* n, const float* alpha, const float* a, const int* lda,
             const float* x, const int* incx, const float* beta, float* y, const int* incy);
+// NOLINTEND(readability-identifier-naming)
 // Extensions of OpenBLAS; its header is not always where its library is.
 void openblas_set_num_threads(int threads);
 char* openblas_get_config();

@@ -109,7 +109,7 @@ class AttributeObject {
   /// The value's type must have the attribute's size.
   template <class T>
   void set(int attribute, T value) {
-    library_.call(functions_.set, handle_, attribute, &value, sizeof value);
+    library_.call(functions_.set, handle_, attribute, &value, sizeof(T));
   }
 
   [[nodiscard]] Handle handle() const noexcept { return handle_; }

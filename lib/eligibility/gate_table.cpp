@@ -72,7 +72,7 @@ const Json& require_list(const Json& value, const std::string& place) {
   if (!value.is_array() || value.empty()) {
     fail(place, "must be a list with entries");
   }
-  return value;
+  return value;  // NOLINT(bugprone-return-const-ref-from-parameter): a part of the file, which outlives its decoding
 }
 
 std::int64_t number(NumberFact fact, const Json& value, const std::string& place) {
@@ -148,7 +148,7 @@ Condition condition(const Json& value, const std::string& place) {
   }
   Condition all;
   for (const auto& [key, what] : value.items()) {
-    const std::string inside = place + "." + key;
+    const std::string inside = fmt::format("{}.{}", place, key);
     if (key == "any") {
       AnyOf any;
       for (const Json& one : require_list(what, inside)) {

@@ -34,7 +34,7 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
       slope_steps_(what_.scores && p.softcap != 0 ? (p.bias == "pre_scale" ? 5 : 3) : 0),
       subnormal_(core::dtype_info(request.mode->first).min_subnormal / 2),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
-      sharing_(static_cast<double>(p.heads / p.key_heads())),
+      sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
       of_queries_(port == "dq"),
       of_offset_(port == "dsoftmax_offset") {
   if (!of_offset_) {
