@@ -11,7 +11,7 @@ namespace numcheck::reference {
 GradientOutput::GradientOutput(std::string_view port, std::int64_t rows, std::int64_t channels, bool only_values)
     : out(port, static_cast<std::size_t>(rows * channels), only_values), values_only(only_values) {
   for (std::size_t f = 0; f < static_cast<std::size_t>(tolerance::GradientFact::count) && !only_values; ++f) {
-    facts.emplace_back(static_cast<std::size_t>(rows));
+    std::ranges::fill(facts.emplace_back(static_cast<std::size_t>(rows)).span(), 0.0F);  // rows beyond their sequence
   }
 }
 
@@ -23,6 +23,7 @@ void GradientOutput::add_element_fact(std::size_t which) {
   if (!values_only) {
     facts.resize(std::max(facts.size(), which + 1));
     facts[which] = core::Buffer<float>(out.values().value.size());
+    std::ranges::fill(facts[which].span(), 0.0F);
   }
 }
 

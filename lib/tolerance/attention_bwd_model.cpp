@@ -9,10 +9,9 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "model/arithmetic.hpp"
 #include "op/attention_bwd.hpp"
-#include "tolerance/accumulation.hpp"
 #include "tolerance/attention_bwd_rounding.hpp"
+#include "tolerance/attention_products.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
@@ -27,49 +26,9 @@ double square(double x) {
   return x * x;
 }
 
-/// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the
-/// sum; `coherent` is the part for products of one sign, `common` that which many sums of such products share.
-struct SumError {
-  double bound = 0;
-  double second = 0;
-  double value = 0;
-  double coherent = 0;
-  double common = 0;
-};
-
-/// How products are formed, and p and dS stored.
-struct Products {
-  Dtype format = Dtype::fp32;  ///< of both operands
-  bool chain = true;           ///< FP32 fused multiply-adds
-  model::Arithmetic arithmetic;
-
-  explicit Products(const model::ModelRequest& request) {
-    const bool stored_fp32 = request.mode->first == Dtype::fp32;
-    chain = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
-            (stored_fp32 && request.expected == model::PrecisionClass::fp32);
-    format = chain ? Dtype::fp32 : stored_fp32 ? Dtype::tf32 : request.mode->first;
-    arithmetic = model::gemm_arithmetic(request.sm, *request.mode, false, !chain);
-  }
-
-  [[nodiscard]] bool rounds_weights() const { return !chain && format != Dtype::tf32; }
-
-  [[nodiscard]] SumError sum(std::int64_t terms) const {
-    // Whatever the mode, a kernel may multiply in an FP32 chain.
-    Accumulation total = fma_accumulation(terms);
-    if (!chain) {
-      total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
-    }
-    const double v = tf32_unit();
-    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value, total.coherent,
-            square(total.slope + total.slope_coherent)};
-  }
-
-  [[nodiscard]] double tf32_unit() const { return format == Dtype::tf32 ? core::dtype_info(format).unit_roundoff : 0; }
-};
-
 /// What all rows of an output have in common.
 struct Common {
-  Products products;
+  AttentionProducts products;
   double factor;   ///< |scale|, where the output has it
   double width;    ///< channels of the other factor
   double steps;    ///< d_v + 4

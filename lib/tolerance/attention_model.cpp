@@ -11,9 +11,8 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "model/arithmetic.hpp"
 #include "op/attention_fwd.hpp"
-#include "tolerance/accumulation.hpp"
+#include "tolerance/attention_products.hpp"
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -21,42 +20,6 @@ namespace numcheck::tolerance {
 namespace {
 
 using core::Dtype;
-
-/// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the sum.
-struct SumError {
-  double bound = 0;
-  double second = 0;
-  double value = 0;
-  double coherent = 0;
-};
-
-/// How products are formed and weights are stored.
-struct Products {
-  Dtype format = Dtype::fp32;  ///< of both operands
-  bool chain = true;           ///< FP32 fused multiply-adds
-  model::Arithmetic arithmetic;
-
-  explicit Products(const model::ModelRequest& request) {
-    const bool stored_fp32 = request.mode->first == Dtype::fp32;
-    const bool fp32 = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
-                      (stored_fp32 && request.expected == model::PrecisionClass::fp32);
-    chain = fp32;
-    format = fp32 ? Dtype::fp32 : stored_fp32 ? Dtype::tf32 : request.mode->first;
-    arithmetic = model::gemm_arithmetic(request.sm, *request.mode, false, !fp32);
-  }
-
-  [[nodiscard]] double unit() const { return chain ? 0 : core::dtype_info(format).unit_roundoff; }
-
-  [[nodiscard]] SumError sum(std::int64_t terms) const {
-    // Whatever the mode, a kernel may multiply in an FP32 chain.
-    Accumulation total = fma_accumulation(terms);
-    if (!chain) {
-      total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
-    }
-    const double v = format == Dtype::tf32 ? unit() : 0;
-    return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value, total.coherent};
-  }
-};
 
 /// The facts of one query.
 class Row {
@@ -165,8 +128,8 @@ constexpr double kLeast = 0x1p-148;      // twice the smallest FP32 number
 /// One query: what its elements have in common.
 class Query {
  public:
-  Query(const Products& products, const SumError& scores, bool few_values, const Stored& stored, bool normalised,
-        const Row& row)
+  Query(const AttentionProducts& products, const SumError& scores, bool few_values, const Stored& stored,
+        bool normalised, const Row& row)
       : unit_(products.unit()),
         subnormal_unit_(products.format == Dtype::fp16 ? unit_ : 0),
         keys_(row[AttentionFact::keys]),
@@ -232,7 +195,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
   const op::OutputValues& judged = output_named(values, port);
-  const Products products(request);
+  const AttentionProducts products(request);
   const SumError scores = products.sum(p.d);
   const bool few_values = has_few_values(request);
   const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
@@ -272,7 +235,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
 double attention_shared_slope(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
-  const double unit = Products(request).unit();
+  const double unit = AttentionProducts(request).unit();
   const bool few_values = has_few_values(request);
   const std::size_t queries = o.row_facts.front().size();
   double sum = 0, errors = 0, squares = 0;
@@ -303,7 +266,7 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
-  const Products products(request);
+  const AttentionProducts products(request);
   model::ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;

@@ -8,6 +8,7 @@
 #include "core/printable.hpp"
 #include "worker/channel.hpp"
 #include "worker/json_fields.hpp"
+#include "worker/rounding_json.hpp"
 
 namespace numcheck::worker {
 namespace {
@@ -47,33 +48,6 @@ machine::Device device_from(const json& object) {
   return device;
 }
 
-using AttentionFlag = std::pair<const char*, bool model::AttentionRounding::*>;
-constexpr std::array<AttentionFlag, 7> kAttentionFlags{{
-    {"scores", &model::AttentionRounding::scores},
-    {"weights", &model::AttentionRounding::weights},
-    {"sink", &model::AttentionRounding::sink},
-    {"score_gradients", &model::AttentionRounding::score_gradients},
-    {"head_gradients", &model::AttentionRounding::head_gradients},
-    {"bias_sum", &model::AttentionRounding::bias_sum},
-    {"approximate_tanh", &model::AttentionRounding::approximate_tanh},
-}};
-
-json to_json(const model::AttentionRounding& rounding) {
-  json object = json::object();
-  for (const auto& [name, flag] : kAttentionFlags) {
-    object[name] = rounding.*flag;
-  }
-  return object;
-}
-
-model::AttentionRounding attention_rounding_from(const json& object) {
-  model::AttentionRounding rounding;
-  for (const auto& [name, flag] : kAttentionFlags) {
-    rounding.*flag = boolean(object, name);
-  }
-  return rounding;
-}
-
 json report_to_json(const RunReport& report) {
   json details = json::array();
   for (const auto& [name, value] : report.details) {
@@ -90,12 +64,7 @@ json report_to_json(const RunReport& report) {
           {"label", printable(report.label, kMaxText)},
           {"details", std::move(details)},
           {"workspace_bytes", report.workspace_bytes},
-          {"rounding",
-           {{"slices", report.rounding.slices},
-            {"in_place", report.rounding.in_place},
-            {"bias", report.rounding.bias},
-            {"gelu", report.rounding.gelu},
-            {"attention", to_json(report.rounding.attention)}}},
+          {"rounding", rounding_to_json(report.rounding)},
           {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
           {"deterministic", report.deterministic},
           {"repeatable", report.repeatable},
@@ -124,9 +93,7 @@ RunReport report_from(const json& object) {
   report.label = text(object, "label");
   report.details = pairs(object, "details");
   report.workspace_bytes = count(object, "workspace_bytes");
-  const json& rounding = member(object, "rounding");
-  report.rounding = {small(rounding, "slices"), boolean(rounding, "in_place"), boolean(rounding, "bias"),
-                     boolean(rounding, "gelu"), attention_rounding_from(member(rounding, "attention"))};
+  report.rounding = rounding_from_json(member(object, "rounding"));
   report.observed = observed_class(object);
   report.deterministic = boolean(object, "deterministic");
   report.repeatable = boolean(object, "repeatable");

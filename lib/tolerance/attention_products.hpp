@@ -1,0 +1,41 @@
+// How attention multiplies matrices in a mode on an architecture, and what that costs.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "model/arithmetic.hpp"
+#include "model/error_model.hpp"
+
+namespace numcheck::tolerance {
+
+/// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the
+/// sum; `coherent` is the part for products of one sign, `common` that which many sums of such products share.
+struct SumError {
+  double bound = 0;
+  double second = 0;
+  double value = 0;
+  double coherent = 0;
+  double common = 0;
+};
+
+/// How products are formed, and weights and gradients of scores stored for them.
+struct AttentionProducts {
+  core::Dtype format = core::Dtype::fp32;  ///< of both operands
+  bool chain = true;                       ///< FP32 fused multiply-adds
+  model::Arithmetic arithmetic;
+
+  explicit AttentionProducts(const model::ModelRequest& request);
+
+  /// Of a sum of so many products. Whatever the mode, a kernel may multiply in an FP32 chain. Operands that are rounded to
+  /// TF32 add 2 v + v^2 to the bound and 0.36 v^2 to the variance, v its unit roundoff.
+  [[nodiscard]] SumError sum(std::int64_t terms) const;
+  /// Unit roundoff of the format in which weights are multiplied; 0 in an FP32 chain.
+  [[nodiscard]] double unit() const;
+  /// The same for TF32 alone, in which tensors that are stored in FP32 are rounded as well; 0 for other formats.
+  [[nodiscard]] double tf32_unit() const { return format == core::Dtype::tf32 ? unit() : 0; }
+  /// True if weights are rounded to a format of 16 bits.
+  [[nodiscard]] bool rounds_weights() const { return !chain && format != core::Dtype::tf32; }
+};
+
+}  // namespace numcheck::tolerance
