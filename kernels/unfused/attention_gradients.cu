@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(kThreads) undo_cap_and_scale(AttentionRules ru
       float x = to_float(gradients[k]);
       if (rules.softcap > 0) {
         const float y = cap_of<T>(rules, uncapped_score<T>(rules, at, products[k], j));
-        x = stored<T>(stored<T>(stored<T>(x * rules.softcap) * (1.0f - y * y)) / rules.softcap);
+        x = rounded_through<T>(rounded_through<T>(rounded_through<T>(x * rules.softcap) * (1.0f - y * y)) /
+                               rules.softcap);
       }
       gradients[k] = from_float<T>(rules.bias == Bias::pre_scale ? x * rules.scale : x);
     }

@@ -6,6 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "kernels/cuda_support/element.cuh"
 #include "kernels/unfused/attention_kernels.hpp"
 
 namespace numcheck::kernels::unfused {
@@ -14,39 +15,9 @@ inline constexpr int kWarp = 32;
 inline constexpr int kThreads = 128;  // of every block here
 inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
 
-// Exact.
-__device__ __forceinline__ float to_float(float value) {
-  return value;
-}
-__device__ __forceinline__ float to_float(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-__device__ __forceinline__ float to_float(__half value) {
-  return __half2float(value);
-}
-
-/// One rounding to nearest even; what is too large becomes infinite.
-template <class T>
-__device__ __forceinline__ T from_float(float value) = delete;
-
-template <>
-__device__ __forceinline__ float from_float<float>(float value) {
-  return value;
-}
-template <>
-__device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
-  return __float2bfloat16_rn(value);
-}
-template <>
-__device__ __forceinline__ __half from_float<__half>(float value) {
-  return __float2half_rn(value);
-}
-
-/// A value as it is after it has been stored in a tensor of T.
-template <class T>
-__device__ __forceinline__ float stored(float value) {
-  return to_float(from_float<T>(value));
-}
+using cuda_support::from_float;
+using cuda_support::rounded_through;
+using cuda_support::to_float;
 
 struct Add {
   __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }

@@ -74,26 +74,28 @@ template <class T>
 __device__ __forceinline__ float uncapped_score(const AttentionRules& rules, const ScoreRow& at, T product,
                                                 std::int64_t j) {
   const float x = to_float(product);
-  return rules.bias == Bias::pre_scale ? stored<T>(stored<T>(x + bias_at<T>(rules, at, j)) * rules.scale) : x;
+  return rules.bias == Bias::pre_scale
+             ? rounded_through<T>(rounded_through<T>(x + bias_at<T>(rules, at, j)) * rules.scale)
+             : x;
 }
 
 /// tanh(x / softcap)
 template <class T>
 __device__ __forceinline__ float cap_of(const AttentionRules& rules, float x) {
-  return stored<T>(tanhf(stored<T>(x / rules.softcap)));
+  return rounded_through<T>(tanhf(rounded_through<T>(x / rules.softcap)));
 }
 
 template <class T>
 __device__ __forceinline__ float score_of(const AttentionRules& rules, const ScoreRow& at, T product, std::int64_t j) {
   float x = uncapped_score<T>(rules, at, product, j);
   if (rules.softcap > 0) {
-    x = stored<T>(rules.softcap * cap_of<T>(rules, x));
+    x = rounded_through<T>(rules.softcap * cap_of<T>(rules, x));
   }
   if (rules.bias == Bias::post_scale) {
-    x = stored<T>(x + bias_at<T>(rules, at, j));
+    x = rounded_through<T>(x + bias_at<T>(rules, at, j));
   } else if (rules.bias == Bias::alibi) {
     const std::int64_t distance = at.own < j ? j - at.own : at.own - j;
-    x = stored<T>(x - at.slope * static_cast<float>(distance));
+    x = rounded_through<T>(x - at.slope * static_cast<float>(distance));
   }
   return x;
 }
@@ -105,7 +107,7 @@ __device__ __forceinline__ float sink_score(const AttentionRules& rules, std::in
     case Sink::one:
       return 0;
     case Sink::learnable:
-      return stored<T>(rules.softmax_offset[head]);
+      return rounded_through<T>(rules.softmax_offset[head]);
     case Sink::none:
       break;
   }
