@@ -59,7 +59,11 @@ void AttentionHead::square_keys() {
     const double sum = std::accumulate(key, key + d, 0.0, [](double total, double x) { return total + square(x); });
     key_squares.push_back(sum);
     if (!std::isfinite(sum)) {
-      continue;  // perhaps no query sees it
+      // Perhaps no query sees it. If one does, what is finite may still overflow on the way to an infinite score.
+      const double finite_sum = std::accumulate(
+          key, key + d, 0.0, [](double total, double x) { return std::isfinite(x) ? total + square(x) : total; });
+      largest_square = std::max(largest_square, finite_sum);
+      continue;
     }
     ++finite_keys;
     largest_square = std::max(largest_square, sum);

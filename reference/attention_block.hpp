@@ -27,7 +27,7 @@ struct AttentionHead {
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
   double mean_square = 0;               ///< and of |k_j|^2
-  double largest_square = 0;            ///< of |k_j|^2
+  double largest_square = 0;            ///< of |k_j|^2, without channels that are not finite
 
  private:
   void square_keys();

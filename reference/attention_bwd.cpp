@@ -35,8 +35,9 @@ std::int64_t spans_of(std::int64_t length) {
   return (length + kTile - 1) / kTile;
 }
 
+/// Empty beyond the end.
 Positions span_at(std::int64_t number, std::int64_t length) {
-  return {number * kTile, std::min((number + 1) * kTile, length)};
+  return {std::min(number * kTile, length), std::min((number + 1) * kTile, length)};
 }
 
 /// What a tile shows to those who collect facts; nothing if there are none.
@@ -49,7 +50,7 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
                     GradientOutput& dq) {
   const op::AttentionParams& p = g.params();
   const GradientHead& head = g.head(batch, index);
-  const Positions all = span_at(block, p.sq);
+  const Positions all = span_at(block, op::positions(p, op::Side::queries, batch));
   const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
   Sums sums(Of::queries, g, all.size(), p.d);
   std::vector<double> mean(sums.squared.size());
@@ -65,7 +66,7 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
       tile.add(tile.reach(), false, head.keys, p.d, mean);
     }
   });
-  const BlockPlace place{op::head_place(p, batch, index, p.heads, p.sq, p.d), (batch * p.heads + index) * p.sq, all,
+  const BlockPlace place{op::head_place(p, op::Side::queries, batch, index, p.d), (batch * p.heads + index) * p.sq, all,
                          p.d};
   const double factor = g.problem().factor();
   store(dq, place, sums, factor);
@@ -83,7 +84,7 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
                               .dot = head.dot[at],
                               .dot_second = head.errors->dot_second[at],
                               .dot_variance = head.errors->dot_variance[at],
-                              .statistic = head.lse[i]},
+                              .statistic = head.lse[at]},
                              dq.facts, static_cast<std::size_t>(place.row + i));
   }
 }
@@ -123,7 +124,7 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
                    std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv) {
   const op::AttentionParams& p = g.params();
   const std::int64_t sharing = p.heads / p.key_heads(), width = p.value_channels();
-  const Positions all = span_at(block, p.sk);
+  const Positions all = span_at(block, op::positions(p, op::Side::keys, batch));
   Sums of_keys(Of::keys, g, all.size(), p.d, statistics), of_values(Of::values, g, all.size(), width, statistics);
   std::vector<double> mean(of_keys.squared.size());
   GradientTile tile(g);
@@ -153,9 +154,9 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
   }
   const double factor = g.problem().factor();
   const std::int64_t row = (batch * p.key_heads() + shared) * p.sk;
-  const BlockPlace keys{op::head_place(p, batch, shared, p.key_heads(), p.sk, p.d), row, all, p.d};
+  const BlockPlace keys{op::head_place(p, op::Side::keys, batch, shared, p.d), row, all, p.d};
   store(dk, keys, of_keys, factor);
-  const BlockPlace values{op::head_place(p, batch, shared, p.key_heads(), p.sk, width), row, all, width};
+  const BlockPlace values{op::head_place(p, op::Side::keys, batch, shared, width), row, all, width};
   store(dv, values, of_values, 1);
   if (!mean.empty()) {
     store_elements(dk, tolerance::kMean, keys, mean, factor);
@@ -232,8 +233,9 @@ op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const bool only = request.values_only;
   const AttentionGradients g(p, request.inputs, only);
-  const std::int64_t queries = p.batches * p.heads * p.sq, keys = p.batches * p.key_heads() * p.sk;
-  GradientOutput dq("dq", queries, p.d, only), dk("dk", keys, p.d, only), dv("dv", keys, p.value_channels(), only);
+  GradientOutput dq("dq", g.problem(), op::Side::queries, p.d, only);
+  GradientOutput dk("dk", g.problem(), op::Side::keys, p.d, only);
+  GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
   dq.add_element_fact(tolerance::kMean);
   dk.add_element_fact(tolerance::kMean);
   if (p.heads > p.key_heads()) {
@@ -255,7 +257,7 @@ op::Values values(const op::ReferenceRequest& request) {
     result.outputs.push_back(std::move(*out).take());
   }
   if (p.has_bias_tensor()) {
-    GradientOutput dbias("dbias", p.heads * p.sq, p.sk, only);
+    GradientOutput dbias("dbias", p.heads * p.sq, p.heads * p.sq * p.sk, only);
     if (p.bias == "pre_scale" && p.softcap != 0) {
       dbias.add_element_fact(tolerance::kSaturation);
     }

@@ -24,14 +24,26 @@ struct Outputs {
   std::vector<core::Buffer<float>> facts;
 };
 
+/// Where a query's output begins, its statistic and its facts are.
+struct Place {
+  std::size_t output, statistic, facts;
+  Place(const AttentionHead& head, std::int64_t i) {
+    const op::AttentionParams& p = head.problem.params();
+    const op::HeadPlace o = op::head_place(p, op::Side::queries, head.batch, head.index, p.value_channels());
+    const op::HeadPlace lse = op::statistic_place(p, head.batch, head.index);
+    output = static_cast<std::size_t>(o.first + i * o.stride);
+    statistic = static_cast<std::size_t>(lse.first + i * lse.stride);
+    facts = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq + i);
+  }
+};
+
 /// Sets one query's output, its statistic and its facts.
 void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t i, std::int64_t in_block,
            Outputs& out) {
   const op::AttentionParams& p = head.problem.params();
-  const std::size_t begin = head.problem.output_index(head.batch, head.index, i);
-  const auto query = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq + i);
+  const Place place(head, i);
   for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-    const std::size_t at = begin + static_cast<std::size_t>(c);
+    const std::size_t at = place.output + static_cast<std::size_t>(c);
     if (head.values_only) {
       out.o.set(at, block.output(in_block, c));
     } else if (block.may_be_nan(in_block, c)) {
@@ -40,23 +52,21 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
       out.o.set(at, block.output(in_block, c), block.spread(in_block, c), block.squares(in_block, c));
     }
   }
-  out.lse.set(query, block.lse(in_block));
+  out.lse.set(place.statistic, block.lse(in_block));
   for (std::size_t f = 0; f < out.facts.size(); ++f) {
-    out.facts[f][query] = static_cast<float>(block.fact(in_block, static_cast<AttentionFact>(f)));
+    out.facts[f][place.facts] = static_cast<float>(block.fact(in_block, static_cast<AttentionFact>(f)));
   }
 }
 
-/// A query beyond its sequence's length, or one of which kernels may think differently.
+/// A query of which kernels may think differently.
 void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
-  const op::AttentionParams& p = head.problem.params();
-  const std::size_t begin = head.problem.output_index(head.batch, head.index, i);
-  const auto query = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq + i);
-  for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-    out.o.set_undetermined(begin + static_cast<std::size_t>(c), 0);
+  const Place place(head, i);
+  for (std::int64_t c = 0; c < head.problem.params().value_channels(); ++c) {
+    out.o.set_undetermined(place.output + static_cast<std::size_t>(c), 0);
   }
-  out.lse.set_undetermined(query, 0);
+  out.lse.set_undetermined(place.statistic, 0);
   for (core::Buffer<float>& fact : out.facts) {
-    fact[query] = std::numeric_limits<float>::infinity();
+    fact[place.facts] = std::numeric_limits<float>::infinity();
   }
 }
 
@@ -73,42 +83,37 @@ std::int64_t queries_of_block(const op::AttentionParams& p) {
 }
 
 void attend(const AttentionHead& head, std::int64_t first, std::int64_t count, Outputs& out) {
-  const std::int64_t end = std::min(first + count, head.problem.params().sq);
-  const std::int64_t within = std::clamp(head.lengths.queries, first, end);
-  AttentionBlock block(head, first, within - first);
+  const std::int64_t end = std::min(first + count, head.lengths.queries);
+  if (first >= end) {
+    return;
+  }
+  AttentionBlock block(head, first, end - first);
   block.run();
   for (std::int64_t i = first; i < end; ++i) {
-    const bool determined = i < within && block.is_determined(i - first);
-    determined ? store(head, block, i, i - first, out) : leave_out(head, i, out);
+    block.is_determined(i - first) ? store(head, block, i, i - first, out) : leave_out(head, i, out);
   }
 }
 
-/// Of both outputs, the elements of queries beyond their sequences' lengths.
-void name_outside(const AttentionProblem& problem, op::OutputValues& o, op::OutputValues& lse) {
+/// Elements that no query that counts has. Those between the sequences of layout thd belong to nobody.
+void leave_out_unused(const AttentionProblem& problem, Outputs& out) {
   const op::AttentionParams& p = problem.params();
-  for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
-    const std::int64_t batch = task / p.heads;
-    const std::int64_t queries = problem.lengths(batch).queries;
-    for (std::int64_t i = queries; i < p.sq; ++i) {
-      const auto first = static_cast<std::int64_t>(problem.output_index(batch, task % p.heads, i));
-      o.outside.push_back({first, first + p.value_channels()});
-    }
-    if (queries < p.sq) {
-      lse.outside.push_back({task * p.sq + queries, (task + 1) * p.sq});
-    }
-  }
+  const std::vector<std::int64_t> lengths = problem.all_lengths(op::Side::queries);
+  out.o.leave_out(op::unused_elements(p, op::Side::queries, p.value_channels(), lengths));
+  out.lse.leave_out(op::unused_statistics(p, lengths));
 }
 
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProblem problem(p, request.inputs);
   const std::int64_t heads = p.batches * p.heads;
-  const auto queries = static_cast<std::size_t>(heads * p.sq);
+  const auto queries = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
   Outputs out{
       {"o", queries * static_cast<std::size_t>(p.value_channels()), request.values_only}, {"lse", queries, true}, {}};
   for (std::size_t f = 0; f < static_cast<std::size_t>(AttentionFact::count) && !request.values_only; ++f) {
-    out.facts.emplace_back(queries);
+    std::ranges::fill(out.facts.emplace_back(static_cast<std::size_t>(heads * p.sq)).span(),
+                      std::numeric_limits<float>::infinity());
   }
+  leave_out_unused(problem, out);
   std::vector<std::optional<AttentionHead>> prepared(static_cast<std::size_t>(heads));
   core::parallel_for(prepared.size(), [&](std::size_t h) {
     const auto head = static_cast<std::int64_t>(h);
@@ -123,7 +128,6 @@ op::Values values(const op::ReferenceRequest& request) {
   result.outputs.push_back(std::move(out.o).take());
   result.outputs.back().row_facts = std::move(out.facts);
   result.outputs.push_back(std::move(out.lse).take());
-  name_outside(problem, result.outputs.front(), result.outputs.back());
   return result;
 }
 

@@ -8,10 +8,20 @@
 
 namespace numcheck::reference {
 
-GradientOutput::GradientOutput(std::string_view port, std::int64_t rows, std::int64_t channels, bool only_values)
-    : out(port, static_cast<std::size_t>(rows * channels), only_values), values_only(only_values) {
+GradientOutput::GradientOutput(std::string_view port, std::int64_t rows, std::int64_t elements, bool only_values)
+    : out(port, static_cast<std::size_t>(elements), only_values), values_only(only_values) {
   for (std::size_t f = 0; f < static_cast<std::size_t>(tolerance::GradientFact::count) && !only_values; ++f) {
     std::ranges::fill(facts.emplace_back(static_cast<std::size_t>(rows)).span(), 0.0F);  // rows beyond their sequence
+  }
+}
+
+GradientOutput::GradientOutput(std::string_view port, const AttentionProblem& problem, op::Side side,
+                               std::int64_t channels, bool only_values)
+    : GradientOutput(
+          port, problem.params().batches * op::heads_of(problem.params(), side) * op::longest(problem.params(), side),
+          op::tokens(problem.params(), side) * op::heads_of(problem.params(), side) * channels, only_values) {
+  if (problem.params().is_ragged()) {
+    out.leave_out(op::unused_elements(problem.params(), side, channels, problem.all_lengths(side)));
   }
 }
 

@@ -19,7 +19,10 @@ struct GradientOutput {
   std::vector<core::Buffer<float>> facts;  ///< of rows and elements; empty with only_values
   bool values_only;
 
-  GradientOutput(std::string_view port, std::int64_t rows, std::int64_t channels, bool only_values);
+  GradientOutput(std::string_view port, std::int64_t rows, std::int64_t elements, bool only_values);
+  /// Of queries, keys or values. Elements of a thd tensor between its sequences are left to the implementation.
+  GradientOutput(std::string_view port, const AttentionProblem& problem, op::Side side, std::int64_t channels,
+                 bool only_values);
   /// One of its rows' facts; empty with only_values.
   [[nodiscard]] std::span<const float> fact(tolerance::GradientFact which) const;
   /// Makes room for such a fact of each element.

@@ -25,7 +25,7 @@ Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
     const GradientHead& head = g.head(batch, index);
     for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const double weight = std::exp(offset - head.lse[i]), lse = head.lse[i];
+      const double weight = std::exp(offset - head.lse[at]), lse = head.lse[at];
       Tracked p(weight), dot(head.dot[at]);
       if (head.errors) {
         const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
@@ -54,11 +54,12 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
     for (std::int64_t batch = 0; batch < p.batches; ++batch) {
       const GradientHead& head = g.head(batch, index);
       for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+        const auto at = static_cast<std::size_t>(i);
         const auto row = static_cast<std::size_t>((batch * p.heads + index) * p.sq + i);
         const auto fact = [&](GradientFact which) {
           return static_cast<double>(dq.facts[static_cast<std::size_t>(which)][row]);
         };
-        const double x = std::exp(offset - head.lse[i]) * head.dot[static_cast<std::size_t>(i)];
+        const double x = std::exp(offset - head.lse[at]) * head.dot[at];
         sum += std::fabs(x);
         squares += x * x;
         scores += x * x * fact(GradientFact::statistic_square);

@@ -53,17 +53,17 @@ HeadRows AttentionProblem::rows(const op::Operand& operand, const op::HeadPlace&
 }
 
 HeadRows AttentionProblem::queries(std::int64_t batch, std::int64_t head) const {
-  return rows(q_, op::head_place(p_, batch, head, p_.heads, p_.sq, p_.d));
+  return rows(q_, op::head_place(p_, op::Side::queries, batch, head, p_.d));
 }
 
 HeadRows AttentionProblem::keys(std::int64_t batch, std::int64_t head) const {
   const std::int64_t shared = head / (p_.heads / p_.key_heads());
-  return rows(k_, op::head_place(p_, batch, shared, p_.key_heads(), p_.sk, p_.d));
+  return rows(k_, op::head_place(p_, op::Side::keys, batch, shared, p_.d));
 }
 
 HeadRows AttentionProblem::values(std::int64_t batch, std::int64_t head) const {
   const std::int64_t shared = head / (p_.heads / p_.key_heads());
-  return rows(v_, op::head_place(p_, batch, shared, p_.key_heads(), p_.sk, p_.value_channels()));
+  return rows(v_, op::head_place(p_, op::Side::keys, batch, shared, p_.value_channels()));
 }
 
 Lengths AttentionProblem::lengths(std::int64_t batch) const {
@@ -71,6 +71,14 @@ Lengths AttentionProblem::lengths(std::int64_t batch) const {
     return {p_.sq, p_.sk};
   }
   return {static_cast<std::int64_t>(q_lengths_->data[batch]), static_cast<std::int64_t>(kv_lengths_->data[batch])};
+}
+
+std::vector<std::int64_t> AttentionProblem::all_lengths(op::Side side) const {
+  std::vector<std::int64_t> all;
+  for (std::int64_t batch = 0; batch < p_.batches; ++batch) {
+    all.push_back(side == op::Side::queries ? lengths(batch).queries : lengths(batch).keys);
+  }
+  return all;
 }
 
 double AttentionProblem::sink(std::int64_t head) const {
@@ -124,17 +132,10 @@ void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRa
   }
 }
 
-std::size_t AttentionProblem::output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const {
-  const op::HeadPlace at = op::head_place(p_, batch, head, p_.heads, p_.sq, p_.value_channels());
-  return static_cast<std::size_t>(at.first + i * at.stride);
-}
-
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
-  const auto longest = static_cast<double>(port == "q_lengths" ? p.sq : p.sk);
+  const op::Side side = port == "q_lengths" ? op::Side::queries : op::Side::keys;
   for (std::size_t b = 0; b < values.size(); ++b) {
-    const double draw = std::isfinite(values[b]) ? std::fabs(values[b]) * 1024 : 0;
-    const double fraction = draw - std::floor(draw);
-    values[b] = b == 0 && values.size() > 1 ? longest : b == 2 ? 0 : std::floor(fraction * (longest + 1));
+    values[b] = static_cast<double>(op::sequence_length(p, side, static_cast<std::int64_t>(b)));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "op/attention_params.hpp"
+#include "op/attention_layout.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::reference {
@@ -48,6 +48,8 @@ class AttentionProblem {
   [[nodiscard]] HeadRows keys(std::int64_t batch, std::int64_t head) const;
   [[nodiscard]] HeadRows values(std::int64_t batch, std::int64_t head) const;
   [[nodiscard]] Lengths lengths(std::int64_t batch) const;
+  /// Of all sequences.
+  [[nodiscard]] std::vector<std::int64_t> all_lengths(op::Side side) const;
   /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
   [[nodiscard]] double sink(std::int64_t head) const;
   /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
@@ -62,8 +64,6 @@ class AttentionProblem {
   void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,
               std::span<double> slopes) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
-  /// Flat index of the first channel of a query's output.
-  [[nodiscard]] std::size_t output_index(std::int64_t batch, std::int64_t head, std::int64_t i) const;
 
  private:
   enum class Bias { none, pre_scale, post_scale, alibi };
@@ -83,7 +83,7 @@ class AttentionProblem {
   const op::Operand* kv_lengths_;
 };
 
-/// Lengths from draws: the first sequence is whole, the third is empty, the others have any length.
+/// Sets the values of port q_lengths or kv_lengths.
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values);
 
 }  // namespace numcheck::reference

@@ -106,7 +106,7 @@ AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<c
 
 GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index) const {
   const op::AttentionParams& p = params();
-  const op::HeadPlace place = op::head_place(p, batch, index, p.heads, p.sq, p.value_channels());
+  const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, index, p.value_channels());
   const Lengths lengths = problem_.lengths(batch);
   GradientHead head{batch,
                     index,
@@ -116,10 +116,12 @@ GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index
                     {{gradient_.data + place.first, place.stride}, lengths.queries, p.value_channels()},
                     problem_.values(batch, index),
                     {output_.data + place.first, place.stride},
-                    lse_.data + (batch * p.heads + index) * p.sq,
+                    {},
                     {},
                     {}};
+  const op::HeadPlace statistic = op::statistic_place(p, batch, index);
   for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+    head.lse.push_back(lse_.data[statistic.first + i * statistic.stride]);
     double sum = 0;
     for (std::int64_t c = 0; c < p.value_channels(); ++c) {
       sum += head.gradient.data[i * head.gradient.stride + c] * head.output.data[i * head.output.stride + c];

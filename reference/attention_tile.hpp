@@ -58,7 +58,7 @@ struct GradientHead {
   Lengths lengths;
   SummedRows queries, keys, gradient;
   HeadRows values, output;
-  const double* lse = nullptr;
+  std::vector<double> lse;  ///< of each query
   std::vector<double> dot;  ///< D of each query
   std::optional<GradientLengths> errors;
 };

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "op/reference.hpp"
 #include "tolerance/tracked.hpp"
@@ -46,6 +49,16 @@ class TrackedOutput {
     if (!out_.magnitude.empty()) {
       out_.magnitude[i] = std::numeric_limits<float>::max();
       out_.second_moment[i] = std::numeric_limits<float>::infinity();
+    }
+  }
+
+  /// Elements that the op leaves to the implementation: op::OutputValues::outside.
+  void leave_out(std::vector<op::OutputValues::Range> ranges) {
+    out_.outside = std::move(ranges);
+    for (const op::OutputValues::Range& range : out_.outside) {
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        set_undetermined(static_cast<std::size_t>(i), 0);
+      }
     }
   }
 

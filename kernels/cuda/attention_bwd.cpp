@@ -1,5 +1,7 @@
 #include "op/attention_bwd.hpp"
 
+#include <utility>
+
 #include "kernels/cuda/attention_launch.hpp"
 #include "kernels/cuda/binding.hpp"
 #include "kernels/cuda/bindings.hpp"
@@ -13,41 +15,42 @@ std::size_t queries_of(const op::AttentionBwdParams& p) {
   return static_cast<std::size_t>(p.batches * p.heads * p.sq);
 }
 
-/// `workspace`: one number per query, then ALiBi's slopes.
-AttentionBackward launch_of(const op::AttentionBwdParams& p, std::span<const PortMemory> ports, float* workspace) {
+/// `dots`: one number per query.
+AttentionBackward launch_of(const op::AttentionBwdParams& p, const AttentionPorts& heads,
+                            std::span<const PortMemory> ports, float* dots) {
   const std::int64_t width = p.value_channels();
   AttentionBackward launch;
-  launch.rules = attention_rules(p, ports, workspace + queries_of(p));
-  launch.q = query_tensor(p, ports, "q", p.d);
-  launch.k = key_tensor(p, ports, "k", p.d);
-  launch.v = key_tensor(p, ports, "v", width);
-  launch.gradient = query_tensor(p, ports, "do", width);
-  launch.o = query_tensor(p, ports, "o", width);
+  launch.rules = heads.rules();
+  launch.q = heads.heads("q", op::Side::queries, p.d);
+  launch.k = heads.heads("k", op::Side::keys, p.d);
+  launch.v = heads.heads("v", op::Side::keys, width);
+  launch.gradient = heads.heads("do", op::Side::queries, width);
+  launch.o = heads.heads("o", op::Side::queries, width);
   launch.lse = static_cast<const float*>(address_of(ports, "lse"));
-  launch.dq = query_tensor(p, ports, "dq", p.d);
-  launch.dk = key_tensor(p, ports, "dk", p.d);
-  launch.dv = key_tensor(p, ports, "dv", width);
+  launch.dq = heads.heads("dq", op::Side::queries, p.d);
+  launch.dk = heads.heads("dk", op::Side::keys, p.d);
+  launch.dv = heads.heads("dv", op::Side::keys, width);
   launch.dbias = tensor_of(ports, "dbias");
   launch.dsoftmax_offset = static_cast<float*>(address_of(ports, "dsoftmax_offset"));
-  launch.dots = workspace;
+  launch.dots = dots;
   return launch;
 }
 
 Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
   const auto params = op::from_params<op::AttentionBwdParams>(call.c->params);
-  std::vector<float> slopes = alibi_slopes(params);
-  const std::size_t workspace_bytes = (queries_of(params) + slopes.size()) * sizeof(float);
+  AttentionTables tables(params);
+  const std::size_t dots_bytes = queries_of(params) * sizeof(float);
+  const std::size_t workspace_bytes = dots_bytes + tables.bytes();
   return {"own FP32 FMA kernels, one per gradient",
           {{"tile", "64 queries, 64 keys"}, {"order", "ascending, tile by tile, without atomics"}},
           workspace_bytes,
-          [&device, params, slopes = std::move(slopes)](std::span<const PortMemory> ports, std::byte* workspace) {
-            auto* const numbers = reinterpret_cast<float*>(workspace);
+          [&device, params, dots_bytes, tables = std::move(tables)](std::span<const PortMemory> ports,
+                                                                    std::byte* workspace) {
             device.use();
-            if (!slopes.empty()) {
-              device.memory().upload(reinterpret_cast<std::byte*>(numbers + queries_of(params)),
-                                     std::as_bytes(std::span(slopes)));
-            }
-            const AttentionBackward launch = launch_of(params, ports, numbers);
+            tables.upload(device, workspace + dots_bytes);
+            const AttentionBackward launch =
+                launch_of(params, AttentionPorts(params, ports, tables, workspace + dots_bytes), ports,
+                          reinterpret_cast<float*>(workspace));
             return device.timed([&] {
               cuda_support::check(launch_attention_bwd(launch, device.stream()),
                                   "te-numcheck's kernels of attention's gradients");

@@ -46,6 +46,7 @@ __device__ __forceinline__ void differentiate(const AttentionBackward& op, const
                                               PerPair& dp) {
   const TileThread thread;
   const std::int64_t first = (std::int64_t{batch} * op.rules.heads + head) * op.rules.sq;
+  const StatisticPlace statistic(op.rules, batch, head);
   const Scores<T> scores(op.rules, sequence, head);
   const auto sees = [&](int r, int c) {
     return at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c);
@@ -65,7 +66,7 @@ __device__ __forceinline__ void differentiate(const AttentionBackward& op, const
   Scores<T>::for_each_pair([&](int r, int c) {
     float weight = 0;
     if (sees(r, c)) {
-      const float lse = op.lse[first + Scores<T>::template pair_of<own>(at, r, c).query];
+      const float lse = op.lse[statistic.of(Scores<T>::template pair_of<own>(at, r, c).query)];
       weight = lse == -INFINITY ? 0.0f : expf(__fsub_rn(s[r][c], lse));
       weight = wanted == Wanted::weights ? weight : weight * dp[r][c];
     }
@@ -199,8 +200,9 @@ __global__ void __launch_bounds__(kOffsetThreads) offset_gradients(AttentionBack
   for (int batch = 0; batch < rules.batches; ++batch) {
     const int queries = Sequence(rules, batch).queries;
     const std::int64_t first = (std::int64_t{batch} * rules.heads + head) * rules.sq;
+    const StatisticPlace statistic(rules, batch, head);
     for (int i = static_cast<int>(threadIdx.x); i < queries; i += kOffsetThreads) {
-      sum = fmaf(expf(__fsub_rn(offset, op.lse[first + i])), op.dots[first + i], sum);
+      sum = fmaf(expf(__fsub_rn(offset, op.lse[statistic.of(i)])), op.dots[first + i], sum);
     }
   }
   sum = block_sum(sum, scratch);

@@ -69,7 +69,8 @@ template <int kChannels>
 __device__ __forceinline__ void finish(const AttentionForward& op, const BlockPlace& place, const Band& band,
                                        const OnlineSoftmax& softmax, PerChannel<kChannels>& sums) {
   const TileThread thread;
-  float* const lse = op.lse + (std::int64_t{place.batch} * op.rules.heads + place.head) * op.rules.sq;
+  const StatisticPlace statistic(op.rules, place.batch, place.head);
+  const int queries = op.rules.q_starts == nullptr ? op.rules.sq : band.own_length;
 #pragma unroll
   for (int r = 0; r < kOwnRows; ++r) {
     const int i = place.first + thread.own + r;
@@ -80,12 +81,12 @@ __device__ __forceinline__ void finish(const AttentionForward& op, const BlockPl
     for (int c = 0; c < kChannels / kSharing; ++c) {
       sums[r][c] = is_blind ? 0.0f : __fdiv_rn(sums[r][c], sum);
     }
-    if (place.channel == 0 && thread.lane == 0 && i < op.rules.sq) {
+    if (place.channel == 0 && thread.lane == 0 && i < queries) {
       if (is_blind) {
-        lse[i] = i < band.own_length ? sink_of(op.rules, place.head) : -INFINITY;
+        op.lse[statistic.of(i)] = i < band.own_length ? sink_of(op.rules, place.head) : -INFINITY;
       } else {
         // A sum of 0 means that all scores are -infinity, and that weights and sum are undefined.
-        lse[i] = sum == 0 ? NAN : softmax.largest[thread.own + r] + logf(sum);
+        op.lse[statistic.of(i)] = sum == 0 ? NAN : softmax.largest[thread.own + r] + logf(sum);
       }
     }
   }

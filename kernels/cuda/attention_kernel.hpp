@@ -10,9 +10,11 @@
 namespace numcheck::kernels::cuda {
 
 /// Positions and channels of one kind of heads: channel c of position i is element
-/// batch * batch_stride + head * head_stride + i * stride + c.
+/// batch * batch_stride + head * head_stride + i * stride + c; with `starts`, starts[batch] * stride takes the first
+/// term's place, and a sequence has only the positions that count.
 struct HeadTensor {
   Tensor tensor;
+  const int* starts = nullptr;  ///< tokens, in device memory; null: sequences have the same number of positions
   std::int64_t batch_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t stride = 0;
@@ -45,13 +47,15 @@ struct AttentionRules {
   const float* offsets = nullptr;  ///< [heads]; null unless learnable
   const int* q_lengths = nullptr;  ///< [batches]; null: every sequence is whole
   const int* kv_lengths = nullptr;
+  const int* q_starts = nullptr;  ///< HeadTensor::starts of queries and of keys, [batches], in device memory
+  const int* kv_starts = nullptr;
 };
 
 struct AttentionForward {
   AttentionRules rules;
   HeadTensor q, k, v;
   HeadTensor o;
-  float* lse = nullptr;  ///< [batches * heads, sq]
+  float* lse = nullptr;  ///< [batches * heads, sq], with q_starts [tokens, heads]
 };
 
 struct AttentionBackward {
@@ -69,13 +73,14 @@ struct AttentionBackward {
 /// multiply-adds over the channels. Keys come in tiles of 64: a tile's weights are exp(s - m) with the largest score
 /// m so far, sums are rescaled when m grows, and o is divided by the sum of weights once. Products of keys that a
 /// query does not see are not added, so that NaN in them does not spread. Queries beyond a sequence's length get o =
-/// 0, lse = -inf. All tensors of heads and the bias have one format: FP32, BF16 or FP16. cudaErrorNotSupported:
+/// 0, lse = -inf, where there are any. All tensors of heads and the bias have one format: FP32, BF16 or FP16. cudaErrorNotSupported:
 /// formats differ. cudaErrorInvalidValue: more than 2^28 positions.
 cudaError_t launch_attention_fwd(const AttentionForward& launch, cudaStream_t stream);
 
 /// The formulas of op::AttentionBwdParams, likewise; every tile recomputes the scores. One kernel per gradient: sums
 /// over keys (dq), over queries and the heads that share a key (dk, dv), over sequences (dbias), all in a fixed order
-/// and without atomics, so that results are deterministic. Positions beyond a sequence's length get zeros.
+/// and without atomics, so that results are deterministic. Positions beyond a sequence's length get zeros,
+/// where there are any.
 cudaError_t launch_attention_bwd(const AttentionBackward& launch, cudaStream_t stream);
 
 }  // namespace numcheck::kernels::cuda

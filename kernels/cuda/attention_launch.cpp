@@ -12,18 +12,10 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kModes = {"fp32", "bf16", "fp16"};
 
-HeadTensor head_tensor(const op::AttentionParams& p, Tensor tensor, std::int64_t heads, std::int64_t positions,
-                       std::int64_t channels) {
-  // Places are linear in the sequence and in the head.
-  const auto place = [&](std::int64_t batch, std::int64_t head) {
-    return op::head_place(p, batch, head, heads, positions, channels);
-  };
-  return {tensor,
-          place(1, 0).first,
-          place(0, 1).first,
-          place(0, 0).stride,
-          static_cast<int>(positions),
-          static_cast<int>(channels)};
+template <class T>
+void append(std::vector<std::byte>& image, T value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  image.insert(image.end(), bytes.begin(), bytes.end());
 }
 
 ScoreBias bias_of(const op::AttentionParams& p) {
@@ -44,45 +36,70 @@ std::string attention_obstacle(const Call& call) {
   return {};
 }
 
-AttentionRules attention_rules(const op::AttentionParams& p, std::span<const PortMemory> ports, const float* slopes) {
+AttentionTables::AttentionTables(const op::AttentionParams& p) {
+  for (std::int64_t head = 0; p.bias == "alibi" && head < p.heads; ++head) {
+    append(image_, static_cast<float>(op::alibi_slope(head, p.heads)));
+  }
+  starts_at_ = image_.size();
+  batches_ = p.is_ragged() ? static_cast<std::size_t>(p.batches) : 0;
+  for (const op::Side side : {op::Side::queries, op::Side::keys}) {
+    for (std::size_t batch = 0; batch < batches_; ++batch) {
+      append(image_, static_cast<int>(op::first_token(p, side, static_cast<std::int64_t>(batch))));
+    }
+  }
+}
+
+void AttentionTables::upload(cuda_support::CudaDevice& device, std::byte* to) const {
+  if (!image_.empty()) {
+    device.memory().upload(to, image_);
+  }
+}
+
+const float* AttentionTables::slopes(const std::byte* uploaded) const noexcept {
+  return starts_at_ == 0 ? nullptr : reinterpret_cast<const float*>(uploaded);
+}
+
+const int* AttentionTables::starts(const std::byte* uploaded, op::Side side) const noexcept {
+  const auto* const all = reinterpret_cast<const int*>(uploaded + starts_at_);
+  return batches_ == 0 ? nullptr : side == op::Side::queries ? all : all + batches_;
+}
+
+AttentionRules AttentionPorts::rules() const {
   AttentionRules rules;
-  rules.batches = static_cast<int>(p.batches);
-  rules.heads = static_cast<int>(p.heads);
-  rules.kv_heads = static_cast<int>(p.key_heads());
-  rules.sq = static_cast<int>(p.sq);
-  rules.sk = static_cast<int>(p.sk);
-  rules.scale = static_cast<float>(p.factor());
-  rules.softcap = static_cast<float>(p.softcap);
-  rules.causal = p.is_causal();
-  rules.top_left = p.diagonal(p.sq, p.sk + 1) == p.diagonal(p.sq, p.sk);  // does not depend on the lengths
-  rules.window_left = static_cast<int>(p.window_left);
-  rules.window_right = static_cast<int>(p.window_right);
-  rules.bias_kind = bias_of(p);
-  rules.bias = tensor_of(ports, "bias");
-  rules.slopes = slopes;
-  rules.sink = p.softmax == "learnable" ? Sink::learnable : p.softmax == "off_by_one" ? Sink::one : Sink::none;
-  rules.offsets = static_cast<const float*>(address_of(ports, "softmax_offset"));
-  rules.q_lengths = static_cast<const int*>(address_of(ports, "q_lengths"));
-  rules.kv_lengths = static_cast<const int*>(address_of(ports, "kv_lengths"));
+  rules.batches = static_cast<int>(p_.batches);
+  rules.heads = static_cast<int>(p_.heads);
+  rules.kv_heads = static_cast<int>(p_.key_heads());
+  rules.sq = static_cast<int>(p_.sq);
+  rules.sk = static_cast<int>(p_.sk);
+  rules.scale = static_cast<float>(p_.factor());
+  rules.softcap = static_cast<float>(p_.softcap);
+  rules.causal = p_.is_causal();
+  rules.top_left = p_.diagonal(p_.sq, p_.sk + 1) == p_.diagonal(p_.sq, p_.sk);  // does not depend on the lengths
+  rules.window_left = static_cast<int>(p_.window_left);
+  rules.window_right = static_cast<int>(p_.window_right);
+  rules.bias_kind = bias_of(p_);
+  rules.bias = tensor_of(ports_, "bias");
+  rules.slopes = tables_.slopes(uploaded_);
+  rules.sink = p_.softmax == "learnable" ? Sink::learnable : p_.softmax == "off_by_one" ? Sink::one : Sink::none;
+  rules.offsets = static_cast<const float*>(address_of(ports_, "softmax_offset"));
+  rules.q_lengths = static_cast<const int*>(address_of(ports_, "q_lengths"));
+  rules.kv_lengths = static_cast<const int*>(address_of(ports_, "kv_lengths"));
+  rules.q_starts = tables_.starts(uploaded_, op::Side::queries);
+  rules.kv_starts = tables_.starts(uploaded_, op::Side::keys);
   return rules;
 }
 
-std::vector<float> alibi_slopes(const op::AttentionParams& p) {
-  std::vector<float> slopes;
-  for (std::int64_t head = 0; p.bias == "alibi" && head < p.heads; ++head) {
-    slopes.push_back(static_cast<float>(op::alibi_slope(head, p.heads)));
-  }
-  return slopes;
-}
-
-HeadTensor query_tensor(const op::AttentionParams& p, std::span<const PortMemory> ports, std::string_view name,
-                        std::int64_t channels) {
-  return head_tensor(p, tensor_of(ports, name), p.heads, p.sq, channels);
-}
-
-HeadTensor key_tensor(const op::AttentionParams& p, std::span<const PortMemory> ports, std::string_view name,
-                      std::int64_t channels) {
-  return head_tensor(p, tensor_of(ports, name), p.key_heads(), p.sk, channels);
+HeadTensor AttentionPorts::heads(std::string_view port, op::Side side, std::int64_t channels) const {
+  const op::HeadStrides strides = op::memory_strides(p_, side, port, channels);
+  HeadTensor heads;
+  heads.tensor = tensor_of(ports_, port);
+  heads.starts = tables_.starts(uploaded_, side);
+  heads.batch_stride = strides.batch;
+  heads.head_stride = strides.head;
+  heads.stride = strides.position;
+  heads.positions = static_cast<int>(op::longest(p_, side));
+  heads.channels = static_cast<int>(channels);
+  return heads;
 }
 
 }  // namespace numcheck::kernels::cuda

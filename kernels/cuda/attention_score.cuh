@@ -94,6 +94,18 @@ class Scores {
   const T* bias_;
 };
 
+/// Where the log-sum-exps of a head's queries are: that of query i is element first + i stride.
+struct StatisticPlace {
+  std::int64_t first;
+  int stride;
+
+  __device__ __forceinline__ StatisticPlace(const AttentionRules& rules, int batch, int head)
+      : first(rules.q_starts == nullptr ? (std::int64_t{batch} * rules.heads + head) * rules.sq
+                                        : std::int64_t{rules.q_starts[batch]} * rules.heads + head),
+        stride(rules.q_starts == nullptr ? 1 : rules.heads) {}
+  __device__ __forceinline__ std::int64_t of(int query) const { return first + std::int64_t{query} * stride; }
+};
+
 /// Calls launch(first, blocks) until `total` blocks, which may be more than a grid holds, have been launched.
 template <class Launch>
 cudaError_t launch_blocks(std::int64_t total, const Launch& launch) {

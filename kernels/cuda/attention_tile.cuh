@@ -49,6 +49,11 @@ class Stages {
   int turn_ = 0;
 };
 
+/// Of channel 0 of position 0.
+__device__ __forceinline__ std::int64_t first_element(const HeadTensor& of, int batch, int head) {
+  return (of.starts == nullptr ? batch * of.batch_stride : of.starts[batch] * of.stride) + head * of.head_stride;
+}
+
 /// Rows of one head. Those outside `exist` read as zeros.
 template <class T>
 struct Rows {
@@ -59,7 +64,7 @@ struct Rows {
   Span exist;
 
   __device__ __forceinline__ Rows(const HeadTensor& of, int batch, int head, Span positions)
-      : first(static_cast<const T*>(of.tensor.data) + batch * of.batch_stride + head * of.head_stride),
+      : first(static_cast<const T*>(of.tensor.data) + first_element(of, batch, head)),
         stride(of.stride),
         channels(of.channels),
         aligned(reinterpret_cast<std::uintptr_t>(first) % alignof(Vec<T, kFour>) == 0 && stride % kFour == 0),
@@ -282,13 +287,15 @@ __device__ __forceinline__ void add_weighted(const float* weights, const Rows<T>
   }
 }
 
-/// Stores a block's sums as channels of its own positions [first, first + kTile); those from `length` on are zeros.
+/// Stores a block's sums as channels of its own positions [first, first + kTile); those from `length` on, if the tensor
+/// has them, are zeros.
 template <int kChannels, class T>
 __device__ __forceinline__ void store_rows(const HeadTensor& to, int batch, int head, int first, int first_channel,
                                            int length, const PerChannel<kChannels>& sums) {
   const TileThread thread;
   const Rows<T> rows(to, batch, head, {0, to.positions});
-  T* const data = static_cast<T*>(to.tensor.data) + batch * to.batch_stride + head * to.head_stride;
+  T* const data = static_cast<T*>(to.tensor.data) + first_element(to, batch, head);
+  const int positions = to.starts == nullptr ? to.positions : length;
 #pragma unroll
   for (int r = 0; r < kOwnRows; ++r) {
     const int position = first + thread.own + r;
@@ -296,7 +303,7 @@ __device__ __forceinline__ void store_rows(const HeadTensor& to, int batch, int 
     for (int g = 0; g < kChannels / kSharing / kFour; ++g) {
       const int channel = first_channel + channel_of(thread.lane, g);
       const int count = to.channels - channel;
-      if (position < to.positions && count > 0) {
+      if (position < positions && count > 0) {
         Group<kFour> group;
 #pragma unroll
         for (int c = 0; c < kFour; ++c) {

@@ -137,7 +137,7 @@ class Backward {
   }
 
   void query_gradient(Tensor changes, Tensor transposed_keys) {
-    const Tensor keys = &graph_.intermediate(s_.format(), s_.key_layout(p_.d));
+    const Tensor keys = s_.keys_again();
     graph_.reshape(*transposed_keys, *keys);
     const Tensor out = s_.query_port("dq", p_.d);
     const Tensor sum =

@@ -20,11 +20,12 @@ std::vector<std::byte> bytes_of(std::span<const T> values) {
   return bytes;
 }
 
-/// [batches, heads, length, channels] with the strides of the case's layout.
-Layout head_layout(const op::AttentionParams& p, std::int64_t heads, std::int64_t length, std::int64_t channels) {
-  const op::HeadPlace next_batch = op::head_place(p, 1, 0, heads, length, channels);
-  const op::HeadPlace next_head = op::head_place(p, 0, 1, heads, length, channels);
-  return {{p.batches, heads, length, channels}, {next_batch.first, next_head.first, next_head.stride, 1}};
+/// [batches, heads, length, channels] with the strides of the port.
+Layout head_layout(const op::AttentionParams& p, op::Side side, std::string_view port, std::int64_t channels) {
+  const op::HeadStrides at = op::memory_strides(p, side, port, channels);
+  const std::int64_t length = op::longest(p, side);
+  const std::int64_t batch = p.is_ragged() ? length * at.position : at.batch;
+  return {{p.batches, op::heads_of(p, side), length, channels}, {batch, at.head, at.position, 1}};
 }
 
 /// One number per sequence, and per head.
@@ -56,24 +57,56 @@ AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengt
   }
 }
 
-AttentionScores::Tensor AttentionScores::query_port(std::string_view name, std::int64_t channels) {
-  return &graph_.port(op::port_named(call_.ports, name), head_layout(p_, p_.heads, p_.sq, channels));
+AttentionScores::Tensor AttentionScores::starts(op::Side side, std::int64_t token) {
+  if (!p_.is_ragged()) {
+    return nullptr;
+  }
+  Tensor& made = starts_[{side, token}];
+  if (made == nullptr) {
+    const Layout layout = dense_layout({p_.batches + 1, 1, 1, 1});
+    const bool is_long = op::tokens(p_, side) * token > std::numeric_limits<std::int32_t>::max();
+    std::vector<std::int64_t> elements;
+    for (std::int64_t batch = 0; batch <= p_.batches; ++batch) {
+      elements.push_back(op::first_token(p_, side, batch) * token);
+    }
+    const std::vector<std::int32_t> narrow(elements.begin(), elements.end());
+    made = is_long ? &graph_.auxiliary(DataType::int64, layout, bytes_of<std::int64_t>(elements))
+                   : &graph_.auxiliary(DataType::int32, layout, bytes_of<std::int32_t>(narrow));
+  }
+  return made;
 }
 
-Layout AttentionScores::key_layout(std::int64_t channels) const {
-  return head_layout(p_, p_.key_heads(), p_.sk, channels);
+AttentionScores::Tensor AttentionScores::head_port(std::string_view name, op::Side side, std::int64_t channels,
+                                                   bool is_transposed) {
+  const op::Port& port = op::port_named(call_.ports, name);
+  const Layout layout = head_layout(p_, side, name, channels);
+  return &graph_.port(port, is_transposed ? transposed(layout) : layout, starts(side, layout.strides[kRow]));
+}
+
+AttentionScores::Tensor AttentionScores::query_port(std::string_view name, std::int64_t channels) {
+  return head_port(name, op::Side::queries, channels, false);
 }
 
 AttentionScores::Tensor AttentionScores::key_port(std::string_view name, std::int64_t channels) {
-  return &graph_.port(op::port_named(call_.ports, name), key_layout(channels));
+  return head_port(name, op::Side::keys, channels, false);
 }
 
 AttentionScores::Tensor AttentionScores::transposed_key_port(std::string_view name, std::int64_t channels) {
-  return &graph_.port(op::port_named(call_.ports, name), transposed(key_layout(channels)));
+  return head_port(name, op::Side::keys, channels, true);
+}
+
+AttentionScores::Tensor AttentionScores::keys_again() {
+  const Layout layout = head_layout(p_, op::Side::keys, "k", p_.d);
+  return &graph_.intermediate(format_, layout, starts(op::Side::keys, layout.strides[kRow]));
 }
 
 AttentionScores::Tensor AttentionScores::statistics_port() {
-  return &graph_.port(op::port_named(call_.ports, "lse"), row_layout());
+  const op::Port& port = op::port_named(call_.ports, "lse");
+  Layout layout = row_layout();
+  if (p_.is_ragged()) {
+    layout.strides = {p_.heads * p_.sq, 1, p_.heads, 1};
+  }
+  return &graph_.port(port, layout, starts(op::Side::queries, p_.heads));
 }
 
 AttentionScores::Tensor AttentionScores::bias_port(std::string_view name) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "kernels/cudnn/graph.hpp"
-#include "op/attention_params.hpp"
+#include "op/attention_layout.hpp"
 
 namespace numcheck::kernels::cudnn {
 
@@ -26,7 +28,8 @@ class AttentionScores {
   Tensor key_port(std::string_view name, std::int64_t channels);
   /// [batches, kv_heads, channels, sk]: k or v as the second factor of a product.
   Tensor transposed_key_port(std::string_view name, std::int64_t channels);
-  [[nodiscard]] Layout key_layout(std::int64_t channels) const;
+  /// What q k^T's second factor is transposed to, with the strides of port k.
+  Tensor keys_again();
   /// lse: one number per query.
   Tensor statistics_port();
   Tensor bias_port(std::string_view name);
@@ -54,6 +57,9 @@ class AttentionScores {
   Tensor within_bounds(Tensor scores);
 
  private:
+  /// Layout thd: the elements that sequences begin with, where a token has so many elements; null for other layouts.
+  Tensor starts(op::Side side, std::int64_t token);
+  Tensor head_port(std::string_view name, op::Side side, std::int64_t channels, bool is_transposed);
   Tensor biased(Tensor scores);
   Tensor sloped(Tensor scores);
   Tensor index(Tensor scores, std::int64_t axis);
@@ -73,6 +79,7 @@ class AttentionScores {
   Tensor kv_lengths_ = nullptr;
   Tensor cap_ = nullptr;
   Tensor before_cap_ = nullptr;
+  std::map<std::pair<op::Side, std::int64_t>, Tensor> starts_;
 };
 
 }  // namespace numcheck::kernels::cudnn

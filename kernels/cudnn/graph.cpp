@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "core/codec.hpp"
@@ -11,7 +12,6 @@ namespace numcheck::kernels::cudnn {
 namespace {
 
 /// Buffers are 256-byte aligned and these ports start where their buffers do; engines require 16 bytes.
-constexpr std::int64_t kAlignmentBytes = 16;
 constexpr std::size_t kAuxiliaryAlignment = 256;
 
 /// A matrix or a vector of the normalisations.
@@ -29,6 +29,8 @@ std::size_t element_bytes(DataType type) {
       return 2;
     case DataType::boolean:
       return 1;
+    case DataType::int64:
+      return 8;
   }
   return 4;
 }
@@ -54,11 +56,11 @@ Layout transposed(const Layout& layout) noexcept {
   return made;
 }
 
-Descriptor& Graph::tensor(DataType type, const Layout& layout) {
+Descriptor& Graph::tensor(DataType type, const Layout& layout, std::int64_t alignment) {
   Descriptor& made = tensors_.emplace_back(library_, Kind::tensor);
   made.set(Attribute::tensor_uid, last_uid());
   made.set(Attribute::tensor_data_type, type);
-  made.set(Attribute::tensor_alignment, kAlignmentBytes);
+  made.set(Attribute::tensor_alignment, alignment);
   made.set_all(Attribute::tensor_dimensions, std::span<const std::int64_t>(layout.dimensions));
   made.set_all(Attribute::tensor_strides, std::span<const std::int64_t>(layout.strides));
   return made;
@@ -68,8 +70,9 @@ const Descriptor& Graph::port(const op::Port& port) {
   return this->port(port, matrix_layout(port.rows, port.cols));
 }
 
-const Descriptor& Graph::port(const op::Port& port, const Layout& layout) {
-  Descriptor& made = tensor(data_type(port.dtype), layout);
+const Descriptor& Graph::port(const op::Port& port, const Layout& layout, const Descriptor* starts) {
+  Descriptor& made = tensor(data_type(port.dtype), layout, std::gcd(kAlignmentBytes, port.offset_bytes));
+  set_if(made, Attribute::tensor_ragged_offset, starts);
   made.finalize();
   bound_.push_back({last_uid(), std::string(port.name)});
   return made;
@@ -89,8 +92,9 @@ const Descriptor& Graph::intermediate(core::Dtype dtype, std::int64_t rows, std:
   return intermediate(data_type(dtype), matrix_layout(rows, cols));
 }
 
-const Descriptor& Graph::intermediate(DataType type, const Layout& layout) {
+const Descriptor& Graph::intermediate(DataType type, const Layout& layout, const Descriptor* starts) {
   Descriptor& made = tensor(type, layout);
+  set_if(made, Attribute::tensor_ragged_offset, starts);
   made.set(Attribute::tensor_is_virtual, true);
   made.finalize();
   return made;

@@ -95,12 +95,13 @@ class Graph {
 
   /// The port's memory.
   const Descriptor& port(const op::Port& port);
-  const Descriptor& port(const op::Port& port, const Layout& layout);
+  /// `starts`: element of the port that each of the first dimension's matrices begins with; null: as the strides say.
+  const Descriptor& port(const op::Port& port, const Layout& layout, const Descriptor* starts = nullptr);
   /// A number that every launch passes by value.
   const Descriptor& scalar(core::Dtype dtype, double value);
   /// A tensor that exists only within the graph: it is rounded to the format and not stored.
   const Descriptor& intermediate(core::Dtype dtype, std::int64_t rows, std::int64_t cols);
-  const Descriptor& intermediate(DataType type, const Layout& layout);
+  const Descriptor& intermediate(DataType type, const Layout& layout, const Descriptor* starts = nullptr);
   /// Device memory that the graph needs besides its ports. `contents` are written before every launch; none: it is for
   /// the engine to write.
   const Descriptor& auxiliary(DataType type, const Layout& layout, std::vector<std::byte> contents = {});
@@ -144,9 +145,11 @@ class Graph {
     std::vector<std::byte> contents;
   };
 
-  Descriptor& tensor(DataType type, const Layout& layout);
+  Descriptor& tensor(DataType type, const Layout& layout, std::int64_t alignment = kAlignmentBytes);
   [[nodiscard]] std::int64_t last_uid() const noexcept { return static_cast<std::int64_t>(tensors_.size()); }
   Descriptor& operation(Kind kind) { return operations_.emplace_back(library_, kind); }
+
+  static constexpr std::int64_t kAlignmentBytes = 16;
 
   const Library& library_;
   std::deque<Descriptor> tensors_;

@@ -22,7 +22,7 @@ inline constexpr Status kMissingPrerequisite = 3008;  ///< no libcuda or no libn
 inline constexpr Status kDriverFailed = 5001;
 
 /// cudnnDataType_t.
-enum class DataType : int { fp32 = 0, fp16 = 2, int32 = 4, bf16 = 9, boolean = 11 };
+enum class DataType : int { fp32 = 0, fp16 = 2, int32 = 4, bf16 = 9, int64 = 10, boolean = 11 };
 
 /// cudnnBackendDescriptorType_t.
 enum class Kind : int {
@@ -80,6 +80,7 @@ enum class Attribute : int {
   tensor_uid = 906,
   tensor_is_virtual = 907,
   tensor_is_by_value = 908,
+  tensor_ragged_offset = 913,
   pack_uids = 1000,
   pack_pointers = 1001,
   pack_workspace = 1003,

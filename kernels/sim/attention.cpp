@@ -93,36 +93,39 @@ AttentionTensors::AttentionTensors(const AttentionKernel& kernel, std::span<cons
       q_lengths_(read_if_there(ports, "q_lengths")),
       kv_lengths_(read_if_there(ports, "kv_lengths")) {}
 
-HeadMatrix AttentionTensors::head_of(std::span<const float> tensor, std::int64_t batch, std::int64_t head,
-                                     std::int64_t heads, std::int64_t length, std::int64_t channels) const {
-  const op::HeadPlace place = op::head_place(kernel_.p, batch, head, heads, length, channels);
+HeadMatrix AttentionTensors::head_of(std::span<const float> tensor, op::Side side, std::int64_t batch,
+                                     std::int64_t head, std::int64_t channels) const {
+  const op::HeadPlace place = op::head_place(kernel_.p, side, batch, head, channels);
+  const std::int64_t length = op::longest(kernel_.p, side);
   HeadMatrix out{length, channels, {}};
   out.at.reserve(static_cast<std::size_t>(length * channels));
-  for (std::int64_t i = 0; i < length; ++i) {
+  const auto elements = static_cast<std::int64_t>(tensor.size());
+  for (std::int64_t i = 0; i < length && place.first + i * place.stride + channels <= elements; ++i) {
     const float* row = tensor.data() + place.first + i * place.stride;
     std::transform(row, row + channels, std::back_inserter(out.at), [this](float x) { return kernel_.operand(x); });
   }
+  out.at.resize(static_cast<std::size_t>(length * channels), 0.0F);
   return out;
 }
 
-void AttentionTensors::put_head(const HeadMatrix& from, std::int64_t batch, std::int64_t head, std::int64_t heads,
+void AttentionTensors::put_head(const HeadMatrix& from, op::Side side, std::int64_t batch, std::int64_t head,
                                 std::span<float> tensor) const {
-  const op::HeadPlace place = op::head_place(kernel_.p, batch, head, heads, from.rows, from.channels);
-  for (std::int64_t i = 0; i < from.rows; ++i) {
+  const op::HeadPlace place = op::head_place(kernel_.p, side, batch, head, from.channels);
+  for (std::int64_t i = 0; i < op::positions(kernel_.p, side, batch); ++i) {
     std::ranges::copy(from.row(i), tensor.data() + place.first + i * place.stride);
   }
 }
 
 HeadMatrix AttentionTensors::queries(std::int64_t batch, std::int64_t head) const {
-  return head_of(q_, batch, head, kernel_.p.heads, kernel_.p.sq, kernel_.p.d);
+  return head_of(q_, op::Side::queries, batch, head, kernel_.p.d);
 }
 
 HeadMatrix AttentionTensors::keys(std::int64_t batch, std::int64_t key_head) const {
-  return head_of(k_, batch, key_head, kernel_.p.key_heads(), kernel_.p.sk, kernel_.p.d);
+  return head_of(k_, op::Side::keys, batch, key_head, kernel_.p.d);
 }
 
 HeadMatrix AttentionTensors::values(std::int64_t batch, std::int64_t key_head) const {
-  HeadMatrix v = head_of(v_, batch, key_head, kernel_.p.key_heads(), kernel_.p.sk, kernel_.p.value_channels());
+  HeadMatrix v = head_of(v_, op::Side::keys, batch, key_head, kernel_.p.value_channels());
   if (!kernel_.has("values_transposed")) {
     return v;
   }

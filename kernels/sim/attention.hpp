@@ -10,7 +10,7 @@
 #include "kernels/contract/backend.hpp"
 #include "kernels/sim/binding.hpp"
 #include "model/schedule.hpp"
-#include "op/attention_params.hpp"
+#include "op/attention_layout.hpp"
 
 namespace numcheck::kernels::sim {
 
@@ -54,10 +54,11 @@ class AttentionTensors {
  public:
   AttentionTensors(const AttentionKernel& kernel, std::span<const PortMemory> ports);
 
-  /// One head of a tensor [length, heads, channels] in the case's layout.
-  [[nodiscard]] HeadMatrix head_of(std::span<const float> tensor, std::int64_t batch, std::int64_t head,
-                                   std::int64_t heads, std::int64_t length, std::int64_t channels) const;
-  void put_head(const HeadMatrix& from, std::int64_t batch, std::int64_t head, std::int64_t heads,
+  /// One head of a tensor in the case's layout: as many positions as the longest sequence has. With layout thd, those
+  /// beyond a sequence's own are the next one's, zero at the end of the tensor, and are not stored.
+  [[nodiscard]] HeadMatrix head_of(std::span<const float> tensor, op::Side side, std::int64_t batch, std::int64_t head,
+                                   std::int64_t channels) const;
+  void put_head(const HeadMatrix& from, op::Side side, std::int64_t batch, std::int64_t head,
                 std::span<float> tensor) const;
 
   [[nodiscard]] HeadMatrix queries(std::int64_t batch, std::int64_t head) const;

@@ -23,9 +23,10 @@ struct Gradients {
   Gradients(const op::AttentionParams& p, std::span<const PortMemory> ports)
       : d_o(read_floats(ports, "do")), o(read_floats(ports, "o")), lse(read_floats(ports, "lse")) {
     const auto zeros = [](std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count)); };
-    dq = zeros(p.batches * p.heads * p.sq * p.d);
-    dk = zeros(p.batches * p.key_heads() * p.sk * p.d);
-    dv = zeros(p.batches * p.key_heads() * p.sk * p.value_channels());
+    const std::int64_t keys = op::tokens(p, op::Side::keys) * p.key_heads();
+    dq = zeros(op::tokens(p, op::Side::queries) * p.heads * p.d);
+    dk = zeros(keys * p.d);
+    dv = zeros(keys * p.value_channels());
     d_bias = zeros(p.has_bias_tensor() ? p.heads * p.sq * p.sk : 0);
     d_offset = zeros(p.softmax == "learnable" ? p.heads : 0);
   }
@@ -50,7 +51,7 @@ class Head {
   void run(const HeadMatrix& k, const HeadMatrix& v, HeadMatrix& dk, HeadMatrix& dv) {
     const op::AttentionParams& p = kernel_.p;
     const HeadMatrix q = tensors_.queries(batch_, index_);
-    const HeadMatrix d_o = tensors_.head_of(all_.d_o, batch_, index_, p.heads, p.sq, p.value_channels());
+    const HeadMatrix d_o = tensors_.head_of(all_.d_o, op::Side::queries, batch_, index_, p.value_channels());
     weights_ = kernel_.product(q.at, k.transposed().at, p.sq, p.sk, p.d);
     slopes_ = kernel_.product(d_o.at, v.transposed().at, p.sq, p.sk, p.value_channels());
     for (std::int64_t i = 0; i < p.sq; ++i) {
@@ -61,7 +62,7 @@ class Head {
     HeadMatrix dq = zero_matrix(p.sq, p.d);
     tensors_.add_weighed(batch_, slopes_, k, 0, dq);
     scale_by(dq, kernel_.scale() * (kernel_.has("dq_not_zeroed") ? 2.0F : 1.0F));
-    tensors_.put_head(dq, batch_, index_, p.heads, all_.dq);
+    tensors_.put_head(dq, op::Side::queries, batch_, index_, all_.dq);
   }
 
  private:
@@ -69,7 +70,7 @@ class Head {
   [[nodiscard]] float delta(std::int64_t i) const {
     const op::AttentionParams& p = kernel_.p;
     const std::int64_t width = p.value_channels();
-    const op::HeadPlace place = op::head_place(p, batch_, index_, p.heads, p.sq, width);
+    const op::HeadPlace place = op::head_place(p, op::Side::queries, batch_, index_, width);
     const auto first = static_cast<std::size_t>(place.first + i * place.stride);
     return block_sum(static_cast<std::size_t>(width),
                      [&](std::size_t c) { return all_.d_o[first + c] * all_.o[first + c]; });
@@ -81,8 +82,9 @@ class Head {
     const auto row = static_cast<std::size_t>(i * p.sk);
     const bool counts = i < tensors_.query_count(batch_);
     const op::KeyRange seen = counts ? tensors_.seen(batch_, i) : op::KeyRange();
-    const float lse = all_.lse[static_cast<std::size_t>((batch_ * p.heads + index_) * p.sq + i)];
-    const float own = delta(i);
+    const op::HeadPlace statistic = op::statistic_place(p, batch_, index_);
+    const float lse = counts ? all_.lse[static_cast<std::size_t>(statistic.first + i * statistic.stride)] : 0.0F;
+    const float own = counts ? delta(i) : 0.0F;
     if (counts && p.softmax == "learnable") {
       const float offset = tensors_.sink(index_);
       all_.d_offset[static_cast<std::size_t>(index_)] -= std::exp(offset - lse) * own;
@@ -170,8 +172,8 @@ void differentiate(const AttentionKernel& kernel, const AttentionTensors& tensor
       Head(kernel, tensors, gradients, batch, head).run(k, v, dk, dv);
     }
     scale_by(dk, kernel.scale());
-    tensors.put_head(dk, batch, of_keys, p.key_heads(), gradients.dk);
-    tensors.put_head(dv, batch, of_keys, p.key_heads(), gradients.dv);
+    tensors.put_head(dk, op::Side::keys, batch, of_keys, gradients.dk);
+    tensors.put_head(dv, op::Side::keys, batch, of_keys, gradients.dv);
   }
 }
 

@@ -153,7 +153,7 @@ class Head {
 void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   const op::AttentionParams& p = kernel.p;
   const AttentionTensors tensors(kernel, ports);
-  const auto queries = static_cast<std::size_t>(p.batches * p.heads * p.sq);
+  const auto queries = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
   std::vector<float> o(queries * static_cast<std::size_t>(p.value_channels()));
   std::vector<float> lse(queries);
   core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t task) {
@@ -161,8 +161,11 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
     const auto index = static_cast<std::int64_t>(task) % p.heads;
     Head head(kernel, tensors, batch, index);
     head.run();
-    tensors.put_head(head.output(), batch, index, p.heads, o);
-    std::ranges::copy(head.lse(), lse.begin() + static_cast<std::int64_t>(task) * p.sq);
+    tensors.put_head(head.output(), op::Side::queries, batch, index, o);
+    const op::HeadPlace place = op::statistic_place(p, batch, index);
+    for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
+      lse[static_cast<std::size_t>(place.first + i * place.stride)] = head.lse()[static_cast<std::size_t>(i)];
+    }
   });
   write_floats(ports, "o", o, kernel.fault);
   write_floats(ports, "lse", lse, kernel.fault);

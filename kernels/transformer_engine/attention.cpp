@@ -48,7 +48,7 @@ std::string version_obstacle(const Library& library) {
 }
 
 std::string obstacle_before_asking(const Context& context, const Call& call, const AttentionParams& p) {
-  for (std::string obstacle : {interface_obstacle(context, *call.c->mode, p), layout_obstacle(call), size_obstacle(p),
+  for (std::string obstacle : {interface_obstacle(context, *call.c->mode, p), empty_obstacle(call), size_obstacle(p),
                                version_obstacle(context.library)}) {
     if (!obstacle.empty()) {
       return obstacle;

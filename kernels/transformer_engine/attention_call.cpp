@@ -9,6 +9,7 @@
 #include "kernels/transformer_engine/attention_config.hpp"
 #include "kernels/transformer_engine/attention_interface.hpp"
 #include "kernels/transformer_engine/attention_memory.hpp"
+#include "op/attention_layout.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -52,18 +53,22 @@ class Tensors {
  public:
   Tensors(Operands& operands, const AttentionParams& p) : o_(operands), p_(p), memory_(p) {}
 
-  /// A port of `length` positions in the case's layout.
-  Handle heads(std::string_view port, std::int64_t length, std::int64_t heads, std::int64_t channels) {
+  /// A port in the case's layout.
+  Handle heads(std::string_view port, op::Side side, std::int64_t channels) {
+    const std::int64_t length = op::longest(p_, side), heads = op::heads_of(p_, side);
+    if (p_.is_ragged()) {
+      return o_.input(port, {op::tokens(p_, side), heads, channels}).handle();
+    }
     if (p_.layout == "sbhd") {
       return o_.input(port, {length, p_.batches, heads, channels}).handle();
     }
     return p_.layout == "bhsd" ? o_.input(port, {p_.batches, heads, length, channels}).handle()
                                : o_.input(port, {p_.batches, length, heads, channels}).handle();
   }
-  Handle queries(std::string_view port) { return heads(port, p_.sq, p_.heads, p_.d); }
-  Handle keys(std::string_view port) { return heads(port, p_.sk, p_.key_heads(), p_.d); }
-  Handle values(std::string_view port) { return heads(port, p_.sk, p_.key_heads(), p_.value_channels()); }
-  Handle outputs(std::string_view port) { return heads(port, p_.sq, p_.heads, p_.value_channels()); }
+  Handle queries(std::string_view port) { return heads(port, op::Side::queries, p_.d); }
+  Handle keys(std::string_view port) { return heads(port, op::Side::keys, p_.d); }
+  Handle values(std::string_view port) { return heads(port, op::Side::keys, p_.value_channels()); }
+  Handle outputs(std::string_view port) { return heads(port, op::Side::queries, p_.value_channels()); }
   Handle bias(std::string_view port) {
     return p_.has_bias_tensor() ? o_.input(port, {1, p_.heads, p_.sq, p_.sk}).handle() : none();
   }
@@ -76,13 +81,19 @@ class Tensors {
   }
   Handle cu_seqlens_q() { return o_.tensor(at(memory_.cu_seqlens_q), kInt32, {p_.batches + 1}).handle(); }
   Handle cu_seqlens_kv() { return o_.tensor(at(memory_.cu_seqlens_kv), kInt32, {p_.batches + 1}).handle(); }
+  Handle cu_seqlens_q_padded() { return starts(memory_.cu_seqlens_q_padded); }
+  Handle cu_seqlens_kv_padded() { return starts(memory_.cu_seqlens_kv_padded); }
   Handle rng_state() { return o_.tensor(at(memory_.rng_state), kInt64, {2}).handle(); }
   Handle none() { return o_.none().handle(); }
 
   /// What the forward pass saves, in the library's order.
   void save(AuxiliaryTensors& saved) {
     saved.clear();
-    saved.add(o_.data("lse"), kFloat32, {p_.batches, p_.heads, p_.sq, 1});
+    if (p_.is_ragged()) {
+      saved.add(o_.data("lse"), kFloat32, {op::tokens(p_, op::Side::queries), p_.heads, 1});
+    } else {
+      saved.add(o_.data("lse"), kFloat32, {p_.batches, p_.heads, p_.sq, 1});
+    }
     saved.add(at(memory_.rng_state), kInt64, {2});
     if (p_.has_bias_tensor()) {
       saved.add(o_.data("bias"), data_type(o_.port("bias").dtype), {1, p_.heads, p_.sq, p_.sk});
@@ -93,6 +104,9 @@ class Tensors {
   }
 
  private:
+  Handle starts(std::size_t offset) {
+    return p_.is_ragged() ? o_.tensor(at(offset), kInt32, {p_.batches + 1}).handle() : none();
+  }
   [[nodiscard]] std::byte* at(std::size_t offset) const { return o_.extra() + offset; }
   [[nodiscard]] std::byte* offset_data() const {
     return o_.has("softmax_offset") ? o_.data("softmax_offset") : at(memory_.softmax_offset);
@@ -122,7 +136,9 @@ class ForwardCall {
     params_.set(kFwdCuSeqlensKv, tensors_.cu_seqlens_kv());
     params_.set(kFwdRngState, tensors_.rng_state());
     params_.set(kFwdAuxiliary, saved_.pack());
-    for (const int unused : {kFwdS, kFwdCuSeqlensQPadded, kFwdCuSeqlensKvPadded, kFwdPageTableK, kFwdPageTableV}) {
+    params_.set(kFwdCuSeqlensQPadded, tensors_.cu_seqlens_q_padded());
+    params_.set(kFwdCuSeqlensKvPadded, tensors_.cu_seqlens_kv_padded());
+    for (const int unused : {kFwdS, kFwdPageTableK, kFwdPageTableV}) {
       params_.set(unused, tensors_.none());
     }
   }
@@ -188,7 +204,9 @@ class BackwardCall {
     params_.set(kBwdCuSeqlensKv, tensors_.cu_seqlens_kv());
     tensors_.save(saved_);
     params_.set(kBwdAuxiliary, saved_.pack());
-    for (const int unused : {kBwdS, kBwdDp, kBwdCuSeqlensQPadded, kBwdCuSeqlensKvPadded}) {
+    params_.set(kBwdCuSeqlensQPadded, tensors_.cu_seqlens_q_padded());
+    params_.set(kBwdCuSeqlensKvPadded, tensors_.cu_seqlens_kv_padded());
+    for (const int unused : {kBwdS, kBwdDp}) {
       params_.set(unused, tensors_.none());
     }
   }

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "eligibility/attention_gates.hpp"
 #include "kernels/transformer_engine/attention_interface.hpp"
+#include "op/attention_layout.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -53,11 +54,18 @@ constexpr std::array<Numbers, 3> kSoftmaxes = {{
     {"learnable", kLearnableSoftmax},
 }};
 constexpr std::array<Numbers, 3> kLayouts = {{
-    {"bshd", kBshdBshdBshd},
-    {"sbhd", kSbhdSbhdSbhd},
-    {"bhsd", kBhsdBhsdBhsd},
+    {"bshd", kBshdLayouts},
+    {"sbhd", kSbhdLayouts},
+    {"thd", kThdLayouts},
 }};
-constexpr std::array<Numbers, 3> kFormats = {{{"bshd", kBshd}, {"sbhd", kSbhd}, {"bhsd", kBhsd}}};
+constexpr std::array<Numbers, 5> kPackings = {{
+    {"none", kNotPacked},
+    {"qkv_3hd", kQkv3hd},
+    {"qkv_h3d", kQkvH3d},
+    {"kv_2hd", kKv2hd},
+    {"kv_h2d", kKvH2d},
+}};
+constexpr std::array<Numbers, 4> kFormats = {{{"bshd", kBshd}, {"sbhd", kSbhd}, {"bhsd", kBhsd}, {"thd", kThd}}};
 
 template <std::size_t count>
 int number_of(const std::array<Numbers, count>& table, std::string_view name) {
@@ -66,6 +74,10 @@ int number_of(const std::array<Numbers, count>& table, std::string_view name) {
     throw core::InternalError(fmt::format("TransformerEngine's attention has no {}", name));
   }
   return found->second;
+}
+
+int layout_of(const op::AttentionParams& p) {
+  return p.layout == "bhsd" ? kBhsdBhsdBhsd : number_of(kLayouts, p.layout) + number_of(kPackings, p.packing);
 }
 
 bool has_window(const op::AttentionParams& p) {
@@ -103,6 +115,10 @@ void describe(AttributeObject& config, const op::AttentionParams& p, const op::M
   count(kConfigKvHeads, p.key_heads());
   count(kConfigHeadDimQk, p.d);
   count(kConfigHeadDimV, p.value_channels());
+  if (p.is_ragged()) {
+    count(kConfigTokensQ, op::tokens(p, op::Side::queries));
+    count(kConfigTokensKv, op::tokens(p, op::Side::keys));
+  }
   if (p.has_bias_tensor()) {
     count(kConfigBiasBatches, 1);
     count(kConfigBiasHeads, p.heads);
@@ -117,7 +133,7 @@ AttentionTerms::AttentionTerms(const op::AttentionParams& p)
     : mask(number_of(kMasks, p.mask)),
       bias(number_of(kBiases, p.bias)),
       softmax(number_of(kSoftmaxes, p.softmax)),
-      layout(number_of(kLayouts, p.layout)),
+      layout(layout_of(p)),
       format(number_of(kFormats, p.layout)),
       window_left(p.window_left),
       window_right(p.is_causal() ? 0 : p.window_right),

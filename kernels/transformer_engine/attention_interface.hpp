@@ -5,8 +5,9 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-/// NVTE_QKV_Layout: q, k and v as three tensors.
-enum QkvLayout : int { kSbhdSbhdSbhd = 4, kBshdBshdBshd = 9, kBhsdBhsdBhsd = 25 };
+/// NVTE_QKV_Layout: the formats sbhd, bshd and thd begin here, each followed by its packings in the order of QkvPacking.
+enum QkvLayout : int { kSbhdLayouts = 0, kBshdLayouts = 5, kThdLayouts = 10, kBhsdBhsdBhsd = 25 };
+enum QkvPacking : int { kQkv3hd = 0, kQkvH3d = 1, kKv2hd = 2, kKvH2d = 3, kNotPacked = 4 };
 
 /// NVTE_Mask_Type.
 enum MaskType : int {
@@ -55,6 +56,8 @@ enum AttentionConfigAttribute : int {
   kConfigHeadDimV = 27,
   kConfigMaxQ = 28,
   kConfigMaxKv = 29,
+  kConfigTokensQ = 30,
+  kConfigTokensKv = 31,
   kConfigBiasBatches = 38,
   kConfigBiasHeads = 39,
   kConfigBiasQ = 40,

@@ -18,6 +18,8 @@ struct AttentionMemory {
   std::size_t rng_state = 0;  ///< seed and offset of a generator that nothing is drawn from: 2 int64
   std::size_t cu_seqlens_q;   ///< first query of each sequence if they were packed, and their sum: batches + 1 int32
   std::size_t cu_seqlens_kv;
+  std::size_t cu_seqlens_q_padded;  ///< layout thd: first token of each sequence, and their number
+  std::size_t cu_seqlens_kv_padded;
   std::size_t softmax_offset;   ///< 0 for each head (FP32), which is the offset of off_by_one
   std::size_t dsoftmax_offset;  ///< gradient of an offset that is not a parameter
   std::size_t bytes;

@@ -52,7 +52,7 @@ enum MatmulAttribute : int {
 };
 
 /// NVTE_QKV_Format: order of the axes batch, sequence, head, channel.
-enum QkvFormat : int { kSbhd = 0, kBshd = 1, kBhsd = 7 };
+enum QkvFormat : int { kSbhd = 0, kBshd = 1, kThd = 2, kBhsd = 7 };
 
 /// NVTEShape.
 struct Shape {

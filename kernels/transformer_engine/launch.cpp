@@ -79,11 +79,18 @@ Tensor& Operands::none(ScalingMode mode) {
   return tensors_.emplace_back(context_.library, mode);
 }
 
+std::string empty_obstacle(const Call& call) {
+  const auto empty = std::ranges::find(call.ports, 0, &op::Port::elements);
+  return empty == call.ports.end()
+             ? std::string()
+             : fmt::format("TransformerEngine does not accept empty tensors, and {} is empty", empty->name);
+}
+
 std::string layout_obstacle(const Call& call) {
+  if (std::string obstacle = empty_obstacle(call); !obstacle.empty()) {
+    return obstacle;
+  }
   for (const op::Port& port : call.ports) {
-    if (port.elements() == 0) {
-      return fmt::format("TransformerEngine does not accept empty tensors, and {} is empty", port.name);
-    }
     if (!port.is_dense()) {
       return fmt::format("TransformerEngine accepts only dense tensors; {} has rows of {} elements, {} apart",
                          port.name, port.cols, port.ld);

@@ -61,7 +61,8 @@ using Prepare = std::function<Enqueue(Operands&)>;
 /// Writes the memory after the scratch, once the ports have what the launch will read.
 using Fill = std::function<void(const Operands&)>;
 
-/// Why the library does not accept the ports as stored: padded or without elements; empty if it does.
+/// Why the library does not accept the ports as stored: without elements, or (layout_obstacle) padded; empty if it does.
+[[nodiscard]] std::string empty_obstacle(const Call& call);
 [[nodiscard]] std::string layout_obstacle(const Call& call);
 
 /// An algorithm that is one call of a function without workspace; `extra` bytes follow the scratch.

@@ -94,8 +94,8 @@ class Backward {
     products_.dq.enqueue(gradients, at("k"), at("dq"), workspace, stream);
     products_.dk.enqueue(gradients, at("q"), dk, workspace, stream);
     if (shared) {
-      check(launch_group_sum(group_sum(p_.d, dk, at("dk")), stream));
-      check(launch_group_sum(group_sum(p_.value_channels(), dv, at("dv")), stream));
+      check(launch_group_sum(group_sum("dk", p_.d, dk, at("dk")), stream));
+      check(launch_group_sum(group_sum("dv", p_.value_channels(), dv, at("dv")), stream));
     }
   }
 
@@ -107,7 +107,8 @@ class Backward {
     const auto* lse = reinterpret_cast<const float*>(memory + places_.lse);
     auto* dots = reinterpret_cast<float*>(memory + places_.dots);
     std::byte* gradients = memory + places_.gradients;
-    const OutputRows rows{at("o"), at("do"), strides_of(p_, p_.heads, p_.sq, p_.value_channels()), p_.value_channels()};
+    const OutputRows rows{at("o"), at("do"), strides_of(p_, op::Side::queries, "o", p_.value_channels()),
+                          p_.value_channels()};
     check(launch_score_gradients(rules, rows, memory + places_.weights, gradients, dots, stream));
     if (rules.sink == Sink::learnable) {
       check(launch_offset_gradient(rules, lse, dots, reinterpret_cast<float*>(at("dsoftmax_offset")), stream));
@@ -123,7 +124,8 @@ class Backward {
     }
   }
 
-  [[nodiscard]] GroupSum group_sum(std::int64_t channels, const std::byte* parts, std::byte* sum) const {
+  [[nodiscard]] GroupSum group_sum(std::string_view port, std::int64_t channels, const std::byte* parts,
+                                   std::byte* sum) const {
     return {rules_.format,
             p_.batches,
             p_.key_heads(),
@@ -132,7 +134,7 @@ class Backward {
             channels,
             parts,
             sum,
-            strides_of(p_, p_.key_heads(), p_.sk, channels)};
+            strides_of(p_, op::Side::keys, port, channels)};
   }
 
   op::AttentionParams p_;

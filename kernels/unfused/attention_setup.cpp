@@ -19,9 +19,11 @@ const T* input_of(std::span<const PortMemory> ports, std::string_view name) {
 }  // namespace
 
 void require_known(const op::AttentionParams& p, const op::Mode& mode) {
-  const bool dense = p.layout == "bshd" || p.layout == "sbhd" || p.layout == "bhsd";
-  if (!dense) {
-    throw NotSupported(fmt::format("unfused attention takes the layouts bshd, sbhd and bhsd, not {}", p.layout));
+  if (p.is_ragged()) {
+    throw NotSupported(
+        "unfused attention multiplies matrices of one size; TransformerEngine copies thd tensors to bshd and back, "
+        "which "
+        "changes no number: set layout to bshd");
   }
   const core::Dtype stored = mode.first;
   if (stored != core::Dtype::fp32 && stored != core::Dtype::bf16 && stored != core::Dtype::fp16) {
@@ -62,24 +64,22 @@ AttentionRules with_inputs(AttentionRules rules, std::span<const PortMemory> por
   return rules;
 }
 
-HeadStrides strides_of(const op::AttentionParams& p, std::int64_t heads, std::int64_t length, std::int64_t channels) {
-  const auto first = [&](std::int64_t batch, std::int64_t head) {
-    return op::head_place(p, batch, head, heads, length, channels).first;
-  };
-  return {first(1, 0), first(0, 1), op::head_place(p, 0, 0, heads, length, channels).stride};
+HeadStrides strides_of(const op::AttentionParams& p, op::Side side, std::string_view port, std::int64_t channels) {
+  const op::HeadStrides at = op::memory_strides(p, side, port, channels);
+  return {at.batch, at.head, at.position};
 }
 
 AttentionStacks::AttentionStacks(const op::AttentionParams& p)
     : p_(p), group_(p.heads / p.key_heads()), width_(p.value_channels()) {}
 
-Stack AttentionStacks::of_queries(std::int64_t channels) const {
-  const HeadStrides at = strides_of(p_, p_.heads, p_.sq, channels);
-  return {p_.sq, channels, at.position, {at.batch, group_ * at.head, at.head}};
+Stack AttentionStacks::of_queries(std::string_view port, std::int64_t channels) const {
+  const op::HeadStrides at = op::memory_strides(p_, op::Side::queries, port, channels);
+  return {p_.sq, channels, at.position, {at.batch, group_ * at.head, at.head}, at.first};
 }
 
-Stack AttentionStacks::of_keys(std::int64_t channels) const {
-  const HeadStrides at = strides_of(p_, p_.key_heads(), p_.sk, channels);
-  return {p_.sk, channels, at.position, {at.batch, at.head, 0}};
+Stack AttentionStacks::of_keys(std::string_view port, std::int64_t channels) const {
+  const op::HeadStrides at = op::memory_strides(p_, op::Side::keys, port, channels);
+  return {p_.sk, channels, at.position, {at.batch, at.head, 0}, at.first};
 }
 
 Stack AttentionStacks::dense(std::int64_t rows, std::int64_t cols) const {

@@ -13,7 +13,7 @@
 #include "kernels/contract/backend.hpp"
 #include "kernels/unfused/attention_kernels.hpp"
 #include "kernels/unfused/product.hpp"
-#include "op/attention_params.hpp"
+#include "op/attention_layout.hpp"
 #include "op/mode.hpp"
 
 namespace numcheck::kernels::unfused {
@@ -29,8 +29,8 @@ void require_known(const op::AttentionParams& p, const op::Mode& mode);
 /// The same with what the ports hold: lengths, bias, offset.
 [[nodiscard]] AttentionRules with_inputs(AttentionRules rules, std::span<const PortMemory> ports);
 
-/// A tensor of `length` positions of `heads` heads in the case's layout.
-[[nodiscard]] HeadStrides strides_of(const op::AttentionParams& p, std::int64_t heads, std::int64_t length,
+/// Of that port, in the case's layout and packing.
+[[nodiscard]] HeadStrides strides_of(const op::AttentionParams& p, op::Side side, std::string_view port,
                                      std::int64_t channels);
 
 /// The matrices of an attention case, one for each sequence and head of the queries; the dimensions of the batch are
@@ -39,10 +39,10 @@ class AttentionStacks {
  public:
   explicit AttentionStacks(const op::AttentionParams& p);
 
-  [[nodiscard]] Stack queries() const { return of_queries(p_.d); }          ///< q, dq: sq x d
-  [[nodiscard]] Stack outputs() const { return of_queries(width_); }        ///< o, do: sq x dv
-  [[nodiscard]] Stack keys() const { return of_keys(p_.d); }                ///< k: sk x d
-  [[nodiscard]] Stack values() const { return of_keys(width_); }            ///< v: sk x dv
+  [[nodiscard]] Stack queries() const { return of_queries("q", p_.d); }     ///< q, dq: sq x d
+  [[nodiscard]] Stack outputs() const { return of_queries("o", width_); }   ///< o, do: sq x dv
+  [[nodiscard]] Stack keys() const { return of_keys("k", p_.d); }           ///< k: sk x d
+  [[nodiscard]] Stack values() const { return of_keys("v", width_); }       ///< v: sk x dv
   [[nodiscard]] Stack scores() const { return dense(p_.sq, p_.sk); }        ///< sq x sk
   [[nodiscard]] Stack key_parts() const { return dense(p_.sk, p_.d); }      ///< dk of every head of the queries
   [[nodiscard]] Stack value_parts() const { return dense(p_.sk, width_); }  ///< dv of every head of the queries
@@ -50,8 +50,8 @@ class AttentionStacks {
   [[nodiscard]] std::int64_t group() const noexcept { return group_; }
 
  private:
-  [[nodiscard]] Stack of_queries(std::int64_t channels) const;
-  [[nodiscard]] Stack of_keys(std::int64_t channels) const;
+  [[nodiscard]] Stack of_queries(std::string_view port, std::int64_t channels) const;
+  [[nodiscard]] Stack of_keys(std::string_view port, std::int64_t channels) const;
   [[nodiscard]] Stack dense(std::int64_t rows, std::int64_t cols) const;
 
   op::AttentionParams p_;

@@ -28,8 +28,8 @@ cublas_support::MatrixLayout layout_of(const cublas_support::CublasLt& lt, cudaD
 
 /// Largest power of two, at most 256, that divides the address of every matrix at which a call starts.
 std::uint32_t alignment_of(const std::vector<BatchDimension>& batch, std::int64_t BatchDimension::* stride,
-                           std::int64_t element_bytes) {
-  std::uint64_t combined = 256;
+                           const Stack& stack, std::int64_t element_bytes) {
+  std::uint64_t combined = 256 | static_cast<std::uint64_t>(stack.first * element_bytes);
   for (std::size_t i = 1; i < batch.size(); ++i) {
     combined |= static_cast<std::uint64_t>(batch[i].*stride * element_bytes);
   }
@@ -81,15 +81,17 @@ BatchedProduct::BatchedProduct(const cublas_support::CublasLt& lt, const op::Mod
       d_(layout_of(lt, cublas_support::cuda_type(mode.first), shape.d, batch_.front().count, batch_.front().d)) {
   desc_.set(CUBLASLT_MATMUL_DESC_TRANSA, shape.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   desc_.set(CUBLASLT_MATMUL_DESC_TRANSB, shape.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  choose_algorithm(sm);
+  choose_algorithm(sm, shape);
 }
 
-void BatchedProduct::choose_algorithm(int sm) {
+void BatchedProduct::choose_algorithm(int sm, const ProductShape& shape) {
   cublas_support::MatmulPreference preference(lt_);
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceLimit);
-  const std::uint32_t of_d = alignment_of(batch_, &BatchDimension::d, element_bytes_);
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(batch_, &BatchDimension::b, element_bytes_));
-  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(batch_, &BatchDimension::a, element_bytes_));
+  const std::uint32_t of_d = alignment_of(batch_, &BatchDimension::d, shape.d, element_bytes_);
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                 alignment_of(batch_, &BatchDimension::b, shape.b.stack, element_bytes_));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                 alignment_of(batch_, &BatchDimension::a, shape.a.stack, element_bytes_));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_d);
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_d);
   cublasLtMatmulHeuristicResult_t result{};

@@ -29,6 +29,7 @@ struct Stack {
   std::int64_t cols = 0;
   std::int64_t ld = 0;
   std::array<std::int64_t, kBatchDimensions> strides{};
+  std::int64_t first = 0;  ///< elements between an aligned address and the first one
 };
 
 /// op(A), with op the identity or the transposition.
@@ -78,7 +79,7 @@ class BatchedProduct {
   void enqueue(const void* a, const void* b, void* d, std::byte* workspace, cudaStream_t stream) const;
 
  private:
-  void choose_algorithm(int sm);
+  void choose_algorithm(int sm, const ProductShape& shape);
 
   const cublas_support::CublasLt& lt_;
   std::string name_;

@@ -1,5 +1,7 @@
 #include "op/attention_bwd.hpp"
 
+#include "op/attention_layout.hpp"
+
 namespace numcheck::op {
 namespace {
 
@@ -7,16 +9,14 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionBwdParams>(values);
   const std::int64_t width = p.value_channels();
   std::vector<Port> list = attention_inputs(p, mode);
-  list.push_back(attention_port("do", Role::input, mode.first, p, p.sq, p.heads, width, "gradient of the output"));
-  list.push_back(attention_port("o", Role::input, mode.first, p, p.sq, p.heads, width, "output of the forward pass"));
+  list.push_back(attention_port("do", Role::input, mode.first, p, Side::queries, width, "gradient of the output"));
+  list.push_back(attention_port("o", Role::input, mode.first, p, Side::queries, width, "output of the forward pass"));
   list.back().fill = Fill::derived;
-  list.push_back(
-      dense_port("lse", Role::input, core::Dtype::fp32, p.batches * p.heads, p.sq, "log-sum-exp of the forward pass"));
+  list.push_back(statistic_port(Role::input, p, "log-sum-exp of the forward pass"));
   list.back().fill = Fill::derived;
-  list.push_back(attention_port("dq", Role::output, mode.output, p, p.sq, p.heads, p.d, "gradient of the queries"));
-  list.push_back(attention_port("dk", Role::output, mode.output, p, p.sk, p.key_heads(), p.d, "gradient of the keys"));
-  list.push_back(
-      attention_port("dv", Role::output, mode.output, p, p.sk, p.key_heads(), width, "gradient of the values"));
+  list.push_back(attention_port("dq", Role::output, mode.output, p, Side::queries, p.d, "gradient of the queries"));
+  list.push_back(attention_port("dk", Role::output, mode.output, p, Side::keys, p.d, "gradient of the keys"));
+  list.push_back(attention_port("dv", Role::output, mode.output, p, Side::keys, width, "gradient of the values"));
   if (p.has_bias_tensor()) {
     list.push_back(attention_bias_port("dbias", Role::output, p, mode, "gradient of the bias"));
   }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "op/attention_layout.hpp"
+
 namespace numcheck::op {
 namespace {
 
@@ -39,14 +41,19 @@ void set_query(const AttentionParams& p, const KeyCode& code, std::int64_t batch
   channels[static_cast<std::size_t>(code.length())] = -size * static_cast<double>(code.length());
 }
 
+/// Positions that count; all others are set to 0.
 template <class Set>
-void for_each_row(const AttentionParams& p, std::int64_t length, std::int64_t heads, std::span<double> values,
-                  const Set& set) {
+void for_each_row(const AttentionParams& p, Side side, std::span<double> values, const Set& set) {
   const auto width = static_cast<std::size_t>(p.d);
+  for (const OutputValues::Range& unused : unused_elements(p, side, p.d, sequence_lengths(p, side))) {
+    std::ranges::fill(
+        values.subspan(static_cast<std::size_t>(unused.begin), static_cast<std::size_t>(unused.end - unused.begin)),
+        0.0);
+  }
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const HeadPlace place = head_place(p, batch, head, heads, length, p.d);
-      for (std::int64_t i = 0; i < length; ++i) {
+    for (std::int64_t head = 0; head < heads_of(p, side); ++head) {
+      const HeadPlace place = head_place(p, side, batch, head, p.d);
+      for (std::int64_t i = 0; i < sequence_length(p, side, batch); ++i) {
         set(batch, head, i, values.subspan(static_cast<std::size_t>(place.first + i * place.stride), width));
       }
     }
@@ -69,9 +76,6 @@ double KeyCode::sign(std::int64_t c, std::int64_t key, std::int64_t batch, std::
 
 std::string attention_exact_obstacle(const AttentionParams& p) {
   const KeyCode code(p);
-  if (p.has_lengths()) {
-    return "the keys that a query sees depend on lengths, which are drawn after the queries";
-  }
   if (p.bias != "none" || p.softmax == "learnable") {
     return "a bias or a learnable offset makes the largest score differ from 0, and exponentials inexact";
   }
@@ -90,12 +94,15 @@ std::string attention_exact_obstacle(const AttentionParams& p) {
 void attention_exact_inputs(const AttentionParams& p, const Port& port, std::span<double> values) {
   const KeyCode code(p);
   if (port.name == "q") {
-    for_each_row(p, p.sq, p.heads, values,
+    for_each_row(p, Side::queries, values,
                  [&](std::int64_t batch, std::int64_t head, std::int64_t i, std::span<double> channels) {
-                   set_query(p, code, batch, head / (p.heads / p.key_heads()), p.visible(i, p.sq, p.sk), channels);
+                   set_query(
+                       p, code, batch, head / (p.heads / p.key_heads()),
+                       p.visible(i, sequence_length(p, Side::queries, batch), sequence_length(p, Side::keys, batch)),
+                       channels);
                  });
   } else if (port.name == "k") {
-    for_each_row(p, p.sk, p.key_heads(), values,
+    for_each_row(p, Side::keys, values,
                  [&](std::int64_t batch, std::int64_t head, std::int64_t j, std::span<double> channels) {
                    for (std::int64_t c = 0; c < code.length(); ++c) {
                      channels[static_cast<std::size_t>(c)] = code.sign(c, j, batch, head);

@@ -1,6 +1,7 @@
 #include "op/attention_fwd.hpp"
 
 #include "op/attention_exact.hpp"
+#include "op/attention_layout.hpp"
 
 namespace numcheck::op {
 namespace {
@@ -8,9 +9,8 @@ namespace {
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionFwdParams>(values);
   std::vector<Port> list = attention_inputs(p, mode);
-  list.push_back(attention_port("o", Role::output, mode.output, p, p.sq, p.heads, p.value_channels(), "attention"));
-  list.push_back(dense_port("lse", Role::output, core::Dtype::fp32, p.batches * p.heads, p.sq,
-                            "logarithm of the sum of exponentials of each query's scores"));
+  list.push_back(attention_port("o", Role::output, mode.output, p, Side::queries, p.value_channels(), "attention"));
+  list.push_back(statistic_port(Role::output, p, "logarithm of the sum of exponentials of each query's scores"));
   return list;
 }
 

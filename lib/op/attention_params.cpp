@@ -4,8 +4,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
+
+#include "op/attention_layout.hpp"
 
 namespace numcheck::op {
 
@@ -41,27 +44,6 @@ double alibi_slope(std::int64_t head, std::int64_t heads) noexcept {
   return static_cast<double>(static_cast<float>(std::exp2(-exponent)));
 }
 
-HeadPlace head_place(const AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t heads,
-                     std::int64_t length, std::int64_t channels) noexcept {
-  if (p.layout == "bhsd") {
-    return {(batch * heads + head) * length * channels, channels};
-  }
-  if (p.layout == "sbhd") {
-    return {(batch * heads + head) * channels, p.batches * heads * channels};
-  }
-  return {batch * length * heads * channels + head * channels, heads * channels};
-}
-
-Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p, std::int64_t length,
-                    std::int64_t heads, std::int64_t channels, std::string_view doc) {
-  const bool head_first = p.layout == "bhsd";
-  const bool sequence_first = p.layout == "sbhd";
-  const std::int64_t cols = head_first ? channels : sequence_first ? p.batches * heads * channels : heads * channels;
-  Port port = dense_port(name, role, dtype, length, cols, doc);
-  port.batch = head_first ? p.batches * heads : sequence_first ? 1 : p.batches;
-  return port;
-}
-
 std::span<const std::string_view> attention_modes() noexcept {
   static constexpr std::array<std::string_view, 4> kModes = {"fp32", "tf32", "bf16", "fp16"};
   return kModes;
@@ -82,9 +64,9 @@ std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
     return port;
   };
   std::vector<Port> list = {
-      attention_port("q", Role::input, mode.first, p, p.sq, p.heads, p.d, "queries"),
-      attention_port("k", Role::input, mode.first, p, p.sk, p.key_heads(), p.d, "keys"),
-      attention_port("v", Role::input, mode.first, p, p.sk, p.key_heads(), p.value_channels(), "values"),
+      attention_port("q", Role::input, mode.first, p, Side::queries, p.d, "queries"),
+      attention_port("k", Role::input, mode.first, p, Side::keys, p.d, "keys"),
+      attention_port("v", Role::input, mode.first, p, Side::keys, p.value_channels(), "values"),
   };
   if (p.has_bias_tensor()) {
     list.push_back(attention_bias_port("bias", Role::input, p, mode, "added to the scores of every sequence"));
@@ -106,6 +88,7 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
     mistakes.push_back(fmt::format("{}: {} heads cannot share {} heads of keys; kv_heads must divide heads", op,
                                    p.heads, p.key_heads()));
   }
+  std::ranges::move(check_attention_layout(op, p), std::back_inserter(mistakes));
   constexpr double kMaxElements = 0x1p40;
   const auto heads = static_cast<double>(p.batches * p.heads);
   const auto longest = static_cast<double>(std::max(p.sq, p.sk));

@@ -42,7 +42,11 @@ struct KeyRange {
 ///
 /// Layouts (q; k and v alike with their own lengths and heads):
 ///   bshd [batches, sq, heads, d]   sbhd [sq, batches, heads, d]   bhsd [batches, heads, sq, d]
+///   thd  [tokens, heads, d]: the sequences one after another, each with as many tokens as it has queries (keys) and
+///        beginning at a multiple of align
 ///
+/// Packing, of bshd, sbhd and thd: q, k and v (or k and v) take turns in one buffer, gradients alike.
+///   qkv_3hd [.., 3, heads, d]   qkv_h3d [.., heads, 3, d]   kv_2hd [.., 2, kv_heads, d]   kv_h2d [.., kv_heads, 2, d]
 /// Source: TransformerEngine include/transformer_engine/fused_attn.h; pytorch/attention/dot_product_attention.
 struct AttentionParams {
   std::int64_t batches = 1;
@@ -60,6 +64,8 @@ struct AttentionParams {
   std::string softmax = "vanilla";  ///< vanilla | off_by_one | learnable
   double softcap = 0;
   std::string layout = "bshd";
+  std::string packing = "none";
+  std::int64_t align = 1;
 
   template <class V>
   void describe(V& v) {
@@ -67,6 +73,7 @@ struct AttentionParams {
     constexpr double kMaxLength = 1 << 20;
     constexpr double kMaxHead = 1024;
     constexpr double kMaxFactor = 65504;  // FP16 holds it
+    constexpr double kMaxAlign = 4096;
     v.integer("batches", "b", batches, {.minimum = 1, .maximum = kMaxOuter, .doc = "sequences"});
     v.integer("heads", "h", heads, {.minimum = 1, .maximum = kMaxOuter, .doc = "heads of queries"});
     v.integer("kv_heads", "hk", kv_heads,
@@ -92,12 +99,20 @@ struct AttentionParams {
              "what the denominator has besides the keys: nothing, 1, or a number per head");
     v.number("softcap", "cap", softcap,
              {.minimum = 0, .maximum = kMaxFactor, .doc = "scores are limited to this by tanh; 0: no limit"});
-    v.choice("layout", "layout", layout, {"bshd", "sbhd", "bhsd"}, "order of the dimensions in memory");
+    v.choice("layout", "layout", layout, {"bshd", "sbhd", "bhsd", "thd"},
+             "order of the dimensions in memory; thd: sequences of different lengths one after another");
+    v.choice("packing", "pack", packing, {"none", "qkv_3hd", "qkv_h3d", "kv_2hd", "kv_h2d"},
+             "which tensors share a buffer, and how they take turns in it");
+    v.integer("align", "al", align,
+              {.minimum = 1, .maximum = kMaxAlign, .doc = "thd: sequences begin at multiples of this many tokens"});
   }
 
   [[nodiscard]] std::int64_t key_heads() const noexcept { return kv_heads == 0 ? heads : kv_heads; }
   [[nodiscard]] std::int64_t value_channels() const noexcept { return dv == 0 ? d : dv; }
   [[nodiscard]] bool has_lengths() const noexcept { return mask.starts_with("padding"); }
+  /// Sequences have only the tokens that they need.
+  [[nodiscard]] bool is_ragged() const noexcept { return layout == "thd"; }
+  [[nodiscard]] bool packs_queries() const noexcept { return packing.starts_with("qkv_"); }
   [[nodiscard]] bool has_bias_tensor() const noexcept { return bias == "pre_scale" || bias == "post_scale"; }
   [[nodiscard]] bool is_causal() const noexcept { return mask.find("causal") != std::string::npos; }
   /// The factor that is used, an FP32 number.
@@ -112,19 +127,6 @@ struct AttentionParams {
 /// first n heads; the others take every other slope of 2n heads: 2^(-4 (2 (head - n) + 1) / n).
 /// Source: Press, Smith, Lewis, "Train Short, Test Long"; TransformerEngine get_alibi.
 [[nodiscard]] double alibi_slope(std::int64_t head, std::int64_t heads) noexcept;
-
-/// Where the positions of one head are in a tensor of the case's layout: channel c of position i is element
-/// first + i stride + c.
-struct HeadPlace {
-  std::int64_t first = 0;
-  std::int64_t stride = 0;
-};
-[[nodiscard]] HeadPlace head_place(const AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t heads,
-                                   std::int64_t length, std::int64_t channels) noexcept;
-
-/// A tensor of `length` positions of `heads` heads in the case's layout.
-[[nodiscard]] Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p,
-                                  std::int64_t length, std::int64_t heads, std::int64_t channels, std::string_view doc);
 
 /// The formats of attention.
 [[nodiscard]] std::span<const std::string_view> attention_modes() noexcept;

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_bwd.hpp"
+#include "op/attention_layout.hpp"
 #include "tolerance/attention_bwd_rounding.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/tracked.hpp"
@@ -157,11 +158,13 @@ float upward(double x) {
 
 /// Where the rows of an output with facts are: heads of a sequence, positions of a head, channels of a position.
 struct Shape {
+  op::Side side;
   std::int64_t batches, heads, length, channels;
   Shape(const op::AttentionParams& p, std::string_view port)
-      : batches(port == "dbias" ? 1 : p.batches),
-        heads(port == "dk" || port == "dv" ? p.key_heads() : p.heads),
-        length(port == "dk" || port == "dv" ? p.sk : p.sq),
+      : side(port == "dk" || port == "dv" ? op::Side::keys : op::Side::queries),
+        batches(port == "dbias" ? 1 : p.batches),
+        heads(op::heads_of(p, side)),
+        length(op::longest(p, side)),
         channels(port == "dbias" ? p.sk
                  : port == "dv"  ? p.value_channels()
                                  : p.d) {}
@@ -190,13 +193,22 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
     return has ? static_cast<double>(judged.row_facts[which][at]) : 0.0;
   };
   const std::int64_t rows = shape.batches * shape.heads * shape.length;
+  for (const op::OutputValues::Range& unused : judged.outside) {
+    for (auto at = static_cast<std::size_t>(unused.begin); at < static_cast<std::size_t>(unused.end); ++at) {
+      bound[at] = std::numeric_limits<float>::max();
+      variance[at] = std::numeric_limits<float>::infinity();
+    }
+  }
   core::parallel_chunks(static_cast<std::size_t>(rows), 64, [&](std::size_t, std::size_t first, std::size_t end) {
     for (std::size_t r = first; r < end; ++r) {
       const auto position = static_cast<std::int64_t>(r) % shape.length;
       const auto head = static_cast<std::int64_t>(r) / shape.length;
+      if (!bias && position >= op::positions(p, shape.side, head / shape.heads)) {
+        continue;
+      }
       const op::HeadPlace place =
           bias ? op::HeadPlace{head * shape.length * shape.channels, shape.channels}
-               : op::head_place(p, head / shape.heads, head % shape.heads, shape.heads, shape.length, shape.channels);
+               : op::head_place(p, shape.side, head / shape.heads, head % shape.heads, shape.channels);
       const Row row(common, early, {judged, r});
       for (std::int64_t c = 0; c < shape.channels; ++c) {
         const auto at = static_cast<std::size_t>(place.first + position * place.stride + c);

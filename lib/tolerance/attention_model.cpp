@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
+#include "op/attention_layout.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/tracked.hpp"
@@ -183,6 +184,13 @@ bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(Row(o, row)[AttentionFact::keys]);
 }
 
+/// Where the log-sum-exp of a query is whose facts are number `query`.
+std::size_t statistic_index(const op::AttentionParams& p, std::size_t query) {
+  const auto head = static_cast<std::int64_t>(query) / p.sq;
+  const op::HeadPlace place = op::statistic_place(p, head / p.heads, head % p.heads);
+  return static_cast<std::size_t>(place.first + static_cast<std::int64_t>(query) % p.sq * place.stride);
+}
+
 /// The bound of an element as a finite number of its format.
 float bounded(double x) {
   return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
@@ -203,11 +211,18 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
   };
   const std::int64_t width = p.value_channels();
+  for (const op::OutputValues::Range& unused : judged.outside) {
+    for (std::int64_t at = unused.begin; at < unused.end; ++at) {
+      store(static_cast<std::size_t>(at), {}, true);
+    }
+  }
   core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t head) {
     const auto batch = static_cast<std::int64_t>(head) / p.heads;
     const op::HeadPlace place =
-        op::head_place(p, batch, static_cast<std::int64_t>(head) % p.heads, p.heads, p.sq, width);
-    for (std::int64_t i = 0; i < p.sq; ++i) {
+        op::head_place(p, op::Side::queries, batch, static_cast<std::int64_t>(head) % p.heads, width);
+    const op::HeadPlace statistic = op::statistic_place(p, batch, static_cast<std::int64_t>(head) % p.heads);
+    const std::int64_t queries = op::positions(p, op::Side::queries, batch);
+    for (std::int64_t i = 0; i < queries; ++i) {
       const std::size_t query = head * static_cast<std::size_t>(p.sq) + static_cast<std::size_t>(i);
       const bool undetermined = is_undetermined(o, query);
       std::optional<Query> row;
@@ -217,7 +232,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
                     facts);
       }
       if (port == "lse") {
-        store(query, row ? row->statistic(judged.value[query]) : Element(), undetermined);
+        const auto at = static_cast<std::size_t>(statistic.first + i * statistic.stride);
+        store(at, row ? row->statistic(judged.value[at]) : Element(), undetermined);
         continue;
       }
       for (std::int64_t c = 0; c < width; ++c) {
@@ -247,7 +263,7 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     const Stored stored(request, p, few_values, row);
     const double slope = unit * rounded_alike(unit, few_values, request.rounding.weights, row) + stored.sink +
                          stored.variance * stored.scatter;
-    const double lse = port == "lse" ? output_named(values, port).value[query] : 0;
+    const double lse = port == "lse" ? output_named(values, port).value[statistic_index(p, query)] : 0;
     const double error = square(stored.sink + stored.variance + stored.bound * stored.alike);
     if (!std::isfinite(slope) || !std::isfinite(lse) || !std::isfinite(error)) {
       continue;  // infinite scores

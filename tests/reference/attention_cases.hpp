@@ -47,7 +47,9 @@ inline op::AttentionParams random_attention(Random& random, const AttentionSizes
   p.bias = random.one_of({"none", "pre_scale", "post_scale", "alibi"});
   p.softmax = random.one_of({"vanilla", "off_by_one", "learnable"});
   p.softcap = random.between(0, 2) == 0 ? 2 : 0;
-  p.layout = random.one_of({"bshd", "sbhd", "bhsd"});
+  p.layout =
+      p.has_lengths() ? random.one_of({"bshd", "sbhd", "bhsd", "thd", "thd"}) : random.one_of({"bshd", "sbhd", "bhsd"});
+  p.align = p.is_ragged() ? random.between(1, 4) : 1;
   return p;
 }
 

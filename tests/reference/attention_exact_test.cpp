@@ -10,6 +10,7 @@
 #include "attention_cases.hpp"
 #include "core/codec.hpp"
 #include "op/attention_fwd.hpp"
+#include "op/attention_layout.hpp"
 #include "op_problem.hpp"
 #include "reference/references.hpp"
 
@@ -38,6 +39,10 @@ Inputs exact_inputs(const Problem& problem, const op::AttentionParams& p, unsign
   for (const op::Port& port : problem.ports()) {
     if (port.role == op::Role::input) {
       Numbers& values = inputs[std::string(port.name)];
+      if (port.fill == op::Fill::derived) {
+        values = testing::derived(problem, inputs, port.name, Numbers(static_cast<std::size_t>(port.elements())));
+        continue;
+      }
       values = integers(static_cast<std::size_t>(port.elements()), ++seed, port.name == "q" ? 1 << 20 : 127);
       op::attention_exact_inputs(p, port, values);
     }
@@ -59,8 +64,9 @@ op::AttentionParams random_exact(Random& random) {
 bool check_output(const op::AttentionParams& p, const Numbers& v, std::int64_t batch, std::int64_t head, std::int64_t i,
                   const double* o) {
   const std::int64_t width = p.value_channels(), of_keys = head / (p.heads / p.key_heads());
-  const op::HeadPlace place = op::head_place(p, batch, of_keys, p.key_heads(), p.sk, width);
-  const op::KeyRange seen = p.visible(i, p.sq, p.sk);
+  const op::HeadPlace place = op::head_place(p, op::Side::keys, batch, of_keys, width);
+  const op::KeyRange seen =
+      p.visible(i, op::sequence_length(p, op::Side::queries, batch), op::sequence_length(p, op::Side::keys, batch));
   const int sink = p.softmax == "off_by_one" ? 1 : 0;
   bool is_row = false, is_mean = true;
   for (std::int64_t c = 0; c < width; ++c) {
@@ -89,8 +95,9 @@ TEST(AttentionExact, outputs_are_rows_of_v_or_means_of_them) {
     const Inputs inputs = exact_inputs(problem, p, 10 * n);
     const Numbers o = value_of(testing::evaluate(problem, inputs), "o");
     for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
-      const op::HeadPlace place = op::head_place(p, task / p.heads, task % p.heads, p.heads, p.sq, p.value_channels());
-      for (std::int64_t i = 0; i < p.sq; ++i) {
+      const op::HeadPlace place =
+          op::head_place(p, op::Side::queries, task / p.heads, task % p.heads, p.value_channels());
+      for (std::int64_t i = 0; i < op::sequence_length(p, op::Side::queries, task / p.heads); ++i) {
         const bool is_row = check_output(p, inputs.at("v"), task / p.heads, task % p.heads, i,
                                          o.data() + place.first + i * place.stride);
         ++(is_row ? rows : others);

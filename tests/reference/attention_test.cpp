@@ -194,7 +194,9 @@ struct Plain {
   [[nodiscard]] double element(const char* port, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t c,
                                std::int64_t heads, std::int64_t length, std::int64_t channels) const {
     std::int64_t at = 0;
-    if (p.layout == "bshd") {
+    if (p.layout == "thd") {
+      at = ((token(port, b) + i) * heads + h) * channels + c;
+    } else if (p.layout == "bshd") {
       at = ((b * length + i) * heads + h) * channels + c;
     } else if (p.layout == "sbhd") {
       at = ((i * p.batches + b) * heads + h) * channels + c;
@@ -202,6 +204,17 @@ struct Plain {
       at = ((b * heads + h) * length + i) * channels + c;
     }
     return inputs.find(port)->second.at(static_cast<std::size_t>(at));
+  }
+
+  /// Where sequence b begins in layout thd.
+  [[nodiscard]] std::int64_t token(std::string_view port, std::int64_t b) const {
+    const Numbers& lengths = inputs.find(port == "k" || port == "v" ? "kv_lengths" : "q_lengths")->second;
+    const auto multiple = static_cast<double>(p.align);
+    double sum = 0;
+    for (std::int64_t before = 0; before < b; ++before) {
+      sum += std::ceil(lengths[static_cast<std::size_t>(before)] / multiple) * multiple;
+    }
+    return static_cast<std::int64_t>(sum);
   }
 
   [[nodiscard]] bool sees(std::int64_t i, std::int64_t j, std::int64_t queries, std::int64_t keys) const {
@@ -279,9 +292,14 @@ TEST(Attention, agrees_with_the_plain_formula) {
       for (std::int64_t h = 0; h < p.heads; ++h) {
         for (std::int64_t i = 0; i < queries; i += p.sq > 20 ? 7 : 1) {
           const Numbers row = plain.row(b, h, i);
-          expect_near({lse[static_cast<std::size_t>((b * p.heads + h) * p.sq + i)]}, {row[0]}, 1e-13);
+          const std::int64_t statistic =
+              p.layout == "thd" ? (plain.token("q", b) + i) * p.heads + h : (b * p.heads + h) * p.sq + i;
+          expect_near({lse[static_cast<std::size_t>(statistic)]}, {row[0]}, 1e-13);
           for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-            const Inputs out = {{"o", o}};
+            Inputs out = {{"o", o}};
+            if (p.has_lengths()) {
+              out["q_lengths"] = inputs["q_lengths"];
+            }
             expect_near({Plain{p, out}.element("o", b, h, i, c, p.heads, p.sq, p.value_channels())},
                         {row[static_cast<std::size_t>(1 + c)]}, 1e-12);
           }

@@ -32,6 +32,7 @@ def exact(mode="bf16", **rest):
 CAUSAL = {"mask": "causal"}
 BOTTOM = {"mask": "causal_bottom_right"}
 PADDED = {"mask": "padding"}
+RAGGED = {"mask": "padding", "layout": "thd", "batches": 4}
 WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
 ALIBI = {"bias": "alibi", "heads": 6}
 CAP = {"softcap": 1.5}
@@ -52,6 +53,9 @@ FAULTS = [
     ("window_too_wide", exact("tf32", mask="causal_bottom_right", window_left=15), ["exact"]),
     ("padding_attended", fwd(**PADDED), SEEN),
     ("padding_attended", fwd("fp16", mask="padding_causal_bottom_right"), SEEN),
+    ("padding_attended", fwd("fp32", **RAGGED), SEEN),
+    ("mask_off_by_one", fwd(mask="padding_causal", layout="thd", batches=4, packing="kv_h2d"), SEEN),
+    ("last_row_stale", exact(**RAGGED), ["exact", "G0 pattern"]),
     # scores
     ("softmax_scale_missing", fwd(), SEEN),
     ("softmax_scale_missing", fwd("fp32", scale=0.3), SEEN),
@@ -101,6 +105,7 @@ FAULTS = [
     ("top_left_mask", bwd("fp16", **BOTTOM), SEEN),
     ("window_too_wide", bwd(**WINDOW), SEEN),
     ("padding_attended", bwd(**PADDED), SEEN),
+    ("padding_attended", bwd("fp16", **RAGGED), SEEN),
     ("softmax_scale_missing", bwd(), SEEN + ["G0 pattern"]),
     ("head_map_rotated", bwd("fp32"), SEEN),
     ("rounded_scores", bwd(inputs=LARGE), SEEN),
@@ -158,7 +163,7 @@ def attention(rng, shape, mode):
     sq = max(1, rng.choice([1, border, rng.randint(1, 90), rng.randint(1, 20)]))
     sk = max(1, rng.choice([1, 2, border, rng.randint(1, 300), rng.randint(1, 40), sq]))
     d = rng.choice([8, 16, 32, 64, 128, rng.randint(1, 100)])
-    return {
+    return place(rng, {
         "batches": rng.randint(1, 3),
         "heads": kv_heads * groups,
         "kv_heads": kv_heads,
@@ -175,7 +180,22 @@ def attention(rng, shape, mode):
         "softmax": rng.choice(["vanilla", "vanilla", "off_by_one", "learnable"]),
         "softcap": rng.choice([0, 0, 0, 1, 30]),
         "layout": rng.choice(["bshd", "sbhd", "bhsd"]),
-    }
+    })
+
+
+def place(rng, params):
+    """Ragged sequences where there are lengths, and packed tensors where shapes allow them."""
+    if params["mask"].startswith("padding") and rng.random() < 0.5:
+        params["layout"] = "thd"
+        params["align"] = rng.choice([1, 1, 16])
+        params["batches"] = rng.randint(1, 9)
+    if params["layout"] != "bhsd" and rng.random() < 0.25:
+        params["dv"] = 0
+        params["packing"] = rng.choice(["kv_2hd", "kv_h2d"])
+        if params["heads"] == params["kv_heads"]:
+            params["sk"] = params["sq"]
+            params["packing"] = rng.choice(["qkv_3hd", "qkv_h3d"])
+    return params
 
 
 def te_limits(case, rng):
@@ -209,7 +229,7 @@ CLEAN = {
     "attention_bwd": Clean(attention, te_limits, known_gradients),
 }
 
-# Tiles of queries, keys and channels and one more; every mask, bias, sink and layout; groups of heads.
+# Tiles of queries, keys and channels and one more; every mask, bias, sink, layout and packing; groups of heads.
 SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [1, 64, 129]}
 OPTIONS = {"batches": 2, "heads": 4, "kv_heads": 2, "sq": 70, "sk": 90, "d": 40}
 
@@ -219,6 +239,10 @@ BOTH = [
     {**OPTIONS, "mask": ["none", "causal", "causal_bottom_right", "padding", "padding_causal",
                          "padding_causal_bottom_right"],
      "window_left": [-1, 9], "window_right": [-1, 0, 5]},
+    {**OPTIONS, "batches": 9, "layout": "thd", "align": [1, 16], "packing": ["none", "kv_2hd", "kv_h2d"],
+     "mask": ["padding", "padding_causal_bottom_right"], "softmax": ["vanilla", "learnable"]},
+    {**OPTIONS, "kv_heads": 4, "sk": 70, "layout": ["bshd", "sbhd"], "packing": ["qkv_3hd", "qkv_h3d"],
+     "mask": ["none", "padding"]},
     {**OPTIONS, "bias": ["none", "pre_scale", "post_scale", "alibi"],
      "softmax": ["vanilla", "off_by_one", "learnable"], "softcap": [0, 2]},
 ]

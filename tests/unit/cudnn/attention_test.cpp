@@ -56,6 +56,10 @@ std::vector<op::AttentionParams> accepted() {
   for (const char* layout : {"sbhd", "bhsd"}) {
     changes.emplace_back([layout](auto& p) { p.layout = layout, p.kv_heads = 2; });
   }
+  for (const char* packing : {"qkv_3hd", "qkv_h3d", "kv_2hd", "kv_h2d"}) {
+    changes.emplace_back([packing](auto& p) { p.packing = packing; });
+    changes.emplace_back([packing](auto& p) { p.packing = packing, p.layout = "sbhd", p.mask = "padding_causal"; });
+  }
   for (const char* mask :
        {"causal", "causal_bottom_right", "padding", "padding_causal", "padding_causal_bottom_right"}) {
     changes.emplace_back([mask](auto& p) { p.mask = mask, p.sk = 200; });
@@ -126,6 +130,21 @@ TEST_P(CudnnAttentionDeviceless, every_feature_has_an_engine_backward) {
   for (const char* mode : {"bf16", "fp16"}) {
     for (const op::AttentionParams& p : accepted()) {
       expect_engines(op::attention_bwd(), p, mode);
+    }
+  }
+}
+
+TEST_P(CudnnAttentionDeviceless, ragged_sequences_have_engines_from_sm_90) {
+  for (const char* mask : {"padding", "padding_causal", "padding_causal_bottom_right"}) {
+    for (const char* packing : {"none", "qkv_3hd", "kv_h2d"}) {
+      const Change ragged = [&](auto& p) {
+        p.layout = "thd", p.mask = mask, p.packing = packing, p.batches = 9, p.align = 16;
+      };
+      for (const op::Op* op : {&op::attention_fwd(), &op::attention_bwd()}) {
+        if (!is_ampere()) {
+          expect_engines(*op, changed(ragged), "bf16");
+        }
+      }
     }
   }
 }

@@ -55,6 +55,16 @@ op::AttentionParams drawn(std::mt19937_64& generator) {
   p.softmax = rarely() ? one_of<std::string>(generator, {"off_by_one", "learnable"}) : "vanilla";
   p.softcap = generator() % 8 == 0 ? 30 : 0;
   p.layout = one_of<std::string>(generator, {"bshd", "sbhd", "bhsd"});
+  if (p.has_lengths() && generator() % 2 == 0) {
+    p.layout = "thd";
+    p.align = one_of<std::int64_t>(generator, {1, 16});
+  }
+  if (rarely() && p.layout != "bhsd" && p.dv == 0) {
+    p.packing = one_of<std::string>(generator, {"kv_2hd", "kv_h2d"});
+    if (p.kv_heads == 0 && p.sq == p.sk) {
+      p.packing = one_of<std::string>(generator, {"qkv_3hd", "qkv_h3d"});
+    }
+  }
   return p;
 }
 

@@ -117,6 +117,7 @@ static_assert(same(A::tensor_strides, CUDNN_ATTR_TENSOR_STRIDES));
 static_assert(same(A::tensor_uid, CUDNN_ATTR_TENSOR_UNIQUE_ID));
 static_assert(same(A::tensor_is_virtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL));
 static_assert(same(A::tensor_is_by_value, CUDNN_ATTR_TENSOR_IS_BY_VALUE));
+static_assert(same(A::tensor_ragged_offset, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC));
 static_assert(same(A::pack_uids, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS));
 static_assert(same(A::pack_pointers, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS));
 static_assert(same(A::pack_workspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE));

@@ -46,6 +46,7 @@ std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) 
   p.bias = choice(WordFact::bias);
   p.softmax = choice(WordFact::softmax);
   p.layout = choice(WordFact::layout);
+  p.packing = choice(WordFact::packing);
   p.window_left = flag() ? -1 : 16;
   p.window_right = flag() ? -1 : 0;
   p.softcap = generator() % 8 == 0 ? 30 : 0;
