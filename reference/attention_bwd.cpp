@@ -10,6 +10,7 @@
 
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
+#include "reference/attention_diagnosis.hpp"
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
 #include "reference/attention_problem.hpp"
@@ -293,6 +294,7 @@ op::Reference attention_bwd_reference() {
   reference.values = &values;
   reference.version = "attention_bwd-4";
   reference.derive = &derive;
+  reference.diagnose = &diagnose_attention_gradients;
   return reference;
 }
 

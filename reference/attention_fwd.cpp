@@ -9,6 +9,7 @@
 
 #include "core/parallel.hpp"
 #include "reference/attention_block.hpp"
+#include "reference/attention_diagnosis.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
@@ -142,6 +143,7 @@ op::Reference attention_fwd_reference() {
   reference.values = &values;
   reference.version = "attention_fwd-3";
   reference.derive = &derive;
+  reference.diagnose = &diagnose_attention;
   return reference;
 }
 

@@ -69,9 +69,10 @@ std::string exact_text(const plan::Case& c) {
   return fmt::format("+-1..{} times +-1..{}, one non-zero in {}", plan.max_first, plan.max_second, plan.stride);
 }
 
-std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
+std::string model_text(const prepare::CatalogRow& row, const plan::Case& c, int sm) {
   const std::string_view backend = c.backend == "auto" ? row.backends.front().name : plan::backend_of(c.backend);
-  model::ModelRequest request{.params = &c.params, .mode = c.mode, .arithmetic = prepare::arithmetic_of(row, backend)};
+  model::ModelRequest request{
+      .params = &c.params, .mode = c.mode, .sm = sm, .arithmetic = prepare::arithmetic_of(row, backend)};
   request.exact_leg = c.inputs.exact_leg();
   const auto variable = c.environment.find("NVIDIA_TF32_OVERRIDE");
   request.expected = model::expected_class(
@@ -95,15 +96,15 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c) {
   return text;
 }
 
-std::string explain_case(const plan::Case& c, bool colour) {
+std::string explain_case(const plan::Case& c, int sm, bool colour) {
   const prepare::CatalogRow& row = *prepare::find_row(catalog(), c.op->name);
   return fmt::format(
       "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
       "memory\n\n"
-      "{}\nlimits on sm_90, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
+      "{}\nlimits on sm_{}, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
       core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc,
       exact_text(c), c.op->flops(c.params), core::human_bytes(prepare::estimate_case_bytes(c)), ports_text(c, colour),
-      model_text(row, c), stdout_json(plan::case_to_json(c), -1));
+      sm, model_text(row, c, sm), stdout_json(plan::case_to_json(c), -1));
 }
 
 class ExplainCommand : public Command {
@@ -145,10 +146,15 @@ class ExplainCommand : public Command {
     only.named_by = "explain";
     std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, options_.te_libs);
     const plan::Case c = select(std::move(cases), only).cases.front();
-    std::string text = explain_case(c, colour);
+    std::optional<AttentionSite> site;
+    if (is_attention(*c.op) || options_.device != "auto") {
+      site = attention_site(options_, cudnn_);
+    }
+    // A device that nobody named is not started to explain other ops.
+    constexpr int kUsual = 90;
+    std::string text = explain_case(c, site ? site->sm : kUsual, colour);
     if (is_attention(*c.op)) {
-      text += "\n" +
-              explain_attention(c, *prepare::find_row(catalog(), c.op->name), attention_site(options_, cudnn_), colour);
+      text += "\n" + explain_attention(c, *prepare::find_row(catalog(), c.op->name), *site, colour);
     }
     context.terminal.out(text);
     return core::ExitCode::success;

@@ -67,6 +67,7 @@ class AttentionTensors {
   /// The head of keys and values that a head of queries uses.
   [[nodiscard]] std::int64_t key_head(std::int64_t head) const noexcept;
   [[nodiscard]] std::int64_t query_count(std::int64_t batch) const;
+  [[nodiscard]] std::int64_t key_count(std::int64_t batch) const;
   /// What query i of a sequence sees.
   [[nodiscard]] op::KeyRange seen(std::int64_t batch, std::int64_t i) const;
   /// The score of a sum of products; `slope` gets the derivative of the cap.
@@ -80,8 +81,6 @@ class AttentionTensors {
                    HeadMatrix& sum) const;
 
  private:
-  [[nodiscard]] std::int64_t key_count(std::int64_t batch) const;
-
   const AttentionKernel& kernel_;
   op::AttentionParams masked_;  ///< whose mask and windows have the fault
   std::vector<float> q_, k_, v_, bias_, offset_, q_lengths_, kv_lengths_;

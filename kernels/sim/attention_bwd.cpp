@@ -62,10 +62,24 @@ class Head {
     HeadMatrix dq = zero_matrix(p.sq, p.d);
     tensors_.add_weighed(batch_, slopes_, k, 0, dq);
     scale_by(dq, kernel_.scale() * (kernel_.has("dq_not_zeroed") ? 2.0F : 1.0F));
+    if (kernel_.has("lse_exponentiated")) {
+      exponentiate_statistics(dq);
+    }
     tensors_.put_head(dq, op::Side::queries, batch_, index_, all_.dq);
   }
 
  private:
+  /// dq times exp(-lse), and divided by it again: NaN where that overflows.
+  void exponentiate_statistics(HeadMatrix& dq) const {
+    const op::HeadPlace place = op::statistic_place(kernel_.p, batch_, index_);
+    for (std::int64_t i = 0; i < tensors_.query_count(batch_); ++i) {
+      const float factor = std::exp(-all_.lse[static_cast<std::size_t>(place.first + i * place.stride)]);
+      const auto row =
+          std::span(dq.at).subspan(static_cast<std::size_t>(i * dq.channels), static_cast<std::size_t>(dq.channels));
+      std::ranges::for_each(row, [factor](float& x) { x = factor <= 1e38F ? x : x * factor / factor; });
+    }
+  }
+
   /// D = sum of do o of a query.
   [[nodiscard]] float delta(std::int64_t i) const {
     const op::AttentionParams& p = kernel_.p;

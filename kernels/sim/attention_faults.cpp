@@ -81,6 +81,18 @@ std::string needs_slopes(const Call& call) {
   return unless(p.bias == "alibi" && p.heads > 1, "heads do not have slopes of their own");
 }
 
+std::string needs_negative_scale(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  const bool masks = p.is_causal() || p.has_lengths() || p.window_left >= 0 || p.window_right >= 0;
+  return unless(p.factor() < 0 && masks, "no masked score is scaled by a negative number");
+}
+
+std::string needs_shifted_slopes(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  return unless(p.bias == "alibi" && p.mask.ends_with("bottom_right") && (p.has_lengths() || p.sq != p.sk),
+                "no slope is shifted");
+}
+
 std::string needs_sink(const Call& call) {
   return unless(params_of(call).softmax != "vanilla", "the denominator has only keys");
 }
@@ -127,6 +139,8 @@ constexpr std::array kForward = {
     OpFault{kSlope, &needs_slopes},
     OpFault{{"sink_missing", "the denominator has only keys"}, &needs_sink},
     OpFault{kCap, &needs_cap},
+    OpFault{{"mask_before_scale", "masked scores are -infinity before they are scaled"}, &needs_negative_scale},
+    OpFault{{"alibi_shift_missing", "the log-sum-exp lacks ALiBi's shift of the diagonal"}, &needs_shifted_slopes},
 };
 
 constexpr std::array kBackward = {
@@ -144,6 +158,7 @@ constexpr std::array kBackward = {
     OpFault{{"softcap_slope_missing", "gradients do not pass through the cap"}, &needs_cap},
     OpFault{{"delta_missing", "gradients of the scores lack the row sum of do * o"}},
     OpFault{{"dq_not_zeroed", "gradients of the queries are added to those of an earlier run"}},
+    OpFault{{"lse_exponentiated", "exp(-lse) scales dq on the way"}},
     OpFault{{"one_head_of_group", "dk and dv come from the last of the heads that share keys"}, &needs_shared_heads},
     OpFault{{"one_sequence_of_bias", "the gradient of the bias is that of the last sequence"}, &needs_shared_bias},
 };

@@ -76,9 +76,11 @@ class Head {
     for (std::int64_t c = 0; c < sums_.channels; ++c) {
       sums_.at[static_cast<std::size_t>(i * sums_.channels + c)] *= factor;
     }
+    // A masked score of -infinity weighs nothing, unless a negative number has scaled it.
+    const float masked = kernel_.has("mask_before_scale") && kernel_.scale() < 0 ? kInfinity : 0.0F;
     for (std::int64_t j = begin; j < begin + static_cast<std::int64_t>(scores.size()); ++j) {
       float& s = scores[static_cast<std::size_t>(j - begin)];
-      s = j >= first && j < last ? std::exp(s - shift) : 0.0F;
+      s = j >= first && j < last ? std::exp(s - shift) : masked;
     }
     row.sum += block_sum(scores.size(), [&](std::size_t n) { return scores[n]; });
     std::ranges::transform(scores, scores.begin(), [this](float s) { return kernel_.operand(s); });
@@ -125,8 +127,16 @@ class Head {
       }
       const Row& judged = kernel_.has("stale_lse") ? stale_[at] : rows_[at];
       const float lse = shift_of(judged, sink) + std::log(total_of(judged, sink));
-      lse_[at] = kernel_.has("lse_in_log2") ? lse * 1.44269504F : lse;
+      lse_[at] = kernel_.has("lse_in_log2") ? lse * 1.44269504F : lse + missing_shift();
     }
+  }
+
+  /// What the log-sum-exp is too large by.
+  [[nodiscard]] float missing_shift() const {
+    const std::int64_t diagonal = kernel_.p.diagonal(queries_, tensors_.key_count(batch_));
+    return kernel_.has("alibi_shift_missing")
+               ? static_cast<float>(op::alibi_slope(index_, kernel_.p.heads)) * static_cast<float>(diagonal)
+               : 0.0F;
   }
 
   /// The score that a row's weights are relative to.

@@ -124,7 +124,8 @@ struct Finding {
   double measured = 0;  ///< of a diagnosis with a cause: the share of the error that it explains
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
-  std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
+  std::string cause;           ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
+  bool about_pattern = false;  ///< it explains NaN and infinities in the wrong places, not errors of numbers
 };
 
 struct FindingRequest {

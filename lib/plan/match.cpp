@@ -34,17 +34,23 @@ std::optional<op::Value> decode_distribution_name(const Node& node, Reporter& re
   return op::Value(node.text);
 }
 
+double decode_end(const Node& node, std::string_view what, const op::Field& field, Reporter& reporter) {
+  return field.kind == op::FieldKind::integer
+             ? static_cast<double>(decode_integer(node, what, field.minimum, field.maximum, reporter).value_or(0))
+             : decode_number(node, what, field.minimum, field.maximum, reporter).value_or(0);
+}
+
 /// {"from": 513}: both ends are inclusive, a missing one is open.
 std::optional<Interval> decode_range(const Node& node, const op::Field& field, Reporter& reporter) {
   static constexpr std::array<std::string_view, 2> kKeys = {"from", "to"};
   const std::string what = "a range of " + quote(field.name);
   const std::size_t errors = reporter.error_count();
   check_keys(node, kKeys, what, reporter);
-  Interval range{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Interval range{-kInfinity, kInfinity};
   for (const auto& [key, end] : {std::pair("from", &range.from), std::pair("to", &range.to)}) {
     if (const Node* given = node.find(key)) {
-      *end = decode_integer(*given, fmt::format("{} of {}", quote(key), what), field.minimum, field.maximum, reporter)
-                 .value_or(0);
+      *end = decode_end(*given, fmt::format("{} of {}", quote(key), what), field, reporter);
     }
   }
   if (reporter.error_count() != errors) {
@@ -68,7 +74,8 @@ bool add_value(Condition& condition, const Node& node, const op::Op& op, const V
   switch (condition.kind) {
     case Condition::Kind::parameter: {
       const op::Field& field = op.fields()[condition.field];
-      if (field.kind == op::FieldKind::integer && node.is(Node::Kind::object)) {
+      const bool is_number = field.kind == op::FieldKind::integer || field.kind == op::FieldKind::number;
+      if (is_number && node.is(Node::Kind::object)) {
         const std::optional<Interval> range = decode_range(node, field, reporter);
         if (range) {
           condition.ranges.push_back(*range);
@@ -119,11 +126,13 @@ bool holds(const Condition& condition, const Case& c) {
   switch (condition.kind) {
     case Condition::Kind::parameter: {
       const op::Value& value = c.params[condition.field];
-      const auto* number = std::get_if<std::int64_t>(&value);
+      const auto is_within = [&value](const Interval& range) {
+        const auto* integer = std::get_if<std::int64_t>(&value);
+        const double number = integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
+        return range.from <= number && number <= range.to;
+      };
       return std::ranges::find(condition.values, value) != condition.values.end() ||
-             (number != nullptr && std::ranges::any_of(condition.ranges, [number](const Interval& range) {
-                return range.from <= *number && *number <= range.to;
-              }));
+             std::ranges::any_of(condition.ranges, is_within);
     }
     case Condition::Kind::mode:
       return is_one_of(c.mode->name);

@@ -14,9 +14,9 @@
 
 namespace numcheck::plan {
 
-/// Integers from `from` to `to`.
+/// Numbers from `from` to `to`, which double holds exactly: no field has larger integers.
 struct Interval {
-  std::int64_t from, to;
+  double from, to;
 };
 
 /// One key of a match object: the case's value must be one of these.
@@ -24,7 +24,7 @@ struct Condition {
   enum class Kind { parameter, mode, backend, inputs, environment } kind = Kind::parameter;
   std::size_t field = 0;                  ///< parameter: index in the op's fields
   std::vector<op::Value> values;          ///< names are strings
-  std::vector<Interval> ranges;           ///< of an integer parameter
+  std::vector<Interval> ranges;           ///< of a parameter that is a number
   std::vector<Environment> environments;  ///< all variables of one of them must be set (or unset) like this
 };
 
@@ -42,7 +42,7 @@ enum class MatchUse { exclude, xfail };
 /// for every case.
 inline constexpr std::size_t kMaxMatchValues = 1'000;
 
-/// Decodes {"rows": 1, "backend": ["cudnn", "cuda"]}: keys are parameters of the op (integers also as
+/// Decodes {"rows": 1, "backend": ["cudnn", "cuda"]}: keys are parameters of the op (numbers also as
 /// {"from": 513, "to": 1024}, a missing end is open), "mode", "backend", "inputs" (name
 /// of the common distribution) and "environment"; in an xfail entry also "architecture" and "libraries".
 [[nodiscard]] std::optional<Match> decode_match(const Node& node, const op::Op& op, MatchUse use,

@@ -22,9 +22,12 @@ class Gates {
   void add(std::string name, double measured, double limit, std::string source) {
     criteria_.push_back({std::move(name), measured, limit, measured <= limit, std::move(source)});
   }
-  void add_conduct(std::string name, double measured, std::string source) {
+  void add_about(Criterion::About about, std::string name, double measured, std::string source) {
     add(std::move(name), measured, 0, std::move(source));
-    criteria_.back().about = Criterion::About::conduct;
+    criteria_.back().about = about;
+  }
+  void add_conduct(std::string name, double measured, std::string source) {
+    add_about(Criterion::About::conduct, std::move(name), measured, std::move(source));
   }
   void add_model(std::string name, double measured, double limit) {
     add(std::move(name), measured, limit, model_source_);
@@ -41,7 +44,8 @@ double count(std::uint64_t n) {
 }
 
 void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& facts) {
-  gates.add_conduct("G0 pattern", count(s.nonfinite_mismatch), "NaN and infinities where the reference has them");
+  gates.add_about(Criterion::About::pattern, "G0 pattern", count(s.nonfinite_mismatch),
+                  "NaN and infinities where the reference has them");
   gates.add_conduct("G0 unwritten", count(s.poison), "elements that still hold the poison pattern");
   gates.add_conduct("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1,
                     facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")

@@ -17,8 +17,9 @@ struct Criterion {
   double limit = 0;
   bool ok = false;
   std::string source;
-  /// How far the numbers are off; or how the run behaved: what it wrote where, and in which class it computed.
-  enum class About { errors, conduct } about = About::errors;
+  /// How far the numbers are off; which are NaN or infinite; or how the run behaved: what it wrote where, and in which
+  /// class it computed.
+  enum class About { errors, pattern, conduct } about = About::errors;
 };
 
 /// Facts other than the numbers that gates depend on.

@@ -14,13 +14,17 @@ constexpr double kLeastShare = 0.95;
 /// True if all that is wrong with the output are numbers that the cause explains.
 bool is_explained(const OutputResult& output, const std::string& cause) {
   using tolerance::Criterion;
-  const auto broken = [](const Criterion& c) { return !c.ok; };
-  return std::ranges::none_of(output.criteria, broken) ||
-         (std::ranges::all_of(output.criteria,
-                              [](const Criterion& c) { return c.ok || c.about == Criterion::About::errors; }) &&
-          std::ranges::any_of(output.findings, [&cause](const op::Finding& finding) {
-            return finding.cause == cause && finding.measured >= kLeastShare;
-          }));
+  const auto is_broken = [&output](Criterion::About about) {
+    return std::ranges::any_of(output.criteria, [about](const Criterion& c) { return !c.ok && c.about == about; });
+  };
+  const bool errors = is_broken(Criterion::About::errors), pattern = is_broken(Criterion::About::pattern);
+  if (is_broken(Criterion::About::conduct)) {
+    return false;
+  }
+  return (!errors && !pattern) || std::ranges::any_of(output.findings, [&](const op::Finding& finding) {
+           const bool concerns = finding.about_pattern ? pattern && !errors : !pattern;
+           return concerns && finding.cause == cause && finding.measured >= kLeastShare;
+         });
 }
 
 /// An entry without a cause concerns the whole case; one with a cause only failures that it explains completely.

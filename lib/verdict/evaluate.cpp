@@ -46,8 +46,8 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
   return std::ranges::all_of(criteria, &tolerance::Criterion::ok);
 }
 
-bool is_too_large_an_error(const tolerance::Criterion& criterion) {
-  return !criterion.ok && criterion.about == tolerance::Criterion::About::errors;
+bool has_wrong_numbers(const tolerance::Criterion& criterion) {
+  return !criterion.ok && criterion.about != tolerance::Criterion::About::conduct;
 }
 
 /// Decoded, unscaled outputs, as the op's own statistics need them.
@@ -138,7 +138,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
   }
   if (!all_ok(output.criteria)) {
-    if (std::ranges::any_of(output.criteria, is_too_large_an_error)) {
+    if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
       output.findings = diagnosis_of(context, port.name);
     }
     judge_declared_rounding(context, run.rounding, compared, facts, model, output);

@@ -37,6 +37,11 @@ WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
 ALIBI = {"bias": "alibi", "heads": 6}
 CAP = {"softcap": 1.5}
 
+NO_SHIFT = "the log-sum-exp lacks ALiBi's shift of the diagonal"
+MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
+
+# Scores near -200, so that exp(-lse) overflows.
+LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding errors exceed those of weights
 
 FAULTS = [
@@ -92,6 +97,9 @@ FAULTS = [
     Row("stale_lse", fwd("fp32"), SEEN),
     ("lse_in_log2", fwd(), SEEN),
     ("lse_in_log2", fwd("fp32", **CAUSAL), SEEN),
+    Row("alibi_shift_missing", fwd(bias="alibi", mask="padding_causal_bottom_right"), SEEN, named=NO_SHIFT),
+    Row("mask_before_scale", fwd(scale=-0.2, **BOTTOM), ["G0 pattern"], named=MASKED_FIRST),
+    Row("mask_before_scale", fwd("fp32", scale=-0.2, **RAGGED), ["G0 pattern"], named=MASKED_FIRST),
     # stores
     ("truncated_output", fwd(), ROUNDING),
     ("bf16_output_in_fp32", fwd("fp32"), SEEN),
@@ -119,6 +127,7 @@ FAULTS = [
     ("key_tile_dropped", bwd("fp32", **BOTTOM), SEEN),
     ("delta_missing", bwd(), SEEN),
     ("delta_missing", bwd("fp32", **CAUSAL), SEEN),
+    Row("lse_exponentiated", bwd(inputs=LOW), ["G0 pattern"], named="exp(-lse) overflows: the log-sum-exp is below -88.7"),
     ("dq_not_zeroed", bwd(), SEEN),
     ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
     ("one_head_of_group", bwd(), SEEN),
@@ -149,6 +158,8 @@ REFUSED = [
     ("neighbour_slope", fwd(), "heads do not have slopes of their own"),
     ("sink_missing", fwd(), "the denominator has only keys"),
     ("softcap_missing", fwd(), "scores are not capped"),
+    ("mask_before_scale", fwd(scale=-0.2), "no masked score is scaled by a negative number"),
+    ("alibi_shift_missing", fwd(**ALIBI), "no slope is shifted"),
     ("values_transposed", fwd(sk=1), "a single row or column"),
     ("softcap_slope_missing", bwd(), "scores are not capped"),
     ("one_head_of_group", bwd(kv_heads=6), "every head has keys of its own"),

@@ -69,6 +69,21 @@ TEST(KnownIssueFiles, ranges_of_integers_include_both_ends_and_may_be_open) {
   EXPECT_EQ(matching(R"([2, {"from": 5, "to": 5}, {"from": 9}])"), "x--xx");
 }
 
+TEST(KnownIssueFiles, ranges_of_numbers) {
+  std::vector<Case> cases = testing::load(R"({"version": 1, "cases": [
+      {"op": "gemm", "params": {"m": 1, "n": 1, "k": 1, "alpha": [-2.5, -0.5, 0, 0.25]}, "mode": "bf16"}]})")
+                                .cases;
+  add_known_issues_from(R"({"version": 1, "known_issues": [
+      {"op": "gemm", "match": {"alpha": {"to": -0.5}}, "reason": "negative"},
+      {"op": "gemm", "match": {"alpha": {"from": -0.5, "to": 0.2}}, "reason": "small"}]})",
+                        cases, "known.json", testing::vocabulary());
+  std::vector<std::size_t> found;
+  for (const Case& c : cases) {
+    found.push_back(c.known_issues.size());
+  }
+  EXPECT_EQ(found, (std::vector<std::size_t>{1, 2, 1, 0}));
+}
+
 TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
   const std::string all = mistakes(R"({"version": 2, "issues": [], "known_issues": [
       {"op": "gem", "reason": "12"},
@@ -77,13 +92,14 @@ TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
       {"op": "gemm", "cause": "", "expires": "soon"},
       {"op": "gemm", "reason": "12", "until": "2030-01-01"},
       {"op": "gemm", "match": {"k": {"from": 5, "to": 4}, "m": {}, "n": {"from": "1"}, "batch": {"min": 1}}, "reason": "12"},
-      {"op": "gemm", "match": {"alpha": {"from": 1}}, "reason": "12"},
+      {"op": "gemm", "match": {"alpha": {"from": "1"}, "trans_a": {"from": 1}}, "reason": "12"},
       7]})");
   for (const char* part :
        {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"",
         "\"rows\" is not a field of a gemm case", "\"cause\" must be a text", "has no \"reason\"", "must be a date",
         "unknown key \"until\"", "known.json:9:7", "a range of \"k\" from 5 to 4 is empty",
-        "a range of \"m\" has neither end", "a range of \"n\" must be", "unknown key \"min\"", "\"alpha\" must be"}) {
+        "a range of \"m\" has neither end", "a range of \"n\" must be", "unknown key \"min\"",
+        "a range of \"alpha\" must be", "\"trans_a\" must be"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
   }
   EXPECT_NE(mistakes("[]").find("must be an object"), std::string::npos) << mistakes("[]");

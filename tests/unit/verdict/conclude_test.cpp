@@ -92,12 +92,33 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
   conduct.result.runs[1].outputs[1].criteria.push_back(
       {"G0 guards", 1, 0, false, "", tolerance::Criterion::About::conduct});
   EXPECT_EQ(conduct.conclude(), Status::fail) << "a lost product writes nothing out of bounds";
+  Explained pattern;
+  pattern.result.runs[1].outputs[1].criteria.push_back(
+      {"G0 pattern", 7, 0, false, "", tolerance::Criterion::About::pattern});
+  EXPECT_EQ(pattern.conclude(), Status::fail) << "a lost product makes no NaN";
   Explained partly;
   partly.result.runs[0].outputs[0].findings[0].measured = 0.9;
   EXPECT_EQ(partly.conclude(), Status::fail);
   Explained broken;
   broken.result.runs[0].status = Status::error;
   EXPECT_EQ(broken.conclude(), Status::fail);
+}
+
+TEST(Conclude, a_cause_of_nan_excuses_nothing_else) {
+  const auto with = [](bool about_pattern, bool errors) {
+    Explained made;
+    for (verdict::RunResult& run : made.result.runs) {
+      for (verdict::OutputResult& output : run.outputs) {
+        output.criteria.front().ok = !errors;
+        output.criteria.push_back({"G0 pattern", 7, 0, false, "", tolerance::Criterion::About::pattern});
+        output.findings.front().about_pattern = about_pattern;
+      }
+    }
+    return made.conclude();
+  };
+  EXPECT_EQ(with(true, false), Status::xfail);
+  EXPECT_EQ(with(true, true), Status::fail);
+  EXPECT_EQ(with(false, false), Status::fail);
 }
 
 TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {

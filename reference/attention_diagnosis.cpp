@@ -1,0 +1,162 @@
+#include "reference/attention_diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "op/attention_layout.hpp"
+#include "reference/attention_problem.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kLeastShare = 0.9;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// One output, delivered and expected.
+struct Compared {
+  std::string_view port;
+  std::span<const double> got, expected;
+
+  /// A number where the other is none.
+  [[nodiscard]] bool is_broken(std::size_t at) const { return std::isfinite(got[at]) != std::isfinite(expected[at]); }
+};
+
+std::optional<Compared> compared(const op::FindingRequest& request, std::string_view port) {
+  const auto got = std::ranges::find(request.outputs, port, &op::Delivered::port);
+  const auto expected = std::ranges::find(request.expected->outputs, port, &op::OutputValues::port);
+  if (got == request.outputs.end() || expected == request.expected->outputs.end() || !request.sample->all()) {
+    return {};
+  }
+  return Compared{port, got->value, expected->value.span()};
+}
+
+enum class Explains { numbers, pattern };
+
+void add_if_explained(std::vector<op::Finding>& findings, const Compared& output, Explains what, double share,
+                      std::string cause) {
+  if (share >= kLeastShare) {  // not with NaN, where nothing is wrong
+    std::string text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * share);
+    findings.push_back({.name = "cause",
+                        .port = std::string(output.port),
+                        .measured = share,
+                        .text = std::move(text),
+                        .cause = std::move(cause),
+                        .about_pattern = what == Explains::pattern});
+  }
+}
+
+/// Calls body(batch, head, query) for all queries that count.
+template <class Body>
+void for_each_query(const AttentionProblem& problem, const Body& body) {
+  const op::AttentionParams& p = problem.params();
+  for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
+    for (std::int64_t i = 0; i < problem.lengths(task / p.heads).queries; ++i) {
+      body(task / p.heads, task % p.heads, i);
+    }
+  }
+}
+
+std::size_t statistic_index(const op::AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t i) {
+  const op::HeadPlace place = op::statistic_place(p, batch, head);
+  return static_cast<std::size_t>(place.first + i * place.stride);
+}
+
+/// The part of an output's broken elements that are in queries of which `holds`.
+template <class Holds>
+double share_of_broken(const AttentionProblem& problem, const Compared& output, std::int64_t channels,
+                       const Holds& holds) {
+  const op::AttentionParams& p = problem.params();
+  double broken = 0, explained = 0;
+  for_each_query(problem, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, head, channels);
+    const auto first = static_cast<std::size_t>(place.first + i * place.stride);
+    double count = 0;
+    for (std::size_t at = first; at < first + static_cast<std::size_t>(channels); ++at) {
+      count += output.is_broken(at) ? 1 : 0;
+    }
+    broken += count;
+    explained += count > 0 && holds(batch, head, i) ? count : 0;
+  });
+  return explained / broken;
+}
+
+void explain_negative_scale(const AttentionProblem& problem, const Compared& lse, const std::optional<Compared>& o,
+                            std::vector<op::Finding>& findings) {
+  const op::AttentionParams& p = problem.params();
+  if (p.factor() >= 0) {
+    return;
+  }
+  const auto is_infinite = [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    return lse.got[statistic_index(p, batch, head, i)] == kInfinity;
+  };
+  const std::string cause = "masked scores are -infinity before they are scaled by a negative number";
+  double broken = 0, infinite = 0;
+  for_each_query(problem, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const bool is_broken = lse.is_broken(statistic_index(p, batch, head, i));
+    broken += is_broken ? 1 : 0;
+    infinite += is_broken && is_infinite(batch, head, i) ? 1 : 0;
+  });
+  add_if_explained(findings, lse, Explains::pattern, infinite / broken, cause);
+  if (o) {
+    add_if_explained(findings, *o, Explains::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
+                     cause);
+  }
+}
+
+void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::vector<op::Finding>& findings) {
+  const op::AttentionParams& p = problem.params();
+  if (p.bias != "alibi") {
+    return;
+  }
+  double error = 0, left = 0;
+  for_each_query(problem, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const Lengths lengths = problem.lengths(batch);
+    const std::size_t at = statistic_index(p, batch, head, i);
+    const double off = lse.got[at] - lse.expected[at];
+    const double shift =
+        op::alibi_slope(head, p.heads) * static_cast<double>(p.diagonal(lengths.queries, lengths.keys));
+    if (std::isfinite(off)) {
+      error += off * off;
+      left += (off - shift) * (off - shift);
+    }
+  });
+  add_if_explained(findings, lse, Explains::numbers, 1 - left / error,
+                   "the log-sum-exp lacks ALiBi's shift of the diagonal");
+}
+
+}  // namespace
+
+std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings;
+  const AttentionProblem problem(op::from_params<op::AttentionParams>(*request.params), request.inputs);
+  if (const std::optional<Compared> lse = compared(request, "lse")) {
+    explain_negative_scale(problem, *lse, compared(request, "o"), findings);
+    explain_alibi(problem, *lse, findings);
+  }
+  return findings;
+}
+
+std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& request) {
+  constexpr double kLeastStatistic = -88.72;  // exp(88.73) is more than FP32 holds
+  std::vector<op::Finding> findings;
+  const AttentionProblem problem(op::from_params<op::AttentionParams>(*request.params), request.inputs);
+  const op::AttentionParams& p = problem.params();
+  const op::Operand& lse = op::operand_named(request.inputs, "lse");
+  if (const std::optional<Compared> dq = compared(request, "dq")) {
+    const double share = share_of_broken(problem, *dq, p.d, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+      return lse.data[statistic_index(p, batch, head, i)] < kLeastStatistic;
+    });
+    add_if_explained(findings, *dq, Explains::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
+  }
+  return findings;
+}
+
+}  // namespace numcheck::reference

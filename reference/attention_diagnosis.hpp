@@ -1,0 +1,20 @@
+// What may explain attention that failed a gate.
+#pragma once
+
+#include <vector>
+
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// Tries what libraries have been seen to do:
+///   - masked scores are -infinity before they are scaled by a negative number: rows of NaN, with a log-sum-exp of infinity
+///   - the log-sum-exp lacks slope (keys - queries), ALiBi's shift of the diagonal
+/// A finding names the cause if it explains 90 % of what is wrong with an output.
+[[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);
+
+/// The same of gradients:
+///   - NaN in queries whose log-sum-exp is so small that its negative exponential overflows in FP32
+[[nodiscard]] std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& request);
+
+}  // namespace numcheck::reference
