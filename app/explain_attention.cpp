@@ -58,7 +58,7 @@ std::vector<Refusal> backend_refusals(const Question& question, std::string_view
     return {};  // they compute every case that a plan can have
   }
   const auto ask = [&question](bool training) {
-    return question.ask({Selector::fused_interface, Selector::fused_kernels},
+    return question.ask({Selector::fused_interface, Selector::fused_case, Selector::fused_kernels},
                         question.circumstances(training, question.backward));
   };
   std::vector<Refusal> training = ask(true);

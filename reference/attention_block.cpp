@@ -153,14 +153,15 @@ bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
 }
 
 double AttentionBlock::spread(std::int64_t i, std::int64_t channel) const {
-  return std::sqrt(part(sums_.of_squares, i, channel));
+  // Kept values are multiplied by the scale, whose square counts: the sums have it once.
+  return std::sqrt(head_.problem.dropout().scale() * part(sums_.of_squares, i, channel));
 }
 
 double AttentionBlock::squares(std::int64_t i, std::int64_t channel) const {
   const Row& row = rows_[static_cast<std::size_t>(i)];
   const double least = row.least;
   return (row.sum == 0 ? 0 : part(sums_.squared, i, channel) / row.sum) +
-         least * least * head_.value_squares[static_cast<std::size_t>(channel)];
+         square(least * head_.problem.dropout().scale()) * head_.value_squares[static_cast<std::size_t>(channel)];
 }
 
 double AttentionBlock::part(const std::vector<double>& sums, std::int64_t i, std::int64_t channel) const {
@@ -239,6 +240,9 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   } else {
     score_with_copies(i, part, scores);
   }
+  if (p_.max_logit) {
+    note_largest(i, scores, part.begin);
+  }
   row.top = std::max(row.top, kernels.largest(scores.data(), scores.size()));
   const double largest = std::max(row.largest, row.top);
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
@@ -259,6 +263,9 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   row.own += weight;
   if (!head_.values_only) {
     add_facts(row, scores, part.begin);
+  }
+  if (!head_.problem.dropout().is_none()) {
+    head_.problem.dropout().multiply(head_.batch, head_.index, first_ + i, part, scores);
   }
   std::fill(all.begin(), all.begin() + (part.begin - keys.begin), 0.0);
   std::fill(all.begin() + (part.end - keys.begin), all.end(), 0.0);

@@ -1,6 +1,7 @@
 // Blocked attention of one head in double: the softmax of some queries' scores, block by block of keys.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +10,7 @@
 
 #include "reference/attention_problem.hpp"
 #include "reference/square_products.hpp"
+#include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_model.hpp"
 
 namespace numcheck::reference {
@@ -51,6 +53,12 @@ class AttentionBlock {
   [[nodiscard]] double spread(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double squares(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double fact(std::int64_t i, tolerance::AttentionFact which) const;
+  /// The largest score of a key, -infinity if there is none; and, only with AttentionParams::max_logit, whether no score is
+  /// NaN and what its error model needs.
+  [[nodiscard]] double max_logit(std::int64_t i) const { return rows_[static_cast<std::size_t>(i)].top; }
+  [[nodiscard]] bool is_max_determined(std::int64_t i) const { return !rows_[static_cast<std::size_t>(i)].has_nan; }
+  using MaxLogitFacts = std::array<double, static_cast<std::size_t>(tolerance::MaxLogitFact::count)>;
+  [[nodiscard]] MaxLogitFacts max_facts(std::int64_t i) const;
 
  private:
   /// Sums over keys of count x width values: sum e v, and for error models sum e v^2 and sum e^2 v^2.
@@ -76,6 +84,9 @@ class AttentionBlock {
     double rounded1 = 0, rounded2 = 0, rounded3 = 0;            ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
     double reach = 0;                                           ///< max of |t|, |s|
     double least = 0;                                           ///< weight below which FP16 numerators are subnormal
+    std::int64_t top_key = -1;                                  ///< of the largest score; only with max_logit
+    double rivals = 0;                                          ///< scores close to the largest one
+    bool has_nan = false;                                       ///< a score is NaN
   };
 
   /// tolerance::AttentionFact::scatter
@@ -91,6 +102,10 @@ class AttentionBlock {
   void weigh(std::int64_t i, const op::KeyRange& keys);
   /// Turns products of query first_ + i into scores, and keeps what add_facts needs.
   void score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products);
+  /// Updates what max_facts needs with the scores of keys from first_key on; before `top` is.
+  void note_largest(std::int64_t i, std::span<const double> scores, std::int64_t first_key);
+  /// How close to the largest score another one is a rival: errors of products in TF32 exchange them seldom.
+  [[nodiscard]] double rival_distance(std::int64_t i, double score) const;
   /// Adds what error models need of a row's weights to its sums.
   void add_facts(Row& row, std::span<const double> weights, std::int64_t first_key) const;
   /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.

@@ -68,11 +68,70 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       return sink == -std::numeric_limits<double>::infinity() ? 0 : std::fabs(sink) * std::exp(sink - lse(i));
     }
     case AttentionFact::value_square:
-      return *std::ranges::max_element(head_.value_squares);
+      return square(head_.problem.dropout().scale()) * *std::ranges::max_element(head_.value_squares);
     case AttentionFact::count:
       break;
   }
   return 0;
+}
+
+double AttentionBlock::rival_distance(std::int64_t i, double score) const {
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  double sum = 0;
+  for (std::int64_t c = 0; c < p_.d; ++c) {
+    sum += square(q[c]);
+  }
+  return 0x1p-9 * std::fabs(head_.problem.factor()) * std::sqrt(sum * head_.largest_square) +
+         0x1p-18 * std::fabs(score);
+}
+
+void AttentionBlock::note_largest(std::int64_t i, std::span<const double> scores, std::int64_t first_key) {
+  Row& row = rows_[static_cast<std::size_t>(i)];
+  row.has_nan = row.has_nan || std::ranges::any_of(scores, [](double s) { return std::isnan(s); });
+  if (row.has_nan) {
+    return;
+  }
+  const auto largest = std::ranges::max_element(scores);
+  const double top = std::max(row.top, *largest), distance = head_.values_only ? 0 : rival_distance(i, top);
+  row.rivals = top - row.top > distance ? 0 : row.rivals;
+  row.rivals += static_cast<double>(std::ranges::count_if(scores, [&](double s) { return s >= top - distance; }));
+  if (*largest > row.top) {
+    row.top_key = first_key + (largest - scores.begin());
+  }
+}
+
+AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
+  using tolerance::MaxLogitFact;
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  MaxLogitFacts facts{};
+  if (row.top_key < 0) {
+    return facts;
+  }
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double* k = head_.keys.data + row.top_key * head_.keys.stride;
+  const double factor = std::fabs(head_.problem.factor());
+  double sum = 0, magnitude = 0, second = 0, length = 0, slope = 1;
+  for (std::int64_t c = 0; c < p_.d; ++c) {
+    sum += q[c] * k[c];
+    magnitude += std::fabs(q[c] * k[c]);
+    second += square(q[c] * k[c]);
+    length += square(q[c]);
+  }
+  if (p_.softcap != 0) {
+    head_.problem.slopes(head_.index, first_ + i, {row.top_key, row.top_key + 1}, std::span(&sum, 1),
+                         std::span(&slope, 1));
+  }
+  const double product = factor * std::fabs(sum);
+  const auto set = [&facts](MaxLogitFact which, double x) { facts[static_cast<std::size_t>(which)] = x; };
+  set(MaxLogitFact::products, factor * std::sqrt(length * head_.largest_square));
+  set(MaxLogitFact::largest, row.reach);
+  set(MaxLogitFact::magnitude, factor * magnitude);
+  set(MaxLogitFact::second, square(factor) * second);
+  set(MaxLogitFact::product, p_.softcap == 0 ? product : std::min(product, p_.softcap));
+  set(MaxLogitFact::score, std::fabs(row.top));
+  set(MaxLogitFact::slope, slope);
+  set(MaxLogitFact::rivals, row.rivals);
+  return facts;
 }
 
 double AttentionBlock::scatter(const Row& row) {

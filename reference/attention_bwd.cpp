@@ -47,6 +47,16 @@ GradientTile::Visit visitor(const AttentionGradients& g, const Visit& visit) {
   return g.values_only() ? GradientTile::Visit() : visit;
 }
 
+/// Stores the roots of sums of squares; nothing if there are none.
+void store_roots(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> sums,
+                 double factor) {
+  if (!sums.empty()) {
+    std::vector<double> roots(sums.size());
+    std::ranges::transform(sums, roots.begin(), [](double x) { return std::sqrt(x); });
+    store_elements(to, which, place, roots, std::fabs(factor));
+  }
+}
+
 void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_t index, std::int64_t block,
                     GradientOutput& dq) {
   const op::AttentionParams& p = g.params();
@@ -75,6 +85,7 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
     return;
   }
   store_elements(dq, tolerance::kMean, place, mean, factor);
+  store_roots(dq, tolerance::kDropped, place, sums.dropped, factor);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     const auto at = static_cast<std::size_t>(i), row = static_cast<std::size_t>(i - all.begin);
     GradientFacts::store_own({.score_common = factor * factor * sums.facts.change(row) *
@@ -115,12 +126,6 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
   }
 }
 
-void store_parts(GradientOutput& to, const BlockPlace& place, const Sums& sums, double factor) {
-  std::vector<double> roots(sums.value.size());
-  std::ranges::transform(sums.parts, roots.begin(), [](double x) { return std::sqrt(x); });
-  store_elements(to, tolerance::kParts, place, roots, std::fabs(factor));
-}
-
 void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, std::int64_t block,
                    std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv) {
   const op::AttentionParams& p = g.params();
@@ -145,7 +150,7 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
         return;
       }
       of_keys.add(tile, tile.dt(), true, head.queries, p.d);
-      of_values.add(tile, tile.p(), true, head.gradient, width);
+      of_values.add(tile, tile.dropped(), true, head.gradient, width);
       if (!mean.empty()) {
         tile.add(tile.reach(), true, head.queries, p.d, mean);
       }
@@ -161,9 +166,10 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
   store(dv, values, of_values, 1);
   if (!mean.empty()) {
     store_elements(dk, tolerance::kMean, keys, mean, factor);
+    store_roots(dk, tolerance::kDropped, keys, of_keys.dropped, factor);
     if (sharing > 1) {
-      store_parts(dk, keys, of_keys, factor);
-      store_parts(dv, values, of_values, 1);
+      store_roots(dk, tolerance::kParts, keys, of_keys.parts, factor);
+      store_roots(dv, tolerance::kParts, values, of_values.parts, 1);
     }
     store_own_of_keys(g, batch, shared, all, of_keys.facts, of_values, mean, row, dk, dv);
   }
@@ -214,10 +220,7 @@ void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t
   const BlockPlace place{{index * p.sq * p.sk, p.sk}, index * p.sq, all, p.sk};
   const double factor = before_scale ? g.problem().factor() : 1;
   store(dbias, place, sums, factor);
-  if (!saturation.empty()) {
-    std::ranges::transform(saturation, saturation.begin(), [](double x) { return std::sqrt(x); });
-    store_elements(dbias, tolerance::kSaturation, place, saturation, std::fabs(factor));
-  }
+  store_roots(dbias, tolerance::kSaturation, place, saturation, factor);
 }
 
 /// Calls body(batch, head, block) for all blocks of all heads, in parallel.
@@ -239,6 +242,10 @@ op::Values values(const op::ReferenceRequest& request) {
   GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
   dq.add_element_fact(tolerance::kMean);
   dk.add_element_fact(tolerance::kMean);
+  if (p.has_dropout()) {
+    dq.add_element_fact(tolerance::kDropped);
+    dk.add_element_fact(tolerance::kDropped);
+  }
   if (p.heads > p.key_heads()) {
     dk.add_element_fact(tolerance::kParts);
     dv.add_element_fact(tolerance::kParts);
@@ -273,11 +280,11 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
-/// Lengths, and what the forward pass of the same inputs leaves.
+/// Lengths, the dropout mask, and what the forward pass of the same inputs leaves.
 void derive(const op::DeriveRequest& request, std::span<double> values) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  if (request.port->name == "q_lengths" || request.port->name == "kv_lengths") {
-    derive_lengths(p, request.port->name, values);
+  if (is_attention_input(request.port->name)) {
+    derive_attention_input(p, request.port->name, values);
     return;
   }
   op::ReferenceRequest forward{.params = request.params, .inputs = {}, .sample = {}, .values_only = true};

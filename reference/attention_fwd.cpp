@@ -19,10 +19,13 @@ namespace numcheck::reference {
 namespace {
 
 using tolerance::AttentionFact;
+using tolerance::MaxLogitFact;
 
 struct Outputs {
   TrackedOutput o, lse;
   std::vector<core::Buffer<float>> facts;
+  std::optional<TrackedOutput> max_logit;
+  std::vector<core::Buffer<float>> max_facts;
 };
 
 /// Where a query's output begins, its statistic and its facts are.
@@ -37,6 +40,20 @@ struct Place {
     facts = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq + i);
   }
 };
+
+void store_max_logit(const AttentionBlock& block, std::int64_t in_block, const Place& place, Outputs& out) {
+  if (!block.is_max_determined(in_block)) {
+    out.max_logit->set_undetermined(place.statistic, 0);
+    return;
+  }
+  out.max_logit->set(place.statistic, block.max_logit(in_block), 0, 0);
+  if (!out.max_facts.empty()) {
+    const AttentionBlock::MaxLogitFacts facts = block.max_facts(in_block);
+    for (std::size_t f = 0; f < facts.size(); ++f) {
+      out.max_facts[f][place.facts] = static_cast<float>(facts[f]);
+    }
+  }
+}
 
 /// Sets one query's output, its statistic and its facts.
 void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t i, std::int64_t in_block,
@@ -54,6 +71,9 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
     }
   }
   out.lse.set(place.statistic, block.lse(in_block));
+  if (out.max_logit) {
+    store_max_logit(block, in_block, place, out);
+  }
   for (std::size_t f = 0; f < out.facts.size(); ++f) {
     out.facts[f][place.facts] = static_cast<float>(block.fact(in_block, static_cast<AttentionFact>(f)));
   }
@@ -66,6 +86,9 @@ void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
     out.o.set_undetermined(place.output + static_cast<std::size_t>(c), 0);
   }
   out.lse.set_undetermined(place.statistic, 0);
+  if (out.max_logit) {
+    out.max_logit->set_undetermined(place.statistic, 0);
+  }
   for (core::Buffer<float>& fact : out.facts) {
     fact[place.facts] = std::numeric_limits<float>::infinity();
   }
@@ -101,19 +124,36 @@ void leave_out_unused(const AttentionProblem& problem, Outputs& out) {
   const std::vector<std::int64_t> lengths = problem.all_lengths(op::Side::queries);
   out.o.leave_out(op::unused_elements(p, op::Side::queries, p.value_channels(), lengths));
   out.lse.leave_out(op::unused_statistics(p, lengths));
+  if (out.max_logit) {
+    out.max_logit->leave_out(op::unused_statistics(p, lengths));
+  }
+}
+
+Outputs outputs_of(const op::AttentionFwdParams& p, bool values_only) {
+  const auto queries = static_cast<std::size_t>(p.batches * p.heads * p.sq);
+  const auto in_tensor = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
+  Outputs out{{"o", in_tensor * static_cast<std::size_t>(p.value_channels()), values_only},
+              {"lse", in_tensor, true},
+              {},
+              std::nullopt,
+              {}};
+  for (std::size_t f = 0; f < static_cast<std::size_t>(AttentionFact::count) && !values_only; ++f) {
+    std::ranges::fill(out.facts.emplace_back(queries).span(), std::numeric_limits<float>::infinity());
+  }
+  if (p.max_logit) {
+    out.max_logit.emplace("max_logit", in_tensor, values_only);
+  }
+  for (std::size_t f = 0; f < static_cast<std::size_t>(MaxLogitFact::count) && p.max_logit && !values_only; ++f) {
+    std::ranges::fill(out.max_facts.emplace_back(queries).span(), 0.0F);  // of queries that are left out
+  }
+  return out;
 }
 
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProblem problem(p, request.inputs);
   const std::int64_t heads = p.batches * p.heads;
-  const auto queries = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
-  Outputs out{
-      {"o", queries * static_cast<std::size_t>(p.value_channels()), request.values_only}, {"lse", queries, true}, {}};
-  for (std::size_t f = 0; f < static_cast<std::size_t>(AttentionFact::count) && !request.values_only; ++f) {
-    std::ranges::fill(out.facts.emplace_back(static_cast<std::size_t>(heads * p.sq)).span(),
-                      std::numeric_limits<float>::infinity());
-  }
+  Outputs out = outputs_of(p, request.values_only);
   leave_out_unused(problem, out);
   std::vector<std::optional<AttentionHead>> prepared(static_cast<std::size_t>(heads));
   core::parallel_for(prepared.size(), [&](std::size_t h) {
@@ -129,11 +169,15 @@ op::Values values(const op::ReferenceRequest& request) {
   result.outputs.push_back(std::move(out.o).take());
   result.outputs.back().row_facts = std::move(out.facts);
   result.outputs.push_back(std::move(out.lse).take());
+  if (out.max_logit) {
+    result.outputs.push_back(std::move(*out.max_logit).take());
+    result.outputs.back().row_facts = std::move(out.max_facts);
+  }
   return result;
 }
 
 void derive(const op::DeriveRequest& request, std::span<double> values) {
-  derive_lengths(op::from_params<op::AttentionFwdParams>(*request.params), request.port->name, values);
+  derive_attention_input(op::from_params<op::AttentionFwdParams>(*request.params), request.port->name, values);
 }
 
 }  // namespace

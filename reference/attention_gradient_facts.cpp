@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/dtype.hpp"
 #include "core/isa.hpp"
@@ -63,7 +64,7 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
           .dot2 = square(head.dot[at]),
           .dot_variance = all.dot_variance[at],
           .dot_magnitude = all.dot_magnitude[at] + 2 * width * (tolerance::kFlush / tolerance::kUnit32),
-          .steps = width + 4,
+          .steps = width + (p.has_dropout() ? 8 : 4),
           .round_variance = tolerance::kRoundVariance,
           .tanh_variance = p.softcap == 0 ? 0 : kTanhVariance};
 }
@@ -82,6 +83,12 @@ void GradientFacts::add(const GradientHead& head, const PairRow& pairs, std::siz
 void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   const GradientFactKernels& kernels = gradient_fact_kernels();
   const QueryTerms query = query_of(head, pairs.query);
+  const double* value_norms = head.errors->values.norms.data() + pairs.keys.begin;
+  if (!pairs.kept.empty()) {
+    value_norms_.resize(last_);
+    std::transform(pairs.kept.begin(), pairs.kept.end(), value_norms, value_norms_.begin(), std::multiplies<>());
+    value_norms = value_norms_.data();
+  }
   const PairLanes lanes{.count = last_,
                         .products = pairs.products.data(),
                         .scores = pairs.scores.data(),
@@ -90,7 +97,8 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
                         .gradients = pairs.gradients.data(),
                         .slopes = pairs.slopes.data(),
                         .key_norms = head.errors->keys.norms.data() + pairs.keys.begin,
-                        .value_norms = head.errors->values.norms.data() + pairs.keys.begin};
+                        .value_norms = value_norms,
+                        .kept = pairs.kept.empty() ? nullptr : pairs.kept.data()};
   kernels.arguments(query, lanes, terms_);
   if (what_ == Of::values) {
     kernels.value_terms(query, lanes, terms_);
@@ -104,7 +112,9 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
                            terms_);
   }
   kernels.score_terms(query, lanes, what_ == Of::queries, terms_);
-  kernels.shifts(format_, what_ == Of::values ? 1 : query.factor, lanes, terms_);
+  // Kept weights may be divided by 1 - dropout before or after they are rounded.
+  const double before = 1 / gradients_.problem().dropout().scale();
+  kernels.shifts(format_, what_ == Of::values ? before : query.factor, lanes, terms_);
 }
 
 double GradientFacts::change(std::size_t row) const {

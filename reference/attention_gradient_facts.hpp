@@ -64,6 +64,7 @@ class GradientFacts {
   std::size_t last_ = 0;
   std::vector<double> sums_;
   double terms_[kPairTerms][kPairs] = {};
+  std::vector<double> value_norms_;  ///< of the kept values; only with dropout
 };
 
 }  // namespace numcheck::reference

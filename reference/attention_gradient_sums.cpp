@@ -48,6 +48,9 @@ GradientSums::GradientSums(GradientFacts::Of what, const AttentionGradients& g, 
     : value(static_cast<std::size_t>(rows * channels)),
       weighted(g.values_only() ? 0 : value.size()),
       squared(weighted.size()),
+      dropped(what == GradientFacts::Of::queries || what == GradientFacts::Of::keys
+                  ? squared.size() * (g.problem().dropout().is_none() ? 0 : 1)
+                  : 0),
       facts(what, g, g.values_only() ? 0 : static_cast<std::size_t>(rows), statistics) {}
 
 void GradientSums::add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& rows,
@@ -55,6 +58,9 @@ void GradientSums::add(GradientTile& tile, std::span<const double> factor, bool 
   tile.add(factor, to_keys, rows, channels, value);
   if (!squared.empty()) {
     tile.add_squares(factor, to_keys, rows, channels, weighted, squared);
+  }
+  if (!dropped.empty()) {
+    tile.add_squares(tile.spread(), to_keys, rows, channels, dropped);
   }
 }
 

@@ -35,6 +35,7 @@ struct GradientSums {
   std::vector<double> value, weighted, squared;  ///< sum p w x, sum p x^2, sum (p w x)^2
   /// Of keys that heads share: the squares of what each head has added, and the value before the current one.
   std::vector<double> parts, before;
+  std::vector<double> dropped;  ///< of tolerance::kDropped; with dropout, but for values
   GradientFacts facts;
 
   GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels,

@@ -40,6 +40,7 @@ AttentionProblem::AttentionProblem(const op::AttentionParams& p, std::span<const
             : p.bias == "post_scale" ? Bias::post_scale
             : p.bias == "alibi"      ? Bias::alibi
                                      : Bias::none),
+      dropout_(p, operands),
       q_(op::operand_named(operands, "q")),
       k_(op::operand_named(operands, "k")),
       v_(op::operand_named(operands, "v")),
@@ -136,6 +137,18 @@ void derive_lengths(const op::AttentionParams& p, std::string_view port, std::sp
   const op::Side side = port == "q_lengths" ? op::Side::queries : op::Side::keys;
   for (std::size_t b = 0; b < values.size(); ++b) {
     values[b] = static_cast<double>(op::sequence_length(p, side, static_cast<std::int64_t>(b)));
+  }
+}
+
+bool is_attention_input(std::string_view port) noexcept {
+  return port == "q_lengths" || port == "kv_lengths" || port == "dropout_mask";
+}
+
+void derive_attention_input(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
+  if (port == "dropout_mask") {
+    derive_dropout_mask(p, values);
+  } else {
+    derive_lengths(p, port, values);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "op/attention_layout.hpp"
 #include "op/reference.hpp"
+#include "reference/attention_dropout.hpp"
 
 namespace numcheck::reference {
 
@@ -64,6 +65,7 @@ class AttentionProblem {
   void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,
               std::span<double> slopes) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
+  [[nodiscard]] const AttentionDropout& dropout() const noexcept { return dropout_; }
 
  private:
   enum class Bias { none, pre_scale, post_scale, alibi };
@@ -74,6 +76,7 @@ class AttentionProblem {
   op::AttentionParams p_;
   double factor_;
   Bias kind_;
+  AttentionDropout dropout_;
   const op::Operand& q_;
   const op::Operand& k_;
   const op::Operand& v_;
@@ -85,5 +88,10 @@ class AttentionProblem {
 
 /// Sets the values of port q_lengths or kv_lengths.
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values);
+
+/// Whether draws become that port by themselves: lengths and the dropout mask.
+[[nodiscard]] bool is_attention_input(std::string_view port) noexcept;
+/// Derives them. Precondition: is_attention_input.
+void derive_attention_input(const op::AttentionParams& p, std::string_view port, std::span<double> values);
 
 }  // namespace numcheck::reference

@@ -151,6 +151,8 @@ bool GradientTile::load(const GradientHead& head, const Positions& queries, cons
   ds_.resize(pairs);
   dt_.resize(is_capped() ? pairs : 0);
   reach_.resize(is_capped() && visit ? pairs : 0);
+  dropped_.resize(drops() ? pairs : 0);
+  spread_.resize(drops() && visit ? pairs : 0);
   product(head.queries, head.keys, p.d, p_);
   product(head.gradient, head.values, p.value_channels(), ds_);
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -211,6 +213,22 @@ void GradientTile::add_squares(std::span<const double> factor, bool to_keys, con
   });
 }
 
+void GradientTile::add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows,
+                               std::int64_t channels, std::span<double> squared) {
+  const Positions& summed = to_keys ? queries_ : keys_;
+  if (rows.finite.all(summed.begin, summed.end)) {
+    square_products_.set_rows(from(rows, summed.begin), summed.size(), channels);
+    square_products_.add({factor.data(), keys_.size(), to_keys}, (to_keys ? keys_ : queries_).size(),
+                         SquareProducts::Power::second, squared);
+    return;
+  }
+  for_each_pair(to_keys, [&](std::size_t n, std::int64_t row, std::int64_t sum) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      squared[static_cast<std::size_t>(sum * channels + c)] += square(factor[n] * from(rows, row).data[c]);
+    }
+  });
+}
+
 void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
                            std::vector<double>& out) const {
   multiply<double>({{from(left, queries_.begin).data, left.stride, false},
@@ -259,10 +277,24 @@ void GradientTile::differentiate(std::int64_t i, const Visit& visit) {
     }
     kernels.exponentials(p.data(), count, head_->lse[i]);
     const double dot = head_->dot[static_cast<std::size_t>(i)];
+    if (drops()) {
+      kept_.assign(count, 1.0);
+      problem.dropout().multiply(head_->batch, head_->index, i, seen, kept_);
+      std::ranges::transform(p, kept_, part(dropped_).begin(), std::multiplies<>());
+      std::ranges::transform(ds, kept_, ds.begin(), std::multiplies<>());
+    }
+    if (!spread_.empty()) {
+      const double* norms = head_->errors->values.norms.data() + seen.begin;
+      const double second = std::sqrt(head_->errors->gradient_second[static_cast<std::size_t>(i)]);
+      const std::span<double> spread = part(spread_);
+      for (std::size_t n = 0; n < count; ++n) {
+        spread[n] = p[n] * kept_[n] * (is_capped() ? dt[n] : 1) * norms[n] * second;
+      }
+    }
     if (visit) {
       shifted_.assign(ds.begin(), ds.end());
       std::ranges::for_each(shifted_, [dot](double& x) { x -= dot; });
-      visit({i, seen, products_, scores_, problem.adds_bias_last() ? inner_ : scores_, p, shifted_, dt});
+      visit({i, seen, products_, scores_, problem.adds_bias_last() ? inner_ : scores_, p, shifted_, kept_, dt});
     }
     kernels.differentiate(p.data(), count, dot, ds.data());
     if (!reach_.empty()) {
@@ -272,7 +304,7 @@ void GradientTile::differentiate(std::int64_t i, const Visit& visit) {
       std::ranges::transform(ds, dt, dt.begin(), std::multiplies<>());
     }
   }
-  for (std::vector<double>* all : {&p_, &ds_, &dt_, &reach_}) {
+  for (std::vector<double>* all : {&p_, &ds_, &dt_, &reach_, &dropped_, &spread_}) {
     if (!all->empty()) {
       const std::span<double> row = std::span(*all).subspan(begin, width);
       std::ranges::fill(row.first(std::min(skipped, width)), 0);

@@ -99,6 +99,7 @@ struct PairRow {
   std::span<const double> inner;      ///< scores before a post_scale bias or alibi
   std::span<const double> weights;    ///< p
   std::span<const double> gradients;  ///< dp - D
+  std::span<const double> kept;       ///< mask / (1 - dropout); empty: all 1
   std::span<const double> slopes;     ///< of the cap
 };
 
@@ -115,10 +116,16 @@ class GradientTile {
                           const Visit& visit);
 
   [[nodiscard]] std::span<const double> p() const noexcept { return p_; }
+  /// p mask / (1 - dropout), or p: by what dv sums do.
+  [[nodiscard]] std::span<const double> dropped() const noexcept { return drops() ? dropped_ : p_; }
   [[nodiscard]] std::span<const double> ds() const noexcept { return ds_; }
   [[nodiscard]] std::span<const double> dt() const noexcept { return is_capped() ? dt_ : ds_; }
   /// p times the slopes of the cap; only if there was something to visit.
   [[nodiscard]] std::span<const double> reach() const noexcept { return is_capped() ? reach_ : p_; }
+
+  /// p slope mask / (1 - dropout) sqrt(sum (do v)^2), see tolerance::kDropped; only with dropout, if there was something to
+  /// visit.
+  [[nodiscard]] std::span<const double> spread() const noexcept { return spread_; }
 
   /// out[i] += sum_j factor[i, j] rows[j] over the keys of the tile, or with `to_keys` out[j] += sum_i factor[i, j] rows[i].
   /// Only pairs that see each other count: rows may hold what is not finite.
@@ -127,9 +134,13 @@ class GradientTile {
   /// The same with squares of rows: `weighted` gets them times p, `squared` times the squares of `factor`.
   void add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
                    std::span<double> weighted, std::span<double> squared);
+  /// Only the latter.
+  void add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                   std::span<double> squared);
 
  private:
   [[nodiscard]] bool is_capped() const noexcept { return gradients_.params().softcap != 0; }
+  [[nodiscard]] bool drops() const noexcept { return !gradients_.problem().dropout().is_none(); }
   void product(const HeadRows& left, const HeadRows& right, std::int64_t channels, std::vector<double>& out) const;
   /// Calls body(number in factor, row of rows, row of out) for every pair that sees each other.
   template <class Body>
@@ -141,8 +152,9 @@ class GradientTile {
   const AttentionGradients& gradients_;
   const GradientHead* head_ = nullptr;
   Positions queries_, keys_;
-  std::vector<double> p_, ds_, dt_, reach_;                  ///< the last two with a cap
-  std::vector<double> products_, inner_, scores_, shifted_;  ///< of one query
+  std::vector<double> p_, ds_, dt_, reach_;                         ///< the last two with a cap
+  std::vector<double> dropped_, spread_;                            ///< with dropout
+  std::vector<double> products_, inner_, scores_, shifted_, kept_;  ///< of one query
   SquareProducts square_products_;
 };
 

@@ -105,16 +105,18 @@ void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms term
   const double* const products = pairs.products;
   const double* const weights = pairs.weights;
   const double* const slopes = query.cap == 0 ? nullptr : pairs.slopes;
+  const double* const kept = pairs.kept;
   const double gradient2 = square(query.gradient);
 #pragma GCC ivdep
   for (std::size_t n = 0; n < pairs.count; ++n) {
     const double p = weights[n], slope = slopes == nullptr ? 1 : slopes[n];
-    const double weight = square(p);
-    terms[kWeight][n] = p;
-    terms[kProducts][n] = p * square(terms[kLargestProduct][n]);
-    terms[kArithmetic][n] = p * square(terms[kLargestArgument][n]);
+    const double w = kept == nullptr ? 1 : kept[n];
+    const double weight = square(p * w);
+    terms[kWeight][n] = p * w * w;
+    terms[kProducts][n] = p * square(w * terms[kLargestProduct][n]);
+    terms[kArithmetic][n] = p * square(w * terms[kLargestArgument][n]);
     terms[kLength][n] = gradient2;
-    terms[kLargestGradient][n] = 1;
+    terms[kLargestGradient][n] = w;
     terms[kSquare][n] = weight;
     terms[kScore][n] = p * products[n] * slope;
     terms[kScoreSecond][n] *= weight * square(slope);

@@ -76,7 +76,8 @@ struct PairLanes {
   const double* gradients;  ///< dp - D
   const double* slopes;     ///< of the cap, if there is one
   const double* key_norms;
-  const double* value_norms;
+  const double* value_norms;  ///< times mask / (1 - dropout)
+  const double* kept;         ///< mask / (1 - dropout); null: all 1
 };
 
 /// What a gradient's terms depend on.

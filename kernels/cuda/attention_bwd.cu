@@ -1,3 +1,4 @@
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_kernel.hpp"
 #include "kernels/cuda/attention_score.cuh"
 
@@ -39,7 +40,8 @@ __global__ void __launch_bounds__(kWarpsOfDots* kWarp) row_dots(AttentionBackwar
 enum class Wanted { weights, score_gradient, product_gradient };
 
 /// Turns products (of queries and keys in s, of the output's gradients and values in dp) into what is wanted, in s; 0
-/// where the query does not see the key, and of queries whose scores are all -infinity. `head`: of the queries.
+/// where the query does not see the key, and of queries whose scores are all -infinity. Weights are those after dropout.
+/// `head`: of the queries.
 template <Own own, class T>
 __device__ __forceinline__ void differentiate(const AttentionBackward& op, const Sequence& sequence, const Band& band,
                                               const TileAt& at, int batch, int head, Wanted wanted, PerPair& s,
@@ -52,6 +54,7 @@ __device__ __forceinline__ void differentiate(const AttentionBackward& op, const
     return at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c);
   };
   if (wanted != Wanted::weights) {
+    drop<own, T>(op.rules, band, at, batch, head, dp);
     Scores<T>::for_each_pair([&](int r, int c) {
       if (sees(r, c)) {
         dp[r][c] -= op.dots[first + Scores<T>::template pair_of<own>(at, r, c).query];
@@ -72,6 +75,9 @@ __device__ __forceinline__ void differentiate(const AttentionBackward& op, const
     }
     s[r][c] = weight;
   });
+  if (wanted == Wanted::weights) {
+    drop<own, T>(op.rules, band, at, batch, head, s);
+  }
 }
 
 /// Which gradient a block computes.
@@ -263,7 +269,7 @@ cudaError_t launch_attention_bwd(const AttentionBackward& launch, cudaStream_t s
   const Storage storage = launch.q.tensor.storage;
   for (const Tensor* tensor :
        {&launch.k.tensor, &launch.v.tensor, &launch.gradient.tensor, &launch.o.tensor, &launch.dq.tensor,
-        &launch.dk.tensor, &launch.dv.tensor, &launch.rules.bias, &launch.dbias}) {
+        &launch.dk.tensor, &launch.dv.tensor, &launch.rules.bias, &launch.rules.dropout_mask, &launch.dbias}) {
     if (is_fp8(storage) || (tensor->data != nullptr && tensor->storage != storage)) {
       return cudaErrorNotSupported;
     }

@@ -1,3 +1,4 @@
+#include "kernels/cuda/attention_dropout.cuh"
 #include "kernels/cuda/attention_kernel.hpp"
 #include "kernels/cuda/attention_score.cuh"
 
@@ -9,16 +10,18 @@ __device__ __forceinline__ float sink_of(const AttentionRules& rules, int head) 
   return rules.sink == Sink::learnable ? rules.offsets[head] : rules.sink == Sink::one ? 0.0f : -INFINITY;
 }
 
-/// Per query of the block, the largest score so far and the sum of weights relative to it, sink included. In shared
-/// memory, because the registers are full; the threads that share a query are in one warp.
+/// Per query of the block, the largest score so far and the sum of weights relative to it, sink included, and the largest
+/// score of a key. In shared memory, because the registers are full; the threads that share a query are in one warp.
 struct OnlineSoftmax {
   float largest[kTile];
   float sum[kTile];
+  float top[kTile];
 
   __device__ __forceinline__ void start(float sink) {
     const TileThread thread;
     if (thread.lane < kOwnRows) {
       largest[thread.own + thread.lane] = sink;
+      top[thread.own + thread.lane] = -INFINITY;
       sum[thread.own + thread.lane] = sink == -INFINITY ? 0.0f : isnan(sink) ? sink : 1.0f;
     }
     __syncwarp();
@@ -38,7 +41,11 @@ struct OnlineSoftmax {
         highest = seen[c] ? fmaxf(highest, s[r][c]) : highest;
       }
       const float before = largest[thread.own + r];
-      highest = fmaxf(before, warp_reduce(highest, Larger{}, kSharing));
+      highest = warp_reduce(highest, Larger{}, kSharing);
+      if (thread.lane == 0) {
+        top[thread.own + r] = fmaxf(top[thread.own + r], highest);
+      }
+      highest = fmaxf(before, highest);
       const float shrink = highest == before ? 1.0f : expf(__fsub_rn(before, highest));
       // While all scores are -infinity, they weigh nothing.
       const float subtracted = highest == -INFINITY ? 0.0f : highest;
@@ -82,6 +89,9 @@ __device__ __forceinline__ void finish(const AttentionForward& op, const BlockPl
       sums[r][c] = is_blind ? 0.0f : __fdiv_rn(sums[r][c], sum);
     }
     if (place.channel == 0 && thread.lane == 0 && i < queries) {
+      if (op.max_logit != nullptr) {
+        op.max_logit[statistic.of(i)] = is_blind ? -INFINITY : softmax.top[thread.own + r];
+      }
       if (is_blind) {
         op.lse[statistic.of(i)] = i < band.own_length ? sink_of(op.rules, place.head) : -INFINITY;
       } else {
@@ -120,6 +130,7 @@ __global__ void __launch_bounds__(kTileThreads, kResident<kChannels>)
     multiply_rows(q, at.own, k, first, stages, s);
     scores.template apply<Own::queries>(band, at, s);
     softmax.weigh<kChannels>(band, at, s, sums);
+    drop<Own::queries, T>(op.rules, band, at, place.batch, place.head, s);
     store_weights(memory.weights, s);
     add_weighted<kChannels>(memory.weights, v, place.channel, band, at, stages, sums);
   }
@@ -139,7 +150,8 @@ cudaError_t run(const AttentionForward& op, cudaStream_t stream) {
 
 cudaError_t launch_attention_fwd(const AttentionForward& launch, cudaStream_t stream) {
   const Storage storage = launch.q.tensor.storage;
-  for (const Tensor* tensor : {&launch.k.tensor, &launch.v.tensor, &launch.o.tensor, &launch.rules.bias}) {
+  for (const Tensor* tensor :
+       {&launch.k.tensor, &launch.v.tensor, &launch.o.tensor, &launch.rules.bias, &launch.rules.dropout_mask}) {
     if (is_fp8(storage) || (tensor->data != nullptr && tensor->storage != storage)) {
       return cudaErrorNotSupported;
     }

@@ -47,6 +47,8 @@ struct AttentionRules {
   const float* offsets = nullptr;  ///< [heads]; null unless learnable
   const int* q_lengths = nullptr;  ///< [batches]; null: every sequence is whole
   const int* kv_lengths = nullptr;
+  Tensor dropout_mask;            ///< [batches * heads, sq, sk], 1 = kept; null: no dropout
+  float keep_scale = 1;           ///< 1 / (1 - dropout)
   const int* q_starts = nullptr;  ///< HeadTensor::starts of queries and of keys, [batches], in device memory
   const int* kv_starts = nullptr;
 };
@@ -55,7 +57,8 @@ struct AttentionForward {
   AttentionRules rules;
   HeadTensor q, k, v;
   HeadTensor o;
-  float* lse = nullptr;  ///< [batches * heads, sq], with q_starts [tokens, heads]
+  float* lse = nullptr;        ///< [batches * heads, sq], with q_starts [tokens, heads]
+  float* max_logit = nullptr;  ///< the same; null: not wanted
 };
 
 struct AttentionBackward {
@@ -73,7 +76,8 @@ struct AttentionBackward {
 /// multiply-adds over the channels. Keys come in tiles of 64: a tile's weights are exp(s - m) with the largest score
 /// m so far, sums are rescaled when m grows, and o is divided by the sum of weights once. Products of keys that a
 /// query does not see are not added, so that NaN in them does not spread. Queries beyond a sequence's length get o =
-/// 0, lse = -inf, where there are any. All tensors of heads and the bias have one format: FP32, BF16 or FP16. cudaErrorNotSupported:
+/// 0, lse = -inf, max_logit = -inf, where there are any. All tensors of heads, the bias and the dropout mask have one
+/// format: FP32, BF16 or FP16. cudaErrorNotSupported:
 /// formats differ. cudaErrorInvalidValue: more than 2^28 positions.
 cudaError_t launch_attention_fwd(const AttentionForward& launch, cudaStream_t stream);
 

@@ -84,6 +84,8 @@ AttentionRules AttentionPorts::rules() const {
   rules.offsets = static_cast<const float*>(address_of(ports_, "softmax_offset"));
   rules.q_lengths = static_cast<const int*>(address_of(ports_, "q_lengths"));
   rules.kv_lengths = static_cast<const int*>(address_of(ports_, "kv_lengths"));
+  rules.dropout_mask = tensor_of(ports_, "dropout_mask");
+  rules.keep_scale = static_cast<float>(p_.keep_scale());
   rules.q_starts = tables_.starts(uploaded_, op::Side::queries);
   rules.kv_starts = tables_.starts(uploaded_, op::Side::keys);
   return rules;

@@ -19,10 +19,10 @@ Tensor score_products(Graph& graph, AttentionScores& s, Tensor q, Tensor k) {
   return products;
 }
 
-/// exp(scores - lse) in the format of the second product; stores lse.
+/// exp(scores - lse) after dropout, in the format of the second product; stores the statistics.
 Tensor softmax(Graph& graph, AttentionScores& s, Tensor scores) {
   const Tensor sink = s.sink();
-  Tensor maximum = s.row_tensor();
+  Tensor maximum = s.params().max_logit ? s.max_logit_port() : s.row_tensor();
   graph.reduce(ReduceOperator::max, *scores, *maximum);
   if (sink != nullptr) {
     maximum = s.binary(PointwiseMode::max, maximum, sink, s.row_tensor());
@@ -41,7 +41,12 @@ Tensor softmax(Graph& graph, AttentionScores& s, Tensor scores) {
   }
   const Tensor logarithm = s.unary(PointwiseMode::log, sum, s.row_tensor());
   s.binary(PointwiseMode::add, maximum, logarithm, s.statistics_port());
-  return s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor(s.format()));
+  if (s.dropout_mask() == nullptr) {
+    return s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor(s.format()));
+  }
+  const Tensor weights = s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor());
+  const Tensor scaled = s.binary(PointwiseMode::mul, weights, s.keep_scale(), s.score_tensor());
+  return s.binary(PointwiseMode::mul, scaled, s.dropout_mask(), s.score_tensor(s.format()));
 }
 
 void build_forward(Graph& graph, const Call& call) {
@@ -77,7 +82,7 @@ class Backward {
     Tensor scores = s_.within_lengths(s_.scored(score_products(graph_, s_, q, k)));
     scores = s_.binary(PointwiseMode::sub, scores, lse, s_.score_tensor());
     const Tensor weights = s_.unary(PointwiseMode::exp, s_.within_bounds(scores), s_.score_tensor());
-    key_gradient(weights, gradient, "dv", p_.value_channels());
+    key_gradient(dropped(weights), gradient, "dv", p_.value_channels());
 
     const Tensor changes = score_gradient(score_products(graph_, s_, gradient, v), weights, sums);
     key_gradient(changes, q, "dk", p_.d);
@@ -98,14 +103,29 @@ class Backward {
       const Tensor each = s_.binary(PointwiseMode::mul, share, sums, s_.row_tensor());
       graph_.reduce(ReduceOperator::add, *each, *s_.offset_port("dsoftmax_offset"));
     }
-    // The factor is where the pattern has that of dropout.
-    const Tensor one = &graph_.scalar(core::Dtype::fp32, 1);
-    return s_.binary(PointwiseMode::mul, sums, one, &graph_.auxiliary(DataType::fp32, s_.row_layout()));
+    // The pattern divides dp and D by 1 - dropout together, later.
+    const Tensor share = s_.keep_share() != nullptr ? s_.keep_share() : &graph_.scalar(core::Dtype::fp32, 1);
+    return s_.binary(PointwiseMode::mul, sums, share, &graph_.auxiliary(DataType::fp32, s_.row_layout()));
+  }
+
+  Tensor dropped(Tensor weights) {
+    if (s_.dropout_mask() == nullptr) {
+      return weights;
+    }
+    const Tensor kept = s_.binary(PointwiseMode::mul, weights, s_.dropout_mask(), s_.score_tensor());
+    return s_.binary(PointwiseMode::mul, kept, s_.keep_scale(), s_.score_tensor());
   }
 
   Tensor score_gradient(Tensor products, Tensor weights, Tensor sums) {
+    const bool drops = s_.dropout_mask() != nullptr;
+    if (drops) {
+      products = s_.binary(PointwiseMode::mul, products, s_.dropout_mask(), s_.score_tensor());
+    }
     Tensor changes = s_.binary(PointwiseMode::sub, products, sums, s_.score_tensor());
     changes = s_.binary(PointwiseMode::mul, changes, weights, s_.score_tensor());
+    if (drops) {
+      changes = s_.binary(PointwiseMode::mul, changes, s_.keep_scale(), s_.score_tensor());
+    }
     if (p_.bias == "post_scale") {
       graph_.reduce(ReduceOperator::add, *changes, *s_.bias_port("dbias"));
     }
@@ -174,7 +194,7 @@ bool is_unified(const op::AttentionParams& p, std::size_t version) {
   constexpr std::size_t kFirstWithSoftmaxOperation = 92100;  // which then has the statistics
   const bool masked = p.is_causal() || p.window_left >= 0 || p.window_right >= 0;
   return version >= (p.has_lengths() ? kFirstWithLengths : kFirst) && version < kFirstWithSoftmaxOperation && !masked &&
-         p.bias == "none" && p.softmax == "vanilla" && p.softcap == 0;
+         p.bias == "none" && p.softmax == "vanilla" && p.softcap == 0 && !p.has_dropout() && !p.max_logit;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ enum class AttentionForm {
 
 /// The forms that can say what a case of attention_fwd or attention_bwd asks for, in the order of preference. `version`
 /// is the library's, as cudnnGetVersion gives it. One operation, before 9.21, has neither masks except lengths nor
-/// biases nor sinks; since 9.21 it takes the statistics through another descriptor, and is not offered.
+/// biases nor sinks nor dropout nor the largest score; since 9.21 it takes the statistics through another descriptor, and is not offered.
 [[nodiscard]] std::vector<AttentionForm> attention_forms(const Call& call, std::size_t version);
 
 /// The output that is summed up by atomic additions, so that repeated runs may differ: dq in the accumulated form, and
@@ -37,11 +37,13 @@ enum class AttentionForm {
 /// lengths as [batches, 1, 1, 1]. The order of the operations is the one of op::AttentionParams, forward:
 ///
 ///   s = q k^T; mul scale; [div cap, tanh, mul cap]; [add bias]; [add alibi]; [select padding]; [select right bound];
-///   [select left bound]; m = max s; e = exp(s - m); l = sum e; lse = m + log l; o = (e / l) v
+///   [select left bound]; m = max s (max_logit); e = exp(s - m); l = sum e; lse = m + log l; p = e / l;
+///   [mul 1 / (1 - dropout), mul mask]; o = p v
 ///
 /// with a sink: m = max(max s, sink), l = sum e + exp(sink - m). Backward: p = exp(s - lse) from the same s, and
 ///
-///   D = sum do o; dv = p^T do; ds = p (do v^T - D); dbias = sum ds; [derivative of the cap]; mul scale;
+///   D = sum do o; dv = p^T do, [p times mask, times 1 / (1 - dropout)];
+///   ds = p (do v^T - D), with dropout p (mask do v^T - (1 - dropout) D) / (1 - dropout); dbias = sum ds; [derivative of the cap]; mul scale;
 ///   dk = ds^T q; dq = ds k; dsink = sum exp(sink - lse) D
 ///
 /// (the pattern has no minus sign, unlike the derivative). Masked scores are -infinity. What engines round: p and ds to

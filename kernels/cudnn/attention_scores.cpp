@@ -55,6 +55,11 @@ AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengt
     q_lengths_ = all(p_.sq);
     kv_lengths_ = all(p_.sk);
   }
+  if (p_.has_dropout()) {
+    dropout_mask_ = &graph.port(op::port_named(call.ports, "dropout_mask"), score_layout());
+    keep_scale_ = &graph.scalar(core::Dtype::fp32, p_.keep_scale());
+    keep_share_ = &graph.scalar(core::Dtype::fp32, 1 - p_.dropout);
+  }
 }
 
 AttentionScores::Tensor AttentionScores::starts(op::Side side, std::int64_t token) {
@@ -101,12 +106,20 @@ AttentionScores::Tensor AttentionScores::keys_again() {
 }
 
 AttentionScores::Tensor AttentionScores::statistics_port() {
-  const op::Port& port = op::port_named(call_.ports, "lse");
+  return row_port("lse");
+}
+
+AttentionScores::Tensor AttentionScores::row_port(std::string_view name) {
+  const op::Port& port = op::port_named(call_.ports, name);
   Layout layout = row_layout();
   if (p_.is_ragged()) {
     layout.strides = {p_.heads * p_.sq, 1, p_.heads, 1};
   }
   return &graph_.port(port, layout, starts(op::Side::queries, p_.heads));
+}
+
+AttentionScores::Tensor AttentionScores::max_logit_port() {
+  return row_port("max_logit");
 }
 
 AttentionScores::Tensor AttentionScores::bias_port(std::string_view name) {

@@ -32,6 +32,7 @@ class AttentionScores {
   Tensor keys_again();
   /// lse: one number per query.
   Tensor statistics_port();
+  Tensor max_logit_port();  ///< the same
   Tensor bias_port(std::string_view name);
   Tensor offset_port(std::string_view name);
   /// What the denominator has besides the keys, as a logarithm; null: nothing.
@@ -50,6 +51,10 @@ class AttentionScores {
 
   /// Scores with scale, cap, bias and alibi, not masked.
   Tensor scored(Tensor products);
+  /// [batches, heads, sq, sk], 1 = kept; null: no dropout. 1 / (1 - dropout) and 1 - dropout; null: no dropout.
+  Tensor dropout_mask() const noexcept { return dropout_mask_; }
+  Tensor keep_scale() const noexcept { return keep_scale_; }
+  Tensor keep_share() const noexcept { return keep_share_; }
   /// The cap's derivative times `gradient`. Precondition: scored() was called and there is a cap.
   Tensor uncapped(Tensor gradient);
   Tensor within_lengths(Tensor scores);
@@ -59,6 +64,7 @@ class AttentionScores {
  private:
   /// Layout thd: the elements that sequences begin with, where a token has so many elements; null for other layouts.
   Tensor starts(op::Side side, std::int64_t token);
+  Tensor row_port(std::string_view name);
   Tensor head_port(std::string_view name, op::Side side, std::int64_t channels, bool is_transposed);
   Tensor biased(Tensor scores);
   Tensor sloped(Tensor scores);
@@ -77,6 +83,9 @@ class AttentionScores {
   Tensor scale_;
   Tensor q_lengths_ = nullptr;
   Tensor kv_lengths_ = nullptr;
+  Tensor dropout_mask_ = nullptr;
+  Tensor keep_scale_ = nullptr;
+  Tensor keep_share_ = nullptr;
   Tensor cap_ = nullptr;
   Tensor before_cap_ = nullptr;
   std::map<std::pair<op::Side, std::int64_t>, Tensor> starts_;

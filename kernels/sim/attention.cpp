@@ -91,7 +91,8 @@ AttentionTensors::AttentionTensors(const AttentionKernel& kernel, std::span<cons
       bias_(read_if_there(ports, "bias")),
       offset_(read_if_there(ports, "softmax_offset")),
       q_lengths_(read_if_there(ports, "q_lengths")),
-      kv_lengths_(read_if_there(ports, "kv_lengths")) {}
+      kv_lengths_(read_if_there(ports, "kv_lengths")),
+      mask_(read_if_there(ports, "dropout_mask")) {}
 
 HeadMatrix AttentionTensors::head_of(std::span<const float> tensor, op::Side side, std::int64_t batch,
                                      std::int64_t head, std::int64_t channels) const {
@@ -187,6 +188,16 @@ float AttentionTensors::score(std::int64_t batch, std::int64_t head, std::int64_
     s -= static_cast<float>(op::alibi_slope(of, p.heads)) * static_cast<float>(std::abs(distance));
   }
   return kernel_.has("rounded_scores") ? rounded(s, kernel_.format) : s;
+}
+
+float AttentionTensors::kept(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j) const {
+  const op::AttentionParams& p = kernel_.p;
+  if (mask_.empty()) {
+    return 1;
+  }
+  const std::int64_t column = kernel_.has("dropout_mask_shifted") ? (j + 1) % p.sk : j;
+  const float mask = mask_[static_cast<std::size_t>(((batch * p.heads + head) * p.sq + i) * p.sk + column)];
+  return kernel_.has("dropout_scale_missing") ? mask : mask * static_cast<float>(p.keep_scale());
 }
 
 float AttentionTensors::sink(std::int64_t head) const {

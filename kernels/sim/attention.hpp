@@ -73,6 +73,8 @@ class AttentionTensors {
   /// The score of a sum of products; `slope` gets the derivative of the cap.
   [[nodiscard]] float score(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j, float product,
                             float* slope = nullptr) const;
+  /// By what dropout multiplies a weight.
+  [[nodiscard]] float kept(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j) const;
   /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
   [[nodiscard]] float sink(std::int64_t head) const;
   /// sum += weights values over the keys [begin, begin + keys): weights are rows x keys, values keys x channels. A value
@@ -83,7 +85,7 @@ class AttentionTensors {
  private:
   const AttentionKernel& kernel_;
   op::AttentionParams masked_;  ///< whose mask and windows have the fault
-  std::vector<float> q_, k_, v_, bias_, offset_, q_lengths_, kv_lengths_;
+  std::vector<float> q_, k_, v_, bias_, offset_, q_lengths_, kv_lengths_, mask_;
 };
 
 }  // namespace numcheck::kernels::sim

@@ -112,10 +112,12 @@ class Head {
       }
       float cap = 1;
       weight = std::exp(tensors_.score(batch_, index_, i, j, weight, &cap) - lse);
+      const float kept = tensors_.kept(batch_, index_, i, j);
+      slope *= kernel_.has("dropout_not_in_dp") ? 1.0F : kept;
       const float ds = weight * (slope - (kernel_.has("delta_missing") ? 0.0F : own));
       const float dt = ds * cap;
       add_bias_gradient(i, j, p.bias == "pre_scale" ? dt * kernel_.scale() : ds);
-      weight = kernel_.operand(weight);
+      weight = kernel_.operand(weight * kept);
       slope = kernel_.operand(dt);
     }
   }

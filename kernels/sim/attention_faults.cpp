@@ -106,6 +106,25 @@ std::string needs_shared_bias(const Call& call) {
   return unless(p.has_bias_tensor() && p.batches > 1, "no bias is shared by sequences");
 }
 
+std::string needs_dropout(const Call& call) {
+  return unless(params_of(call).has_dropout(), "no weight is dropped");
+}
+
+std::string needs_dropped_columns(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  return unless(p.has_dropout() && p.sk > 1, "no weight is dropped, or there is only one key");
+}
+
+std::string needs_max_with_sink(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  return unless(p.max_logit && p.softmax != "vanilla", "the largest score is not an output, or there is no sink");
+}
+
+std::string needs_max_with_bias(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  return unless(p.max_logit && p.bias != "none", "the largest score is not an output, or there is no bias");
+}
+
 constexpr FaultInfo kMaskOffByOne{"mask_off_by_one", "the mask is shifted by one column"};
 constexpr FaultInfo kTopLeft{"top_left_mask", "the diagonal starts in the top left corner"};
 constexpr FaultInfo kScaleMissing{"softmax_scale_missing", "the scores are not scaled"};
@@ -118,6 +137,9 @@ constexpr FaultInfo kBiasAfter{"bias_after_scale", "the bias is added after scal
 constexpr FaultInfo kSlope{"neighbour_slope", "a head has the ALiBi slope of the next one"};
 constexpr FaultInfo kCap{"softcap_missing", "scores are not capped"};
 constexpr FaultInfo kScores{"rounded_scores", "scores are rounded to the tensor's format before the softmax"};
+
+constexpr FaultInfo kDropoutScale{"dropout_scale_missing", "kept weights are not divided by 1 - dropout"};
+constexpr FaultInfo kDropoutMask{"dropout_mask_shifted", "the dropout mask is shifted by one column"};
 
 constexpr std::array kForward = {
     OpFault{kMaskOffByOne, &needs_diagonal},
@@ -141,6 +163,10 @@ constexpr std::array kForward = {
     OpFault{kCap, &needs_cap},
     OpFault{{"mask_before_scale", "masked scores are -infinity before they are scaled"}, &needs_negative_scale},
     OpFault{{"alibi_shift_missing", "the log-sum-exp lacks ALiBi's shift of the diagonal"}, &needs_shifted_slopes},
+    OpFault{kDropoutScale, &needs_dropout},
+    OpFault{kDropoutMask, &needs_dropped_columns},
+    OpFault{{"max_logit_has_sink", "the largest score may be the sink"}, &needs_max_with_sink},
+    OpFault{{"max_logit_before_bias", "the largest score is that before the bias"}, &needs_max_with_bias},
 };
 
 constexpr std::array kBackward = {
@@ -160,6 +186,9 @@ constexpr std::array kBackward = {
     OpFault{{"dq_not_zeroed", "gradients of the queries are added to those of an earlier run"}},
     OpFault{{"lse_exponentiated", "exp(-lse) scales dq on the way"}},
     OpFault{{"one_head_of_group", "dk and dv come from the last of the heads that share keys"}, &needs_shared_heads},
+    OpFault{kDropoutScale, &needs_dropout},
+    OpFault{kDropoutMask, &needs_dropped_columns},
+    OpFault{{"dropout_not_in_dp", "gradients of weights are not dropped"}, &needs_dropout},
     OpFault{{"one_sequence_of_bias", "the gradient of the bias is that of the last sequence"}, &needs_shared_bias},
 };
 

@@ -44,11 +44,13 @@ class Head {
 
   [[nodiscard]] const HeadMatrix& output() const noexcept { return sums_; }
   [[nodiscard]] const std::vector<float>& lse() const noexcept { return lse_; }
+  [[nodiscard]] const std::vector<float>& max_logit() const noexcept { return max_logit_; }
 
  private:
   struct Row {
     float largest = -kInfinity;
     float sum = 0;
+    float judged = -kInfinity;  ///< largest score
   };
 
   /// The weights of a tile's keys; sums of earlier tiles are rescaled.
@@ -64,6 +66,7 @@ class Head {
     float largest = row.largest;
     for (std::int64_t j = first; j < last; ++j) {
       float& s = scores[static_cast<std::size_t>(j - begin)];
+      row.judged = std::fmax(row.judged, kernel_.has("max_logit_before_bias") ? s * kernel_.scale() : -kInfinity);
       s = tensors_.score(batch_, index_, i, j, s);
       largest = std::fmax(largest, s);
     }
@@ -72,6 +75,7 @@ class Head {
         row.largest != largest && row.sum != 0 && !kernel_.has("no_max_subtraction") && !kernel_.has("rescale_missing");
     const float factor = rescales ? std::exp(row.largest - largest) : 1.0F;
     row.largest = largest;
+    row.judged = kernel_.has("max_logit_before_bias") ? row.judged : largest;
     row.sum *= factor;
     for (std::int64_t c = 0; c < sums_.channels; ++c) {
       sums_.at[static_cast<std::size_t>(i * sums_.channels + c)] *= factor;
@@ -83,7 +87,10 @@ class Head {
       s = j >= first && j < last ? std::exp(s - shift) : masked;
     }
     row.sum += block_sum(scores.size(), [&](std::size_t n) { return scores[n]; });
-    std::ranges::transform(scores, scores.begin(), [this](float s) { return kernel_.operand(s); });
+    for (std::int64_t j = first; j < last; ++j) {
+      float& s = scores[static_cast<std::size_t>(j - begin)];
+      s = kernel_.operand(s * tensors_.kept(batch_, index_, i, j));
+    }
   }
 
   void add(const HeadMatrix& q, const HeadMatrix& k, const HeadMatrix& v, std::int64_t begin) {
@@ -114,6 +121,7 @@ class Head {
   void finish() {
     const float sink = tensors_.sink(index_);
     lse_.resize(rows_.size());
+    max_logit_.resize(rows_.size());
     for (std::int64_t i = 0; i < sums_.rows; ++i) {
       const auto at = static_cast<std::size_t>(i);
       const float total = total_of(rows_[at], sink);
@@ -127,6 +135,7 @@ class Head {
       }
       const Row& judged = kernel_.has("stale_lse") ? stale_[at] : rows_[at];
       const float lse = shift_of(judged, sink) + std::log(total_of(judged, sink));
+      max_logit_[at] = kernel_.has("max_logit_has_sink") ? std::fmax(rows_[at].judged, sink) : rows_[at].judged;
       lse_[at] = kernel_.has("lse_in_log2") ? lse * 1.44269504F : lse + missing_shift();
     }
   }
@@ -157,7 +166,7 @@ class Head {
   std::int64_t batch_, index_, queries_;
   HeadMatrix sums_;
   std::vector<Row> rows_, stale_;  ///< stale: before the last tile
-  std::vector<float> lse_;
+  std::vector<float> lse_, max_logit_;
 };
 
 void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
@@ -165,7 +174,7 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   const AttentionTensors tensors(kernel, ports);
   const auto queries = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
   std::vector<float> o(queries * static_cast<std::size_t>(p.value_channels()));
-  std::vector<float> lse(queries);
+  std::vector<float> lse(queries), max_logit(queries);
   core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t task) {
     const auto batch = static_cast<std::int64_t>(task) / p.heads;
     const auto index = static_cast<std::int64_t>(task) % p.heads;
@@ -174,11 +183,16 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
     tensors.put_head(head.output(), op::Side::queries, batch, index, o);
     const op::HeadPlace place = op::statistic_place(p, batch, index);
     for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
-      lse[static_cast<std::size_t>(place.first + i * place.stride)] = head.lse()[static_cast<std::size_t>(i)];
+      const auto to = static_cast<std::size_t>(place.first + i * place.stride);
+      lse[to] = head.lse()[static_cast<std::size_t>(i)];
+      max_logit[to] = head.max_logit()[static_cast<std::size_t>(i)];
     }
   });
   write_floats(ports, "o", o, kernel.fault);
   write_floats(ports, "lse", lse, kernel.fault);
+  if (p.max_logit) {
+    write_floats(ports, "max_logit", max_logit, kernel.fault);
+  }
 }
 
 }  // namespace

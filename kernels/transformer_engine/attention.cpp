@@ -30,6 +30,12 @@ std::string interface_obstacle(const Context& context, const op::Mode& mode, con
   return gate.empty() ? gate : fmt::format("{}; {}", gate, kFallback);
 }
 
+/// What its users get, but not for inputs that they choose.
+std::string case_obstacle(const Context& context, const op::Mode& mode, const AttentionParams& p) {
+  return eligibility::first_refusal(eligibility::Selector::fused_case, p,
+                                    circumstances_of(mode, context.info.sm, AttentionPass::training_forward));
+}
+
 std::string size_obstacle(const AttentionParams& p) {
   const bool fits = p.batches <= std::numeric_limits<std::int32_t>::max() / std::max(p.sq, p.sk);
   return fits ? std::string() : "TransformerEngine counts the tokens of a batch in 32 bits";
@@ -48,8 +54,8 @@ std::string version_obstacle(const Library& library) {
 }
 
 std::string obstacle_before_asking(const Context& context, const Call& call, const AttentionParams& p) {
-  for (std::string obstacle : {interface_obstacle(context, *call.c->mode, p), empty_obstacle(call), size_obstacle(p),
-                               version_obstacle(context.library)}) {
+  for (std::string obstacle : {interface_obstacle(context, *call.c->mode, p), case_obstacle(context, *call.c->mode, p),
+                               empty_obstacle(call), size_obstacle(p), version_obstacle(context.library)}) {
     if (!obstacle.empty()) {
       return obstacle;
     }

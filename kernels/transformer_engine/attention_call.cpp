@@ -89,10 +89,9 @@ class Tensors {
   /// What the forward pass saves, in the library's order.
   void save(AuxiliaryTensors& saved) {
     saved.clear();
-    if (p_.is_ragged()) {
-      saved.add(o_.data("lse"), kFloat32, {op::tokens(p_, op::Side::queries), p_.heads, 1});
-    } else {
-      saved.add(o_.data("lse"), kFloat32, {p_.batches, p_.heads, p_.sq, 1});
+    add_statistic(saved, "lse");
+    if (p_.max_logit) {
+      add_statistic(saved, "max_logit");
     }
     saved.add(at(memory_.rng_state), kInt64, {2});
     if (p_.has_bias_tensor()) {
@@ -104,6 +103,14 @@ class Tensors {
   }
 
  private:
+  /// One number per query.
+  void add_statistic(AuxiliaryTensors& saved, std::string_view port) {
+    if (p_.is_ragged()) {
+      saved.add(o_.data(port), kFloat32, {op::tokens(p_, op::Side::queries), p_.heads, 1});
+    } else {
+      saved.add(o_.data(port), kFloat32, {p_.batches, p_.heads, p_.sq, 1});
+    }
+  }
   Handle starts(std::size_t offset) {
     return p_.is_ragged() ? o_.tensor(at(offset), kInt32, {p_.batches + 1}).handle() : none();
   }
@@ -126,6 +133,7 @@ class ForwardCall {
         saved_(operands.context().library) {
     AttentionTerms(p).apply(params_, kForwardAttributes);
     params_.set(kFwdIsTraining, training);
+    params_.set(kFwdReturnMaxLogit, p.max_logit);
     params_.set(kFwdQ, tensors_.queries("q"));
     params_.set(kFwdK, tensors_.keys("k"));
     params_.set(kFwdV, tensors_.values("v"));

@@ -6,8 +6,9 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-/// nvte_fused_attn_fwd_v2 on q, k, v, bias and softmax_offset, which writes o and lse. The operands' memory after the
-/// scratch is an AttentionMemory. Calling the result throws NotSupported if the library does not save log-sum-exps.
+/// nvte_fused_attn_fwd_v2 on q, k, v, bias and softmax_offset, which writes o, lse and max_logit. The
+/// operands' memory after the scratch is an AttentionMemory. Calling the result throws NotSupported if the library does
+/// not save log-sum-exps.
 [[nodiscard]] Enqueue forward_attention(Operands& operands, const op::AttentionParams& p, bool training);
 
 /// nvte_fused_attn_bwd_v2, deterministic, on the inputs of attention_bwd, which writes dq, dk, dv, dbias and

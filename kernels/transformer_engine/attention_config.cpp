@@ -101,6 +101,7 @@ void describe(AttributeObject& config, const op::AttentionParams& p, const op::M
   terms.apply(config, kConfigAttributes);
   config.set(kConfigIsTraining, pass != AttentionPass::inference_forward);
   config.set(kConfigDeterministic, pass == AttentionPass::backward);
+  config.set(kConfigReturnMaxLogit, p.max_logit);
   config.set<int>(kConfigScalingMode, kPerTensor);
   for (const int type : {kConfigQkvType, kConfigOType, kConfigDoType, kConfigDqkvType}) {
     config.set(type, data_type(mode.first));

@@ -32,6 +32,7 @@ inline constexpr int kF16Attention = 1;
 enum AttentionConfigAttribute : int {
   kConfigIsTraining = 0,
   kConfigDeterministic = 1,
+  kConfigReturnMaxLogit = 3,
   kConfigMask = 4,
   kConfigBias = 5,
   kConfigWindowLeft = 6,
@@ -82,6 +83,7 @@ enum AttentionFwdAttribute : int {
   kFwdPageTableV = 13,
   kFwdRngState = 14,
   kFwdIsTraining = 15,
+  kFwdReturnMaxLogit = 17,
   kFwdMask = 18,
   kFwdBias = 19,
   kFwdWindowLeft = 20,

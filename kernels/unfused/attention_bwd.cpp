@@ -18,7 +18,7 @@ void check(cudaError_t status) {
 /// The products of the backward pass, row-major, for each sequence and head:
 ///
 ///   scores   sq x sk = scale q (sq x d) k^T (k: sk x d)            scale 1 with a pre_scale bias
-///   dv       sk x dv = p^T (p: sq x sk) do (sq x dv)
+///   dv       sk x dv = p^T (p: sq x sk, after dropout) do (sq x dv)
 ///   dp       sq x sk = do (sq x dv) v^T (v: sk x dv)
 ///   dq       sq x d  = scale dt (sq x sk) k (sk x d)               scale 1 with a pre_scale bias: dt has it
 ///   dk       sk x d  = scale dt^T (dt: sq x sk) q (sq x d)
@@ -45,12 +45,13 @@ struct Products {
 };
 
 /// Places in the workspace. Products of q and k are needed beyond the weights only for the slope of a cap; otherwise
-/// the weights replace them.
+/// the weights replace them. With dropout, weights are needed before and after it.
 struct Places {
   Places(const Products& products, const op::AttentionParams& p, std::int64_t element_bytes) {
     const std::int64_t rows = p.batches * p.heads * p.sq;
     const std::int64_t parts = products.stacks.group() > 1 ? p.batches * p.heads * p.sk : 0;
     weights = regions.add(rows * p.sk, element_bytes);
+    dropped = p.has_dropout() ? regions.add(rows * p.sk, element_bytes) : weights;
     scores = p.softcap > 0 ? regions.add(rows * p.sk, element_bytes) : weights;
     gradients = regions.add(rows * p.sk, element_bytes);
     dk = regions.add(parts * p.d, element_bytes);
@@ -61,7 +62,7 @@ struct Places {
   }
 
   Regions regions;
-  std::size_t weights = 0, scores = 0, gradients = 0, dk = 0, dv = 0, lse = 0, dots = 0, workspace = 0;
+  std::size_t weights = 0, dropped = 0, scores = 0, gradients = 0, dk = 0, dv = 0, lse = 0, dots = 0, workspace = 0;
 };
 
 class Backward {
@@ -86,9 +87,12 @@ class Backward {
     std::byte* dv = shared ? memory + places_.dv : at("dv");
 
     products_.scores.enqueue(at("q"), at("k"), memory + places_.scores, workspace, stream);
-    check(launch_weights(rules, memory + places_.scores, weights, reinterpret_cast<float*>(memory + places_.lse),
-                         stream));
-    products_.dv.enqueue(weights, at("do"), dv, workspace, stream);
+    check(launch_weights(rules, memory + places_.scores, weights,
+                         {reinterpret_cast<float*>(memory + places_.lse), nullptr}, stream));
+    if (rules.dropout_mask != nullptr) {
+      check(launch_dropout(rules, weights, memory + places_.dropped, stream));
+    }
+    products_.dv.enqueue(memory + places_.dropped, at("do"), dv, workspace, stream);
     products_.dp.enqueue(at("do"), at("v"), gradients, workspace, stream);
     differentiate(rules, ports, memory, stream);
     products_.dq.enqueue(gradients, at("k"), at("dq"), workspace, stream);

@@ -14,7 +14,7 @@ namespace {
 /// Products, row-major, for each sequence and head:
 ///
 ///   scores   sq x sk = scale q (sq x d) k^T (k: sk x d)        scale 1 with a pre_scale bias
-///   output   sq x dv = weights (sq x sk) v (sk x dv)
+///   output   sq x dv = weights after dropout (sq x sk) v (sk x dv)
 ///
 /// Scores and weights share their memory.
 class Forward {
@@ -35,12 +35,18 @@ class Forward {
 
   void enqueue(std::span<const PortMemory> ports, std::byte* memory, cudaStream_t stream) const {
     const auto at = [&ports](std::string_view name) { return first_element(&port_memory(ports, name)); };
+    const auto statistic = [&ports](std::string_view name) {
+      return reinterpret_cast<float*>(first_element(find_port(ports, name)));
+    };
+    const AttentionRules rules = with_inputs(rules_, ports);
     std::byte* weights = memory + weights_at_;
     std::byte* workspace = memory + workspace_at_;
     scores_.enqueue(at("q"), at("k"), weights, workspace, stream);
-    cuda_support::check(
-        launch_weights(with_inputs(rules_, ports), weights, weights, reinterpret_cast<float*>(at("lse")), stream),
-        "te-numcheck's kernel for the weights of attention");
+    cuda_support::check(launch_weights(rules, weights, weights, {statistic("lse"), statistic("max_logit")}, stream),
+                        "te-numcheck's kernel for the weights of attention");
+    if (rules.dropout_mask != nullptr) {
+      cuda_support::check(launch_dropout(rules, weights, weights, stream), "te-numcheck's kernel for dropout");
+    }
     output_.enqueue(weights, at("v"), at("o"), workspace, stream);
   }
 

@@ -23,9 +23,14 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) {
       dots[row] = dot;
     }
+    const T* mask = static_cast<const T*>(rules.dropout_mask);
     for (std::int64_t j = threadIdx.x; j < rules.sk; j += kThreads) {
       const std::int64_t k = row * rules.sk + j;
-      gradients[k] = from_float<T>(sees(at, j) ? to_float(weights[k]) * (to_float(gradients[k]) - dot) : 0.0f);
+      float dp = to_float(gradients[k]);
+      if (mask != nullptr) {
+        dp = rounded_through<T>(dp * to_float(mask[k]) * rules.keep_scale);
+      }
+      gradients[k] = from_float<T>(sees(at, j) ? to_float(weights[k]) * (dp - dot) : 0.0f);
     }
   }
 }

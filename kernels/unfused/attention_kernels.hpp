@@ -43,11 +43,22 @@ struct AttentionRules {
   float softcap = 0;
   Sink sink = Sink::none;
   const float* softmax_offset = nullptr;  ///< [heads] with Sink::learnable
+  const void* dropout_mask = nullptr;     ///< [batches * heads, sq, sk], 1 = kept; null: no dropout
+  float keep_scale = 1;                   ///< 1 / (1 - dropout)
 };
 
-/// Weights from products, which may be the same memory. `lse` [batches, heads, sq] is optional.
-cudaError_t launch_weights(const AttentionRules& rules, const void* products, void* weights, float* lse,
-                           cudaStream_t stream);
+/// One number per query: [batches, heads, sq]. Null: not wanted.
+struct RowStatistics {
+  float* lse = nullptr;
+  float* max_logit = nullptr;  ///< the largest score without the sink
+};
+
+/// Weights from products, which may be the same memory.
+cudaError_t launch_weights(const AttentionRules& rules, const void* products, void* weights,
+                           const RowStatistics& statistics, cudaStream_t stream);
+
+/// Weights times mask / (1 - dropout); `dropped` may be `weights`. Precondition: there is a mask.
+cudaError_t launch_dropout(const AttentionRules& rules, const void* weights, void* dropped, cudaStream_t stream);
 
 /// Rows of `channels` numbers: the output and its gradient.
 struct OutputRows {
@@ -57,8 +68,8 @@ struct OutputRows {
   std::int64_t channels = 0;
 };
 
-/// dots [batches, heads, sq]: D of each query; `gradients`: in place from dp to ds. Keys that a query does not see get
-/// 0, whatever their dp.
+/// dots [batches, heads, sq]: D of each query; `gradients`: in place from dp, before dropout, to ds; `weights` are those
+/// before dropout. Keys that a query does not see get 0, whatever their dp.
 cudaError_t launch_score_gradients(const AttentionRules& rules, const OutputRows& rows, const void* weights,
                                    void* gradients, float* dots, cudaStream_t stream);
 

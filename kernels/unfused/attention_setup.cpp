@@ -52,6 +52,7 @@ AttentionRules rules_of(const op::AttentionParams& p, const op::Mode& mode) {
                                         : Bias::none;
   rules.scale = static_cast<float>(p.factor());
   rules.softcap = static_cast<float>(p.softcap);
+  rules.keep_scale = static_cast<float>(p.keep_scale());
   rules.sink = p.softmax == "learnable" ? Sink::learnable : p.softmax == "off_by_one" ? Sink::one : Sink::none;
   return rules;
 }
@@ -61,6 +62,7 @@ AttentionRules with_inputs(AttentionRules rules, std::span<const PortMemory> por
   rules.kv_lengths = input_of<std::int32_t>(ports, "kv_lengths");
   rules.bias_tensor = input_of<std::byte>(ports, "bias");
   rules.softmax_offset = input_of<float>(ports, "softmax_offset");
+  rules.dropout_mask = input_of<std::byte>(ports, "dropout_mask");
   return rules;
 }
 
@@ -132,6 +134,7 @@ model::AttentionRounding early_rounding(const op::AttentionParams& p, const op::
   }
   return {.scores = true,
           .weights = true,
+          .dropped_weights = p.has_dropout(),
           .sink = p.softmax == "learnable",
           .score_gradients = true,
           .head_gradients = p.key_heads() < p.heads};

@@ -17,7 +17,8 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode_alpha_first
 ///            post_scale or alibi: t = RN(t + bias)
 ///   weights  p = RN(exp(t - max) / sum), in FP32 in between; 0 for keys that are not seen
 ///   sink     RN(softmax_offset) joins max and sum
-///   output   o = RN(p v); lse = max + log(sum) in FP32, which frameworks do not keep
+///   dropout  p = RN(p mask / (1 - dropout)) of the weights that are multiplied
+///   output   o = RN(p v); lse = max + log(sum) and max_logit, without the sink, in FP32
 ///
 /// In 16-bit modes every RN but that of o is declared (model::AttentionRounding), so that such results are warned about.
 /// In FP32 modes RN is FP32's own rounding. Products run in the compute type of the mode, so NVIDIA_TF32_OVERRIDE
@@ -38,6 +39,7 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode_alpha_first
 /// FP32 from the given o:
 ///
 ///   p recomputed (with its own sums; the given lse is not used)     dv = RN(p^T do)      dp = RN(do v^T)
+///   with dropout p = RN(p mask / (1 - dropout)) in dv, and dp = RN(dp mask / (1 - dropout))
 ///   ds = RN(p (dp - D))                                             dbias = RN(sum over sequences of ds), post_scale
 ///   dt = ds; softcap: dt = RN(RN(RN(ds softcap) (1 - y^2)) / softcap) with y = RN(tanh(RN(t / softcap)))
 ///     of the score before the cap

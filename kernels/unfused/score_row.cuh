@@ -16,7 +16,7 @@ struct ScoreRow {
   float slope = 0;       ///< of Bias::alibi
 };
 
-__device__ __forceinline__ std::int64_t row_count(const AttentionRules& rules) {
+__host__ __device__ __forceinline__ std::int64_t row_count(const AttentionRules& rules) {
   return rules.batches * rules.heads * rules.sq;
 }
 

@@ -30,7 +30,9 @@ Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
             p.sq != p.sk,
             p.d != p.value_channels(),
             p.key_heads() != p.heads,
-            p.softcap != 0} {}
+            p.softcap != 0,
+            p.has_dropout(),
+            p.max_logit} {}
 
 std::vector<std::string_view> legal_words(WordFact fact) {
   std::vector<std::string_view> legal;

@@ -44,10 +44,12 @@ enum class FlagFact : std::uint8_t {
   different_heads,    ///< d != dv
   shared_keys,        ///< several heads of queries share one of keys
   softcap,            ///< scores are capped
+  dropout,            ///< weights are dropped
+  max_logit,          ///< the largest score of each query is an output
 };
-inline constexpr std::array<std::string_view, 11> kFlagFacts = {
-    "training",     "backward",          "deterministic",   "causal",      "bottom_right", "padding",
-    "more_queries", "different_lengths", "different_heads", "shared_keys", "softcap"};
+inline constexpr std::array<std::string_view, 13> kFlagFacts = {
+    "training",          "backward",        "deterministic", "causal",  "bottom_right", "padding",  "more_queries",
+    "different_lengths", "different_heads", "shared_keys",   "softcap", "dropout",      "max_logit"};
 
 /// How a case is run, and where.
 struct Circumstances {

@@ -32,6 +32,7 @@ enum class Selector : std::uint8_t {
   fused_kernels,    ///< nvte_get_fused_attn_backend
   fused_layer,      ///< TransformerEngine's PyTorch layer, before it calls that function
   flash,            ///< the same layer on behalf of flash-attn, which te-numcheck does not call
+  fused_case,       ///< what users of the fused attention get, but not for inputs of their own
 };
 
 /// What TransformerEngine's PyTorch layer can choose.

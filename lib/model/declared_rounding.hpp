@@ -10,6 +10,7 @@ struct AttentionRounding {
   /// quotient, its tanh and their product; the sum with a post_scale bias or alibi.
   bool scores = false;
   bool weights = false;          ///< normalised weights exp(s - lse) are
+  bool dropped_weights = false;  ///< weights are stored once more after dropout, and their gradients before it
   bool sink = false;             ///< softmax_offset is
   bool score_gradients = false;  ///< dp, ds and every step back from ds to what dq and dk are made of are
   bool head_gradients = false;  ///< dk and dv of each head are, before they are added to those of heads that share keys

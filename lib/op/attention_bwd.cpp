@@ -12,7 +12,7 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   list.push_back(attention_port("do", Role::input, mode.first, p, Side::queries, width, "gradient of the output"));
   list.push_back(attention_port("o", Role::input, mode.first, p, Side::queries, width, "output of the forward pass"));
   list.back().fill = Fill::derived;
-  list.push_back(statistic_port(Role::input, p, "log-sum-exp of the forward pass"));
+  list.push_back(statistic_port("lse", Role::input, p, "log-sum-exp of the forward pass"));
   list.back().fill = Fill::derived;
   list.push_back(attention_port("dq", Role::output, mode.output, p, Side::queries, p.d, "gradient of the queries"));
   list.push_back(attention_port("dk", Role::output, mode.output, p, Side::keys, p.d, "gradient of the keys"));
@@ -27,6 +27,15 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   return list;
 }
 
+std::vector<std::string> check(const Params& values, const Mode&) {
+  const auto p = from_params<AttentionBwdParams>(values);
+  std::vector<std::string> mistakes = check_attention("attention_bwd", p);
+  if (p.max_logit) {
+    mistakes.emplace_back("attention_bwd: max_logit is an output of attention_fwd; leave it out");
+  }
+  return mistakes;
+}
+
 }  // namespace
 
 const Op& attention_bwd() {
@@ -38,8 +47,7 @@ const Op& attention_bwd() {
       .fields = &fields_of<AttentionBwdParams>,
       .modes = attention_modes(),
       .ports = &ports,
-      .check = [](const Params& values,
-                  const Mode&) { return check_attention("attention_bwd", from_params<AttentionBwdParams>(values)); },
+      .check = &check,
       .exact_plan =
           [](const Params&, const Mode&) {
             return no_exact_leg("attention_bwd: weights are exact only where dq and dk are all 0");

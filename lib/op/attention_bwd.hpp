@@ -15,8 +15,10 @@ namespace numcheck::op {
 ///   dbias_ij = sum over sequences of ds_ij (post_scale), scale dt_ij (pre_scale)
 ///   dsoftmax_offset_h = -sum over sequences and queries of exp(softmax_offset_h - lse_i) D_i
 ///
-/// Ports: q, k, v, bias, softmax_offset, q_lengths and kv_lengths as in attention_fwd; do, o; lse; dq, dk, dv; dbias
-/// [heads, sq, sk]; dsoftmax_offset [heads] (FP32).
+/// With dropout, kept_ij = mask_ij / (1 - dropout): dv_j = sum_i p_ij kept_ij do_i, and dp_ij = kept_ij sum_c do_ic v_jc.
+///
+/// Ports: q, k, v, bias, softmax_offset, q_lengths, kv_lengths and dropout_mask as in attention_fwd; do, o; lse;
+/// dq, dk, dv; dbias [heads, sq, sk]; dsoftmax_offset [heads] (FP32).
 using AttentionBwdParams = AttentionParams;
 
 /// The descriptor of `attention_bwd`.

@@ -79,6 +79,9 @@ std::string attention_exact_obstacle(const AttentionParams& p) {
   if (p.bias != "none" || p.softmax == "learnable") {
     return "a bias or a learnable offset makes the largest score differ from 0, and exponentials inexact";
   }
+  if (!p.keeps_exactly()) {
+    return "kept weights are divided by 1 - dropout, which is not a power of two";
+  }
   if (p.softcap != 0) {
     return "capped scores are too close together for any weight to be 0";
   }

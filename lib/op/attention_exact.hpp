@@ -11,7 +11,8 @@ namespace numcheck::op {
 
 /// Some queries see keys that all score 0: o is the mean of the values that they see, where their number (plus that of
 /// the sink) is a power of two. The others single out one key, which scores 0 while every other key scores at most -128,
-/// so that its weight is 0 in FP32: o is one row of v (half of it if the sink counts 1).
+/// so that its weight is 0 in FP32: o is one row of v (half of it if the sink counts 1). With dropout, values are those that
+/// are kept, divided by 1 - dropout, which must be a power of two.
 ///
 /// A key's number is written in its first `bits` x `repeats` channels as signs, one bit after another, `repeats` times;
 /// the next channel is 1. A query holds `size` times the signs of its key and there -size bits repeats: the score is

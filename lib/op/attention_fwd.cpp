@@ -10,7 +10,10 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionFwdParams>(values);
   std::vector<Port> list = attention_inputs(p, mode);
   list.push_back(attention_port("o", Role::output, mode.output, p, Side::queries, p.value_channels(), "attention"));
-  list.push_back(statistic_port(Role::output, p, "logarithm of the sum of exponentials of each query's scores"));
+  list.push_back(statistic_port("lse", Role::output, p, "logarithm of the sum of exponentials of each query's scores"));
+  if (p.max_logit) {
+    list.push_back(statistic_port("max_logit", Role::output, p, "largest score of each query"));
+  }
   return list;
 }
 
@@ -26,7 +29,7 @@ const Op& attention_fwd() {
   static const Op op{
       .name = "attention_fwd",
       .summary = "scaled dot-product attention",
-      .formula = "s = mask(scale q k^T + bias); lse = log sum exp s; o = exp(s - lse) v, for each query",
+      .formula = "s = mask(scale q k^T + bias); lse = log sum exp s; o = dropout(exp(s - lse)) v, for each query",
       .source = "TransformerEngine fused_attn.h, nvte_fused_attn_fwd",
       .fields = &fields_of<AttentionFwdParams>,
       .modes = attention_modes(),

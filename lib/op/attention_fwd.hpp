@@ -6,7 +6,8 @@
 namespace numcheck::op {
 
 /// Ports: q, k, v; bias [heads, sq, sk]; softmax_offset [heads] (FP32); q_lengths, kv_lengths [batches] (int32);
-/// o [as q, with dv channels]; lse [batches * heads, sq] (FP32). Formula: AttentionParams.
+/// dropout_mask [batches * heads, sq, sk]; o [as q, with dv channels]; lse, max_logit [batches * heads, sq] (FP32).
+/// Formula: AttentionParams.
 using AttentionFwdParams = AttentionParams;
 
 /// The descriptor of `attention_fwd`.

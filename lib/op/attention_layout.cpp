@@ -150,6 +150,12 @@ HeadPlace statistic_place(const AttentionParams& p, std::int64_t batch, std::int
                        : HeadPlace{(batch * p.heads + head) * p.sq, 1};
 }
 
+std::size_t statistic_element(const AttentionParams& p, std::size_t query) noexcept {
+  const std::int64_t head = static_cast<std::int64_t>(query) / p.sq;
+  const HeadPlace place = statistic_place(p, head / p.heads, head % p.heads);
+  return static_cast<std::size_t>(place.first + static_cast<std::int64_t>(query) % p.sq * place.stride);
+}
+
 std::vector<OutputValues::Range> unused_elements(const AttentionParams& p, Side side, std::int64_t channels,
                                                  std::span<const std::int64_t> lengths) {
   const std::int64_t heads = heads_of(p, side);
@@ -222,9 +228,9 @@ HeadStrides memory_strides(const AttentionParams& p, Side side, std::string_view
   return {first, p.is_ragged() ? 0 : port.batch_stride, head, token};
 }
 
-Port statistic_port(Role role, const AttentionParams& p, std::string_view doc) {
-  return p.is_ragged() ? dense_port("lse", role, core::Dtype::fp32, tokens(p, Side::queries), p.heads, doc)
-                       : dense_port("lse", role, core::Dtype::fp32, p.batches * p.heads, p.sq, doc);
+Port statistic_port(std::string_view name, Role role, const AttentionParams& p, std::string_view doc) {
+  return p.is_ragged() ? dense_port(name, role, core::Dtype::fp32, tokens(p, Side::queries), p.heads, doc)
+                       : dense_port(name, role, core::Dtype::fp32, p.batches * p.heads, p.sq, doc);
 }
 
 std::vector<std::string> check_attention_layout(std::string_view op, const AttentionParams& p) {

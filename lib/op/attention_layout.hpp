@@ -45,11 +45,14 @@ struct HeadPlace {
 [[nodiscard]] HeadPlace head_place(const AttentionParams& p, Side side, std::int64_t batch, std::int64_t head,
                                    std::int64_t channels) noexcept;
 
-/// The same for lse: element first + i stride is that of query i.
+/// The same for lse and max_logit: element first + i stride is that of query i.
 [[nodiscard]] HeadPlace statistic_place(const AttentionParams& p, std::int64_t batch, std::int64_t head) noexcept;
 
+/// The same by the query's number: (batch * heads + head) * sq + i.
+[[nodiscard]] std::size_t statistic_element(const AttentionParams& p, std::size_t query) noexcept;
+
 /// Elements that belong to no position that counts, where sequences have these lengths: of a tensor with these channels,
-/// or of lse.
+/// or of lse and max_logit.
 [[nodiscard]] std::vector<OutputValues::Range> unused_elements(const AttentionParams& p, Side side,
                                                                std::int64_t channels,
                                                                std::span<const std::int64_t> lengths);
@@ -72,8 +75,8 @@ struct HeadStrides {
 [[nodiscard]] Port attention_port(std::string_view name, Role role, core::Dtype dtype, const AttentionParams& p,
                                   Side side, std::int64_t channels, std::string_view doc);
 
-/// lse: [batches * heads, sq], with layout thd [tokens, heads].
-[[nodiscard]] Port statistic_port(Role role, const AttentionParams& p, std::string_view doc);
+/// One number per query (lse, max_logit): [batches * heads, sq], with layout thd [tokens, heads].
+[[nodiscard]] Port statistic_port(std::string_view name, Role role, const AttentionParams& p, std::string_view doc);
 
 /// What is wrong with layout, packing and alignment.
 [[nodiscard]] std::vector<std::string> check_attention_layout(std::string_view op, const AttentionParams& p);

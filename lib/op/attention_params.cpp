@@ -16,6 +16,16 @@ double AttentionParams::factor() const noexcept {
   return static_cast<double>(static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale));
 }
 
+double AttentionParams::keep_scale() const noexcept {
+  return static_cast<double>(static_cast<float>(1 / (1 - dropout)));
+}
+
+bool AttentionParams::keeps_exactly() const noexcept {
+  constexpr double kHalf = 0.5;
+  int exponent = 0;
+  return std::frexp(keep_scale(), &exponent) == kHalf;
+}
+
 std::int64_t AttentionParams::diagonal(std::int64_t queries, std::int64_t keys) const noexcept {
   return mask == "causal" || mask == "padding_causal" ? 0 : keys - queries;
 }
@@ -79,6 +89,14 @@ std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
     list.push_back(lengths("q_lengths", "queries of each sequence"));
     list.push_back(lengths("kv_lengths", "keys of each sequence"));
   }
+  if (p.has_dropout()) {
+    Port kept =
+        dense_port("dropout_mask", Role::input, mode.first, p.sq, p.sk, "1 = kept, 0 = dropped, of each weight");
+    kept.batch = p.batches * p.heads;
+    kept.batch_stride = p.sq * p.sk;
+    kept.fill = Fill::derived;
+    list.push_back(kept);
+  }
   return list;
 }
 
@@ -98,6 +116,9 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
   }
   if (p.has_bias_tensor() && heads * static_cast<double>(p.sq) * static_cast<double>(p.sk) > kMaxElements) {
     mistakes.push_back(fmt::format("{}: the bias has more than 2^40 elements", op));
+  }
+  if (p.has_dropout() && heads * static_cast<double>(p.sq) * static_cast<double>(p.sk) > kMaxElements) {
+    mistakes.push_back(fmt::format("{}: the dropout mask has more than 2^40 elements", op));
   }
   return mistakes;
 }

@@ -26,7 +26,8 @@ struct KeyRange {
 ///   s_j = s_j + bias_ij                                 bias post_scale
 ///   s_j = s_j - slope_h |i + diagonal - j|              bias alibi, slope_h as in alibi_slope
 ///   lse_i = log(sum_j exp(s_j) + sink)                  sink: vanilla 0, off_by_one 1, learnable exp(softmax_offset_h)
-///   o_i = sum_j exp(s_j - lse_i) v_j
+///   o_i = sum_j exp(s_j - lse_i) v_j                    with dropout:  sum_j exp(s_j - lse_i) mask_ij / (1 - dropout) v_j
+///   max_logit_i = max s_j                               without the sink
 ///
 /// over the keys j that the query sees:
 ///
@@ -38,7 +39,9 @@ struct KeyRange {
 ///   window_left, window_right        and i + diagonal - window_left <= j <= i + diagonal + window_right, -1 = no limit
 ///
 /// diagonal is 0 for the causal masks that start in the top left corner, otherwise keys - queries. A query that sees
-/// nothing has o = 0 and lse = log(sink).
+/// nothing has o = 0, lse = log(sink) and max_logit = -infinity.
+///
+/// The dropout mask is an input: 1 keeps a weight, 0 drops it. 1 / (1 - dropout) is an FP32 number.
 ///
 /// Layouts (q; k and v alike with their own lengths and heads):
 ///   bshd [batches, sq, heads, d]   sbhd [sq, batches, heads, d]   bhsd [batches, heads, sq, d]
@@ -66,6 +69,8 @@ struct AttentionParams {
   std::string layout = "bshd";
   std::string packing = "none";
   std::int64_t align = 1;
+  double dropout = 0;      ///< probability; 0: no mask
+  bool max_logit = false;  ///< of the forward pass only
 
   template <class V>
   void describe(V& v) {
@@ -74,6 +79,7 @@ struct AttentionParams {
     constexpr double kMaxHead = 1024;
     constexpr double kMaxFactor = 65504;  // FP16 holds it
     constexpr double kMaxAlign = 4096;
+    constexpr double kMaxDropout = 0.99;
     v.integer("batches", "b", batches, {.minimum = 1, .maximum = kMaxOuter, .doc = "sequences"});
     v.integer("heads", "h", heads, {.minimum = 1, .maximum = kMaxOuter, .doc = "heads of queries"});
     v.integer("kv_heads", "hk", kv_heads,
@@ -105,6 +111,9 @@ struct AttentionParams {
              "which tensors share a buffer, and how they take turns in it");
     v.integer("align", "al", align,
               {.minimum = 1, .maximum = kMaxAlign, .doc = "thd: sequences begin at multiples of this many tokens"});
+    v.number("dropout", "drop", dropout,
+             {.minimum = 0, .maximum = kMaxDropout, .doc = "probability that a weight is dropped; 0: no dropout"});
+    v.boolean("max_logit", "max", max_logit, "forward: the largest score of each query is an output");
   }
 
   [[nodiscard]] std::int64_t key_heads() const noexcept { return kv_heads == 0 ? heads : kv_heads; }
@@ -114,9 +123,14 @@ struct AttentionParams {
   [[nodiscard]] bool is_ragged() const noexcept { return layout == "thd"; }
   [[nodiscard]] bool packs_queries() const noexcept { return packing.starts_with("qkv_"); }
   [[nodiscard]] bool has_bias_tensor() const noexcept { return bias == "pre_scale" || bias == "post_scale"; }
+  [[nodiscard]] bool has_dropout() const noexcept { return dropout != 0; }
   [[nodiscard]] bool is_causal() const noexcept { return mask.find("causal") != std::string::npos; }
   /// The factor that is used, an FP32 number.
   [[nodiscard]] double factor() const noexcept;
+  /// 1 / (1 - dropout) as it is used, an FP32 number.
+  [[nodiscard]] double keep_scale() const noexcept;
+  /// Whether that is a power of two.
+  [[nodiscard]] bool keeps_exactly() const noexcept;
   /// Column minus row of the diagonal, for a sequence with these lengths.
   [[nodiscard]] std::int64_t diagonal(std::int64_t queries, std::int64_t keys) const noexcept;
   /// What query i sees of a sequence with these lengths. Precondition: i < queries.
@@ -131,7 +145,9 @@ struct AttentionParams {
 /// The formats of attention.
 [[nodiscard]] std::span<const std::string_view> attention_modes() noexcept;
 
-/// What both directions read: q, k, v, and where the parameters ask for them bias, softmax_offset, q_lengths, kv_lengths.
+/// What both directions read: q, k, v, and where the parameters ask for them bias, softmax_offset, q_lengths, kv_lengths
+/// and dropout_mask [batches * heads, sq, sk]: one number per weight in the format of q, as libraries multiply it with the
+/// weights.
 [[nodiscard]] std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode);
 
 /// The bias, or its gradient: [heads, sq, sk].

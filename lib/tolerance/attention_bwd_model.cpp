@@ -39,6 +39,7 @@ struct Common {
   double operand;  ///< variance of the rounding of an operand
   SumError scores, values;
   bool of_values;  ///< dv: no gradients of weights
+  bool drops;      ///< elements of dq and dk have kDropped
 
   Common(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port)
       : products(request),
@@ -51,7 +52,11 @@ struct Common {
         operand(kRoundVariance * square(products.tf32_unit())),
         scores(products.sum(p.d)),
         values(products.sum(p.value_channels())),
-        of_values(port == "dv") {}
+        of_values(port == "dv"),
+        drops(p.has_dropout() && (port == "dq" || port == "dk")) {
+    values.bound += p.has_dropout() ? 2 * kUnit32 : 0;
+    values.value += p.has_dropout() ? 4 * kRoundVariance * kUnit32 * kUnit32 : 0;
+  }
 
   [[nodiscard]] double bound() const { return std::max(scores.bound, values.bound); }
 };
@@ -70,7 +75,7 @@ class Row {
                      u * u * (fact(GradientFact::argument_square) + 3);
     weights_ = z * std::exp(2 * z);
     spread_ = common.of_values ? 0
-                               : common.values.second * fact(GradientFact::gradient_second) +
+                               : (common.drops ? 0 : common.values.second * fact(GradientFact::gradient_second)) +
                                      common.values.value * fact(GradientFact::gradient_square) +
                                      u * u * fact(GradientFact::dot_variance);
     stored_ = early.row(facts, common.factor, growth_);
@@ -79,7 +84,8 @@ class Row {
 
   [[nodiscard]] bool is_empty() const { return terms_ == 0; }
 
-  [[nodiscard]] GradientError gradient(double y, double rho, double squares, double mean, double parts) const {
+  [[nodiscard]] GradientError gradient(double y, double rho, double squares, double mean, double parts,
+                                       double dropped) const {
     constexpr double u = kUnit32;
     const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
     const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
@@ -102,7 +108,7 @@ class Row {
               (lost + flushed_) * std::sqrt(terms_ * length) + terms_ * kFlush;
     e.variance =
         squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + weights_ + values.value) +
-        square(rho) * spread_ + square(mean) * of_row + square(y) * of_value +
+        square(rho) * spread_ + common_.values.second * square(dropped) + square(mean) * of_row + square(y) * of_value +
         std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
         (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
         std::min(squares, square(lost + flushed_) / 3 * length / common_.width) + squares * stored_.weights +
@@ -215,9 +221,9 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
         const double squares = static_cast<double>(judged.second_moment[at]);
         const GradientError e = row.is_empty() ? GradientError()
-                                : bias
-                                    ? row.bias(y, rho, squares, element_fact(kSaturation, at))
-                                    : row.gradient(y, rho, squares, element_fact(kMean, at), element_fact(kParts, at));
+                                : bias         ? row.bias(y, rho, squares, element_fact(kSaturation, at))
+                                               : row.gradient(y, rho, squares, element_fact(kMean, at),
+                                                              element_fact(kParts, at), element_fact(kDropped, at));
         const bool known = e.bound < kUndetermined && !std::isnan(e.variance);
         bound[at] = known ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();  // facts are FP32
         variance[at] = known ? upward(std::min(e.variance, kUndetermined)) : std::numeric_limits<float>::infinity();

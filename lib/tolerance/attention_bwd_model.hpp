@@ -68,6 +68,9 @@ inline constexpr std::size_t kParts = kMean + 1;
 /// Of dbias, if it goes through a cap, E = |scale| sqrt(sum (p (dp - D) tanh^2)^2) over sequences: the slope 1 - tanh^2 of a
 /// saturated score is small, but its error is not.
 inline constexpr std::size_t kSaturation = kParts + 1;
+/// Of dq and dk with dropout the root of X = scale^2 sum (p slope kept x)^2 sum_c (do_c v_c)^2, which stands for rho^2 F: the
+/// key with the largest weight may be dropped, and then rho says nothing of those whose dp has errors.
+inline constexpr std::size_t kDropped = kSaturation + 1;
 
 /// op::OutputValues::row_facts of dsoftmax_offset, one number per head of what its queries add, x = exp(sink - lse) D:
 enum class OffsetFact : std::size_t {
@@ -109,6 +112,11 @@ enum class OffsetFact : std::size_t {
 /// dsoftmax_offset is FP32 throughout: its reference has B and V itself.
 ///
 /// ModelRequest::rounding allows more: see GradientRounding (attention_bwd_rounding.hpp).
+///
+/// With dropout, kept = mask / (1 - dropout): w = (kept dp - D) slope, and w = kept in dv; b has kept |v|, rho^2 F is X
+/// (kDropped; in dbias F has kept |v|), and the
+/// two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4 is 8, since libraries divide D by what they
+/// multiply with later. M is that of kept weights before and after they are divided by 1 - dropout.
 ///
 /// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything.
 /// Assumed: lse and o are those of the inputs; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of

@@ -13,6 +13,8 @@ namespace {
 /// A bound that is e^80 times as large says nothing.
 constexpr double kSteepest = 80;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 double square(double x) {
   return x * x;
 }
@@ -30,12 +32,18 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
     : what_(roundings_of(request.rounding, port, p)),
       scores_(what_, request.mode->first, p),
       unit_(core::dtype_info(request.mode->first).unit_roundoff),
-      steps_((what_.weights && port != "dv" ? 1 : 0) + (what_.score_gradients ? gradient_steps(p, port) : 0)),
+      steps_((what_.weights && port != "dv" ? 1 : 0) + (what_.dropped_weights && port == "dv" ? 1 : 0) +
+             (what_.score_gradients ? gradient_steps(p, port) : 0)),
       slope_steps_(what_.scores && p.softcap != 0 ? (p.bias == "pre_scale" ? 5 : 3) : 0),
+      dp_steps_(!what_.score_gradients  ? 0
+                : what_.dropped_weights ? 2
+                                        : 1),
+      kept_(what_.dropped_weights ? p.keep_scale() : 0),
       subnormal_(core::dtype_info(request.mode->first).min_subnormal / 2),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
       of_queries_(port == "dq"),
+      of_dropped_bias_(port == "dbias" && what_.dropped_weights),
       of_offset_(port == "dsoftmax_offset") {
   if (!of_offset_) {
     for (const float score : output.row_facts[static_cast<std::size_t>(GradientFact::largest_score)].span()) {
@@ -46,8 +54,11 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
 
 double GradientRounding::score_variance(const GradientRow& facts) const {
   const double statistic = of_queries_ ? 0 : facts[GradientFact::statistic_square];
-  return std::max(0.0, scores_.variance({facts[GradientFact::score_square], facts[GradientFact::inner_square],
-                                         facts[GradientFact::scored_square]}) +
+  // A pair with p near 1 has little error, since lse has its score's, too. With dropout that pair may weigh most in a row,
+  // which says nothing of the row's other elements.
+  const double product = facts[GradientFact::score_square], least = of_dropped_bias_ ? product : -kInfinity;
+  return std::max(0.0, scores_.variance({product, std::max(least, facts[GradientFact::inner_square]),
+                                         std::max(least, facts[GradientFact::scored_square])}) +
                            scores_.variance({statistic, statistic, statistic}));
 }
 
@@ -61,7 +72,7 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   }
   const double sink = what_.sink ? unit_ * facts[GradientFact::largest_sink] : 0;
   const double weight = std::min(kSteepest, 2 * scores_.bound(largest_score_) + sink);
-  const double dp = what_.score_gradients ? unit_ : 0, z = score_variance(facts);
+  const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), z = score_variance(facts);
   const double statistic = of_queries_ ? facts[GradientFact::statistic_square] : 0;
   Row row;
   row.relative = std::expm1(weight) + steps_ * unit_;
@@ -70,26 +81,29 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
              (what_.approximate_tanh ? 2 * kTanhError : 0);
   row.bound = row.relative * facts[GradientFact::weight] +
               row.steep * (dp * facts[GradientFact::products] + row.tanh / 12 * facts[GradientFact::arithmetic]);
-  row.weights = z * std::exp(std::min(2 * z, kSteepest)) + kRoundVariance * (steps_ * square(unit_) + square(dp)) +
-                square(sink) / 3;
-  row.spread = kRoundVariance * square(dp) * facts[GradientFact::gradient_square] +
-               slope_variance() * facts[GradientFact::saturation];
+  row.weights =
+      z * std::exp(std::min(2 * z, kSteepest)) + kRoundVariance * (steps_ * square(unit_) + dp2) + square(sink) / 3;
+  row.spread =
+      kRoundVariance * dp2 * facts[GradientFact::gradient_square] + slope_variance() * facts[GradientFact::saturation];
   row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic});
   if (what_.weights || what_.score_gradients) {
     row.lost = subnormal_ * std::max({1.0, factor, cap_}) *
-               (1 + steps_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0));
+               (1 + steps_ + kept_ + (what_.weights ? facts[GradientFact::largest_gradient] : 0));
   }
   return row;
 }
 
 GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
                                      double saturation) const {
-  const double dp = what_.score_gradients ? unit_ : 0, terms = facts[GradientFact::terms];
+  const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), terms = facts[GradientFact::terms];
   GradientError e{std::sqrt(terms) *
                       (std::sqrt(squares) * row.relative * row.steep + row.steep * (rho * dp + row.tanh * saturation)),
-                  squares * row.weights +
-                      square(rho) * kRoundVariance * square(dp) * facts[GradientFact::gradient_square] +
+                  squares * row.weights + square(rho) * kRoundVariance * dp2 * facts[GradientFact::gradient_square] +
                       slope_variance() * square(saturation)};
+  if (what_
+          .dropped_weights) {  // dp = w + D of a kept weight: both mostly have the same sign, and dp^2 <= 2 (w^2 + D^2)
+    e.variance += kRoundVariance * dp2 * (squares + square(rho) * facts[GradientFact::gradient_square]);
+  }
   if (what_.bias_sum) {
     e.bound += terms * (unit_ * std::sqrt(terms * squares) + subnormal_);
     e.variance += kRoundVariance * square(unit_) * (squares / 2 + terms * (squares / 6 + y * y / 3)) +
@@ -118,7 +132,7 @@ GradientError GradientRounding::offset(const op::OutputValues& output, std::size
 
 double GradientRounding::shared_slope(const op::OutputValues& output) const {
   if (of_offset_) {
-    return std::numeric_limits<double>::infinity();
+    return kInfinity;
   }
   double largest = 0;
   for (std::size_t index = 0; index < output.row_facts.front().size(); ++index) {

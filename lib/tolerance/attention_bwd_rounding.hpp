@@ -48,6 +48,9 @@ class GradientRow {
 ///
 /// dsoftmax_offset, x_i = exp(sink - lse_i) D_i:  B + (exp(L) - 1) sum |x|,  V + (u sink)^2 / 3 (y^2 + sum x^2) + z of
 /// sum x_i^2 N2_i.
+/// Where weights are stored again after dropout, and dp before it, n grows by 1 in dv, and the rounding of dp = w + D, in
+/// u G, 0.18 u^2 H and n + 1, counts twice. An element of dbias has W + rho^2 H twice for that, since w and D of a kept
+/// weight mostly have the same sign, and z of scores that lse does not have.
 /// Source: derived here. Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
 class GradientRounding {
  public:
@@ -90,10 +93,12 @@ class GradientRounding {
   double unit_;         ///< u
   double steps_;        ///< n
   double slope_steps_;  ///< n_c
+  double dp_steps_;     ///< roundings of dp
+  double kept_;         ///< 1 / (1 - dropout) if dropped weights are stored, otherwise 0
   double subnormal_;    ///< half the spacing of subnormals
   double cap_;          ///< 1 / softcap, or 0
   double sharing_;      ///< heads per head of keys
-  bool of_queries_, of_offset_;
+  bool of_queries_, of_dropped_bias_, of_offset_;
   double largest_score_ = 0;  ///< of the whole output: lse is recomputed from all of a query's scores
 };
 

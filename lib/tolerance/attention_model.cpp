@@ -9,10 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
+#include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/tracked.hpp"
@@ -68,6 +70,13 @@ double rounded_alike(double unit, bool few_values, bool normalised, const Row& r
   return alike(row[AttentionFact::score_spread] / (2 * unit), few_values) * (1 - exact);
 }
 
+/// With dropout, that one is 1 / (1 - dropout), whose rounding error is the same in every query. Relative; 0 if weights
+/// are normalised before.
+double largest_alike(const AttentionProducts& products, bool normalised, const op::AttentionParams& p) {
+  const double kept = p.keep_scale();
+  return normalised || products.unit() == 0 ? 0 : std::fabs(core::round_to(kept, products.format) / kept - 1);
+}
+
 /// Scores are drawn from few numbers.
 bool has_few_values(const model::ModelRequest& request) {
   return request.exact_leg || request.constant_inputs || request.first_pattern.order != data::Order::random ||
@@ -95,6 +104,7 @@ struct Stored {
   double equal = 0;     ///< k 0.18 u^2
   double lost = 0;      ///< of a weight that is subnormal in FP16
   double values = 0;    ///< V2
+  double dropped = 0;   ///< u, if dropped weights are stored
 
   Stored(const model::ModelRequest& request, const op::AttentionParams& p, bool few_values, const Row& row);
 };
@@ -121,16 +131,23 @@ Stored::Stored(const model::ModelRequest& request, const op::AttentionParams& p,
   }
   lost = request.rounding.weights && request.mode->first == Dtype::fp16 ? format.min_subnormal / 2 : 0;
   values = row[AttentionFact::value_square];
+  if (request.rounding.dropped_weights) {
+    dropped = u;
+    equal *= 2;
+    lost *= 2;
+  }
 }
 
 constexpr double kUnderflow = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
-constexpr double kLeast = 0x1p-148;      // twice the smallest FP32 number
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
+constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
 /// One query: what its elements have in common.
 class Query {
  public:
   Query(const AttentionProducts& products, const SumError& scores, bool few_values, const Stored& stored,
-        bool normalised, const Row& row)
+        const op::AttentionParams& p, bool normalised, const Row& row)
       : unit_(products.unit()),
         subnormal_unit_(products.format == Dtype::fp16 ? unit_ : 0),
         keys_(row[AttentionFact::keys]),
@@ -138,19 +155,28 @@ class Query {
         values_(products.sum(static_cast<std::int64_t>(keys_))),
         weights_(weight_error(scores, row)),
         alike_(rounded_alike(unit_, few_values, normalised, row)),
+        largest_alike_(largest_alike(products, normalised, p)),
+        steps_(p.has_dropout() ? 18 : 16),
+        largest_error_(p.has_dropout() ? kLargestError : kInfinity),
         stored_(stored) {}
 
   [[nodiscard]] Element output(double o, double rho, double squares) const {
     constexpr double u = kUnit32;
+    if (weights_.bound > largest_error_) {
+      return {kInfinity, kInfinity};
+    }
     const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
-    return {(unit_ + values_.bound + (keys_ + 16) * u) * rho +
+    return {(unit_ + stored_.dropped + values_.bound + (keys_ + steps_) * u) * rho +
                 weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
                 (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast +
                 stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
                 stored_.lost * std::sqrt(keys_ * stored_.values),
-            (kRoundVariance * unit_ * unit_ + values_.second) * squares + weights_.variance * largest_ * spread2 +
-                (u * u * (keys_ / 12 + 1) + values_.value + square(unit_ * alike_) / 3 + square(stored_.sink) / 3 +
-                 stored_.equal) *
+            (kRoundVariance * (square(unit_) + square(stored_.dropped)) + values_.second +
+             square(largest_alike_) * largest_) *
+                    squares +
+                weights_.variance * largest_ * spread2 +
+                (u * u * (keys_ / 12 + 1) + values_.value + square((unit_ + stored_.dropped) * alike_) / 3 +
+                 square(stored_.sink) / 3 + stored_.equal) *
                     o * o +
                 stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values};
   }
@@ -167,7 +193,9 @@ class Query {
   double unit_, subnormal_unit_, keys_, largest_;
   SumError values_;
   WeightError weights_;
-  double alike_;
+  double alike_, largest_alike_;
+  double steps_;          ///< roundings to FP32 besides those of sums
+  double largest_error_;  ///< of a weight, from which on outputs could be anything
   Stored stored_;
 };
 
@@ -182,13 +210,6 @@ const op::OutputValues& output_named(const op::Values& values, std::string_view 
 /// A query that the reference has left out.
 bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(Row(o, row)[AttentionFact::keys]);
-}
-
-/// Where the log-sum-exp of a query is whose facts are number `query`.
-std::size_t statistic_index(const op::AttentionParams& p, std::size_t query) {
-  const auto head = static_cast<std::int64_t>(query) / p.sq;
-  const op::HeadPlace place = op::statistic_place(p, head / p.heads, head % p.heads);
-  return static_cast<std::size_t>(place.first + static_cast<std::int64_t>(query) % p.sq * place.stride);
 }
 
 /// The bound of an element as a finite number of its format.
@@ -228,7 +249,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
       std::optional<Query> row;
       if (!undetermined) {
         const Row facts(o, query);
-        row.emplace(products, scores, few_values, Stored(request, p, few_values, facts), request.rounding.weights,
+        row.emplace(products, scores, few_values, Stored(request, p, few_values, facts), p, request.rounding.weights,
                     facts);
       }
       if (port == "lse") {
@@ -251,7 +272,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
 double attention_shared_slope(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
-  const double unit = AttentionProducts(request).unit();
+  const AttentionProducts products(request);
+  const double unit = products.unit(), largest = largest_alike(products, request.rounding.weights, p);
   const bool few_values = has_few_values(request);
   const std::size_t queries = o.row_facts.front().size();
   double sum = 0, errors = 0, squares = 0;
@@ -261,9 +283,9 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     }
     const Row row(o, query);
     const Stored stored(request, p, few_values, row);
-    const double slope = unit * rounded_alike(unit, few_values, request.rounding.weights, row) + stored.sink +
-                         stored.variance * stored.scatter;
-    const double lse = port == "lse" ? output_named(values, port).value[statistic_index(p, query)] : 0;
+    const double slope = (unit + stored.dropped) * rounded_alike(unit, few_values, request.rounding.weights, row) +
+                         largest * row[AttentionFact::largest_weight] + stored.sink + stored.variance * stored.scatter;
+    const double lse = port == "lse" ? output_named(values, port).value[op::statistic_element(p, query)] : 0;
     const double error = square(stored.sink + stored.variance + stored.bound * stored.alike);
     if (!std::isfinite(slope) || !std::isfinite(lse) || !std::isfinite(error)) {
       continue;  // infinite scores
@@ -279,6 +301,9 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
 }
 
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
+  if (port == "max_logit") {
+    return max_logit_error_model(request);
+  }
   constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);

@@ -56,6 +56,12 @@ enum class AttentionFact : std::size_t {
 /// exp(-4 pi^2 (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after another, which the 16 u cover. The
 /// bound holds for errors of scores that are alike; V takes them as independent.
 ///
+/// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so on,
+/// because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest weight
+/// is rounded to the same number in every query: with c the relative rounding error of 1 / (1 - dropout), V + c^2 max p W, and
+/// outputs as a whole are off by c max p. From d = 1/4 on outputs are undetermined: a score that is
+/// off by so much may replace a dropped value, 0, by a kept one, however alike the values are.
+///
 /// What ModelRequest::rounding allows besides. With d_r and z the bound and variance of a score (ScoreRounding: in root
 /// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):
 ///
@@ -67,6 +73,7 @@ enum class AttentionFact : std::size_t {
 /// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised weights
 /// are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less than an ulp
 /// are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values.
+/// Where weights are stored before and after dropout, u_P, 0.18 u_P^2, k and 2^-25 count twice.
 /// Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
 ///
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
@@ -80,7 +87,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");
 
-/// The model of port "o" or "lse": attention_error for its elements. Errors of one query's channels are mostly one error,
+/// The model of port "o" or "lse", or of "max_logit" (attention_max_model.hpp): attention_error for its elements. Errors of one query's channels are mostly one error,
 /// and a factor that a row shares (its sum) is off by (n + 16) u at most.
 [[nodiscard]] model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port);
 

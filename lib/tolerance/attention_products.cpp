@@ -21,8 +21,13 @@ SumError AttentionProducts::sum(std::int64_t terms) const {
     total = either_of(fused_accumulation(arithmetic, terms, 2 * core::dtype_info(format).fraction_bits), total);
   }
   const double v = tf32_unit(), slope = total.slope + total.slope_coherent;
-  return {total.magnitude + 2 * v + v * v, total.second + 2 * kRoundVariance * v * v, total.value, total.coherent,
-          slope * slope};
+  return {total.magnitude + 2 * v + v * v,
+          total.second + 2 * kRoundVariance * v * v,
+          total.value,
+          total.coherent,
+          slope * slope,
+          total.star,
+          total.absolute};
 }
 
 double AttentionProducts::unit() const {

@@ -10,13 +10,16 @@
 namespace numcheck::tolerance {
 
 /// Error of a sum of products: its bound per sum of magnitudes, its variance per sum of squares and per square of the
-/// sum; `coherent` is the part for products of one sign, `common` that which many sums of such products share.
+/// sum; `coherent` is the part for products of one sign, `common` that which many sums of such products share. `star` and
+/// `absolute` are for products of subnormal operands, see accumulation.hpp.
 struct SumError {
   double bound = 0;
   double second = 0;
   double value = 0;
   double coherent = 0;
   double common = 0;
+  double star = 0;
+  double absolute = 0;
 };
 
 /// How products are formed, and weights and gradients of scores stored for them.

@@ -53,7 +53,8 @@ model::AttentionRounding roundings_of(const model::AttentionRounding& declared, 
   const bool of_keys = port == "dk" || port == "dv";
   return {.scores = declared.scores,
           .weights = declared.weights && of_weights,
-          .sink = declared.sink && p.softmax == "learnable",
+          .dropped_weights = declared.dropped_weights && of_weights && p.has_dropout(),
+          .sink = declared.sink && p.softmax == "learnable" && port != "max_logit",
           .score_gradients = declared.score_gradients && of_scores,
           .head_gradients = declared.head_gradients && of_keys && p.key_heads() < p.heads,
           .bias_sum = declared.bias_sum && port == "dbias" && p.batches > 1,
@@ -69,6 +70,7 @@ std::string describe(const model::AttentionRounding& rounding, std::string_view 
   };
   add(rounding.scores, "scores");
   add(rounding.weights, "weights");
+  add(rounding.dropped_weights, "dropped weights");
   add(rounding.sink, "sinks");
   add(rounding.score_gradients, "gradients of scores");
   std::vector<std::string> parts;

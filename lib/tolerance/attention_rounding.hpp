@@ -44,7 +44,7 @@ class ScoreRounding {
   double products_ = 0, inner_ = 0, scores_ = 0;
 };
 
-/// The declared roundings that matter to an output (o, lse, dq, dk, dv, dbias, dsoftmax_offset) of such a case.
+/// The declared roundings that matter to an output (o, lse, max_logit, dq, dk, dv, dbias, dsoftmax_offset) of such a case.
 [[nodiscard]] model::AttentionRounding roundings_of(const model::AttentionRounding& declared, std::string_view port,
                                                     const op::AttentionParams& p);
 

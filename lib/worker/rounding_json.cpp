@@ -14,9 +14,10 @@ using nlohmann::json;
 using namespace fields;
 
 using AttentionFlag = std::pair<const char*, bool model::AttentionRounding::*>;
-constexpr std::array<AttentionFlag, 7> kAttentionFlags{{
+constexpr std::array<AttentionFlag, 8> kAttentionFlags{{
     {"scores", &model::AttentionRounding::scores},
     {"weights", &model::AttentionRounding::weights},
+    {"dropped_weights", &model::AttentionRounding::dropped_weights},
     {"sink", &model::AttentionRounding::sink},
     {"score_gradients", &model::AttentionRounding::score_gradients},
     {"head_gradients", &model::AttentionRounding::head_gradients},

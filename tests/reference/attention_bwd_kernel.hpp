@@ -46,6 +46,7 @@ struct Kernel {
   bool truncates = true;     ///< tensor cores as they are; otherwise FP32 fused multiply-adds of the same operands
   bool base_2 = true;        ///< exp2 of scores that are scaled by log2 e
   bool scale_first = false;  ///< dS is scaled before it is rounded
+  bool drops_last = false;   ///< dp and D are divided by 1 - dropout together
   double dot_factor = 1;     ///< of D; a fault unless it is 1
   int parts = 1;             ///< sums over queries and keys are cut into so many, which are added in FP32
 
@@ -136,8 +137,13 @@ inline void Kernel::differentiate(const Inputs& in, std::int64_t batch, std::int
       s = p.bias == "post_scale" ? s + bias : s;
       const bool visible = j >= seen.begin && j < seen.end;
       const float weight = base_2 ? std::exp2(std::fma(s, kLog2E, -(lse * kLog2E))) : std::exp(s - lse);
-      h.p(i, j) = visible ? weight : 0.0F;
-      h.ds(i, j) = visible ? weight * (h.ds(i, j) - dot) : 0.0F;
+      const auto pair = static_cast<std::size_t>((first + i) * p.sk + j);
+      const auto scale = static_cast<float>(p.keep_scale());
+      const float mask = p.has_dropout() ? static_cast<float>(in.find("dropout_mask")->second[pair]) : 1.0F;
+      h.p(i, j) = visible ? weight * mask * scale : 0.0F;
+      const float difference = drops_last ? (h.ds(i, j) * mask - dot * static_cast<float>(1 - p.dropout)) * scale
+                                          : h.ds(i, j) * mask * scale - dot;
+      h.ds(i, j) = visible ? weight * difference : 0.0F;
       h.dt(i, j) = h.ds(i, j) * slope * (scale_first ? factor : 1.0F);
       if (p.has_bias_tensor()) {
         out["dbias"][place] += p.bias == "pre_scale" ? h.ds(i, j) * slope * factor : h.ds(i, j);

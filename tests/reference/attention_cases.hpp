@@ -50,6 +50,7 @@ inline op::AttentionParams random_attention(Random& random, const AttentionSizes
   p.layout =
       p.has_lengths() ? random.one_of({"bshd", "sbhd", "bhsd", "thd", "thd"}) : random.one_of({"bshd", "sbhd", "bhsd"});
   p.align = p.is_ragged() ? random.between(1, 4) : 1;
+  p.dropout = random.between(0, 3) == 0 ? 0.25 : 0;
   return p;
 }
 

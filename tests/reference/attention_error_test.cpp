@@ -10,6 +10,7 @@
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
 #include "reference/references.hpp"
+#include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_model.hpp"
 
 namespace numcheck::reference {
@@ -27,6 +28,7 @@ struct Kernel {
   bool tensor_cores = true;                ///< weights are rounded to the format before they are multiplied
   std::size_t block = 64;                  ///< keys of a step
   bool base_2 = true;                      ///< exp2 of scores that are scaled by log2 e
+  bool scale_last = false;                 ///< outputs are divided by 1 - dropout, not weights
 
   [[nodiscard]] float operand(double x) const {
     const bool tf32 = tensor_cores && format == core::Dtype::fp32;
@@ -34,14 +36,16 @@ struct Kernel {
   }
 
   struct Result {
-    Numbers o, lse;
+    Numbers o, lse, max_logit;
   };
 
-  [[nodiscard]] Result run(const Numbers& q, const Numbers& k, const Numbers& v) const {
-    Result result{Numbers(static_cast<std::size_t>(p.sq * p.value_channels())),
+  [[nodiscard]] Result run(const Inputs& in) const {
+    const Numbers &q = in.find("q")->second, &k = in.find("k")->second, &v = in.find("v")->second;
+    const Numbers mask = p.has_dropout() ? in.find("dropout_mask")->second : Numbers();
+    Result result{Numbers(static_cast<std::size_t>(p.sq * p.value_channels())), Numbers(static_cast<std::size_t>(p.sq)),
                   Numbers(static_cast<std::size_t>(p.sq))};
     for (std::int64_t i = 0; i < p.sq; ++i) {
-      query(i, q, k, v, result);
+      query(i, q, k, v, mask, result);
     }
     return result;
   }
@@ -57,7 +61,9 @@ struct Kernel {
     return base_2 ? scaled * 1.44269504F : scaled;
   }
 
-  void query(std::int64_t i, const Numbers& q, const Numbers& k, const Numbers& v, Result& out) const {
+  void query(std::int64_t i, const Numbers& q, const Numbers& k, const Numbers& v, const Numbers& mask,
+             Result& out) const {
+    const auto scale = static_cast<float>(p.keep_scale());
     const op::KeyRange seen = p.visible(i, p.sq, p.sk);
     const auto width = static_cast<std::size_t>(p.value_channels());
     std::vector<float> sums(width);
@@ -74,8 +80,11 @@ struct Kernel {
       total *= shrink;
       std::ranges::for_each(sums, [shrink](float& x) { x *= shrink; });
       for (std::int64_t j = begin; j < end; ++j) {
-        const float weight = power(scores[static_cast<std::size_t>(j - begin)] - largest);
+        float weight = power(scores[static_cast<std::size_t>(j - begin)] - largest);
         total += weight;
+        if (!mask.empty()) {
+          weight *= static_cast<float>(mask[static_cast<std::size_t>(i * p.sk + j)]) * (scale_last ? 1.0F : scale);
+        }
         for (std::size_t c = 0; c < width; ++c) {
           sums[c] = std::fma(operand(static_cast<double>(weight)), operand(v[static_cast<std::size_t>(j) * width + c]),
                              sums[c]);
@@ -83,9 +92,11 @@ struct Kernel {
       }
     }
     for (std::size_t c = 0; c < width; ++c) {
-      out.o[static_cast<std::size_t>(i) * width + c] = static_cast<double>(sums[c] / total);
+      out.o[static_cast<std::size_t>(i) * width + c] =
+          static_cast<double>(sums[c] / total * (scale_last ? scale : 1.0F));
     }
     const float top = base_2 ? largest * 0.693147181F : largest;
+    out.max_logit[static_cast<std::size_t>(i)] = static_cast<double>(top);
     out.lse[static_cast<std::size_t>(i)] = static_cast<double>(top + std::log(total));
   }
 
@@ -106,7 +117,11 @@ struct Fit {
 Fit fit_of(const op::Values& values, std::string_view port, const Numbers& got, const model::ModelRequest& request) {
   const Numbers wanted = testing::value_of(values, port);
   std::vector<float> bound(wanted.size()), variance(wanted.size());
-  tolerance::attention_error(request, values, port, bound, variance);
+  if (port == "max_logit") {
+    tolerance::max_logit_error(request, values, bound, variance);
+  } else {
+    tolerance::attention_error(request, values, port, bound, variance);
+  }
   Fit fit;
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     const double e = got[n] - wanted[n];
@@ -129,6 +144,9 @@ void check(const Kernel& kernel, const char* mode, const Data& data, double leas
   inputs["k"] = draw(p.sk * p.d, 2, 1, 0);
   inputs["v"] = draw(p.sk * p.value_channels(), 3, 1, data.v_mean);
   const Problem problem{&op::attention_fwd(), attention_fwd_reference(), op::to_params(p), mode};
+  if (p.has_dropout()) {
+    inputs["dropout_mask"] = testing::derived(problem, inputs, "dropout_mask", draw(p.sq * p.sk, 4, 1, 0));
+  }
   const op::Values values = testing::evaluate(problem, inputs);
   model::ModelRequest request;
   request.params = &problem.params;
@@ -136,17 +154,23 @@ void check(const Kernel& kernel, const char* mode, const Data& data, double leas
   request.expected = std::string(mode) == "fp32"   ? model::PrecisionClass::fp32
                      : std::string(mode) == "tf32" ? model::PrecisionClass::tf32_rne
                                                    : model::PrecisionClass::native;
-  const Kernel::Result got = kernel.run(inputs["q"], inputs["k"], inputs["v"]);
+  const Kernel::Result got = kernel.run(inputs);
   const std::string what = std::string(mode) + ", " + data.name + ", mask " + p.mask + ", d " + std::to_string(p.d) +
-                           ", keys " + std::to_string(p.sk) + (kernel.base_2 ? ", base 2" : "");
+                           ", keys " + std::to_string(p.sk) + (kernel.base_2 ? ", base 2" : "") +
+                           (p.has_dropout() ? ", dropout " + std::to_string(p.dropout) : "");
   const Fit o = fit_of(values, "o", got.o, request), lse = fit_of(values, "lse", got.lse, request);
   EXPECT_LE(o.worst, 1) << what;
+  const Fit top = fit_of(values, "max_logit", got.max_logit, request);
   EXPECT_LE(lse.worst, 1) << what;
+  EXPECT_LE(top.worst, 1) << what;
+  EXPECT_LE(top.rms, 1.4) << what;  // 40 numbers
+  EXPECT_GE(top.rms, 0.05) << what;
   EXPECT_LE(o.rms, 1.3) << what;
   EXPECT_GE(o.rms, data.expected * least_rms) << what << ": the prediction is too large to see a fault";
   EXPECT_LE(lse.rms, 1.3) << what;
   ::testing::Test::RecordProperty(what, std::to_string(o.worst) + " " + std::to_string(o.rms) + " " +
-                                            std::to_string(lse.worst) + " " + std::to_string(lse.rms));
+                                            std::to_string(lse.worst) + " " + std::to_string(lse.rms) + " " +
+                                            std::to_string(top.worst) + " " + std::to_string(top.rms));
 }
 
 class AttentionError : public ::testing::TestWithParam<const char*> {};
@@ -157,7 +181,7 @@ TEST_P(AttentionError, of_blocked_kernels_is_bounded_and_predicted) {
       {"normal", 1, 0}, {"large scores", 12, 0, 0.5}, {"equal scores", 1e-3, 0}, {"values of one sign", 1, 5}};
   for (const Data& data : all) {
     for (const char* mask : {"none", "causal"}) {
-      for (const bool base_2 : {true, false}) {
+      for (const int variant : {0, 1, 2, 3, 4}) {
         Kernel kernel;
         kernel.p.sq = 40;
         kernel.p.sk = mask == std::string("none") ? 333 : 40;
@@ -166,7 +190,10 @@ TEST_P(AttentionError, of_blocked_kernels_is_bounded_and_predicted) {
         kernel.p.layout = "bhsd";
         kernel.format = op::find_mode(mode)->first;
         kernel.tensor_cores = mode != "fp32";
-        kernel.base_2 = base_2;
+        kernel.base_2 = variant % 2 == 0;
+        kernel.scale_last = variant == 3;
+        kernel.p.dropout = variant == 2 ? 0.1 : variant == 3 ? 0.5 : variant == 4 ? 0.9 : 0;
+        kernel.p.max_logit = true;
         check(kernel, mode.c_str(), data, mode == "bf16" || mode == "fp16" ? 0.4 : 0.05);
       }
     }

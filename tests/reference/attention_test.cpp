@@ -148,6 +148,48 @@ TEST(Attention, softcap_by_hand) {
   expect_near(o_of(p, kThreeKeys), Numbers(3, (w[0] + 10 * w[1] + 100 * w[2]) / (w[0] + w[1] + w[2])));
 }
 
+TEST(Attention, dropout_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.dropout = 0.75;
+  Inputs inputs = kThreeKeys;
+  inputs["dropout_mask"] = {1, 1, 1, 0, 1, 0, 0, 0, 0};
+  expect_near(o_of(p, inputs), {4 * 842 / 14.0, 4 * 40 / 14.0, 0});
+  expect_near(lse_of(p, inputs), Numbers(3, std::log(14)));  // of all weights
+}
+
+TEST(Attention, masks_of_dropout_have_its_share_whatever_the_draws) {
+  AttentionFwdParams p;
+  p.sq = 200;
+  p.sk = 300;
+  p.d = 1;
+  p.dropout = 0.3;
+  const Problem problem = problem_of(p);
+  for (const double draw : {0.0, 1.0, std::nan("")}) {
+    const Numbers mask = testing::derived(problem, {}, "dropout_mask", Numbers(60'000, draw));
+    const auto dropped = std::ranges::count(mask, 0.0);
+    EXPECT_EQ(dropped + std::ranges::count(mask, 1.0), 60'000);
+    EXPECT_NEAR(static_cast<double>(dropped), 18'000, 5 * std::sqrt(60'000 * 0.3 * 0.7));
+  }
+}
+
+TEST(Attention, largest_scores_by_hand) {
+  AttentionFwdParams p = three_keys();
+  p.max_logit = true;
+  p.mask = "causal";
+  const auto of = [&p](const Inputs& inputs) { return value_of(problem_of(p), inputs, "max_logit"); };
+  expect_near(of(kThreeKeys), {kLog2, 2 * kLog2, 3 * kLog2});
+  p.softmax = "learnable";
+  Inputs inputs = kThreeKeys;
+  inputs["softmax_offset"] = {5};
+  expect_near(of(inputs), {kLog2, 2 * kLog2, 3 * kLog2});  // without the sink
+  p.scale = -1;
+  p.softmax = "vanilla";
+  expect_near(of(kThreeKeys), Numbers(3, -kLog2));
+  p.mask = "causal_bottom_right";
+  p.sk = 1;
+  expect_near(of({{"q", {1, 1, 1}}, {"k", {kLog2}}, {"v", {7}}}), {-kInfinity, -kInfinity, -kLog2});
+}
+
 TEST(Attention, huge_scores_neither_overflow_nor_vanish) {
   AttentionFwdParams p = three_keys();
   p.scale = 1e4;
@@ -224,7 +266,7 @@ struct Plain {
            !(p.window_left >= 0 && -relative > p.window_left) && !(p.window_right >= 0 && relative > p.window_right);
   }
 
-  /// lse, then the output's channels.
+  /// lse, then the output's channels, then the largest score.
   [[nodiscard]] Numbers row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     const bool padded = p.has_lengths();
     const auto length = [&](const char* port, std::int64_t whole) {
@@ -233,6 +275,7 @@ struct Plain {
     const std::int64_t queries = length("q_lengths", p.sq), keys = length("kv_lengths", p.sk);
     const std::int64_t shared = h / (p.heads / p.key_heads());
     Numbers sums(static_cast<std::size_t>(1 + p.value_channels()));
+    double largest = -kInfinity;
     sums[0] = p.softmax == "off_by_one"  ? 1
               : p.softmax == "learnable" ? std::exp(inputs.find("softmax_offset")->second[static_cast<std::size_t>(h)])
                                          : 0;
@@ -254,15 +297,19 @@ struct Plain {
         s -= op::alibi_slope(h, p.heads) * static_cast<double>(std::abs(i + diagonal - j));
       }
       sums[0] += std::exp(s);
+      largest = std::max(largest, s);
+      const auto at = static_cast<std::size_t>(((b * p.heads + h) * p.sq + i) * p.sk + j);
+      const double kept = p.has_dropout() ? p.keep_scale() * inputs.find("dropout_mask")->second[at] : 1;
       for (std::int64_t c = 0; c < p.value_channels(); ++c) {
         sums[static_cast<std::size_t>(1 + c)] +=
-            std::exp(s) * element("v", b, shared, j, c, p.key_heads(), p.sk, p.value_channels());
+            std::exp(s) * kept * element("v", b, shared, j, c, p.key_heads(), p.sk, p.value_channels());
       }
     }
     for (std::size_t c = 1; c < sums.size(); ++c) {
       sums[c] = sums[0] == 0 ? 0 : sums[c] / sums[0];
     }
     sums[0] = std::log(sums[0]);
+    sums.push_back(largest);
     return sums;
   }
 };
@@ -270,7 +317,8 @@ struct Plain {
 TEST(Attention, agrees_with_the_plain_formula) {
   Random random(20261123);
   for (unsigned round = 0; round < 150; ++round) {
-    const AttentionFwdParams p = random_attention(random, {150, 1200, 3, 9});
+    AttentionFwdParams p = random_attention(random, {150, 1200, 3, 9});
+    p.max_logit = true;
     const Problem problem = problem_of(p);
     ASSERT_TRUE(problem.op->check(problem.params, *op::find_mode("fp32")).empty());
     Inputs inputs;
@@ -284,7 +332,7 @@ TEST(Attention, agrees_with_the_plain_formula) {
           port.fill == op::Fill::derived ? testing::derived(problem, inputs, port.name, draws) : draws;
     }
     const op::Values values = testing::evaluate(problem, inputs);
-    const Numbers o = value_of(values, "o"), lse = value_of(values, "lse");
+    const Numbers o = value_of(values, "o"), lse = value_of(values, "lse"), top = value_of(values, "max_logit");
     const Plain plain{p, inputs};
     for (std::int64_t b = 0; b < p.batches; ++b) {
       const std::int64_t queries =
@@ -294,7 +342,8 @@ TEST(Attention, agrees_with_the_plain_formula) {
           const Numbers row = plain.row(b, h, i);
           const std::int64_t statistic =
               p.layout == "thd" ? (plain.token("q", b) + i) * p.heads + h : (b * p.heads + h) * p.sq + i;
-          expect_near({lse[static_cast<std::size_t>(statistic)]}, {row[0]}, 1e-13);
+          const auto query = static_cast<std::size_t>(statistic);
+          expect_near({lse[query], top[query]}, {row.front(), row.back()}, 1e-13);
           for (std::int64_t c = 0; c < p.value_channels(); ++c) {
             Inputs out = {{"o", o}};
             if (p.has_lengths()) {

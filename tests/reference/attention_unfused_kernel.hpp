@@ -38,7 +38,7 @@ class Unfused {
       for (std::int64_t c = 0; c < p.value_channels(); ++c) {
         float sum = 0;
         for (std::size_t j = 0; j < query.weights.size(); ++j) {
-          sum = std::fma(query.weights[j], element(in, "v", query.keys + j, c, p.value_channels()), sum);
+          sum = std::fma(dropped(in, query, j), element(in, "v", query.keys + j, c, p.value_channels()), sum);
         }
         out["o"][query.row * static_cast<std::size_t>(p.value_channels()) + static_cast<std::size_t>(c)] =
             static_cast<double>(sum);
@@ -86,6 +86,16 @@ class Unfused {
       sum = std::fma(element(in, a, i, c, channels), element(in, b, j, c, channels), sum);
     }
     return sum;
+  }
+  /// A number of a query and a key after dropout, stored again.
+  [[nodiscard]] float dropped(const Inputs& in, const Query& query, std::size_t j, float x) const {
+    const auto at = query.row * static_cast<std::size_t>(p.sk) + j;
+    return p.has_dropout() ? stored(x * static_cast<float>(in.find("dropout_mask")->second[at]) *
+                                    static_cast<float>(p.keep_scale()))
+                           : x;
+  }
+  [[nodiscard]] float dropped(const Inputs& in, const Query& query, std::size_t j) const {
+    return dropped(in, query, j, query.weights[j]);
   }
   [[nodiscard]] float factor() const { return static_cast<float>(p.factor() * scale_fault); }
 
@@ -152,7 +162,7 @@ class Unfused {
     const bool before_scale = p.bias == "pre_scale";
     for (std::int64_t j = query.seen.begin; j < query.seen.end; ++j) {
       const auto key = static_cast<std::size_t>(j);
-      const float dp = stored(dot(in, "do", query.row, "v", query.keys + key, width));
+      const float dp = dropped(in, query, key, stored(dot(in, "do", query.row, "v", query.keys + key, width)));
       const float ds = stored(query.weights[key] * (dp - given));
       float dt = ds;
       if (p.softcap != 0) {
@@ -174,7 +184,7 @@ class Unfused {
       }
       for (std::int64_t c = 0; c < width; ++c) {
         parts["dv"][(own + key) * static_cast<std::size_t>(width) + static_cast<std::size_t>(c)] +=
-            static_cast<double>(query.weights[key] * element(in, "do", query.row, c, width));
+            static_cast<double>(dropped(in, query, key) * element(in, "do", query.row, c, width));
       }
     }
     if (p.softmax == "learnable") {

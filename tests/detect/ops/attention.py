@@ -36,6 +36,9 @@ RAGGED = {"mask": "padding", "layout": "thd", "batches": 4}
 WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
 ALIBI = {"bias": "alibi", "heads": 6}
 CAP = {"softcap": 1.5}
+DROPPED = {"dropout": 0.1}
+MAX = {"max_logit": True}
+SINKS = {"softmax_offset": {"distribution": "normal", "sigma": 4}}
 
 NO_SHIFT = "the log-sum-exp lacks ALiBi's shift of the diagonal"
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
@@ -100,6 +103,18 @@ FAULTS = [
     Row("alibi_shift_missing", fwd(bias="alibi", mask="padding_causal_bottom_right"), SEEN, named=NO_SHIFT),
     Row("mask_before_scale", fwd(scale=-0.2, **BOTTOM), ["G0 pattern"], named=MASKED_FIRST),
     Row("mask_before_scale", fwd("fp32", scale=-0.2, **RAGGED), ["G0 pattern"], named=MASKED_FIRST),
+    Row("max_logit_has_sink", fwd(**MAX, softmax="learnable", inputs=SINKS), SEEN),
+    Row("max_logit_has_sink", fwd("fp32", **MAX, softmax="off_by_one", **CAUSAL), ANY),
+    Row("max_logit_before_bias", fwd(**MAX, bias="post_scale"), SEEN),
+    Row("max_logit_before_bias", fwd("fp32", **MAX, **ALIBI), SEEN),
+    Row("softmax_scale_missing", fwd("fp16", **MAX), SEEN),
+    # dropout
+    ("dropout_scale_missing", fwd(**DROPPED), SEEN + ["G3 slope"]),
+    ("dropout_scale_missing", fwd("fp32", **DROPPED, **CAUSAL), SEEN + ["G3 slope"]),
+    ("dropout_scale_missing", exact(dropout=0.5), ["exact"]),
+    ("dropout_mask_shifted", fwd(**DROPPED), SEEN),
+    ("dropout_mask_shifted", fwd("fp16", dropout=0.5), SEEN),
+    ("dropout_mask_shifted", exact("fp32", dropout=0.5), ["exact"]),
     # stores
     ("truncated_output", fwd(), ROUNDING),
     ("bf16_output_in_fp32", fwd("fp32"), SEEN),
@@ -134,6 +149,12 @@ FAULTS = [
     ("one_head_of_group", bwd("fp32", kv_heads=1), SEEN),
     ("one_sequence_of_bias", bwd(bias="post_scale"), SEEN),
     ("one_sequence_of_bias", bwd("fp32", bias="pre_scale"), SEEN),
+    ("dropout_scale_missing", bwd(**DROPPED), SEEN + ["G3 slope"]),
+    ("dropout_scale_missing", bwd("fp32", **DROPPED, **CAUSAL), SEEN + ["G3 slope"]),
+    ("dropout_mask_shifted", bwd(**DROPPED), SEEN),
+    ("dropout_mask_shifted", bwd("fp32", dropout=0.5), SEEN),
+    ("dropout_not_in_dp", bwd(**DROPPED), SEEN),
+    ("dropout_not_in_dp", bwd("fp16", **DROPPED, bias="post_scale"), SEEN),
     ("truncated_output", bwd(), ROUNDING),
     ("bf16_output_in_fp32", bwd("fp32"), SEEN),
     ("output_scale_1_01", bwd("fp32"), ROUNDING),
@@ -162,6 +183,11 @@ REFUSED = [
     ("alibi_shift_missing", fwd(**ALIBI), "no slope is shifted"),
     ("values_transposed", fwd(sk=1), "a single row or column"),
     ("softcap_slope_missing", bwd(), "scores are not capped"),
+    ("dropout_scale_missing", fwd(), "no weight is dropped"),
+    ("dropout_mask_shifted", fwd(**DROPPED, sk=1), "there is only one key"),
+    ("dropout_not_in_dp", bwd(), "no weight is dropped"),
+    ("max_logit_has_sink", fwd(**MAX), "there is no sink"),
+    ("max_logit_before_bias", fwd(bias="post_scale"), "the largest score is not an output"),
     ("one_head_of_group", bwd(kv_heads=6), "every head has keys of its own"),
     ("one_sequence_of_bias", bwd(bias="post_scale", batches=1), "no bias is shared by sequences"),
 ]
@@ -191,6 +217,7 @@ def attention(rng, shape, mode):
         "softmax": rng.choice(["vanilla", "vanilla", "off_by_one", "learnable"]),
         "softcap": rng.choice([0, 0, 0, 1, 30]),
         "layout": rng.choice(["bshd", "sbhd", "bhsd"]),
+        "dropout": rng.choice([0, 0, 0, 0.1, 0.5, 0.9]),
     })
 
 
@@ -209,12 +236,17 @@ def place(rng, params):
     return params
 
 
+def forward(rng, shape, mode):
+    return {**attention(rng, shape, mode), "max_logit": rng.choice([False, False, True])}
+
+
 def te_limits(case, rng):
     sixteen_bit(case, rng)
     params = case["params"]
     params["d"] = min(128, multiple(params["d"], 8))
     params["dv"] = 0
-    params["softcap"] = 0
+    params["softcap"] = params["dropout"] = 0
+    params.pop("max_logit", None)
     if params["bias"] == "pre_scale" or params["bias"] == "alibi" and params["mask"] not in ("causal", "padding_causal"):
         params["bias"] = "none"
     if params["bias"] != "none":
@@ -236,7 +268,7 @@ def known_gradients(inputs, backend):
 
 
 CLEAN = {
-    "attention_fwd": Clean(attention, te_limits),
+    "attention_fwd": Clean(forward, te_limits),
     "attention_bwd": Clean(attention, te_limits, known_gradients),
 }
 
@@ -256,6 +288,9 @@ BOTH = [
      "mask": ["none", "padding"]},
     {**OPTIONS, "bias": ["none", "pre_scale", "post_scale", "alibi"],
      "softmax": ["vanilla", "off_by_one", "learnable"], "softcap": [0, 2]},
+    {**OPTIONS, "dropout": [0.1, 0.5], "mask": ["none", "causal", "padding"], "softcap": [0, 2]},
 ]
 
 PATHS = [{"op": op, "params": params} for op in ("attention_fwd", "attention_bwd") for params in BOTH]
+PATHS.append({"op": "attention_fwd", "params": {**OPTIONS, "max_logit": True, "mask": ["none", "causal", "padding"],
+                                                "softmax": ["vanilla", "learnable"]}})

@@ -149,6 +149,39 @@ TEST_P(CudnnAttentionDeviceless, ragged_sequences_have_engines_from_sm_90) {
   }
 }
 
+/// A mask that is given, alone and with what it may meet.
+TEST_P(CudnnAttentionDeviceless, dropout_masks_may_be_inputs) {
+  const std::vector<Change> changes = {
+      [](auto& p) { p.dropout = 0.1; },
+      [](auto& p) { p.dropout = 0.5, p.kv_heads = 2, p.sk = 200; },
+      [](auto& p) { p.dropout = 0.1, p.mask = "causal"; },
+      [](auto& p) { p.dropout = 0.1, p.mask = "causal_bottom_right", p.sk = 200; },
+      [](auto& p) { p.dropout = 0.1, p.mask = "padding"; },
+      [](auto& p) { p.dropout = 0.1, p.mask = "causal", p.window_left = 16; },
+      [](auto& p) { p.dropout = 0.1, p.bias = "post_scale"; },
+      [](auto& p) { p.dropout = 0.1, p.bias = "alibi", p.mask = "causal"; },
+      [](auto& p) { p.dropout = 0.1, p.softmax = "learnable"; },
+      [](auto& p) { p.dropout = 0.1, p.d = 104; },
+  };
+  for (const op::Op* op : {&op::attention_fwd(), &op::attention_bwd()}) {
+    for (const Change& change : changes) {
+      expect_engines(*op, changed(change), "bf16");
+    }
+  }
+}
+
+TEST_P(CudnnAttentionDeviceless, largest_scores_may_be_outputs) {
+  const std::vector<Change> changes = {
+      [](auto& p) { p.max_logit = true; },
+      [](auto& p) { p.max_logit = true, p.mask = "padding_causal"; },
+      [](auto& p) { p.max_logit = true, p.softmax = "learnable"; },
+      [](auto& p) { p.max_logit = true, p.dropout = 0.1; },
+  };
+  for (const Change& change : changes) {
+    expect_engines(op::attention_fwd(), changed(change), "bf16");
+  }
+}
+
 TEST_P(CudnnAttentionDeviceless, head_dimensions_are_limited_backward) {
   for (const std::int64_t d : {8, 32, 104, 160, 192, 256, 512}) {
     expect_engines(op::attention_fwd(), changed([d](auto& p) { p.d = d; }), "bf16");

@@ -50,6 +50,8 @@ std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) 
   p.window_left = flag() ? -1 : 16;
   p.window_right = flag() ? -1 : 0;
   p.softcap = generator() % 8 == 0 ? 30 : 0;
+  p.dropout = generator() % 4 == 0 ? 0.1 : 0;
+  p.max_logit = generator() % 8 == 0;
   Circumstances at;
   at.storage = generator() % 8 == 0 ? core::Dtype::fp32 : core::Dtype::bf16;
   at.backward = flag();
