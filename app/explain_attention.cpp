@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "eligibility/attention_gates.hpp"
 #include "op/attention_bwd.hpp"
+#include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
 #include "report/views/text_table.hpp"
 
@@ -55,7 +56,7 @@ std::vector<Refusal> backend_refusals(const Question& question, std::string_view
     return question.ask({Selector::cudnn}, question.circumstances(question.backward, question.backward));
   }
   if (backend != "transformer_engine") {
-    return {};  // they compute every case that a plan can have
+    return {};  // they compute every case that a plan can have, but for FP8
   }
   const auto ask = [&question](bool training) {
     return question.ask({Selector::fused_interface, Selector::fused_case, Selector::fused_kernels},
@@ -77,8 +78,12 @@ std::string taken_word(const std::vector<Refusal>& refusals) {
 std::string backends_table(const Question& question, const prepare::CatalogRow& row, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const std::string_view backend : prepare::backend_names(row)) {
-    const std::vector<Refusal> found = backend_refusals(question, backend);
     std::string first(backend);
+    if (op::has_scales(*question.mode) && (backend == "cuda" || backend == "unfused")) {
+      rows.push_back({{first}, {"no"}, {"it has no FP8"}, {"-"}});
+      continue;
+    }
+    const std::vector<Refusal> found = backend_refusals(question, backend);
     std::string taken = taken_word(found);
     if (found.empty()) {
       rows.push_back({{first}, {taken}, {"-"}, {"-"}});
@@ -96,6 +101,9 @@ std::string backends_table(const Question& question, const prepare::CatalogRow& 
 std::string unfused_text(const Question& question) {
   const int products = question.backward ? 4 : 2;
   const core::Dtype storage = question.mode->first;
+  if (op::has_scales(*question.mode)) {
+    return "UnfusedDotProductAttention taken with NVTE_UnfusedDPA_Emulate_FP8=1 only, which emulates FP8";
+  }
   if (storage != core::Dtype::fp32) {
     return fmt::format("UnfusedDotProductAttention taken: {} products, with the scores rounded to {} in between",
                        products, core::dtype_info(storage).name);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
+#include "tolerance/attention_products.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -96,6 +98,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       first_(first),
       count_(count),
       width_(p_.value_channels()),
+      swing_(head.problem.least_weight() ? tolerance::fp8_score_swing(p_.d) : 0),
       scores_(static_cast<std::size_t>(count * kKeys)),
       rows_(static_cast<std::size_t>(count)) {
   sums_.plain.resize(static_cast<std::size_t>(count * width_));
@@ -123,9 +126,10 @@ void AttentionBlock::run() {
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += kKeys) {
     add({begin, std::min(begin + kKeys, seen.end)});
   }
+  const std::optional<double> least = head_.problem.least_weight();
   for (std::int64_t i = 0; i < count_; ++i) {
     Row& row = rows_[static_cast<std::size_t>(i)];
-    row.least = row.sum == 0 ? 0 : kLeastNormal * std::exp(row.largest - lse(i));
+    row.least = row.sum == 0 ? 0 : least.value_or(kLeastNormal * std::exp(row.largest - lse(i)));
   }
 }
 
@@ -145,7 +149,8 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
   const double squares = std::accumulate(q, q + p_.d, 0.0, [](double total, double x) { return total + square(x); });
   const double products = std::max(1.0, std::fabs(head_.problem.factor())) * std::sqrt(squares * head_.largest_square);
   const bool finite = row.top != -kInfinity && row.reach <= kMayOverflow && !(products > kMayOverflow);
-  return head_.problem.sink(head_.index) != kInfinity && (finite || row.visible.size() == 0);
+  return head_.problem.sink(head_.index) != kInfinity && head_.problem.scales_fit(row.reach) &&
+         !row.contenders.is_close() && (finite || row.visible.size() == 0);
 }
 
 bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
@@ -262,7 +267,7 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   row.sum += weight;
   row.own += weight;
   if (!head_.values_only) {
-    add_facts(row, scores, part.begin);
+    add_facts(i, row, scores, part.begin);
   }
   if (!head_.problem.dropout().is_none()) {
     head_.problem.dropout().multiply(head_.batch, head_.index, first_ + i, part, scores);
@@ -284,7 +289,8 @@ void AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange& keys,
   biased_.assign(products.begin(), products.end());
 }
 
-void AttentionBlock::add_facts(Row& row, std::span<const double> weights, std::int64_t first_key) const {
+void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double> weights,
+                               std::int64_t first_key) const {
   // t is the score before a bias, the score itself where there is none.
   const bool biased = p_.bias != "none";
   const WeighedKeys keys{.count = weights.size(),
@@ -309,6 +315,13 @@ void AttentionBlock::add_facts(Row& row, std::span<const double> weights, std::i
   row.rounded2 += rounded.rounded2;
   row.rounded3 += rounded.rounded3;
   row.reach = std::max(row.reach, sums.reach);
+  if (swing_ != 0) {
+    const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+    const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
+    for (std::size_t n = 0; n < weights.size(); ++n) {
+      row.contenders.add(biased_[n], swing_ * length * std::sqrt(keys.key_squares[n]));
+    }
+  }
 }
 
 void AttentionBlock::add_visible_values(const op::KeyRange& keys) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/attention_contenders.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/square_products.hpp"
 #include "tolerance/attention_max_model.hpp"
@@ -36,17 +37,19 @@ struct AttentionHead {
 };
 
 /// Queries [first, first + count) of a head. Scores never exist as a whole: keys come in blocks, and the largest score so
-/// far is taken out of the sums. With AttentionHead::values_only, only output() and lse() may be asked.
+/// far is taken out of the sums. With AttentionHead::values_only, only output(), lse() and largest_weight() may be asked.
 class AttentionBlock {
  public:
   AttentionBlock(const AttentionHead& head, std::int64_t first, std::int64_t count);
   void run();
 
-  /// Of query first + i. The log-sum-exp; an output's channel, and its rho and W (tolerance::attention_error).
+  /// Of query first + i. The log-sum-exp; the largest weight of a key; an output's channel, and its rho and W
+  /// (tolerance::attention_error).
   [[nodiscard]] double lse(std::int64_t i) const;
+  [[nodiscard]] double largest_weight(std::int64_t i) const;
   [[nodiscard]] double output(std::int64_t i, std::int64_t channel) const;
   /// False if the query sees only keys of score -infinity (kernels may take it for one that sees nothing, or give NaN), or
-  /// if its scores may overflow in FP32, or if the sink is infinite.
+  /// if its scores may overflow in FP32 or are as close as their errors are large, or if the sink is infinite.
   [[nodiscard]] bool is_determined(std::int64_t i) const;
   /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN.
   [[nodiscard]] bool may_be_nan(std::int64_t i, std::int64_t channel) const;
@@ -83,10 +86,11 @@ class AttentionBlock {
     double power2 = 0;                                          ///< sum of e^2
     double rounded1 = 0, rounded2 = 0, rounded3 = 0;            ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
     double reach = 0;                                           ///< max of |t|, |s|
-    double least = 0;                                           ///< weight below which FP16 numerators are subnormal
-    std::int64_t top_key = -1;                                  ///< of the largest score; only with max_logit
-    double rivals = 0;                                          ///< scores close to the largest one
-    bool has_nan = false;                                       ///< a score is NaN
+    Contenders contenders;                                      ///< of FP8 scores
+    double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
+    std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
+    double rivals = 0;          ///< scores close to the largest one
+    bool has_nan = false;       ///< a score is NaN
   };
 
   /// tolerance::AttentionFact::scatter
@@ -107,13 +111,14 @@ class AttentionBlock {
   /// How close to the largest score another one is a rival: errors of products in TF32 exchange them seldom.
   [[nodiscard]] double rival_distance(std::int64_t i, double score) const;
   /// Adds what error models need of a row's weights to its sums.
-  void add_facts(Row& row, std::span<const double> weights, std::int64_t first_key) const;
+  void add_facts(std::int64_t i, Row& row, std::span<const double> weights, std::int64_t first_key) const;
   /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.
   void add_visible_values(const op::KeyRange& keys);
 
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
+  double swing_;                ///< tolerance::fp8_score_swing; 0 in other modes
   std::vector<double> scores_;  ///< count x keys of a block
   std::vector<double> raw_;     ///< a row's products, for error models; only with a bias
   std::vector<double> inner_;   ///< and its scores before a post_scale bias or alibi; only with one

@@ -48,7 +48,7 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       return row.own == 0 ? 0 : std::sqrt(std::max(0.0, moment / row.own));
     }
     case AttentionFact::largest_weight:
-      return row.sum == 0 ? 0 : std::exp(row.top - lse(i));
+      return largest_weight(i);
     case AttentionFact::score_spread:
       return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
     case AttentionFact::keys:
@@ -69,6 +69,8 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
     }
     case AttentionFact::value_square:
       return square(head_.problem.dropout().scale()) * *std::ranges::max_element(head_.value_squares);
+    case AttentionFact::least_weight:
+      return row.least;
     case AttentionFact::count:
       break;
   }
@@ -132,6 +134,11 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::slope, slope);
   set(MaxLogitFact::rivals, row.rivals);
   return facts;
+}
+
+double AttentionBlock::largest_weight(std::int64_t i) const {
+  const Row& row = rows_[static_cast<std::size_t>(i)];
+  return row.sum == 0 ? 0 : std::exp(row.top - lse(i));
 }
 
 double AttentionBlock::scatter(const Row& row) {

@@ -14,7 +14,9 @@
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/attention_score_gradients.hpp"
 #include "reference/attention_tile.hpp"
+#include "reference/dequantised.hpp"
 #include "reference/references.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
@@ -236,7 +238,8 @@ void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t lengt
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const bool only = request.values_only;
-  const AttentionGradients g(p, request.inputs, only);
+  const Dequantised inputs(request.inputs);
+  const AttentionGradients g(p, inputs.operands(), only);
   GradientOutput dq("dq", g.problem(), op::Side::queries, p.d, only);
   GradientOutput dk("dk", g.problem(), op::Side::keys, p.d, only);
   GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
@@ -277,14 +280,24 @@ op::Values values(const op::ReferenceRequest& request) {
   if (offset) {
     result.outputs.push_back(std::move(*offset));
   }
+  if (g.rounded_gradients().scaled) {
+    TrackedOutput amax("dp_amax", 1, only);
+    amax.set(0, largest_score_gradient(g), 0, 0);
+    result.outputs.push_back(std::move(amax).take());
+  }
   return result;
 }
 
 /// Lengths, the dropout mask, and what the forward pass of the same inputs leaves.
 void derive(const op::DeriveRequest& request, std::span<double> values) {
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  if (is_attention_input(request.port->name)) {
-    derive_attention_input(p, request.port->name, values);
+  const std::string_view port = request.port->name;
+  if (is_attention_input(port)) {
+    derive_attention_input(p, port, values);
+    return;
+  }
+  if (port == "dp_scale" || port == "dp_scale_inv") {
+    derive_gradient_scale(request, values);
     return;
   }
   op::ReferenceRequest forward{.params = request.params, .inputs = {}, .sample = {}, .values_only = true};
@@ -299,7 +312,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-4";
+  reference.version = "attention_bwd-5";
   reference.derive = &derive;
   reference.diagnose = &diagnose_attention_gradients;
   return reference;

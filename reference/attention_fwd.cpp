@@ -5,12 +5,15 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "reference/attention_block.hpp"
 #include "reference/attention_diagnosis.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/dequantised.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/attention_model.hpp"
@@ -26,6 +29,7 @@ struct Outputs {
   std::vector<core::Buffer<float>> facts;
   std::optional<TrackedOutput> max_logit;
   std::vector<core::Buffer<float>> max_facts;
+  std::vector<double> largest;  ///< weight of each query; infinite where kernels may think differently
 };
 
 /// Where a query's output begins, its statistic and its facts are.
@@ -74,6 +78,7 @@ void store(const AttentionHead& head, const AttentionBlock& block, std::int64_t 
   if (out.max_logit) {
     store_max_logit(block, in_block, place, out);
   }
+  out.largest[place.facts] = block.largest_weight(in_block);
   for (std::size_t f = 0; f < out.facts.size(); ++f) {
     out.facts[f][place.facts] = static_cast<float>(block.fact(in_block, static_cast<AttentionFact>(f)));
   }
@@ -89,6 +94,7 @@ void leave_out(const AttentionHead& head, std::int64_t i, Outputs& out) {
   if (out.max_logit) {
     out.max_logit->set_undetermined(place.statistic, 0);
   }
+  out.largest[place.facts] = std::numeric_limits<double>::infinity();
   for (core::Buffer<float>& fact : out.facts) {
     fact[place.facts] = std::numeric_limits<float>::infinity();
   }
@@ -136,7 +142,8 @@ Outputs outputs_of(const op::AttentionFwdParams& p, bool values_only) {
               {"lse", in_tensor, true},
               {},
               std::nullopt,
-              {}};
+              {},
+              std::vector<double>(queries)};
   for (std::size_t f = 0; f < static_cast<std::size_t>(AttentionFact::count) && !values_only; ++f) {
     std::ranges::fill(out.facts.emplace_back(queries).span(), std::numeric_limits<float>::infinity());
   }
@@ -149,9 +156,21 @@ Outputs outputs_of(const op::AttentionFwdParams& p, bool values_only) {
   return out;
 }
 
+/// The largest weight of all queries.
+op::OutputValues largest_weight(const Outputs& out, bool values_only) {
+  TrackedOutput amax("s_amax", 1, values_only);
+  double largest = 0;
+  for (const double weight : out.largest) {
+    largest = std::fmax(largest, weight);
+  }
+  std::isinf(largest) ? amax.set_undetermined(0, 0) : amax.set(0, largest, 0, 0);
+  return std::move(amax).take();
+}
+
 op::Values values(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
-  const AttentionProblem problem(p, request.inputs);
+  const Dequantised inputs(request.inputs);
+  const AttentionProblem problem(p, inputs.operands());
   const std::int64_t heads = p.batches * p.heads;
   Outputs out = outputs_of(p, request.values_only);
   leave_out_unused(problem, out);
@@ -173,6 +192,9 @@ op::Values values(const op::ReferenceRequest& request) {
     result.outputs.push_back(std::move(*out.max_logit).take());
     result.outputs.back().row_facts = std::move(out.max_facts);
   }
+  if (problem.least_weight()) {
+    result.outputs.push_back(largest_weight(out, request.values_only));
+  }
   return result;
 }
 
@@ -185,7 +207,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_fwd-3";
+  reference.version = "attention_fwd-4";
   reference.derive = &derive;
   reference.diagnose = &diagnose_attention;
   return reference;

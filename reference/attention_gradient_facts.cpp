@@ -40,7 +40,8 @@ GradientFacts::GradientFacts(Of what, const AttentionGradients& gradients, std::
     : what_(what),
       gradients_(gradients),
       statistics_(statistics),
-      format_(rounding_to(gradients.multiplied())),
+      rounded_(what == Of::values ? gradients.rounded_weights() : gradients.rounded_gradients()),
+      format_(rounding_to(rounded_.format)),
       rows_(rows),
       sums_(kPairTerms * rows) {}
 
@@ -114,7 +115,7 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   kernels.score_terms(query, lanes, what_ == Of::queries, terms_);
   // Kept weights may be divided by 1 - dropout before or after they are rounded.
   const double before = 1 / gradients_.problem().dropout().scale();
-  kernels.shifts(format_, what_ == Of::values ? before : query.factor, lanes, terms_);
+  kernels.shifts(format_, rounded_.scale * (what_ == Of::values ? before : query.factor), lanes, terms_);
 }
 
 double GradientFacts::change(std::size_t row) const {
@@ -143,7 +144,10 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::largest_argument, sum(kLargestArgument));
   set(GradientFact::largest_gradient, sum(kLargestGradient));
   set(GradientFact::length, sum(kLength));
-  set(GradientFact::shift, ratio(std::max(std::fabs(sum(kShift)), std::fabs(sum(kScaledShift))), sum(kMagnitude)));
+  const double shift =
+      rounded_.scaled ? sum(kScaledShift) : std::max(std::fabs(sum(kShift)), std::fabs(sum(kScaledShift)));
+  set(GradientFact::shift, ratio(shift, sum(kMagnitude)));
+  set(GradientFact::spacing, rounded_.scaled ? core::dtype_info(rounded_.format).min_subnormal / rounded_.scale : 0);
   set(GradientFact::score_mean, ratio(sum(kScore), sum(kPlain)));
   set(GradientFact::score_second, ratio(sum(kScoreSecond), sum(kSquare)));
   set(GradientFact::score_square, ratio(sum(kScoreSquare), sum(kSquare)));

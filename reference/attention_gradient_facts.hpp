@@ -59,6 +59,7 @@ class GradientFacts {
   Of what_;
   const AttentionGradients& gradients_;
   std::span<const float> statistics_;
+  AttentionGradients::Rounded rounded_;
   RoundingConstants format_;
   std::size_t rows_;
   std::size_t last_ = 0;

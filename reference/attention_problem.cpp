@@ -1,10 +1,13 @@
 #include "reference/attention_problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "core/dtype.hpp"
 #include "core/isa.hpp"
+#include "data/scaling.hpp"
 #include "reference/attention_kernels.hpp"
 
 namespace numcheck::reference {
@@ -47,7 +50,8 @@ AttentionProblem::AttentionProblem(const op::AttentionParams& p, std::span<const
       bias_(op::find_operand(operands, "bias")),
       offset_(op::find_operand(operands, "softmax_offset")),
       q_lengths_(op::find_operand(operands, "q_lengths")),
-      kv_lengths_(op::find_operand(operands, "kv_lengths")) {}
+      kv_lengths_(op::find_operand(operands, "kv_lengths")),
+      weight_scale_(op::find_operand(operands, "s_scale")) {}
 
 HeadRows AttentionProblem::rows(const op::Operand& operand, const op::HeadPlace& at) {
   return {operand.data + at.first, at.stride};
@@ -133,6 +137,28 @@ void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRa
   }
 }
 
+std::optional<double> AttentionProblem::least_weight() const {
+  constexpr double kLeastNormal = 0x1p-6;  // of E4M3
+  return weight_scale_ == nullptr ? std::nullopt : std::optional(kLeastNormal / weight_scale_->data[0]);
+}
+
+bool AttentionProblem::scales_fit(double largest_score) const {
+  constexpr double kLargestProduct = 448.0 * 448, kLargest = 1e37, kLeastNormal = 0x1p-126;
+  constexpr double kNegligible = 0x1p-24;  // a score whose loss changes no weight by more than an ulp
+  if (weight_scale_ == nullptr) {
+    return true;
+  }
+  double most = kLargestProduct * static_cast<double>(p_.d), least = 1;
+  for (const double factor : {std::fabs(factor_), q_.scale, k_.scale}) {
+    most *= std::max(1.0, factor);
+    least *= std::min(1.0, factor);
+  }
+  const double values = kLargestProduct * static_cast<double>(p_.sk) * std::max(1.0, v_.scale);
+  const double least_value = std::min(1.0, v_.scale) / weight_scale_->data[0];
+  return std::max(most, values) <= kLargest && least_value >= kLeastNormal &&
+         (least >= kLeastNormal || largest_score < kNegligible);
+}
+
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
   const op::Side side = port == "q_lengths" ? op::Side::queries : op::Side::keys;
   for (std::size_t b = 0; b < values.size(); ++b) {
@@ -140,13 +166,22 @@ void derive_lengths(const op::AttentionParams& p, std::string_view port, std::sp
   }
 }
 
+void derive_weight_scale(std::string_view port, std::span<double> values) {
+  const float scale = data::scale_from_amax(1, core::Dtype::fp8_e4m3);
+  values[0] = static_cast<double>(port == "s_scale" ? scale : data::scale_inverse(scale));
+}
+
 bool is_attention_input(std::string_view port) noexcept {
-  return port == "q_lengths" || port == "kv_lengths" || port == "dropout_mask";
+  static constexpr std::array<std::string_view, 5> kPorts = {"q_lengths", "kv_lengths", "dropout_mask", "s_scale",
+                                                             "s_scale_inv"};
+  return std::ranges::find(kPorts, port) != kPorts.end();
 }
 
 void derive_attention_input(const op::AttentionParams& p, std::string_view port, std::span<double> values) {
   if (port == "dropout_mask") {
     derive_dropout_mask(p, values);
+  } else if (port == "s_scale" || port == "s_scale_inv") {
+    derive_weight_scale(port, values);
   } else {
     derive_lengths(p, port, values);
   }

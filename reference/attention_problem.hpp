@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,7 @@ struct Lengths {
   std::int64_t keys = 0;
 };
 
-/// Operands are those of the ports of op::attention_fwd; they must outlive this object.
+/// Operands are those of the ports of op::attention_fwd, dequantised; they must outlive this object.
 class AttentionProblem {
  public:
   AttentionProblem(const op::AttentionParams& p, std::span<const op::Operand> operands);
@@ -66,6 +67,11 @@ class AttentionProblem {
               std::span<double> slopes) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
   [[nodiscard]] const AttentionDropout& dropout() const noexcept { return dropout_; }
+  /// The smallest weight that is a normal number of its FP8 format, 2^-6 / s_scale; nothing in modes without scales.
+  [[nodiscard]] std::optional<double> least_weight() const;
+  /// False if multiplying codes by their scales may, in some order, overflow in FP32, or lose bits to its subnormal range
+  /// that scores of up to `largest_score`, or outputs, have. True in modes without scales.
+  [[nodiscard]] bool scales_fit(double largest_score) const;
 
  private:
   enum class Bias { none, pre_scale, post_scale, alibi };
@@ -84,14 +90,17 @@ class AttentionProblem {
   const op::Operand* offset_;
   const op::Operand* q_lengths_;
   const op::Operand* kv_lengths_;
+  const op::Operand* weight_scale_;
 };
 
 /// Sets the values of port q_lengths or kv_lengths.
 void derive_lengths(const op::AttentionParams& p, std::string_view port, std::span<double> values);
 
-/// Whether draws become that port by themselves: lengths and the dropout mask.
+/// Whether draws or the mode alone become that port: lengths, the dropout mask, the scale of FP8 weights and its inverse.
 [[nodiscard]] bool is_attention_input(std::string_view port) noexcept;
 /// Derives them. Precondition: is_attention_input.
 void derive_attention_input(const op::AttentionParams& p, std::string_view port, std::span<double> values);
+/// The scale of FP8 weights, which are at most 1, or its inverse: ports s_scale, s_scale_inv.
+void derive_weight_scale(std::string_view port, std::span<double> values);
 
 }  // namespace numcheck::reference

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -57,6 +58,15 @@ GradientLengths lengths_of(const GradientHead& head, const op::AttentionParams& 
   return out;
 }
 
+AttentionGradients::Rounded rounded_like(std::span<const op::Operand> operands, std::string_view tensor,
+                                         std::string_view scale) {
+  const core::Dtype format = op::operand_named(operands, tensor).dtype;
+  const op::Operand* given = op::find_operand(operands, scale);
+  return {.format = format == core::Dtype::fp32 ? core::Dtype::tf32 : format,
+          .scale = given == nullptr ? 1 : given->data[0],
+          .scaled = given != nullptr};
+}
+
 }  // namespace
 
 RowLengths::RowLengths(const HeadRows& rows, std::int64_t count, std::int64_t width)
@@ -92,12 +102,12 @@ AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<c
                                        bool values_only)
     : problem_(p, operands),
       values_only_(values_only),
-      multiplied_(op::operand_named(operands, "q").dtype),
+      weights_(rounded_like(operands, "q", "s_scale")),
+      changes_(rounded_like(operands, "do", "dp_scale")),
       gradient_(op::operand_named(operands, "do")),
       output_(op::operand_named(operands, "o")),
       lse_(op::operand_named(operands, "lse")),
       heads_(static_cast<std::size_t>(p.batches * p.heads)) {
-  multiplied_ = multiplied_ == core::Dtype::fp32 ? core::Dtype::tf32 : multiplied_;
   core::parallel_for(heads_.size(), [&](std::size_t h) {
     const auto head = static_cast<std::int64_t>(h);
     heads_[h] = prepared(head / p.heads, head % p.heads);

@@ -71,8 +71,15 @@ class AttentionGradients {
 
   [[nodiscard]] const AttentionProblem& problem() const noexcept { return problem_; }
   [[nodiscard]] const op::AttentionParams& params() const noexcept { return problem_.params(); }
-  /// The format to which p and dS are rounded before they are multiplied, unless they stay in FP32.
-  [[nodiscard]] core::Dtype multiplied() const noexcept { return multiplied_; }
+  /// To what numbers are rounded before they are multiplied, unless they stay in FP32: to x / scale of the format.
+  struct Rounded {
+    core::Dtype format = core::Dtype::fp32;
+    double scale = 1;
+    bool scaled = false;  ///< there is a scale, and x is multiplied by the factor of scores before
+  };
+  /// p, and the gradients dt of scores.
+  [[nodiscard]] const Rounded& rounded_weights() const noexcept { return weights_; }
+  [[nodiscard]] const Rounded& rounded_gradients() const noexcept { return changes_; }
   [[nodiscard]] bool values_only() const noexcept { return values_only_; }
   [[nodiscard]] const GradientHead& head(std::int64_t batch, std::int64_t index) const {
     return heads_[static_cast<std::size_t>(batch * params().heads + index)];
@@ -83,7 +90,7 @@ class AttentionGradients {
 
   AttentionProblem problem_;
   bool values_only_;
-  core::Dtype multiplied_;
+  Rounded weights_, changes_;
   const op::Operand& gradient_;
   const op::Operand& output_;
   const op::Operand& lse_;

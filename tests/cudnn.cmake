@@ -7,7 +7,7 @@ if(NUMCHECK_HAVE_CUDA)
   # Graphs and engines for devices that this machine lacks. Without a driver, the toolkit's stub stands in for it, because
   # cuDNN needs one before it says which engines accept a graph.
   numcheck_test(cudnn_deviceless_test LABEL unit TIMEOUT 300
-    SOURCES unit/cudnn/deviceless_test.cpp unit/cudnn/attention_test.cpp
+    SOURCES unit/cudnn/deviceless_test.cpp unit/cudnn/attention_test.cpp unit/cudnn/attention_fp8_test.cpp
             unit/cudnn/gate_agreement_test.cpp
     LIBRARIES numcheck_cuda numcheck_driver numcheck_eligibility numcheck_plan CUDA::cudart_static ${CMAKE_DL_LIBS})
   set_tests_properties(cudnn_deviceless_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable cuDNN")

@@ -30,8 +30,8 @@ ScoreBias bias_of(const op::AttentionParams& p) {
 std::string attention_obstacle(const Call& call) {
   if (std::ranges::find(kModes, call.c->mode->name) == kModes.end()) {
     return fmt::format(
-        "te-numcheck's own attention kernels compute in FP32 only, for the modes fp32, bf16 and fp16, not {}",
-        call.c->mode->name);
+        "te-numcheck's own attention kernels compute in FP32 only, for the modes fp32, bf16 and fp16, not {}{}",
+        call.c->mode->name, call.c->mode->scaled ? ": set backend to cudnn or transformer_engine" : "");
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/bindings.hpp"
 #include "kernels/cudnn/engines.hpp"
+#include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
 
 namespace numcheck::kernels::cudnn {
@@ -57,7 +58,7 @@ std::string gate_of(const Context& context, const Call& call) {
 model::AttentionRounding early_rounding(const Call& call) {
   const auto p = op::from_params<op::AttentionParams>(call.c->params);
   const bool backward = call.c->op != &op::attention_fwd();
-  return {.head_gradients = backward && p.key_heads() < p.heads,
+  return {.head_gradients = backward && p.key_heads() < p.heads && !op::has_scales(*call.c->mode),
           .bias_sum = backward && p.has_bias_tensor() && p.batches > 1,
           .approximate_tanh = p.softcap != 0};
 }
@@ -118,7 +119,7 @@ std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
   if (context.library.get_version() < kFirstAttentionVersion) {
     throw NotSupported(fmt::format("cuDNN {} is not asked: {}", context.library.version(), gate));
   }
-  if (call.c->mode->first != core::Dtype::bf16 && call.c->mode->first != core::Dtype::fp16) {
+  if (call.c->mode->first == core::Dtype::fp32) {
     refuse_format(context, call);
   }
   const std::size_t limit = requested_count(call.c->algorithms);

@@ -1,7 +1,10 @@
 #include "kernels/cudnn/attention_graph.hpp"
 
+#include "kernels/cudnn/attention_fp8_graph.hpp"
 #include "kernels/cudnn/attention_scores.hpp"
+#include "kernels/cudnn/attention_softmax.hpp"
 #include "op/attention_bwd.hpp"
+#include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
 
 namespace numcheck::kernels::cudnn {
@@ -19,42 +22,12 @@ Tensor score_products(Graph& graph, AttentionScores& s, Tensor q, Tensor k) {
   return products;
 }
 
-/// exp(scores - lse) after dropout, in the format of the second product; stores the statistics.
-Tensor softmax(Graph& graph, AttentionScores& s, Tensor scores) {
-  const Tensor sink = s.sink();
-  Tensor maximum = s.params().max_logit ? s.max_logit_port() : s.row_tensor();
-  graph.reduce(ReduceOperator::max, *scores, *maximum);
-  if (sink != nullptr) {
-    maximum = s.binary(PointwiseMode::max, maximum, sink, s.row_tensor());
-  }
-  const Tensor difference = s.binary(PointwiseMode::sub, scores, maximum, s.score_tensor());
-  const Tensor exponentials = s.unary(PointwiseMode::exp, difference, s.score_tensor());
-  Tensor sum = s.row_tensor();
-  if (sink == nullptr) {
-    graph.reduce(ReduceOperator::add, *exponentials, *sum);
-  } else {
-    const Tensor lowered = s.binary(PointwiseMode::sub, sink, maximum, s.row_tensor());
-    const Tensor beside = s.unary(PointwiseMode::exp, lowered, s.row_tensor());
-    const Tensor of_keys = s.row_tensor();
-    graph.reduce(ReduceOperator::add, *exponentials, *of_keys);
-    s.binary(PointwiseMode::add, of_keys, beside, sum);
-  }
-  const Tensor logarithm = s.unary(PointwiseMode::log, sum, s.row_tensor());
-  s.binary(PointwiseMode::add, maximum, logarithm, s.statistics_port());
-  if (s.dropout_mask() == nullptr) {
-    return s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor(s.format()));
-  }
-  const Tensor weights = s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor());
-  const Tensor scaled = s.binary(PointwiseMode::mul, weights, s.keep_scale(), s.score_tensor());
-  return s.binary(PointwiseMode::mul, scaled, s.dropout_mask(), s.score_tensor(s.format()));
-}
-
 void build_forward(Graph& graph, const Call& call) {
   AttentionScores s(graph, call, false);
   const op::AttentionParams& p = s.params();
   Tensor scores = score_products(graph, s, s.query_port("q", p.d), s.transposed_key_port("k", p.d));
   scores = s.within_bounds(s.within_lengths(s.scored(scores)));
-  const Tensor weights = softmax(graph, s, scores);
+  const Tensor weights = softmax_graph(graph, s, scores, s.format());
   graph.matmul({.a = weights,
                 .b = s.key_port("v", p.value_channels()),
                 .c = s.query_port("o", p.value_channels()),
@@ -212,6 +185,9 @@ std::string_view form_name(AttentionForm form) noexcept {
 }
 
 std::vector<AttentionForm> attention_forms(const Call& call, std::size_t version) {
+  if (op::has_scales(*call.c->mode)) {
+    return {AttentionForm::composite};
+  }
   if (!is_forward(call)) {
     return {AttentionForm::composite, AttentionForm::accumulated};
   }
@@ -241,7 +217,9 @@ bool gets_full_lengths(const Call& call, std::size_t version) {
 
 std::shared_ptr<Graph> attention_graph(const Library& library, const Call& call, AttentionForm form) {
   auto graph = std::make_shared<Graph>(library);
-  if (form == AttentionForm::unified) {
+  if (op::has_scales(*call.c->mode)) {
+    is_forward(call) ? build_fp8_forward(*graph, call) : build_fp8_backward(*graph, call);
+  } else if (form == AttentionForm::unified) {
     build_unified(*graph, call);
   } else if (is_forward(call)) {
     build_forward(*graph, call);

@@ -50,6 +50,8 @@ enum class AttentionForm {
 /// the format of q, since they are operands of products. ALiBi's slopes, a sink of zero (off_by_one), D and the sums of
 /// dq are auxiliary tensors. Scale, cap and bounds are passed by value.
 ///
+/// FP8: attention_fp8_graph.hpp.
+///
 /// Precondition: the form is one of attention_forms. Throws CudnnError.
 /// Source: NVIDIA's cudnn-frontend 1.23, scaled_dot_product_flash_attention.h, for what the patterns consist of.
 [[nodiscard]] std::shared_ptr<Graph> attention_graph(const Library& library, const Call& call, AttentionForm form);

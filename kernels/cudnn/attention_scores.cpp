@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cudnn/operands.hpp"
+#include "op/attention_fp8.hpp"
 
 namespace numcheck::kernels::cudnn {
 namespace {
@@ -43,6 +44,7 @@ AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengt
       call_(call),
       p_(op::from_params<op::AttentionParams>(call.c->params)),
       format_(data_type(call.c->mode->first)),
+      gradient_format_(data_type(op::attention_gradient(*call.c->mode))),
       scale_(&graph.scalar(core::Dtype::fp32, p_.factor())) {
   if (p_.has_lengths()) {
     q_lengths_ = &graph.port(op::port_named(call.ports, "q_lengths"), lengths_layout(p_));
@@ -100,6 +102,14 @@ AttentionScores::Tensor AttentionScores::transposed_key_port(std::string_view na
   return head_port(name, op::Side::keys, channels, true);
 }
 
+Layout AttentionScores::query_layout(std::string_view name, std::int64_t channels) const {
+  return head_layout(p_, op::Side::queries, name, channels);
+}
+
+Layout AttentionScores::key_layout(std::string_view name, std::int64_t channels) const {
+  return head_layout(p_, op::Side::keys, name, channels);
+}
+
 AttentionScores::Tensor AttentionScores::keys_again() {
   const Layout layout = head_layout(p_, op::Side::keys, "k", p_.d);
   return &graph_.intermediate(format_, layout, starts(op::Side::keys, layout.strides[kRow]));
@@ -128,6 +138,15 @@ AttentionScores::Tensor AttentionScores::bias_port(std::string_view name) {
 
 AttentionScores::Tensor AttentionScores::offset_port(std::string_view name) {
   return &graph_.port(op::port_named(call_.ports, name), per_head_layout(p_));
+}
+
+AttentionScores::Tensor AttentionScores::scalar_port(std::string_view name) {
+  const auto found = scalars_.find(name);
+  if (found != scalars_.end()) {
+    return found->second;
+  }
+  const Tensor made = &graph_.port(op::port_named(call_.ports, name), dense_layout({1, 1, 1, 1}));
+  return scalars_.emplace(name, made).first->second;
 }
 
 AttentionScores::Tensor AttentionScores::sink() {
@@ -173,6 +192,10 @@ AttentionScores::Tensor AttentionScores::scored(Tensor products) {
     scores = biased(scores);
   }
   scores = binary(PointwiseMode::mul, scores, scale_, score_tensor());
+  if (op::has_scales(*call_.c->mode)) {
+    scores = binary(PointwiseMode::mul, scores, scalar_port("q_scale_inv"), score_tensor());
+    scores = binary(PointwiseMode::mul, scores, scalar_port("k_scale_inv"), score_tensor());
+  }
   if (p_.softcap != 0) {
     cap_ = &graph_.scalar(core::Dtype::fp32, p_.softcap);
     before_cap_ = binary(PointwiseMode::div, scores, cap_, score_tensor());

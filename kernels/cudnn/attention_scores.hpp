@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -22,12 +24,17 @@ class AttentionScores {
   [[nodiscard]] const op::AttentionParams& params() const noexcept { return p_; }
   /// The format of q, k, v and o.
   [[nodiscard]] DataType format() const noexcept { return format_; }
+  /// That of do, dq, dk and dv.
+  [[nodiscard]] DataType gradient_format() const noexcept { return gradient_format_; }
 
   /// The port q, do, o, dq, or k, v, dk, dv.
   Tensor query_port(std::string_view name, std::int64_t channels);
   Tensor key_port(std::string_view name, std::int64_t channels);
   /// [batches, kv_heads, channels, sk]: k or v as the second factor of a product.
   Tensor transposed_key_port(std::string_view name, std::int64_t channels);
+  /// [batches, heads, length, channels] with the strides of the port.
+  [[nodiscard]] Layout query_layout(std::string_view name, std::int64_t channels) const;
+  [[nodiscard]] Layout key_layout(std::string_view name, std::int64_t channels) const;
   /// What q k^T's second factor is transposed to, with the strides of port k.
   Tensor keys_again();
   /// lse: one number per query.
@@ -35,6 +42,8 @@ class AttentionScores {
   Tensor max_logit_port();  ///< the same
   Tensor bias_port(std::string_view name);
   Tensor offset_port(std::string_view name);
+  /// A single number; every mention is the same tensor.
+  Tensor scalar_port(std::string_view name);
   /// What the denominator has besides the keys, as a logarithm; null: nothing.
   Tensor sink();
   Tensor scale() const noexcept { return scale_; }
@@ -49,7 +58,7 @@ class AttentionScores {
   Tensor unary(PointwiseMode mode, Tensor x, Tensor y);
   Tensor binary(PointwiseMode mode, Tensor x, Tensor b, Tensor y);
 
-  /// Scores with scale, cap, bias and alibi, not masked.
+  /// Scores with scale (in FP8 also those of q and k), cap, bias and alibi, not masked.
   Tensor scored(Tensor products);
   /// [batches, heads, sq, sk], 1 = kept; null: no dropout. 1 / (1 - dropout) and 1 - dropout; null: no dropout.
   Tensor dropout_mask() const noexcept { return dropout_mask_; }
@@ -79,7 +88,7 @@ class AttentionScores {
   Graph& graph_;
   const Call& call_;
   op::AttentionParams p_;
-  DataType format_;
+  DataType format_, gradient_format_;
   Tensor scale_;
   Tensor q_lengths_ = nullptr;
   Tensor kv_lengths_ = nullptr;
@@ -89,6 +98,7 @@ class AttentionScores {
   Tensor cap_ = nullptr;
   Tensor before_cap_ = nullptr;
   std::map<std::pair<op::Side, std::int64_t>, Tensor> starts_;
+  std::map<std::string, Tensor, std::less<>> scalars_;
 };
 
 }  // namespace numcheck::kernels::cudnn

@@ -28,6 +28,8 @@ std::size_t element_bytes(DataType type) {
     case DataType::bf16:
       return 2;
     case DataType::boolean:
+    case DataType::fp8_e4m3:
+    case DataType::fp8_e5m2:
       return 1;
     case DataType::int64:
       return 8;

@@ -22,7 +22,16 @@ inline constexpr Status kMissingPrerequisite = 3008;  ///< no libcuda or no libn
 inline constexpr Status kDriverFailed = 5001;
 
 /// cudnnDataType_t.
-enum class DataType : int { fp32 = 0, fp16 = 2, int32 = 4, bf16 = 9, int64 = 10, boolean = 11 };
+enum class DataType : int {
+  fp32 = 0,
+  fp16 = 2,
+  int32 = 4,
+  bf16 = 9,
+  int64 = 10,
+  boolean = 11,
+  fp8_e4m3 = 12,
+  fp8_e5m2 = 13,
+};
 
 /// cudnnBackendDescriptorType_t.
 enum class Kind : int {
@@ -172,7 +181,7 @@ enum class PointwiseMode : int {
 };
 
 /// cudnnReduceTensorOp_t.
-enum class ReduceOperator : int { add = 0, max = 3 };
+enum class ReduceOperator : int { add = 0, max = 3, amax = 4 };
 
 /// cudnnBackendHeurMode_t, cudnnBackendNormMode_t, cudnnBackendNormFwdPhase_t.
 enum class HeuristicsMode : int { fallback = 2, a = 3 };

@@ -21,9 +21,11 @@ DataType data_type(core::Dtype dtype) {
       return DataType::fp16;
     case core::Dtype::int32:
       return DataType::int32;
-    case core::Dtype::fp64:
     case core::Dtype::fp8_e4m3:
+      return DataType::fp8_e4m3;
     case core::Dtype::fp8_e5m2:
+      return DataType::fp8_e5m2;
+    case core::Dtype::fp64:
     case core::Dtype::e8m0:
     case core::Dtype::fp4_e2m1:
     case core::Dtype::uint8:

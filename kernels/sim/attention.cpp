@@ -8,6 +8,7 @@
 #include "kernels/sim/tensor_io.hpp"
 #include "model/expected_class.hpp"
 #include "model/product.hpp"
+#include "op/attention_fp8.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -45,19 +46,21 @@ AttentionKernel::AttentionKernel(const Call& call, const SimContext& context)
     : p(op::from_params<op::AttentionParams>(call.c->params)), format(call.c->mode->first), fault(call.inject) {
   const bool tf32 = model::expected_class(*call.c->mode, context.tf32_override) == model::PrecisionClass::tf32_rne;
   operands = tf32 ? core::Dtype::tf32 : format;
+  gradients = op::attention_gradient(*call.c->mode);
   schedule = model::gemm_schedule(context.sm, *call.c->mode, false, tf32);
 }
 
-float AttentionKernel::operand(float x) const {
-  return operands == core::Dtype::fp32 ? x : rounded(x, operands);
+float AttentionKernel::operand(float x, core::Dtype format) {
+  return format == core::Dtype::fp32 ? x : rounded(x, format);
 }
 
 std::vector<float> AttentionKernel::product(std::span<const float> a, std::span<const float> b, std::int64_t m,
-                                            std::int64_t n, std::int64_t k) const {
+                                            std::int64_t n, std::int64_t k, core::Dtype first,
+                                            core::Dtype second) const {
   std::vector<float> sums(static_cast<std::size_t>(m * n));
   model::ProductOperands matrices{a, b, m, n, k};
-  matrices.a_emin = core::dtype_info(operands).emin;
-  matrices.b_emin = matrices.a_emin;
+  matrices.a_emin = core::dtype_info(first).emin;
+  matrices.b_emin = core::dtype_info(second).emin;
   model::simulate_product(schedule, matrices, sums);
   return sums;
 }
@@ -85,6 +88,7 @@ HeadMatrix HeadMatrix::rows_of(std::int64_t begin, std::int64_t end) const {
 AttentionTensors::AttentionTensors(const AttentionKernel& kernel, std::span<const PortMemory> ports)
     : kernel_(kernel),
       masked_(with_fault(kernel)),
+      scales_(kernel, ports),
       q_(read_floats(ports, "q")),
       k_(read_floats(ports, "k")),
       v_(read_floats(ports, "v")),
@@ -95,7 +99,7 @@ AttentionTensors::AttentionTensors(const AttentionKernel& kernel, std::span<cons
       mask_(read_if_there(ports, "dropout_mask")) {}
 
 HeadMatrix AttentionTensors::head_of(std::span<const float> tensor, op::Side side, std::int64_t batch,
-                                     std::int64_t head, std::int64_t channels) const {
+                                     std::int64_t head, std::int64_t channels, core::Dtype operands) const {
   const op::HeadPlace place = op::head_place(kernel_.p, side, batch, head, channels);
   const std::int64_t length = op::longest(kernel_.p, side);
   HeadMatrix out{length, channels, {}};
@@ -103,7 +107,8 @@ HeadMatrix AttentionTensors::head_of(std::span<const float> tensor, op::Side sid
   const auto elements = static_cast<std::int64_t>(tensor.size());
   for (std::int64_t i = 0; i < length && place.first + i * place.stride + channels <= elements; ++i) {
     const float* row = tensor.data() + place.first + i * place.stride;
-    std::transform(row, row + channels, std::back_inserter(out.at), [this](float x) { return kernel_.operand(x); });
+    std::transform(row, row + channels, std::back_inserter(out.at),
+                   [operands](float x) { return AttentionKernel::operand(x, operands); });
   }
   out.at.resize(static_cast<std::size_t>(length * channels), 0.0F);
   return out;
@@ -118,15 +123,15 @@ void AttentionTensors::put_head(const HeadMatrix& from, op::Side side, std::int6
 }
 
 HeadMatrix AttentionTensors::queries(std::int64_t batch, std::int64_t head) const {
-  return head_of(q_, op::Side::queries, batch, head, kernel_.p.d);
+  return head_of(q_, op::Side::queries, batch, head, kernel_.p.d, kernel_.operands);
 }
 
 HeadMatrix AttentionTensors::keys(std::int64_t batch, std::int64_t key_head) const {
-  return head_of(k_, op::Side::keys, batch, key_head, kernel_.p.d);
+  return head_of(k_, op::Side::keys, batch, key_head, kernel_.p.d, kernel_.operands);
 }
 
 HeadMatrix AttentionTensors::values(std::int64_t batch, std::int64_t key_head) const {
-  HeadMatrix v = head_of(v_, op::Side::keys, batch, key_head, kernel_.p.value_channels());
+  HeadMatrix v = head_of(v_, op::Side::keys, batch, key_head, kernel_.p.value_channels(), kernel_.operands);
   if (!kernel_.has("values_transposed")) {
     return v;
   }
@@ -167,7 +172,7 @@ op::KeyRange AttentionTensors::seen(std::int64_t batch, std::int64_t i) const {
 float AttentionTensors::score(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j, float product,
                               float* slope) const {
   const op::AttentionParams& p = kernel_.p;
-  const float scale = kernel_.scale();
+  const float scale = kernel_.scale() * (scales_.q * scales_.k);
   const float bias = bias_.empty() ? 0.0F : bias_[static_cast<std::size_t>((head * p.sq + i) * p.sk + j)];
   const bool before = p.bias == "pre_scale" && !kernel_.has("bias_after_scale");
   float s = before ? (product + bias) * scale : product * scale;
@@ -208,8 +213,8 @@ float AttentionTensors::sink(std::int64_t head) const {
   return kind == "off_by_one" ? 0.0F : offset_[static_cast<std::size_t>(head)];
 }
 
-void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> weights, const HeadMatrix& values,
-                                   std::int64_t begin, HeadMatrix& sum) const {
+void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> weights, core::Dtype format,
+                                   const HeadMatrix& values, std::int64_t begin, HeadMatrix& sum) const {
   HeadMatrix finite = values;
   std::vector<std::int64_t> others;
   for (std::int64_t j = 0; j < values.rows; ++j) {
@@ -218,7 +223,8 @@ void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> we
       others.push_back(j);
     }
   }
-  const std::vector<float> added = kernel_.product(weights, finite.at, sum.rows, sum.channels, values.rows);
+  const std::vector<float> added =
+      kernel_.product(weights, finite.at, sum.rows, sum.channels, values.rows, format, kernel_.operands);
   std::ranges::transform(sum.at, added, sum.at.begin(), std::plus<>());
   for (std::int64_t i = 0; i < sum.rows && !others.empty(); ++i) {
     const op::KeyRange range = seen(batch, i);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/contract/backend.hpp"
+#include "kernels/sim/attention_scales.hpp"
 #include "kernels/sim/binding.hpp"
 #include "model/schedule.hpp"
 #include "op/attention_layout.hpp"
@@ -20,19 +21,30 @@ inline constexpr std::int64_t kKeysOfTile = 64;
 /// How the device multiplies, and the fault that is planted in it.
 struct AttentionKernel {
   op::AttentionParams p;
-  core::Dtype format = core::Dtype::fp32;    ///< of the tensors
-  core::Dtype operands = core::Dtype::fp32;  ///< in which matrices are multiplied
+  core::Dtype format = core::Dtype::fp32;     ///< of the tensors
+  core::Dtype operands = core::Dtype::fp32;   ///< in which matrices are multiplied
+  core::Dtype gradients = core::Dtype::fp32;  ///< of the gradients' tensors
   model::Schedule schedule;
   std::string fault;
 
   AttentionKernel(const Call& call, const SimContext& context);
   [[nodiscard]] bool has(std::string_view name) const noexcept { return fault == name; }
   /// x as it is multiplied.
-  [[nodiscard]] float operand(float x) const;
-  /// Sums of products a b of an m x k and a k x n matrix of operands.
+  [[nodiscard]] float operand(float x) const { return operand(x, operands); }
+  [[nodiscard]] static float operand(float x, core::Dtype format);
+  /// The format in which gradients of outputs are multiplied.
+  [[nodiscard]] core::Dtype gradient_operands() const { return core::is_fp8(operands) ? gradients : operands; }
+  /// Sums of products a b of an m x k and a k x n matrix of operands. `first`, `second`: their formats.
   [[nodiscard]] std::vector<float> product(std::span<const float> a, std::span<const float> b, std::int64_t m,
-                                           std::int64_t n, std::int64_t k) const;
+                                           std::int64_t n, std::int64_t k, core::Dtype first, core::Dtype second) const;
+  [[nodiscard]] std::vector<float> product(std::span<const float> a, std::span<const float> b, std::int64_t m,
+                                           std::int64_t n, std::int64_t k) const {
+    return product(a, b, m, n, k, operands, operands);
+  }
   [[nodiscard]] float scale() const;
+  /// That of the gradients of scores: before they are rounded to FP8, or after they are multiplied.
+  [[nodiscard]] float scale_before() const { return core::is_fp8(operands) ? scale() : 1; }
+  [[nodiscard]] float scale_after() const { return core::is_fp8(operands) ? 1 : scale(); }
 };
 
 /// Rows of one head, dense: rows x channels, as they are multiplied.
@@ -57,7 +69,7 @@ class AttentionTensors {
   /// One head of a tensor in the case's layout: as many positions as the longest sequence has. With layout thd, those
   /// beyond a sequence's own are the next one's, zero at the end of the tensor, and are not stored.
   [[nodiscard]] HeadMatrix head_of(std::span<const float> tensor, op::Side side, std::int64_t batch, std::int64_t head,
-                                   std::int64_t channels) const;
+                                   std::int64_t channels, core::Dtype operands) const;
   void put_head(const HeadMatrix& from, op::Side side, std::int64_t batch, std::int64_t head,
                 std::span<float> tensor) const;
 
@@ -77,14 +89,17 @@ class AttentionTensors {
   [[nodiscard]] float kept(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t j) const;
   /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
   [[nodiscard]] float sink(std::int64_t head) const;
-  /// sum += weights values over the keys [begin, begin + keys): weights are rows x keys, values keys x channels. A value
+  /// sum += weights values over the keys [begin, begin + keys): weights are rows x keys, of a format, values keys x channels. A value
   /// that is not finite reaches only the queries that see its key: 0 times NaN would be NaN.
-  void add_weighed(std::int64_t batch, std::span<const float> weights, const HeadMatrix& values, std::int64_t begin,
-                   HeadMatrix& sum) const;
+  void add_weighed(std::int64_t batch, std::span<const float> weights, core::Dtype format, const HeadMatrix& values,
+                   std::int64_t begin, HeadMatrix& sum) const;
+
+  [[nodiscard]] const AttentionScales& scales() const noexcept { return scales_; }
 
  private:
   const AttentionKernel& kernel_;
   op::AttentionParams masked_;  ///< whose mask and windows have the fault
+  AttentionScales scales_;
   std::vector<float> q_, k_, v_, bias_, offset_, q_lengths_, kv_lengths_, mask_;
 };
 

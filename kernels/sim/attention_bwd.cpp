@@ -19,6 +19,7 @@ namespace {
 struct Gradients {
   std::vector<float> d_o, o, lse;                   ///< inputs
   std::vector<float> dq, dk, dv, d_bias, d_offset;  ///< outputs, all zero at first
+  std::vector<float> largest;                       ///< |gradient| of scaled products, of each head of keys
 
   Gradients(const op::AttentionParams& p, std::span<const PortMemory> ports)
       : d_o(read_floats(ports, "do")), o(read_floats(ports, "o")), lse(read_floats(ports, "lse")) {
@@ -29,6 +30,7 @@ struct Gradients {
     dv = zeros(keys * p.value_channels());
     d_bias = zeros(p.has_bias_tensor() ? p.heads * p.sq * p.sk : 0);
     d_offset = zeros(p.softmax == "learnable" ? p.heads : 0);
+    largest = zeros(p.key_heads());
   }
 };
 
@@ -45,23 +47,28 @@ class Head {
  public:
   Head(const AttentionKernel& kernel, const AttentionTensors& tensors, Gradients& gradients, std::int64_t batch,
        std::int64_t index)
-      : kernel_(kernel), tensors_(tensors), all_(gradients), batch_(batch), index_(index) {}
+      : kernel_(kernel), tensors_(tensors), scales_(tensors.scales()), all_(gradients), batch_(batch), index_(index) {}
+
+  [[nodiscard]] float largest_change() const noexcept { return largest_; }
 
   /// Adds to the gradients of the keys and values that the head shares.
   void run(const HeadMatrix& k, const HeadMatrix& v, HeadMatrix& dk, HeadMatrix& dv) {
     const op::AttentionParams& p = kernel_.p;
     const HeadMatrix q = tensors_.queries(batch_, index_);
-    const HeadMatrix d_o = tensors_.head_of(all_.d_o, op::Side::queries, batch_, index_, p.value_channels());
+    const HeadMatrix d_o =
+        tensors_.head_of(all_.d_o, op::Side::queries, batch_, index_, p.value_channels(), kernel_.gradient_operands());
     weights_ = kernel_.product(q.at, k.transposed().at, p.sq, p.sk, p.d);
-    slopes_ = kernel_.product(d_o.at, v.transposed().at, p.sq, p.sk, p.value_channels());
+    slopes_ = kernel_.product(d_o.at, v.transposed().at, p.sq, p.sk, p.value_channels(), kernel_.gradient_operands(),
+                              kernel_.operands);
     for (std::int64_t i = 0; i < p.sq; ++i) {
       differentiate(i);
     }
-    add_transposed(weights_, d_o, dv);
-    add_transposed(slopes_, q, dk);
+    add_transposed(weights_, kernel_.operands, d_o, kernel_.gradient_operands(), dv);
+    add_transposed(slopes_, scales_.score_gradients.format, q, kernel_.operands, dk);
     HeadMatrix dq = zero_matrix(p.sq, p.d);
-    tensors_.add_weighed(batch_, slopes_, k, 0, dq);
-    scale_by(dq, kernel_.scale() * (kernel_.has("dq_not_zeroed") ? 2.0F : 1.0F));
+    tensors_.add_weighed(batch_, slopes_, scales_.score_gradients.format, k, 0, dq);
+    scale_by(dq, kernel_.scale_after() * scales_.score_gradients.inverse * scales_.k *
+                     (kernel_.has("dq_not_zeroed") ? 2.0F : 1.0F));
     if (kernel_.has("lse_exponentiated")) {
       exponentiate_statistics(dq);
     }
@@ -87,7 +94,8 @@ class Head {
     const op::HeadPlace place = op::head_place(p, op::Side::queries, batch_, index_, width);
     const auto first = static_cast<std::size_t>(place.first + i * place.stride);
     return block_sum(static_cast<std::size_t>(width),
-                     [&](std::size_t c) { return all_.d_o[first + c] * all_.o[first + c]; });
+                     [&](std::size_t c) { return all_.d_o[first + c] * all_.o[first + c]; }) *
+           (scales_.d_o * scales_.o);
   }
 
   /// Turns a query's products into weights, and their gradients into those of its scores, as they are multiplied.
@@ -113,12 +121,14 @@ class Head {
       float cap = 1;
       weight = std::exp(tensors_.score(batch_, index_, i, j, weight, &cap) - lse);
       const float kept = tensors_.kept(batch_, index_, i, j);
-      slope *= kernel_.has("dropout_not_in_dp") ? 1.0F : kept;
-      const float ds = weight * (slope - (kernel_.has("delta_missing") ? 0.0F : own));
+      const float dp = slope * (scales_.d_o * scales_.v) * (kernel_.has("dropout_not_in_dp") ? 1.0F : kept);
+      const float ds = weight * (dp - (kernel_.has("delta_missing") ? 0.0F : own));
       const float dt = ds * cap;
       add_bias_gradient(i, j, p.bias == "pre_scale" ? dt * kernel_.scale() : ds);
-      weight = kernel_.operand(weight * kept);
-      slope = kernel_.operand(dt);
+      weight = scales_.weights.operand(weight * kept);
+      slope = kernel_.scale_before() * dt;
+      largest_ = std::fmax(largest_, std::fabs(slope));
+      slope = scales_.score_gradients.operand(slope);
     }
   }
 
@@ -131,7 +141,8 @@ class Head {
   }
 
   /// to += factors^T rows: a row that is not finite reaches only the keys that its query sees.
-  void add_transposed(std::span<const float> factors, const HeadMatrix& rows, HeadMatrix& to) const {
+  void add_transposed(std::span<const float> factors, core::Dtype first, const HeadMatrix& rows, core::Dtype second,
+                      HeadMatrix& to) const {
     const op::AttentionParams& p = kernel_.p;
     const auto finite = [](float x) { return std::isfinite(x); };
     std::vector<float> by_key(factors.size());
@@ -146,7 +157,7 @@ class Head {
         add_to_seen(i, factors.subspan(static_cast<std::size_t>(i * p.sk), static_cast<std::size_t>(p.sk)), rows, to);
       }
     }
-    const std::vector<float> added = kernel_.product(by_key, usable.at, p.sk, rows.channels, p.sq);
+    const std::vector<float> added = kernel_.product(by_key, usable.at, p.sk, rows.channels, p.sq, first, second);
     std::ranges::transform(to.at, added, to.at.begin(), std::plus<>());
   }
 
@@ -163,9 +174,11 @@ class Head {
 
   const AttentionKernel& kernel_;
   const AttentionTensors& tensors_;
+  const AttentionScales& scales_;
   Gradients& all_;
   std::int64_t batch_, index_;
   std::vector<float> weights_, slopes_;
+  float largest_ = 0;  ///< |gradient| of a scaled product
 };
 
 /// All heads that use one head of keys, sequence after sequence: sums over either are in a fixed order.
@@ -185,9 +198,14 @@ void differentiate(const AttentionKernel& kernel, const AttentionTensors& tensor
         dk = zero_matrix(p.sk, p.d);
         dv = zero_matrix(p.sk, p.value_channels());
       }
-      Head(kernel, tensors, gradients, batch, head).run(k, v, dk, dv);
+      Head of_queries(kernel, tensors, gradients, batch, head);
+      of_queries.run(k, v, dk, dv);
+      float& largest = gradients.largest[static_cast<std::size_t>(of_keys)];
+      largest = std::fmax(largest, of_queries.largest_change());
     }
-    scale_by(dk, kernel.scale());
+    const AttentionScales& scales = tensors.scales();
+    scale_by(dk, kernel.scale_after() * scales.score_gradients.inverse * scales.q);
+    scale_by(dv, scales.weights.inverse * scales.d_o);
     tensors.put_head(dk, op::Side::keys, batch, of_keys, gradients.dk);
     tensors.put_head(dv, op::Side::keys, batch, of_keys, gradients.dv);
   }
@@ -203,6 +221,7 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   write_floats(ports, "dq", gradients.dq, kernel.fault);
   write_floats(ports, "dk", gradients.dk, kernel.fault);
   write_floats(ports, "dv", gradients.dv, kernel.fault);
+  write_amax(ports, "dp", gradients.largest, kernel.fault);
   if (p.has_bias_tensor()) {
     write_floats(ports, "dbias", gradients.d_bias, kernel.fault);
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/sim/attention.hpp"
+#include "op/attention_fp8.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -125,6 +126,10 @@ std::string needs_max_with_bias(const Call& call) {
   return unless(p.max_logit && p.bias != "none", "the largest score is not an output, or there is no bias");
 }
 
+std::string needs_scales(const Call& call) {
+  return unless(op::has_scales(*call.c->mode), "tensors have no scales");
+}
+
 constexpr FaultInfo kMaskOffByOne{"mask_off_by_one", "the mask is shifted by one column"};
 constexpr FaultInfo kTopLeft{"top_left_mask", "the diagonal starts in the top left corner"};
 constexpr FaultInfo kScaleMissing{"softmax_scale_missing", "the scores are not scaled"};
@@ -140,6 +145,11 @@ constexpr FaultInfo kScores{"rounded_scores", "scores are rounded to the tensor'
 
 constexpr FaultInfo kDropoutScale{"dropout_scale_missing", "kept weights are not divided by 1 - dropout"};
 constexpr FaultInfo kDropoutMask{"dropout_mask_shifted", "the dropout mask is shifted by one column"};
+constexpr FaultInfo kValueDescale{"value_descale_of_keys", "values are multiplied by the scale of the keys"};
+constexpr FaultInfo kStaleWeights{"stale_weight_scale", "weights are quantised with the scale of an earlier case"};
+
+constexpr FaultInfo kStaleGradients{"stale_gradient_scale",
+                                    "gradients of scores are quantised with the scale of an earlier case"};
 
 constexpr std::array kForward = {
     OpFault{kMaskOffByOne, &needs_diagonal},
@@ -167,6 +177,8 @@ constexpr std::array kForward = {
     OpFault{kDropoutMask, &needs_dropped_columns},
     OpFault{{"max_logit_has_sink", "the largest score may be the sink"}, &needs_max_with_sink},
     OpFault{{"max_logit_before_bias", "the largest score is that before the bias"}, &needs_max_with_bias},
+    OpFault{kValueDescale, &needs_scales},
+    OpFault{kStaleWeights, &needs_scales},
 };
 
 constexpr std::array kBackward = {
@@ -190,6 +202,9 @@ constexpr std::array kBackward = {
     OpFault{kDropoutMask, &needs_dropped_columns},
     OpFault{{"dropout_not_in_dp", "gradients of weights are not dropped"}, &needs_dropout},
     OpFault{{"one_sequence_of_bias", "the gradient of the bias is that of the last sequence"}, &needs_shared_bias},
+    OpFault{kValueDescale, &needs_scales},
+    OpFault{kStaleWeights, &needs_scales},
+    OpFault{kStaleGradients, &needs_scales},
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ class Head {
   [[nodiscard]] const HeadMatrix& output() const noexcept { return sums_; }
   [[nodiscard]] const std::vector<float>& lse() const noexcept { return lse_; }
   [[nodiscard]] const std::vector<float>& max_logit() const noexcept { return max_logit_; }
+  [[nodiscard]] float largest_weight() const noexcept { return largest_; }
 
  private:
   struct Row {
@@ -88,8 +89,9 @@ class Head {
     }
     row.sum += block_sum(scores.size(), [&](std::size_t n) { return scores[n]; });
     for (std::int64_t j = first; j < last; ++j) {
+      const float kept = tensors_.kept(batch_, index_, i, j);
       float& s = scores[static_cast<std::size_t>(j - begin)];
-      s = kernel_.operand(s * tensors_.kept(batch_, index_, i, j));
+      s = tensors_.scales().weights.operand(s * kept);
     }
   }
 
@@ -102,7 +104,7 @@ class Head {
     if (kernel_.has("acc16_values")) {
       add_in_fp16(scores, v);
     } else {
-      tensors_.add_weighed(batch_, scores, v, begin, sums_);
+      tensors_.add_weighed(batch_, scores, kernel_.operands, v, begin, sums_);
     }
   }
 
@@ -120,6 +122,7 @@ class Head {
 
   void finish() {
     const float sink = tensors_.sink(index_);
+    const float descale = tensors_.scales().weights.inverse * tensors_.scales().v;
     lse_.resize(rows_.size());
     max_logit_.resize(rows_.size());
     for (std::int64_t i = 0; i < sums_.rows; ++i) {
@@ -131,8 +134,9 @@ class Head {
       const float factor = rows_[at].sum == 0 ? 0.0F : std::exp(keys - shift);
       for (std::int64_t c = 0; c < sums_.channels; ++c) {
         float& sum = sums_.at[static_cast<std::size_t>(i * sums_.channels + c)];
-        sum = total == 0 ? 0.0F : sum * factor / total;
+        sum = total == 0 ? 0.0F : sum * descale * factor / total;
       }
+      largest_ = std::fmax(largest_, total == 0 ? 0.0F : factor / total);
       const Row& judged = kernel_.has("stale_lse") ? stale_[at] : rows_[at];
       const float lse = shift_of(judged, sink) + std::log(total_of(judged, sink));
       max_logit_[at] = kernel_.has("max_logit_has_sink") ? std::fmax(rows_[at].judged, sink) : rows_[at].judged;
@@ -167,6 +171,7 @@ class Head {
   HeadMatrix sums_;
   std::vector<Row> rows_, stale_;  ///< stale: before the last tile
   std::vector<float> lse_, max_logit_;
+  float largest_ = 0;  ///< weight
 };
 
 void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
@@ -175,12 +180,14 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   const auto queries = static_cast<std::size_t>(op::tokens(p, op::Side::queries) * p.heads);
   std::vector<float> o(queries * static_cast<std::size_t>(p.value_channels()));
   std::vector<float> lse(queries), max_logit(queries);
+  std::vector<float> largest(static_cast<std::size_t>(p.batches * p.heads));
   core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t task) {
     const auto batch = static_cast<std::int64_t>(task) / p.heads;
     const auto index = static_cast<std::int64_t>(task) % p.heads;
     Head head(kernel, tensors, batch, index);
     head.run();
     tensors.put_head(head.output(), op::Side::queries, batch, index, o);
+    largest[task] = head.largest_weight();
     const op::HeadPlace place = op::statistic_place(p, batch, index);
     for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
       const auto to = static_cast<std::size_t>(place.first + i * place.stride);
@@ -190,6 +197,7 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   });
   write_floats(ports, "o", o, kernel.fault);
   write_floats(ports, "lse", lse, kernel.fault);
+  write_amax(ports, "s", largest, kernel.fault);
   if (p.max_logit) {
     write_floats(ports, "max_logit", max_logit, kernel.fault);
   }

@@ -88,20 +88,6 @@ struct Store {
   }
 };
 
-void write_amax(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
-                std::string_view fault) {
-  const PortMemory* amax = describing(ports, op::Role::amax, name);
-  if (amax == nullptr) {
-    return;
-  }
-  float largest = 0;
-  for (const float value : values) {
-    largest = std::fmax(largest, std::fabs(value));
-  }
-  largest *= fault == "stale_amax" ? kStaleAmax : 1;
-  std::memcpy(amax->data + amax->port->offset_bytes, &largest, sizeof largest);
-}
-
 }  // namespace
 
 std::vector<float> read_floats(std::span<const PortMemory> ports, std::string_view name) {
@@ -151,6 +137,20 @@ void write_floats(std::span<const PortMemory> ports, std::string_view name, std:
     }
   }
   write_amax(ports, name, values, fault);
+}
+
+void write_amax(std::span<const PortMemory> ports, std::string_view of, std::span<const float> values,
+                std::string_view fault) {
+  const PortMemory* amax = describing(ports, op::Role::amax, of);
+  if (amax == nullptr) {
+    return;
+  }
+  float largest = 0;
+  for (const float value : values) {
+    largest = std::fmax(largest, std::fabs(value));
+  }
+  largest *= fault == "stale_amax" ? kStaleAmax : 1;
+  std::memcpy(amax->data + amax->port->offset_bytes, &largest, sizeof largest);
 }
 
 float block_sum(std::size_t count, const std::function<float(std::size_t)>& term) {

@@ -37,6 +37,10 @@ namespace numcheck::kernels::sim {
 void write_floats(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
                   std::string_view fault = {});
 
+/// The amax port of `of`, if there is one: max |value|, NaN dropped.
+void write_amax(std::span<const PortMemory> ports, std::string_view of, std::span<const float> values,
+                std::string_view fault = {});
+
 /// Sum as GPU kernels form it: 128 interleaved lanes, then pairwise. A plain chain would not do: in it, sums of squares
 /// of few-bit numbers stagnate, which they do in no kernel's schedule.
 [[nodiscard]] float block_sum(std::size_t count, const std::function<float(std::size_t)>& term);

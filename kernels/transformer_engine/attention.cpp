@@ -12,6 +12,7 @@
 #include "kernels/transformer_engine/attention_memory.hpp"
 #include "kernels/transformer_engine/bindings.hpp"
 #include "kernels/transformer_engine/launch.hpp"
+#include "op/attention_fp8.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -109,14 +110,14 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
       AttentionMemory(p).bytes, fill_of(p));
   algorithm.details.emplace_back("deterministic", "true");
   // Of cuDNN 9.14, on an H200.
-  algorithm.rounding.attention = {.head_gradients = p.key_heads() < p.heads,
+  algorithm.rounding.attention = {.head_gradients = p.key_heads() < p.heads && !op::has_scales(*call.c->mode),
                                   .bias_sum = p.has_bias_tensor() && p.batches > 1};
   return algorithm;
 }
 
 }  // namespace
 
-// nvte_fused_attn_fwd_v2 and nvte_fused_attn_bwd_v2, which run cuDNN's fused kernels. Both multiply FP16 or BF16; the
+// nvte_fused_attn_fwd_v2 and nvte_fused_attn_bwd_v2, which run cuDNN's fused kernels. Both multiply FP16, BF16 or FP8; the
 // library says itself which shapes, masks, biases and layouts its cuDNN takes on this device. The forward pass is that
 // of training where there is one (inference differs only in which cases it takes): its saved statistics are the
 // log-sum-exps. The backward pass is the deterministic one.

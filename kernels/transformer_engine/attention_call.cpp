@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -56,14 +57,30 @@ class Tensors {
   /// A port in the case's layout.
   Handle heads(std::string_view port, op::Side side, std::int64_t channels) {
     const std::int64_t length = op::longest(p_, side), heads = op::heads_of(p_, side);
+    const auto make = [&](Extents extents) {
+      const bool written = o_.port(port).role == op::Role::output;
+      return (written ? o_.output(port, extents) : o_.input(port, extents)).handle();
+    };
     if (p_.is_ragged()) {
-      return o_.input(port, {op::tokens(p_, side), heads, channels}).handle();
+      return make({op::tokens(p_, side), heads, channels});
     }
     if (p_.layout == "sbhd") {
-      return o_.input(port, {length, p_.batches, heads, channels}).handle();
+      return make({length, p_.batches, heads, channels});
     }
-    return p_.layout == "bhsd" ? o_.input(port, {p_.batches, heads, length, channels}).handle()
-                               : o_.input(port, {p_.batches, length, heads, channels}).handle();
+    return p_.layout == "bhsd" ? make({p_.batches, heads, length, channels})
+                               : make({p_.batches, length, heads, channels});
+  }
+  /// A tensor that exists only inside the library's kernels: its scales, and its amax if the op has one. "s", "dp".
+  Handle inner(const std::string& name) {
+    Tensor& made = o_.none();
+    if (o_.has(name + "_scale")) {
+      made.set_scalar(kScale, o_.data(name + "_scale"));
+      made.set_scalar(kRowwiseScaleInv, o_.data(name + "_scale_inv"));
+      if (o_.has(name + "_amax")) {
+        made.set_scalar(kAmax, o_.data(name + "_amax"));
+      }
+    }
+    return made.handle();
   }
   Handle queries(std::string_view port) { return heads(port, op::Side::queries, p_.d); }
   Handle keys(std::string_view port) { return heads(port, op::Side::keys, p_.d); }
@@ -144,9 +161,10 @@ class ForwardCall {
     params_.set(kFwdCuSeqlensKv, tensors_.cu_seqlens_kv());
     params_.set(kFwdRngState, tensors_.rng_state());
     params_.set(kFwdAuxiliary, saved_.pack());
+    params_.set(kFwdS, tensors_.inner("s"));
     params_.set(kFwdCuSeqlensQPadded, tensors_.cu_seqlens_q_padded());
     params_.set(kFwdCuSeqlensKvPadded, tensors_.cu_seqlens_kv_padded());
-    for (const int unused : {kFwdS, kFwdPageTableK, kFwdPageTableV}) {
+    for (const int unused : {kFwdPageTableK, kFwdPageTableV}) {
       params_.set(unused, tensors_.none());
     }
   }
@@ -212,11 +230,10 @@ class BackwardCall {
     params_.set(kBwdCuSeqlensKv, tensors_.cu_seqlens_kv());
     tensors_.save(saved_);
     params_.set(kBwdAuxiliary, saved_.pack());
+    params_.set(kBwdS, tensors_.inner("s"));
+    params_.set(kBwdDp, tensors_.inner("dp"));
     params_.set(kBwdCuSeqlensQPadded, tensors_.cu_seqlens_q_padded());
     params_.set(kBwdCuSeqlensKvPadded, tensors_.cu_seqlens_kv_padded());
-    for (const int unused : {kBwdS, kBwdDp}) {
-      params_.set(unused, tensors_.none());
-    }
   }
 
   void operator()(Handle workspace) {

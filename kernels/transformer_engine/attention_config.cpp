@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "eligibility/attention_gates.hpp"
 #include "kernels/transformer_engine/attention_interface.hpp"
+#include "op/attention_fp8.hpp"
 #include "op/attention_layout.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -103,9 +104,10 @@ void describe(AttributeObject& config, const op::AttentionParams& p, const op::M
   config.set(kConfigDeterministic, pass == AttentionPass::backward);
   config.set(kConfigReturnMaxLogit, p.max_logit);
   config.set<int>(kConfigScalingMode, kPerTensor);
-  for (const int type : {kConfigQkvType, kConfigOType, kConfigDoType, kConfigDqkvType}) {
-    config.set(type, data_type(mode.first));
-  }
+  config.set(kConfigQkvType, data_type(mode.first));
+  config.set(kConfigOType, data_type(op::attention_output(mode)));
+  config.set(kConfigDoType, data_type(op::attention_gradient(mode)));
+  config.set(kConfigDqkvType, data_type(op::attention_gradient(mode)));
   config.set(kConfigDoFormat, terms.format);
   config.set(kConfigDqkvLayout, terms.layout);
   const auto count = [&config](int attribute, std::int64_t value) {
@@ -172,7 +174,8 @@ std::string fused_attention_refusal(const Context& context, const op::AttentionP
   AttributeObject config(context.library, kConfig);
   describe(config, p, mode, pass);
   const char* message = nullptr;
-  if (context.library.call(kAttentionBackend, config.handle(), &message) == kF16Attention) {
+  const int wanted = op::has_scales(mode) ? kFp8Attention : kF16Attention;
+  if (context.library.call(kAttentionBackend, config.handle(), &message) == wanted) {
     return {};
   }
   std::string words = message == nullptr ? "" : message;

@@ -25,8 +25,8 @@ enum BiasType : int { kNoBias = 0, kPostScaleBias = 2, kAlibiBias = 3 };
 /// NVTE_Softmax_Type.
 enum SoftmaxType : int { kVanillaSoftmax = 0, kOffByOneSoftmax = 1, kLearnableSoftmax = 2 };
 
-/// NVTE_Fused_Attn_Backend: what computes FP16 and BF16; all other numbers are none, or for FP8.
-inline constexpr int kF16Attention = 1;
+/// NVTE_Fused_Attn_Backend: what computes FP16 and BF16, and FP8; all other numbers are none.
+enum AttentionBackend : int { kF16Attention = 1, kFp8Attention = 2 };
 
 /// NVTEFusedAttnConfigAttribute.
 enum AttentionConfigAttribute : int {

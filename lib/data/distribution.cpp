@@ -29,6 +29,9 @@ Pattern always(const P& /*params*/, core::Dtype /*format*/) {
 }
 template <class P>
 constexpr PatternOf<P> kCancelling = &always<P, Order::random, false>;
+Pattern integer_pattern(const ExactParams& /*params*/, core::Dtype /*format*/) {
+  return {.order = Order::random, .coherence = 0, .few_values = true};
+}
 template <class P>
 constexpr PatternOf<P> kOneSign = &always<P, Order::random, true>;
 template <class P>
@@ -78,8 +81,7 @@ constexpr std::array kDistributions = {
         "log_uniform", "2^x with x uniform: wide exponent range, all binades equally likely"),
     row<OutlierParams, generate_outliers, kCancelling<OutlierParams>>(
         "outliers", "standard normal with a share of scaled elements"),
-    row<ExactParams, generate_integers, kCancelling<ExactParams>>("exact",
-                                                                  "small integers that an op sums without rounding"),
+    row<ExactParams, generate_integers, integer_pattern>("exact", "small integers that an op sums without rounding"),
     row<TieParams, generate_ties, kCancelling<TieParams>>(
         "ties", "values halfway between neighbours of a format, magnitudes 1/8 to 16"),
     row<SpecialParams, generate_specials, kCancelling<SpecialParams>>(

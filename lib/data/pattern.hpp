@@ -16,7 +16,8 @@ enum class Order {
 
 struct Pattern {
   Order order = Order::random;
-  double coherence = 0;  ///< |mean| / mean of |x|: 1 if all elements share a sign, 0 if the signs cancel
+  double coherence = 0;     ///< |mean| / mean of |x|: 1 if all elements share a sign, 0 if the signs cancel
+  bool few_values = false;  ///< small integers: sums of products have few different values, too
 };
 
 /// Patterns of distributions whose values are rounded to `format`: an interval that holds few of its numbers is

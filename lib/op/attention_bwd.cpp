@@ -1,5 +1,6 @@
 #include "op/attention_bwd.hpp"
 
+#include "op/attention_fp8.hpp"
 #include "op/attention_layout.hpp"
 
 namespace numcheck::op {
@@ -8,15 +9,23 @@ namespace {
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionBwdParams>(values);
   const std::int64_t width = p.value_channels();
+  const core::Dtype gradient = attention_gradient(mode);
   std::vector<Port> list = attention_inputs(p, mode);
-  list.push_back(attention_port("do", Role::input, mode.first, p, Side::queries, width, "gradient of the output"));
+  const auto add = [&list](const std::vector<Port>& more) { list.insert(list.end(), more.begin(), more.end()); };
+  list.push_back(attention_port("do", Role::input, gradient, p, Side::queries, width, "gradient of the output"));
   list.push_back(attention_port("o", Role::input, mode.first, p, Side::queries, width, "output of the forward pass"));
   list.back().fill = Fill::derived;
   list.push_back(statistic_port("lse", Role::input, p, "log-sum-exp of the forward pass"));
   list.back().fill = Fill::derived;
-  list.push_back(attention_port("dq", Role::output, mode.output, p, Side::queries, p.d, "gradient of the queries"));
-  list.push_back(attention_port("dk", Role::output, mode.output, p, Side::keys, p.d, "gradient of the keys"));
-  list.push_back(attention_port("dv", Role::output, mode.output, p, Side::keys, width, "gradient of the values"));
+  if (has_scales(mode)) {
+    add(weight_scales());
+    add(score_gradient_scales());
+    add(operand_scales({"q", "k", "v", "do", "o"}));
+    add(result_scales({"dq", "dk", "dv"}));
+  }
+  list.push_back(attention_port("dq", Role::output, gradient, p, Side::queries, p.d, "gradient of the queries"));
+  list.push_back(attention_port("dk", Role::output, gradient, p, Side::keys, p.d, "gradient of the keys"));
+  list.push_back(attention_port("dv", Role::output, gradient, p, Side::keys, width, "gradient of the values"));
   if (p.has_bias_tensor()) {
     list.push_back(attention_bias_port("dbias", Role::output, p, mode, "gradient of the bias"));
   }
@@ -24,12 +33,15 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
     list.push_back(
         dense_port("dsoftmax_offset", Role::output, core::Dtype::fp32, p.heads, 1, "gradient of the offset"));
   }
+  if (has_scales(mode)) {
+    add(amaxes({"dp", "dq", "dk", "dv"}));
+  }
   return list;
 }
 
-std::vector<std::string> check(const Params& values, const Mode&) {
+std::vector<std::string> check(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionBwdParams>(values);
-  std::vector<std::string> mistakes = check_attention("attention_bwd", p);
+  std::vector<std::string> mistakes = check_attention_mode("attention_bwd", p, mode);
   if (p.max_logit) {
     mistakes.emplace_back("attention_bwd: max_logit is an output of attention_fwd; leave it out");
   }

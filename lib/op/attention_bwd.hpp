@@ -18,7 +18,9 @@ namespace numcheck::op {
 /// With dropout, kept_ij = mask_ij / (1 - dropout): dv_j = sum_i p_ij kept_ij do_i, and dp_ij = kept_ij sum_c do_ic v_jc.
 ///
 /// Ports: q, k, v, bias, softmax_offset, q_lengths, kv_lengths and dropout_mask as in attention_fwd; do, o; lse;
-/// dq, dk, dv; dbias [heads, sq, sk]; dsoftmax_offset [heads] (FP32).
+/// dq, dk, dv; dbias [heads, sq, sk]; dsoftmax_offset [heads] (FP32). In FP8 (attention_fp8.hpp) also s_scale, dp_scale and
+/// their inverses; the inverse scales of q, k, v, do and o; dq_scale, dk_scale, dv_scale; dp_amax, dq_amax, dk_amax, dv_amax
+/// [1] (FP32).
 using AttentionBwdParams = AttentionParams;
 
 /// The descriptor of `attention_bwd`.

@@ -1,6 +1,7 @@
 #include "op/attention_fwd.hpp"
 
 #include "op/attention_exact.hpp"
+#include "op/attention_fp8.hpp"
 #include "op/attention_layout.hpp"
 
 namespace numcheck::op {
@@ -9,16 +10,29 @@ namespace {
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionFwdParams>(values);
   std::vector<Port> list = attention_inputs(p, mode);
-  list.push_back(attention_port("o", Role::output, mode.output, p, Side::queries, p.value_channels(), "attention"));
+  const auto add = [&list](const std::vector<Port>& more) { list.insert(list.end(), more.begin(), more.end()); };
+  if (has_scales(mode)) {
+    add(weight_scales());
+    add(operand_scales({"q", "k", "v"}));
+    add(result_scales({"o"}));
+  }
+  list.push_back(
+      attention_port("o", Role::output, attention_output(mode), p, Side::queries, p.value_channels(), "attention"));
   list.push_back(statistic_port("lse", Role::output, p, "logarithm of the sum of exponentials of each query's scores"));
   if (p.max_logit) {
     list.push_back(statistic_port("max_logit", Role::output, p, "largest score of each query"));
+  }
+  if (has_scales(mode)) {
+    add(amaxes({"s", "o"}));
   }
   return list;
 }
 
 /// Large integers for q choose its keys; those of v are small, so that BF16 holds them.
-ExactPlan exact_plan(const Params& values, const Mode&) {
+ExactPlan exact_plan(const Params& values, const Mode& mode) {
+  if (has_scales(mode)) {
+    return no_exact_leg("attention_fwd: E4M3 has too few bits for scores that leave weights of 0 and 1 only");
+  }
   std::string obstacle = attention_exact_obstacle(from_params<AttentionFwdParams>(values));
   return obstacle.empty() ? ExactPlan{.max_first = 1 << 20, .max_addend = 127} : no_exact_leg(std::move(obstacle));
 }
@@ -34,8 +48,10 @@ const Op& attention_fwd() {
       .fields = &fields_of<AttentionFwdParams>,
       .modes = attention_modes(),
       .ports = &ports,
-      .check = [](const Params& values,
-                  const Mode&) { return check_attention("attention_fwd", from_params<AttentionFwdParams>(values)); },
+      .check =
+          [](const Params& values, const Mode& mode) {
+            return check_attention_mode("attention_fwd", from_params<AttentionFwdParams>(values), mode);
+          },
       .exact_plan = &exact_plan,
       .exact_inputs =
           [](const Params& values, const Port& port, std::span<double> drawn) {

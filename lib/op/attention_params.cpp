@@ -55,7 +55,7 @@ double alibi_slope(std::int64_t head, std::int64_t heads) noexcept {
 }
 
 std::span<const std::string_view> attention_modes() noexcept {
-  static constexpr std::array<std::string_view, 4> kModes = {"fp32", "tf32", "bf16", "fp16"};
+  static constexpr std::array<std::string_view, 6> kModes = {"fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_hybrid"};
   return kModes;
 }
 

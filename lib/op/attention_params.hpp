@@ -50,6 +50,8 @@ struct KeyRange {
 ///
 /// Packing, of bshd, sbhd and thd: q, k and v (or k and v) take turns in one buffer, gradients alike.
 ///   qkv_3hd [.., 3, heads, d]   qkv_h3d [.., heads, 3, d]   kv_2hd [.., 2, kv_heads, d]   kv_h2d [.., kv_heads, 2, d]
+/// FP8: attention_fp8.hpp.
+///
 /// Source: TransformerEngine include/transformer_engine/fused_attn.h; pytorch/attention/dot_product_attention.
 struct AttentionParams {
   std::int64_t batches = 1;

@@ -41,8 +41,8 @@ class GroupBuilder {
   [[nodiscard]] Stored store_generated(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
                                        std::size_t number);
   /// Derived from the rounding's operands so far.
-  [[nodiscard]] Stored store_derived(const plan::Case& c, const Rounding& rounding, const op::Port& port,
-                                     std::size_t number, const std::string& rounding_key);
+  [[nodiscard]] Stored store_derived(const plan::Case& c, const std::vector<op::Port>& ports, const Rounding& rounding,
+                                     const op::Port& port, std::size_t number, const std::string& rounding_key);
   /// `stored` is parallel to the case's ports.
   [[nodiscard]] std::shared_ptr<Rounding> rounding_of(const plan::Case& c, PreparedCase& prepared,
                                                       std::vector<Stored>& stored);
@@ -51,13 +51,15 @@ class GroupBuilder {
                                                            std::span<const double> values, float scale);
   /// An operand's scale port holds the dequantising factor, an output's the quantising one.
   [[nodiscard]] float scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port);
-  [[nodiscard]] double largest_output(const Rounding& rounding, const op::Port& output);
+  [[nodiscard]] double largest_output(const Rounding& rounding, const op::Port& output,
+                                      const std::string& rounding_key);
 
   Group& group_;
   const Allocate& allocate_;
   std::map<std::string, SharedDoubles, std::less<>> draws_;
   std::map<std::string, SharedDoubles, std::less<>> values_;
   std::map<std::string, std::shared_ptr<worker::SharedBlock>> stored_;
+  std::map<std::string, Stored> derived_;  ///< per layout and rounding
   std::map<std::string, double> largest_;  ///< per output and rounding
 };
 
@@ -171,17 +173,23 @@ GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const st
   return stored;
 }
 
-GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const Rounding& rounding, const op::Port& port,
-                                                 std::size_t number, const std::string& rounding_key) {
+GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const std::vector<op::Port>& ports,
+                                                 const Rounding& rounding, const op::Port& port, std::size_t number,
+                                                 const std::string& rounding_key) {
   (void)values_of(c, port, number);  // the unrounded operand
   const std::string key = layout_key(port) + "|from " + rounding_key;
-  const auto found = stored_.find(key);
-  if (found != stored_.end()) {
-    return {found->second, 1};
+  const auto found = derived_.find(key);
+  if (found != derived_.end()) {
+    return found->second;
   }
   core::Buffer<double> derived = copy_of(draws_of(c, port, number)->span());
   group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
-  return {store(key, port, derived.span(), 1), 1};
+  Stored stored;
+  if (is_scaled(ports, port.name)) {
+    stored.scale = data::scale_from_amax(data::absolute_max(derived.span()), port.dtype);
+  }
+  stored.block = store(key, port, derived.span(), stored.scale);
+  return derived_.emplace(key, std::move(stored)).first->second;
 }
 
 std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, PreparedCase& prepared,
@@ -203,7 +211,7 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
       }
       if (port.fill == fill) {
         stored[i] = fill == op::Fill::generated ? store_generated(c, prepared.ports, port, number)
-                                                : store_derived(c, *rounding, port, number, key);
+                                                : store_derived(c, prepared.ports, *rounding, port, number, key);
         prepared.scale[std::string(port.name)] = stored[i].scale;
         if (is_new) {
           add_operand(*rounding, port, stored[i]);
@@ -229,19 +237,29 @@ void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const S
   rounding.owners.push_back(std::move(values));
 }
 
-double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& output) {
+double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& output, const std::string& rounding_key) {
+  const auto key_of = [&rounding_key](std::string_view port) { return std::string(port) + "|" + rounding_key; };
+  if (const auto known = largest_.find(key_of(output.name)); known != largest_.end()) {
+    return known->second;
+  }
   const op::Reference& reference = group_.row->reference;
   op::ReferenceRequest request{&group_.params, rounding.operands, {}, true};
   if (!reference.tracked()) {
     request.sample = choose_sample(output, kScaleSample);
   }
   const op::Values values = reference.values(request);
+  // A tracked reference gives all outputs at once, a sample is that of the given one.
   for (const op::OutputValues& each : values.outputs) {
-    if (each.port == output.name) {
-      return (reference.tracked() ? 1 : kScaleHeadroom) * data::absolute_max(each.value.span());
+    if (reference.tracked() || each.port == output.name) {
+      const double headroom = reference.tracked() ? 1 : kScaleHeadroom;
+      largest_.emplace(key_of(each.port), headroom * data::absolute_max(each.value.span()));
     }
   }
-  throw core::InternalError("the reference gives no output " + std::string(output.name));
+  const auto found = largest_.find(key_of(output.name));
+  if (found == largest_.end()) {
+    throw core::InternalError("the reference gives no output " + std::string(output.name));
+  }
+  return found->second;
 }
 
 float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port) {
@@ -252,12 +270,8 @@ float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared
   const op::Port& output = op::port_named(prepared.ports, port.of);
   float scale = 1;
   if (!c.inputs.exact_leg() && output.elements() > 0) {
-    const std::string key = std::string(output.name) + "|" + rounding_key_of(prepared.ports);
-    const auto known = largest_.find(key);
-    const double largest = known != largest_.end()
-                               ? known->second
-                               : largest_.emplace(key, largest_output(*prepared.rounding, output)).first->second;
-    scale = data::scale_from_amax(largest, output.dtype);
+    scale = data::scale_from_amax(largest_output(*prepared.rounding, output, rounding_key_of(prepared.ports)),
+                                  output.dtype);
   }
   prepared.scale[std::string(port.of)] = scale;
   return scale;

@@ -27,6 +27,11 @@ double square(double x) {
   return x * x;
 }
 
+/// The format to which what an output is a sum of is rounded before it is multiplied.
+Dtype rounded_format(const model::ModelRequest& request, const AttentionProducts& products, std::string_view port) {
+  return products.scaled && port != "dv" ? request.mode->second : products.format;
+}
+
 /// What all rows of an output have in common.
 struct Common {
   AttentionProducts products;
@@ -46,9 +51,9 @@ struct Common {
         factor(port == "dv" || (port == "dbias" && p.bias != "pre_scale") ? 1 : std::fabs(p.factor())),
         width(static_cast<double>(port == "dv" ? p.value_channels() : p.d)),
         steps(static_cast<double>(p.value_channels()) + 4),
-        unit(products.rounds_weights() ? core::dtype_info(products.format).unit_roundoff : 0),
+        unit(products.rounds_weights() ? core::dtype_info(rounded_format(request, products, port)).unit_roundoff : 0),
         stored(products.tf32_unit() + unit),
-        lost(products.rounds_weights() ? core::dtype_info(products.format).min_subnormal / 2 : 0),
+        lost(products.rounds_weights() && !products.scaled ? core::dtype_info(products.format).min_subnormal / 2 : 0),
         operand(kRoundVariance * square(products.tf32_unit())),
         scores(products.sum(p.d)),
         values(products.sum(p.value_channels())),
@@ -58,7 +63,9 @@ struct Common {
     values.value += p.has_dropout() ? 4 * kRoundVariance * kUnit32 * kUnit32 : 0;
   }
 
-  [[nodiscard]] double bound() const { return std::max(scores.bound, values.bound); }
+  [[nodiscard]] double bound() const { return std::max(scores.bound, values.bound) + products.scale_steps() * kUnit32; }
+  /// u, enlarged where scales are multiplied: D has at least four roundings without them.
+  [[nodiscard]] double arithmetic_unit() const { return (1 + products.scale_steps() / 4) * kUnit32; }
 };
 
 /// One row: what its elements have in common.
@@ -89,10 +96,9 @@ class Row {
     constexpr double u = kUnit32;
     const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
     const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
-    const double relative = common_.unit + sum.bound + (terms_ + 16) * u;
-    const double carried =
-        growth_ * rho * (common_.bound() * fact(GradientFact::products) + u * fact(GradientFact::arithmetic));
-    const double lost = common_.lost * std::max(1.0, common_.factor);
+    const double relative = common_.unit + sum.bound + (terms_ + 16 + common_.products.scale_steps()) * u;
+    const double carried = rho * carried_error();
+    const double lost = common_.lost * std::max(1.0, common_.factor) + fact(GradientFact::spacing) / 2;
     const double length = fact(GradientFact::length);
     const SumError values = common_.of_values ? SumError() : common_.values;
     const double of_row = common_.operand * fact(GradientFact::own_second) +
@@ -116,6 +122,14 @@ class Row {
     return sum_of(e, early_.parts(facts_, rho, parts));
   }
 
+  /// Of the largest |scale dt| of the whole output, dq: p (|w| a + b) is at most G for each pair, p |w| at most R.
+  [[nodiscard]] GradientError largest(double of_all) const {
+    const double of_row = std::min(of_all, common_.factor * fact(GradientFact::weight));
+    return {common_.factor * carried_error() + kFlush,
+            square(of_row) * weights_ +
+                square(common_.factor) * (spread_ + common_.values.common * fact(GradientFact::gradient_square))};
+  }
+
   [[nodiscard]] GradientError bias(double y, double rho, double squares, double saturation) const {
     constexpr double u = kUnit32;
     const double g = common_.bound();
@@ -134,6 +148,11 @@ class Row {
 
  private:
   [[nodiscard]] double fact(GradientFact which) const { return facts_[which]; }
+  /// c (g G + u U)
+  [[nodiscard]] double carried_error() const {
+    return growth_ * (common_.bound() * fact(GradientFact::products) +
+                      common_.arithmetic_unit() * fact(GradientFact::arithmetic));
+  }
   static GradientError sum_of(const GradientError& a, const GradientError& b) {
     return {a.bound + b.bound, a.variance + b.variance};
   }
@@ -176,19 +195,66 @@ struct Shape {
                                  : p.d) {}
 };
 
+/// Of the largest gradient of a scaled product.
+GradientError largest_change(const model::ModelRequest& request, const op::AttentionParams& p,
+                             const op::Values& values) {
+  const op::OutputValues& dq = output_named(values, "dq");
+  const double of_all = output_named(values, "dp_amax").value[0];
+  const GradientRounding early(request, p, "dq", dq);
+  const Common common(request, p, "dq");
+  GradientError largest;
+  for (std::size_t row = 0; row < dq.row_facts.front().size(); ++row) {
+    const Row of_query(common, early, {dq, row});
+    if (!of_query.is_empty()) {
+      const GradientError e = of_query.largest(of_all);
+      largest = {std::fmax(largest.bound, e.bound), std::fmax(largest.variance, e.variance)};
+    }
+  }
+  return largest;
+}
+
+/// By how much an FP8 output may be too large or too small as a whole: what its rows have in common of M, and the root mean
+/// square of their mean scores times the slope by which scores of one sign are all truncated.
+double fp8_shared_slope(const Common& common, const op::OutputValues& output) {
+  double squares = 0, shift = 0, rows = 0;
+  for (std::size_t index = 0; index < output.row_facts.front().size(); ++index) {
+    const GradientRow facts(output, index);
+    const double mean = facts[GradientFact::score_mean];
+    if (facts[GradientFact::terms] > 0 && std::isfinite(mean) && std::isfinite(facts[GradientFact::shift])) {
+      squares += square(mean);
+      shift += facts[GradientFact::shift];
+      ++rows;
+    }
+  }
+  return rows == 0 ? 0 : std::sqrt(common.scores.common * squares / rows) + std::fabs(shift) / rows;
+}
+
+/// The output whose errors judge a port: dq for dq_amax.
+std::string judged_output(std::string_view port) {
+  constexpr std::string_view kAmax = "_amax";
+  return std::string(port.ends_with(kAmax) && port != "dp_amax" ? port.substr(0, port.size() - kAmax.size()) : port);
+}
+
 }  // namespace
 
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                          std::span<float> bound, std::span<float> variance) {
   const op::OutputValues& judged = output_named(values, port);
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  const GradientRounding early(request, p, port, judged);
+  const GradientRounding early(request, p, port, port == "dp_amax" ? output_named(values, "dq") : judged);
   if (port == "dsoftmax_offset") {
     for (std::size_t head = 0; head < bound.size(); ++head) {
       const GradientError e = early.offset(judged, head);
       bound[head] = upward(static_cast<double>(judged.magnitude[head]) + e.bound);
       variance[head] = upward(static_cast<double>(judged.second_moment[head]) + e.variance);
     }
+    return;
+  }
+  if (port == "dp_amax") {
+    const GradientError e = largest_change(request, p, values);
+    bound[0] = e.bound < kUndetermined ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();
+    variance[0] =
+        e.bound < kUndetermined ? upward(std::min(e.variance, kUndetermined)) : std::numeric_limits<float>::infinity();
     return;
   }
   const Common common(request, p, port);
@@ -232,7 +298,8 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
   });
 }
 
-model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view port) {
+model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view of) {
+  const std::string port = judged_output(of);
   constexpr double kKappa = 2;
   constexpr double u = kUnit32;
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
@@ -250,9 +317,16 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   model.kappa = kKappa;
   model.overflow_magnitude = kUndetermined;
   // Scores that are all off by the same part change all weights alike, because lse is an input.
-  const double largest = std::fabs(p.factor()) * static_cast<double>(p.d) * request.first_max * request.second_max;
+  const double largest = std::fabs(p.factor()) * static_cast<double>(p.d) * request.first_max * request.first_scale *
+                         request.second_max * request.second_scale;
   const SumError& scores = common.scores;
-  model.slope_slack = (static_cast<double>(terms) + 16) * u + largest * (std::sqrt(scores.common) + 3 * u);
+  const bool scaled = common.products.scaled;  // the slope for the largest score says too little
+  model.slope_slack =
+      (static_cast<double>(terms) + 16) * u + largest * ((scaled ? 0 : std::sqrt(scores.common)) + 3 * u);
+  if (request.output_scale != 1) {
+    model.bound_value = u;
+    model.var_value = u * u / 3;
+  }
   model.reduction = static_cast<double>(terms);
   model.columns_agree = port != "dsoftmax_offset";
   model.one_error = request.constant_inputs;
@@ -265,14 +339,18 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   const model::AttentionRounding rounding = roundings_of(request.rounding, port, p);
   if (rounding != model::AttentionRounding()) {
     model.source += "; " + describe(rounding, core::dtype_info(request.mode->first).name);
-    model.shared_slope = [request, p, name = std::string(port)](const op::Values& values) {
-      const op::OutputValues& judged = output_named(values, name);
-      return GradientRounding(request, p, name, judged).shared_slope(judged);
+    model.shared_slope = [request, p, port](const op::Values& values) {
+      const op::OutputValues& judged = output_named(values, port);
+      return GradientRounding(request, p, port, judged).shared_slope(judged);
     };
   }
-  model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
-                                                             std::span<float> variance) {
-    attention_bwd_error(request, values, name, bound, variance);
+  if (scaled && port != "dp_amax" && port != "dsoftmax_offset") {
+    model.shared_slope = [request, p, port](const op::Values& values) {
+      return fp8_shared_slope(Common(request, p, port), output_named(values, port));
+    };
+  }
+  model.element_errors = [request, port](const op::Values& values, std::span<float> bound, std::span<float> variance) {
+    attention_bwd_error(request, values, port, bound, variance);
   };
   return model;
 }

@@ -38,15 +38,16 @@ enum class GradientFact : std::size_t {
   gradient_square,   ///< H = sum (p slope D)^2 / sum p                     Z = (p slope (b + m))^2
   dot_variance,      ///< J = sum (p slope)^2 s_D / sum p, s_D = 0.18 d_v (sum (do o)^2 / 6 + D^2 / 3), without s_D in
                      ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more, but for dbias: the slope of the cap is 1 - tanh^2
-  shift,         ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of
-                 ///< scaled and unscaled: weights that are all alike are all rounded alike
-  score_mean,    ///< T = sum p slope t / sum p, with a cap as in S2
+  shift,       ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of
+               ///< scaled and unscaled: weights that are all alike are all rounded alike; in FP8 scaled, with its sign
+  score_mean,  ///< T = sum p slope t / sum p, with a cap as in S2
   score_common,  ///< S = sum_c (q_c K_c / sum p)^2 of dq, K as below; of dk and dv k_c instead of q_c;
                  ///< with a cap, of dq and dk as in S2
   own_dot,       ///< P = sum_c do_c o_c = D of dq; of dk the mean of dp, sum_c v_c m_c with m = sum_i p do_i / sum p
   own_second,    ///< Q = sum_c (do_c o_c)^2, or (v_c m_c)^2
   own_dot_variance,  ///< s_D of the query; dq only
   own_statistic,     ///< its lse; dq only
+  spacing,           ///< of subnormals among what is rounded, scale p w (dv: p): only in FP8, by the tensor's scale
   // For declared roundings only; s' is the score before a post_scale bias or alibi, but after a cap and other biases:
   inner_square,      ///< mean_(p w)^2 of s'^2, but for dq of s'^2 (1 - 2 p): a part of an error is in lse, too
   scored_square,     ///< the same of s^2
@@ -102,6 +103,11 @@ enum class OffsetFact : std::size_t {
 /// is the unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32
 /// chain, and for TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format +
 /// 2^-126 (1 + max |w|)): what underflow takes; its part in V is the smaller of W and eta^2 / 3 times sum |x|^2 / channels.
+///
+/// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
+/// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|, is
+/// off by at most the largest |scale| c (g G + u U) of a query. An output may be off as a whole by the mean of M over its rows
+/// and by the root mean square of T times the slope of truncated scores.
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
 ///

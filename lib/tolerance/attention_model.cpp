@@ -44,15 +44,18 @@ struct WeightError {
   double shared;
 };
 
-WeightError weight_error(const SumError& scores, const Row& row) {
+WeightError weight_error(const AttentionProducts& products, const SumError& scores, const Row& row) {
   constexpr double u = kUnit32;
+  const double steps = products.scale_steps();
   const double argument = row[AttentionFact::argument];
   const double magnitude = row[AttentionFact::score_magnitude];
   const double square = row[AttentionFact::score_square];
   const double one_sign = magnitude == 0 ? 0 : std::min(1.0, square / (magnitude * magnitude));
   const double shared = (scores.value + scores.coherent * one_sign) * square;
-  return {scores.bound * magnitude + u * (5 * argument + 8),
-          scores.second * row[AttentionFact::score_second] + shared + u * u * (argument * argument + 3), shared};
+  return {
+      scores.bound * magnitude + u * ((5 + steps) * argument + 8),
+      scores.second * row[AttentionFact::score_second] + shared + u * u * ((1 + steps / 3) * argument * argument + 3),
+      shared};
 }
 
 /// The share of rounding errors of normal numbers that does not average out, if they spread over so many ulps.
@@ -66,8 +69,11 @@ double rounded_alike(double unit, bool few_values, bool normalised, const Row& r
   if (unit == 0) {
     return 0;
   }
-  const double exact = normalised ? 0 : std::min(1.0, row[AttentionFact::largest_weight]);
-  return alike(row[AttentionFact::score_spread] / (2 * unit), few_values) * (1 - exact);
+  const double largest = std::min(1.0, row[AttentionFact::largest_weight]);
+  // Where all weights are subnormal, their rounding errors are larger.
+  const double subnormal = largest == 0 ? 1 : std::max(1.0, row[AttentionFact::least_weight] / largest);
+  return alike(row[AttentionFact::score_spread] / (2 * unit * subnormal), few_values) *
+         (normalised ? subnormal : 1 - largest);
 }
 
 /// With dropout, that one is 1 / (1 - dropout), whose rounding error is the same in every query. Relative; 0 if weights
@@ -79,7 +85,8 @@ double largest_alike(const AttentionProducts& products, bool normalised, const o
 
 /// Scores are drawn from few numbers.
 bool has_few_values(const model::ModelRequest& request) {
-  return request.exact_leg || request.constant_inputs || request.first_pattern.order != data::Order::random ||
+  return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
+         request.second_pattern.few_values || request.first_pattern.order != data::Order::random ||
          request.second_pattern.order != data::Order::random;
 }
 
@@ -149,11 +156,12 @@ class Query {
   Query(const AttentionProducts& products, const SumError& scores, bool few_values, const Stored& stored,
         const op::AttentionParams& p, bool normalised, const Row& row)
       : unit_(products.unit()),
-        subnormal_unit_(products.format == Dtype::fp16 ? unit_ : 0),
+        subnormal_unit_(products.format == Dtype::fp16 || products.scaled ? unit_ : 0),
+        scale_steps_(products.scale_steps()),
         keys_(row[AttentionFact::keys]),
         largest_(row[AttentionFact::largest_weight]),
         values_(products.sum(static_cast<std::int64_t>(keys_))),
-        weights_(weight_error(scores, row)),
+        weights_(weight_error(products, scores, row)),
         alike_(rounded_alike(unit_, few_values, normalised, row)),
         largest_alike_(largest_alike(products, normalised, p)),
         steps_(p.has_dropout() ? 18 : 16),
@@ -166,7 +174,7 @@ class Query {
       return {kInfinity, kInfinity};
     }
     const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
-    return {(unit_ + stored_.dropped + values_.bound + (keys_ + steps_) * u) * rho +
+    return {(unit_ + stored_.dropped + values_.bound + (keys_ + steps_ + scale_steps_) * u) * rho +
                 weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
                 (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast +
                 stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
@@ -175,10 +183,21 @@ class Query {
              square(largest_alike_) * largest_) *
                     squares +
                 weights_.variance * largest_ * spread2 +
-                (u * u * (keys_ / 12 + 1) + values_.value + square((unit_ + stored_.dropped) * alike_) / 3 +
-                 square(stored_.sink) / 3 + stored_.equal) *
+                (u * u * (keys_ / 12 + 1 + scale_steps_ / 3) + values_.value +
+                 square((unit_ + stored_.dropped) * alike_) / 3 + square(stored_.sink) / 3 + stored_.equal) *
                     o * o +
-                stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values};
+                stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
+                (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+  }
+
+  /// Of the largest weight: a single score is off by at most d / sqrt(max p), since d is a mean weighted with p.
+  [[nodiscard]] Element largest(double lse) const {
+    if (largest_ == 0) {
+      return {};
+    }
+    const Element below = statistic(lse);
+    return {largest_ * std::expm1(weights_.bound / std::sqrt(largest_) + below.bound),
+            largest_ * largest_ * (weights_.variance / largest_ + below.variance)};
   }
 
   [[nodiscard]] Element statistic(double lse) const {
@@ -190,7 +209,7 @@ class Query {
   }
 
  private:
-  double unit_, subnormal_unit_, keys_, largest_;
+  double unit_, subnormal_unit_, scale_steps_, keys_, largest_;
   SumError values_;
   WeightError weights_;
   double alike_, largest_alike_;
@@ -223,14 +242,34 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
                      std::span<float> bound, std::span<float> variance) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
+  const op::OutputValues& lse = output_named(values, "lse");
   const op::OutputValues& judged = output_named(values, port);
   const AttentionProducts products(request);
   const SumError scores = products.sum(p.d);
   const bool few_values = has_few_values(request);
+  const auto query_at = [&](std::size_t query) -> std::optional<Query> {
+    if (is_undetermined(o, query)) {
+      return std::nullopt;
+    }
+    const Row facts(o, query);
+    return Query(products, scores, few_values, Stored(request, p, few_values, facts), p,
+                 request.rounding.weights || products.scaled, facts);
+  };
   const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
     bound[at] = undetermined ? std::numeric_limits<float>::max() : bounded(element.bound);
     variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
   };
+  if (port == "s_amax") {
+    Element largest;
+    for (std::size_t query = 0; query < o.row_facts.front().size(); ++query) {
+      if (const std::optional<Query> row = query_at(query)) {
+        const Element element = row->largest(lse.value[op::statistic_element(p, query)]);
+        largest = {std::max(largest.bound, element.bound), std::max(largest.variance, element.variance)};
+      }
+    }
+    store(0, largest, std::isinf(judged.magnitude[0]) || std::isinf(judged.second_moment[0]));
+    return;
+  }
   const std::int64_t width = p.value_channels();
   for (const op::OutputValues::Range& unused : judged.outside) {
     for (std::int64_t at = unused.begin; at < unused.end; ++at) {
@@ -245,13 +284,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     const std::int64_t queries = op::positions(p, op::Side::queries, batch);
     for (std::int64_t i = 0; i < queries; ++i) {
       const std::size_t query = head * static_cast<std::size_t>(p.sq) + static_cast<std::size_t>(i);
-      const bool undetermined = is_undetermined(o, query);
-      std::optional<Query> row;
-      if (!undetermined) {
-        const Row facts(o, query);
-        row.emplace(products, scores, few_values, Stored(request, p, few_values, facts), p, request.rounding.weights,
-                    facts);
-      }
+      const std::optional<Query> row = query_at(query);
+      const bool undetermined = !row.has_value();
       if (port == "lse") {
         const auto at = static_cast<std::size_t>(statistic.first + i * statistic.stride);
         store(at, row ? row->statistic(judged.value[at]) : Element(), undetermined);
@@ -283,7 +317,8 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     }
     const Row row(o, query);
     const Stored stored(request, p, few_values, row);
-    const double slope = (unit + stored.dropped) * rounded_alike(unit, few_values, request.rounding.weights, row) +
+    const bool normalised = request.rounding.weights || products.scaled;
+    const double slope = (unit + stored.dropped) * rounded_alike(unit, few_values, normalised, row) +
                          largest * row[AttentionFact::largest_weight] + stored.sink + stored.variance * stored.scatter;
     const double lse = port == "lse" ? output_named(values, port).value[op::statistic_element(p, query)] : 0;
     const double error = square(stored.sink + stored.variance + stored.bound * stored.alike);
@@ -297,7 +332,8 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
   if (port == "lse") {
     return errors == 0 ? 0 : std::sqrt(errors / squares);
   }
-  return queries == 0 ? 0 : sum / static_cast<double>(queries);
+  const double truncated = products.scaled && port == "o" ? truncation_slope(products, p.sk, o) : 0;
+  return truncated + (queries == 0 ? 0 : sum / static_cast<double>(queries));
 }
 
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
@@ -320,6 +356,10 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
   model.reduction = static_cast<double>(p.sk);
   model.columns_agree = port == "o";
+  if (request.output_scale != 1) {
+    model.bound_value = kUnit32;
+    model.var_value = kUnit32 * kUnit32 / 3;
+  }
   model.one_error = request.constant_inputs;
   model.lost_alike = true;
   model.source =
@@ -329,12 +369,14 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
       !stored.empty()) {
     model.source += "; " + stored;
   }
-  model.shared_slope = [request, name = std::string(port)](const op::Values& values) {
-    return attention_shared_slope(request, values, name);
+  // The largest magnitude of o is judged by the errors of o.
+  const std::string judged(port == "o_amax" ? "o" : port);
+  model.shared_slope = [request, judged](const op::Values& values) {
+    return attention_shared_slope(request, values, judged);
   };
-  model.element_errors = [request, name = std::string(port)](const op::Values& values, std::span<float> bound,
-                                                             std::span<float> variance) {
-    attention_error(request, values, name, bound, variance);
+  model.element_errors = [request, judged](const op::Values& values, std::span<float> bound,
+                                           std::span<float> variance) {
+    attention_error(request, values, judged, bound, variance);
   };
   return model;
 }

@@ -32,6 +32,7 @@ enum class AttentionFact : std::size_t {
             ///< (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says nothing of v
   sink,     ///< |sink| exp(sink - lse)
   value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
+  least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
   count
 };
 
@@ -61,6 +62,18 @@ enum class AttentionFact : std::size_t {
 /// is rounded to the same number in every query: with c the relative rounding error of 1 / (1 - dropout), V + c^2 max p W, and
 /// outputs as a whole are off by c max p. From d = 1/4 on outputs are undetermined: a score that is
 /// off by so much may replace a dropped value, 0, by a kept one, however alike the values are.
+/// V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign.
+///
+/// FP8 (op::has_scales): u_P is 2^-4, and w = 2^-6 / s_scale: a weight may be quantised after it is normalised, which is the
+/// larger error, so that a has no factor 1 - max p, and max(1, w / max p) instead, where all weights are subnormal. Scales are
+/// three roundings more of a score and of a sum. Rows are undetermined if errors of scores may change which key weighs most
+/// (fp8_score_swing), or if products of scales leave FP32's range. `s_amax`, the largest p, is off by at most
+///
+///   B = max over queries of max p (exp(d / sqrt(max p) + B_lse) - 1),  V = that of (max p)^2 (V_d / max p + V_lse)
+///
+/// and `o_amax` by what the elements of o are off. Checked against emulated kernels that quantise relative to the largest
+/// score so far and normalised, on sm_90 (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at most
+/// 1.3, at least 0.4 for normal inputs.
 ///
 /// What ModelRequest::rounding allows besides. With d_r and z the bound and variance of a score (ScoreRounding: in root
 /// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):

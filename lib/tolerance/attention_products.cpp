@@ -1,5 +1,8 @@
 #include "tolerance/attention_products.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "tolerance/accumulation.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -12,6 +15,7 @@ AttentionProducts::AttentionProducts(const model::ModelRequest& request) {
   chain = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
           (stored_fp32 && request.expected == model::PrecisionClass::fp32);
   format = chain ? Dtype::fp32 : stored_fp32 ? Dtype::tf32 : request.mode->first;
+  scaled = request.mode->scaled;
   arithmetic = model::gemm_arithmetic(request.sm, *request.mode, false, !chain);
 }
 
@@ -28,6 +32,27 @@ SumError AttentionProducts::sum(std::int64_t terms) const {
           slope * slope,
           total.star,
           total.absolute};
+}
+
+double truncation_slope(const AttentionProducts& products, std::int64_t terms, const op::OutputValues& output) {
+  double coherence = 0, elements = 0;
+  for (std::size_t at = 0; at < output.value.size(); ++at) {
+    const auto magnitude = static_cast<double>(output.magnitude[at]);
+    const bool known = magnitude > 0 && magnitude < static_cast<double>(std::numeric_limits<float>::max());
+    if (known && std::isfinite(output.value[at])) {
+      coherence += std::fabs(output.value[at]) / magnitude;
+      ++elements;
+    }
+  }
+  return elements == 0 ? 0 : std::sqrt(products.sum(terms).coherent) * coherence / elements;
+}
+
+double fp8_score_swing(std::int64_t d) {
+  constexpr double kDeviations = 6;
+  constexpr int kSm = 89, kFractionBits = 6;
+  const model::Arithmetic arithmetic = model::gemm_arithmetic(kSm, *op::find_mode("fp8_e4m3"), false, false);
+  const Accumulation sum = fused_accumulation(arithmetic, d, kFractionBits);
+  return kDeviations * std::sqrt(sum.second + sum.value);
 }
 
 double AttentionProducts::unit() const {

@@ -6,6 +6,7 @@
 #include "core/dtype.hpp"
 #include "model/arithmetic.hpp"
 #include "model/error_model.hpp"
+#include "op/reference.hpp"
 
 namespace numcheck::tolerance {
 
@@ -26,6 +27,7 @@ struct SumError {
 struct AttentionProducts {
   core::Dtype format = core::Dtype::fp32;  ///< of both operands
   bool chain = true;                       ///< FP32 fused multiply-adds
+  bool scaled = false;                     ///< operands have scales, and so have weights
   model::Arithmetic arithmetic;
 
   explicit AttentionProducts(const model::ModelRequest& request);
@@ -37,8 +39,19 @@ struct AttentionProducts {
   [[nodiscard]] double unit() const;
   /// The same for TF32 alone, in which tensors that are stored in FP32 are rounded as well; 0 for other formats.
   [[nodiscard]] double tf32_unit() const { return format == core::Dtype::tf32 ? unit() : 0; }
-  /// True if weights are rounded to a format of 16 bits.
+  /// Roundings of a product of two scaled operands when it is multiplied by their scales, and that of one of them before.
+  [[nodiscard]] double scale_steps() const { return scaled ? 3 : 0; }
+  /// True if weights are rounded to a format of 16 or 8 bits.
   [[nodiscard]] bool rounds_weights() const { return !chain && format != core::Dtype::tf32; }
 };
+
+/// By how much truncating products of one sign may make the whole of a tracked output too small: sums of so many terms,
+/// bounded by their yardsticks `magnitude`.
+[[nodiscard]] double truncation_slope(const AttentionProducts& products, std::int64_t terms,
+                                      const op::OutputValues& output);
+
+/// By how much rounding may move the score of two FP8 rows with d channels, per |scale| |q| |k|: six standard deviations of
+/// its error (more happen once in 10^9 scores) on the architecture with the shortest sums, sm_89.
+[[nodiscard]] double fp8_score_swing(std::int64_t d);
 
 }  // namespace numcheck::tolerance

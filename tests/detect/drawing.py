@@ -23,9 +23,10 @@ class Clean:
     te_limits: collections.abc.Callable = None
     # (inputs, backend) -> whether the backend is right with such inputs; others are drawn again
     takes: collections.abc.Callable = None
+    modes: tuple = ("fp32", "bf16", "fp16")
 
     def case(self, rng, op, backend, borders=False):
-        mode = rng.choice(["fp32", "bf16", "fp16"])
+        mode = rng.choice(self.modes)
         case = {
             "op": op,
             "mode": mode,

@@ -45,6 +45,10 @@ MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative
 
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
+FP8 = ("fp8_e4m3", "fp8_hybrid")
+MODES = ("fp32", "fp32", "bf16", "bf16", "fp16", "fp16", *FP8)
+WIDE_VALUES = {"v": {"distribution": "normal", "sigma": 5}}  # whose scale is not that of the keys
+
 LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding errors exceed those of weights
 
 FAULTS = [
@@ -115,6 +119,18 @@ FAULTS = [
     ("dropout_mask_shifted", fwd(**DROPPED), SEEN),
     ("dropout_mask_shifted", fwd("fp16", dropout=0.5), SEEN),
     ("dropout_mask_shifted", exact("fp32", dropout=0.5), ["exact"]),
+    # scales
+    ("value_descale_of_keys", fwd("fp8_e4m3", inputs=WIDE_VALUES), SEEN),
+    ("value_descale_of_keys", fwd("fp8_hybrid", inputs=WIDE_VALUES, **CAUSAL), SEEN),
+    ("stale_weight_scale", fwd("fp8_e4m3"), SEEN),
+    ("stale_weight_scale", fwd("fp8_hybrid", **PADDED), SEEN),
+    ("stale_amax", fwd("fp8_hybrid"), SEEN),
+    ("mask_off_by_one", fwd("fp8_hybrid", **CAUSAL), SEEN),
+    ("key_tile_dropped", fwd("fp8_hybrid"), SEEN),
+    ("softmax_scale_missing", fwd("fp8_hybrid"), SEEN),
+    ("rescale_missing", fwd("fp8_e4m3"), SEEN),
+    ("output_scale_1_01", fwd("fp8_hybrid"), ROUNDING),
+    ("truncated_output", fwd("fp8_hybrid"), ROUNDING),
     # stores
     ("truncated_output", fwd(), ROUNDING),
     ("bf16_output_in_fp32", fwd("fp32"), SEEN),
@@ -155,6 +171,18 @@ FAULTS = [
     ("dropout_mask_shifted", bwd("fp32", dropout=0.5), SEEN),
     ("dropout_not_in_dp", bwd(**DROPPED), SEEN),
     ("dropout_not_in_dp", bwd("fp16", **DROPPED, bias="post_scale"), SEEN),
+    ("value_descale_of_keys", bwd("fp8_e4m3", inputs=WIDE_VALUES), SEEN),
+    ("value_descale_of_keys", bwd("fp8_hybrid", inputs=WIDE_VALUES, **CAUSAL), SEEN),
+    ("stale_weight_scale", bwd("fp8_e4m3"), SEEN),
+    ("stale_weight_scale", bwd("fp8_hybrid", **PADDED), SEEN),
+    ("stale_gradient_scale", bwd("fp8_e4m3"), SEEN),
+    ("stale_gradient_scale", bwd("fp8_hybrid", **CAUSAL), SEEN),
+    ("delta_missing", bwd("fp8_hybrid", d=128), SEEN),
+    ("dq_not_zeroed", bwd("fp8_hybrid"), SEEN),
+    ("key_tile_dropped", bwd("fp8_hybrid"), SEEN),
+    ("mask_off_by_one", bwd("fp8_hybrid", **CAUSAL), SEEN),
+    ("stale_amax", bwd("fp8_hybrid"), SEEN),
+    ("truncated_output", bwd("fp8_hybrid"), ROUNDING),
     ("truncated_output", bwd(), ROUNDING),
     ("bf16_output_in_fp32", bwd("fp32"), SEEN),
     ("output_scale_1_01", bwd("fp32"), ROUNDING),
@@ -182,6 +210,8 @@ REFUSED = [
     ("mask_before_scale", fwd(scale=-0.2), "no masked score is scaled by a negative number"),
     ("alibi_shift_missing", fwd(**ALIBI), "no slope is shifted"),
     ("values_transposed", fwd(sk=1), "a single row or column"),
+    ("value_descale_of_keys", fwd(), "tensors have no scales"),
+    ("stale_weight_scale", fwd("fp32"), "tensors have no scales"),
     ("softcap_slope_missing", bwd(), "scores are not capped"),
     ("dropout_scale_missing", fwd(), "no weight is dropped"),
     ("dropout_mask_shifted", fwd(**DROPPED, sk=1), "there is only one key"),
@@ -213,11 +243,11 @@ def attention(rng, shape, mode):
                             "padding_causal_bottom_right"]),
         "window_left": rng.choice([-1, -1, -1, 0, rng.randint(0, 100)]),
         "window_right": rng.choice([-1, -1, -1, 0, rng.randint(0, 100)]),
-        "bias": rng.choice(["none", "none", "none", "pre_scale", "post_scale", "alibi"]),
+        "bias": rng.choice(["none", "none", "none", "alibi"] + ([] if mode in FP8 else ["pre_scale", "post_scale"])),
         "softmax": rng.choice(["vanilla", "vanilla", "off_by_one", "learnable"]),
         "softcap": rng.choice([0, 0, 0, 1, 30]),
         "layout": rng.choice(["bshd", "sbhd", "bhsd"]),
-        "dropout": rng.choice([0, 0, 0, 0.1, 0.5, 0.9]),
+        "dropout": 0 if mode in FP8 else rng.choice([0, 0, 0, 0.1, 0.5, 0.9]),
     })
 
 
@@ -237,7 +267,7 @@ def place(rng, params):
 
 
 def forward(rng, shape, mode):
-    return {**attention(rng, shape, mode), "max_logit": rng.choice([False, False, True])}
+    return {**attention(rng, shape, mode), "max_logit": mode not in FP8 and rng.choice([False, False, True])}
 
 
 def te_limits(case, rng):
@@ -268,8 +298,8 @@ def known_gradients(inputs, backend):
 
 
 CLEAN = {
-    "attention_fwd": Clean(forward, te_limits),
-    "attention_bwd": Clean(attention, te_limits, known_gradients),
+    "attention_fwd": Clean(forward, te_limits, modes=MODES),
+    "attention_bwd": Clean(attention, te_limits, known_gradients, modes=MODES),
 }
 
 # Tiles of queries, keys and channels and one more; every mask, bias, sink, layout and packing; groups of heads.

@@ -53,7 +53,8 @@ std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) 
   p.dropout = generator() % 4 == 0 ? 0.1 : 0;
   p.max_logit = generator() % 8 == 0;
   Circumstances at;
-  at.storage = generator() % 8 == 0 ? core::Dtype::fp32 : core::Dtype::bf16;
+  using core::Dtype;
+  at.storage = one_of(generator, std::vector<Dtype>{Dtype::bf16, Dtype::bf16, Dtype::fp8_e4m3, Dtype::fp32});
   at.backward = flag();
   at.training = at.backward || flag();
   at.deterministic = at.training && flag();
@@ -98,6 +99,27 @@ TEST(AttentionGates, fp32_is_refused_by_fused_and_flash_attention) {
   EXPECT_NE(first_refusal(Selector::fused_interface, plain(), at).find("q, k and v are FP32"), std::string::npos);
   EXPECT_NE(first_refusal(Selector::flash, plain(), at).find("q, k and v are FP32"), std::string::npos);
   EXPECT_NE(first_refusal(Selector::cudnn, plain(), at).find("tensor cores"), std::string::npos);
+}
+
+TEST(AttentionGates, fp8_is_taken_from_hopper_on) {
+  op::AttentionParams p = plain();
+  p.d = 128;
+  const auto refusal = [&p](Selector selector, int sm, bool backward) {
+    Circumstances at = training(sm);
+    at.storage = core::Dtype::fp8_e4m3;
+    at.backward = backward;
+    return first_refusal(selector, p, at);
+  };
+  for (const Selector selector : {Selector::cudnn, Selector::fused_interface, Selector::fused_kernels}) {
+    EXPECT_EQ(refusal(selector, 90, true), "");
+    EXPECT_EQ(refusal(selector, 100, false), "");
+  }
+  EXPECT_NE(refusal(Selector::cudnn, 89, false).find("sm_90"), std::string::npos);
+  EXPECT_NE(refusal(Selector::fused_kernels, 89, false).find("sm_90"), std::string::npos);
+  EXPECT_NE(refusal(Selector::flash, 90, true).find("inference"), std::string::npos);
+  p.d = 64;
+  EXPECT_EQ(refusal(Selector::cudnn, 90, false), "");
+  EXPECT_NE(refusal(Selector::cudnn, 90, true).find("128 only"), std::string::npos);
 }
 
 TEST(AttentionGates, hopper_prefers_fused_attention) {

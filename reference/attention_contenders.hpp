@@ -1,0 +1,43 @@
+// Which key has the largest score, if errors of scores may be larger than their distance.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace numcheck::reference {
+
+/// Error models count errors of scores to first order: they suppose that weights stay about what they are. FP8 products
+/// keep 13 bits of their sum's largest term, so scores of large magnitudes may be off by more than 1, and a key that weighs
+/// nothing may come to weigh most. A row is close if that may happen: if another key's score, raised by its error, exceeds
+/// the largest score, lowered by its own, and either error is large enough to matter.
+class Contenders {
+ public:
+  /// `swing` is how far the error may move the score.
+  void add(double score, double swing) noexcept {
+    const double high = score + swing, of_first = first_, swing_of_first = first_swing_;
+    if (high > first_) {
+      first_ = high;
+      first_swing_ = swing;
+    }
+    const bool replaced = first_ != of_first;
+    const double loser = replaced ? of_first : high, loser_swing = replaced ? swing_of_first : swing;
+    if (loser > second_) {
+      second_ = loser;
+      second_swing_ = loser_swing;
+    }
+    certain_ = std::max(certain_, score - swing);
+  }
+
+  [[nodiscard]] bool is_close() const noexcept {
+    constexpr double kMatters = 0.5;  // weights may change by a factor of e^0.5 each
+    return second_ > certain_ && std::max(first_swing_, second_swing_) > kMatters;
+  }
+
+ private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+  double first_ = kNone, second_ = kNone;  ///< the two largest of score + swing
+  double first_swing_ = 0, second_swing_ = 0;
+  double certain_ = kNone;  ///< the largest of score - swing
+};
+
+}  // namespace numcheck::reference
