@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/codec.hpp"
+#include "kernels/sim/gemm.hpp"
 #include "kernels/sim/tensor_io.hpp"
 #include "model/expected_class.hpp"
 #include "model/product.hpp"
@@ -41,6 +42,10 @@ op::AttentionParams with_fault(const AttentionKernel& kernel) {
 }
 
 }  // namespace
+
+std::string sim_attention_obstacle(const Call& call, const SimContext& context) {
+  return sim_gemm_obstacle(*call.c->mode, context.sm);
+}
 
 AttentionKernel::AttentionKernel(const Call& call, const SimContext& context)
     : p(op::from_params<op::AttentionParams>(call.c->params)), format(call.c->mode->first), fault(call.inject) {

@@ -47,6 +47,9 @@ struct AttentionKernel {
   [[nodiscard]] float scale_after() const { return core::is_fp8(operands) ? 1 : scale(); }
 };
 
+/// Why the device cannot multiply in the case's mode; empty if it can.
+[[nodiscard]] std::string sim_attention_obstacle(const Call& call, const SimContext& context);
+
 /// Rows of one head, dense: rows x channels, as they are multiplied.
 struct HeadMatrix {
   std::int64_t rows = 0;

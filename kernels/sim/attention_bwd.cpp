@@ -236,7 +236,7 @@ const Binding& attention_bwd() {
   static const std::vector<FaultInfo> faults = with_store_faults(attention_bwd_faults());
   static const SimBinding binding{
       {"sim", "attention_bwd"},
-      [](const Call&, const SimContext&) { return std::string(); },
+      [](const Call& call, const SimContext& context) { return sim_attention_obstacle(call, context); },
       [](const Call& call, const SimContext& context) {
         const AttentionKernel kernel(call, context);
         return std::vector<Algorithm>{

@@ -209,7 +209,7 @@ const Binding& attention_fwd() {
   static const std::vector<FaultInfo> faults = with_store_faults(attention_fwd_faults());
   static const SimBinding binding{
       {"sim", "attention_fwd"},
-      [](const Call&, const SimContext&) { return std::string(); },
+      [](const Call& call, const SimContext& context) { return sim_attention_obstacle(call, context); },
       [](const Call& call, const SimContext& context) {
         const AttentionKernel kernel(call, context);
         return std::vector<Algorithm>{

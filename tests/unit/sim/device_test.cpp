@@ -9,6 +9,9 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "kernels/sim/bindings.hpp"
+#include "op/attention_bwd.hpp"
+#include "op/attention_fwd.hpp"
 
 namespace {
 
@@ -43,6 +46,27 @@ TEST(SimDevice, refuses_what_the_architecture_lacks) {
   const auto hopper = kernels::sim::make_backend(90);
   EXPECT_TRUE(SimDevice(*hopper, shape(16, 16, 16), "bf16x9").supports().yes);
   EXPECT_TRUE(SimDevice(*hopper, shape(16, 16, 16), "fp8_hybrid").supports().yes);
+}
+
+TEST(SimDevice, refuses_attention_in_formats_that_the_architecture_does_not_multiply) {
+  const auto support = [](int sm, const op::Op& op) {
+    op::AttentionParams p;
+    p.sq = p.sk = p.d = 16;
+    plan::Case c;
+    c.op = &op;
+    c.params = op::to_params(p);
+    c.mode = op::find_mode("fp8_hybrid");
+    c.backend = "sim";
+    const std::vector<op::Port> ports = op.ports(c.params, *c.mode);
+    const std::vector<const kernels::Binding*> bindings = {&kernels::sim::attention_fwd(),
+                                                           &kernels::sim::attention_bwd()};
+    return kernels::sim::make_backend(sm, bindings)->supports({&c, ports, ""});
+  };
+  for (const op::Op* op : {&op::attention_fwd(), &op::attention_bwd()}) {
+    EXPECT_FALSE(support(80, *op).yes);
+    EXPECT_NE(support(80, *op).reason.find("FP8 needs sm_89"), std::string::npos) << support(80, *op).reason;
+    EXPECT_TRUE(support(90, *op).yes) << support(90, *op).reason;
+  }
 }
 
 TEST(SimDevice, offers_split_schedules_on_request) {
