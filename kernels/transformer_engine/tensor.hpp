@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 
 #include "core/dtype.hpp"
 #include "kernels/transformer_engine/library.hpp"
@@ -109,7 +110,7 @@ class AttributeObject {
   /// The value's type must have the attribute's size.
   template <class T>
   void set(int attribute, T value) {
-    library_.call(functions_.set, handle_, attribute, &value, sizeof(T));
+    library_.call(functions_.set, handle_, attribute, &value, std::as_bytes(std::span(&value, 1)).size());
   }
 
   [[nodiscard]] Handle handle() const noexcept { return handle_; }
