@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 6> kSelectors = {"cudnn",       "fused_in
 constexpr std::array<std::string_view, 3> kAnswers = {"refused", "documented_only", "not_asked"};
 constexpr std::array<std::string_view, 3> kChoices = {"fused", "flash", "unfused"};
 
-[[noreturn]] void fail(const std::string& place, std::string_view what) {
+[[noreturn]] void fail(std::string_view place, std::string_view what) {
   throw core::InternalError(fmt::format("configs/attention_gates.json: {}: {}", place, what));
 }
 
@@ -34,7 +34,7 @@ std::optional<Enum> find(std::span<const std::string_view> names, std::string_vi
 }
 
 template <class Enum>
-Enum named(std::span<const std::string_view> names, const Json& value, const std::string& place) {
+Enum named(std::span<const std::string_view> names, const Json& value, std::string_view place) {
   const auto found = value.is_string() ? find<Enum>(names, value.get<std::string>()) : std::nullopt;
   if (!found) {
     fail(place, fmt::format("unknown word {}", value.dump()));
@@ -42,14 +42,14 @@ Enum named(std::span<const std::string_view> names, const Json& value, const std
   return *found;
 }
 
-std::string text(const Json& value, const std::string& place) {
+std::string text(const Json& value, std::string_view place) {
   if (!value.is_string() || value.get<std::string>().empty()) {
     fail(place, "must be a text");
   }
   return value.get<std::string>();
 }
 
-const Json& member(const Json& object, const char* key, const std::string& place) {
+const Json& member(const Json& object, const char* key, std::string_view place) {
   const auto found = object.find(key);
   if (found == object.end()) {
     fail(place, fmt::format("{} is missing", key));
@@ -57,7 +57,7 @@ const Json& member(const Json& object, const char* key, const std::string& place
   return *found;
 }
 
-void require_object(const Json& value, std::initializer_list<std::string_view> keys, const std::string& place) {
+void require_object(const Json& value, std::initializer_list<std::string_view> keys, std::string_view place) {
   if (!value.is_object()) {
     fail(place, "must be an object");
   }
@@ -68,14 +68,14 @@ void require_object(const Json& value, std::initializer_list<std::string_view> k
   }
 }
 
-const Json& require_list(const Json& value, const std::string& place) {
+const Json& require_list(const Json& value, std::string_view place) {
   if (!value.is_array() || value.empty()) {
     fail(place, "must be a list with entries");
   }
   return value;  // NOLINT(bugprone-return-const-ref-from-parameter): a part of the file, which outlives its decoding
 }
 
-std::int64_t number(NumberFact fact, const Json& value, const std::string& place) {
+std::int64_t number(NumberFact fact, const Json& value, std::string_view place) {
   if (fact == NumberFact::cudnn) {
     const std::int64_t version = cudnn_number(text(value, place));
     if (version == 0) {
@@ -89,7 +89,7 @@ std::int64_t number(NumberFact fact, const Json& value, const std::string& place
   return value.get<std::int64_t>();
 }
 
-NumberRange number_range(NumberFact fact, const Json& value, const std::string& place) {
+NumberRange number_range(NumberFact fact, const Json& value, std::string_view place) {
   if (!value.is_object()) {
     const std::int64_t only = number(fact, value, place);
     return {only, only, 1};
@@ -111,7 +111,7 @@ NumberRange number_range(NumberFact fact, const Json& value, const std::string& 
   return range;
 }
 
-NumberIs number_term(NumberFact fact, const Json& value, const std::string& place) {
+NumberIs number_term(NumberFact fact, const Json& value, std::string_view place) {
   NumberIs term{fact, {}};
   if (!value.is_array()) {
     term.ranges.push_back(number_range(fact, value, place));
@@ -123,7 +123,7 @@ NumberIs number_term(NumberFact fact, const Json& value, const std::string& plac
   return term;
 }
 
-WordIs word_term(WordFact fact, const Json& value, const std::string& place) {
+WordIs word_term(WordFact fact, const Json& value, std::string_view place) {
   const std::vector<std::string_view> legal = legal_words(fact);
   WordIs term{fact, {}};
   for (const Json& one : value.is_array() ? require_list(value, place) : Json::array({value})) {
@@ -135,14 +135,14 @@ WordIs word_term(WordFact fact, const Json& value, const std::string& place) {
   return term;
 }
 
-bool flag(const Json& value, const std::string& place) {
+bool flag(const Json& value, std::string_view place) {
   if (!value.is_boolean()) {
     fail(place, "must be true or false");
   }
   return value.get<bool>();
 }
 
-Condition condition(const Json& value, const std::string& place) {
+Condition condition(const Json& value, std::string_view place) {
   if (!value.is_object() || value.empty()) {
     fail(place, "must be an object with terms");
   }
