@@ -1,5 +1,6 @@
 #include "op/attention_fwd.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "kernels/cuda/attention_launch.hpp"
@@ -11,7 +12,7 @@
 namespace numcheck::kernels::cuda {
 namespace {
 
-AttentionForward launch_of(const op::AttentionFwdParams& p, const AttentionPorts& ports, float* lse) {
+AttentionForward launch_of(const op::AttentionFwdParams& p, const AttentionPorts& ports, float* lse, float* max_logit) {
   AttentionForward launch;
   launch.rules = ports.rules();
   launch.q = ports.heads("q", op::Side::queries, p.d);
@@ -19,6 +20,7 @@ AttentionForward launch_of(const op::AttentionFwdParams& p, const AttentionPorts
   launch.v = ports.heads("v", op::Side::keys, p.value_channels());
   launch.o = ports.heads("o", op::Side::queries, p.value_channels());
   launch.lse = lse;
+  launch.max_logit = max_logit;
   return launch;
 }
 
@@ -32,8 +34,9 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
           [&device, params, tables = std::move(tables)](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
             tables.upload(device, workspace);
+            const auto statistic = [ports](std::string_view name) { return static_cast<float*>(address_of(ports, name)); };
             const AttentionForward launch = launch_of(params, AttentionPorts(params, ports, tables, workspace),
-                                                      static_cast<float*>(address_of(ports, "lse")));
+                                                      statistic("lse"), statistic("max_logit"));
             return device.timed([&] {
               cuda_support::check(launch_attention_fwd(launch, device.stream()), "te-numcheck's attention kernel");
             });

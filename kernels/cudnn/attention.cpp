@@ -16,7 +16,7 @@
 namespace numcheck::kernels::cudnn {
 namespace {
 
-std::string gate_of(const Context& context, const Call& call) {
+AttentionGate gate_of(const Context& context, const Call& call) {
   return attention_gate(op::from_params<op::AttentionParams>(call.c->params),
                         {.forward = call.c->op == &op::attention_fwd(),
                          .version = context.library.get_version(),
@@ -115,12 +115,12 @@ void add_details(const Context& context, const Call& call, const std::string& ga
 
 std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
   context.device.use();
-  const std::string gate = gate_of(context, call);
-  if (context.library.get_version() < kFirstAttentionVersion) {
-    throw NotSupported(fmt::format("cuDNN {} is not asked: {}", context.library.version(), gate));
-  }
+  const auto [gate, not_asked] = gate_of(context, call);
   if (call.c->mode->first == core::Dtype::fp32) {
     refuse_format(context, call);
+  }
+  if (!not_asked.empty()) {
+    throw NotSupported(fmt::format("cuDNN {} is not asked: {}", context.library.version(), not_asked));
   }
   const std::size_t limit = requested_count(call.c->algorithms);
   std::vector<Algorithm> list;

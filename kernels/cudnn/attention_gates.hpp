@@ -18,13 +18,14 @@ struct AttentionTarget {
   core::Dtype storage = core::Dtype::bf16;
 };
 
-/// The first version whose engines are asked at all: 9.10.0 and 9.10.1 are known to be wrong, and older ones need other
-/// graphs.
-inline constexpr std::size_t kFirstAttentionVersion = 91002;
+/// What documents and measurements say of a case, as ends of sentences: "head dimensions must be multiples of 8 (d is
+/// 36)".
+struct AttentionGate {
+  std::string excluded;   ///< the first rule that excludes the case; the library decides. Empty: none
+  std::string not_asked;  ///< the first for which the library is not asked, because it answers wrongly. Empty: none
+};
 
-/// The first rule that excludes the case, as the end of a sentence: "head dimensions must be multiples of 8 (d is 36)".
-/// Empty if there is none. The library decides: a rule neither refuses a case nor lets it pass.
 /// Source: the rows "cudnn" of configs/attention_gates.json, each with its own.
-[[nodiscard]] std::string attention_gate(const op::AttentionParams& p, const AttentionTarget& target);
+[[nodiscard]] AttentionGate attention_gate(const op::AttentionParams& p, const AttentionTarget& target);
 
 }  // namespace numcheck::kernels::cudnn

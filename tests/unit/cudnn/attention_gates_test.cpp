@@ -17,11 +17,16 @@ op::AttentionParams small() {
 }
 
 std::string forward(const op::AttentionParams& p, int sm = 90, std::size_t version = kVersion) {
-  return attention_gate(p, {true, version, sm});
+  return attention_gate(p, {true, version, sm}).excluded;
 }
 
 std::string backward(const op::AttentionParams& p, int sm = 90, std::size_t version = kVersion) {
-  return attention_gate(p, {false, version, sm});
+  return attention_gate(p, {false, version, sm}).excluded;
+}
+
+/// Why cuDNN is not asked about the forward pass.
+std::string silence(const op::AttentionParams& p, int sm, std::size_t version, core::Dtype storage) {
+  return attention_gate(p, {true, version, sm, storage}).not_asked;
 }
 
 ::testing::AssertionResult says(const std::string& text, std::string_view phrase) {
@@ -100,7 +105,24 @@ TEST(CudnnAttentionGate, knows_sinks_and_versions) {
   p.softmax = "vanilla";
   p.sk = 1;
   EXPECT_TRUE(says(backward(p), "more than one query or key"));
-  EXPECT_TRUE(says(forward(small(), 90, 91001), "attention needs 9.10.2"));
+}
+
+TEST(CudnnAttentionGate, does_not_ask_where_engines_accept_what_they_get_wrong) {
+  op::AttentionParams p = small();
+  EXPECT_TRUE(says(silence(p, 90, 91001, core::Dtype::bf16), "attention needs 9.10.2"));
+  EXPECT_EQ(silence(p, 90, 91400, core::Dtype::bf16), "");
+  p.max_logit = true;
+  EXPECT_TRUE(says(silence(p, 90, 91900, core::Dtype::bf16), "do not write it"));
+  EXPECT_EQ(silence(p, 90, 92100, core::Dtype::bf16), "");
+  p.max_logit = false;
+  p.softmax = "off_by_one";
+  EXPECT_TRUE(says(silence(p, 90, 92100, core::Dtype::fp8_e4m3), "a sink needs sm_100"));
+  EXPECT_EQ(silence(p, 100, 92100, core::Dtype::fp8_e4m3), "");
+  EXPECT_EQ(silence(p, 90, 91400, core::Dtype::bf16), "");
+  p.softmax = "vanilla";
+  p.mask = "padding";
+  p.layout = "thd";
+  EXPECT_TRUE(says(silence(p, 90, 91900, core::Dtype::fp8_e4m3), "the layout thd needs 9.23"));
 }
 
 }  // namespace
