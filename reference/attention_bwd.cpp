@@ -69,12 +69,13 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
   std::vector<double> mean(sums.squared.size());
   GradientTile tile(g);
   const GradientTile::Visit visit = visitor(
-      g, [&](const PairRow& pairs) { sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin)); });
+      g, [&](const PairRow& pairs) { sums.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin)); });
   for_each_span(queries.size() == 0 ? 0 : head.lengths.keys, [&](const Positions& keys) {
+    sums.begin(queries, keys);
     if (!tile.load(head, queries, keys, visit)) {
       return;
     }
-    sums.add(tile, tile.dt(), false, head.keys, p.d);
+    sums.add(tile, tile.dt(), false, head.keys);
     if (!mean.empty()) {
       tile.add(tile.reach(), false, head.keys, p.d, mean);
     }
@@ -95,10 +96,10 @@ void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_
                                                             std::span(mean).subspan(row * static_cast<std::size_t>(p.d),
                                                                                     static_cast<std::size_t>(p.d)),
                                                             sums.facts.weight(row)),
-                              .dot = head.dot[at],
+                              .dot = std::isfinite(head.dot[at]) ? head.dot[at] : 0,
                               .dot_second = head.errors->dot_second[at],
                               .dot_variance = head.errors->dot_variance[at],
-                              .statistic = head.lse[at]},
+                              .statistic = std::isfinite(head.lse[at]) ? head.lse[at] : 0},
                              dq.facts, static_cast<std::size_t>(place.row + i));
   }
 }
@@ -120,7 +121,8 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
                         common_square(head.keys.data + j * head.keys.stride, mean.subspan(row * d, d), weight),
         .dot_second = common_square(values, sums, weight)};
     for (std::size_t c = 0; c < width && weight > 0; ++c) {
-      own.dot += values[c] * sums[c] / weight;
+      const double product = values[c] * sums[c] / weight;
+      own.dot += std::isfinite(product) ? product : 0;
     }
     GradientFacts::store_own({.score_common = own.score_common}, dv.facts, at);
     own.score_common *= of_keys.change(row);
@@ -144,15 +146,17 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
     }
     const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
       const auto at = static_cast<std::size_t>(pairs.keys.begin - all.begin);
-      of_keys.facts.add(head, pairs, at);
-      of_values.facts.add(head, pairs, at);
+      of_keys.add(head, pairs, at);
+      of_values.add(head, pairs, at);
     });
     for_each_span(head.lengths.queries, [&](const Positions& queries) {
+      of_keys.begin(queries, keys);
+      of_values.begin(queries, keys);
       if (!tile.load(head, queries, keys, visit)) {
         return;
       }
-      of_keys.add(tile, tile.dt(), true, head.queries, p.d);
-      of_values.add(tile, tile.dropped(), true, head.gradient, width);
+      of_keys.add(tile, tile.dt(), true, head.queries);
+      of_values.add(tile, tile.dropped(), true, head.gradient);
       if (!mean.empty()) {
         tile.add(tile.reach(), true, head.queries, p.d, mean);
       }
@@ -197,7 +201,7 @@ void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t
       continue;
     }
     const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
-      sums.facts.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
+      sums.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
       const auto first = static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
       add_at(sums.facts.spread(), first, sums.weighted);
       if (!saturation.empty()) {
@@ -249,6 +253,13 @@ op::Values values(const op::ReferenceRequest& request) {
     dq.add_element_fact(tolerance::kDropped);
     dk.add_element_fact(tolerance::kDropped);
   }
+  for (GradientOutput* out : {&dq, &dk, &dv}) {
+    if (g.uneven()) {
+      out->add_element_fact(tolerance::kWeightRatio);
+      out->add_element_fact(tolerance::kSpreadRatio);
+      out->add_element_fact(tolerance::kLengthRatio);
+    }
+  }
   if (p.heads > p.key_heads()) {
     dk.add_element_fact(tolerance::kParts);
     dv.add_element_fact(tolerance::kParts);
@@ -269,6 +280,8 @@ op::Values values(const op::ReferenceRequest& request) {
   }
   if (p.has_bias_tensor()) {
     GradientOutput dbias("dbias", p.heads * p.sq, p.heads * p.sq * p.sk, only);
+    dbias.add_element_fact(tolerance::kWeightRatio);
+    dbias.add_element_fact(tolerance::kSpreadRatio);
     if (p.bias == "pre_scale" && p.softcap != 0) {
       dbias.add_element_fact(tolerance::kSaturation);
     }
@@ -282,7 +295,11 @@ op::Values values(const op::ReferenceRequest& request) {
   }
   if (g.rounded_gradients().scaled) {
     TrackedOutput amax("dp_amax", 1, only);
-    amax.set(0, largest_score_gradient(g), 0, 0);
+    if (g.scales_fit()) {
+      amax.set(0, largest_score_gradient(g), 0, 0);
+    } else {
+      amax.set_undetermined(0, 0);
+    }
     result.outputs.push_back(std::move(amax).take());
   }
   return result;
@@ -312,7 +329,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-5";
+  reference.version = "attention_bwd-6";
   reference.derive = &derive;
   reference.diagnose = &diagnose_attention_gradients;
   return reference;

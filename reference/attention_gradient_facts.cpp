@@ -24,6 +24,13 @@ double ratio(double sum, double of) {
   return sum == 0 ? 0 : sum / of;
 }
 
+/// 1 if numbers whose weights, first and second moments these are differ by less than 2^-8 of their mean, and hence, as
+/// inputs are numbers of a few bits, mostly not at all; 0 if they differ by more.
+double alike(double weights, double first, double second) {
+  const double differ = second <= 0 ? 1 : 1 - square(first) / (weights * second);
+  return differ < 0x1p-16 ? 1 : 0;
+}
+
 RoundingConstants rounding_to(core::Dtype dtype) {
   const core::DtypeInfo& info = core::dtype_info(dtype);
   return {std::ldexp(1.0, 52 - info.fraction_bits) + 1, 0x1.8p52 * info.min_subnormal, std::ldexp(1.0, info.emin)};
@@ -51,18 +58,21 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
   const auto at = static_cast<std::size_t>(i);
   const auto width = static_cast<double>(p.value_channels());
   const auto first = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq);
-  const double sink = gradients_.problem().sink(head.index);
-  return {.factor = std::fabs(gradients_.problem().factor()),
+  const double sink = gradients_.problem().sink(head.index), lse = head.lse[at], dot = head.dot[at];
+  const bool known = std::isfinite(lse);
+  const double factor = std::fabs(gradients_.problem().factor()), cap = p.softcap == 0 ? 0 : 1 / p.softcap;
+  return {.factor = factor,
+          .most = tolerance::kMayOverflow * std::min(1.0, factor) * (1 + 2 * cap),
           .norm = all.queries.norms[at],
-          .cap = p.softcap == 0 ? 0 : 1 / p.softcap,
-          .lse = head.lse[i],
-          .sink = std::isfinite(sink) ? std::fabs(sink) * std::exp(sink - head.lse[i]) : 0,
+          .cap = cap,
+          .lse = known ? lse : 0,
+          .sink = std::isfinite(sink) && known ? std::fabs(sink) * std::exp(sink - lse) : 0,
           .statistic = statistics_.empty() ? 0 : static_cast<double>(statistics_[first + at]),
           .score_second = square(gradients_.problem().factor()) * all.score_second[at],
           .along = all.along[at],
           .gradient = all.gradient.norms[at],
           .gradient_second = all.gradient_second[at],
-          .dot2 = square(head.dot[at]),
+          .dot = std::isfinite(dot) ? dot : 0,
           .dot_variance = all.dot_variance[at],
           .dot_magnitude = all.dot_magnitude[at] + 2 * width * (tolerance::kFlush / tolerance::kUnit32),
           .steps = width + (p.has_dropout() ? 8 : 4),
@@ -84,11 +94,15 @@ void GradientFacts::add(const GradientHead& head, const PairRow& pairs, std::siz
 void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   const GradientFactKernels& kernels = gradient_fact_kernels();
   const QueryTerms query = query_of(head, pairs.query);
-  const double* value_norms = head.errors->values.norms.data() + pairs.keys.begin;
+  std::span<const double> value_norms = pairs.value_norms, gradient_seconds = pairs.gradient_seconds;
   if (!pairs.kept.empty()) {
-    value_norms_.resize(last_);
-    std::transform(pairs.kept.begin(), pairs.kept.end(), value_norms, value_norms_.begin(), std::multiplies<>());
-    value_norms = value_norms_.data();
+    value_norms_.assign(value_norms.begin(), value_norms.end());
+    std::ranges::transform(value_norms_, pairs.kept, value_norms_.begin(), std::multiplies<>());
+    value_norms = value_norms_;
+    gradient_seconds_.assign(gradient_seconds.begin(), gradient_seconds.end());
+    std::ranges::transform(gradient_seconds_, pairs.kept, gradient_seconds_.begin(),
+                           [](double second, double kept) { return second * square(kept); });
+    gradient_seconds = gradient_seconds_;
   }
   const PairLanes lanes{.count = last_,
                         .products = pairs.products.data(),
@@ -97,9 +111,11 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
                         .weights = pairs.weights.data(),
                         .gradients = pairs.gradients.data(),
                         .slopes = pairs.slopes.data(),
-                        .key_norms = head.errors->keys.norms.data() + pairs.keys.begin,
-                        .value_norms = value_norms,
-                        .kept = pairs.kept.empty() ? nullptr : pairs.kept.data()};
+                        .key_norms = pairs.key_norms.data(),
+                        .value_norms = value_norms.data(),
+                        .kept = pairs.kept.empty() ? nullptr : pairs.kept.data(),
+                        .score_seconds = pairs.score_seconds.empty() ? nullptr : pairs.score_seconds.data(),
+                        .gradient_seconds = gradient_seconds.empty() ? nullptr : gradient_seconds.data()};
   kernels.arguments(query, lanes, terms_);
   if (what_ == Of::values) {
     kernels.value_terms(query, lanes, terms_);
@@ -113,13 +129,33 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
                            terms_);
   }
   kernels.score_terms(query, lanes, what_ == Of::queries, terms_);
+  if (what_ != Of::bias && what_ != Of::capped_bias) {
+    if (gradients_.uneven()) {
+      plain_.assign(&terms_[0][0], &terms_[0][0] + kPairTerms * kPairs);
+    }
+    kernels.lengthen(last_, what_ != Of::queries, terms_);
+  }
   // Kept weights may be divided by 1 - dropout before or after they are rounded.
   const double before = 1 / gradients_.problem().dropout().scale();
   kernels.shifts(format_, rounded_.scale * (what_ == Of::values ? before : query.factor), lanes, terms_);
 }
 
+std::span<const double> GradientFacts::plain(PairTerm term) const {
+  return std::span<const double>(plain_.empty() ? &terms_[0][0] : plain_.data(), kPairTerms * kPairs)
+      .subspan(term * kPairs, last_);
+}
+
 double GradientFacts::change(std::size_t row) const {
-  return ratio(sum(kChange, row), sum(kReach, row));
+  return sum(kReach, row) == 0 ? 0 : sum(kChange, row) / sum(kReach, row);  // slopes of 0 leave no sum to be wrong
+}
+
+double GradientFacts::shift(std::size_t row) const {
+  const double before = sum(kShift, row), after = sum(kScaledShift, row);
+  if (rounded_.scaled) {
+    return after;
+  }
+  const bool once = what_ == Of::values && gradients_.problem().dropout().is_none();  // both are the same
+  return once ? before : std::max(std::fabs(before), std::fabs(after));
 }
 
 std::span<const double> GradientFacts::spread() const {
@@ -143,10 +179,13 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::largest_product, sum(kLargestProduct));
   set(GradientFact::largest_argument, sum(kLargestArgument));
   set(GradientFact::largest_gradient, sum(kLargestGradient));
-  set(GradientFact::length, sum(kLength));
-  const double shift =
-      rounded_.scaled ? sum(kScaledShift) : std::max(std::fabs(sum(kShift)), std::fabs(sum(kScaledShift)));
-  set(GradientFact::shift, ratio(shift, sum(kMagnitude)));
+  set(GradientFact::alike_scores, alike(sum(kPlain), sum(kPlainScore), sum(kPlainScoreSquare)));
+  set(GradientFact::alike_gradients, alike(sum(kPlain), sum(kPlainGradient), sum(kPlainGradientSquare)));
+  set(GradientFact::equal_pairs, sum(kReachSquare) == 0 ? 0 : sum(kShare) / sum(kReachSquare));
+  set(GradientFact::largest_change, sum(kLargestChange));
+  set(GradientFact::largest_term, sum(kLargestTerm));
+  set(GradientFact::length, std::sqrt(sum(kLength)));
+  set(GradientFact::shift, ratio(shift(row), sum(kMagnitude)));
   set(GradientFact::spacing, rounded_.scaled ? core::dtype_info(rounded_.format).min_subnormal / rounded_.scale : 0);
   set(GradientFact::score_mean, ratio(sum(kScore), sum(kPlain)));
   set(GradientFact::score_second, ratio(sum(kScoreSecond), sum(kSquare)));
@@ -155,11 +194,11 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::gradient_second, ratio(sum(kGradientSecond), sum(kShare)));
   set(GradientFact::gradient_square, ratio(sum(kGradientSquare), sum(kShare)));
   set(GradientFact::dot_variance, ratio(sum(kDotVariance), sum(kShare)));
-  set(GradientFact::inner_square, ratio(sum(kInnerSquare), sum(kSquare)));
-  set(GradientFact::scored_square, ratio(sum(kScoredSquare), sum(kSquare)));
+  set(GradientFact::inner_square, ratio(sum(kInnerSquare), sum(kOwnSquare)));
+  set(GradientFact::scored_square, ratio(sum(kScoredSquare), sum(kOwnSquare)));
   set(GradientFact::largest_score, sum(kLargestScore));
   set(GradientFact::largest_sink, sum(kLargestSink));
-  set(GradientFact::statistic_square, what_ == Of::queries ? sum(kStatistic) : ratio(sum(kStatistic), sum(kSquare)));
+  set(GradientFact::statistic_square, what_ == Of::queries ? sum(kStatistic) : ratio(sum(kStatistic), sum(kOwnSquare)));
   set(GradientFact::saturation, ratio(sum(kSaturation), sum(kShare)));
 }
 

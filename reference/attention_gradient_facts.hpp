@@ -40,6 +40,11 @@ class GradientFacts {
     double score_common = 0, dot = 0, dot_second = 0, dot_variance = 0, statistic = 0;
   };
   static void store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at);
+  /// A term of each pair that was added last, before it is weighed with |x|^2; of dq, dk and dv only if the case is
+  /// uneven.
+  [[nodiscard]] std::span<const double> plain(PairTerm term) const;
+  /// Of a row.
+  [[nodiscard]] double sum(PairTerm term, std::size_t row) const { return sums_[at(term, row)]; }
   /// sum p of a row.
   [[nodiscard]] double weight(std::size_t row) const { return sum(kPlain, row); }
   /// By how much more a score's error changes w than the cap's slope says: mean square over that of the slope.
@@ -47,9 +52,10 @@ class GradientFacts {
 
  private:
   [[nodiscard]] QueryTerms query_of(const GradientHead& head, std::int64_t i) const;
+  /// What rounding changes in the sum of a row's p |w|; without its sign if kernels may round one of two numbers.
+  [[nodiscard]] double shift(std::size_t row) const;
   /// Finds the terms of a query's pairs.
   void find_terms(const GradientHead& head, const PairRow& pairs);
-  [[nodiscard]] double sum(PairTerm term, std::size_t row) const { return sums_[at(term, row)]; }
   /// Rows share all pairs of a query, or each has its own: terms are together in the first case.
   [[nodiscard]] std::size_t at(PairTerm term, std::size_t row) const {
     return has_pairs_of_a_query() ? row * kPairTerms + term : term * rows_ + row;
@@ -65,7 +71,8 @@ class GradientFacts {
   std::size_t last_ = 0;
   std::vector<double> sums_;
   double terms_[kPairTerms][kPairs] = {};
-  std::vector<double> value_norms_;  ///< of the kept values; only with dropout
+  std::vector<double> plain_;
+  std::vector<double> value_norms_, gradient_seconds_;  ///< of the kept values; only with dropout
 };
 
 }  // namespace numcheck::reference

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "reference/attention_channel_errors.hpp"
 #include "reference/attention_gradient_facts.hpp"
+#include "reference/attention_gradient_fates.hpp"
 #include "reference/attention_tile.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -32,17 +35,34 @@ struct GradientOutput {
 
 /// Sums of a block of an output's rows. Without error models, only `value` is there.
 struct GradientSums {
+  GradientFacts::Of what;
+  const AttentionGradients& all;
+  bool scales_fit;  ///< AttentionGradients::scales_fit
+  std::int64_t rows, channels;
   std::vector<double> value, weighted, squared;  ///< sum p w x, sum p x^2, sum (p w x)^2
   /// Of keys that heads share: the squares of what each head has added, and the value before the current one.
   std::vector<double> parts, before;
   std::vector<double> dropped;  ///< of tolerance::kDropped; with dropout, but for values
   GradientFacts facts;
+  std::optional<SumFates> fates;  ///< once a head has special inputs
+  PairFates pair_fates;
+  std::optional<ChannelErrors> channel_errors;  ///< of uneven cases, and of dbias
 
-  GradientSums(GradientFacts::Of what, const AttentionGradients& g, std::int64_t rows, std::int64_t channels,
+  GradientSums(GradientFacts::Of of, const AttentionGradients& g, std::int64_t row_count, std::int64_t channel_count,
                std::span<const float> statistics = {});
   /// Adds a tile's pairs; `factor` is its p w.
-  void add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& rows,
-           std::int64_t channels);
+  void add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& summed);
+  /// True for dbias, where each pair has an element.
+  [[nodiscard]] bool sums_elements() const {
+    return what == GradientFacts::Of::bias || what == GradientFacts::Of::capped_bias;
+  }
+  /// Before a tile's pairs are added.
+  void begin(const Positions& queries, const Positions& keys);
+  /// Adds to facts and fates, see GradientFacts::add.
+  void add(const GradientHead& head, const PairRow& pairs, std::size_t row);
+  void add_special(const GradientHead& head, const PairRow& pairs, std::size_t row);
+  /// Of an element whose value is y.
+  [[nodiscard]] Fate fate(std::size_t row, std::size_t channel, double y) const;
   /// Ends a head; the next ones add to the same values.
   void end_head();
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/attention_gradient_fates.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
@@ -15,7 +17,7 @@ namespace {
 using tolerance::GradientFact;
 using tolerance::OffsetFact;
 
-/// In FP32 on every device: its error follows from the formula.
+/// In FP32 on every device: its error follows from the formula. What is not finite counts as 0.
 Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
   constexpr double u = tolerance::kUnit32;
   const double offset = g.problem().sink(index);
@@ -35,10 +37,35 @@ Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
         dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
         dot.v = u * u * head.errors->dot_variance[at];
       }
-      sum.add(-(p * dot));
+      const Tracked term = -(p * dot);
+      sum.add(std::isfinite(term.y) ? term : Tracked());
     }
   }
   return sum.result();
+}
+
+/// Sets the gradient of one head's offset.
+void set(const AttentionGradients& g, std::int64_t index, TrackedOutput& offset) {
+  const auto at = static_cast<std::size_t>(index);
+  const Tracked sum = head_gradient(g, index);
+  bool nan = false, unknown = !g.scales_fit() || !(std::fabs(sum.y) + sum.b < tolerance::kMayOverflow);
+  double infinities = 0;
+  for (std::int64_t batch = 0; batch < g.params().batches; ++batch) {
+    const GradientHead& head = g.head(batch, index);
+    for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
+      const Fate fate = fate_of_sink(g, head, i);
+      nan = nan || fate == Fate::nan;
+      unknown = unknown || fate == Fate::unknown;
+      infinities -= fate == Fate::infinite ? head.dot[static_cast<std::size_t>(i)] : 0;
+    }
+  }
+  if (nan || (!unknown && std::isnan(infinities))) {
+    offset.set(at, {std::numeric_limits<double>::quiet_NaN(), 0, 0});
+  } else if (unknown) {
+    offset.set_undetermined(at, 0);
+  } else {
+    offset.set(at, {sum.y + infinities, sum.b, sum.v});
+  }
 }
 
 /// tolerance::OffsetFact of all heads, with what the facts of dq say about scores.
@@ -60,6 +87,9 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
           return static_cast<double>(dq.facts[static_cast<std::size_t>(which)][row]);
         };
         const double x = std::exp(offset - head.lse[at]) * head.dot[at];
+        if (!std::isfinite(x)) {
+          continue;
+        }
         sum += std::fabs(x);
         squares += x * x;
         scores += x * x * fact(GradientFact::statistic_square);
@@ -83,7 +113,10 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
 op::OutputValues offset_gradient(const AttentionGradients& g, const GradientOutput& dq) {
   const auto heads = static_cast<std::size_t>(g.params().heads);
   TrackedOutput offset("dsoftmax_offset", heads, g.values_only());
-  core::parallel_for(heads, [&](std::size_t h) { offset.set(h, head_gradient(g, static_cast<std::int64_t>(h))); });
+  core::parallel_for(heads, [&](std::size_t h) {
+    const auto index = static_cast<std::int64_t>(h);
+    g.values_only() ? offset.set(h, head_gradient(g, index)) : set(g, index, offset);
+  });
   op::OutputValues values = std::move(offset).take();
   if (!g.values_only()) {
     values.row_facts = offset_facts(g, dq);

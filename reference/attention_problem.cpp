@@ -9,6 +9,7 @@
 #include "core/isa.hpp"
 #include "data/scaling.hpp"
 #include "reference/attention_kernels.hpp"
+#include "reference/special_rows.hpp"
 
 namespace numcheck::reference {
 
@@ -125,6 +126,15 @@ void AttentionProblem::add_last_bias(std::int64_t head, const Lengths& lengths, 
       scores[n] -= slope * static_cast<double>(std::abs(own - keys.begin - static_cast<std::int64_t>(n)));
     }
   }
+}
+
+bool AttentionProblem::has_special_scores(std::int64_t head, const Lengths& lengths) const {
+  bool special = offset_ != nullptr && is_special(offset_->data[head]);
+  for (std::int64_t i = 0; i < lengths.queries && bias_ != nullptr && !special; ++i) {
+    const double* row = bias_row(head, i, {0, lengths.keys});
+    special = std::any_of(row, row + lengths.keys, is_special);
+  }
+  return special;
 }
 
 void AttentionProblem::slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys,

@@ -65,8 +65,14 @@ class AttentionProblem {
   /// Derivatives of these scores' caps, from the products. Precondition: there is a cap.
   void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,
               std::span<double> slopes) const;
+  /// True if a bias or the sink of these queries and keys is not finite, but for the sink of a softmax that has none.
+  [[nodiscard]] bool has_special_scores(std::int64_t head, const Lengths& lengths) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
   [[nodiscard]] const AttentionDropout& dropout() const noexcept { return dropout_; }
+  /// By what codes were multiplied; 1 in modes without scales.
+  [[nodiscard]] double query_scale() const noexcept { return q_.scale; }
+  [[nodiscard]] double key_scale() const noexcept { return k_.scale; }
+  [[nodiscard]] double value_scale() const noexcept { return v_.scale; }
   /// The smallest weight that is a normal number of its FP8 format, 2^-6 / s_scale; nothing in modes without scales.
   [[nodiscard]] std::optional<double> least_weight() const;
   /// False if multiplying codes by their scales may, in some order, overflow in FP32, or lose bits to its subnormal range

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <string_view>
+#include <iterator>
 #include <utility>
 
-#include "core/parallel.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
-#include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -22,127 +20,11 @@ double square(double x) {
   return x * x;
 }
 
-GradientLengths lengths_of(const GradientHead& head, const op::AttentionParams& p) {
-  const auto width = static_cast<double>(p.value_channels());
-  GradientLengths out{{head.queries, head.lengths.queries, p.d},
-                      {head.keys, head.lengths.keys, p.d},
-                      {head.values, head.lengths.keys, p.value_channels()},
-                      {head.gradient, head.lengths.queries, p.value_channels()},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {}};
-  for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
-    const double* q = from(head.queries, i).data;
-    const double* given = from(head.gradient, i).data;
-    const double* output = from(head.output, i).data;
-    double fourth = 0, length = 0, magnitude = 0, squares = 0;
-    for (std::int64_t c = 0; c < p.d; ++c) {
-      length += square(q[c]);
-      fourth += square(square(q[c]));
-    }
-    for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-      magnitude += std::fabs(given[c] * output[c]);
-      squares += square(given[c] * output[c]);
-    }
-    out.score_second.push_back(out.keys.shared(q));
-    out.along.push_back(length == 0 ? 0 : fourth / square(length));
-    out.gradient_second.push_back(out.values.shared(given));
-    out.dot_magnitude.push_back(magnitude);
-    out.dot_second.push_back(squares);
-    out.dot_variance.push_back(tolerance::kRoundVariance * width *
-                               (squares / 6 + square(head.dot[static_cast<std::size_t>(i)]) / 3));
-  }
-  return out;
-}
-
-AttentionGradients::Rounded rounded_like(std::span<const op::Operand> operands, std::string_view tensor,
-                                         std::string_view scale) {
-  const core::Dtype format = op::operand_named(operands, tensor).dtype;
-  const op::Operand* given = op::find_operand(operands, scale);
-  return {.format = format == core::Dtype::fp32 ? core::Dtype::tf32 : format,
-          .scale = given == nullptr ? 1 : given->data[0],
-          .scaled = given != nullptr};
+double square_if_finite(double x) {
+  return std::isfinite(x) ? square(x) : 0;
 }
 
 }  // namespace
-
-RowLengths::RowLengths(const HeadRows& rows, std::int64_t count, std::int64_t width)
-    : shares(static_cast<std::size_t>(width)) {
-  double all = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double* row = from(rows, i).data;
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) {
-      sum += square(row[c]);
-    }
-    norms.push_back(std::sqrt(sum));
-    if (!std::isfinite(sum)) {
-      continue;
-    }
-    all += sum;
-    for (std::size_t c = 0; c < shares.size(); ++c) {
-      shares[c] += square(row[c]);
-    }
-  }
-  std::ranges::for_each(shares, [all](double& x) { x = all == 0 ? 0 : x / all; });
-}
-
-double RowLengths::shared(const double* x) const {
-  double sum = 0;
-  for (std::size_t c = 0; c < shares.size(); ++c) {
-    sum += square(x[c]) * shares[c];
-  }
-  return sum;
-}
-
-AttentionGradients::AttentionGradients(const op::AttentionParams& p, std::span<const op::Operand> operands,
-                                       bool values_only)
-    : problem_(p, operands),
-      values_only_(values_only),
-      weights_(rounded_like(operands, "q", "s_scale")),
-      changes_(rounded_like(operands, "do", "dp_scale")),
-      gradient_(op::operand_named(operands, "do")),
-      output_(op::operand_named(operands, "o")),
-      lse_(op::operand_named(operands, "lse")),
-      heads_(static_cast<std::size_t>(p.batches * p.heads)) {
-  core::parallel_for(heads_.size(), [&](std::size_t h) {
-    const auto head = static_cast<std::int64_t>(h);
-    heads_[h] = prepared(head / p.heads, head % p.heads);
-  });
-}
-
-GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index) const {
-  const op::AttentionParams& p = params();
-  const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, index, p.value_channels());
-  const Lengths lengths = problem_.lengths(batch);
-  GradientHead head{batch,
-                    index,
-                    lengths,
-                    {problem_.queries(batch, index), lengths.queries, p.d},
-                    {problem_.keys(batch, index), lengths.keys, p.d},
-                    {{gradient_.data + place.first, place.stride}, lengths.queries, p.value_channels()},
-                    problem_.values(batch, index),
-                    {output_.data + place.first, place.stride},
-                    {},
-                    {},
-                    {}};
-  const op::HeadPlace statistic = op::statistic_place(p, batch, index);
-  for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
-    head.lse.push_back(lse_.data[statistic.first + i * statistic.stride]);
-    double sum = 0;
-    for (std::int64_t c = 0; c < p.value_channels(); ++c) {
-      sum += head.gradient.data[i * head.gradient.stride + c] * head.output.data[i * head.output.stride + c];
-    }
-    head.dot.push_back(sum);
-  }
-  if (!values_only_) {
-    head.errors = lengths_of(head, p);
-  }
-  return head;
-}
 
 bool GradientTile::load(const GradientHead& head, const Positions& queries, const Positions& keys, const Visit& visit) {
   head_ = &head;
@@ -165,6 +47,10 @@ bool GradientTile::load(const GradientHead& head, const Positions& queries, cons
   spread_.resize(drops() && visit ? pairs : 0);
   product(head.queries, head.keys, p.d, p_);
   product(head.gradient, head.values, p.value_channels(), ds_);
+  if (visit && gradients_.uneven()) {
+    product_of_squares(head.queries, head.keys, p.d, gradients_.problem().factor(), score_seconds_);
+    product_of_squares(head.gradient, head.values, p.value_channels(), 1, gradient_seconds_);
+  }
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     differentiate(i, visit);
   }
@@ -239,6 +125,22 @@ void GradientTile::add_squares(std::span<const double> factor, bool to_keys, con
   });
 }
 
+void GradientTile::add_terms(std::span<const double> terms, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                             std::span<double> out) {
+  const Positions& summed = to_keys ? queries_ : keys_;
+  if (rows.finite.all(summed.begin, summed.end)) {
+    square_products_.set_rows(from(rows, summed.begin), summed.size(), channels);
+    square_products_.add({terms.data(), keys_.size(), to_keys}, (to_keys ? keys_ : queries_).size(),
+                         SquareProducts::Power::first, out);
+    return;
+  }
+  for_each_pair(to_keys, [&](std::size_t n, std::int64_t row, std::int64_t sum) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      out[static_cast<std::size_t>(sum * channels + c)] += terms[n] * square_if_finite(from(rows, row).data[c]);
+    }
+  });
+}
+
 void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
                            std::vector<double>& out) const {
   multiply<double>({{from(left, queries_.begin).data, left.stride, false},
@@ -248,6 +150,28 @@ void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int
                     channels,
                     out.data(),
                     keys_.size()});
+}
+
+void GradientTile::product_of_squares(const HeadRows& left, const HeadRows& right, std::int64_t channels, double factor,
+                                      std::vector<double>& out) const {
+  const auto squares = [channels](const HeadRows& rows, const Positions& positions) {
+    std::vector<double> all;
+    for (std::int64_t i = positions.begin; i < positions.end; ++i) {
+      const double* row = from(rows, i).data;
+      std::transform(row, row + channels, std::back_inserter(all), square_if_finite);
+    }
+    return all;
+  };
+  const std::vector<double> of_queries = squares(left, queries_), of_keys = squares(right, keys_);
+  out.resize(static_cast<std::size_t>(queries_.size() * keys_.size()));
+  multiply<double>({{of_queries.data(), channels, false},
+                    {of_keys.data(), channels, true},
+                    queries_.size(),
+                    keys_.size(),
+                    channels,
+                    out.data(),
+                    keys_.size()});
+  std::ranges::for_each(out, [factor](double& x) { x *= factor * factor; });
 }
 
 op::KeyRange GradientTile::seen_by(std::int64_t i) const {
@@ -296,15 +220,31 @@ void GradientTile::differentiate(std::int64_t i, const Visit& visit) {
     if (!spread_.empty()) {
       const double* norms = head_->errors->values.norms.data() + seen.begin;
       const double second = std::sqrt(head_->errors->gradient_second[static_cast<std::size_t>(i)]);
-      const std::span<double> spread = part(spread_);
+      const std::span<double> spread = part(spread_), exact = part(gradient_seconds_);
       for (std::size_t n = 0; n < count; ++n) {
-        spread[n] = p[n] * kept_[n] * (is_capped() ? dt[n] : 1) * norms[n] * second;
+        const double of_pair = exact.empty() ? norms[n] * second : std::sqrt(exact[n]);
+        spread[n] = p[n] * kept_[n] * (is_capped() ? dt[n] : 1) * of_pair;
       }
     }
     if (visit) {
       shifted_.assign(ds.begin(), ds.end());
       std::ranges::for_each(shifted_, [dot](double& x) { x -= dot; });
-      visit({i, seen, products_, scores_, problem.adds_bias_last() ? inner_ : scores_, p, shifted_, kept_, dt});
+      const auto norms = [&](const RowLengths& rows) {
+        return std::span(rows.norms).subspan(static_cast<std::size_t>(seen.begin), count);
+      };
+      visit({.query = i,
+             .keys = seen,
+             .products = products_,
+             .scores = scores_,
+             .inner = problem.adds_bias_last() ? inner_ : scores_,
+             .weights = p,
+             .gradients = shifted_,
+             .kept = kept_,
+             .slopes = dt,
+             .key_norms = norms(head_->errors->keys),
+             .value_norms = norms(head_->errors->values),
+             .score_seconds = part(score_seconds_),
+             .gradient_seconds = part(gradient_seconds_)});
     }
     kernels.differentiate(p.data(), count, dot, ds.data());
     if (!reach_.empty()) {

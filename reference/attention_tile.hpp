@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/attention_problem.hpp"
+#include "reference/special_rows.hpp"
 #include "reference/square_products.hpp"
 
 namespace numcheck::reference {
@@ -22,7 +23,7 @@ struct Positions {
   [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
 };
 
-/// What error models need of the rows of one tensor of a head. Rows that are not finite count only as norms.
+/// What error models need of the rows of one tensor of a head. Channels that are not finite do not count.
 struct RowLengths {
   RowLengths(const HeadRows& rows, std::int64_t count, std::int64_t channels);
   /// sum_c x_c^2 times each channel's share.
@@ -30,6 +31,7 @@ struct RowLengths {
 
   std::vector<double> norms;   ///< |x| of each row
   std::vector<double> shares;  ///< of each channel in the sum of all squares
+  bool uneven = false;         ///< rows or channels differ more in length than those of normal numbers do
 };
 
 /// What error models need of one head, see tolerance::GradientFact.
@@ -61,6 +63,8 @@ struct GradientHead {
   std::vector<double> lse;  ///< of each query
   std::vector<double> dot;  ///< D of each query
   std::optional<GradientLengths> errors;
+  bool uneven = false;                 ///< an input is
+  std::optional<SpecialRows> special;  ///< if there are any; for error models
 };
 
 /// A case of op::attention_bwd. Operands must outlive it.
@@ -81,15 +85,21 @@ class AttentionGradients {
   [[nodiscard]] const Rounded& rounded_weights() const noexcept { return weights_; }
   [[nodiscard]] const Rounded& rounded_gradients() const noexcept { return changes_; }
   [[nodiscard]] bool values_only() const noexcept { return values_only_; }
+  /// False if multiplying codes by their scales may, in some order, overflow in FP32 or lose bits to its subnormal range.
+  /// True in modes without scales.
+  [[nodiscard]] bool scales_fit() const;
+  /// True if means over rows or channels say little about single ones, in any head.
+  [[nodiscard]] bool uneven() const noexcept { return uneven_; }
   [[nodiscard]] const GradientHead& head(std::int64_t batch, std::int64_t index) const {
     return heads_[static_cast<std::size_t>(batch * params().heads + index)];
   }
 
  private:
   [[nodiscard]] GradientHead prepared(std::int64_t batch, std::int64_t index) const;
+  [[nodiscard]] SpecialRows special_of(const GradientHead& head) const;
 
   AttentionProblem problem_;
-  bool values_only_;
+  bool values_only_, uneven_ = false;
   Rounded weights_, changes_;
   const op::Operand& gradient_;
   const op::Operand& output_;
@@ -108,6 +118,8 @@ struct PairRow {
   std::span<const double> gradients;  ///< dp - D
   std::span<const double> kept;       ///< mask / (1 - dropout); empty: all 1
   std::span<const double> slopes;     ///< of the cap
+  std::span<const double> key_norms, value_norms;
+  std::span<const double> score_seconds, gradient_seconds;  ///< scale^2 sum (q k)^2, sum (do v)^2; of uneven cases only
 };
 
 /// p, ds and dt of some queries and keys, queries x keys; zero where a query does not see a key. One tile after the other:
@@ -144,11 +156,17 @@ class GradientTile {
   /// Only the latter.
   void add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
                    std::span<double> squared);
+  /// out += sum of terms, which are no less than 0, times squares of rows; channels that are not finite do not count.
+  void add_terms(std::span<const double> terms, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                 std::span<double> out);
 
  private:
   [[nodiscard]] bool is_capped() const noexcept { return gradients_.params().softcap != 0; }
   [[nodiscard]] bool drops() const noexcept { return !gradients_.problem().dropout().is_none(); }
   void product(const HeadRows& left, const HeadRows& right, std::int64_t channels, std::vector<double>& out) const;
+  /// factor^2 times the product of squares.
+  void product_of_squares(const HeadRows& left, const HeadRows& right, std::int64_t channels, double factor,
+                          std::vector<double>& out) const;
   /// Calls body(number in factor, row of rows, row of out) for every pair that sees each other.
   template <class Body>
   void for_each_pair(bool to_keys, const Body& body) const;
@@ -162,6 +180,7 @@ class GradientTile {
   std::vector<double> p_, ds_, dt_, reach_;                         ///< the last two with a cap
   std::vector<double> dropped_, spread_;                            ///< with dropout
   std::vector<double> products_, inner_, scores_, shifted_, kept_;  ///< of one query
+  std::vector<double> score_seconds_, gradient_seconds_;            ///< of all; in uneven cases
   SquareProducts square_products_;
 };
 

@@ -25,18 +25,26 @@ void arguments(const QueryTerms& given, const PairLanes& pairs, PairTerms terms)
   const double* const key_norms = pairs.key_norms;
   const double a = query.factor * (1 + 2 * query.cap) * query.norm;
   const double round_variance = query.round_variance, tanh_variance = query.tanh_variance;
-  const double lse = query.lse, absolute_lse = __builtin_fabs(lse), lse2 = 2 * square(lse);
+  const double lse = query.lse, absolute_lse = __builtin_fabs(lse), lse2 = 2 * square(lse), most = query.most;
 #pragma GCC ivdep
   for (std::size_t n = 0; n < pairs.count; ++n) {
-    const double t = products[n], s = scores[n];
+    const double t = products[n], s = scores[n], magnitude = a * key_norms[n];
+    const double arguments = __builtin_fabs(t) + __builtin_fabs(s) + absolute_lse;
+    const double slack = kSlackOfProducts * magnitude + kSlackOfScores * arguments;
+    const double counts = (lse - s < kVanishes + slack) | (magnitude > most) ? 1.0 : 0.0;
     terms[kTerms][n] = 1;
     terms[kPlain][n] = weights[n];
-    terms[kLargestProduct][n] = a * key_norms[n];
-    terms[kLargestArgument][n] =
-        5 * (__builtin_fabs(t) + __builtin_fabs(s) + absolute_lse + __builtin_fabs(s - lse)) + 8;
+    terms[kLargestProduct][n] = counts * magnitude;
+    terms[kLargestArgument][n] = counts * (5 * (arguments + __builtin_fabs(s - lse)) + 8);
+    terms[kLargestScore][n] = counts;
     terms[kScoreSecond][n] = query.score_second * square(key_norms[n]) + query.along * t * t;
     terms[kScoreSquare][n] = t * t;
+    terms[kPlainScore][n] = weights[n] * t;
+    terms[kPlainScoreSquare][n] = weights[n] * t * t;
     terms[kArgumentSquare][n] = round_variance * (2 * t * t + s * s + lse2 + square(s - lse)) + tanh_variance * s * s;
+  }
+  for (std::size_t n = 0; n < pairs.count && pairs.score_seconds != nullptr; ++n) {
+    terms[kScoreSecond][n] = pairs.score_seconds[n];
   }
 }
 
@@ -56,6 +64,8 @@ void gradient_terms_of(const QueryTerms& given, const PairLanes& pairs, const Te
   for (std::size_t n = 0; n < pairs.count; ++n) {
     const double slope = kCapped ? slopes[n] : 1, y = gradients[n], p = weights[n];
     const double w = y * slope, size = __builtin_fabs(w), b = query.gradient * value_norms[n];
+    terms[kLargestChange][n] = b + query.dot_magnitude;
+    terms[kLargestTerm][n] = p * size;
     const double slack = kCapped ? 12 * __builtin_fabs(y) : 0;
     terms[kWeight][n] = p * w * w;
     terms[kProducts][n] = p * square(size * terms[kLargestProduct][n] + slope * b);
@@ -65,7 +75,9 @@ void gradient_terms_of(const QueryTerms& given, const PairLanes& pairs, const Te
     terms[kLargestGradient][n] = size;
     // d log(p slope) / ds is slope - 2 tanh / softcap, and 1 - slope is tanh^2.
     const double change = kCapped ? square(slope) + 4 * (1 - slope) * cap2 : 1;
-    const double weight = square(p * w);
+    const double least = kLeastGradient * slope * (b + query.dot_magnitude);
+    const double weight = square(p) * (square(w) + square(least));
+    terms[kOwnSquare][n] = square(p * w);
     terms[kSquare][n] = weight;
     terms[kChange][n] = p * change;
     terms[kReach][n] = p * square(slope);
@@ -73,12 +85,15 @@ void gradient_terms_of(const QueryTerms& given, const PairLanes& pairs, const Te
     terms[kScoreSecond][n] *= weight * change;
     terms[kScoreSquare][n] *= weight * change;
     terms[kArgumentSquare][n] *= weight * change;
-    const double reach = square(p * slope);
+    const double reach = square(p * slope), dp = y + query.dot;
+    terms[kReachSquare][n] = reach;
+    terms[kPlainGradient][n] = p * dp;
+    terms[kPlainGradientSquare][n] = p * dp * dp;
     const double spread = reach * square(b + query.dot_magnitude);
     terms[kSpread][n] = spread;
     terms[kShare][n] = p;
     terms[kGradientSecond][n] = reach * query.gradient_second * square(value_norms[n]);
-    terms[kGradientSquare][n] = reach * query.dot2;
+    terms[kGradientSquare][n] = reach * square(query.dot);
     // The slope is 1 - tanh^2, and tanh has an error of 2 ulp.
     const double saturation = kCapped ? square(p * y * (1 - slope)) : 0;
     terms[kSaturation][n] = saturation;
@@ -96,6 +111,10 @@ void gradient_terms(const QueryTerms& query, const PairLanes& pairs, const TermC
   for (std::size_t n = 0; n < pairs.count && choice.sums_queries; ++n) {
     terms[kLength][n] = square(query.norm);
   }
+  for (std::size_t n = 0; n < pairs.count && pairs.gradient_seconds != nullptr; ++n) {
+    const double slope = choice.capped ? pairs.slopes[n] : 1;
+    terms[kGradientSecond][n] = square(pairs.weights[n] * slope) * pairs.gradient_seconds[n];
+  }
   for (std::size_t n = 0; n < pairs.count && !choice.shares_weight; ++n) {
     terms[kShare][n] = terms[kSpread][n];
   }
@@ -112,6 +131,7 @@ void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms term
     const double p = weights[n], slope = slopes == nullptr ? 1 : slopes[n];
     const double w = kept == nullptr ? 1 : kept[n];
     const double weight = square(p * w);
+    terms[kOwnSquare][n] = weight;
     terms[kWeight][n] = p * w * w;
     terms[kProducts][n] = p * square(w * terms[kLargestProduct][n]);
     terms[kArithmetic][n] = p * square(w * terms[kLargestArgument][n]);
@@ -123,8 +143,10 @@ void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms term
     terms[kScoreSquare][n] *= weight * square(slope);
     terms[kArgumentSquare][n] *= weight;
     terms[kShare][n] = p;
+    terms[kLargestChange][n] = terms[kLargestTerm][n] = 0;
     terms[kSpread][n] = terms[kGradientSecond][n] = terms[kGradientSquare][n] = terms[kDotVariance][n] = 0;
     terms[kSaturation][n] = 0;
+    terms[kReachSquare][n] = terms[kPlainGradient][n] = terms[kPlainGradientSquare][n] = 0;
   }
 }
 
@@ -137,14 +159,14 @@ void score_terms_of(const QueryTerms& given, const PairLanes& pairs, PairTerms t
   const double* const weights = pairs.weights;
 #pragma GCC ivdep
   for (std::size_t n = 0; n < pairs.count; ++n) {
-    const double s = scores[n], p = weights[n], squared = terms[kSquare][n];
+    const double s = scores[n], p = weights[n], squared = terms[kOwnSquare][n];
     const double t_size = __builtin_fabs(products[n]), s_size = __builtin_fabs(s);
     const double largest = t_size < s_size ? s_size : t_size;
     // A weight's own score is a part of lse.
     const double weight = kSumsKeys ? squared : squared * (1 - 2 * p);
     terms[kInnerSquare][n] = weight * inner[n] * inner[n];
     terms[kScoredSquare][n] = weight * s * s;
-    terms[kLargestScore][n] = largest;
+    terms[kLargestScore][n] *= largest;
     terms[kStatistic][n] = kSumsKeys ? square(p * largest) : squared * statistic;
     terms[kLargestSink][n] = sink;
   }
@@ -155,6 +177,23 @@ void score_terms(const QueryTerms& query, const PairLanes& pairs, bool sums_keys
     score_terms_of<true>(query, pairs, terms);
   } else {
     score_terms_of<false>(query, pairs, terms);
+  }
+}
+
+void lengthen(std::size_t count, bool has_statistic, PairTerms terms) {
+  constexpr PairTerm kMeans[] = {kSquare,         kScoreSecond,    kScoreSquare, kArgumentSquare, kShare,
+                                 kGradientSecond, kGradientSquare, kDotVariance, kInnerSquare,    kScoredSquare,
+                                 kSaturation,     kReachSquare,    kOwnSquare};
+  const double* const length = terms[kLength];
+  for (const PairTerm term : kMeans) {
+    double* const row = terms[term];
+#pragma GCC ivdep
+    for (std::size_t n = 0; n < count; ++n) {
+      row[n] *= length[n];
+    }
+  }
+  for (std::size_t n = 0; n < count && has_statistic; ++n) {
+    terms[kStatistic][n] *= length[n];
   }
 }
 
@@ -199,7 +238,7 @@ void add_to_rows(PairTerms terms, std::size_t count, double* sums, std::size_t r
 }
 
 constexpr GradientFactKernels kKernels = {arguments, gradient_terms, value_terms, score_terms,
-                                          shifts,    add_to_row,     add_to_rows};
+                                          lengthen,  shifts,         add_to_row,  add_to_rows};
 
 }  // namespace
 

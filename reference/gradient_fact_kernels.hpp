@@ -33,14 +33,30 @@ enum PairTerm : std::size_t {
   kScoredSquare,
   kSaturation,
   kStatistic,
+  kPlainScore,
+  kPlainScoreSquare,
+  kPlainGradient,
+  kPlainGradientSquare,
+  kReachSquare,
+  kOwnSquare,
   kLargestProduct,
   kLargestArgument,
   kLargestGradient,
   kLargestScore,
   kLargestSink,
+  kLargestChange,
+  kLargestTerm,
   kPairTerms
 };
 inline constexpr std::size_t kFirstMaximum = kLargestProduct;
+
+/// A weight exp(s - lse) is 0 in FP32 if s - lse is below -kVanishes by more than its error can be in any mode, declared
+/// roundings of scores included: kSlackOfProducts a + kSlackOfScores (|t| + |s| + |lse|). Then it has no error to speak of
+/// however large its score is. Not if the products may overflow.
+inline constexpr double kVanishes = 110, kSlackOfProducts = 0x1p-9, kSlackOfScores = 0x1p-6;
+
+/// Where dp and D cancel, w counts as this part of slope (b + m) in means: its error does not become smaller.
+inline constexpr double kLeastGradient = 0x1p-12;
 
 /// Most pairs at a time.
 inline constexpr std::size_t kPairs = 128;
@@ -50,6 +66,7 @@ using PairTerms = double (*)[kPairs];
 /// What the pairs of one query have in common.
 struct QueryTerms {
   double factor;  ///< |scale|
+  double most;    ///< the a from which products may overflow
   double norm;    ///< |q|
   double cap;     ///< 1 / softcap, or 0
   double lse;
@@ -58,7 +75,7 @@ struct QueryTerms {
   double score_second, along;
   double gradient;  ///< |do|
   double gradient_second;
-  double dot2;  ///< D^2
+  double dot;  ///< D
   double dot_variance;
   double dot_magnitude;   ///< m, with what underflow in products of do takes, in units of u
   double steps;           ///< d_v + 4
@@ -76,8 +93,10 @@ struct PairLanes {
   const double* gradients;  ///< dp - D
   const double* slopes;     ///< of the cap, if there is one
   const double* key_norms;
-  const double* value_norms;  ///< times mask / (1 - dropout)
-  const double* kept;         ///< mask / (1 - dropout); null: all 1
+  const double* value_norms;       ///< times mask / (1 - dropout)
+  const double* kept;              ///< mask / (1 - dropout); null: all 1
+  const double* score_seconds;     ///< scale^2 sum (q k)^2 and sum (do v)^2 of each pair; null: about
+  const double* gradient_seconds;  ///< score_second |k|^2 and gradient_second |v|^2; both v times mask / (1 - dropout)
 };
 
 /// What a gradient's terms depend on.
@@ -101,8 +120,10 @@ struct GradientFactKernels {
   void (*arguments)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
   void (*gradient_terms)(const QueryTerms& query, const PairLanes& pairs, const TermChoice& choice, PairTerms terms);
   void (*value_terms)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
-  /// What declared roundings of scores and sinks change; needs kSquare.
+  /// What declared roundings of scores and sinks change; needs kOwnSquare.
   void (*score_terms)(const QueryTerms& query, const PairLanes& pairs, bool sums_keys, PairTerms terms);
+  /// Weighs terms of means with |x|^2: pairs count by what they add to a sum's square. `has_statistic`: kStatistic is one.
+  void (*lengthen)(std::size_t count, bool has_statistic, PairTerms terms);
   /// What rounding x = p w to a format changes, before and after it is scaled by `factor`.
   void (*shifts)(const RoundingConstants& format, double factor, const PairLanes& pairs, PairTerms terms);
   /// sums[term] += the terms of all pairs, or their maximum.

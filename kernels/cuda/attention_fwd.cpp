@@ -34,7 +34,9 @@ Algorithm algorithm(cuda_support::CudaDevice& device, const Call& call) {
           [&device, params, tables = std::move(tables)](std::span<const PortMemory> ports, std::byte* workspace) {
             device.use();
             tables.upload(device, workspace);
-            const auto statistic = [ports](std::string_view name) { return static_cast<float*>(address_of(ports, name)); };
+            const auto statistic = [ports](std::string_view name) {
+              return static_cast<float*>(address_of(ports, name));
+            };
             const AttentionForward launch = launch_of(params, AttentionPorts(params, ports, tables, workspace),
                                                       statistic("lse"), statistic("max_logit"));
             return device.timed([&] {

@@ -9,14 +9,13 @@ namespace numcheck::kernels::cudnn {
 
 AttentionGate attention_gate(const op::AttentionParams& p, const AttentionTarget& target) {
   AttentionGate gate;
-  for (eligibility::Refusal& refusal :
-       eligibility::refusals(eligibility::Selector::cudnn, p,
-                             {.storage = target.storage,
-                              .training = !target.forward,
-                              .backward = !target.forward,
-                              .deterministic = !target.forward,
-                              .sm = target.sm,
-                              .cudnn = static_cast<std::int64_t>(target.version)})) {
+  for (eligibility::Refusal& refusal : eligibility::refusals(eligibility::Selector::cudnn, p,
+                                                             {.storage = target.storage,
+                                                              .training = !target.forward,
+                                                              .backward = !target.forward,
+                                                              .deterministic = !target.forward,
+                                                              .sm = target.sm,
+                                                              .cudnn = static_cast<std::int64_t>(target.version)})) {
     const bool is_asked = refusal.gate->answer != eligibility::Answer::not_asked;
     std::string& first = is_asked ? gate.excluded : gate.not_asked;
     if (first.empty() && refusal.certain) {

@@ -232,7 +232,7 @@ void AttentionTensors::add_weighed(std::int64_t batch, std::span<const float> we
       kernel_.product(weights, finite.at, sum.rows, sum.channels, values.rows, format, kernel_.operands);
   std::ranges::transform(sum.at, added, sum.at.begin(), std::plus<>());
   for (std::int64_t i = 0; i < sum.rows && !others.empty(); ++i) {
-    const op::KeyRange range = seen(batch, i);
+    const op::KeyRange range = i < query_count(batch) ? seen(batch, i) : op::KeyRange();
     for (const std::int64_t j : others) {
       if (begin + j >= range.begin && begin + j < range.end) {
         const float weight = weights[static_cast<std::size_t>(i * values.rows + j)];

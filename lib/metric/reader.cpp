@@ -187,8 +187,10 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   if (std::isnan(got)) {
     return unknown && setup_.nan_may_become_zero ? Finding::agrees : otherwise;
   }
-  const bool near = std::isfinite(threshold) && std::abs(y) + bound >= threshold;
-  return near && std::signbit(got) == std::signbit(y) ? Finding::agrees : otherwise;
+  const bool same_sign = std::signbit(got) == std::signbit(y);
+  const double reach = same_sign ? bound + std::abs(y) : bound - std::abs(y);
+  const bool near = std::isfinite(threshold) && reach >= threshold;
+  return near ? Finding::agrees : otherwise;
 }
 
 void SegmentReader::count_removed(double got, double y, bool agrees) {

@@ -67,6 +67,10 @@ struct OutputValues {
   bool bit_exact = false;
   /// True if the device chooses the values itself (random bits): only Reference::findings judge them.
   bool unpredictable = false;
+  /// True if the op may have zeros everywhere in this output although its inputs are anything but degenerate (gradients of
+  /// queries that see one key each). Then it is judged like any other, and the op's other outputs tell whether passing
+  /// proves something.
+  bool may_vanish = false;
   /// The result of exact real arithmetic, where the op as implemented rounds in between (a scale rounded to the
   /// tensor's format); empty if that is `value`. Reported alongside the verdict, never judged.
   core::Buffer<double> ideal;

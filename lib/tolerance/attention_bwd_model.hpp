@@ -18,7 +18,9 @@ namespace numcheck::tolerance {
 ///   dv_j = sum_i p_ij w_ij do_i          w = 1
 ///   dbias_ij = sum of p_ij w_ij over sequences, times scale if the bias comes before the scale; otherwise slope = 1
 ///
-/// x is the other factor, k_j, q_i or do_i. With t = scale q k, s the score, and mean_z the mean weighted with z:
+/// x is the other factor, k_j, q_i or do_i. With t = scale q k and s the score; all means and sums over p of squares are
+/// weighted with |x|^2 as well, but for dbias, and mean_(p w)^2 takes |w| as 2^-12 slope (b + m) at least: where dp and D
+/// cancel, the error of w does not become smaller.
 enum class GradientFact : std::size_t {
   terms,             ///< N: pairs; of dbias sequences
   weight,            ///< R = sqrt(sum p w^2)
@@ -26,10 +28,12 @@ enum class GradientFact : std::size_t {
                      ///< sum of magnitudes, and what its error does to the cap's slope; b = |do| |v| bounds that of dp
   arithmetic,        ///< U = sqrt(sum p (|w| e + (d_v + 4) slope m)^2): m = sum |do o|; e = 5 (|t| + |s| + |lse| +
                      ///< |s - lse|) + 8, with a cap 12 |dp - D| more in |w| e
-  largest_product,   ///< max a
-  largest_argument,  ///< max e
+  largest_product,   ///< max a, of weights that may be more than 0 in FP32
+  largest_argument,  ///< max e, of the same
   largest_gradient,  ///< max |w|
-  length,            ///< sum |x|^2
+  largest_change,    ///< max b + m
+  largest_term,      ///< max p |w|
+  length,            ///< L = sqrt(sum |x|^2)
   score_second,      ///< S2 = mean_(p w)^2 of scale^2 sum (q k)^2, as |k|^2 times the mean over keys; keys with large
                      ///< scores are longer along q: t^2 sum q^4 / |q|^4 more
   score_square,      ///< T2 = mean_(p w)^2 of t^2
@@ -39,7 +43,8 @@ enum class GradientFact : std::size_t {
   dot_variance,      ///< J = sum (p slope)^2 s_D / sum p, s_D = 0.18 d_v (sum (do o)^2 / 6 + D^2 / 3), without s_D in
                      ///< dq; (p (dp - D) tanh^2)^2 64 / 3 more, but for dbias: the slope of the cap is 1 - tanh^2
   shift,       ///< M = |sum RN(p |w|) - p |w|| / sum p |w| in the format of products (TF32 of FP32), the larger of
-               ///< scaled and unscaled: weights that are all alike are all rounded alike; in FP8 scaled, with its sign
+               ///< scaled and unscaled; of dv without dropout, and in FP8 (scaled), with its sign: weights that are all
+               ///< alike are all rounded alike
   score_mean,  ///< T = sum p slope t / sum p, with a cap as in S2
   score_common,  ///< S = sum_c (q_c K_c / sum p)^2 of dq, K as below; of dk and dv k_c instead of q_c;
                  ///< with a cap, of dq and dk as in S2
@@ -48,15 +53,24 @@ enum class GradientFact : std::size_t {
   own_dot_variance,  ///< s_D of the query; dq only
   own_statistic,     ///< its lse; dq only
   spacing,           ///< of subnormals among what is rounded, scale p w (dv: p): only in FP8, by the tensor's scale
+  alike_scores,      ///< 1 if all scores q k of the row are the same to 2^-8, in root mean squares over p; otherwise 0
+  alike_gradients,   ///< of dq and dk, the same of dp
+  equal_pairs,       ///< n = sum p |x|^2 / sum (p slope |x|)^2
   // For declared roundings only; s' is the score before a post_scale bias or alibi, but after a cap and other biases:
   inner_square,      ///< mean_(p w)^2 of s'^2, but for dq of s'^2 (1 - 2 p): a part of an error is in lse, too
   scored_square,     ///< the same of s^2
-  largest_score,     ///< max |t|, |s|
+  largest_score,     ///< max |t|, |s|, of weights that may be more than 0 in FP32
   largest_sink,      ///< max |sink| exp(sink - lse)
   saturation,        ///< sum (p (dp - D) tanh^2)^2 / sum p; of dbias the sum over the row's elements / sum Z
   statistic_square,  ///< N2 = sum p^2 max(t^2, s^2) of dq: what errors of scores do to lse; otherwise mean_(p w)^2 of N2
   count
 };
+
+/// From here on a bound says nothing.
+inline constexpr double kUndeterminedBound = 1e38;
+
+/// An intermediate result as large as this may overflow in FP32, with a margin for factors such as log2 e.
+inline constexpr double kMayOverflow = 1e37;
 
 /// Further facts, one per element; empty where an output has none.
 ///
@@ -72,6 +86,11 @@ inline constexpr std::size_t kSaturation = kParts + 1;
 /// Of dq and dk with dropout the root of X = scale^2 sum (p slope kept x)^2 sum_c (do_c v_c)^2, which stands for rho^2 F: the
 /// key with the largest weight may be dropped, and then rho says nothing of those whose dp has errors.
 inline constexpr std::size_t kDropped = kSaturation + 1;
+/// Of dq, dk and dv where inputs are uneven: by what z and the variance of dp - D are multiplied for an element's channel
+/// (reference/attention_channel_errors.hpp). Of dbias always: z of the element itself.
+inline constexpr std::size_t kWeightRatio = kDropped + 1;
+inline constexpr std::size_t kSpreadRatio = kWeightRatio + 1;
+inline constexpr std::size_t kLengthRatio = kSpreadRatio + 1;  ///< and |x|^2 / channels; not of dbias
 
 /// op::OutputValues::row_facts of dsoftmax_offset, one number per head of what its queries add, x = exp(sink - lse) D:
 enum class OffsetFact : std::size_t {
@@ -88,9 +107,9 @@ enum class OffsetFact : std::size_t {
 /// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (in `second_moment`):
 ///
 ///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
-///   B = rho (r R + (1 + r) c (g G + u U)) + eta sqrt(N sum |x|^2) + N 2^-126        r = u_P + g_N + (N + 16) u
-///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 (s_V F + t_V H + u^2 J)
-///       + K^2 (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
+///   B = rho (r R + (1 + r) c (g G + u U)) + eta L sqrt(N) + N 2^-126        r = u_P + g_N + (N + 16) u
+///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 exp(2 z) (s_V F + t_V H + u^2 J)
+///       + K^2 exp(2 z) (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
 ///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
 ///   z = s_S S2 + t_S T2 + u^2 (E2 + 3)                    of a weight's relative error; dv has none of dp's terms
 ///
@@ -99,15 +118,21 @@ enum class OffsetFact : std::size_t {
 /// do (dk: k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e. g is the bound, s and t the
 /// second moments (per S2 and per square of the sum), c the square of the slope and k the part for one sign of sums of
 /// d products (index S), of d_v (V) and of N, in the arithmetic of the mode on the architecture (accumulation.hpp); g
-/// without an index is the larger of the first two. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P
+/// without an index is the larger of the first two. Of uneven inputs, z and the variance of dp - D are multiplied by
+/// kWeightRatio and kSpreadRatio of the element, of dbias always. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P
 /// is the unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32
 /// chain, and for TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format +
-/// 2^-126 (1 + max |w|)): what underflow takes; its part in V is the smaller of W and eta^2 / 3 times sum |x|^2 / channels.
+/// 2^-126 (1 + max |w|)): what underflow takes; its part in V is the smaller of W and (eta L)^2 / 3 / channels.
+///
+/// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are alike,
+/// K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 / 12 of its
+/// square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more if their
+/// factors are rounded to TF32.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|, is
-/// off by at most the largest |scale| c (g G + u U) of a query. An output may be off as a whole by the mean of M over its rows
-/// and by the root mean square of T times the slope of truncated scores.
+/// off by at most the largest |scale| c (g G + u U) of a query. What an output may be off by as a whole:
+/// attention_bwd_slope.hpp.
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
 ///
@@ -120,11 +145,14 @@ enum class OffsetFact : std::size_t {
 /// ModelRequest::rounding allows more: see GradientRounding (attention_bwd_rounding.hpp).
 ///
 /// With dropout, kept = mask / (1 - dropout): w = (kept dp - D) slope, and w = kept in dv; b has kept |v|, rho^2 F is X
-/// (kDropped; in dbias F has kept |v|), and the
-/// two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4 is 8, since libraries divide D by what they
-/// multiply with later. M is that of kept weights before and after they are divided by 1 - dropout.
+/// (kDropped; in dbias F has kept |v|), and the two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4 is
+/// 8, since libraries divide D by what they multiply with later. M is that of kept weights before and after they are divided
+/// by 1 - dropout.
 ///
-/// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything.
+/// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything. So is a
+/// row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in
+/// which it is multiplied, unless that has a scale and hence saturates) may overflow. Inputs that are not finite:
+/// reference/attention_gradient_fates.hpp.
 /// Assumed: lse and o are those of the inputs; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of
 /// dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).
 /// Source: derived here. Checked against emulated kernels (tests/reference/attention_bwd_error_test.cpp): tensor cores of

@@ -94,11 +94,12 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
 }
 
 GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
-                                     double saturation) const {
+                                     double saturation, double weight_ratio) const {
   const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), terms = facts[GradientFact::terms];
   GradientError e{std::sqrt(terms) *
                       (std::sqrt(squares) * row.relative * row.steep + row.steep * (rho * dp + row.tanh * saturation)),
-                  squares * row.weights + square(rho) * kRoundVariance * dp2 * facts[GradientFact::gradient_square] +
+                  squares * row.weights * weight_ratio +
+                      square(rho) * kRoundVariance * dp2 * facts[GradientFact::gradient_square] +
                       slope_variance() * square(saturation)};
   if (what_
           .dropped_weights) {  // dp = w + D of a kept weight: both mostly have the same sign, and dp^2 <= 2 (w^2 + D^2)
@@ -131,6 +132,9 @@ GradientError GradientRounding::offset(const op::OutputValues& output, std::size
 }
 
 double GradientRounding::shared_slope(const op::OutputValues& output) const {
+  if (what_ == model::AttentionRounding()) {
+    return 0;
+  }
   if (of_offset_) {
     return kInfinity;
   }

@@ -72,9 +72,9 @@ class GradientRounding {
   };
   /// `factor` is |scale| where the output has it, `growth` c.
   [[nodiscard]] Row row(const GradientRow& facts, double factor, double growth) const;
-  /// An element of dbias.
+  /// An element of dbias. `weight_ratio` is kWeightRatio, or 1 if that is less: errors of scores differ like z.
   [[nodiscard]] GradientError bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
-                                   double saturation) const;
+                                   double saturation, double weight_ratio) const;
   /// Of heads that share keys; `parts` is the root of the sum of squares of what they add.
   [[nodiscard]] GradientError parts(const GradientRow& facts, double rho, double parts) const;
   /// Of dsoftmax_offset, of head `head`.

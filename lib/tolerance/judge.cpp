@@ -64,12 +64,13 @@ void add_class(Gates& gates, const RunFacts& facts) {
 }
 
 void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
-  constexpr std::uint64_t kFewestForQuantile = 1000;
+  constexpr double kFewestForQuantile =
+      1000;                                // independent errors: of fewer, it is the largest, which has its own gate
   constexpr double kQuantileFactor = 3.3;  // 99.9 % of a normal variable lies within 3.29 standard deviations
   if (has_rms(s)) {
     gates.add_model("G2 rms", s.z_rms, model.kappa);
   }
-  if (s.finite >= kFewestForQuantile) {
+  if (count(s.finite) >= kFewestForQuantile * s.copies) {
     gates.add_model("G2 q999", s.z_q999, kQuantileFactor * model.kappa);
   }
   gates.add_model("G2 max", s.z_max, lambda_of(s.elements) * model.kappa);

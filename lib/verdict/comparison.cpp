@@ -178,6 +178,11 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   if (main && !identity && !same_sample) {
     entry->statistics.total = total_on_sample(context, input, port.name);
   }
+  entry->vanishes = expected_values(context, port).may_vanish &&
+                    std::ranges::all_of(expectation.value, [](double y) { return y == 0; }) &&
+                    std::ranges::none_of(expectation.magnitude, [&model](float bound) {
+                      return static_cast<double>(bound) >= model.overflow_magnitude;
+                    });
   if (expected_values(context, port).unpredictable) {
     entry->statistics.expected_constant = false;
   } else if (main) {

@@ -26,6 +26,7 @@ class ComparisonCache {
     metric::Statistics statistics;
     tolerance::Certificate certificate;
     std::optional<metric::ErrorNorms> ideal;  ///< against op::OutputValues::ideal
+    bool vanishes = false;                    ///< OutputResult::vanishes
   };
   [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
   void store(const std::string& key, std::shared_ptr<const Entry> entry);

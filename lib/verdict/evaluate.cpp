@@ -130,6 +130,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
   output.ideal = entry->ideal;
+  output.vanishes = entry->vanishes;
   if (entry->ideal.has_value()) {
     output.ideal_note = expected_values(context, port).ideal_note;
   }
@@ -146,6 +147,13 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   return output;
 }
 
+/// True if zeros in place of the output would not have passed.
+bool proves_something(const OutputResult& output) {
+  return std::ranges::any_of(output.certificate.fakes, [](const tolerance::Fake& fake) {
+    return fake.name == "zeros" && fake.outcome == tolerance::Fake::Outcome::rejected;
+  });
+}
+
 void decide_status(RunResult& result) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
@@ -157,12 +165,13 @@ void decide_status(RunResult& result) {
       }
     }
   }
+  const bool proven = std::ranges::any_of(result.outputs, proves_something);
   for (const OutputResult& output : result.outputs) {
     constexpr std::uint64_t kMinElements = 2;  // a single number is always constant
     // Only the first output: others (such as a map in which all experts are selected) may legitimately be constant.
     const bool main = &output == &result.outputs.front();
     const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kMinElements;
-    if (result.status == Status::pass && constant) {
+    if (result.status == Status::pass && constant && !(output.vanishes && proven)) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
     }

@@ -44,6 +44,7 @@ struct OutputResult {
   tolerance::Certificate certificate;
   std::string model_source;
   bool sampled = false;
+  bool vanishes = false;  ///< zeros are expected everywhere, and the op says that this is no sign of degenerate inputs
   std::vector<op::Finding> findings;  ///< the op's own statistics without a limit
   std::optional<metric::ErrorNorms>
       ideal;               ///< against exact real arithmetic, if the op as implemented rounds in between

@@ -53,8 +53,8 @@ Fit fit_of(const op::Values& values, std::string_view port, const Floats& got, c
       continue;
     }
     fit.worst = std::max(fit.worst, std::fabs(e) / static_cast<double>(bound[n]));
-    const double v =
-        std::min(static_cast<double>(variance[n]), static_cast<double>(bound[n]) * static_cast<double>(bound[n]));
+    const double b = static_cast<double>(bound[n]), predicted = static_cast<double>(variance[n]);
+    const double v = predicted == 0 ? b * b : std::min(predicted, b * b);  // 0: lost in FP32, as in the comparison
     fit.rms += e * e / v;
     ++count;
   }

@@ -1,0 +1,67 @@
+#include "tolerance/attention_bwd_slope.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/codec.hpp"
+#include "op/attention_bwd.hpp"
+#include "tolerance/attention_bwd_model.hpp"
+#include "tolerance/attention_bwd_rounding.hpp"
+#include "tolerance/attention_gradient_shape.hpp"
+#include "tolerance/attention_products.hpp"
+
+namespace numcheck::tolerance {
+
+double slope_of_alike_weights(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+  const AttentionProducts products(request);
+  if (port == "dbias" || port == "dsoftmax_offset" || products.unit() == 0) {
+    return 0;
+  }
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  std::vector<float> bound(judged.value.size()), variance(judged.value.size());
+  attention_bwd_error(request, values, port, bound, variance);
+  const GradientShape shape(p, port);
+  const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
+  double shifted = 0, signal = 0;
+  for (std::size_t row = 0; row < shape.rows(); ++row) {
+    if (!shape.has(row)) {
+      continue;
+    }
+    const double shift = GradientRow(judged, row)[GradientFact::shift];
+    const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
+    for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
+      const double y = judged.value[at], b = static_cast<double>(bound[at]);
+      if (!std::isfinite(y) || b >= kUndeterminedBound) {
+        continue;
+      }
+      const double step = core::ulp(y, request.output), v = static_cast<double>(variance[at]);
+      const double weight = y * y / (std::min(v, b * b) + step * step / 12);
+      shifted += weight * (has_sign ? shift : std::fabs(shift));
+      signal += weight;
+    }
+  }
+  return signal == 0 ? 0 : std::fabs(shifted) / signal;
+}
+
+double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+  const AttentionProducts products(request);
+  if (!products.scaled || port == "dsoftmax_offset") {
+    return 0;
+  }
+  const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  double squares = 0, rows = 0;
+  for (std::size_t index = 0; index < judged.row_facts.front().size(); ++index) {
+    const GradientRow facts(judged, index);
+    const double mean = facts[GradientFact::score_mean];
+    if (facts[GradientFact::terms] > 0 && std::isfinite(mean)) {
+      squares += mean * mean;
+      ++rows;
+    }
+  }
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  return rows == 0 ? 0 : std::sqrt(products.sum(p.d).common * squares / rows);
+}
+
+}  // namespace numcheck::tolerance

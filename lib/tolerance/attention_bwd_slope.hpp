@@ -1,0 +1,23 @@
+// What attention's gradients may be too large or too small by as a whole.
+#pragma once
+
+#include <string_view>
+
+#include "model/error_model.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::tolerance {
+
+/// The slope of e on y that comes from weights that are all rounded alike: with M the relative shift of a row by rounding
+/// p w to the format of products (GradientFact::shift), |sum y^2 M / V| / sum y^2 / V over the elements of output dq, dk or
+/// dv, weighted as gate G3 does. Of |M| where p w may be scaled before or after it is rounded: dq and dk but for FP8, dv with
+/// dropout. 0 for dbias, and where nothing is rounded.
+[[nodiscard]] double slope_of_alike_weights(const model::ModelRequest& request, const op::Values& values,
+                                            std::string_view port);
+
+/// That which comes from FP8 scores of one sign, whose sums are all truncated: the root mean square of T over rows
+/// (GradientFact::score_mean) times the slope of such a sum. 0 in other modes.
+[[nodiscard]] double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values,
+                                               std::string_view port);
+
+}  // namespace numcheck::tolerance

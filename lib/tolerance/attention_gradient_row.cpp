@@ -1,0 +1,199 @@
+#include "tolerance/attention_gradient_row.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace numcheck::tolerance {
+namespace {
+
+double square(double x) {
+  return x * x;
+}
+
+/// The format to which what an output is a sum of is rounded before it is multiplied.
+core::Dtype rounded_format(const model::ModelRequest& request, const AttentionProducts& products,
+                           std::string_view port) {
+  return products.scaled && port != "dv" ? request.mode->second : products.format;
+}
+
+/// Adding the same number n times in FP32 errs by the same part of an ulp throughout a binade: half of all additions are
+/// in the last one, (n / 2)^2 u^2 / 3 of the square of the sum.
+double equal_terms(double n) {
+  return square(n * kUnit32) / 12;
+}
+
+/// Of a weight whose error has the relative variance z, in units of its own square.
+double mean_square(double z) {
+  return std::exp(2 * std::min(z, 40.0));
+}
+
+GradientError sum_of(const GradientError& a, const GradientError& b) {
+  return {a.bound + b.bound, a.variance + b.variance};
+}
+
+}  // namespace
+
+GradientCommon::GradientCommon(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port)
+    : products(request),
+      factor(port == "dv" || (port == "dbias" && p.bias != "pre_scale") ? 1 : std::fabs(p.factor())),
+      width(static_cast<double>(port == "dv" ? p.value_channels() : p.d)),
+      steps(static_cast<double>(p.value_channels()) + 4),
+      rounded(rounded_format(request, products, port)),
+      unit(products.rounds_weights() ? core::dtype_info(rounded).unit_roundoff : 0),
+      stored(products.tf32_unit() + unit),
+      lost(products.rounds_weights() && !products.scaled ? core::dtype_info(rounded).min_subnormal / 2 : 0),
+      operand(kRoundVariance * square(products.tf32_unit())),
+      largest(kMayOverflow),
+      scores(products.sum(p.d)),
+      values(products.sum(p.value_channels())),
+      equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
+      of_values(port == "dv"),
+      drops(p.has_dropout() && (port == "dq" || port == "dk")) {
+  if (products.rounds_weights() && !products.scaled && port != "dbias") {
+    largest = std::min(largest, core::dtype_info(rounded).max_finite);
+  }
+  const auto constant = [](const data::Pattern& pattern) { return pattern.order == data::Order::constant; };
+  if (constant(request.first_pattern) && constant(request.second_pattern)) {
+    scores.value += equal_terms(static_cast<double>(p.d)) + equal_operands();
+  }
+  values.value += equal_values + (request.constant_inputs ? equal_operands() : 0);
+  values.bound += p.has_dropout() ? 2 * kUnit32 : 0;
+  values.value += p.has_dropout() ? 4 * kRoundVariance * kUnit32 * kUnit32 : 0;
+}
+
+double GradientCommon::equal_operands() const {
+  return square(2 * products.tf32_unit()) / 3;
+}
+
+GradientElement::GradientElement(const op::OutputValues& judged, std::size_t at) {
+  const auto read = [&](std::size_t which, double& x) {
+    if (judged.row_facts.size() > which && !judged.row_facts[which].empty()) {
+      x = static_cast<double>(judged.row_facts[which][at]);
+    }
+  };
+  read(kMean, mean);
+  read(kParts, parts);
+  read(kSaturation, saturation);
+  read(kDropped, dropped);
+  read(kWeightRatio, weight_ratio);
+  read(kSpreadRatio, spread_ratio);
+  read(kLengthRatio, length_ratio);
+}
+
+GradientRowErrors::GradientRowErrors(const GradientCommon& common, const GradientRounding& early,
+                                     const GradientRow& facts)
+    : common_(common), early_(early), facts_(facts), terms_(fact(GradientFact::terms)) {
+  constexpr double u = kUnit32;
+  growth_ = std::exp(common.bound() * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument));
+  const double z = common.scores.second * fact(GradientFact::score_second) +
+                   common.scores.value * fact(GradientFact::score_square) +
+                   u * u * (fact(GradientFact::argument_square) + 3);
+  weights_ = z;
+  growth2_ = mean_square(z);
+  if (!common.of_values) {
+    const double of_products = growth2_ * common.values.second * fact(GradientFact::gradient_second);
+    spread_ = growth2_ *
+              (common.values.value * fact(GradientFact::gradient_square) + u * u * fact(GradientFact::dot_variance));
+    alike_spread_ = fact(GradientFact::alike_gradients) * (spread_ + of_products) * fact(GradientFact::equal_pairs);
+    spread_ += common.drops ? 0 : of_products;
+  }
+  stored_ = early.row(facts, common.factor, growth_);
+  flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient)) + stored_.lost;
+  overflows_ = overflows();
+}
+
+bool GradientRowErrors::overflows() const {
+  if (!(fact(GradientFact::largest_change) < kMayOverflow)) {
+    return true;
+  }
+  if (common_.of_values) {
+    return false;
+  }
+  const double term = fact(GradientFact::largest_term), off = stored_.bound + carried_error();
+  if (!((term + off) * std::max(1.0, common_.factor) < common_.largest)) {
+    return true;
+  }
+  // The largest gradient of all has a scale that makes it the largest number of the format.
+  const core::DtypeInfo& format = core::dtype_info(common_.rounded);
+  const double most = fact(GradientFact::spacing) / format.min_subnormal * format.max_finite;
+  return most > 0 && term * common_.factor > most * (1 + 0x1p-10);
+}
+
+bool GradientRowErrors::may_overflow(double rho) const {
+  return overflows_ ||
+         !(rho * std::max(1.0, fact(GradientFact::weight) / std::min(1.0, common_.factor)) < kMayOverflow);
+}
+
+GradientError GradientRowErrors::gradient(double y, double rho, double squares, const GradientElement& element) const {
+  constexpr double u = kUnit32;
+  const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
+  const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
+  const double relative = common_.unit + sum.bound + (terms_ + 16 + common_.products.scale_steps()) * u;
+  const double lost = common_.lost * std::max(1.0, common_.factor) + fact(GradientFact::spacing) / 2;
+  const double length = fact(GradientFact::length);
+  const SumError values = common_.of_values ? SumError() : common_.values;
+  const double of_row =
+      common_.operand * fact(GradientFact::own_second) + values.common * square(fact(GradientFact::own_dot)) +
+      u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
+  const double alike_terms =
+      y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
+  const double of_value =
+      sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
+      (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) +
+      2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
+  const double of_shift = common_.stored == 0 ? 0 : square(fact(GradientFact::shift) * y);
+  GradientError e;
+  e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
+            (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
+  const double of_pairs =
+      square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
+  e.variance = squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
+               std::max(squares, fact(GradientFact::alike_scores) * y * y) * weights(element) + alike_terms * y * y +
+               std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
+               square(y) * of_value + std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
+               (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
+               std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width) +
+               squares * stored_.weights * std::max(1.0, element.weight_ratio) +
+               square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
+  return sum_of(e, early_.parts(facts_, rho, element.parts));
+}
+
+GradientError GradientRowErrors::largest(double of_all) const {
+  const double of_row = std::min(of_all, common_.factor * fact(GradientFact::weight));
+  const GradientError e = {
+      common_.factor * carried_error() + kFlush,
+      square(of_row) * weights_ * growth2_ +
+          square(common_.factor) * (spread_ + common_.values.common * fact(GradientFact::gradient_square))};
+  const bool known = e.bound < kUndeterminedBound && !std::isnan(e.variance) && !may_overflow(0);
+  return known ? e : GradientError{kUndeterminedBound, kUndeterminedBound};
+}
+
+GradientError GradientRowErrors::bias(double y, double rho, double squares, const GradientElement& element) const {
+  constexpr double u = kUnit32;
+  const double saturation = element.saturation, g = common_.bound();
+  const double argument =
+      g * fact(GradientFact::largest_product) + u * (fact(GradientFact::largest_argument) + terms_ + 4);
+  GradientError e;
+  e.bound = std::sqrt(terms_) * growth_ *
+                (std::sqrt(squares) * argument + rho * (g + common_.steps * u) + 8 * u * saturation) +
+            terms_ * flushed_;
+  e.variance =
+      squares * (weights(element) + common_.scores.common * fact(GradientFact::score_square) + common_.values.value +
+                 kRoundVariance * (terms_ / 6 + 4) * u * u) +
+      square(rho) * (spread_ * element.spread_ratio + common_.values.common * fact(GradientFact::gradient_square)) +
+      kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
+  return sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio)));
+}
+
+double GradientRowErrors::carried_error() const {
+  return growth_ *
+         (common_.bound() * fact(GradientFact::products) + common_.arithmetic_unit() * fact(GradientFact::arithmetic));
+}
+
+double GradientRowErrors::weights(const GradientElement& element) const {
+  const double z = weights_ * element.weight_ratio;
+  return z * mean_square(z);
+}
+
+}  // namespace numcheck::tolerance
