@@ -18,6 +18,12 @@ if(NUMCHECK_HAVE_CUDA)
     target_compile_definitions(cudnn_deviceless_test PRIVATE STUB_LIBCUDA="${NUMCHECK_STUB_LIBCUDA}")
   endif()
 
+  numcheck_test(gpu_attention_gates_test LABEL gpu TIMEOUT 600
+    SOURCES gpu/attention_gates_test.cpp
+    LIBRARIES numcheck_cuda numcheck_te_library numcheck_driver numcheck_eligibility numcheck_plan CUDA::cudart_static)
+  set_tests_properties(gpu_attention_gates_test
+    PROPERTIES SKIP_REGULAR_EXPRESSION "no usable (GPU|cuDNN|TransformerEngine)" RESOURCE_LOCK gpu)
+
   # Our declarations of its interface against its own headers, if they are installed.
   find_path(TE_NUMCHECK_CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(TE_NUMCHECK_CUDNN_INCLUDE)

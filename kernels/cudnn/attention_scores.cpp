@@ -1,6 +1,5 @@
 #include "kernels/cudnn/attention_scores.hpp"
 
-#include <array>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -60,13 +59,8 @@ AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengt
   }
   if (p_.has_dropout()) {
     dropout_mask_ = &graph.port(op::port_named(call.ports, "dropout_mask"), score_layout());
-    // In device memory: engines do not read these two from the launch's arguments, though they accept such graphs.
-    const auto number = [&graph](double value) {
-      const std::array<float, 1> contents = {static_cast<float>(value)};
-      return &graph.auxiliary(DataType::fp32, dense_layout({1, 1, 1, 1}), bytes_of<float>(contents));
-    };
-    keep_scale_ = number(p_.keep_scale());
-    keep_share_ = number(1 - p_.dropout);
+    keep_scale_ = &graph.scalar(core::Dtype::fp32, p_.keep_scale());
+    keep_share_ = &graph.scalar(core::Dtype::fp32, 1 - p_.dropout);
   }
 }
 

@@ -295,11 +295,13 @@ CLEAN = {
 }
 
 # Tiles of queries, keys and channels and one more; every mask, bias, sink, layout and packing; groups of heads.
-SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [1, 64, 129]}
+SIZES = {"batches": 2, "heads": 6, "kv_heads": [6, 2], "sq": [1, 33, 65, 129], "sk": [2, 64, 129]}
 OPTIONS = {"batches": 2, "heads": 4, "kv_heads": 2, "sq": 70, "sk": 90, "d": 40}
 
 BOTH = [
     {**SIZES, "d": [64, 65, 128, 200]},
+    # A single key has all the weight, and the gradients of queries are zero, unless a sink takes a part.
+    {**SIZES, "sk": 1, "d": 64, "softmax": "learnable"},
     {**OPTIONS, "dv": [8, 64, 72, 130, 300], "layout": ["bshd", "sbhd", "bhsd"]},
     {**OPTIONS, "mask": ["none", "causal", "causal_bottom_right", "padding", "padding_causal",
                          "padding_causal_bottom_right"],
