@@ -1,57 +1,22 @@
 #include "reference/attention_diagnosis.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "op/attention_layout.hpp"
+#include "reference/attention_compared.hpp"
+#include "reference/attention_empty_sequences.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/attention_zero_channels.hpp"
 
 namespace numcheck::reference {
 namespace {
 
-constexpr double kLeastShare = 0.9;
+using About = op::Finding::About;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// One output, delivered and expected.
-struct Compared {
-  std::string_view port;
-  std::span<const double> got, expected;
-
-  /// A number where the other is none.
-  [[nodiscard]] bool is_broken(std::size_t at) const { return std::isfinite(got[at]) != std::isfinite(expected[at]); }
-};
-
-std::optional<Compared> compared(const op::FindingRequest& request, std::string_view port) {
-  const auto got = std::ranges::find(request.outputs, port, &op::Delivered::port);
-  const auto expected = std::ranges::find(request.expected->outputs, port, &op::OutputValues::port);
-  if (got == request.outputs.end() || expected == request.expected->outputs.end() || !request.sample->all()) {
-    return {};
-  }
-  return Compared{port, got->value, expected->value.span()};
-}
-
-enum class Explains { numbers, pattern };
-
-void add_if_explained(std::vector<op::Finding>& findings, const Compared& output, Explains what, double share,
-                      std::string cause) {
-  if (share >= kLeastShare) {  // not with NaN, where nothing is wrong
-    std::string text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * share);
-    findings.push_back({.name = "cause",
-                        .port = std::string(output.port),
-                        .measured = share,
-                        .text = std::move(text),
-                        .cause = std::move(cause),
-                        .about_pattern = what == Explains::pattern});
-  }
-}
 
 /// Calls body(batch, head, query) for all queries that count.
 template <class Body>
@@ -65,11 +30,10 @@ void for_each_query(const AttentionProblem& problem, const Body& body) {
 }
 
 std::size_t statistic_index(const op::AttentionParams& p, std::int64_t batch, std::int64_t head, std::int64_t i) {
-  const op::HeadPlace place = op::statistic_place(p, batch, head);
-  return static_cast<std::size_t>(place.first + i * place.stride);
+  return element_at(op::statistic_place(p, batch, head), i);
 }
 
-/// The part of an output's broken elements that are in queries of which `holds`.
+/// The part of an output's broken elements that are in queries of which `holds`, and were written.
 template <class Holds>
 double share_of_broken(const AttentionProblem& problem, const Compared& output, std::int64_t channels,
                        const Holds& holds) {
@@ -77,13 +41,13 @@ double share_of_broken(const AttentionProblem& problem, const Compared& output, 
   double broken = 0, explained = 0;
   for_each_query(problem, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
     const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, head, channels);
-    const auto first = static_cast<std::size_t>(place.first + i * place.stride);
-    double count = 0;
+    const std::size_t first = element_at(place, i);
+    double written = 0;
     for (std::size_t at = first; at < first + static_cast<std::size_t>(channels); ++at) {
-      count += output.is_broken(at) ? 1 : 0;
+      broken += output.is_broken(at) ? 1 : 0;
+      written += output.is_broken(at) && !output.is_unwritten(at) ? 1 : 0;
     }
-    broken += count;
-    explained += count > 0 && holds(batch, head, i) ? count : 0;
+    explained += written > 0 && holds(batch, head, i) ? written : 0;
   });
   return explained / broken;
 }
@@ -104,9 +68,9 @@ void explain_negative_scale(const AttentionProblem& problem, const Compared& lse
     broken += is_broken ? 1 : 0;
     infinite += is_broken && is_infinite(batch, head, i) ? 1 : 0;
   });
-  add_if_explained(findings, lse, Explains::pattern, infinite / broken, cause);
+  add_if_explained(findings, lse, About::pattern, infinite / broken, cause);
   if (o) {
-    add_if_explained(findings, *o, Explains::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
+    add_if_explained(findings, *o, About::pattern, share_of_broken(problem, *o, p.value_channels(), is_infinite),
                      cause);
   }
 }
@@ -128,7 +92,7 @@ void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::ve
       left += (off - shift) * (off - shift);
     }
   });
-  add_if_explained(findings, lse, Explains::numbers, 1 - left / error,
+  add_if_explained(findings, lse, About::numbers, 1 - left / error,
                    "the log-sum-exp lacks ALiBi's shift of the diagonal");
 }
 
@@ -141,6 +105,7 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
     explain_negative_scale(problem, *lse, compared(request, "o"), findings);
     explain_alibi(problem, *lse, findings);
   }
+  explain_empty_sequences(request, problem, findings);
   return findings;
 }
 
@@ -154,8 +119,10 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
     const double share = share_of_broken(problem, *dq, p.d, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
       return lse.data[statistic_index(p, batch, head, i)] < kLeastStatistic;
     });
-    add_if_explained(findings, *dq, Explains::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
+    add_if_explained(findings, *dq, About::pattern, share, "exp(-lse) overflows: the log-sum-exp is below -88.7");
   }
+  explain_empty_sequences(request, problem, findings);
+  explain_zero_channels(request, problem, findings);
   return findings;
 }
 

@@ -10,11 +10,14 @@ namespace numcheck::reference {
 /// Tries what libraries have been seen to do:
 ///   - masked scores are -infinity before they are scaled by a negative number: rows of NaN, with a log-sum-exp of infinity
 ///   - the log-sum-exp lacks slope (keys - queries), ALiBi's shift of the diagonal
+///   - sequences with queries, but without keys, are left unwritten
 /// A finding names the cause if it explains 90 % of what is wrong with an output.
 [[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);
 
 /// The same of gradients:
 ///   - NaN in queries whose log-sum-exp is so small that its negative exponential overflows in FP32
+///   - sequences without queries or without keys are left unwritten, or, where heads share keys, hold sums of such memory
+///   - half of the channels of the last rows of dq are zero, in FP8
 [[nodiscard]] std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

@@ -9,6 +9,7 @@
 #include "core/parallel.hpp"
 #include "kernels/sim/attention.hpp"
 #include "kernels/sim/attention_faults.hpp"
+#include "kernels/sim/attention_skips.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/tensor_io.hpp"
 
@@ -72,6 +73,7 @@ class Head {
     if (kernel_.has("lse_exponentiated")) {
       exponentiate_statistics(dq);
     }
+    zero_half(kernel_, dq);
     tensors_.put_head(dq, op::Side::queries, batch_, index_, all_.dq);
   }
 
@@ -218,9 +220,9 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   core::parallel_for(static_cast<std::size_t>(p.key_heads()), [&](std::size_t of_keys) {
     differentiate(kernel, tensors, static_cast<std::int64_t>(of_keys), gradients);
   });
-  write_floats(ports, "dq", gradients.dq, kernel.fault);
-  write_floats(ports, "dk", gradients.dk, kernel.fault);
-  write_floats(ports, "dv", gradients.dv, kernel.fault);
+  write_heads(kernel, tensors, ports, {"dq", op::Side::queries, p.d}, gradients.dq);
+  write_heads(kernel, tensors, ports, {"dk", op::Side::keys, p.d}, gradients.dk);
+  write_heads(kernel, tensors, ports, {"dv", op::Side::keys, p.value_channels()}, gradients.dv);
   write_amax(ports, "dp", gradients.largest, kernel.fault);
   if (p.has_bias_tensor()) {
     write_floats(ports, "dbias", gradients.d_bias, kernel.fault);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/sim/attention.hpp"
+#include "kernels/sim/attention_skips.hpp"
 #include "op/attention_fp8.hpp"
 
 namespace numcheck::kernels::sim {
@@ -151,6 +152,9 @@ constexpr FaultInfo kStaleWeights{"stale_weight_scale", "weights are quantised w
 constexpr FaultInfo kStaleGradients{"stale_gradient_scale",
                                     "gradients of scores are quantised with the scale of an earlier case"};
 
+constexpr FaultInfo kEmptySequence{"empty_sequence_unwritten",
+                                   "sequences without queries or without keys are left unwritten"};
+
 constexpr std::array kForward = {
     OpFault{kMaskOffByOne, &needs_diagonal},
     OpFault{kTopLeft, &needs_both_corners},
@@ -175,6 +179,7 @@ constexpr std::array kForward = {
     OpFault{{"alibi_shift_missing", "the log-sum-exp lacks ALiBi's shift of the diagonal"}, &needs_shifted_slopes},
     OpFault{kDropoutScale, &needs_dropout},
     OpFault{kDropoutMask, &needs_dropped_columns},
+    OpFault{kEmptySequence, &needs_empty_sequence},
     OpFault{{"max_logit_has_sink", "the largest score may be the sink"}, &needs_max_with_sink},
     OpFault{{"max_logit_before_bias", "the largest score is that before the bias"}, &needs_max_with_bias},
     OpFault{kValueDescale, &needs_scales},
@@ -197,6 +202,8 @@ constexpr std::array kBackward = {
     OpFault{{"delta_missing", "gradients of the scores lack the row sum of do * o"}},
     OpFault{{"dq_not_zeroed", "gradients of the queries are added to those of an earlier run"}},
     OpFault{{"lse_exponentiated", "exp(-lse) scales dq on the way"}},
+    OpFault{{"dq_half_zero", "half of the channels of the last rows of dq are zero"}, &needs_partial_tile},
+    OpFault{kEmptySequence, &needs_empty_sequence},
     OpFault{{"one_head_of_group", "dk and dv come from the last of the heads that share keys"}, &needs_shared_heads},
     OpFault{kDropoutScale, &needs_dropout},
     OpFault{kDropoutMask, &needs_dropped_columns},

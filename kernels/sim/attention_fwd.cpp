@@ -11,6 +11,7 @@
 #include "core/parallel.hpp"
 #include "kernels/sim/attention.hpp"
 #include "kernels/sim/attention_faults.hpp"
+#include "kernels/sim/attention_skips.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/tensor_io.hpp"
 
@@ -195,8 +196,8 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
       max_logit[to] = head.max_logit()[static_cast<std::size_t>(i)];
     }
   });
-  write_floats(ports, "o", o, kernel.fault);
-  write_floats(ports, "lse", lse, kernel.fault);
+  write_heads(kernel, tensors, ports, {"o", op::Side::queries, p.value_channels()}, o);
+  write_heads(kernel, tensors, ports, {"lse", op::Side::queries, 1, true}, lse);
   write_amax(ports, "s", largest, kernel.fault);
   if (p.max_logit) {
     write_floats(ports, "max_logit", max_logit, kernel.fault);

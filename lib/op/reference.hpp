@@ -1,6 +1,7 @@
 // What an op's reference provides: values in double, and the yardsticks by which errors are judged.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -117,8 +118,9 @@ struct DeriveRequest {
 struct Delivered {
   std::string_view port;
   std::span<const double> value;
-  core::Dtype dtype = core::Dtype::fp32;  ///< format that it was stored in
-  double scale = 1;                       ///< its quantising scale: value = stored number / scale
+  core::Dtype dtype = core::Dtype::fp32;   ///< format that it was stored in
+  double scale = 1;                        ///< its quantising scale: value = stored number / scale
+  std::span<const std::size_t> unwritten;  ///< elements that still hold the poison pattern, in ascending order
 };
 
 /// A statistic that explains, or a gate in its own right: a row-pooled scale error, a count per row.
@@ -128,8 +130,10 @@ struct Finding {
   double measured = 0;  ///< of a diagnosis with a cause: the share of the error that it explains
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
-  std::string cause;           ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
-  bool about_pattern = false;  ///< it explains NaN and infinities in the wrong places, not errors of numbers
+  std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
+  /// What a cause explains: errors of numbers; NaN and infinities in the wrong places; or the same where some of them are
+  /// elements that were not written.
+  enum class About : std::uint8_t { numbers, pattern, unwritten } about = About::numbers;
 };
 
 struct FindingRequest {

@@ -46,7 +46,8 @@ double count(std::uint64_t n) {
 void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& facts) {
   gates.add_about(Criterion::About::pattern, "G0 pattern", count(s.nonfinite_mismatch),
                   "NaN and infinities where the reference has them");
-  gates.add_conduct("G0 unwritten", count(s.poison), "elements that still hold the poison pattern");
+  gates.add_about(Criterion::About::unwritten, "G0 unwritten", count(s.poison),
+                  "elements that still hold the poison pattern");
   gates.add_conduct("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1,
                     facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
                                         : "memory outside an output was written");

@@ -17,9 +17,9 @@ struct Criterion {
   double limit = 0;
   bool ok = false;
   std::string source;
-  /// How far the numbers are off; which are NaN or infinite; or how the run behaved: what it wrote where, and in which
-  /// class it computed.
-  enum class About { errors, pattern, conduct } about = About::errors;
+  /// How far the numbers are off; which are NaN or infinite; which were not written; or how the run behaved: what it wrote
+  /// besides, and in which class it computed.
+  enum class About { errors, pattern, unwritten, conduct } about = About::errors;
 };
 
 /// Facts other than the numbers that gates depend on.

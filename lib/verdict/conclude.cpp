@@ -11,20 +11,23 @@ namespace {
 /// The least share of an error that its cause must explain.
 constexpr double kLeastShare = 0.95;
 
-/// True if all that is wrong with the output are numbers that the cause explains.
-bool is_explained(const OutputResult& output, const std::string& cause) {
+/// True if the finding would explain failures of such criteria, and leaves little of them.
+bool explains(const op::Finding& finding, tolerance::Criterion::About about) {
+  using Explained = op::Finding::About;
   using tolerance::Criterion;
-  const auto is_broken = [&output](Criterion::About about) {
-    return std::ranges::any_of(output.criteria, [about](const Criterion& c) { return !c.ok && c.about == about; });
-  };
-  const bool errors = is_broken(Criterion::About::errors), pattern = is_broken(Criterion::About::pattern);
-  if (is_broken(Criterion::About::conduct)) {
-    return false;
-  }
-  return (!errors && !pattern) || std::ranges::any_of(output.findings, [&](const op::Finding& finding) {
-           const bool concerns = finding.about_pattern ? pattern && !errors : !pattern;
-           return concerns && finding.cause == cause && finding.measured >= kLeastShare;
-         });
+  const bool concerns = (about == Criterion::About::errors && finding.about == Explained::numbers) ||
+                        (about == Criterion::About::pattern && finding.about != Explained::numbers) ||
+                        (about == Criterion::About::unwritten && finding.about == Explained::unwritten);
+  return concerns && finding.measured >= kLeastShare;
+}
+
+/// True if the cause explains all criteria that the output fails.
+bool is_explained(const OutputResult& output, const std::string& cause) {
+  return std::ranges::all_of(output.criteria, [&](const tolerance::Criterion& criterion) {
+    return criterion.ok || std::ranges::any_of(output.findings, [&](const op::Finding& finding) {
+             return finding.cause == cause && explains(finding, criterion.about);
+           });
+  });
 }
 
 /// An entry without a cause concerns the whole case; one with a cause only failures that it explains completely.

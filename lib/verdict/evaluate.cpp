@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "metric/reader.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/declared_rounding.hpp"
@@ -50,6 +51,22 @@ bool has_wrong_numbers(const tolerance::Criterion& criterion) {
   return !criterion.ok && criterion.about != tolerance::Criterion::About::conduct;
 }
 
+/// Elements of an output that still hold the poison pattern: all bits set, a NaN in every floating-point format.
+std::vector<std::size_t> unwritten_elements(const op::Port& port, std::span<const std::byte> bytes,
+                                            std::span<const double> values) {
+  metric::CompareInput stored;
+  stored.port = &port;
+  stored.got = bytes;
+  const std::uint64_t poison = (std::uint64_t{1} << (8 * core::dtype_info(port.dtype).storage_bytes)) - 1;
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    if (std::isnan(values[at]) && metric::bits_at(stored, static_cast<std::int64_t>(at)) == poison) {
+      found.push_back(at);
+    }
+  }
+  return found;
+}
+
 /// Decoded, unscaled outputs, as the op's own statistics need them.
 class DecodedOutputs {
  public:
@@ -65,13 +82,16 @@ class DecodedOutputs {
       if (factor != 1.0) {
         std::ranges::for_each(values.span(), [&](double& value) { value /= factor; });
       }
-      outputs_.push_back({port.name, values.span(), port.dtype, factor});
+      const std::vector<std::size_t>& unwritten =
+          unwritten_.emplace_back(unwritten_elements(port, host[i].bytes, values.span()));
+      outputs_.push_back({port.name, values.span(), port.dtype, factor, unwritten});
     }
   }
   [[nodiscard]] std::span<const op::Delivered> outputs() const noexcept { return outputs_; }
 
  private:
   std::vector<core::Buffer<double>> decoded_;
+  std::vector<std::vector<std::size_t>> unwritten_;
   std::vector<op::Delivered> outputs_;
 };
 

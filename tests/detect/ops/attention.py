@@ -43,6 +43,12 @@ SINKS = {"softmax_offset": {"distribution": "normal", "sigma": 4}}
 NO_SHIFT = "the log-sum-exp lacks ALiBi's shift of the diagonal"
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
 
+EMPTY = "sequences without queries or without keys are left unwritten"
+HALF = "half of the channels of the last rows of dq are zero"
+# The third sequence is empty, the fifth has queries only, the seventh keys only.
+NO_KEYS = {"mask": "padding", "batches": 5}
+NO_QUERIES = {"mask": "padding", "batches": 7, "kv_heads": 6}
+
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 FP8 = ("fp8_e4m3", "fp8_hybrid")
@@ -107,6 +113,10 @@ FAULTS = [
     Row("alibi_shift_missing", fwd(bias="alibi", mask="padding_causal_bottom_right"), SEEN, named=NO_SHIFT),
     Row("mask_before_scale", fwd(scale=-0.2, **BOTTOM), ["G0 pattern"], named=MASKED_FIRST),
     Row("mask_before_scale", fwd("fp32", scale=-0.2, **RAGGED), ["G0 pattern"], named=MASKED_FIRST),
+    Row("empty_sequence_unwritten", fwd(**NO_KEYS), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
+    Row("empty_sequence_unwritten", fwd("fp32", **NO_KEYS, softmax="off_by_one"), ["G0 pattern"], named=EMPTY),
+    Row("empty_sequence_unwritten", fwd("fp16", **{**NO_KEYS, "mask": "padding_causal"}, layout="thd"), ["G0 pattern"],
+        also="G0 unwritten", named=EMPTY),
     Row("max_logit_has_sink", fwd(**MAX, softmax="learnable", inputs=SINKS), SEEN),
     Row("max_logit_has_sink", fwd("fp32", **MAX, softmax="off_by_one", **CAUSAL), ANY),
     Row("max_logit_before_bias", fwd(**MAX, bias="post_scale"), SEEN),
@@ -159,6 +169,13 @@ FAULTS = [
     ("delta_missing", bwd(), SEEN),
     ("delta_missing", bwd("fp32", **CAUSAL), SEEN),
     Row("lse_exponentiated", bwd(inputs=LOW), ["G0 pattern"], named="exp(-lse) overflows: the log-sum-exp is below -88.7"),
+    Row("empty_sequence_unwritten", bwd(**NO_QUERIES), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
+    Row("empty_sequence_unwritten", bwd("fp32", mask="padding", batches=3), ["G0 pattern"], also="G0 unwritten", named=EMPTY),
+    Row("empty_sequence_unwritten", bwd("fp16", **NO_QUERIES, layout="thd"), ["G0 pattern"], also="G0 unwritten",
+        named=EMPTY),
+    Row("empty_sequence_unwritten", bwd(**{**NO_QUERIES, "kv_heads": 2}), ["G0 pattern"] + SEEN, named=EMPTY),
+    Row("dq_half_zero", bwd("fp8_hybrid", sq=100, d=128), SEEN, named=HALF),
+    Row("dq_half_zero", bwd("fp8_e4m3", sq=95, d=128, **CAUSAL), SEEN, named=HALF),
     ("dq_not_zeroed", bwd(), SEEN),
     ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
     ("one_head_of_group", bwd(), SEEN),
@@ -213,6 +230,11 @@ REFUSED = [
     ("value_descale_of_keys", fwd(), "tensors have no scales"),
     ("stale_weight_scale", fwd("fp32"), "tensors have no scales"),
     ("softcap_slope_missing", bwd(), "scores are not capped"),
+    ("empty_sequence_unwritten", fwd(**PADDED), "no sequence has queries, but no keys"),
+    ("empty_sequence_unwritten", bwd(**PADDED), "no sequence with rows in a tensor lacks queries or keys"),
+    ("empty_sequence_unwritten", bwd(**RAGGED), "no sequence with rows in a tensor lacks queries or keys"),
+    ("dq_half_zero", bwd("fp8_hybrid", sq=96), "tensors have no scales, or no row"),
+    ("dq_half_zero", bwd(sq=100), "tensors have no scales"),
     ("dropout_scale_missing", fwd(), "no weight is dropped"),
     ("dropout_mask_shifted", fwd(**DROPPED, sk=1), "there is only one key"),
     ("dropout_not_in_dp", bwd(), "no weight is dropped"),

@@ -82,6 +82,17 @@ TEST(Judge, pattern) {
   EXPECT_TRUE(holds("G0 pattern", s));
 }
 
+TEST(Judge, criteria_tell_what_they_are_about) {
+  using About = Criterion::About;
+  for (const Criterion& criterion : judge(clean(), bf16_model(), {}, {})) {
+    const About about = criterion.name == "G0 pattern"     ? About::pattern
+                        : criterion.name == "G0 unwritten" ? About::unwritten
+                        : criterion.name.starts_with("G0") ? About::conduct
+                                                           : About::errors;
+    EXPECT_EQ(criterion.about, about) << criterion.name;
+  }
+}
+
 TEST(Judge, facts) {
   EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.guards_intact = false}));
   EXPECT_FALSE(holds("G0 guards", clean(), bf16_model(), {.inputs_intact = false}));

@@ -104,21 +104,48 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
   EXPECT_EQ(broken.conclude(), Status::fail);
 }
 
+using About = op::Finding::About;
+
 TEST(Conclude, a_cause_of_nan_excuses_nothing_else) {
-  const auto with = [](bool about_pattern, bool errors) {
+  const auto with = [](About about, bool errors) {
     Explained made;
     for (verdict::RunResult& run : made.result.runs) {
       for (verdict::OutputResult& output : run.outputs) {
         output.criteria.front().ok = !errors;
         output.criteria.push_back({"G0 pattern", 7, 0, false, "", tolerance::Criterion::About::pattern});
-        output.findings.front().about_pattern = about_pattern;
+        output.findings.front().about = about;
       }
     }
     return made.conclude();
   };
-  EXPECT_EQ(with(true, false), Status::xfail);
-  EXPECT_EQ(with(true, true), Status::fail);
-  EXPECT_EQ(with(false, false), Status::fail);
+  EXPECT_EQ(with(About::pattern, false), Status::xfail);
+  EXPECT_EQ(with(About::pattern, true), Status::fail);
+  EXPECT_EQ(with(About::numbers, false), Status::fail);
+}
+
+TEST(Conclude, only_a_cause_about_unwritten_elements_excuses_them) {
+  const auto with = [](std::vector<About> explained, bool errors = false) {
+    Explained made;
+    for (verdict::RunResult& run : made.result.runs) {
+      for (verdict::OutputResult& output : run.outputs) {
+        output.criteria.front().ok = !errors;
+        output.criteria.push_back({"G0 pattern", 7, 0, false, "", tolerance::Criterion::About::pattern});
+        output.criteria.push_back({"G0 unwritten", 7, 0, false, "", tolerance::Criterion::About::unwritten});
+        const op::Finding finding = output.findings.front();
+        output.findings.clear();
+        for (const About about : explained) {
+          output.findings.push_back(finding);
+          output.findings.back().about = about;
+        }
+      }
+    }
+    return made.conclude();
+  };
+  EXPECT_EQ(with({About::unwritten}), Status::xfail);
+  EXPECT_EQ(with({About::pattern}), Status::fail) << "a NaN that was computed explains no element that was not written";
+  EXPECT_EQ(with({About::numbers}), Status::fail);
+  EXPECT_EQ(with({About::unwritten}, true), Status::fail) << "numbers are wrong as well";
+  EXPECT_EQ(with({About::unwritten, About::numbers}, true), Status::xfail) << "both are explained";
 }
 
 TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {
