@@ -49,9 +49,9 @@ struct Question {
   }
 };
 
-/// What fails for one of our backends. TransformerEngine's deterministic backward pass is the one that runs; a forward
+/// What fails for one pass on one of our backends. TransformerEngine's deterministic backward pass is the one that runs; a forward
 /// pass that training lacks is run as that of inference.
-std::vector<Refusal> backend_refusals(const Question& question, std::string_view backend) {
+std::vector<Refusal> pass_refusals(const Question& question, std::string_view backend) {
   if (backend == "cudnn") {
     return question.ask({Selector::cudnn}, question.circumstances(question.backward, question.backward));
   }
@@ -64,6 +64,29 @@ std::vector<Refusal> backend_refusals(const Question& question, std::string_view
   };
   std::vector<Refusal> training = ask(true);
   return !question.backward && ask(false).empty() ? std::vector<Refusal>() : training;
+}
+
+/// What fails for a backend: in a case that runs both passes, for either.
+std::vector<Refusal> backend_refusals(const Question& question, std::string_view backend) {
+  std::vector<Refusal> all = pass_refusals(question, backend);
+  if (question.params.runs_forward()) {
+    Question forward = question;
+    forward.backward = false;
+    for (Refusal& refusal : pass_refusals(forward, backend)) {
+      if (std::ranges::find(all, refusal.gate, &Refusal::gate) == all.end()) {
+        all.push_back(std::move(refusal));
+      }
+    }
+  }
+  return all;
+}
+
+/// Why a backend has no part of the case, whatever the gates say; empty if it does.
+std::string missing_part(const Question& question, std::string_view backend) {
+  if (op::has_scales(*question.mode) && (backend == "cuda" || backend == "unfused")) {
+    return "it has no FP8";
+  }
+  return question.params.runs_forward() && backend == "unfused" ? "its backward pass reads no lse" : "";
 }
 
 /// Whether a backend takes the case. Gates that only documents have leave that to the library.
@@ -79,8 +102,8 @@ std::string backends_table(const Question& question, const prepare::CatalogRow& 
   std::vector<std::vector<Cell>> rows;
   for (const std::string_view backend : prepare::backend_names(row)) {
     std::string first(backend);
-    if (op::has_scales(*question.mode) && (backend == "cuda" || backend == "unfused")) {
-      rows.push_back({{first}, {"no"}, {"it has no FP8"}, {"-"}});
+    if (const std::string missing = missing_part(question, backend); !missing.empty()) {
+      rows.push_back({{first}, {"no"}, {missing}, {"-"}});
       continue;
     }
     const std::vector<Refusal> found = backend_refusals(question, backend);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "reference/attention_diagnosis.hpp"
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
+#include "reference/attention_own_forward.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_score_gradients.hpp"
 #include "reference/attention_tile.hpp"
@@ -240,6 +242,9 @@ void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t lengt
 }
 
 op::Values values(const op::ReferenceRequest& request) {
+  if (needs_own_forward(request)) {
+    return with_own_forward(request, &values);
+  }
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const bool only = request.values_only;
   const Dequantised inputs(request.inputs);
@@ -324,6 +329,12 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
   std::ranges::copy(found->value.span(), values.begin());
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings = diagnose_attention_gradients(request);
+  std::ranges::move(diagnose_attention(request), std::back_inserter(findings));  // where o and lse are outputs
+  return findings;
+}
+
 }  // namespace
 
 op::Reference attention_bwd_reference() {
@@ -331,7 +342,7 @@ op::Reference attention_bwd_reference() {
   reference.values = &values;
   reference.version = "attention_bwd-6";
   reference.derive = &derive;
-  reference.diagnose = &diagnose_attention_gradients;
+  reference.diagnose = &diagnose;
   return reference;
 }
 

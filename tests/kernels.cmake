@@ -4,7 +4,7 @@ numcheck_test(harness_test LABEL unit
           unit/harness/classify_test.cpp unit/harness/port_image_test.cpp
   LIBRARIES numcheck_harness numcheck_plan numcheck_tolerance)
 numcheck_test(harness_devices_test LABEL unit
-  SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp
+  SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp unit/harness/passes_test.cpp
   LIBRARIES numcheck_kernels numcheck_harness numcheck_plan numcheck_sim numcheck_driver numcheck_cuda)
 
 if(NUMCHECK_HAVE_CUDA)

@@ -91,6 +91,7 @@ struct Algorithm {
   std::function<DeviceSeconds(std::span<const PortMemory>, std::byte* workspace)> launch;
   model::DeclaredRounding rounding = {};  ///< what verdicts use; `details` say the same for people
   bool repeatable = true;                 ///< false: sums in no fixed order, so that repeated runs may differ in bits
+  int launches = 1;                       ///< that `launch` consists of, each with device seconds of its own
 };
 
 /// What a backend is asked to compute: the case, its ports, and a fault to plant.
@@ -98,6 +99,8 @@ struct Call {
   const plan::Case* c = nullptr;
   std::span<const op::Port> ports;
   std::string inject;  ///< name of a planted fault for `sim`; empty: none
+  bool chained =
+      false;  ///< the backend's earlier passes (op::Op::passes) compute the inputs that they leave, just before
 };
 
 class Backend {

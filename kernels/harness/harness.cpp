@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/harness/memory_fault.hpp"
+#include "kernels/harness/passes.hpp"
 #include "kernels/harness/session.hpp"
 
 namespace numcheck::kernels::harness {
@@ -46,7 +47,7 @@ void measure(Session& session, const Algorithm& algorithm, int repeats, std::str
              worker::RunReport& report, double& total_s) {
   int checked = 0;
   for (int first = 0; first < repeats; first += checked) {
-    const int count = std::min(session.runs_at_once(), repeats - first);
+    const int count = std::min(session.runs_at_once(algorithm), repeats - first);
     const std::vector<double> seconds = session.launch(algorithm, first, count, fault);
     bool changed = false;
     // Runs that were started on inputs that an earlier one had changed are repeated.
@@ -143,10 +144,10 @@ worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<co
   const std::vector<op::Port> ports = ports_of(host);
   const std::string fault = is_memory_fault(options.inject) ? options.inject : std::string();
   const Call call{&c, ports, fault.empty() ? options.inject : std::string()};
-  if (Support support = backend.supports(call); !support.yes) {
+  if (Support support = supports(backend, call); !support.yes) {
     return {Kind::unsupported, std::move(support.reason), 0};
   }
-  const std::vector<Algorithm> algorithms = backend.algorithms(call);
+  const std::vector<Algorithm> algorithms = algorithms_of(backend, call);
   if (algorithms.empty()) {
     return {Kind::unsupported, fmt::format("{} offers no algorithm for this case", backend.name()), 0};
   }

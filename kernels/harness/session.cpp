@@ -83,8 +83,8 @@ void Session::restore_guards() {
   }
 }
 
-int Session::runs_at_once() const {
-  return std::ranges::all_of(buffers_, &Snapshot::holds) ? kLaunchesAtOnce : 1;
+int Session::runs_at_once(const Algorithm& algorithm) const {
+  return std::ranges::all_of(buffers_, &Snapshot::holds) ? std::max(1, kLaunchesAtOnce / algorithm.launches) : 1;
 }
 
 std::vector<double> Session::launch(const Algorithm& algorithm, int first, int count, std::string_view fault) {

@@ -34,9 +34,9 @@ class Session {
 
   void upload_inputs();
   /// Runs that may be started without waiting for the device between them: more than one if the buffers are small.
-  [[nodiscard]] int runs_at_once() const;
+  [[nodiscard]] int runs_at_once(const Algorithm& algorithm) const;
   /// Starts runs `first` to `first + count - 1`, reads back after each what the checks below look at, and waits for the
-  /// device once. Device seconds of each. Precondition: count <= runs_at_once().
+  /// device once. Device seconds of each. Precondition: count <= runs_at_once(algorithm).
   [[nodiscard]] std::vector<double> launch(const Algorithm& algorithm, int first, int count, std::string_view fault);
   /// Chooses the run of the last launch() that the checks look at: 0 is its first.
   void look_at(int run) { run_ = static_cast<std::size_t>(run); }

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "kernels/harness/harness.hpp"
 #include "kernels/harness/memory_fault.hpp"
+#include "kernels/harness/passes.hpp"
 #include "kernels/loader/backend_set.hpp"
 #include "kernels/loader/probe.hpp"
 #include "kernels/sim/sim.hpp"
@@ -39,9 +40,9 @@ class DeviceExecutor : public worker::Executor {
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     const Call call{&c, ports, harness::is_memory_fault(options.inject) ? std::string() : options.inject};
     harness_.note_call();
-    worker::Support support = backend->supports(call);
+    worker::Support support = harness::supports(*backend, call);
     if (support.yes && options.configurations) {
-      support.configurations = backend->configurations(call);
+      support.configurations = harness::configurations_of(*backend, call);
     }
     return support;
   }

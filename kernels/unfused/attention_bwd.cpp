@@ -150,6 +150,12 @@ class Backward {
 Algorithm algorithm(const cublas_support::CublasLt& lt, cuda_support::CudaDevice& device, const Call& call) {
   const auto p = op::from_params<op::AttentionBwdParams>(call.c->params);
   require_known(p, *call.c->mode);
+  if (call.chained) {
+    throw NotSupported(
+        "the backward pass of unfused attention computes weights and log-sum-exps again and reads no lse: set "
+        "statistics "
+        "to reference");
+  }
   const auto backward = std::make_shared<const Backward>(lt, device.info().sm, p, *call.c->mode);
   const Products& products = backward->products();
   Algorithm result;

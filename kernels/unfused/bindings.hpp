@@ -50,6 +50,8 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode_alpha_first
 /// Heads that share keys: dk and dv of each are stored, then added in FP32 and rounded once more. Sums over sequences
 /// and heads have a fixed order, so results repeat bit for bit as far as cuBLASLt's do.
 ///
+/// Refused besides: cases with `statistics: device` (Call::chained), because no lse is read.
+///
 /// Frameworks differ in two details: they take D as sum_j p_ij dp_ij, and round dt k to the format before they multiply
 /// by scale.
 [[nodiscard]] const Binding& attention_bwd();

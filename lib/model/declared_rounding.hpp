@@ -32,4 +32,16 @@ struct DeclaredRounding {
   bool operator==(const DeclaredRounding&) const = default;
 };
 
+/// What two passes of a case declare together.
+[[nodiscard]] constexpr AttentionRounding either(const AttentionRounding& a, const AttentionRounding& b) noexcept {
+  return {.scores = a.scores || b.scores,
+          .weights = a.weights || b.weights,
+          .dropped_weights = a.dropped_weights || b.dropped_weights,
+          .sink = a.sink || b.sink,
+          .score_gradients = a.score_gradients || b.score_gradients,
+          .head_gradients = a.head_gradients || b.head_gradients,
+          .bias_sum = a.bias_sum || b.bias_sum,
+          .approximate_tanh = a.approximate_tanh || b.approximate_tanh};
+}
+
 }  // namespace numcheck::model

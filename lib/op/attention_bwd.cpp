@@ -1,10 +1,26 @@
 #include "op/attention_bwd.hpp"
 
+#include <fmt/format.h>
+
 #include "op/attention_fp8.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
 
 namespace numcheck::op {
 namespace {
+
+/// o and lse: derived inputs, or outputs of a forward pass that runs before.
+std::vector<Port> passed_ports(const AttentionParams& p, const Mode& mode) {
+  const Role role = p.runs_forward() ? Role::output : Role::input;
+  std::vector<Port> list = {
+      attention_port("o", role, mode.first, p, Side::queries, p.value_channels(), "output of the forward pass"),
+      statistic_port("lse", role, p, "log-sum-exp of the forward pass")};
+  for (Port& port : list) {
+    port.fill = p.runs_forward() ? Fill::generated : Fill::derived;
+    port.passed_on = p.runs_forward();
+  }
+  return list;
+}
 
 std::vector<Port> ports(const Params& values, const Mode& mode) {
   const auto p = from_params<AttentionBwdParams>(values);
@@ -13,10 +29,7 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   std::vector<Port> list = attention_inputs(p, mode);
   const auto add = [&list](const std::vector<Port>& more) { list.insert(list.end(), more.begin(), more.end()); };
   list.push_back(attention_port("do", Role::input, gradient, p, Side::queries, width, "gradient of the output"));
-  list.push_back(attention_port("o", Role::input, mode.first, p, Side::queries, width, "output of the forward pass"));
-  list.back().fill = Fill::derived;
-  list.push_back(statistic_port("lse", Role::input, p, "log-sum-exp of the forward pass"));
-  list.back().fill = Fill::derived;
+  add(passed_ports(p, mode));
   if (has_scales(mode)) {
     add(weight_scales());
     add(score_gradient_scales());
@@ -45,7 +58,20 @@ std::vector<std::string> check(const Params& values, const Mode& mode) {
   if (p.max_logit) {
     mistakes.emplace_back("attention_bwd: max_logit is an output of attention_fwd; leave it out");
   }
+  if (p.runs_forward() && has_scales(mode)) {
+    mistakes.push_back(
+        fmt::format("attention_bwd: mode {} has no statistics of the device: set statistics to reference", mode.name));
+  }
   return mistakes;
+}
+
+std::vector<Pass> passes(const Params& values) {
+  auto p = from_params<AttentionBwdParams>(values);
+  if (!p.runs_forward()) {
+    return {};
+  }
+  p.statistics = "reference";
+  return {{&attention_fwd(), to_params(p)}, {&attention_bwd(), to_params(p)}};
 }
 
 }  // namespace
@@ -64,10 +90,12 @@ const Op& attention_bwd() {
           [](const Params&, const Mode&) {
             return no_exact_leg("attention_bwd: weights are exact only where dq and dk are all 0");
           },
+      .passes = &passes,
       .flops =
           [](const Params& values) {
             const auto p = from_params<AttentionBwdParams>(values);
-            return 2 * visible_scores(p) * static_cast<double>(3 * p.d + 2 * p.value_channels());
+            const std::int64_t forward = p.runs_forward() ? p.d + p.value_channels() : 0;
+            return 2 * visible_scores(p) * static_cast<double>(3 * p.d + 2 * p.value_channels() + forward);
           },
       .multiplies_matrices = true,
   };

@@ -15,6 +15,13 @@ namespace numcheck::op {
 ///   dbias_ij = sum over sequences of ds_ij (post_scale), scale dt_ij (pre_scale)
 ///   dsoftmax_offset_h = -sum over sequences and queries of exp(softmax_offset_h - lse_i) D_i
 ///
+/// With `statistics: device`, o and lse are instead what the backend's own forward pass leaves on the device in the same
+/// case. They are then outputs, judged as those of attention_fwd are, and the gradients are judged against a reference that
+/// reads the same o and lse: each pass answers for its own errors, with bounds as tight as if it ran alone, so that a
+/// stale or wrong lse fails as `lse` and not as a gradient. The gates of both together bound the total error, that against
+/// gradients from the reference's own o and lse, which is reported beside it and not judged, since its bound would have to
+/// be as wide as both. Not in FP8.
+///
 /// With dropout, kept_ij = mask_ij / (1 - dropout): dv_j = sum_i p_ij kept_ij do_i, and dp_ij = kept_ij sum_c do_ic v_jc.
 ///
 /// Ports: q, k, v, bias, softmax_offset, q_lengths, kv_lengths and dropout_mask as in attention_fwd; do, o; lse;

@@ -28,6 +28,15 @@ std::vector<Port> ports(const Params& values, const Mode& mode) {
   return list;
 }
 
+std::vector<std::string> check(const Params& values, const Mode& mode) {
+  const auto p = from_params<AttentionFwdParams>(values);
+  std::vector<std::string> mistakes = check_attention_mode("attention_fwd", p, mode);
+  if (p.runs_forward()) {
+    mistakes.emplace_back("attention_fwd: statistics are what attention_bwd reads; leave the parameter out");
+  }
+  return mistakes;
+}
+
 /// Large integers for q choose its keys; those of v are small, so that BF16 holds them.
 ExactPlan exact_plan(const Params& values, const Mode& mode) {
   if (has_scales(mode)) {
@@ -48,10 +57,7 @@ const Op& attention_fwd() {
       .fields = &fields_of<AttentionFwdParams>,
       .modes = attention_modes(),
       .ports = &ports,
-      .check =
-          [](const Params& values, const Mode& mode) {
-            return check_attention_mode("attention_fwd", from_params<AttentionFwdParams>(values), mode);
-          },
+      .check = &check,
       .exact_plan = &exact_plan,
       .exact_inputs =
           [](const Params& values, const Port& port, std::span<double> drawn) {

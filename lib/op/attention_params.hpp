@@ -41,6 +41,8 @@ struct KeyRange {
 /// diagonal is 0 for the causal masks that start in the top left corner, otherwise keys - queries. A query that sees
 /// nothing has o = 0, lse = log(sink) and max_logit = -infinity.
 ///
+/// Whose o and lse the backward pass reads: attention_bwd.hpp.
+///
 /// The dropout mask is an input: 1 keeps a weight, 0 drops it. 1 / (1 - dropout) is an FP32 number.
 ///
 /// Layouts (q; k and v alike with their own lengths and heads):
@@ -71,8 +73,9 @@ struct AttentionParams {
   std::string layout = "bshd";
   std::string packing = "none";
   std::int64_t align = 1;
-  double dropout = 0;      ///< probability; 0: no mask
-  bool max_logit = false;  ///< of the forward pass only
+  double dropout = 0;                    ///< probability; 0: no mask
+  bool max_logit = false;                ///< of the forward pass only
+  std::string statistics = "reference";  ///< reference | device: whose o and lse the backward pass reads
 
   template <class V>
   void describe(V& v) {
@@ -116,6 +119,8 @@ struct AttentionParams {
     v.number("dropout", "drop", dropout,
              {.minimum = 0, .maximum = kMaxDropout, .doc = "probability that a weight is dropped; 0: no dropout"});
     v.boolean("max_logit", "max", max_logit, "forward: the largest score of each query is an output");
+    v.choice("statistics", "st", statistics, {"reference", "device"},
+             "backward: whose o and lse it reads; device: those of the backend's own forward pass, run before it");
   }
 
   [[nodiscard]] std::int64_t key_heads() const noexcept { return kv_heads == 0 ? heads : kv_heads; }
@@ -126,6 +131,8 @@ struct AttentionParams {
   [[nodiscard]] bool packs_queries() const noexcept { return packing.starts_with("qkv_"); }
   [[nodiscard]] bool has_bias_tensor() const noexcept { return bias == "pre_scale" || bias == "post_scale"; }
   [[nodiscard]] bool has_dropout() const noexcept { return dropout != 0; }
+  /// Backward: whether the case runs the forward pass, too.
+  [[nodiscard]] bool runs_forward() const noexcept { return statistics == "device"; }
   [[nodiscard]] bool is_causal() const noexcept { return mask.find("causal") != std::string::npos; }
   /// The factor that is used, an FP32 number.
   [[nodiscard]] double factor() const noexcept;

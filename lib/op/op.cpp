@@ -17,6 +17,10 @@ std::size_t Port::extent_bytes() const noexcept {
          static_cast<std::size_t>(last_row_end) * static_cast<std::size_t>(core::dtype_info(dtype).storage_bytes);
 }
 
+std::vector<Pass> passes_of(const Op& op, const Params& params) {
+  return op.passes == nullptr ? std::vector<Pass>() : op.passes(params);
+}
+
 std::optional<std::size_t> field_index(const Op& op, std::string_view name) {
   const std::vector<Field>& fields = op.fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -48,6 +48,7 @@ struct Port {
   std::string_view scaled_by;
   std::int64_t block_rows = 1;
   std::int64_t block_cols = 1;
+  bool passed_on = false;  ///< role output: of an earlier pass (Op::passes), and read by the last one
 
   /// Logical elements: batch * rows * cols.
   [[nodiscard]] std::int64_t elements() const noexcept { return batch * rows * cols; }
@@ -68,6 +69,14 @@ struct ExactPlan {
   std::string reason;           ///< why it cannot be exact; empty when it can
 };
 
+struct Op;
+
+/// An op as a part of a case of another one.
+struct Pass {
+  const Op* op = nullptr;
+  Params params;
+};
+
 struct Op {
   std::string_view name;
   std::string_view summary;
@@ -84,6 +93,10 @@ struct Op {
   /// Turns the integers that exact_plan describes, drawn for one input, into the values of the exact leg, if
   /// there is one; null: they are the values.
   void (*exact_inputs)(const Params&, const Port&, std::span<double>) = nullptr;
+  /// What a case runs on the device, one op after another, if its last pass reads what the others leave; null or empty:
+  /// only the op itself. Ports of the passes are those of the case, by name: what an earlier pass leaves is an output of
+  /// the case with Port::passed_on, and of the last pass an input.
+  std::vector<Pass> (*passes)(const Params&) = nullptr;
   /// Floating-point operations of one run, for ordering, budgets and sampling.
   double (*flops)(const Params&) = nullptr;
   /// True if the reduction runs over the row index of this stored input (A with trans_a, B without trans_b); null:
@@ -95,6 +108,9 @@ struct Op {
   /// Backend of a case that names none.
   std::string_view default_backend = "auto";
 };
+
+/// Op::passes of a case; empty if it runs only the op itself.
+[[nodiscard]] std::vector<Pass> passes_of(const Op& op, const Params& params);
 
 /// Position of a field, by name; nothing if there is none.
 [[nodiscard]] std::optional<std::size_t> field_index(const Op& op, std::string_view name);

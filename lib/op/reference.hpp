@@ -41,6 +41,9 @@ struct Sample {
   [[nodiscard]] bool all() const noexcept { return indices.empty(); }
 };
 
+/// A case with several passes (Op::passes) has outputs that are passed on. If `inputs` has them, too, they are what earlier
+/// passes have left, and the last pass's outputs for them are requested; otherwise all outputs, of the reference's own
+/// passes.
 struct ReferenceRequest {
   const Params* params = nullptr;
   std::vector<Operand> inputs;

@@ -64,6 +64,11 @@ std::string rounding_text(const std::vector<op::Port>& ports) {
   return text;
 }
 
+/// Elements of outputs that depend on what a device passes on, so that each rounding has two references of them.
+std::uint64_t judged_twice(const std::vector<op::Port>& ports) {
+  return std::ranges::any_of(ports, &op::Port::passed_on) ? elements_of(ports, op::Role::output) : 0;
+}
+
 // Bytes per element: unrounded double; decoded double; value (8) and the two FP32 yardsticks (8) of an output.
 constexpr std::uint64_t kDouble = sizeof(double);
 constexpr std::uint64_t kYardsticks = 2 * sizeof(float);
@@ -92,7 +97,7 @@ std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const s
 std::uint64_t estimate_case_bytes(const plan::Case& c) {
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   return elements_of(ports, op::Role::input) * 2 * kDouble +
-         elements_of(ports, op::Role::output) * (kDouble + kYardsticks) + extent_of(ports);
+         (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports);
 }
 
 std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group) {
@@ -108,7 +113,8 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
     if (roundings.insert(rounding_text(ports)).second) {
       // Ops without products have yardsticks and perhaps ideal values of their own for every rounding.
       const std::uint64_t output = kDouble + (c.op->multiplies_matrices ? 0 : kYardsticks + kDouble);
-      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * output;
+      bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * output +
+               judged_twice(ports) * (kDouble + kYardsticks);
     }
   }
   return bytes;

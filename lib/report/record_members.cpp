@@ -152,7 +152,7 @@ json worst_json(const OutputSource& source) {
 const Members<verdict::OutputResult>& ideal_members() {
   using verdict::OutputResult;
   static const Members<OutputResult> members = {
-      {"note", text("which rounding that is"), &at<&OutputResult::ideal_note>},
+      {"note", text("which rounding or pass that is"), &at<&OutputResult::ideal_note>},
       {"error", rule_of(norm_members()),
        [](const OutputResult& output) { return object_of(norm_members(), *output.ideal); }}};
   return members;
@@ -298,7 +298,8 @@ const Members<OutputSource>& output_members() {
        [](const S& s) { return object_of(norm_members(), s.output->statistics.total); }},
       {"ideal",
        {{"description",
-         "error against exact real arithmetic, where the op as implemented rounds in between; else null"},
+         "error against exact real arithmetic, where the op as implemented rounds or runs a pass in between; else "
+         "null"},
         {"anyOf", json::array({{{"type", "null"}}, rule_of(ideal_members())})}},
        [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
       {"criteria", list_of(rule_of(criterion_members())),

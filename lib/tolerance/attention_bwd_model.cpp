@@ -14,6 +14,7 @@
 #include "tolerance/attention_bwd_slope.hpp"
 #include "tolerance/attention_gradient_row.hpp"
 #include "tolerance/attention_gradient_shape.hpp"
+#include "tolerance/attention_model.hpp"
 #include "tolerance/attention_products.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -124,6 +125,9 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
 }
 
 model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view of) {
+  if (of == "o" || of == "lse") {
+    return attention_error_model(request, of);
+  }
   const std::string port = judged_output(of);
   constexpr double kKappa = 2;
   constexpr double u = kUnit32;

@@ -153,8 +153,8 @@ enum class OffsetFact : std::size_t {
 /// row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in
 /// which it is multiplied, unless that has a scale and hence saturates) may overflow. Inputs that are not finite:
 /// reference/attention_gradient_fates.hpp.
-/// Assumed: lse and o are those of the inputs; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of
-/// dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).
+/// Assumed: lse and o are those of the inputs, but for the errors of a forward pass; S, dp and D are not rounded below FP32
+/// (TF32 for its operands); sums of dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).
 /// Source: derived here. Checked against emulated kernels (tests/reference/attention_bwd_error_test.cpp): tensor cores of
 /// sm_90 and FP32 chains; no mask and causal, caps, biases, sinks, shared heads; normal, large and equal scores, values of
 /// one sign, do along o. |e| / B at most 0.89; rms of e / sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16), 0.59 to 1.02
@@ -164,7 +164,8 @@ enum class OffsetFact : std::size_t {
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                          std::span<float> bound, std::span<float> variance);
 
-/// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements. Errors of one
+/// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements; of "o" and "lse",
+/// where they are outputs, that of the forward pass, attention_error_model. Errors of one
 /// row's channels are mostly one error.
 [[nodiscard]] model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view port);
 

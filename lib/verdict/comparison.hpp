@@ -15,6 +15,7 @@
 #include "tolerance/judge.hpp"
 #include "tolerance/vacuity.hpp"
 #include "verdict/compared_port.hpp"
+#include "verdict/last_pass.hpp"
 
 namespace numcheck::verdict {
 
@@ -25,15 +26,22 @@ class ComparisonCache {
   struct Entry {
     metric::Statistics statistics;
     tolerance::Certificate certificate;
-    std::optional<metric::ErrorNorms> ideal;  ///< against op::OutputValues::ideal
+    std::optional<metric::ErrorNorms> ideal;  ///< OutputResult::ideal
     bool vanishes = false;                    ///< OutputResult::vanishes
   };
   [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
   void store(const std::string& key, std::shared_ptr<const Entry> entry);
 
+  /// Values of a last pass for what was passed on to it (LastPass::key). Only those stored last are kept: they are as large
+  /// as the outputs in doubles.
+  [[nodiscard]] std::shared_ptr<const op::Values> find_values(const std::string& key) const;
+  void store_values(const std::string& key, std::shared_ptr<const op::Values> values);
+
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Entry>> entries_;
+  std::string values_key_;
+  std::shared_ptr<const op::Values> values_;
 };
 
 /// What a run is judged against, besides the case itself.
@@ -44,12 +52,24 @@ struct EvaluationContext {
   const machine::Device* device = nullptr;
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
+  std::shared_ptr<const LastPass> last_pass = {};  ///< of a case with several passes
+
+  /// What the reference was given: of a last pass, with what the device's earlier passes left.
+  [[nodiscard]] std::span<const op::Operand> inputs() const {
+    if (last_pass == nullptr) {
+      return prepared->rounding->operands;
+    }
+    return last_pass->inputs;
+  }
 };
 
 /// Statistics and certificate of one output under a model, cached if the same bits were compared before.
 [[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
                                                                            const ComparedPort& compared,
                                                                            const model::ErrorModel& model);
+
+/// The reference's outputs that a port is judged by.
+[[nodiscard]] const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port);
 
 /// The reference values for a port. An amax port without values of its own gets those of the output whose maximum it
 /// holds.

@@ -97,22 +97,21 @@ class DecodedOutputs {
 
 using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
 
-/// The op's findings about the run.
-std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function) {
-  const prepare::PreparedCase& prepared = *context.prepared;
-  const DecodedOutputs delivered(prepared, context.host);
-  const std::shared_ptr<const op::Values> expected = prepared.rounding->values.get();
-  return function({&context.group->params, prepared.rounding->operands, expected.get(), delivered.outputs(),
-                   &context.group->sample});
+/// The op's findings about the run, by what `expected` says.
+std::vector<op::Finding> findings_of(const EvaluationContext& context, FindingsFn function,
+                                     const op::Values& expected) {
+  const DecodedOutputs delivered(*context.prepared, context.host);
+  return function({&context.group->params, context.inputs(), &expected, delivered.outputs(), &context.group->sample});
 }
 
 /// Findings that may explain why an output failed.
-std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, std::string_view port) {
+std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op::Port& port) {
   if (context.group->row->reference.diagnose == nullptr) {
     return {};
   }
-  std::vector<op::Finding> findings = findings_of(context, context.group->row->reference.diagnose);
-  std::erase_if(findings, [port](const op::Finding& finding) { return finding.port != port; });
+  std::vector<op::Finding> findings =
+      findings_of(context, context.group->row->reference.diagnose, expected_outputs(context, port));
+  std::erase_if(findings, [&port](const op::Finding& finding) { return finding.port != port.name; });
   return findings;
 }
 
@@ -121,7 +120,8 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
     return;
   }
-  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings)) {
+  for (op::Finding& finding :
+       findings_of(context, context.group->row->reference.findings, *context.prepared->rounding->values.get())) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
     if (output == result.outputs.end()) {
       throw core::InternalError("a finding names an unknown output: " + finding.port);
@@ -143,6 +143,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   const model::ErrorModel model = output_model(context, port, facts.expected);
   OutputResult output;
   output.port = port.name;
+  output.pass = port.passed_on ? pass_of(c, port).name : std::string_view();
   output.model_source = model.source;
   output.sampled = !context.group->sample.all() && port.role == op::Role::output;
   output.digest = digest_named(run, port.name);
@@ -152,7 +153,8 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.ideal = entry->ideal;
   output.vanishes = entry->vanishes;
   if (entry->ideal.has_value()) {
-    output.ideal_note = expected_values(context, port).ideal_note;
+    output.ideal_note =
+        context.last_pass != nullptr ? own_passes_note(*context.prepared) : expected_values(context, port).ideal_note;
   }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
@@ -160,9 +162,12 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   }
   if (!all_ok(output.criteria)) {
     if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
-      output.findings = diagnosis_of(context, port.name);
+      output.findings = diagnosis_of(context, port);
     }
     judge_declared_rounding(context, run.rounding, compared, facts, model, output);
+  }
+  if (context.last_pass != nullptr && (output.pass.empty() || !all_ok(output.criteria))) {
+    output.findings.push_back(pass_finding(c, output));
   }
   return output;
 }
@@ -180,16 +185,18 @@ void decide_status(RunResult& result) {
     for (const tolerance::Criterion& criterion : output.criteria) {
       if (!criterion.ok && result.status != Status::fail) {
         result.status = Status::fail;
-        result.failing =
-            fmt::format("{}: {} {:.4g} > {:.4g}", output.port, criterion.name, criterion.measured, criterion.limit);
+        const std::string pass = output.pass.empty() ? "" : fmt::format(", left by {}", output.pass);
+        result.failing = fmt::format("{}: {} {:.4g} > {:.4g}{}", output.port, criterion.name, criterion.measured,
+                                     criterion.limit, pass);
       }
     }
   }
   const bool proven = std::ranges::any_of(result.outputs, proves_something);
+  const auto main_output = std::ranges::find(result.outputs, std::string(), &OutputResult::pass);
   for (const OutputResult& output : result.outputs) {
     constexpr std::uint64_t kMinElements = 2;  // a single number is always constant
-    // Only the first output: others (such as a map in which all experts are selected) may legitimately be constant.
-    const bool main = &output == &result.outputs.front();
+    // Only the main output: others (such as a map in which all experts are selected) may legitimately be constant.
+    const bool main = &output == &*main_output;
     const bool constant = main && output.statistics.expected_constant && output.statistics.elements >= kMinElements;
     if (result.status == Status::pass && constant && !(output.vanishes && proven)) {
       result.status = Status::inconclusive;
@@ -208,9 +215,25 @@ void decide_status(RunResult& result) {
   }
 }
 
+/// What the last of several passes should have made of what the run's earlier ones left; null if there is one.
+std::shared_ptr<const LastPass> last_pass_of(const EvaluationContext& context, const worker::RunReport& run) {
+  std::shared_ptr<LastPass> last = passed_on_by(*context.prepared, context.host, run);
+  if (last == nullptr) {
+    return last;
+  }
+  const std::string key = fmt::format("{}|{}", static_cast<const void*>(context.prepared->rounding.get()), last->key);
+  last->values = context.cache->find_values(key);
+  if (last->values == nullptr) {
+    const op::ReferenceRequest request{&context.group->params, last->inputs, context.group->sample};
+    last->values = std::make_shared<const op::Values>(context.group->row->reference.values(request));
+    context.cache->store_values(key, last->values);
+  }
+  return last;
+}
+
 }  // namespace
 
-RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
+RunResult evaluate_run(const EvaluationContext& of_case, const worker::RunReport& run, double& comparison_s) {
   RunResult result;
   result.run = run;
   if (!run.error.empty()) {
@@ -219,11 +242,13 @@ RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport
     return result;
   }
   // Time spent waiting for references does not count as comparison.
-  context.group->yardsticks.wait();
-  context.prepared->rounding->values.wait();
-  if (!context.prepared->rounding->identity) {
-    context.group->total.wait();
+  of_case.group->yardsticks.wait();
+  of_case.prepared->rounding->values.wait();
+  if (!of_case.prepared->rounding->identity) {
+    of_case.group->total.wait();
   }
+  EvaluationContext context = of_case;
+  context.last_pass = last_pass_of(of_case, run);
   const prepare::Stopwatch watch;
   const PrecisionClass observed = run.observed.value_or(PrecisionClass::unknown);
   const PrecisionClass expected = expected_of(context);

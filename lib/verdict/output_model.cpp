@@ -11,12 +11,24 @@
 namespace numcheck::verdict {
 namespace {
 
-/// True if every generated input is constant.
-bool inputs_are_constant(const prepare::PreparedCase& prepared) {
+/// The ports of the pass that computes `output`.
+std::vector<op::Port> ports_of_pass(const prepare::PreparedCase& prepared, const op::Port& output) {
+  for (const op::Pass& pass : op::passes_of(*prepared.c->op, prepared.c->params)) {
+    std::vector<op::Port> ports = pass.op->ports(pass.params, *prepared.c->mode);
+    if (output.passed_on && op::find_port(ports, output.name) != nullptr) {
+      return ports;
+    }
+  }
+  return prepared.ports;
+}
+
+/// True if every generated input of that output's pass is constant.
+bool inputs_are_constant(const prepare::PreparedCase& prepared, const op::Port& output) {
+  const std::vector<op::Port> ports = ports_of_pass(prepared, output);
   const auto drawn = [](const op::Port& port) {
     return port.role == op::Role::input && port.fill == op::Fill::generated;
   };
-  return std::ranges::any_of(prepared.ports, drawn) && std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
+  return std::ranges::any_of(ports, drawn) && std::ranges::all_of(ports, [&](const op::Port& port) {
            return !drawn(port) ||
                   data::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == data::Order::constant;
          });
@@ -54,14 +66,14 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
     request.second_max = largest(1);
     request.second_pattern = data::pattern_of(c.inputs.of(operands[1].port), format_of(operands[1]));
   }
-  request.constant_inputs = inputs_are_constant(prepared);
+  request.constant_inputs = inputs_are_constant(prepared, port);
   model::ErrorModel model = context.group->row->error_model(request, port.name);
   if (context.group->row->reference.tracked()) {
     const op::OutputValues& values = expected_values(context, port);
     model.reduction = values.reduction;
     tolerance::widen_for_order(request, model);
     if (model.shared_slope) {
-      model.slope_slack += model.shared_slope(*prepared.rounding->values.get());
+      model.slope_slack += model.shared_slope(expected_outputs(context, port));
     }
     if (values.bit_exact && !model.exact) {
       model.exact = true;

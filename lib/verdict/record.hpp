@@ -47,8 +47,9 @@ struct OutputResult {
   bool vanishes = false;  ///< zeros are expected everywhere, and the op says that this is no sign of degenerate inputs
   std::vector<op::Finding> findings;  ///< the op's own statistics without a limit
   std::optional<metric::ErrorNorms>
-      ideal;               ///< against exact real arithmetic, if the op as implemented rounds in between
-  std::string ideal_note;  ///< which rounding that is
+      ideal;               ///< against exact real arithmetic, if the op as implemented rounds or runs a pass in between
+  std::string ideal_note;  ///< which rounding or pass that is
+  std::string pass;        ///< the op that leaves it for the case's last pass; empty: an output of the last pass
   std::string warning;     ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
@@ -58,7 +59,8 @@ struct RunResult {
   model::PrecisionClass expected_class = model::PrecisionClass::native;
   std::vector<OutputResult> outputs;
   Status status = Status::pass;
-  std::string failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3"
+  std::string
+      failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3", and which pass left d if the case has several
 };
 
 struct CaseResult {

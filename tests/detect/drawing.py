@@ -24,6 +24,10 @@ class Clean:
     # (inputs, backend) -> whether the backend is right with such inputs; others are drawn again
     takes: collections.abc.Callable = None
     modes: tuple = ("fp32", "bf16", "fp16")
+    # the same for cuDNN
+    cudnn_limits: collections.abc.Callable = None
+    # Backends whose warnings are no false alarms: the library rounds early, and declares it.
+    may_warn: tuple = ()
 
     def case(self, rng, op, backend, borders=False):
         mode = rng.choice(self.modes)
@@ -36,9 +40,15 @@ class Clean:
             "seed": rng.randint(0, 2**32),
         }
         # Some stay as drawn, to see that the backend refuses them and does not fail.
-        if backend.startswith("transformer_engine") and rng.random() < 0.95 and self.te_limits:
-            self.te_limits(case, rng)
+        limits = self.limits(backend)
+        if limits and rng.random() < 0.95:
+            limits(case, rng)
         return case
+
+    def limits(self, backend):
+        if backend.startswith("transformer_engine"):
+            return self.te_limits
+        return self.cudnn_limits if backend == "cudnn" else None
 
     def inputs(self, rng, backend):
         inputs = distribution(rng)

@@ -8,10 +8,12 @@
 #include "core/buffer.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/sim.hpp"
+#include "op/attention_bwd.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/gemm.hpp"
 #include "prepare/group.hpp"
 #include "reference/references.hpp"
+#include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "verdict/evaluate.hpp"
@@ -34,6 +36,10 @@ prepare::Catalog catalog() {
       {&op::attention_fwd(),
        reference::attention_fwd_reference(),
        &tolerance::attention_error_model,
+       {{.name = "sim"}}},
+      {&op::attention_bwd(),
+       reference::attention_bwd_reference(),
+       &tolerance::attention_bwd_error_model,
        {{.name = "sim"}}}};
   return rows;
 }
@@ -44,8 +50,8 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
                            const std::optional<model::DeclaredRounding>& rounding) {
   std::unique_ptr<kernels::Backend>& backend = backends_[sm];
   if (backend == nullptr) {
-    static const std::array<const kernels::Binding*, 2> bindings = {&kernels::sim::gemm(),
-                                                                    &kernels::sim::attention_fwd()};
+    static const std::array<const kernels::Binding*, 3> bindings = {
+        &kernels::sim::gemm(), &kernels::sim::attention_fwd(), &kernels::sim::attention_bwd()};
     backend = kernels::sim::make_backend(sm, bindings);
   }
   constexpr double kNoLimit = 1e18;

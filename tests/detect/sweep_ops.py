@@ -65,8 +65,7 @@ def sweep(clean, op, backend, arguments, options):
     """Counts by status, the reasons of unsupported cases, and the cases that must not occur."""
     statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
     cases = cases_of(clean, op, backend, arguments)
-    may_warn = isinstance(clean, DrawnBy) and backend in clean.may_warn
-    harmless = (*HARMLESS, "warn") if may_warn else HARMLESS
+    harmless = (*HARMLESS, "warn") if backend in clean.may_warn else HARMLESS
     for first in range(0, len(cases), BATCH):
         for result in run_batch(arguments.program, cases[first : first + BATCH], options):
             statuses[result["status"]] += 1
