@@ -54,11 +54,13 @@ AttentionGate gate_of(const Context& context, const Call& call) {
 }
 
 /// The pattern stores dk and dv of each head before it adds those of heads that share keys, as NVIDIA's frontend does.
-/// Engines keep dbias in its format while they add sequences to it, and approximate tanh (9.14, H200).
+/// Engines store gradients of scores times the scale before dbias is made of them, keep dbias in its format while they add
+/// sequences to it, and approximate tanh (9.14, H200).
 model::AttentionRounding early_rounding(const Call& call) {
   const auto p = op::from_params<op::AttentionParams>(call.c->params);
   const bool backward = call.c->op != &op::attention_fwd();
   return {.head_gradients = backward && p.key_heads() < p.heads && !op::has_scales(*call.c->mode),
+          .scaled_bias = backward && p.has_bias_tensor(),
           .bias_sum = backward && p.has_bias_tensor() && p.batches > 1,
           .approximate_tanh = p.softcap != 0};
 }

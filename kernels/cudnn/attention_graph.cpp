@@ -188,11 +188,15 @@ std::vector<AttentionForm> attention_forms(const Call& call, std::size_t version
   if (op::has_scales(*call.c->mode)) {
     return {AttentionForm::composite};
   }
+  const auto p = op::from_params<op::AttentionParams>(call.c->params);
   if (!is_forward(call)) {
-    return {AttentionForm::composite, AttentionForm::accumulated};
+    // Source: cudnn-frontend 1.23, scaled_dot_product_flash_attention.h: "dBias is only supported on workspace
+    // implementation"; engines accept it and leave dbias unwritten (9.14 and 9.19, H200).
+    return p.has_bias_tensor() ? std::vector{AttentionForm::composite}
+                               : std::vector{AttentionForm::composite, AttentionForm::accumulated};
   }
   std::vector<AttentionForm> forms = {AttentionForm::composite};
-  if (is_unified(op::from_params<op::AttentionParams>(call.c->params), version)) {
+  if (is_unified(p, version)) {
     forms.push_back(AttentionForm::unified);
   }
   return forms;

@@ -111,6 +111,7 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
   algorithm.details.emplace_back("deterministic", "true");
   // Of cuDNN 9.14, on an H200.
   algorithm.rounding.attention = {.head_gradients = p.key_heads() < p.heads && !op::has_scales(*call.c->mode),
+                                  .scaled_bias = p.has_bias_tensor(),
                                   .bias_sum = p.has_bias_tensor() && p.batches > 1};
   return algorithm;
 }

@@ -175,11 +175,9 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   const double threshold = setup_.format.overflow_threshold;
   double bound = model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
   bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
-  if (std::abs(y) >= threshold) {
-    const bool near = std::abs(y) - bound < threshold && std::isfinite(got);
+  if (std::abs(y) >= threshold && std::isfinite(got)) {
     // An overflow cannot become finite again, in any order.
-    const Finding wrong = std::isfinite(got) ? Finding::mismatch : otherwise;
-    return got == infinite(y) || near ? Finding::agrees : wrong;
+    return std::abs(y) - bound < threshold ? Finding::agrees : Finding::mismatch;
   }
   if (std::isfinite(got)) {
     return unknown ? Finding::agrees : Finding::regular;

@@ -14,6 +14,7 @@ struct AttentionRounding {
   bool sink = false;             ///< softmax_offset is
   bool score_gradients = false;  ///< dp, ds and every step back from ds to what dq and dk are made of are
   bool head_gradients = false;  ///< dk and dv of each head are, before they are added to those of heads that share keys
+  bool scaled_bias = false;     ///< a sequence's part of dbias is, multiplied by the scale, which is divided away later
   bool bias_sum = false;        ///< the running sum of dbias over sequences is, after each of them
   bool approximate_tanh = false;  ///< the tanh of the cap has a relative error of up to tolerance::kTanhError
 
@@ -40,6 +41,7 @@ struct DeclaredRounding {
           .sink = a.sink || b.sink,
           .score_gradients = a.score_gradients || b.score_gradients,
           .head_gradients = a.head_gradients || b.head_gradients,
+          .scaled_bias = a.scaled_bias || b.scaled_bias,
           .bias_sum = a.bias_sum || b.bias_sum,
           .approximate_tanh = a.approximate_tanh || b.approximate_tanh};
 }

@@ -40,6 +40,7 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
                                         : 1),
       kept_(what_.dropped_weights ? p.keep_scale() : 0),
       subnormal_(core::dtype_info(request.mode->first).min_subnormal / 2),
+      descale_(std::fabs(1 / p.factor())),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
       of_queries_(port == "dq"),
@@ -104,6 +105,10 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, d
   if (what_
           .dropped_weights) {  // dp = w + D of a kept weight: both mostly have the same sign, and dp^2 <= 2 (w^2 + D^2)
     e.variance += kRoundVariance * dp2 * (squares + square(rho) * facts[GradientFact::gradient_square]);
+  }
+  if (what_.scaled_bias) {
+    e.bound += unit_ * std::sqrt(terms * squares) + terms * subnormal_ * descale_;
+    e.variance += kRoundVariance * square(unit_) * squares + terms * square(subnormal_ * descale_) / 3;
   }
   if (what_.bias_sum) {
     e.bound += terms * (unit_ * std::sqrt(terms * squares) + subnormal_);

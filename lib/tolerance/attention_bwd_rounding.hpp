@@ -44,6 +44,7 @@ class GradientRow {
 /// each rounding. dbias has the same per element, with E instead of X. Sums that are rounded on the way:
 ///
 ///   heads that share keys   B + u sum |part|,  V + 0.18 u^2 sum part^2
+///   scaled parts of dbias   B + u sqrt(N W),   V + 0.18 u^2 W; each part underflows at 1 / |scale| times the usual
 ///   sequences in dbias      B + N u sqrt(N W), V + 0.18 u^2 (W / 2 + N (W / 6 + y^2 / 3)), the bridge of running sums
 ///
 /// dsoftmax_offset, x_i = exp(sink - lse_i) D_i:  B + (exp(L) - 1) sum |x|,  V + (u sink)^2 / 3 (y^2 + sum x^2) + z of
@@ -96,6 +97,7 @@ class GradientRounding {
   double dp_steps_;     ///< roundings of dp
   double kept_;         ///< 1 / (1 - dropout) if dropped weights are stored, otherwise 0
   double subnormal_;    ///< half the spacing of subnormals
+  double descale_;      ///< 1 / |scale|
   double cap_;          ///< 1 / softcap, or 0
   double sharing_;      ///< heads per head of keys
   bool of_queries_, of_dropped_bias_, of_offset_;

@@ -57,6 +57,7 @@ model::AttentionRounding roundings_of(const model::AttentionRounding& declared, 
           .sink = declared.sink && p.softmax == "learnable" && port != "max_logit",
           .score_gradients = declared.score_gradients && of_scores,
           .head_gradients = declared.head_gradients && of_keys && p.key_heads() < p.heads,
+          .scaled_bias = declared.scaled_bias && port == "dbias" && p.bias == "post_scale",
           .bias_sum = declared.bias_sum && port == "dbias" && p.batches > 1,
           .approximate_tanh = declared.approximate_tanh && p.softcap != 0};
 }
@@ -79,6 +80,9 @@ std::string describe(const model::AttentionRounding& rounding, std::string_view 
   }
   if (rounding.head_gradients) {
     parts.push_back(fmt::format("dk and dv of each head are stored in {} before they are added", format));
+  }
+  if (rounding.scaled_bias) {
+    parts.push_back(fmt::format("each sequence's part is stored in {} times the scale", format));
   }
   if (rounding.bias_sum) {
     parts.push_back(fmt::format("the sum over sequences is kept in {}", format));

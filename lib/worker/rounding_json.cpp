@@ -14,13 +14,14 @@ using nlohmann::json;
 using namespace fields;
 
 using AttentionFlag = std::pair<const char*, bool model::AttentionRounding::*>;
-constexpr std::array<AttentionFlag, 8> kAttentionFlags{{
+constexpr std::array<AttentionFlag, 9> kAttentionFlags{{
     {"scores", &model::AttentionRounding::scores},
     {"weights", &model::AttentionRounding::weights},
     {"dropped_weights", &model::AttentionRounding::dropped_weights},
     {"sink", &model::AttentionRounding::sink},
     {"score_gradients", &model::AttentionRounding::score_gradients},
     {"head_gradients", &model::AttentionRounding::head_gradients},
+    {"scaled_bias", &model::AttentionRounding::scaled_bias},
     {"bias_sum", &model::AttentionRounding::bias_sum},
     {"approximate_tanh", &model::AttentionRounding::approximate_tanh},
 }};

@@ -269,6 +269,36 @@ TEST(AttentionRoundedSums, of_sequences_are_predicted) {
   }
 }
 
+TEST(AttentionRoundedSums, of_scaled_parts_are_predicted) {
+  for (const char* mode : {"bf16", "fp16"}) {
+    for (const std::int64_t sequences : {1, 2, 9}) {
+      for (const double scale : {0.3, -1.7, 1e-4}) {
+        Unfused kernel = kernel_of(mode, "none", 2);
+        kernel.p.batches = sequences;
+        kernel.p.scale = scale;
+        const Case c(kernel, {"normal"});
+        op::AttentionParams one = kernel.p;
+        one.batches = 1;
+        Numbers sum(static_cast<std::size_t>(one.heads * one.sq * one.sk));
+        for (std::int64_t b = 0; b < sequences; ++b) {
+          const Numbers part =
+              testing::value_of(values_of_part(c, one, static_cast<std::size_t>(b), static_cast<std::size_t>(sequences),
+                                               {"bias", "softmax_offset"}),
+                                "dbias");
+          for (std::size_t n = 0; n < sum.size(); ++n) {
+            sum[n] += core::round_to(part[n] * kernel.p.factor(), kernel.format()) / kernel.p.factor();
+          }
+        }
+        const Fit fit = fit_of(c.backward, c.backward_values, "dbias", sum, {.scaled_bias = true});
+        EXPECT_LE(fit.worst, 1) << mode << ' ' << sequences << ' ' << scale;
+        EXPECT_LE(fit.rms, 1.3) << mode << ' ' << sequences << ' ' << scale;
+        EXPECT_GE(fit.rms, 0.3) << mode << ' ' << sequences << ' ' << scale;
+        EXPECT_GT(fit_of(c.backward, c.backward_values, "dbias", sum, {}).rms, 5) << mode << ' ' << sequences;
+      }
+    }
+  }
+}
+
 TEST(AttentionRoundedSums, of_heads_are_predicted) {
   for (const char* mode : {"bf16", "fp16"}) {
     Unfused kernel = kernel_of(mode, "causal", 0);

@@ -111,6 +111,16 @@ TEST(Special, overflow_threshold) {
   EXPECT_EQ(with(p, 65519, 65504).finite, 65U);
 }
 
+TEST(Special, an_overflow_whose_sign_is_unknown) {
+  Problem p = quiet(Dtype::fp16);
+  p.model = {};
+  p.model.bound_absolute = 1e6;
+  EXPECT_EQ(with(p, 2e5, -kInf).nonfinite_mismatch, 0U) << "a correct kernel may have been below -65520";
+  EXPECT_EQ(with(p, 2e5, 3).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, 2e5, kNan).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 9.9e5, -kInf).nonfinite_mismatch, 1U);
+}
+
 TEST(Special, partial_sums_that_may_overflow_are_only_reported) {
   Problem p = quiet(Dtype::fp32);
   p.model.overflow_magnitude = 1e30;
