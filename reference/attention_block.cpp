@@ -16,6 +16,7 @@ namespace {
 /// Keys of one step: its scores (512 KiB) and the channels of its keys and values stay in a second-level cache.
 constexpr std::int64_t kKeys = 256;
 
+constexpr double kEqual = 0x1p-8;         // relative difference of weights that are the same in BF16
 constexpr double kLeastNormal = 0x1p-14;  // of FP16
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -41,10 +42,14 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
       finite(values, lengths.keys, p.params().value_channels()) {
   const auto width = static_cast<std::size_t>(p.params().value_channels());
   value_squares.resize(width);
+  value_sums.resize(width);
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const std::span value(values.data + j * values.stride, width);
     for (std::size_t c = 0; c < width && !values_only && finite.all(j, j + 1); ++c) {
       value_squares[c] += square(value[c]);
+    }
+    for (std::size_t c = 0; c < width && !values_only; ++c) {
+      value_sums[c] += std::isfinite(value[c]) ? std::fabs(value[c]) : 0;
     }
   }
   if (!values_only) {
@@ -154,7 +159,10 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
 }
 
 bool AttentionBlock::may_be_nan(std::int64_t i, std::int64_t channel) const {
-  return sums_.least_infinite[static_cast<std::size_t>(i * width_ + channel)] < kLeastNormal;
+  constexpr double kLargestSum = 3e38;  // of FP32 numbers that add up to a finite one
+  const double least = sums_.least_infinite[static_cast<std::size_t>(i * width_ + channel)];
+  const double all = head_.value_sums[static_cast<std::size_t>(channel)] * head_.problem.dropout().scale();
+  return least < kLeastNormal || (least < kInfinity && !(all < kLargestSum));
 }
 
 double AttentionBlock::spread(std::int64_t i, std::int64_t channel) const {
@@ -198,6 +206,9 @@ void AttentionBlock::add(const op::KeyRange& keys) {
                     p_.d,
                     scores_.data() + queries.begin * kKeys,
                     kKeys});
+  if (swing_ != 0 && !head_.values_only) {
+    add_lengths(queries, keys);
+  }
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     weigh(i, keys);
   }
@@ -206,6 +217,27 @@ void AttentionBlock::add(const op::KeyRange& keys) {
   } else {
     add_visible_values(keys);
   }
+}
+
+void AttentionBlock::add_lengths(const op::KeyRange& queries, const op::KeyRange& keys) {
+  const auto magnitudes = [this](const HeadRows& rows, std::int64_t first, std::int64_t count) {
+    std::vector<double> out;
+    for (std::int64_t n = first; n < first + count; ++n) {
+      const double* row = rows.data + n * rows.stride;
+      std::transform(row, row + p_.d, std::back_inserter(out), [](double x) { return std::fabs(x); });
+    }
+    return out;
+  };
+  const std::vector<double> of_queries = magnitudes(head_.queries, first_ + queries.begin, queries.size());
+  const std::vector<double> of_keys = magnitudes(head_.keys, keys.begin, keys.size());
+  lengths_.resize(scores_.size());
+  multiply<double>({{of_queries.data(), p_.d, false},
+                    {of_keys.data(), p_.d, true},
+                    queries.size(),
+                    keys.size(),
+                    p_.d,
+                    lengths_.data() + queries.begin * kKeys,
+                    kKeys});
 }
 
 void AttentionBlock::add_values(const op::KeyRange& queries, const op::KeyRange& keys) {
@@ -252,8 +284,8 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   const double largest = std::max(row.largest, row.top);
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
-  for (double* sum :
-       {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2, &row.inner2}) {
+  for (double* sum : {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2,
+                      &row.inner2, &row.products2}) {
     *sum *= shrink;
   }
   row.power2 *= square(shrink);
@@ -270,6 +302,11 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
     add_facts(i, row, scores, part.begin);
   }
   if (!head_.problem.dropout().is_none()) {
+    // In units of exp(row.largest), which may be the sink.
+    const double least = std::exp(row.top - row.largest) * (1 - kEqual);
+    row.equal = shrink < 1 - kEqual ? 0 : row.equal * shrink;
+    row.equal += std::accumulate(scores.begin(), scores.end(), 0.0,
+                                 [least](double sum, double e) { return e >= least ? sum + e : sum; });
     head_.problem.dropout().multiply(head_.batch, head_.index, first_ + i, part, scores);
   }
   std::fill(all.begin(), all.begin() + (part.begin - keys.begin), 0.0);
@@ -316,10 +353,12 @@ void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double>
   row.rounded3 += rounded.rounded3;
   row.reach = std::max(row.reach, sums.reach);
   if (swing_ != 0) {
+    const double* sums_of_magnitudes = lengths_.data() + (weights.data() - scores_.data());
     const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
     const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
     for (std::size_t n = 0; n < weights.size(); ++n) {
       row.contenders.add(biased_[n], swing_ * length * std::sqrt(keys.key_squares[n]));
+      row.products2 += weights[n] == 0 ? 0 : weights[n] * square(sums_of_magnitudes[n]);
     }
   }
 }

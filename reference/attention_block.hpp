@@ -27,6 +27,7 @@ struct AttentionHead {
   bool values_only;
   FiniteRows finite;                    ///< values
   std::vector<double> value_squares;    ///< sum of v_jc^2 over the finite values, of each channel
+  std::vector<double> value_sums;       ///< sum of |v_jc| over the finite numbers of each channel
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
   double mean_square = 0;               ///< and of |k_j|^2
@@ -51,7 +52,8 @@ class AttentionBlock {
   /// False if the query sees only keys of score -infinity (kernels may take it for one that sees nothing, or give NaN), or
   /// if its scores may overflow in FP32 or are as close as their errors are large, or if the sink is infinite.
   [[nodiscard]] bool is_determined(std::int64_t i) const;
-  /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN.
+  /// True if an infinite value has so small a weight that it may be rounded to 0, and 0 times infinity is NaN, or if finite
+  /// ones may overflow before they are divided by the sum of weights, and infinity minus infinity is NaN as well.
   [[nodiscard]] bool may_be_nan(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double spread(std::int64_t i, std::int64_t channel) const;
   [[nodiscard]] double squares(std::int64_t i, std::int64_t channel) const;
@@ -76,17 +78,19 @@ class AttentionBlock {
     double sum = 0;                                             ///< of e = exp(score - largest), and the sink's
     double top = -std::numeric_limits<double>::infinity();      ///< largest score of a key
     double own = 0;                                             ///< sum of e without the sink
-    double keys = 0;                                            ///< sum of e |k|^2
-    double excess = 0;                                          ///< sum of e x, x = max(|t|, |s|) - s
-    double excess2 = 0;                                         ///< sum of e x^2
-    double squares = 0;                                         ///< sum of e t^2
-    double score = 0;                                           ///< sum of e s
-    double score2 = 0;                                          ///< sum of e s^2
-    double inner2 = 0;                                          ///< sum of e s'^2, s' before a post_scale bias or alibi
-    double power2 = 0;                                          ///< sum of e^2
-    double rounded1 = 0, rounded2 = 0, rounded3 = 0;            ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
-    double reach = 0;                                           ///< max of |t|, |s|
-    Contenders contenders;                                      ///< of FP8 scores
+    double equal = 0;                                 ///< with dropout, sum of e of scores close to the largest
+    double keys = 0;                                  ///< sum of e |k|^2
+    double excess = 0;                                ///< sum of e x, x = max(|t|, |s|) - s
+    double excess2 = 0;                               ///< sum of e x^2
+    double squares = 0;                               ///< sum of e t^2
+    double score = 0;                                 ///< sum of e s
+    double score2 = 0;                                ///< sum of e s^2
+    double inner2 = 0;                                ///< sum of e s'^2, s' before a post_scale bias or alibi
+    double power2 = 0;                                ///< sum of e^2
+    double rounded1 = 0, rounded2 = 0, rounded3 = 0;  ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
+    double reach = 0;                                 ///< max of |t|, |s|
+    Contenders contenders;                            ///< of FP8 scores
+    double products2 = 0;                             ///< of FP8 scores, sum of e (sum_c |q_c k_c|)^2
     double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
     double rivals = 0;          ///< scores close to the largest one
@@ -100,6 +104,8 @@ class AttentionBlock {
   /// Queries from the first to the last that sees any of the keys, from first_ on.
   [[nodiscard]] op::KeyRange queries_that_see(const op::KeyRange& keys) const;
   void add(const op::KeyRange& keys);
+  /// Sums of magnitudes of the products of these queries and keys.
+  void add_lengths(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Adds weights times values of these queries; the values are finite.
   void add_values(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
@@ -118,11 +124,12 @@ class AttentionBlock {
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
-  double swing_;                ///< tolerance::fp8_score_swing; 0 in other modes
-  std::vector<double> scores_;  ///< count x keys of a block
-  std::vector<double> raw_;     ///< a row's products, for error models; only with a bias
-  std::vector<double> inner_;   ///< and its scores before a post_scale bias or alibi; only with one
-  std::vector<double> biased_;  ///< and its scores
+  double swing_;                 ///< tolerance::fp8_score_swing; 0 in other modes
+  std::vector<double> scores_;   ///< count x keys of a block
+  std::vector<double> raw_;      ///< a row's products, for error models; only with a bias
+  std::vector<double> inner_;    ///< and its scores before a post_scale bias or alibi; only with one
+  std::vector<double> biased_;   ///< and its scores
+  std::vector<double> lengths_;  ///< of FP8 scores, count x keys of a block: sum_c |q_c k_c|
   SquareProducts square_products_;
   Sums sums_;
   std::vector<Row> rows_;

@@ -49,10 +49,17 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
     }
     case AttentionFact::largest_weight:
       return largest_weight(i);
+    case AttentionFact::equal_weight:
+      return head_.problem.dropout().is_none() || row.sum == 0 ? largest_weight(i)
+                                                               : std::max(largest_weight(i), row.equal / row.sum);
     case AttentionFact::score_spread:
       return row.own == 0 ? 0 : std::sqrt(std::max(0.0, row.score2 / row.own - square(row.score / row.own)));
     case AttentionFact::keys:
       return static_cast<double>(row.visible.size());
+    case AttentionFact::product_sum:
+      return swing_ == 0    ? fact(i, AttentionFact::score_magnitude)
+             : row.own == 0 ? 0
+                            : std::fabs(factor) * std::sqrt(row.products2 / row.own);
     case AttentionFact::inner_square:
       return row.own == 0 ? 0 : row.inner2 / row.own;
     case AttentionFact::scored_square:
@@ -129,7 +136,7 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::largest, row.reach);
   set(MaxLogitFact::magnitude, factor * magnitude);
   set(MaxLogitFact::second, square(factor) * second);
-  set(MaxLogitFact::product, p_.softcap == 0 ? product : std::min(product, p_.softcap));
+  set(MaxLogitFact::product, p_.softcap == 0 ? product : std::max(std::min(product, p_.softcap), slope * product));
   set(MaxLogitFact::score, std::fabs(row.top));
   set(MaxLogitFact::slope, slope);
   set(MaxLogitFact::rivals, row.rivals);

@@ -55,6 +55,11 @@ struct ErrorModel {
   double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
   bool rows_agree = false;     ///< the errors within a column are mostly one error, see Statistics::copies
   bool columns_agree = false;  ///< those within a row are
+  /// Outputs per independent error besides those of a row or column, by which gate G3 enlarges its standard errors: heads
+  /// that share keys have the same output where a single key has all the weight.
+  double slope_copies = 1;
+  /// Outputs per independent rounding, for gate G4: rows may be so alike that all are rounded in the same way.
+  double rounding_copies = 1;
   /// Every element may carry the same error, so nothing averages out: only bounds on single elements judge.
   bool one_error = false;
   /// Values smaller than their own error may all be lost in the same way: 1 + tanh(x) is 0 for every x below -9.

@@ -129,7 +129,6 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
     return attention_error_model(request, of);
   }
   const std::string port = judged_output(of);
-  constexpr double kKappa = 2;
   constexpr double u = kUnit32;
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const GradientCommon common(request, p, port);
@@ -143,7 +142,7 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   model.output_scale = request.output_scale;
   model.bound_magnitude = 1;
   model.var_second = 1;
-  model.kappa = kKappa;
+  model.kappa = kAttentionKappa;
   model.overflow_magnitude = kUndeterminedBound;
   // Scores that are all off by the same part change all weights alike, because lse is an input.
   const double largest = std::fabs(p.factor()) * static_cast<double>(p.d) * request.first_max * request.first_scale *
@@ -158,6 +157,8 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   }
   model.reduction = static_cast<double>(terms);
   model.columns_agree = port != "dsoftmax_offset";
+  // Where scores are small, weights of FP8 are all the same, and so are the gradients of all queries or keys of a head.
+  model.rounding_copies = scaled && port != "dsoftmax_offset" ? static_cast<double>(port == "dq" ? p.sq : p.sk) : 1;
   model.one_error = request.constant_inputs;
   model.lost_alike = true;
   model.source =
@@ -178,6 +179,7 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   }
   model.element_errors = [request, port](const op::Values& values, std::span<float> bound, std::span<float> variance) {
     attention_bwd_error(request, values, port, bound, variance);
+    judge_by_bound(request, bound, variance);
   };
   return model;
 }

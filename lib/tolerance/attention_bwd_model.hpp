@@ -129,6 +129,9 @@ enum class OffsetFact : std::size_t {
 /// square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more if their
 /// factors are rounded to TF32.
 ///
+/// Where inputs are structured (data::Order), a sum's terms of one sign follow each other: rho R instead of y in the last three
+/// lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound.
+///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|, is
 /// off by at most the largest |scale| c (g G + u U) of a query. What an output may be off by as a whole:

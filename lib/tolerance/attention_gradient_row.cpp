@@ -49,6 +49,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       values(products.sum(p.value_channels())),
       equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
       of_values(port == "dv"),
+      ordered(is_ordered(request)),
       drops(p.has_dropout() && (port == "dq" || port == "dk")) {
   if (products.rounds_weights() && !products.scaled && port != "dbias") {
     largest = std::min(largest, core::dtype_info(rounded).max_finite);
@@ -88,6 +89,7 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
   growth_ = std::exp(common.bound() * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument));
   const double z = common.scores.second * fact(GradientFact::score_second) +
                    common.scores.value * fact(GradientFact::score_square) +
+                   (common.ordered ? common.scores.value * square(fact(GradientFact::largest_product)) : 0) +
                    u * u * (fact(GradientFact::argument_square) + 3);
   weights_ = z;
   growth2_ = mean_square(z);
@@ -95,6 +97,8 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
     const double of_products = growth2_ * common.values.second * fact(GradientFact::gradient_second);
     spread_ = growth2_ *
               (common.values.value * fact(GradientFact::gradient_square) + u * u * fact(GradientFact::dot_variance));
+    // Twice: of dp and D.
+    spread_ += common.ordered ? 2 * growth2_ * common.values.value * square(fact(GradientFact::products)) : 0;
     alike_spread_ = fact(GradientFact::alike_gradients) * (spread_ + of_products) * fact(GradientFact::equal_pairs);
     spread_ += common.drops ? 0 : of_products;
   }
@@ -130,6 +134,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
   const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
   const double relative = common_.unit + sum.bound + (terms_ + 16 + common_.products.scale_steps()) * u;
+  // The largest partial sum, and what rounding errors of one sign add up to.
+  const double size = common_.ordered ? std::max(std::fabs(y), all) : std::fabs(y);
   const double lost = common_.lost * std::max(1.0, common_.factor) + fact(GradientFact::spacing) / 2;
   const double length = fact(GradientFact::length);
   const SumError values = common_.of_values ? SumError() : common_.values;
@@ -142,16 +148,19 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
       (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) +
       2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
-  const double of_shift = common_.stored == 0 ? 0 : square(fact(GradientFact::shift) * y);
+  const double of_shift = common_.stored == 0 ? 0
+                          : common_.ordered   ? kRoundVariance * square(common_.stored * all)
+                                              : square(fact(GradientFact::shift) * y);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
             (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance = squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
-               std::max(squares, fact(GradientFact::alike_scores) * y * y) * weights(element) + alike_terms * y * y +
-               std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
-               square(y) * of_value + std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
+               std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) +
+               alike_terms * y * y + std::max(of_pairs, square(element.mean) * alike_spread_) +
+               square(element.mean) * growth2_ * of_row + square(size) * of_value +
+               std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
                (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
                std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width) +
                squares * stored_.weights * std::max(1.0, element.weight_ratio) +

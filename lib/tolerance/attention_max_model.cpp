@@ -50,8 +50,8 @@ class MaxLogit {
     const double t2 = square(fact(MaxLogitFact::product)), s2 = square(fact(MaxLogitFact::score));
     const double magnitude = fact(MaxLogitFact::magnitude), largest = fact(MaxLogitFact::largest);
     const double one_sign = magnitude == 0 ? 0 : std::min(1.0, t2 / square(magnitude));
-    const double of_sum = square(fact(MaxLogitFact::slope)) * (scores_.second * fact(MaxLogitFact::second) +
-                                                               (scores_.value + scores_.coherent * one_sign) * t2);
+    const double of_sum = scores_.second * square(fact(MaxLogitFact::slope)) * fact(MaxLogitFact::second) +
+                          (scores_.value + scores_.coherent * one_sign) * t2;
     const double inner = std::max(t2, s2);
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
@@ -128,7 +128,6 @@ void max_logit_error(const model::ModelRequest& request, const op::Values& value
 }
 
 model::ErrorModel max_logit_error_model(const model::ModelRequest& request) {
-  constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProducts products(request);
@@ -137,7 +136,7 @@ model::ErrorModel max_logit_error_model(const model::ModelRequest& request) {
   model.output_scale = request.output_scale;
   model.bound_magnitude = 1;
   model.var_second = 1;
-  model.kappa = kKappa;
+  model.kappa = kAttentionKappa;
   model.overflow_magnitude = kUndetermined;
   model.slope_slack = std::sqrt(products.sum(p.d).common) + 8 * kUnit32;
   model.reduction = static_cast<double>(p.d);
@@ -153,6 +152,7 @@ model::ErrorModel max_logit_error_model(const model::ModelRequest& request) {
   model.shared_slope = [request](const op::Values& values) { return shift_of(request, values); };
   model.element_errors = [request](const op::Values& values, std::span<float> bound, std::span<float> variance) {
     max_logit_error(request, values, bound, variance);
+    judge_by_bound(request, bound, variance);
   };
   return model;
 }

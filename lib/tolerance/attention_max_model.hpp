@@ -10,13 +10,13 @@
 namespace numcheck::tolerance {
 
 /// op::OutputValues::row_facts of output `max_logit`, one number per query, over the keys that it sees. Key m has the
-/// largest score s; t = scale sum_c q_c k_mc, at most the cap.
+/// largest score s; t = scale sum_c q_c k_mc.
 enum class MaxLogitFact : std::size_t {
   products,   ///< |scale| |q| max |k_j|: bounds every |scale| sum_c |q_c k_jc|
   largest,    ///< max |t_j|, |s_j|
   magnitude,  ///< |scale| sum_c |q_c k_mc|
   second,     ///< S2 = scale^2 sum_c (q_c k_mc)^2
-  product,    ///< |t|
+  product,    ///< |t|; with a cap the larger of min(|t|, cap) and slope |t|
   score,      ///< |s|
   slope,      ///< of the cap at t: 1 - tanh^2
   rivals,     ///< keys whose scores are so close to the largest that errors may exchange them, itself included
@@ -27,7 +27,7 @@ enum class MaxLogitFact : std::size_t {
 /// by the largest error of a score at most. With sums as in attention_error and ScoreRounding,
 ///
 ///   B = g_S products + 16 u largest + d_m + what subnormal operands and sums lose
-///   V = (slope^2 (s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2) + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
+///   V = (slope^2 s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2 + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
 ///
 /// with the variance of that loss added. The last factor bounds the mean square of the largest of so many errors; rounding, which keeps the order, has no rivals.
 /// The 16 u cover the scale, cap and bias, and the conversions of kernels that compute exp as 2^x. A query that sees nothing

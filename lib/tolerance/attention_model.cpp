@@ -44,14 +44,19 @@ struct WeightError {
   double shared;
 };
 
-WeightError weight_error(const AttentionProducts& products, const SumError& scores, const Row& row) {
+WeightError weight_error(const AttentionProducts& products, const SumError& scores, bool ordered, const Row& row) {
   constexpr double u = kUnit32;
   const double steps = products.scale_steps();
   const double argument = row[AttentionFact::argument];
   const double magnitude = row[AttentionFact::score_magnitude];
   const double square = row[AttentionFact::score_square];
-  const double one_sign = magnitude == 0 ? 0 : std::min(1.0, square / (magnitude * magnitude));
-  const double shared = (scores.value + scores.coherent * one_sign) * square;
+  const double sum = row[AttentionFact::product_sum];
+  const double one_sign = sum == 0 ? 0 : std::min(1.0, square / (sum * sum));
+  // Bits of FP8 products that are truncated are those of the largest one, not of half the sum, if it is most of the sum.
+  const double alone =
+      products.scaled && sum > 0 ? std::clamp(4 * row[AttentionFact::score_second] / (sum * sum), 1.0, 4.0) : 1;
+  const double partial = ordered ? std::max(square, sum * sum) : square;
+  const double shared = scores.value * partial + scores.coherent * alone * one_sign * square;
   return {
       scores.bound * magnitude + u * ((5 + steps) * argument + 8),
       scores.second * row[AttentionFact::score_second] + shared + u * u * ((1 + steps / 3) * argument * argument + 3),
@@ -86,8 +91,7 @@ double largest_alike(const AttentionProducts& products, bool normalised, const o
 /// Scores are drawn from few numbers.
 bool has_few_values(const model::ModelRequest& request) {
   return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
-         request.second_pattern.few_values || request.first_pattern.order != data::Order::random ||
-         request.second_pattern.order != data::Order::random;
+         request.second_pattern.few_values || is_ordered(request);
 }
 
 double square(double x) {
@@ -153,19 +157,21 @@ constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 /// One query: what its elements have in common.
 class Query {
  public:
-  Query(const AttentionProducts& products, const SumError& scores, bool few_values, const Stored& stored,
+  Query(const AttentionProducts& products, const SumError& scores, bool few_values, bool ordered, const Stored& stored,
         const op::AttentionParams& p, bool normalised, const Row& row)
       : unit_(products.unit()),
         subnormal_unit_(products.format == Dtype::fp16 || products.scaled ? unit_ : 0),
         scale_steps_(products.scale_steps()),
         keys_(row[AttentionFact::keys]),
         largest_(row[AttentionFact::largest_weight]),
+        equal_(row[AttentionFact::equal_weight]),
         values_(products.sum(static_cast<std::int64_t>(keys_))),
-        weights_(weight_error(products, scores, row)),
+        weights_(weight_error(products, scores, ordered, row)),
         alike_(rounded_alike(unit_, few_values, normalised, row)),
         largest_alike_(largest_alike(products, normalised, p)),
         steps_(p.has_dropout() ? 18 : 16),
         largest_error_(p.has_dropout() ? kLargestError : kInfinity),
+        ordered_(ordered),
         stored_(stored) {}
 
   [[nodiscard]] Element output(double o, double rho, double squares) const {
@@ -180,14 +186,14 @@ class Query {
                 stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
                 stored_.lost * std::sqrt(keys_ * stored_.values),
             (kRoundVariance * (square(unit_) + square(stored_.dropped)) + values_.second +
-             square(largest_alike_) * largest_) *
+             square(largest_alike_) * equal_) *
                     squares +
                 weights_.variance * largest_ * spread2 +
-                (u * u * (keys_ / 12 + 1 + scale_steps_ / 3) + values_.value +
-                 square((unit_ + stored_.dropped) * alike_) / 3 + square(stored_.sink) / 3 + stored_.equal) *
+                (u * u * (keys_ / 12 + 1 + scale_steps_ / 3) + square((unit_ + stored_.dropped) * alike_) / 3 +
+                 square(largest_alike_ * equal_) + square(stored_.sink) / 3 + stored_.equal) *
                     o * o +
-                stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
-                (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+                values_.value * (ordered_ ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
+                square(stored_.lost) / 3 * stored_.values + (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
   }
 
   /// Of the largest weight: a single score is off by at most d / sqrt(max p), since d is a mean weighted with p.
@@ -209,12 +215,13 @@ class Query {
   }
 
  private:
-  double unit_, subnormal_unit_, scale_steps_, keys_, largest_;
+  double unit_, subnormal_unit_, scale_steps_, keys_, largest_, equal_;
   SumError values_;
   WeightError weights_;
   double alike_, largest_alike_;
   double steps_;          ///< roundings to FP32 besides those of sums
   double largest_error_;  ///< of a weight, from which on outputs could be anything
+  bool ordered_;
   Stored stored_;
 };
 
@@ -252,7 +259,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
       return std::nullopt;
     }
     const Row facts(o, query);
-    return Query(products, scores, few_values, Stored(request, p, few_values, facts), p,
+    return Query(products, scores, few_values, is_ordered(request), Stored(request, p, few_values, facts), p,
                  request.rounding.weights || products.scaled, facts);
   };
   const auto store = [&](std::size_t at, const Element& element, bool undetermined) {
@@ -308,6 +315,7 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
   const op::OutputValues& o = output_named(values, "o");
   const AttentionProducts products(request);
   const double unit = products.unit(), largest = largest_alike(products, request.rounding.weights, p);
+  const SumError scores = products.sum(p.d);
   const bool few_values = has_few_values(request);
   const std::size_t queries = o.row_facts.front().size();
   double sum = 0, errors = 0, squares = 0;
@@ -319,9 +327,10 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
     const Stored stored(request, p, few_values, row);
     const bool normalised = request.rounding.weights || products.scaled;
     const double slope = (unit + stored.dropped) * rounded_alike(unit, few_values, normalised, row) +
-                         largest * row[AttentionFact::largest_weight] + stored.sink + stored.variance * stored.scatter;
+                         largest * row[AttentionFact::equal_weight] + stored.sink + stored.variance * stored.scatter;
     const double lse = port == "lse" ? output_named(values, port).value[op::statistic_element(p, query)] : 0;
-    const double error = square(stored.sink + stored.variance + stored.bound * stored.alike);
+    const double error = square(stored.sink + stored.variance + stored.bound * stored.alike) +
+                         weight_error(products, scores, is_ordered(request), row).shared;
     if (!std::isfinite(slope) || !std::isfinite(lse) || !std::isfinite(error)) {
       continue;  // infinite scores
     }
@@ -340,7 +349,6 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   if (port == "max_logit") {
     return max_logit_error_model(request);
   }
-  constexpr double kKappa = 2;
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProducts products(request);
@@ -351,11 +359,13 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.exact_because = "weights are 0 or equal, and sums of values exact, so any order gives these bits";
   model.bound_magnitude = 1;
   model.var_second = 1;
-  model.kappa = kKappa;
+  model.kappa = kAttentionKappa;
   model.overflow_magnitude = kUndetermined;
   model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
   model.reduction = static_cast<double>(p.sk);
   model.columns_agree = port == "o";
+  model.rounding_copies = products.scaled && port == "o" ? static_cast<double>(p.sq * p.heads / p.key_heads()) : 1;
+  model.slope_copies = static_cast<double>(p.heads / p.key_heads());
   if (request.output_scale != 1) {
     model.bound_value = kUnit32;
     model.var_value = kUnit32 * kUnit32 / 3;
@@ -377,6 +387,7 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.element_errors = [request, judged](const op::Values& values, std::span<float> bound,
                                            std::span<float> variance) {
     attention_error(request, values, judged, bound, variance);
+    judge_by_bound(request, bound, variance);
   };
   return model;
 }

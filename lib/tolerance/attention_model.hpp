@@ -22,7 +22,9 @@ enum class AttentionFact : std::size_t {
                  ///< is at most the cap
   score_spread,  ///< s_s = sqrt(sum p_j s_j^2 - (sum p_j s_j)^2)
   largest_weight,  ///< max exp(s_j - lse)
-  keys,            ///< how many
+  equal_weight,  ///< with dropout, the sum of exp(s_j - lse) with s_j above max s_j - 2^-8; otherwise max exp(s_j - lse)
+  keys,          ///< how many
+  product_sum,   ///< A1 = sqrt(sum p_j (|scale| sum_c |q_c k_jc|)^2) of FP8 scores; otherwise A
   // For declared roundings only:
   inner_square,   ///< sum p_j s'_j^2, s' the score before a post_scale bias or alibi, but after a cap and other biases
   scored_square,  ///< S = sum p_j s_j^2
@@ -59,10 +61,13 @@ enum class AttentionFact : std::size_t {
 ///
 /// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so on,
 /// because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest weight
-/// is rounded to the same number in every query: with c the relative rounding error of 1 / (1 - dropout), V + c^2 max p W, and
-/// outputs as a whole are off by c max p. From d = 1/4 on outputs are undetermined: a score that is
+/// is rounded to the same number in every query, as are those that are equal to it: with h the sum of these and c the relative
+/// rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d = 1/4 on outputs are undetermined: a score that is
 /// off by so much may replace a dropped value, 0, by a kept one, however alike the values are.
-/// V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign.
+/// V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign, and t_S s2 is
+/// (t_S + c_S max(1, 4 S2 / A1^2) s2 / A1^2) s2, where the maximum is only for FP8: if one product is most of a sum, the others
+/// are truncated to its last bit from the beginning. Structured inputs (data::Order): t_S A1^2
+/// instead of t_S s2, and t_V rho^2 instead of t_V o^2. Constant inputs: judge_by_bound.
 ///
 /// FP8 (op::has_scales): u_P is 2^-4, and w = 2^-6 / s_scale: a weight may be quantised after it is normalised, which is the
 /// larger error, so that a has no factor 1 - max p, and max(1, w / max p) instead, where all weights are subnormal. Scales are
@@ -95,8 +100,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
                      std::span<float> bound, std::span<float> variance);
 
 /// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a, with
-/// declared roundings + u |sink| + z G; for `lse`, with them, the ratio of root mean squares of u |sink| + z + d_r a_s and
-/// lse.
+/// declared roundings + u |sink| + z G; for `lse`, with them, the ratio of root mean squares of lse and of the
+/// errors that scores of a query have in common, with u |sink| + z + d_r a_s for declared roundings.
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");
 

@@ -1,5 +1,6 @@
 #include "tolerance/attention_products.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -32,6 +33,17 @@ SumError AttentionProducts::sum(std::int64_t terms) const {
           slope * slope,
           total.star,
           total.absolute};
+}
+
+bool is_ordered(const model::ModelRequest& request) {
+  return request.first_pattern.order != data::Order::random || request.second_pattern.order != data::Order::random;
+}
+
+void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> variance) {
+  for (std::size_t at = 0; request.constant_inputs && at < bound.size(); ++at) {
+    const float deviation = bound[at] / static_cast<float>(kAttentionKappa);
+    variance[at] = std::max(variance[at], deviation * deviation);
+  }
 }
 
 double truncation_slope(const AttentionProducts& products, std::int64_t terms, const op::OutputValues& output) {

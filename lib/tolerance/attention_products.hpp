@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/dtype.hpp"
 #include "model/arithmetic.hpp"
@@ -44,6 +45,16 @@ struct AttentionProducts {
   /// True if weights are rounded to a format of 16 or 8 bits.
   [[nodiscard]] bool rounds_weights() const { return !chain && format != core::Dtype::tf32; }
 };
+
+/// True if terms of one sign may follow each other in a sum, so that partial sums are far larger than the sum.
+[[nodiscard]] bool is_ordered(const model::ModelRequest& request);
+
+/// Limit of the rms of e / sqrt(V) in attention's models.
+inline constexpr double kAttentionKappa = 2;
+
+/// Inputs that are all the same number make all errors of an output the same few, of which no variance says how large they
+/// are: V becomes (B / kappa)^2 at least, so that the bound alone judges.
+void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> variance);
 
 /// By how much truncating products of one sign may make the whole of a tracked output too small: sums of so many terms,
 /// bounded by their yardsticks `magnitude`.

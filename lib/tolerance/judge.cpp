@@ -83,7 +83,8 @@ void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorMod
 void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr double kFewestUlps = 0.6;  // for a normal y of that width less than 0.1 % of an ulp remains
   const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
-  const double error = std::max({5 * s.slope_se, 5 * s.slope_predicted_se, 0x1p-26});
+  const double copies = std::sqrt(model.slope_copies);
+  const double error = std::max({5 * copies * s.slope_se, 5 * copies * s.slope_predicted_se, 0x1p-26});
   // sum w A^2 <= N / var_magnitude, because w = 1 / V and V >= var_magnitude A^2.
   const double cancelled =
       model.slope_magnitude == 0 ? 0 : model.slope_magnitude / std::sqrt(model.var_magnitude * s.signal);
@@ -105,10 +106,11 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
   if (core::dtype_info(model.output).storage_bytes >= 4) {
     return;
   }
-  constexpr std::uint64_t kFewest = 256;
+  constexpr double kFewest = 256;
   constexpr double kUniformSd = 0.894;  // of 12 x^2 for x uniform in [-1/2, 1/2]
-  if (s.rounding_elements >= kFewest && !model.one_error) {
-    const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(count(s.rounding_elements));
+  const double independent = count(s.rounding_elements) / model.rounding_copies;
+  if (independent >= kFewest && !model.one_error) {
+    const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(independent);
     gates.add("G4 ratio", std::abs(s.rounding_ratio - s.rounding_ratio_perfect), error + 24 * s.rounding_arith,
               "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));
   }

@@ -21,13 +21,15 @@ class Clean:
     # (case, rng): changes a case, in place, so that TransformerEngine accepts it. The limits are those in the backend's
     # `unsupported` sentences; without this, a sweep of N cases would judge far fewer than N results.
     te_limits: collections.abc.Callable = None
-    # (inputs, backend) -> whether the backend is right with such inputs; others are drawn again
+    # (inputs, backend, mode) -> whether the backend is right with such inputs; others are drawn again
     takes: collections.abc.Callable = None
     modes: tuple = ("fp32", "bf16", "fp16")
     # the same for cuDNN
     cudnn_limits: collections.abc.Callable = None
     # Backends whose warnings are no false alarms: the library rounds early, and declares it.
     may_warn: tuple = ()
+    # The limits are also those of cases that a library accepts and gets wrong.
+    accept_too_much: bool = False
 
     def case(self, rng, op, backend, borders=False):
         mode = rng.choice(self.modes)
@@ -36,12 +38,12 @@ class Clean:
             "mode": mode,
             "backend": backend,
             "params": self.params(rng, border_shape if borders else random_shape, mode),
-            "inputs": self.inputs(rng, backend),
+            "inputs": self.inputs(rng, backend, mode),
             "seed": rng.randint(0, 2**32),
         }
         # Some stay as drawn, to see that the backend refuses them and does not fail.
         limits = self.limits(backend)
-        if limits and rng.random() < 0.95:
+        if limits and (rng.random() < 0.95 or self.accept_too_much):
             limits(case, rng)
         return case
 
@@ -50,9 +52,9 @@ class Clean:
             return self.te_limits
         return self.cudnn_limits if backend == "cudnn" else None
 
-    def inputs(self, rng, backend):
+    def inputs(self, rng, backend, mode):
         inputs = distribution(rng)
-        while self.takes and not self.takes(inputs, backend):
+        while self.takes and not self.takes(inputs, backend, mode):
             inputs = distribution(rng)
         return inputs
 

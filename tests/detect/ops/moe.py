@@ -71,7 +71,7 @@ def te_limits(case, rng):
     case["params"]["hidden"] = multiple(case["params"]["hidden"], 8)
 
 
-def finite_logits(inputs, backend):
+def finite_logits(inputs, backend, _mode):
     """TransformerEngine's router (2.20.2) fails on infinite logits: (0, -inf) gets a probability of -inf."""
     infinite = inputs["distribution"] in ("specials", "log_uniform", "rows") or inputs.get("sigma", 1) > 64
     return not (infinite and backend.startswith("transformer_engine"))
