@@ -26,7 +26,7 @@ struct Pattern {
 [[nodiscard]] Pattern large_mean_pattern(const LargeMeanParams& params, core::Dtype format);
 [[nodiscard]] Pattern log_uniform_pattern(const LogUniformParams& params, core::Dtype format);
 /// Coherence and order of the last row, which has the largest mean of those that follow the sink. Structured as well if
-/// products of outliers are so large that the others are lost in their sum.
+/// products of outliers are so large that the others are lost in their sum, or if all rows come from one or two.
 [[nodiscard]] Pattern activation_pattern(const ActivationParams& params, core::Dtype format);
 
 }  // namespace numcheck::data
