@@ -91,6 +91,8 @@ void GradientFacts::add(const GradientHead& head, const PairRow& pairs, std::siz
   }
 }
 
+static_assert(kTile <= static_cast<std::int64_t>(kPairs), "a row of a tile has a place for each pair");
+
 void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   const GradientFactKernels& kernels = gradient_fact_kernels();
   const QueryTerms query = query_of(head, pairs.query);

@@ -170,7 +170,7 @@ Fate PairFates::weight(Fate score, const Query& query, const PairRow& pairs, std
   }
   const double a = query.special ? 0 : query.steepness * query.size * pairs.key_norms[n];
   const double slack = kSlackOfProducts * a + kSlackOfScores * (std::fabs(t) + std::fabs(s) + std::fabs(lse));
-  if (above + slack > kMayExceed) {
+  if (above > kMayExceed) {  // that an error makes it exceed this is what error bounds are for
     return Fate::unknown;
   }
   return std::isinf(above) || above < -kVanishes - slack ? Fate::zero

@@ -33,7 +33,8 @@ enum class Fate : std::uint8_t {
 ///
 ///   s    unknown if |q| |k| or a bias may overflow. The slope of a cap is 0 where a score is infinite.
 ///   p    NaN if s or lse is; 0 if s - lse is -infinity, or so small that FP32 has no such number whatever the error of the
-///        score. Unknown if lse is -infinity: kernels may take such a query for one that sees nothing.
+///        score. Unknown if lse is -infinity, since kernels may take such a query for one that sees nothing, or if it is far
+///        below s.
 ///   ds   p (dp - D), dt = slope ds: an infinity times p below 2^-14, or a slope below 2^-10, is unknown,
 ///        and so is an infinity that is rounded to a format with a scale
 ///

@@ -209,12 +209,18 @@ GradientHead AttentionGradients::prepared(std::int64_t batch, std::int64_t index
 SpecialRows AttentionGradients::special_of(const GradientHead& head) const {
   const op::AttentionParams& p = params();
   const Lengths& lengths = head.lengths;
+  bool special_lse = false;
+  for (std::int64_t i = 0; i < lengths.queries; ++i) {
+    // A query that sees nothing has -infinity, and takes part in nothing.
+    const bool sees = p.visible(i, lengths.queries, lengths.keys).size() > 0;
+    special_lse = special_lse || (sees && is_special(head.lse[static_cast<std::size_t>(i)]));
+  }
   return {.queries = special_rows(head.queries, lengths.queries, p.d),
           .keys = special_rows(head.keys, lengths.keys, p.d),
           .values = special_rows(head.values, lengths.keys, p.value_channels()),
           .gradient = special_rows(head.gradient, lengths.queries, p.value_channels()),
           .output = special_rows(head.output, lengths.queries, p.value_channels()),
-          .others = std::ranges::any_of(head.lse, is_special) || problem_.has_special_scores(head.index, lengths)};
+          .others = special_lse || problem_.has_special_scores(head.index, lengths)};
 }
 
 }  // namespace numcheck::reference

@@ -14,7 +14,7 @@
 namespace numcheck::reference {
 
 /// Most queries and keys of one tile.
-inline constexpr std::int64_t kTile = 128;
+inline constexpr std::int64_t kTile = 256;
 
 /// Positions [begin, end) of a sequence.
 struct Positions {

@@ -59,7 +59,7 @@ inline constexpr double kVanishes = 110, kSlackOfProducts = 0x1p-9, kSlackOfScor
 inline constexpr double kLeastGradient = 0x1p-12;
 
 /// Most pairs at a time.
-inline constexpr std::size_t kPairs = 128;
+inline constexpr std::size_t kPairs = 256;
 /// kPairTerms rows, each with one number per pair.
 using PairTerms = double (*)[kPairs];
 

@@ -71,7 +71,8 @@ std::string judged_output(std::string_view port) {
 /// An error that is not `known` is undetermined.
 void set(std::span<float> bound, std::span<float> variance, std::size_t at, const GradientError& e, bool known) {
   bound[at] = known ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();  // facts are FP32
-  variance[at] = known ? upward(std::min(e.variance, kUndeterminedBound)) : std::numeric_limits<float>::infinity();
+  // Of a bound whose square exceeds FP32 nothing but the bound can be asked.
+  variance[at] = known && e.variance < kUndeterminedBound ? upward(e.variance) : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width) +
                squares * stored_.weights * std::max(1.0, element.weight_ratio) +
                square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
-  return sum_of(e, early_.parts(facts_, rho, element.parts));
+  return judged(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }
 
 GradientError GradientRowErrors::largest(double of_all) const {
@@ -192,7 +192,17 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
                  kRoundVariance * (terms_ / 6 + 4) * u * u) +
       square(rho) * (spread_ * element.spread_ratio + common_.values.common * fact(GradientFact::gradient_square)) +
       kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
-  return sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio)));
+  return judged(
+      sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio))));
+}
+
+GradientError GradientRowErrors::judged(GradientError e) const {
+  constexpr double kDeviations = 6, kLargestError = 0.25;  // beyond, the weight's error is not proportional to that
+  const double of_score = std::sqrt(common_.scores.second + common_.scores.value) * fact(GradientFact::largest_product);
+  if (kDeviations * of_score > kLargestError) {
+    e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
+  }
+  return e;
 }
 
 double GradientRowErrors::carried_error() const {

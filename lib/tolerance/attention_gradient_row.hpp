@@ -72,6 +72,8 @@ class GradientRowErrors {
   /// c (g G + u U)
   [[nodiscard]] double carried_error() const;
   [[nodiscard]] bool overflows() const;
+  /// An error of which the bound alone says how large it may be, if weights that are nearly 0 may come to count.
+  [[nodiscard]] GradientError judged(GradientError e) const;
   /// Variance of a weight's relative error, in an element's channel.
   [[nodiscard]] double weights(const GradientElement& element) const;
 

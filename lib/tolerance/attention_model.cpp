@@ -171,6 +171,8 @@ class Query {
         largest_alike_(largest_alike(products, normalised, p)),
         steps_(p.has_dropout() ? 18 : 16),
         largest_error_(p.has_dropout() ? kLargestError : kInfinity),
+        least_(std::max(kLeast,
+                        products.tf32_unit() == 0 ? 0 : core::dtype_info(Dtype::tf32).min_subnormal * p.keep_scale())),
         ordered_(ordered),
         stored_(stored) {}
 
@@ -182,7 +184,7 @@ class Query {
     const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
     return {(unit_ + stored_.dropped + values_.bound + (keys_ + steps_ + scale_steps_) * u) * rho +
                 weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
-                (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + kLeast +
+                (subnormal_unit_ + kUnderflow) * std::sqrt(keys_ * squares) + least_ +
                 stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
                 stored_.lost * std::sqrt(keys_ * stored_.values),
             (kRoundVariance * (square(unit_) + square(stored_.dropped)) + values_.second +
@@ -193,7 +195,8 @@ class Query {
                  square(largest_alike_ * equal_) + square(stored_.sink) / 3 + stored_.equal) *
                     o * o +
                 values_.value * (ordered_ ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
-                square(stored_.lost) / 3 * stored_.values + (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+                square(stored_.lost) / 3 * stored_.values + square(least_) / 3 +
+                (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
   }
 
   /// Of the largest weight: a single score is off by at most d / sqrt(max p), since d is a mean weighted with p.
@@ -221,6 +224,7 @@ class Query {
   double alike_, largest_alike_;
   double steps_;          ///< roundings to FP32 besides those of sums
   double largest_error_;  ///< of a weight, from which on outputs could be anything
+  double least_;          ///< what subnormal values lose
   bool ordered_;
   Stored stored_;
 };
@@ -352,6 +356,7 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const AttentionProducts products(request);
+  const std::int64_t sharing = p.heads / p.key_heads();
   model::ErrorModel model;
   model.output = request.output;
   model.output_scale = request.output_scale;
@@ -364,8 +369,8 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.slope_slack = (static_cast<double>(p.sk) + 16) * kUnit32;
   model.reduction = static_cast<double>(p.sk);
   model.columns_agree = port == "o";
-  model.rounding_copies = products.scaled && port == "o" ? static_cast<double>(p.sq * p.heads / p.key_heads()) : 1;
-  model.slope_copies = static_cast<double>(p.heads / p.key_heads());
+  model.rounding_copies = products.scaled && port == "o" ? static_cast<double>(p.sq * sharing) : 1;
+  model.slope_copies = static_cast<double>(sharing);
   if (request.output_scale != 1) {
     model.bound_value = kUnit32;
     model.var_value = kUnit32 * kUnit32 / 3;

@@ -46,7 +46,7 @@ enum class AttentionFact : std::size_t {
 ///
 ///   relative error of a weight's numerator   d = g_S A + u (5 E + 8)
 ///   o     B = (u_P + g_V + (n + 16) u) rho + d sigma           (Cauchy and Schwarz: sum p |d_j (v_j - o)| <= d sigma)
-///             + (2^-112 + u_P for FP16) sqrt(n W) + 2^-148
+///             + (2^-112 + u_P for FP16) sqrt(n W) + l     (l = 2^-148, for TF32 its spacing of subnormals)
 ///         V = (0.18 u_P^2 + s_V) W + (s_S S2 + t_S s2 + (u E)^2 + 3 u^2) max p sigma^2
 ///             + (u^2 (n / 12 + 1) + t_V + (u_P a)^2 / 3) o^2
 ///   lse   B = d + (n + 8) u + 2 u |lse|

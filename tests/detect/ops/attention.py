@@ -181,6 +181,10 @@ FAULTS = [
     ("softcap_slope_missing", bwd("fp32", softcap=4), SEEN),
     ("key_tile_dropped", bwd(), SEEN),
     ("key_tile_dropped", bwd("fp32", **BOTTOM), SEEN),
+    # large scores, and a query that sees nothing
+    ("key_tile_dropped", bwd(sq=151, **BOTTOM, inputs={"sigma": 30}), ANY),
+    ("nan_written", bwd(sq=151, **BOTTOM, inputs={"sigma": 30}), ["G0 pattern"]),
+    ("nan_written", bwd("fp16", batches=5, mask="padding", distribution="outliers"), ["G0 pattern"]),
     ("delta_missing", bwd(), SEEN),
     ("delta_missing", bwd("fp32", **CAUSAL), SEEN),
     Row("lse_exponentiated", bwd(inputs=LOW), ["G0 pattern"], named="exp(-lse) overflows: the log-sum-exp is below -88.7"),
