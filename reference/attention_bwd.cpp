@@ -300,8 +300,9 @@ op::Values values(const op::ReferenceRequest& request) {
   }
   if (g.rounded_gradients().scaled) {
     TrackedOutput amax("dp_amax", 1, only);
-    if (g.scales_fit()) {
-      amax.set(0, largest_score_gradient(g), 0, 0);
+    const double largest = g.scales_fit() ? largest_score_gradient(g) : 0;
+    if (g.scales_fit() && std::isfinite(largest)) {
+      amax.set(0, largest, 0, 0);
     } else {
       amax.set_undetermined(0, 0);
     }

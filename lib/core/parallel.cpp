@@ -22,6 +22,8 @@ using Body = std::function<void(std::size_t)>;
 /// could leave every thread waiting.
 thread_local bool inside_body = false;
 
+std::atomic<bool> work_is_cancelled = false;
+
 /// One call of parallel_for. Threads take indices until none are left.
 class Job {
  public:
@@ -31,6 +33,9 @@ class Job {
     inside_body = true;
     for (std::size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
       try {
+        if (work_is_cancelled) {
+          throw Cancelled();
+        }
         body_(i);
       } catch (...) {
         const std::scoped_lock lock(error_mutex_);
@@ -167,6 +172,10 @@ void set_thread_count(int threads) {
     throw InternalError("set_thread_count: " + std::to_string(threads) + " threads");
   }
   pool().set_thread_count(threads);
+}
+
+void cancel_work(bool cancelled) noexcept {
+  work_is_cancelled = cancelled;
 }
 
 SerialSection::SerialSection(bool active) noexcept : before_(inside_body) {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "core/error.hpp"
+
 namespace numcheck::core {
 
 /// Number of threads that parallel_for uses, the caller included (default: the CPUs this process may run on).
@@ -24,6 +26,15 @@ class SerialSection {
  private:
   bool before_;
 };
+
+/// What parallel_for throws while work is cancelled.
+class Cancelled : public Error {
+ public:
+  Cancelled() : Error(ExitCode::interrupted, "interrupted") {}
+};
+
+/// From then on no parallel_for of the process starts another body: for a run that must end at once. False: as before.
+void cancel_work(bool cancelled) noexcept;
 
 /// Calls body(i) for i in [0, count), in no particular order, on the pool and the calling thread; returns when all are
 /// done. May be called from several threads at once (they share the pool) and from inside a body (then it runs

@@ -138,7 +138,7 @@ class Expander {
 
   /// Drops distributions of ports that this case lacks (c without beta): the id must not depend on them.
   void keep_own_ports(Case& c) {
-    if (c.inputs.ports.empty()) {
+    if (c.inputs.ports.empty() && !names_inputs()) {
       return;
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
@@ -150,6 +150,12 @@ class Expander {
     }
     ports_seen_.insert(names.begin(), names.end());
     std::erase_if(c.inputs.ports, [&](const auto& port) { return !names.contains(port.first); });
+  }
+
+  /// True if the case object gives an input a distribution of its own, even one that is that of all.
+  [[nodiscard]] bool names_inputs() const {
+    return std::ranges::any_of(spec_->input_nodes,
+                               [](const Node* node) { return node != nullptr && !port_members(*node).empty(); });
   }
 
   void store(Case c) {

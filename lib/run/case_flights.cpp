@@ -47,6 +47,7 @@ struct CaseFlights::Flight {
   std::shared_ptr<SharedGroup> shared;
   prepare::PreparedCase prepared;
   verdict::CaseResult result;
+  bool cancelled = false;  ///< the run ends before a verdict; only on the strand
   std::shared_ptr<EvaluationQueue::Strand> strand = std::make_shared<EvaluationQueue::Strand>();
 };
 
@@ -98,7 +99,9 @@ void CaseFlights::submit(std::size_t index, std::shared_ptr<SharedGroup> shared,
       return;  // whoever ends the run records it
     }
     queue_.post(flight->strand, [this, flight, outcome] {
-      conclude(flight->index, flight->result, outcome);
+      if (!flight->cancelled) {  // otherwise as above
+        conclude(flight->index, flight->result, outcome);
+      }
       flight->prepared = {};
       flight->shared.reset();
     });
@@ -139,6 +142,9 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
                                              &flight.shared->cache};
     flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
     show_tensors(flight, run);
+  } catch (const core::Cancelled&) {
+    flight.cancelled = true;
+    return;
   } catch (const std::exception& failure) {
     verdict::RunResult broken;
     broken.run = run.report;

@@ -205,6 +205,8 @@ class Pipeline {
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
       group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
+    } catch (const core::Cancelled&) {
+      return;  // they were never started
     } catch (const std::exception& failure) {
       for (const std::size_t index : group.plan.cases) {
         flights_.fail(index, fmt::format("cannot prepare the inputs: {}", failure.what()));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/parallel.hpp"
 #include "core/strings.hpp"
 
 namespace numcheck::run {
@@ -35,6 +36,10 @@ bool StopControl::must_stop() {
   return cause_ != Cause::none;
 }
 
+StopControl::~StopControl() {
+  core::cancel_work(false);
+}
+
 void StopControl::watch(const std::stop_token& stop) {
   constexpr auto kPollInterval = std::chrono::milliseconds(50);
   std::mutex mutex;
@@ -49,6 +54,7 @@ void StopControl::watch(const std::stop_token& stop) {
     }
     if (!killed && options_.interrupted && options_.interrupted() >= 2) {
       pool_.kill_workers();
+      core::cancel_work(true);
       killed = true;
     }
     if (const auto sentence = stuck_.check(); sentence && options_.on_stuck) {

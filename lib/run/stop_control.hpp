@@ -18,9 +18,13 @@ class StopControl {
   /// Starts the budget's clock. All three must outlive this object.
   StopControl(const PipelineOptions& options, const ResultCollector& results, worker::WorkerPool& pool);
 
+  ~StopControl();
+  StopControl(const StopControl&) = delete;
+  StopControl& operator=(const StopControl&) = delete;
+
   /// True if no further cases may start. Once true, it stays true.
   [[nodiscard]] bool must_stop();
-  /// Runs on its own thread: cancels waiting tasks when the run must stop, kills running ones at the second interrupt,
+  /// Runs on its own thread: cancels waiting tasks when the run must stop, kills running ones and cancels references at the second interrupt,
   /// and reports stuck work to PipelineOptions::on_stuck.
   void watch(const std::stop_token& stop);
 

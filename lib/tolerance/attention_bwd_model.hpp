@@ -129,8 +129,9 @@ enum class OffsetFact : std::size_t {
 /// square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more if their
 /// factors are rounded to TF32.
 ///
-/// Where inputs are structured (data::Order), a sum's terms of one sign follow each other: rho R instead of y in the last three
-/// lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and
+/// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead of y in the last three
+/// lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow the smaller of (rho R)^2
+/// and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and
 /// likewise rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 1/4: weights that are nearly 0 may
 /// come to count, of which no mean over p knows.
 ///

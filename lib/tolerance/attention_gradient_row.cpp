@@ -49,7 +49,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       values(products.sum(p.value_channels())),
       equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
       of_values(port == "dv"),
-      ordered(is_ordered(request)),
+      ordered(is_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
       drops(p.has_dropout() && (port == "dq" || port == "dk")) {
   if (products.rounds_weights() && !products.scaled && port != "dbias") {
     largest = std::min(largest, core::dtype_info(rounded).max_finite);
@@ -156,15 +156,17 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
             (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
-  e.variance = squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
-               std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) +
-               alike_terms * y * y + std::max(of_pairs, square(element.mean) * alike_spread_) +
-               square(element.mean) * growth2_ * of_row + square(size) * of_value +
-               std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
-               (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
-               std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width) +
-               squares * stored_.weights * std::max(1.0, element.weight_ratio) +
-               square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
+  e.variance =
+      squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
+      std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
+      std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
+      square(size) * of_value + std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
+      (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
+      (common_.ordered
+           ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
+           : std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width)) +
+      squares * stored_.weights * std::max(1.0, element.weight_ratio) +
+      square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return judged(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }
 

@@ -31,7 +31,7 @@ struct GradientCommon {
   SumError scores, values;
   double equal_values;  ///< d_v^2 u^2 / 12 if inputs are constant
   bool of_values;       ///< dv: no gradients of weights
-  bool ordered;         ///< inputs are structured: signs do not alternate along a sum
+  bool ordered;         ///< inputs are structured or few numbers: terms of a sum are not independent
   bool drops;           ///< elements of dq and dk have kDropped
 
   GradientCommon(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port);

@@ -65,6 +65,20 @@ class Interrupted(CliTest):
         self.assertGreater(report["summary"]["pass"], 0)
         self.assertGreater(report["summary"]["skipped"], 0)
 
+    def test_a_second_ctrl_c_ends_a_long_reference(self):
+        plan = self.plan(case={"op": "attention_fwd", "mode": "bf16", "params": {"sq": 300000, "sk": 300000, "d": 8}})
+        child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(3)  # the inputs are there
+        for _ in range(2):
+            child.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        child.communicate(timeout=30)
+        self.assertEqual(child.returncode, 130)
+        report = self.report()
+        self.assertTrue(report["interrupted"])
+        self.assertEqual([case["status"] for case in report["cases"]], ["skipped"])
+
     def test_sigterm_has_its_own_code(self):
         self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
 
