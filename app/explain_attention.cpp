@@ -185,8 +185,9 @@ std::string landings(const Question& question) {
 }  // namespace
 
 AttentionSite attention_site(const ExecutionOptions& options, const std::string& cudnn) {
-  AttentionSite site{.device = {}, .sm = 0, .cudnn = cudnn, .cudnn_assumed = false};
-  if (!cudnn.empty() && eligibility::cudnn_number(cudnn) == 0) {
+  const std::string version = std::ranges::count(cudnn, '.') == 1 ? cudnn + ".0" : cudnn;
+  AttentionSite site{.device = {}, .sm = 0, .cudnn = version, .cudnn_assumed = false};
+  if (!version.empty() && eligibility::cudnn_number(version) == 0) {
     throw core::UsageError(fmt::format("--cudnn: \"{}\" is not a version such as 9.10.2", cudnn));
   }
   const run::PipelineOptions pipeline = pipeline_options(options);

@@ -8,6 +8,7 @@
 
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
+#include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_products.hpp"
 
 namespace numcheck::reference {
@@ -148,12 +149,12 @@ double AttentionBlock::output(std::int64_t i, std::int64_t channel) const {
 }
 
 bool AttentionBlock::is_determined(std::int64_t i) const {
-  constexpr double kMayOverflow = 1e37;
   const Row& row = rows_[static_cast<std::size_t>(i)];
   const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
   const double squares = std::accumulate(q, q + p_.d, 0.0, [](double total, double x) { return total + square(x); });
   const double products = std::max(1.0, std::fabs(head_.problem.factor())) * std::sqrt(squares * head_.largest_square);
-  const bool finite = row.top != -kInfinity && row.reach <= kMayOverflow && !(products > kMayOverflow);
+  const bool finite =
+      row.top != -kInfinity && row.reach <= tolerance::kMayOverflow && !(products > tolerance::kMayOverflow);
   return head_.problem.sink(head_.index) != kInfinity && head_.problem.scales_fit(row.reach) &&
          !row.contenders.is_close() && (finite || row.visible.size() == 0);
 }

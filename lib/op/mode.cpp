@@ -26,9 +26,9 @@ constexpr std::array kModes = {
     Mode{"fp16_acc16", Dtype::fp16, Dtype::fp16, Dtype::fp16, Compute::fp16, false,
          "FP16 storage, FP16 accumulation (CUBLAS_COMPUTE_16F)"},
     Mode{"fp8_e4m3", Dtype::fp8_e4m3, Dtype::fp8_e4m3, Dtype::bf16, Compute::fp32, true,
-         "E4M3 operands with per-tensor scales, FP32 accumulation; attention: gradients are E4M3, too"},
+         "E4M3 operands with per-tensor scales, FP32 accumulation; attention: all tensors are E4M3"},
     Mode{"fp8_hybrid", Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::bf16, Compute::fp32, true,
-         "E4M3 times E5M2 with per-tensor scales, FP32 accumulation; attention: E4M3 tensors, E5M2 gradients"},
+         "E4M3 times E5M2 with per-tensor scales, FP32 accumulation; attention: o is E4M3, gradients are E5M2"},
 };
 
 }  // namespace

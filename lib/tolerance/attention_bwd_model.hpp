@@ -80,11 +80,11 @@ inline constexpr double kMayOverflow = 1e37;
 inline constexpr std::size_t kMean = static_cast<std::size_t>(GradientFact::count);
 /// Of dk and dv the root of the sum of squares of what each head adds, if heads share keys.
 inline constexpr std::size_t kParts = kMean + 1;
-/// Of dbias, if it goes through a cap, E = |scale| sqrt(sum (p (dp - D) tanh^2)^2) over sequences: the slope 1 - tanh^2 of a
-/// saturated score is small, but its error is not.
+/// Of dbias, if it goes through a cap, E = |scale| sqrt(sum (p (dp - D) tanh^2)^2) over sequences: the slope 1 - tanh^2 of
+/// a saturated score is small, but its error is not.
 inline constexpr std::size_t kSaturation = kParts + 1;
-/// Of dq and dk with dropout the root of X = scale^2 sum (p slope kept x)^2 sum_c (do_c v_c)^2, which stands for rho^2 F: the
-/// key with the largest weight may be dropped, and then rho says nothing of those whose dp has errors.
+/// Of dq and dk with dropout the root of X = scale^2 sum (p slope kept x)^2 sum_c (do_c v_c)^2, which stands for rho^2 F:
+/// the key with the largest weight may be dropped, and then rho says nothing of those whose dp has errors.
 inline constexpr std::size_t kDropped = kSaturation + 1;
 /// Of dq, dk and dv where inputs are uneven: by what z and the variance of dp - D are multiplied for an element's channel
 /// (reference/attention_channel_errors.hpp). Of dbias always: z of the element itself.
@@ -113,31 +113,31 @@ enum class OffsetFact : std::size_t {
 ///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
 ///   z = s_S S2 + t_S T2 + u^2 (E2 + 3)                    of a weight's relative error; dv has none of dp's terms
 ///
-/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), of dp (g b) and D.
-/// V: the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or
-/// do (dk: k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e. g is the bound, s and t the
-/// second moments (per S2 and per square of the sum), c the square of the slope and k the part for one sign of sums of
-/// d products (index S), of d_v (V) and of N, in the arithmetic of the mode on the architecture (accumulation.hpp); g
-/// without an index is the larger of the first two. Of uneven inputs, z and the variance of dp - D are multiplied by
-/// kWeightRatio and kSpreadRatio of the element, of dbias always. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P
-/// is the unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32
-/// chain, and for TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format +
-/// 2^-126 (1 + max |w|)): what underflow takes; its part in V is the smaller of W and (eta L)^2 / 3 / channels.
+/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), of dp (g b) and D. V:
+/// the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or do (dk:
+/// k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e. g is the bound, s and t the second
+/// moments (per S2 and per square of the sum), c the square of the slope and k the part for one sign of sums of d products
+/// (index S), of d_v (V) and of N, in the arithmetic of the mode on the architecture (accumulation.hpp); g without an index
+/// is the larger of the first two. Of uneven inputs, z and the variance of dp - D are multiplied by kWeightRatio and
+/// kSpreadRatio of the element, of dbias always. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P is the
+/// unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32 chain, and for
+/// TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max
+/// |w|)): what underflow takes; its part in V is the smaller of W and (eta L)^2 / 3 / channels.
 ///
-/// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are alike,
-/// K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 / 12 of its
-/// square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more if their
-/// factors are rounded to TF32.
+/// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
+/// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /
+/// 12 of its square: of N equal p w x (y^2 = N W), and of d and d_v products where inputs are constant; by 4 v^2 / 3 more
+/// if their factors are rounded to TF32.
 ///
-/// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead of y in the last three
-/// lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow the smaller of (rho R)^2
-/// and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and
-/// likewise rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 1/4: weights that are nearly 0 may
-/// come to count, of which no mean over p knows.
+/// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead
+/// of y in the last three lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow
+/// the smaller of (rho R)^2 and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and likewise
+/// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 1/4: weights that are nearly 0 may come
+/// to count, of which no mean over p knows.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
-/// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|, is
-/// off by at most the largest |scale| c (g G + u U) of a query. What an output may be off by as a whole:
+/// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,
+/// is off by at most the largest |scale| c (g G + u U) of a query. What an output may be off by as a whole:
 /// attention_bwd_slope.hpp.
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
@@ -151,28 +151,28 @@ enum class OffsetFact : std::size_t {
 /// ModelRequest::rounding allows more: see GradientRounding (attention_bwd_rounding.hpp).
 ///
 /// With dropout, kept = mask / (1 - dropout): w = (kept dp - D) slope, and w = kept in dv; b has kept |v|, rho^2 F is X
-/// (kDropped; in dbias F has kept |v|), and the two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4 is
-/// 8, since libraries divide D by what they multiply with later. M is that of kept weights before and after they are divided
-/// by 1 - dropout.
+/// (kDropped; in dbias F has kept |v|), and the two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4
+/// is 8, since libraries divide D by what they multiply with later. M is that of kept weights before and after they are
+/// divided by 1 - dropout.
 ///
-/// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything. So is a
-/// row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in
+/// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything. So is
+/// a row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in
 /// which it is multiplied, unless that has a scale and hence saturates) may overflow. Inputs that are not finite:
-/// reference/attention_gradient_fates.hpp.
-/// Assumed: lse and o are those of the inputs, but for the errors of a forward pass; S, dp and D are not rounded below FP32
-/// (TF32 for its operands); sums of dq over keys, of dk and dv over queries and heads are FP32, in any order (atomics).
-/// Source: derived here. Checked against emulated kernels (tests/reference/attention_bwd_error_test.cpp): tensor cores of
-/// sm_90 and FP32 chains; no mask and causal, caps, biases, sinks, shared heads; normal, large and equal scores, values of
-/// one sign, do along o. |e| / B at most 0.89; rms of e / sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16), 0.59 to 1.02
-/// (tf32), 0.27 to 1.07 (fp32). Lower where admissible kernels differ: 0.1 for gradients that are subnormal in FP16, since
-/// dS may be scaled before or after it is rounded; 0.2 for inputs all of one sign in FP16, since not all sums are
-/// truncated; nearly 0 where a cap is saturated, since tanh may be off by an ulp or not. dbias at most 1.03.
+/// reference/attention_gradient_fates.hpp. Assumed: lse and o are those of the inputs, but for the errors of a forward
+/// pass; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of dq over keys, of dk and dv over queries
+/// and heads are FP32, in any order (atomics). Source: derived here. Checked against emulated kernels
+/// (tests/reference/attention_bwd_error_test.cpp): tensor cores of sm_90 and FP32 chains; no mask and causal, caps, biases,
+/// sinks, shared heads; normal, large and equal scores, values of one sign, do along o. |e| / B at most 0.89; rms of e /
+/// sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16), 0.59 to 1.02 (tf32), 0.27 to 1.07 (fp32). Lower where admissible
+/// kernels differ: 0.1 for gradients that are subnormal in FP16, since dS may be scaled before or after it is rounded; 0.2
+/// for inputs all of one sign in FP16, since not all sums are truncated; nearly 0 where a cap is saturated, since tanh may
+/// be off by an ulp or not. dbias at most 1.03.
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                          std::span<float> bound, std::span<float> variance);
 
-/// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements; of "o" and "lse",
-/// where they are outputs, that of the forward pass, attention_error_model. Errors of one
-/// row's channels are mostly one error.
+/// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements; of "o" and
+/// "lse", where they are outputs, that of the forward pass, attention_error_model. Errors of one row's channels are mostly
+/// one error.
 [[nodiscard]] model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view port);
 
 }  // namespace numcheck::tolerance

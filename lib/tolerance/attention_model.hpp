@@ -54,31 +54,31 @@ enum class AttentionFact : std::size_t {
 ///
 /// g is the bound and s, t the second moments (per S2 and per square of the sum) of sums of d products, index S, and of n
 /// products, index V, in the arithmetic of the mode on the architecture (accumulation.hpp); operands that are rounded to
-/// TF32 add 2 v to g and 0.36 v^2 to s. u_P is the unit roundoff of the format in which weights are multiplied with
-/// values: the tensors', or TF32; 0 in an FP32 chain. Weights that differ by less than an ulp are rounded alike: a =
-/// exp(-4 pi^2 (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after another, which the 16 u cover. The
-/// bound holds for errors of scores that are alike; V takes them as independent.
+/// TF32 add 2 v to g and 0.36 v^2 to s. u_P is the unit roundoff of the format in which weights are multiplied with values:
+/// the tensors', or TF32; 0 in an FP32 chain. Weights that differ by less than an ulp are rounded alike: a = exp(-4 pi^2
+/// (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after
+/// another, which the 16 u cover. The bound holds for errors of scores that are alike; V takes them as independent.
 ///
-/// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so on,
-/// because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest weight
-/// is rounded to the same number in every query, as are those that are equal to it: with h the sum of these and c the relative
-/// rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d = 1/4 on outputs are undetermined: a score that is
-/// off by so much may replace a dropped value, 0, by a kept one, however alike the values are.
-/// V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign, and t_S s2 is
-/// (t_S + c_S max(1, 4 S2 / A1^2) s2 / A1^2) s2, where the maximum is only for FP8: if one product is most of a sum, the others
-/// are truncated to its last bit from the beginning. Structured inputs (data::Order): t_S A1^2
-/// instead of t_S s2, and t_V rho^2 instead of t_V o^2. Constant inputs: judge_by_bound.
+/// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so
+/// on, because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest
+/// weight is rounded to the same number in every query, as are those that are equal to it: with h the sum of these and c
+/// the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d
+/// = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one, however
+/// alike the values are. V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign, and t_S s2 is
+/// (t_S + c_S max(1, 4 S2 / A1^2) s2 / A1^2) s2, where the maximum is only for FP8: if one product is most of a sum, the
+/// others are truncated to its last bit from the beginning. Structured inputs (data::Order): t_S A1^2 instead of t_S s2,
+/// and t_V rho^2 instead of t_V o^2. Constant inputs: judge_by_bound.
 ///
-/// FP8 (op::has_scales): u_P is 2^-4, and w = 2^-6 / s_scale: a weight may be quantised after it is normalised, which is the
-/// larger error, so that a has no factor 1 - max p, and max(1, w / max p) instead, where all weights are subnormal. Scales are
-/// three roundings more of a score and of a sum. Rows are undetermined if errors of scores may change which key weighs most
-/// (fp8_score_swing), or if products of scales leave FP32's range. `s_amax`, the largest p, is off by at most
+/// FP8 (op::has_scales): u_P is 2^-4, and w = 2^-6 / s_scale: a weight may be quantised after it is normalised, which is
+/// the larger error, so that a has no factor 1 - max p, and max(1, w / max p) instead, where all weights are subnormal.
+/// Scales are three roundings more of a score and of a sum. Rows are undetermined if errors of scores may change which key
+/// weighs most (fp8_score_swing), or if products of scales leave FP32's range. `s_amax`, the largest p, is off by at most
 ///
 ///   B = max over queries of max p (exp(d / sqrt(max p) + B_lse) - 1),  V = that of (max p)^2 (V_d / max p + V_lse)
 ///
 /// and `o_amax` by what the elements of o are off. Checked against emulated kernels that quantise relative to the largest
-/// score so far and normalised, on sm_90 (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at most
-/// 1.3, at least 0.4 for normal inputs.
+/// score so far and normalised, on sm_90 (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at
+/// most 1.3, at least 0.4 for normal inputs.
 ///
 /// What ModelRequest::rounding allows besides. With d_r and z the bound and variance of a score (ScoreRounding: in root
 /// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):
@@ -88,11 +88,11 @@ enum class AttentionFact : std::size_t {
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
 ///
 /// V2 is `value_square`. Where scores are stored, they have few values: two keys that are drawn by p have the same one with
-/// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised weights
-/// are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less than an ulp
-/// are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values.
-/// Where weights are stored before and after dropout, u_P, 0.18 u_P^2, k and 2^-25 count twice.
-/// Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
+/// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised
+/// weights are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less
+/// than an ulp are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values. Where
+/// weights are stored before and after dropout, u_P, 0.18 u_P^2, k and 2^-25 count twice. Checked against emulated unfused
+/// kernels (tests/reference/attention_rounding_test.cpp).
 ///
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
 /// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
@@ -105,8 +105,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");
 
-/// The model of port "o" or "lse", or of "max_logit" (attention_max_model.hpp): attention_error for its elements. Errors of one query's channels are mostly one error,
-/// and a factor that a row shares (its sum) is off by (n + 16) u at most.
+/// The model of port "o" or "lse", or of "max_logit" (attention_max_model.hpp): attention_error for its elements. Errors of
+/// one query's channels are mostly one error, and a factor that a row shares (its sum) is off by (n + 16) u at most.
 [[nodiscard]] model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port);
 
 }  // namespace numcheck::tolerance
