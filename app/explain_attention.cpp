@@ -185,9 +185,9 @@ std::string landings(const Question& question) {
 }  // namespace
 
 AttentionSite attention_site(const ExecutionOptions& options, const std::string& cudnn) {
-  const std::string version = std::ranges::count(cudnn, '.') == 1 ? cudnn + ".0" : cudnn;
-  AttentionSite site{.device = {}, .sm = 0, .cudnn = version, .cudnn_assumed = false};
-  if (!version.empty() && eligibility::cudnn_number(version) == 0) {
+  const std::string asked = std::ranges::count(cudnn, '.') == 1 ? cudnn + ".0" : cudnn;
+  AttentionSite site{.device = {}, .sm = 0, .cudnn = asked, .cudnn_assumed = false};
+  if (!asked.empty() && eligibility::cudnn_number(asked) == 0) {
     throw core::UsageError(fmt::format("--cudnn: \"{}\" is not a version such as 9.10.2", cudnn));
   }
   const run::PipelineOptions pipeline = pipeline_options(options);
