@@ -132,8 +132,8 @@ enum class OffsetFact : std::size_t {
 /// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead
 /// of y in the last three lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow
 /// the smaller of (rho R)^2 and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and likewise
-/// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 1/4: weights that are nearly 0 may come
-/// to count, of which no mean over p knows.
+/// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
+/// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,

@@ -40,6 +40,7 @@ GradientRounding::GradientRounding(const model::ModelRequest& request, const op:
                                         : 1),
       kept_(what_.dropped_weights ? p.keep_scale() : 0),
       subnormal_(core::dtype_info(request.mode->first).min_subnormal / 2),
+      largest_(core::dtype_info(request.mode->first).max_finite),
       descale_(std::fabs(1 / p.factor())),
       cap_(p.softcap == 0 ? 0 : 1 / p.softcap),
       sharing_(static_cast<double>(p.heads) / static_cast<double>(p.key_heads())),
@@ -121,6 +122,10 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, d
 GradientError GradientRounding::parts(const GradientRow& facts, double rho, double parts) const {
   if (!what_.head_gradients) {
     return {};
+  }
+  constexpr double kMargin = 1 + 0x1p-6;  // of a part's own error
+  if (parts * kMargin > largest_) {
+    return {kInfinity, kInfinity};  // a head's part may overflow, and the sum may be infinite or NaN
   }
   return {unit_ * rho * facts[GradientFact::weight] + sharing_ * subnormal_,
           kRoundVariance * square(unit_ * parts) + sharing_ * square(subnormal_) / 3};

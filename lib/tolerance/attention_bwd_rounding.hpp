@@ -97,6 +97,7 @@ class GradientRounding {
   double dp_steps_;     ///< roundings of dp
   double kept_;         ///< 1 / (1 - dropout) if dropped weights are stored, otherwise 0
   double subnormal_;    ///< half the spacing of subnormals
+  double largest_;      ///< finite number of the format
   double descale_;      ///< 1 / |scale|
   double cap_;          ///< 1 / softcap, or 0
   double sharing_;      ///< heads per head of keys

@@ -29,7 +29,9 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
     if (!shape.has(row)) {
       continue;
     }
-    const double shift = GradientRow(judged, row)[GradientFact::shift];
+    const double of_row = GradientRow(judged, row)[GradientFact::shift];
+    const double shift =
+        is_ordered(request) && std::isfinite(of_row) ? std::max(std::fabs(of_row), products.unit()) : of_row;
     const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
     for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
       const double y = judged.value[at], b = static_cast<double>(bound[at]);

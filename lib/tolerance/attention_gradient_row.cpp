@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace numcheck::tolerance {
 namespace {
@@ -47,6 +48,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       largest(kMayOverflow),
       scores(products.sum(p.d)),
       values(products.sum(p.value_channels())),
+      swing(p.softcap == 0 ? std::numeric_limits<double>::infinity() : 2 * p.softcap),
       equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
       of_values(port == "dv"),
       ordered(is_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
@@ -199,9 +201,9 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
 }
 
 GradientError GradientRowErrors::judged(GradientError e) const {
-  constexpr double kDeviations = 6, kLargestError = 0.25;  // beyond, the weight's error is not proportional to that
+  constexpr double kDeviations = 6, kLargestError = 2;  // weights e^2 times as large: beyond, their mean says nothing
   const double of_score = std::sqrt(common_.scores.second + common_.scores.value) * fact(GradientFact::largest_product);
-  if (kDeviations * of_score > kLargestError) {
+  if (std::min(kDeviations * of_score, common_.swing) > kLargestError) {
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
   return e;

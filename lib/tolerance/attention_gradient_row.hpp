@@ -29,6 +29,7 @@ struct GradientCommon {
   double operand;       ///< variance of the rounding of an operand
   double largest;       ///< gradient of a score as it is multiplied
   SumError scores, values;
+  double swing;         ///< by how much two scores may differ: twice the cap
   double equal_values;  ///< d_v^2 u^2 / 12 if inputs are constant
   bool of_values;       ///< dv: no gradients of weights
   bool ordered;         ///< inputs are structured or few numbers: terms of a sum are not independent
