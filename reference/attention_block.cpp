@@ -82,6 +82,10 @@ void AttentionHead::square_keys() {
   std::ranges::for_each(channel_squares,
                         [count = std::max(1.0, static_cast<double>(finite_keys))](double& x) { x /= count; });
   mean_square = std::accumulate(channel_squares.begin(), channel_squares.end(), 0.0);
+  constexpr double kUneven = 4;
+  uneven = std::ranges::any_of(channel_squares, [this](double x) {
+    return x * static_cast<double>(channel_squares.size()) > kUneven * mean_square;
+  });
 }
 
 void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double factor) {
@@ -105,6 +109,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       count_(count),
       width_(p_.value_channels()),
       swing_(head.problem.least_weight() ? tolerance::fp8_score_swing(p_.d) : 0),
+      measures_lengths_(!head.values_only && (swing_ != 0 || head.uneven)),
       scores_(static_cast<std::size_t>(count * kKeys)),
       rows_(static_cast<std::size_t>(count)) {
   sums_.plain.resize(static_cast<std::size_t>(count * width_));
@@ -207,7 +212,7 @@ void AttentionBlock::add(const op::KeyRange& keys) {
                     p_.d,
                     scores_.data() + queries.begin * kKeys,
                     kKeys});
-  if (swing_ != 0 && !head_.values_only) {
+  if (measures_lengths_) {
     add_lengths(queries, keys);
   }
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
@@ -353,13 +358,15 @@ void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double>
   row.rounded2 += rounded.rounded2;
   row.rounded3 += rounded.rounded3;
   row.reach = std::max(row.reach, sums.reach);
+  for (std::size_t n = 0; measures_lengths_ && n < weights.size(); ++n) {
+    const double length = lengths_[static_cast<std::size_t>(weights.data() - scores_.data()) + n];
+    row.products2 += weights[n] == 0 ? 0 : weights[n] * square(length);
+  }
   if (swing_ != 0) {
-    const double* sums_of_magnitudes = lengths_.data() + (weights.data() - scores_.data());
     const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
     const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
     for (std::size_t n = 0; n < weights.size(); ++n) {
       row.contenders.add(biased_[n], swing_ * length * std::sqrt(keys.key_squares[n]));
-      row.products2 += weights[n] == 0 ? 0 : weights[n] * square(sums_of_magnitudes[n]);
     }
   }
 }

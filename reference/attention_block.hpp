@@ -31,7 +31,8 @@ struct AttentionHead {
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
   double mean_square = 0;               ///< and of |k_j|^2
-  double largest_square = 0;            ///< of |k_j|^2, without channels that are not finite
+  bool uneven = false;        ///< a channel is much longer than the mean: |q| |k| says little of sum |q_c k_c|
+  double largest_square = 0;  ///< of |k_j|^2, without channels that are not finite
 
  private:
   void square_keys();
@@ -90,7 +91,7 @@ class AttentionBlock {
     double rounded1 = 0, rounded2 = 0, rounded3 = 0;  ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
     double reach = 0;                                 ///< max of |t|, |s|
     Contenders contenders;                            ///< of FP8 scores
-    double products2 = 0;                             ///< of FP8 scores, sum of e (sum_c |q_c k_c|)^2
+    double products2 = 0;                             ///< where they are measured, sum of e (sum_c |q_c k_c|)^2
     double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
     double rivals = 0;          ///< scores close to the largest one
@@ -125,11 +126,12 @@ class AttentionBlock {
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
   double swing_;                 ///< tolerance::fp8_score_swing; 0 in other modes
+  bool measures_lengths_;        ///< of FP8 scores, and of keys that are uneven
   std::vector<double> scores_;   ///< count x keys of a block
   std::vector<double> raw_;      ///< a row's products, for error models; only with a bias
   std::vector<double> inner_;    ///< and its scores before a post_scale bias or alibi; only with one
   std::vector<double> biased_;   ///< and its scores
-  std::vector<double> lengths_;  ///< of FP8 scores, count x keys of a block: sum_c |q_c k_c|
+  std::vector<double> lengths_;  ///< count x keys of a block: sum_c |q_c k_c|
   SquareProducts square_products_;
   Sums sums_;
   std::vector<Row> rows_;

@@ -57,9 +57,9 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
     case AttentionFact::keys:
       return static_cast<double>(row.visible.size());
     case AttentionFact::product_sum:
-      return swing_ == 0    ? fact(i, AttentionFact::score_magnitude)
-             : row.own == 0 ? 0
-                            : std::fabs(factor) * std::sqrt(row.products2 / row.own);
+      return !measures_lengths_ ? fact(i, AttentionFact::score_magnitude)
+             : row.own == 0     ? 0
+                                : std::fabs(factor) * std::sqrt(row.products2 / row.own);
     case AttentionFact::inner_square:
       return row.own == 0 ? 0 : row.inner2 / row.own;
     case AttentionFact::scored_square:

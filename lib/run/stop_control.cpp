@@ -65,7 +65,7 @@ void StopControl::watch(const std::stop_token& stop) {
 }
 
 std::string StopControl::why_not_started() const {
-  switch (cause_) {
+  switch (cause_.load()) {
     case Cause::interrupt:
       return "not started: the run was interrupted";
     case Cause::failures:
