@@ -265,7 +265,7 @@ namespace {
 std::uint64_t bytes_of_case(const CaseSpec& spec) {
   std::uint64_t bytes = 2600;
   for (const std::string& tag : spec.tags) {
-    bytes += sizeof tag + tag.size();
+    bytes += sizeof(std::string) + tag.size();
   }
   for (const XFailRule& rule : spec.xfail) {
     bytes += 2 * (sizeof rule.xfail + rule.xfail.reason.size() + rule.xfail.cause.size());
