@@ -135,6 +135,9 @@ enum class OffsetFact : std::size_t {
 /// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
 /// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///
+/// With a cap, u^2 J of dq is multiplied by (scale L)^2 / (N channels) if that exceeds rho^2: pairs whose slopes err have little
+/// weight.
+///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,
 /// is off by at most the largest |scale| c (g G + u U) of a query. What an output may be off by as a whole:

@@ -51,6 +51,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       swing(p.softcap == 0 ? std::numeric_limits<double>::infinity() : 2 * p.softcap),
       equal_values(request.constant_inputs ? equal_terms(static_cast<double>(p.value_channels())) : 0),
       of_values(port == "dv"),
+      of_queries(port == "dq"),
       ordered(is_ordered(request) || request.first_pattern.few_values || request.second_pattern.few_values),
       drops(p.has_dropout() && (port == "dq" || port == "dk")) {
   if (products.rounds_weights() && !products.scaled && port != "dbias") {
@@ -159,7 +160,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance =
-      squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
+      slope_errors(rho) + squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
       std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
       square(size) * of_value + std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
@@ -198,6 +199,15 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
       kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
   return judged(
       sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio))));
+}
+
+double GradientRowErrors::slope_errors(double rho) const {
+  if (std::isinf(common_.swing) || !common_.of_queries) {  // that of dk has errors of D besides
+    return 0;
+  }
+  const double of_slopes = growth2_ * square(kUnit32) * fact(GradientFact::dot_variance);
+  const double mean = square(common_.factor * fact(GradientFact::length)) / (terms_ * common_.width);
+  return of_slopes * std::max(0.0, mean - square(rho));
 }
 
 GradientError GradientRowErrors::judged(GradientError e) const {

@@ -32,6 +32,7 @@ struct GradientCommon {
   double swing;         ///< by how much two scores may differ: twice the cap
   double equal_values;  ///< d_v^2 u^2 / 12 if inputs are constant
   bool of_values;       ///< dv: no gradients of weights
+  bool of_queries;      ///< dq
   bool ordered;         ///< inputs are structured or few numbers: terms of a sum are not independent
   bool drops;           ///< elements of dq and dk have kDropped
 
@@ -73,6 +74,9 @@ class GradientRowErrors {
   /// c (g G + u U)
   [[nodiscard]] double carried_error() const;
   [[nodiscard]] bool overflows() const;
+  /// What errors of the slope of a cap add to an element's variance: they are largest for pairs with little weight, of
+  /// whose x rho says nothing.
+  [[nodiscard]] double slope_errors(double rho) const;
   /// An error of which the bound alone says how large it may be, if weights that are nearly 0 may come to count.
   [[nodiscard]] GradientError judged(GradientError e) const;
   /// Variance of a weight's relative error, in an element's channel.
