@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/parallel.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
 #include "tolerance/attention_bwd_model.hpp"
@@ -201,6 +202,7 @@ op::KeyRange AttentionBlock::queries_that_see(const op::KeyRange& keys) const {
 }
 
 void AttentionBlock::add(const op::KeyRange& keys) {
+  core::throw_if_cancelled();
   const op::KeyRange queries = queries_that_see(keys);
   if (queries.size() == 0) {
     return;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
 
@@ -27,6 +28,7 @@ double square_if_finite(double x) {
 }  // namespace
 
 bool GradientTile::load(const GradientHead& head, const Positions& queries, const Positions& keys, const Visit& visit) {
+  core::throw_if_cancelled();
   head_ = &head;
   queries_ = queries;
   keys_ = keys;

@@ -22,7 +22,7 @@ using Body = std::function<void(std::size_t)>;
 /// could leave every thread waiting.
 thread_local bool inside_body = false;
 
-std::atomic<bool> work_is_cancelled = false;
+std::atomic<bool> references_are_cancelled = false;
 
 /// One call of parallel_for. Threads take indices until none are left.
 class Job {
@@ -33,9 +33,6 @@ class Job {
     inside_body = true;
     for (std::size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
       try {
-        if (work_is_cancelled) {
-          throw Cancelled();
-        }
         body_(i);
       } catch (...) {
         const std::scoped_lock lock(error_mutex_);
@@ -174,8 +171,14 @@ void set_thread_count(int threads) {
   pool().set_thread_count(threads);
 }
 
-void cancel_work(bool cancelled) noexcept {
-  work_is_cancelled = cancelled;
+void cancel_references(bool cancelled) noexcept {
+  references_are_cancelled = cancelled;
+}
+
+void throw_if_cancelled() {
+  if (references_are_cancelled) {
+    throw Cancelled();
+  }
 }
 
 SerialSection::SerialSection(bool active) noexcept : before_(inside_body) {

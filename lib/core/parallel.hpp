@@ -27,14 +27,17 @@ class SerialSection {
   bool before_;
 };
 
-/// What parallel_for throws while work is cancelled.
+/// What a reference ends with while references are cancelled.
 class Cancelled : public Error {
  public:
   Cancelled() : Error(ExitCode::interrupted, "interrupted") {}
 };
 
-/// From then on no parallel_for of the process starts another body: for a run that must end at once. False: as before.
-void cancel_work(bool cancelled) noexcept;
+/// From then on throw_if_cancelled() throws, on every thread: for a run that must end at once. False: as before.
+void cancel_references(bool cancelled) noexcept;
+
+/// For references that may take minutes, before each of their tasks. Throws Cancelled.
+void throw_if_cancelled();
 
 /// Calls body(i) for i in [0, count), in no particular order, on the pool and the calling thread; returns when all are
 /// done. May be called from several threads at once (they share the pool) and from inside a body (then it runs

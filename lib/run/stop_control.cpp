@@ -37,7 +37,7 @@ bool StopControl::must_stop() {
 }
 
 StopControl::~StopControl() {
-  core::cancel_work(false);
+  core::cancel_references(false);
 }
 
 void StopControl::watch(const std::stop_token& stop) {
@@ -54,7 +54,7 @@ void StopControl::watch(const std::stop_token& stop) {
     }
     if (!killed && options_.interrupted && options_.interrupted() >= 2) {
       pool_.kill_workers();
-      core::cancel_work(true);
+      core::cancel_references(true);
       killed = true;
     }
     if (const auto sentence = stuck_.check(); sentence && options_.on_stuck) {

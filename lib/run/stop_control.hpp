@@ -24,8 +24,8 @@ class StopControl {
 
   /// True if no further cases may start. Once true, it stays true.
   [[nodiscard]] bool must_stop();
-  /// Runs on its own thread: cancels waiting tasks when the run must stop, kills running ones and cancels references at the second interrupt,
-  /// and reports stuck work to PipelineOptions::on_stuck.
+  /// Runs on its own thread: cancels waiting tasks when the run must stop, kills running ones and cancels references at
+  /// the second interrupt, and reports stuck work to PipelineOptions::on_stuck.
   void watch(const std::stop_token& stop);
 
   /// The work that watch() checks.

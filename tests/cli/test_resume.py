@@ -65,19 +65,32 @@ class Interrupted(CliTest):
         self.assertGreater(report["summary"]["pass"], 0)
         self.assertGreater(report["summary"]["skipped"], 0)
 
-    def test_a_second_ctrl_c_ends_a_long_reference(self):
-        plan = self.plan(case={"op": "attention_fwd", "mode": "bf16", "params": {"sq": 300000, "sk": 300000, "d": 8}})
-        child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", "out"], cwd=self.folder, env=CLEAN,
+    def interrupt_twice(self, plan, delay, out):
+        child = subprocess.Popen([PROGRAM, "run", plan, *SIM, "--out", out], cwd=self.folder, env=CLEAN,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(3)  # the inputs are there
+        time.sleep(delay)
         for _ in range(2):
             child.send_signal(signal.SIGINT)
-            time.sleep(0.2)
+            time.sleep(0.05)
         child.communicate(timeout=30)
         self.assertEqual(child.returncode, 130)
-        report = self.report()
+        report = self.report(f"{out}/report.json")
         self.assertTrue(report["interrupted"])
+        return report
+
+    def test_a_second_ctrl_c_ends_a_long_reference(self):
+        plan = self.plan(case={"op": "attention_fwd", "mode": "bf16", "params": {"sq": 300000, "sk": 300000, "d": 8}})
+        report = self.interrupt_twice(plan, 3, "out")  # after 3 s the inputs are there
         self.assertEqual([case["status"] for case in report["cases"]], ["skipped"])
+
+    def test_a_second_ctrl_c_keeps_the_record_of_many_cases(self):
+        params = {"sq": 64, "sk": 64, "d": {"from": 8, "to": 200, "step": 1}, "heads": [1, 2, 3, 4]}
+        plan = self.plan(case={"op": "attention_bwd", "mode": "bf16", "params": params})
+        for delay in (0.4, 0.8, 1.2):
+            with self.subTest(delay=delay):
+                report = self.interrupt_twice(plan, delay, f"after_{delay}")
+                self.assertEqual(len(report["cases"]), 193 * 4)
+                self.assertGreater(report["summary"]["skipped"], 0)
 
     def test_sigterm_has_its_own_code(self):
         self.assertEqual(self.interrupt(signal.SIGTERM)[0], 143)
