@@ -20,6 +20,7 @@
 #include "op/activation_bwd.hpp"
 #include "op/activation_fwd.hpp"
 #include "op/attention_bwd.hpp"
+#include "op/attention_dropout.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
@@ -90,6 +91,7 @@ const std::vector<Row>& table() {
       {OP(softmax_bwd), &tolerance::tracked_error_model, {CUDA(softmax_bwd), CUDNN(softmax_bwd), TE(softmax_bwd), SIM(softmax_bwd)}},
       {OP(attention_fwd), &tolerance::attention_error_model, {CUDA(attention_fwd), CUDNN(attention_fwd), TE(attention_fwd), UNFUSED(attention_fwd), SIM(attention_fwd)}},
       {OP(attention_bwd), &tolerance::attention_bwd_error_model, {CUDA(attention_bwd), CUDNN(attention_bwd), TE(attention_bwd), UNFUSED(attention_bwd), SIM(attention_bwd)}},
+      {OP(attention_dropout), &tolerance::tracked_error_model, {CUDA(attention_dropout), CUDNN(attention_dropout), TE(attention_dropout), SIM(attention_dropout)}},
       {OP(quantize), &tolerance::tracked_error_model, {CUDA(quantize), TE(quantize), SIM(quantize)}},
       {OP(dequantize), &tolerance::tracked_error_model, {CUDA(dequantize), TE(dequantize), SIM(dequantize)}},
       {OP(transpose), &tolerance::tracked_error_model, {CUDA(transpose), TE(transpose), SIM(transpose)}},

@@ -12,6 +12,8 @@
 #include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "reference/attention_diagnosis.hpp"
+#include "reference/attention_dropout_diagnosis.hpp"
+#include "reference/attention_dropout_mask.hpp"
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
 #include "reference/attention_own_forward.hpp"
@@ -242,6 +244,9 @@ void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t lengt
 }
 
 op::Values values(const op::ReferenceRequest& request) {
+  if (lacks_drawn_mask(request)) {
+    return drawn_mask(request);
+  }
   if (needs_own_forward(request)) {
     return with_own_forward(request, &values);
   }
@@ -333,6 +338,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings = diagnose_attention_gradients(request);
   std::ranges::move(diagnose_attention(request), std::back_inserter(findings));  // where o and lse are outputs
+  explain_dropout(request, &values, findings);
   return findings;
 }
 
@@ -343,6 +349,7 @@ op::Reference attention_bwd_reference() {
   reference.values = &values;
   reference.version = "attention_bwd-6";
   reference.derive = &derive;
+  reference.findings = &judge_drawn_mask;
   reference.diagnose = &diagnose;
   return reference;
 }

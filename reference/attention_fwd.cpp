@@ -12,6 +12,7 @@
 #include "core/parallel.hpp"
 #include "reference/attention_block.hpp"
 #include "reference/attention_diagnosis.hpp"
+#include "reference/attention_dropout_mask.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/dequantised.hpp"
 #include "reference/references.hpp"
@@ -168,6 +169,9 @@ op::OutputValues largest_weight(const Outputs& out, bool values_only) {
 }
 
 op::Values values(const op::ReferenceRequest& request) {
+  if (lacks_drawn_mask(request)) {
+    return drawn_mask(request);
+  }
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const Dequantised inputs(request.inputs);
   const AttentionProblem problem(p, inputs.operands());
@@ -209,6 +213,7 @@ op::Reference attention_fwd_reference() {
   reference.values = &values;
   reference.version = "attention_fwd-4";
   reference.derive = &derive;
+  reference.findings = &judge_drawn_mask;
   reference.diagnose = &diagnose_attention;
   return reference;
 }

@@ -10,6 +10,7 @@
 #include "kernels/cudnn/binding.hpp"
 #include "kernels/cudnn/bindings.hpp"
 #include "kernels/cudnn/engines.hpp"
+#include "kernels/harness/mask_probe.hpp"
 #include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
 
@@ -165,6 +166,16 @@ const Binding& attention_fwd() {
 
 const Binding& attention_bwd() {
   static const CudnnBinding binding{{"cudnn", "attention_bwd"}, &no_obstacle, &algorithms};
+  return binding;
+}
+
+const Binding& attention_dropout() {
+  static const CudnnBinding binding{
+      {"cudnn", "attention_dropout"}, &no_obstacle, [](const Context& context, const Call& call) {
+        return std::vector<Algorithm>{
+            harness::probed_mask(context.device.memory(), call,
+                                 [&context](const Call& forward) { return algorithms(context, forward).front(); })};
+      }};
   return binding;
 }
 

@@ -77,7 +77,7 @@ class Backward {
       graph_.reduce(ReduceOperator::add, *each, *s_.offset_port("dsoftmax_offset"));
     }
     // The pattern divides dp and D by 1 - dropout together, later.
-    const Tensor share = s_.keep_share() != nullptr ? s_.keep_share() : &graph_.scalar(core::Dtype::fp32, 1);
+    const Tensor share = &graph_.scalar(core::Dtype::fp32, 1 - p_.dropout);
     return s_.binary(PointwiseMode::mul, sums, share, &graph_.auxiliary(DataType::fp32, s_.row_layout()));
   }
 

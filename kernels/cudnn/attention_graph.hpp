@@ -38,7 +38,7 @@ enum class AttentionForm {
 ///
 ///   s = q k^T; mul scale; [div cap, tanh, mul cap]; [add bias]; [add alibi]; [select padding]; [select right bound];
 ///   [select left bound]; m = max s (max_logit); e = exp(s - m); l = sum e; lse = m + log l; p = e / l;
-///   [mul 1 / (1 - dropout), mul mask]; o = p v
+///   [mul 1 / (1 - dropout), mul mask; a mask that is drawn first]; o = p v
 ///
 /// with a sink: m = max(max s, sink), l = sum e + exp(sink - m). Backward: p = exp(s - lse) from the same s, and
 ///

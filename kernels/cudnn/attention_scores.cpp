@@ -58,10 +58,19 @@ AttentionScores::AttentionScores(Graph& graph, const Call& call, bool full_lengt
     kv_lengths_ = all(p_.sk);
   }
   if (p_.has_dropout()) {
-    dropout_mask_ = &graph.port(op::port_named(call.ports, "dropout_mask"), score_layout());
+    dropout_mask_ =
+        p_.draws_mask() ? drawn_mask() : &graph.port(op::port_named(call.ports, "dropout_mask"), score_layout());
     keep_scale_ = &graph.scalar(core::Dtype::fp32, p_.keep_scale());
-    keep_share_ = &graph.scalar(core::Dtype::fp32, 1 - p_.dropout);
   }
+}
+
+AttentionScores::Tensor AttentionScores::drawn_mask() {
+  const auto number = [this](std::int64_t value) {
+    return &graph_.auxiliary(DataType::int64, dense_layout({1, 1, 1, 1}), bytes_of<std::int64_t>(std::span(&value, 1)));
+  };
+  const Tensor mask = score_tensor();
+  graph_.bernoulli({.probability = 1 - p_.dropout, .seed = number(p_.rng_seed), .offset = number(0), .y = mask});
+  return mask;
 }
 
 AttentionScores::Tensor AttentionScores::starts(op::Side side, std::int64_t token) {

@@ -60,10 +60,9 @@ class AttentionScores {
 
   /// Scores with scale (in FP8 also those of q and k), cap, bias and alibi, not masked.
   Tensor scored(Tensor products);
-  /// [batches, heads, sq, sk], 1 = kept; null: no dropout. 1 / (1 - dropout) and 1 - dropout; null: no dropout.
+  /// [batches, heads, sq, sk], 1 = kept; null: no dropout. 1 / (1 - dropout); null: no dropout.
   Tensor dropout_mask() const noexcept { return dropout_mask_; }
   Tensor keep_scale() const noexcept { return keep_scale_; }
-  Tensor keep_share() const noexcept { return keep_share_; }
   /// The cap's derivative times `gradient`. Precondition: scored() was called and there is a cap.
   Tensor uncapped(Tensor gradient);
   Tensor within_lengths(Tensor scores);
@@ -85,6 +84,9 @@ class AttentionScores {
   Tensor bounded_right(Tensor scores, std::int64_t bound);
   Tensor bounded_left(Tensor scores, std::int64_t bound);
 
+  /// A mask from the engine's own generator, with rng_seed and the offset 0.
+  Tensor drawn_mask();
+
   Graph& graph_;
   const Call& call_;
   op::AttentionParams p_;
@@ -94,7 +96,6 @@ class AttentionScores {
   Tensor kv_lengths_ = nullptr;
   Tensor dropout_mask_ = nullptr;
   Tensor keep_scale_ = nullptr;
-  Tensor keep_share_ = nullptr;
   Tensor cap_ = nullptr;
   Tensor before_cap_ = nullptr;
   std::map<std::pair<op::Side, std::int64_t>, Tensor> starts_;

@@ -29,8 +29,11 @@ AttentionScores::Tensor softmax_graph(Graph& graph, AttentionScores& s, Attentio
     return s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor(format));
   }
   const Tensor weights = s.binary(PointwiseMode::div, exponentials, sum, s.score_tensor());
-  const Tensor scaled = s.binary(PointwiseMode::mul, weights, s.keep_scale(), s.score_tensor());
-  return s.binary(PointwiseMode::mul, scaled, s.dropout_mask(), s.score_tensor(format));
+  // Engines know a mask that is drawn before the scale, and one that is given after it.
+  const Tensor first = s.params().draws_mask() ? s.dropout_mask() : s.keep_scale();
+  const Tensor second = s.params().draws_mask() ? s.keep_scale() : s.dropout_mask();
+  const Tensor half = s.binary(PointwiseMode::mul, weights, first, s.score_tensor());
+  return s.binary(PointwiseMode::mul, half, second, s.score_tensor(format));
 }
 
 }  // namespace numcheck::kernels::cudnn

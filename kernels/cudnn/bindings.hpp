@@ -35,4 +35,7 @@ inline constexpr auto kArithmetic = model::MatrixArithmetic::by_mode;
 [[nodiscard]] const Binding& attention_fwd();
 [[nodiscard]] const Binding& attention_bwd();
 
+/// What the first engine of attention_fwd draws, read back by kernels::harness::probed_mask.
+[[nodiscard]] const Binding& attention_dropout();
+
 }  // namespace numcheck::kernels::cudnn

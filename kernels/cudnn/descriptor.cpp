@@ -39,6 +39,10 @@ std::string_view kind_name(Kind kind) noexcept {
       return "reduction operation";
     case Kind::reshape_operation:
       return "reshape operation";
+    case Kind::rng:
+      return "random numbers";
+    case Kind::rng_operation:
+      return "random numbers operation";
     case Kind::sdpa_forward_operation:
       return "forward attention";
     case Kind::norm_forward_operation:

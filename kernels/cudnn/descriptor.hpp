@@ -17,6 +17,8 @@ struct AttributeTypeOf;
 template <>
 struct AttributeTypeOf<std::int64_t> : std::integral_constant<AttributeType, AttributeType::int64> {};
 template <>
+struct AttributeTypeOf<double> : std::integral_constant<AttributeType, AttributeType::real> {};
+template <>
 struct AttributeTypeOf<ContextHandle> : std::integral_constant<AttributeType, AttributeType::handle> {};
 template <>
 struct AttributeTypeOf<BackendHandle> : std::integral_constant<AttributeType, AttributeType::descriptor> {};
@@ -36,6 +38,8 @@ template <>
 struct AttributeTypeOf<NormMode> : std::integral_constant<AttributeType, AttributeType::norm_mode> {};
 template <>
 struct AttributeTypeOf<NormPhase> : std::integral_constant<AttributeType, AttributeType::norm_phase> {};
+template <>
+struct AttributeTypeOf<RngDistribution> : std::integral_constant<AttributeType, AttributeType::rng_distribution> {};
 template <>
 struct AttributeTypeOf<NumericalNote> : std::integral_constant<AttributeType, AttributeType::numerical_note> {};
 template <>

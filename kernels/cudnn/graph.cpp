@@ -167,6 +167,19 @@ void Graph::reshape(const Descriptor& x, const Descriptor& y) {
   made.finalize();
 }
 
+void Graph::bernoulli(const Bernoulli& b) {
+  Descriptor& how = parts_.emplace_back(library_, Kind::rng);
+  how.set(Attribute::rng_distribution, RngDistribution::bernoulli);
+  how.set(Attribute::rng_probability, b.probability);
+  how.finalize();
+  Descriptor& made = operation(Kind::rng_operation);
+  made.set(Attribute::rng_operation_descriptor, how);
+  made.set(Attribute::rng_operation_seed, *b.seed);
+  made.set(Attribute::rng_operation_offset, *b.offset);
+  made.set(Attribute::rng_operation_y, *b.y);
+  made.finalize();
+}
+
 void Graph::sdpa_forward(const SdpaForward& s) {
   Descriptor& made = operation(Kind::sdpa_forward_operation);
   set_if(made, Attribute::sdpa_forward_q, s.q);

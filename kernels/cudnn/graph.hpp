@@ -49,6 +49,14 @@ struct Matmul {
   const Descriptor* inner = nullptr;    ///< how many terms
 };
 
+/// Independent random numbers of FP32, 1 with the probability, otherwise 0.
+struct Bernoulli {
+  double probability;
+  const Descriptor* seed;  ///< one int64 each
+  const Descriptor* offset;
+  const Descriptor* y;
+};
+
 /// Tensors of forward attention as one operation; null ones are left out.
 struct SdpaForward {
   const Descriptor* q;
@@ -111,6 +119,7 @@ class Graph {
   /// Over every dimension that y has only one of; over groups of heads if y has fewer of them.
   void reduce(ReduceOperator how, const Descriptor& x, const Descriptor& y);
   void reshape(const Descriptor& x, const Descriptor& y);
+  void bernoulli(const Bernoulli& b);
   void sdpa_forward(const SdpaForward& s);
   void add(const Descriptor& a, const Descriptor& b, const Descriptor& sum);
   void norm_forward(const NormForward& n);

@@ -52,6 +52,8 @@ enum class Kind : int {
   norm_forward_operation = 29,
   norm_backward_operation = 30,
   reshape_operation = 31,
+  rng = 32,
+  rng_operation = 33,
   device_properties = 38,
   sdpa_forward_operation = 41,  ///< since 9.13.1
 };
@@ -129,6 +131,12 @@ enum class Attribute : int {
   norm_backward_dx = 2109,
   reshape_operation_x = 2200,
   reshape_operation_y = 2201,
+  rng_distribution = 2300,
+  rng_probability = 2305,  ///< CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY
+  rng_operation_y = 2310,
+  rng_operation_seed = 2311,
+  rng_operation_descriptor = 2312,
+  rng_operation_offset = 2313,
   device_json = 2702,
   sdpa_forward_q = 2800,
   sdpa_forward_k = 2801,
@@ -146,6 +154,7 @@ enum class AttributeType : int {
   data_type = 1,
   boolean = 2,
   int64 = 3,
+  real = 5,
   void_pointer = 6,
   heuristics_mode = 8,
   knob_type = 9,
@@ -157,6 +166,7 @@ enum class AttributeType : int {
   character = 24,
   norm_mode = 27,
   norm_phase = 28,
+  rng_distribution = 29,
 };
 
 /// cudnnPointwiseMode_t.
@@ -182,6 +192,9 @@ enum class PointwiseMode : int {
 
 /// cudnnReduceTensorOp_t.
 enum class ReduceOperator : int { add = 0, max = 3, amax = 4 };
+
+/// cudnnRngDistribution_t.
+enum class RngDistribution : int { bernoulli = 0 };
 
 /// cudnnBackendHeurMode_t, cudnnBackendNormMode_t, cudnnBackendNormFwdPhase_t.
 enum class HeuristicsMode : int { fallback = 2, a = 3 };

@@ -109,9 +109,11 @@ class Head {
     const op::HeadPlace statistic = op::statistic_place(p, batch_, index_);
     const float lse = counts ? all_.lse[static_cast<std::size_t>(statistic.first + i * statistic.stride)] : 0.0F;
     const float own = counts ? delta(i) : 0.0F;
+    const float subtracted = own * (kernel_.has("dropout_not_in_sums") ? static_cast<float>(p.keep_scale()) : 1.0F);
     if (counts && p.softmax == "learnable") {
       const float offset = tensors_.sink(index_);
-      all_.d_offset[static_cast<std::size_t>(index_)] -= std::exp(offset - lse) * own;
+      const float share = kernel_.has("dropout_in_offset") ? static_cast<float>(1 - p.dropout) : 1.0F;
+      all_.d_offset[static_cast<std::size_t>(index_)] -= std::exp(offset - lse) * own * share;
     }
     for (std::int64_t j = 0; j < p.sk; ++j) {
       float& weight = weights_[row + static_cast<std::size_t>(j)];
@@ -124,7 +126,7 @@ class Head {
       weight = std::exp(tensors_.score(batch_, index_, i, j, weight, &cap) - lse);
       const float kept = tensors_.kept(batch_, index_, i, j);
       const float dp = slope * (scales_.d_o * scales_.v) * (kernel_.has("dropout_not_in_dp") ? 1.0F : kept);
-      const float ds = weight * (dp - (kernel_.has("delta_missing") ? 0.0F : own));
+      const float ds = weight * (dp - (kernel_.has("delta_missing") ? 0.0F : subtracted));
       const float dt = ds * cap;
       add_bias_gradient(i, j, p.bias == "pre_scale" ? dt * kernel_.scale() : ds);
       weight = scales_.weights.operand(weight * kept);

@@ -117,6 +117,11 @@ std::string needs_dropped_columns(const Call& call) {
   return unless(p.has_dropout() && p.sk > 1, "no weight is dropped, or there is only one key");
 }
 
+std::string needs_dropped_offset(const Call& call) {
+  const op::AttentionParams p = params_of(call);
+  return unless(p.has_dropout() && p.softmax == "learnable", "no weight is dropped, or there is no learnable offset");
+}
+
 std::string needs_max_with_sink(const Call& call) {
   const op::AttentionParams p = params_of(call);
   return unless(p.max_logit && p.softmax != "vanilla", "the largest score is not an output, or there is no sink");
@@ -208,6 +213,9 @@ constexpr std::array kBackward = {
     OpFault{kDropoutScale, &needs_dropout},
     OpFault{kDropoutMask, &needs_dropped_columns},
     OpFault{{"dropout_not_in_dp", "gradients of weights are not dropped"}, &needs_dropout},
+    OpFault{{"dropout_not_in_sums", "D is not multiplied by 1 - dropout"}, &needs_dropout},
+    OpFault{{"dropout_in_offset", "the gradient of the softmax offset is multiplied by 1 - dropout"},
+            &needs_dropped_offset},
     OpFault{{"one_sequence_of_bias", "the gradient of the bias is that of the last sequence"}, &needs_shared_bias},
     OpFault{kValueDescale, &needs_scales},
     OpFault{kStaleWeights, &needs_scales},

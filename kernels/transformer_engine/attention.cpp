@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "eligibility/attention_gates.hpp"
+#include "kernels/harness/mask_probe.hpp"
 #include "kernels/transformer_engine/attention_call.hpp"
 #include "kernels/transformer_engine/attention_config.hpp"
 #include "kernels/transformer_engine/attention_memory.hpp"
@@ -77,9 +78,10 @@ std::string fwd_obstacle(const Context& context, const Call& call) {
   if (std::string obstacle = obstacle_before_asking(context, call, p); !obstacle.empty()) {
     return obstacle;
   }
-  // Wide heads may have a forward pass only.
+  // Wide heads may have a forward pass only. Inference drops nothing.
   std::string training = refusal(context, call, p, AttentionPass::training_forward);
-  const bool runs = training.empty() || refusal(context, call, p, AttentionPass::inference_forward).empty();
+  const bool runs =
+      training.empty() || (!p.has_dropout() && refusal(context, call, p, AttentionPass::inference_forward).empty());
   return runs ? std::string() : training;
 }
 
@@ -125,6 +127,15 @@ Algorithm bwd_algorithm(const Context& context, const Call& call) {
 // Source: TransformerEngine common/fused_attn; cuDNN frontend, scaled_dot_product_flash_attention.h, for ALiBi.
 const Binding& attention_fwd() {
   static const TeBinding binding{{"transformer_engine", "attention_fwd"}, &fwd_obstacle, &fwd_algorithm};
+  return binding;
+}
+
+const Binding& attention_dropout() {
+  static const TeBinding binding{
+      {"transformer_engine", "attention_dropout"}, &fwd_obstacle, [](const Context& context, const Call& call) {
+        return harness::probed_mask(context.device->memory(), call,
+                                    [&context](const Call& forward) { return fwd_algorithm(context, forward); });
+      }};
   return binding;
 }
 

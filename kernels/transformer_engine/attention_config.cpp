@@ -141,6 +141,7 @@ AttentionTerms::AttentionTerms(const op::AttentionParams& p)
       window_left(p.window_left),
       window_right(p.is_causal() ? 0 : p.window_right),
       bottom_right(is_bottom_right(p) || (!p.is_causal() && has_window(p))),
+      dropout(static_cast<float>(p.dropout)),
       scale(static_cast<float>(p.factor())),
       longest_q(static_cast<std::size_t>(p.sq)),
       longest_kv(static_cast<std::size_t>(p.sk)) {}
@@ -152,7 +153,7 @@ void AttentionTerms::apply(AttributeObject& object, const SharedAttributes& attr
   object.set(attributes.window_right, window_right);
   object.set(attributes.bottom_right, bottom_right);
   object.set(attributes.softmax, softmax);
-  object.set(attributes.dropout, 0.0F);
+  object.set(attributes.dropout, dropout);
   object.set(attributes.scale, scale);
   object.set(attributes.qkv_layout, layout);
   object.set(attributes.o_format, format);

@@ -44,6 +44,7 @@ struct AttentionTerms {
   std::int64_t window_left;
   std::int64_t window_right;
   bool bottom_right;
+  float dropout;
   float scale;
   std::size_t longest_q;
   std::size_t longest_kv;

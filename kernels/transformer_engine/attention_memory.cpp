@@ -50,6 +50,7 @@ void AttentionMemory::fill(const Operands& operands, const op::AttentionParams& 
   const auto put = [&image](std::size_t at, const std::vector<std::int32_t>& sums) {
     std::memcpy(image.data() + at, sums.data(), sums.size() * sizeof(std::int32_t));
   };
+  std::memcpy(image.data() + rng_state, &p.rng_seed, sizeof p.rng_seed);  // the offset is 0
   put(cu_seqlens_q, cumulative_lengths(operands, p, "q_lengths", p.sq));
   put(cu_seqlens_kv, cumulative_lengths(operands, p, "kv_lengths", p.sk));
   if (p.is_ragged()) {

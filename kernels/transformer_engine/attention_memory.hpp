@@ -15,7 +15,7 @@ struct AttentionMemory {
   /// Writes all parts, from the lengths of the sequences if the case has them.
   void fill(const Operands& operands, const op::AttentionParams& p) const;
 
-  std::size_t rng_state = 0;  ///< seed and offset of a generator that nothing is drawn from: 2 int64
+  std::size_t rng_state = 0;  ///< seed and offset of the dropout mask: 2 int64
   std::size_t cu_seqlens_q;   ///< first query of each sequence if they were packed, and their sum: batches + 1 int32
   std::size_t cu_seqlens_kv;
   std::size_t cu_seqlens_q_padded;  ///< layout thd: first token of each sequence, and their number

@@ -19,7 +19,7 @@ Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
               p.sk,
               p.window_left,
               p.window_right},
-      words{core::dtype_info(c.storage).name, p.mask, p.bias, p.softmax, p.layout, p.packing},
+      words{core::dtype_info(c.storage).name, p.mask, p.bias, p.softmax, p.layout, p.packing, p.dropout_mask},
       flags{c.training,
             c.backward,
             c.deterministic,

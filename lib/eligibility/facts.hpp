@@ -28,9 +28,9 @@ enum class NumberFact : std::uint8_t {
 inline constexpr std::array<std::string_view, 10> kNumberFacts = {
     "sm", "cudnn", "d", "dv", "wider", "narrower", "sq", "sk", "window_left", "window_right"};
 
-enum class WordFact : std::uint8_t { storage, mask, bias, softmax, layout, packing };
-inline constexpr std::array<std::string_view, 6> kWordFacts = {"storage", "mask",   "bias",
-                                                               "softmax", "layout", "packing"};
+enum class WordFact : std::uint8_t { storage, mask, bias, softmax, layout, packing, dropout_mask };
+inline constexpr std::array<std::string_view, 7> kWordFacts = {"storage", "mask",    "bias",        "softmax",
+                                                               "layout",  "packing", "dropout_mask"};
 
 enum class FlagFact : std::uint8_t {
   training,           ///< a forward pass that keeps what the backward pass needs, or a backward pass

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "op/attention_dropout.hpp"
 #include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
 #include "op/attention_layout.hpp"
@@ -62,6 +63,10 @@ std::vector<std::string> check(const Params& values, const Mode& mode) {
     mistakes.push_back(
         fmt::format("attention_bwd: mode {} has no statistics of the device: set statistics to reference", mode.name));
   }
+  if (p.draws_mask() && !p.runs_forward()) {
+    mistakes.emplace_back(
+        "attention_bwd: o and lse of a mask that is drawn are known only on the device: set statistics to device");
+  }
   return mistakes;
 }
 
@@ -71,7 +76,10 @@ std::vector<Pass> passes(const Params& values) {
     return {};
   }
   p.statistics = "reference";
-  return {{&attention_fwd(), to_params(p)}, {&attention_bwd(), to_params(p)}};
+  std::vector<Pass> list = passes_before_attention(p);
+  list.push_back({&attention_fwd(), to_params(p)});
+  list.push_back({&attention_bwd(), to_params(p)});
+  return list;
 }
 
 }  // namespace

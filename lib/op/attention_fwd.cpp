@@ -1,5 +1,6 @@
 #include "op/attention_fwd.hpp"
 
+#include "op/attention_dropout.hpp"
 #include "op/attention_exact.hpp"
 #include "op/attention_fp8.hpp"
 #include "op/attention_layout.hpp"
@@ -46,6 +47,16 @@ ExactPlan exact_plan(const Params& values, const Mode& mode) {
   return obstacle.empty() ? ExactPlan{.max_first = 1 << 20, .max_addend = 127} : no_exact_leg(std::move(obstacle));
 }
 
+/// The mask that is drawn, then attention.
+std::vector<Pass> passes(const Params& values) {
+  const auto p = from_params<AttentionFwdParams>(values);
+  std::vector<Pass> list = passes_before_attention(p);
+  if (!list.empty()) {
+    list.push_back({&attention_fwd(), to_params(p)});
+  }
+  return list;
+}
+
 }  // namespace
 
 const Op& attention_fwd() {
@@ -63,6 +74,7 @@ const Op& attention_fwd() {
           [](const Params& values, const Port& port, std::span<double> drawn) {
             attention_exact_inputs(from_params<AttentionFwdParams>(values), port, drawn);
           },
+      .passes = &passes,
       .flops =
           [](const Params& values) {
             const auto p = from_params<AttentionFwdParams>(values);

@@ -67,12 +67,27 @@ Port attention_bias_port(std::string_view name, Role role, const AttentionParams
   return bias;
 }
 
-std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
+std::vector<Port> attention_lengths(const AttentionParams& p) {
+  if (!p.has_lengths()) {
+    return {};
+  }
   const auto lengths = [&p](std::string_view name, std::string_view doc) {
     Port port = dense_port(name, Role::input, core::Dtype::int32, p.batches, 1, doc);
     port.fill = Fill::derived;
     return port;
   };
+  return {lengths("q_lengths", "queries of each sequence"), lengths("kv_lengths", "keys of each sequence")};
+}
+
+Port dropout_mask_port(const AttentionParams& p, const Mode& mode, Role role) {
+  Port mask = dense_port("dropout_mask", role, mode.first, p.sq, p.sk, "1 = kept, 0 = dropped, of each weight");
+  mask.batch = p.batches * p.heads;
+  mask.batch_stride = p.sq * p.sk;
+  mask.fill = role == Role::input ? Fill::derived : Fill::generated;
+  return mask;
+}
+
+std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
   std::vector<Port> list = {
       attention_port("q", Role::input, mode.first, p, Side::queries, p.d, "queries"),
       attention_port("k", Role::input, mode.first, p, Side::keys, p.d, "keys"),
@@ -85,17 +100,10 @@ std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode) {
     list.push_back(dense_port("softmax_offset", Role::input, core::Dtype::fp32, p.heads, 1,
                               "logarithm of what the denominator has besides the keys"));
   }
-  if (p.has_lengths()) {
-    list.push_back(lengths("q_lengths", "queries of each sequence"));
-    list.push_back(lengths("kv_lengths", "keys of each sequence"));
-  }
+  std::ranges::move(attention_lengths(p), std::back_inserter(list));
   if (p.has_dropout()) {
-    Port kept =
-        dense_port("dropout_mask", Role::input, mode.first, p.sq, p.sk, "1 = kept, 0 = dropped, of each weight");
-    kept.batch = p.batches * p.heads;
-    kept.batch_stride = p.sq * p.sk;
-    kept.fill = Fill::derived;
-    list.push_back(kept);
+    list.push_back(dropout_mask_port(p, mode, p.draws_mask() ? Role::output : Role::input));
+    list.back().passed_on = p.draws_mask();
   }
   return list;
 }
@@ -116,6 +124,9 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
   }
   if (p.has_bias_tensor() && heads * static_cast<double>(p.sq) * static_cast<double>(p.sk) > kMaxElements) {
     mistakes.push_back(fmt::format("{}: the bias has more than 2^40 elements", op));
+  }
+  if (p.dropout_mask == "drawn" && !p.has_dropout()) {
+    mistakes.push_back(fmt::format("{}: there is no dropout, so no mask is drawn; set dropout", op));
   }
   if (p.has_dropout() && heads * static_cast<double>(p.sq) * static_cast<double>(p.sk) > kMaxElements) {
     mistakes.push_back(fmt::format("{}: the dropout mask has more than 2^40 elements", op));

@@ -43,7 +43,8 @@ struct KeyRange {
 ///
 /// Whose o and lse the backward pass reads: attention_bwd.hpp.
 ///
-/// The dropout mask is an input: 1 keeps a weight, 0 drops it. 1 / (1 - dropout) is an FP32 number.
+/// The dropout mask is an input (`given`), or the backend draws it from rng_seed (`drawn`, attention_dropout.hpp): 1 keeps
+/// a weight, 0 drops it. 1 / (1 - dropout) is an FP32 number.
 ///
 /// Layouts (q; k and v alike with their own lengths and heads):
 ///   bshd [batches, sq, heads, d]   sbhd [sq, batches, heads, d]   bhsd [batches, heads, sq, d]
@@ -74,6 +75,8 @@ struct AttentionParams {
   std::string packing = "none";
   std::int64_t align = 1;
   double dropout = 0;                    ///< probability; 0: no mask
+  std::string dropout_mask = "given";    ///< given | drawn
+  std::int64_t rng_seed = 1;             ///< of a mask that is drawn
   bool max_logit = false;                ///< of the forward pass only
   std::string statistics = "reference";  ///< reference | device: whose o and lse the backward pass reads
 
@@ -85,6 +88,7 @@ struct AttentionParams {
     constexpr double kMaxFactor = 65504;  // FP16 holds it
     constexpr double kMaxAlign = 4096;
     constexpr double kMaxDropout = 0.99;
+    constexpr double kMaxSeed = 1e15;
     v.integer("batches", "b", batches, {.minimum = 1, .maximum = kMaxOuter, .doc = "sequences"});
     v.integer("heads", "h", heads, {.minimum = 1, .maximum = kMaxOuter, .doc = "heads of queries"});
     v.integer("kv_heads", "hk", kv_heads,
@@ -118,6 +122,10 @@ struct AttentionParams {
               {.minimum = 1, .maximum = kMaxAlign, .doc = "thd: sequences begin at multiples of this many tokens"});
     v.number("dropout", "drop", dropout,
              {.minimum = 0, .maximum = kMaxDropout, .doc = "probability that a weight is dropped; 0: no dropout"});
+    v.choice("dropout_mask", "dm", dropout_mask, {"given", "drawn"},
+             "the mask: an input, or what the backend draws from rng_seed, read back by a pass of its own");
+    v.integer("rng_seed", "rs", rng_seed,
+              {.minimum = 0, .maximum = kMaxSeed, .doc = "seed of the generator of a mask that is drawn"});
     v.boolean("max_logit", "max", max_logit, "forward: the largest score of each query is an output");
     v.choice("statistics", "st", statistics, {"reference", "device"},
              "backward: whose o and lse it reads; device: those of the backend's own forward pass, run before it");
@@ -131,6 +139,8 @@ struct AttentionParams {
   [[nodiscard]] bool packs_queries() const noexcept { return packing.starts_with("qkv_"); }
   [[nodiscard]] bool has_bias_tensor() const noexcept { return bias == "pre_scale" || bias == "post_scale"; }
   [[nodiscard]] bool has_dropout() const noexcept { return dropout != 0; }
+  /// Whether the case runs attention_dropout before anything else.
+  [[nodiscard]] bool draws_mask() const noexcept { return has_dropout() && dropout_mask == "drawn"; }
   /// Backward: whether the case runs the forward pass, too.
   [[nodiscard]] bool runs_forward() const noexcept { return statistics == "device"; }
   [[nodiscard]] bool is_causal() const noexcept { return mask.find("causal") != std::string::npos; }
@@ -155,9 +165,15 @@ struct AttentionParams {
 [[nodiscard]] std::span<const std::string_view> attention_modes() noexcept;
 
 /// What both directions read: q, k, v, and where the parameters ask for them bias, softmax_offset, q_lengths, kv_lengths
-/// and dropout_mask [batches * heads, sq, sk]: one number per weight in the format of q, as libraries multiply it with the
-/// weights.
+/// and dropout_mask. A mask that is drawn is an output that is passed on.
 [[nodiscard]] std::vector<Port> attention_inputs(const AttentionParams& p, const Mode& mode);
+
+/// q_lengths and kv_lengths; nothing if all sequences are whole.
+[[nodiscard]] std::vector<Port> attention_lengths(const AttentionParams& p);
+
+/// dropout_mask [batches * heads, sq, sk]: one number per weight in the format of q, as libraries multiply it with the
+/// weights.
+[[nodiscard]] Port dropout_mask_port(const AttentionParams& p, const Mode& mode, Role role);
 
 /// The bias, or its gradient: [heads, sq, sk].
 [[nodiscard]] Port attention_bias_port(std::string_view name, Role role, const AttentionParams& p, const Mode& mode,

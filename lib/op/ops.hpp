@@ -16,6 +16,7 @@
   X(softmax_bwd) \
   X(attention_fwd) \
   X(attention_bwd) \
+  X(attention_dropout) \
   X(quantize) \
   X(dequantize) \
   X(transpose) \

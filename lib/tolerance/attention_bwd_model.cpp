@@ -126,7 +126,7 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
 }
 
 model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, std::string_view of) {
-  if (of == "o" || of == "lse") {
+  if (of == "o" || of == "lse" || of == "dropout_mask") {
     return attention_error_model(request, of);
   }
   const std::string port = judged_output(of);

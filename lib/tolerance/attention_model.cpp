@@ -18,6 +18,7 @@
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_rounding.hpp"
 #include "tolerance/tracked.hpp"
+#include "tolerance/tracked_model.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -352,6 +353,9 @@ double attention_shared_slope(const model::ModelRequest& request, const op::Valu
 model::ErrorModel attention_error_model(const model::ModelRequest& request, std::string_view port) {
   if (port == "max_logit") {
     return max_logit_error_model(request);
+  }
+  if (port == "dropout_mask") {  // random: no error, findings judge it
+    return tracked_error_model(request, port);
   }
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);

@@ -27,13 +27,18 @@ struct Expectation {
 };
 
 template <class Outputs>
+const auto* find_output(const Outputs& outputs, std::string_view port) {
+  const auto found = std::ranges::find_if(outputs, [port](const auto& output) { return output.port == port; });
+  return found == outputs.end() ? nullptr : &*found;
+}
+
+template <class Outputs>
 const auto& output_named(const Outputs& outputs, std::string_view port) {
-  for (const auto& output : outputs) {
-    if (output.port == port) {
-      return output;
-    }
+  const auto* found = find_output(outputs, port);
+  if (found == nullptr) {
+    throw core::InternalError("the reference has no output " + std::string(port));
   }
-  throw core::InternalError("the reference has no output " + std::string(port));
+  return *found;
 }
 
 bool judges_last_pass(const EvaluationContext& context, const op::Port& port) {
@@ -78,7 +83,8 @@ void expect(Expectation& e, const EvaluationContext& context, const op::Port& po
     e.second_moment = values.second_moment.span();
     e.ideal = port.role == op::Role::output ? values.ideal.span() : std::span<const double>();
     if (judges_last_pass(context, port)) {
-      e.ideal = output_named(context.prepared->rounding->values.get()->outputs, port.name).value.span();
+      const op::OutputValues* own = context.last_pass->own(*context.prepared->rounding->values.get(), port.name);
+      e.ideal = own == nullptr ? std::span<const double>() : own->value.span();
     }
   } else {
     const auto& yardsticks = output_named(context.group->yardsticks.get()->outputs, values.port);
@@ -113,10 +119,14 @@ metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const dou
   return metric::compare(input).arithmetic;
 }
 
+/// What the unrounded inputs give; null where it depends on what a device chooses (LastPass::given_choice).
+const op::OutputValues* total_values(const EvaluationContext& context, std::string_view port) {
+  return find_output(context.group->total.get()->outputs, port);
+}
+
 /// Total error on its own sample, when there is no full reference for the unrounded inputs.
 metric::ErrorNorms total_on_sample(const EvaluationContext& context, const metric::CompareInput& input,
-                                   std::string_view port) {
-  const auto& values = output_named(context.group->total.get()->outputs, port);
+                                   const op::OutputValues& values) {
   return norms_against(input, values.value.span(), &context.group->total_sample);
 }
 
@@ -171,8 +181,10 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   const bool same_sample = context.group->total_sample.indices == context.group->sample.indices;
   if (main && identity) {
     input.unrounded = expectation.ideal.empty() ? input.expected : expectation.ideal;
-  } else if (main && same_sample) {
-    input.unrounded = exact_values(output_named(context.group->total.get()->outputs, port.name));
+  }
+  const op::OutputValues* total = main && !identity ? total_values(context, port.name) : nullptr;
+  if (total != nullptr && same_sample) {
+    input.unrounded = exact_values(*total);
   }
   auto entry = std::make_shared<ComparisonCache::Entry>();
   entry->statistics = metric::compare(input);
@@ -182,8 +194,8 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   if (!expectation.ideal.empty()) {
     entry->ideal = norms_against(input, expectation.ideal, &whole);
   }
-  if (main && !identity && !same_sample) {
-    entry->statistics.total = total_on_sample(context, input, port.name);
+  if (total != nullptr && !same_sample) {
+    entry->statistics.total = total_on_sample(context, input, *total);
   }
   entry->vanishes = expected_values(context, port).may_vanish &&
                     std::ranges::all_of(expectation.value, [](double y) { return y == 0; }) &&
@@ -201,7 +213,12 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
 }  // namespace
 
 const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port) {
-  return judges_last_pass(context, port) ? *context.last_pass->values : *context.prepared->rounding->values.get();
+  if (judges_last_pass(context, port)) {
+    return *context.last_pass->values;
+  }
+  const bool given = context.last_pass != nullptr && context.last_pass->given_choice != nullptr;
+  return given && !is_chosen(*context.prepared, port) ? *context.last_pass->given_choice
+                                                      : *context.prepared->rounding->values.get();
 }
 
 const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port) {
@@ -223,13 +240,18 @@ void ComparisonCache::store(const std::string& key, std::shared_ptr<const Entry>
 
 std::shared_ptr<const op::Values> ComparisonCache::find_values(const std::string& key) const {
   const std::lock_guard lock(mutex_);
-  return key == values_key_ ? values_ : nullptr;
+  const auto found =
+      std::ranges::find(values_, key, [](const auto& entry) -> const std::string& { return entry.first; });
+  return found == values_.end() ? nullptr : found->second;
 }
 
 void ComparisonCache::store_values(const std::string& key, std::shared_ptr<const op::Values> values) {
   const std::lock_guard lock(mutex_);
-  values_key_ = key;
-  values_ = std::move(values);
+  constexpr std::size_t kKept = 2;
+  values_.emplace_back(key, std::move(values));
+  if (values_.size() > kKept) {
+    values_.pop_front();
+  }
 }
 
 std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,

@@ -1,12 +1,14 @@
 // Comparing one output with the group's references, with a cache.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
@@ -32,16 +34,15 @@ class ComparisonCache {
   [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
   void store(const std::string& key, std::shared_ptr<const Entry> entry);
 
-  /// Values of a last pass for what was passed on to it (LastPass::key). Only those stored last are kept: they are as large
-  /// as the outputs in doubles.
+  /// Values of a last pass for what was passed on to it (LastPass::key), or of all passes for what one chose. Only the two
+  /// stored last are kept: they are as large as the outputs in doubles.
   [[nodiscard]] std::shared_ptr<const op::Values> find_values(const std::string& key) const;
   void store_values(const std::string& key, std::shared_ptr<const op::Values> values);
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Entry>> entries_;
-  std::string values_key_;
-  std::shared_ptr<const op::Values> values_;
+  std::deque<std::pair<std::string, std::shared_ptr<const op::Values>>> values_;
 };
 
 /// What a run is judged against, besides the case itself.

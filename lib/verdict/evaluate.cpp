@@ -166,7 +166,8 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     }
     judge_declared_rounding(context, run.rounding, compared, facts, model, output);
   }
-  if (context.last_pass != nullptr && (output.pass.empty() || !all_ok(output.criteria))) {
+  const bool has_own = entry->ideal.has_value() && output.pass.empty();
+  if (context.last_pass != nullptr && (has_own || (!output.pass.empty() && !all_ok(output.criteria)))) {
     output.findings.push_back(pass_finding(c, output));
   }
   return output;
@@ -215,6 +216,18 @@ void decide_status(RunResult& result) {
   }
 }
 
+/// The reference's outputs for the inputs, which the key stands for.
+std::shared_ptr<const op::Values> values_given(const EvaluationContext& context, const std::string& key,
+                                               const std::vector<op::Operand>& inputs) {
+  std::shared_ptr<const op::Values> values = context.cache->find_values(key);
+  if (values == nullptr) {
+    const op::ReferenceRequest request{&context.group->params, inputs, context.group->sample};
+    values = std::make_shared<const op::Values>(context.group->row->reference.values(request));
+    context.cache->store_values(key, values);
+  }
+  return values;
+}
+
 /// What the last of several passes should have made of what the run's earlier ones left; null if there is one.
 std::shared_ptr<const LastPass> last_pass_of(const EvaluationContext& context, const worker::RunReport& run) {
   std::shared_ptr<LastPass> last = passed_on_by(*context.prepared, context.host, run);
@@ -222,11 +235,17 @@ std::shared_ptr<const LastPass> last_pass_of(const EvaluationContext& context, c
     return last;
   }
   const std::string key = fmt::format("{}|{}", static_cast<const void*>(context.prepared->rounding.get()), last->key);
-  last->values = context.cache->find_values(key);
-  if (last->values == nullptr) {
-    const op::ReferenceRequest request{&context.group->params, last->inputs, context.group->sample};
-    last->values = std::make_shared<const op::Values>(context.group->row->reference.values(request));
-    context.cache->store_values(key, last->values);
+  last->values = values_given(context, key, last->inputs);
+  std::vector<op::Operand> chosen = context.prepared->rounding->operands;
+  for (const op::Port& port : context.prepared->ports) {
+    if (is_chosen(*context.prepared, port)) {
+      chosen.push_back(op::operand_named(last->inputs, port.name));
+    }
+  }
+  if (chosen.size() == last->inputs.size()) {
+    last->given_choice = last->values;
+  } else if (chosen.size() > context.prepared->rounding->operands.size()) {
+    last->given_choice = values_given(context, key + "choice", chosen);
   }
   return last;
 }

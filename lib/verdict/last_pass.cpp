@@ -12,14 +12,19 @@ namespace numcheck::verdict {
 namespace {
 
 /// "o and lse"
-std::string passed_on_names(std::span<const op::Port> ports) {
+std::string passed_on_names(const prepare::PreparedCase& prepared) {
   std::vector<std::string_view> names;
-  for (const op::Port& port : ports) {
-    if (port.passed_on) {
+  for (const op::Port& port : prepared.ports) {
+    if (port.passed_on && !is_chosen(prepared, port)) {
       names.push_back(port.name);
     }
   }
   return fmt::format("{}", fmt::join(names, " and "));
+}
+
+const op::OutputValues* find_output(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  return found == values.outputs.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -58,8 +63,20 @@ const op::Op& pass_of(const plan::Case& c, const op::Port& port) {
   return *c.op;
 }
 
+const op::OutputValues* LastPass::own(const op::Values& of_case, std::string_view port) const {
+  if (given_choice == nullptr) {
+    return find_output(of_case, port);
+  }
+  return given_choice == values ? nullptr : find_output(*given_choice, port);
+}
+
+bool is_chosen(const prepare::PreparedCase& prepared, const op::Port& port) {
+  const op::OutputValues* values = port.passed_on ? find_output(*prepared.rounding->values.get(), port.name) : nullptr;
+  return values != nullptr && values->unpredictable;
+}
+
 std::string own_passes_note(const prepare::PreparedCase& prepared) {
-  return fmt::format("with the reference's own {} instead of the device's", passed_on_names(prepared.ports));
+  return fmt::format("with the reference's own {} instead of the device's", passed_on_names(prepared));
 }
 
 op::Finding pass_finding(const plan::Case& c, const OutputResult& output) {
@@ -80,7 +97,7 @@ op::Finding pass_finding(const plan::Case& c, const OutputResult& output) {
           .port = output.port,
           .measured = all,
           .text = fmt::format("relative L2 error of {} alone {:.2e}, of {} {:.2e}", c.op->name, own,
-                              fmt::join(names, " and "), all)};
+                              fmt::join(names, ", "), all)};
 }
 
 }  // namespace numcheck::verdict

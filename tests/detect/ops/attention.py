@@ -38,6 +38,7 @@ WINDOW = {"mask": "causal_bottom_right", "window_left": 20}
 ALIBI = {"bias": "alibi", "heads": 6}
 CAP = {"softcap": 1.5}
 DROPPED = {"dropout": 0.1}
+DRAWN = {"dropout": 0.2, "dropout_mask": "drawn"}
 MAX = {"max_logit": True}
 OWN = {"statistics": "device"}
 SINKS = {"softmax_offset": {"distribution": "normal", "sigma": 4}}
@@ -46,6 +47,8 @@ NO_SHIFT = "the log-sum-exp lacks ALiBi's shift of the diagonal"
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
 
 EMPTY = "sequences without queries or without keys are left unwritten"
+SUMS = "D is not multiplied by 1 - dropout"
+OFFSET = "the gradient of the softmax offset is multiplied by 1 - dropout"
 HALF = "half of the channels of the last rows of dq are zero"
 # The third sequence is empty, the fifth has queries only, the seventh keys only.
 NO_KEYS = {"mask": "padding", "batches": 5}
@@ -207,6 +210,17 @@ FAULTS = [
     ("dropout_mask_shifted", bwd("fp32", dropout=0.5), SEEN),
     ("dropout_not_in_dp", bwd(**DROPPED), SEEN),
     ("dropout_not_in_dp", bwd("fp16", **DROPPED, bias="post_scale"), SEEN),
+    Row("dropout_not_in_sums", bwd(**DROPPED), SEEN, named=SUMS),
+    Row("dropout_not_in_sums", bwd("fp16", **DRAWN, **OWN, bias="post_scale"), SEEN, named=SUMS),
+    Row("dropout_in_offset", bwd(**DROPPED, softmax="learnable"), SEEN, named=OFFSET),
+    Row("dropout_in_offset", bwd("fp32", **DRAWN, **OWN, softmax="learnable"), SEEN, named=OFFSET),
+    # a mask that is drawn
+    ("dropout_scale_missing", fwd(**DRAWN), SEEN + ["G3 slope"]),
+    ("dropout_mask_shifted", fwd("fp16", **DRAWN), SEEN),
+    ("dropout_mask_shifted", bwd("fp32", **DRAWN, **OWN), SEEN),
+    ("nothing_dropped", fwd(**DRAWN), ["dropped share"]),
+    ("share_half", bwd(**DRAWN, **OWN), ["dropped share"]),
+    ("mask_scaled", fwd("fp32", **DRAWN), ["neither 0 nor 1"]),
     ("value_descale_of_keys", bwd("fp8_e4m3", inputs=WIDE_VALUES), SEEN),
     ("value_descale_of_keys", bwd("fp8_hybrid", inputs=WIDE_VALUES, **CAUSAL), SEEN),
     ("stale_weight_scale", bwd("fp8_e4m3"), SEEN),

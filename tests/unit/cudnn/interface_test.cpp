@@ -90,6 +90,8 @@ static_assert(same(Kind::matmul_operation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRI
 static_assert(same(Kind::reduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR));
 static_assert(same(Kind::reduction_operation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR));
 static_assert(same(Kind::reshape_operation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR));
+static_assert(same(Kind::rng, CUDNN_BACKEND_RNG_DESCRIPTOR));
+static_assert(same(Kind::rng_operation, CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR));
 
 using A = Attribute;
 static_assert(same(A::pointwise_mode, CUDNN_ATTR_POINTWISE_MODE));
@@ -143,6 +145,13 @@ static_assert(same(A::reduction_operation_y, CUDNN_ATTR_OPERATION_REDUCTION_YDES
 static_assert(same(A::reduction_operation_descriptor, CUDNN_ATTR_OPERATION_REDUCTION_DESC));
 static_assert(same(A::reshape_operation_x, CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
 static_assert(same(A::reshape_operation_y, CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
+static_assert(same(A::rng_distribution, CUDNN_ATTR_RNG_DISTRIBUTION));
+static_assert(same(A::rng_probability, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY));
+static_assert(same(A::rng_operation_y, CUDNN_ATTR_OPERATION_RNG_YDESC));
+static_assert(same(A::rng_operation_seed, CUDNN_ATTR_OPERATION_RNG_SEED));
+static_assert(same(A::rng_operation_descriptor, CUDNN_ATTR_OPERATION_RNG_DESC));
+static_assert(same(A::rng_operation_offset, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC));
+static_assert(same(RngDistribution::bernoulli, CUDNN_RNG_DISTRIBUTION_BERNOULLI));
 static_assert(same(A::norm_forward_mode, CUDNN_ATTR_OPERATION_NORM_FWD_MODE));
 static_assert(same(A::norm_forward_phase, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE));
 static_assert(same(A::norm_forward_x, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC));

@@ -1,0 +1,95 @@
+#include "op/attention_dropout.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "core/rng.hpp"
+#include "kernels/sim/bindings.hpp"
+#include "kernels/sim/fp32_op.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+using op::AttentionDropoutParams;
+
+AttentionDropoutParams params_of(const Call& call) {
+  return op::from_params<AttentionDropoutParams>(call.c->params);
+}
+
+std::string needs_nothing(const Call&) {
+  return {};
+}
+std::string needs_heads(const Call& call) {
+  return params_of(call).heads > 1 ? "" : "there is one head";
+}
+std::string needs_sequences(const Call& call) {
+  return params_of(call).batches > 1 ? "" : "there is one sequence";
+}
+std::string needs_queries(const Call& call) {
+  return params_of(call).sq > 1 ? "" : "there is one query";
+}
+std::string needs_keys(const Call& call) {
+  return params_of(call).sk > 1 ? "" : "there is one key";
+}
+
+constexpr std::array kFaults = {
+    OpFault{{"nothing_dropped", "every weight is kept"}, &needs_nothing},
+    OpFault{{"share_half", "half as many weights are dropped as requested"}, &needs_nothing},
+    OpFault{{"mask_inverted", "kept and dropped are swapped"}, &needs_nothing},
+    OpFault{{"mask_scaled", "kept weights have 1 / (1 - dropout) in place of 1"}, &needs_nothing},
+    OpFault{{"heads_alike", "all heads have the same mask"}, &needs_heads},
+    OpFault{{"sequences_alike", "all sequences have the same masks"}, &needs_sequences},
+    OpFault{{"queries_alike", "all queries of a head have the same mask"}, &needs_queries},
+    OpFault{{"key_pairs_alike", "two neighbouring keys are kept or dropped together"}, &needs_keys},
+};
+
+/// The weight whose random number decides about this one.
+std::size_t draw_of(const AttentionDropoutParams& p, std::size_t at, const std::string& fault) {
+  const auto keys = static_cast<std::size_t>(p.sk), queries = static_cast<std::size_t>(p.sq);
+  const auto heads = static_cast<std::size_t>(p.heads);
+  if (fault == "key_pairs_alike") {
+    return at - at % keys % 2;
+  }
+  if (fault == "queries_alike") {
+    return at / (keys * queries) * (keys * queries) + at % keys;
+  }
+  return fault == "heads_alike"       ? at % (keys * queries)
+         : fault == "sequences_alike" ? at % (keys * queries * heads)
+                                      : at;
+}
+
+/// Uniform in [0, 1).
+double uniform(std::int64_t seed, std::size_t draw) {
+  constexpr std::size_t kWords = 4;  // of a block
+  const std::uint64_t block = draw / kWords;
+  const auto key = static_cast<std::uint64_t>(seed);
+  const core::PhiloxCounter words =
+      core::philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32U), 0, 0},
+                       {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32U)});
+  return static_cast<double>(words.at(draw % kWords)) * 0x1p-32;
+}
+
+void run(const AttentionDropoutParams& p, std::span<const PortMemory> ports, const std::string& fault) {
+  constexpr std::size_t kChunk = std::size_t{1} << 14;
+  std::vector<float> mask(static_cast<std::size_t>(p.batches * p.heads * p.sq * p.sk));
+  const double dropout = fault == "nothing_dropped" ? 0 : fault == "share_half" ? p.dropout / 2 : p.dropout;
+  const float kept = fault == "mask_scaled" ? static_cast<float>(p.keep_scale()) : 1;
+  core::parallel_chunks(mask.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; ++at) {
+      const bool drops = uniform(p.rng_seed, draw_of(p, at, fault)) < dropout;
+      mask[at] = drops != (fault == "mask_inverted") ? 0 : kept;
+    }
+  });
+  write_floats(ports, "dropout_mask", mask, fault);
+}
+
+}  // namespace
+
+const Binding& attention_dropout() {
+  return fp32_op<AttentionDropoutParams, kFaults, &run>("attention_dropout");
+}
+
+}  // namespace numcheck::kernels::sim

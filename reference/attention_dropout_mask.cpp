@@ -1,0 +1,196 @@
+#include "reference/attention_dropout_mask.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/parallel.hpp"
+#include "op/attention_layout.hpp"
+#include "reference/references.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+/// A weight: its key, query, head and sequence.
+struct Place {
+  std::int64_t batch, head, i, j;
+};
+
+/// Independent draws that are counted: how many there are, and how many are "dropped".
+struct Count {
+  double draws = 0;
+  double dropped = 0;
+
+  void add(bool drops) {
+    draws += 1;
+    dropped += drops ? 1 : 0;
+  }
+  void add(const Count& other) {
+    draws += other.draws;
+    dropped += other.dropped;
+  }
+};
+
+/// Weights that are dropped, pairs of neighbours of which both are, and weights whose mask is neither 0 nor 1. Pairs are
+/// disjoint, so that they are independent.
+struct Counts {
+  Count weights, keys, queries, heads, sequences;
+  double strange = 0;
+
+  void add(const Counts& other) {
+    weights.add(other.weights);
+    keys.add(other.keys);
+    queries.add(other.queries);
+    heads.add(other.heads);
+    sequences.add(other.sequences);
+    strange += other.strange;
+  }
+};
+
+class DrawnMask {
+ public:
+  DrawnMask(const op::AttentionParams& p, std::span<const double> mask)
+      : p_(p),
+        mask_(mask),
+        queries_(op::sequence_lengths(p, op::Side::queries)),
+        keys_(op::sequence_lengths(p, op::Side::keys)) {}
+
+  /// Of one head of one sequence, together with the next head and the next sequence.
+  [[nodiscard]] Counts count(std::int64_t batch, std::int64_t head) const {
+    Counts counts;
+    for (std::int64_t i = 0; i < queries_[static_cast<std::size_t>(batch)]; ++i) {
+      const op::KeyRange keys = seen(batch, i);
+      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+        const Place at{batch, head, i, j};
+        const double value = number(at);
+        counts.strange += value == 0 || value == 1 ? 0 : 1;
+        counts.weights.add(value == 0);
+        add_pair(counts.keys, at, {batch, head, i, j + 1}, j % 2 == 0);
+        add_pair(counts.queries, at, {batch, head, i + 1, j}, i % 2 == 0);
+        add_pair(counts.heads, at, {batch, head + 1, i, j}, head % 2 == 0);
+        add_pair(counts.sequences, at, {batch + 1, head, i, j}, batch % 2 == 0);
+      }
+    }
+    return counts;
+  }
+
+ private:
+  [[nodiscard]] op::KeyRange seen(std::int64_t batch, std::int64_t i) const {
+    const auto b = static_cast<std::size_t>(batch);
+    return p_.visible(i, queries_[b], keys_[b]);
+  }
+
+  [[nodiscard]] double number(const Place& at) const {
+    return mask_[static_cast<std::size_t>(((at.batch * p_.heads + at.head) * p_.sq + at.i) * p_.sk + at.j)];
+  }
+
+  [[nodiscard]] bool exists(const Place& at) const {
+    if (at.batch >= p_.batches || at.head >= p_.heads || at.i >= queries_[static_cast<std::size_t>(at.batch)]) {
+      return false;
+    }
+    const op::KeyRange keys = seen(at.batch, at.i);
+    return keys.begin <= at.j && at.j < keys.end;
+  }
+
+  void add_pair(Count& pairs, const Place& at, const Place& next, bool is_first) const {
+    if (is_first && exists(next)) {
+      pairs.add(number(at) == 0 && number(next) == 0);
+    }
+  }
+
+  const op::AttentionParams& p_;
+  std::span<const double> mask_;
+  std::vector<std::int64_t> queries_, keys_;
+};
+
+/// How far a share of n independent draws may be from its probability, but for one time in 10^7.
+double bernstein(double probability, double n) {
+  constexpr double kOneIn = 1e7;
+  const double per_draw = std::log(2 * kOneIn) / n;
+  return per_draw / 3 + std::sqrt(per_draw * per_draw / 9 + 2 * per_draw * probability * (1 - probability));
+}
+
+void add_share(std::vector<op::Finding>& findings, std::string_view name, const Count& count, double probability,
+               std::string_view what) {
+  if (count.draws == 0) {
+    return;
+  }
+  const double share = count.dropped / count.draws;
+  findings.push_back(
+      {.name = std::string(name),
+       .port = "dropout_mask",
+       .measured = std::fabs(share - probability),
+       .limit = bernstein(probability, count.draws),
+       .text = fmt::format("{:.6f} of {:.0f} {} are dropped, expected {:.6f}", share, count.draws, what, probability)});
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  return drawn_mask(request);
+}
+
+}  // namespace
+
+bool lacks_drawn_mask(const op::ReferenceRequest& request) {
+  return op::from_params<op::AttentionParams>(*request.params).draws_mask() &&
+         op::find_operand(request.inputs, "dropout_mask") == nullptr;
+}
+
+op::Values drawn_mask(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::AttentionParams>(*request.params);
+  TrackedOutput mask("dropout_mask", static_cast<std::size_t>(p.batches * p.heads * p.sq * p.sk), request.values_only);
+  for (std::size_t at = 0; at < mask.values().value.size(); ++at) {
+    mask.set_undetermined(at, 0);
+  }
+  mask.values().unpredictable = true;
+  op::Values result;
+  result.outputs.push_back(std::move(mask).take());
+  return result;
+}
+
+std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::AttentionParams>(*request.params);
+  const auto delivered = std::ranges::find(request.outputs, "dropout_mask", &op::Delivered::port);
+  if (!p.draws_mask() || delivered == request.outputs.end()) {
+    return {};
+  }
+  const DrawnMask mask(p, delivered->value);
+  std::vector<Counts> of_heads(static_cast<std::size_t>(p.batches * p.heads));
+  core::parallel_for(of_heads.size(), [&](std::size_t h) {
+    const auto head = static_cast<std::int64_t>(h);
+    of_heads[h] = mask.count(head / p.heads, head % p.heads);
+  });
+  Counts all;
+  for (const Counts& counts : of_heads) {
+    all.add(counts);
+  }
+  const double pairs = p.dropout * p.dropout;
+  std::vector<op::Finding> findings = {
+      {"neither 0 nor 1", "dropout_mask", all.strange, 0, "weights that are neither kept nor dropped"}};
+  add_share(findings, "dropped share", all.weights, p.dropout, "weights");
+  add_share(findings, "dropped keys", all.keys, pairs, "pairs of neighbouring keys");
+  add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
+  add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
+  add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
+  return findings;
+}
+
+op::Reference attention_dropout_reference() {
+  op::Reference reference;
+  reference.values = &values;
+  reference.version = "attention_dropout-1";
+  reference.derive = [](const op::DeriveRequest& request, std::span<double> derived) {
+    attention_fwd_reference().derive(request, derived);
+  };
+  reference.findings = &judge_drawn_mask;
+  return reference;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,46 @@
+"""The dropout mask that a backend draws for attention."""
+
+from attention_drawing import attention
+from drawing import Clean
+
+
+def drawn(mode="bf16", **rest):
+    params = {"batches": 2, "heads": 4, "sq": 40, "sk": 60, "d": 32, "dropout": 0.2, "dropout_mask": "drawn", **rest}
+    return {"op": "attention_dropout", "mode": mode, "backend": "sim", "params": params}
+
+
+RAGGED = {"mask": "padding_causal", "layout": "thd", "batches": 5}
+
+FAULTS = [
+    ("nothing_dropped", drawn(), ["dropped share"]),
+    ("nothing_dropped", drawn(**RAGGED), ["dropped share"]),
+    ("share_half", drawn("fp32"), ["dropped share"]),
+    ("mask_inverted", drawn("fp16"), ["dropped share"]),
+    ("mask_scaled", drawn(), ["neither 0 nor 1"]),
+    ("heads_alike", drawn(mask="causal"), ["dropped heads"]),
+    ("sequences_alike", drawn(), ["dropped sequences"]),
+    ("queries_alike", drawn(), ["dropped queries"]),
+    ("key_pairs_alike", drawn(**RAGGED), ["dropped keys"]),
+]
+
+REFUSED = [
+    ("heads_alike", drawn(heads=1), "there is one head"),
+    ("sequences_alike", drawn(batches=1), "there is one sequence"),
+    ("queries_alike", drawn(sq=1), "there is one query"),
+    ("key_pairs_alike", drawn(sk=1), "there is one key"),
+]
+
+
+def masks(rng, shape, mode):
+    params = attention(rng, shape, mode)
+    return {**params, "dropout": rng.choice([0.01, 0.1, 0.5, 0.99]), "dropout_mask": "drawn",
+            "rng_seed": rng.randint(0, 10**6)}
+
+
+CLEAN = {"attention_dropout": Clean(masks, modes=("fp32", "bf16", "fp16"))}
+
+PATHS = [
+    {"op": "attention_dropout",
+     "params": {"batches": [1, 3], "heads": 3, "sq": [1, 30], "sk": [1, 61], "d": 8, "dropout": 0.3,
+                "dropout_mask": "drawn", "mask": ["none", "padding"]}},
+]

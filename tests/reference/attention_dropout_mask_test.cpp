@@ -1,0 +1,102 @@
+// The mask that a backend draws: what is known of it before, and what is judged afterwards.
+#include "reference/attention_dropout_mask.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/rng.hpp"
+#include "op/attention_dropout.hpp"
+#include "reference/references.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+class DrawnMaskTest : public testing::Test {
+ protected:
+  DrawnMaskTest() {
+    p_.batches = 2;
+    p_.heads = 3;
+    p_.sq = 40;
+    p_.sk = 50;
+    p_.d = 8;
+    p_.dropout = 0.25;
+    p_.dropout_mask = "drawn";
+    mask_.resize(static_cast<std::size_t>(p_.batches * p_.heads * p_.sq * p_.sk));
+    for (std::size_t at = 0; at < mask_.size(); ++at) {
+      mask_[at] = core::philox4x32({static_cast<std::uint32_t>(at), 0, 0, 0}, {7, 0})[0] < 0x40000000U ? 0 : 1;
+    }
+  }
+
+  /// Names of the gates that the mask trips.
+  [[nodiscard]] std::vector<std::string> tripped() const {
+    const op::Params params = op::to_params(p_);
+    const op::Values expected;
+    const std::vector<op::Delivered> outputs = {{.port = "dropout_mask", .value = mask_}};
+    const op::Sample all;
+    std::vector<std::string> names;
+    for (const op::Finding& finding : judge_drawn_mask({&params, {}, &expected, outputs, &all})) {
+      if (finding.measured > finding.limit) {
+        names.push_back(finding.name);
+      }
+    }
+    return names;
+  }
+
+  op::AttentionParams p_;
+  std::vector<double> mask_;
+};
+
+TEST_F(DrawnMaskTest, independent_bits_pass) {
+  EXPECT_TRUE(tripped().empty());
+}
+
+TEST_F(DrawnMaskTest, a_share_that_is_off_is_named) {
+  for (std::size_t at = 0; at < mask_.size(); at += 4) {
+    mask_[at] = 1;
+  }
+  const std::vector<std::string> names = tripped();
+  EXPECT_TRUE(std::ranges::find(names, "dropped share") != names.end());
+}
+
+TEST_F(DrawnMaskTest, other_numbers_than_0_and_1_are_named) {
+  mask_[77] = 0.5;
+  EXPECT_EQ(tripped(), std::vector<std::string>{"neither 0 nor 1"});
+}
+
+TEST_F(DrawnMaskTest, heads_that_share_a_mask_are_named) {
+  const std::size_t head = mask_.size() / 6;
+  std::copy_n(mask_.begin(), head, mask_.begin() + static_cast<std::ptrdiff_t>(head));
+  EXPECT_EQ(tripped(), std::vector<std::string>{"dropped heads"});
+}
+
+TEST_F(DrawnMaskTest, weights_that_no_query_sees_do_not_count) {
+  p_.mask = "causal";
+  for (std::int64_t row = 0; row < p_.batches * p_.heads * p_.sq; ++row) {
+    for (std::int64_t j = row % p_.sq + 1; j < p_.sk; ++j) {
+      mask_[static_cast<std::size_t>(row * p_.sk + j)] = 0;
+    }
+  }
+  EXPECT_TRUE(tripped().empty());
+}
+
+TEST_F(DrawnMaskTest, small_masks_allow_what_chance_allows) {
+  p_.batches = p_.heads = p_.sq = p_.sk = 1;
+  p_.dropout = 0.01;
+  mask_ = {0};
+  EXPECT_TRUE(tripped().empty());
+}
+
+TEST_F(DrawnMaskTest, without_the_mask_nothing_else_is_known) {
+  const op::Params params = op::to_params(p_);
+  const op::Values values = attention_fwd_reference().values({&params, {}, {}});
+  ASSERT_EQ(values.outputs.size(), 1U);
+  EXPECT_EQ(values.outputs[0].port, "dropout_mask");
+  EXPECT_TRUE(values.outputs[0].unpredictable);
+}
+
+}  // namespace
+}  // namespace numcheck::reference
