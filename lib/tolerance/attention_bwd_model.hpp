@@ -113,16 +113,18 @@ enum class OffsetFact : std::size_t {
 ///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
 ///   z = s_S S2 + t_S T2 + u^2 (E2 + 3)                    of a weight's relative error; dv has none of dp's terms
 ///
-/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), of dp (g b) and D. V:
-/// the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or do (dk:
-/// k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e. g is the bound, s and t the second
-/// moments (per S2 and per square of the sum), c the square of the slope and k the part for one sign of sums of d products
-/// (index S), of d_v (V) and of N, in the arithmetic of the mode on the architecture (accumulation.hpp); g without an index
-/// is the larger of the first two. Of uneven inputs, z and the variance of dp - D are multiplied by kWeightRatio and
-/// kSpreadRatio of the element, of dbias always. TF32 operands add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P is the
-/// unit roundoff of the 16-bit format to which p and dS are rounded before they are multiplied; 0 in an FP32 chain, and for
-/// TF32 except in the last line. eta = max(1, |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max
-/// |w|)): what underflow takes; its part in V is the smaller of W and (eta L)^2 / 3 / channels.
+/// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), dp (g b) and D.
+/// V: the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or
+/// do (dk: k or v) to TF32, the shrinking of sums by truncation, D, lse, the constant log2 e.
+///
+/// g is the bound, s and t the second moments (per S2 and per square of the sum), c the square of the slope and k the
+/// part for one sign of sums of d products (index S), of d_v (V) and of N, in the arithmetic of the mode on the
+/// architecture (accumulation.hpp); g without an index is the larger of the first two. Of uneven inputs, z and the
+/// variance of dp - D are multiplied by kWeightRatio and kSpreadRatio of the element, of dbias always. TF32 operands
+/// add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P is the unit roundoff of the 16-bit format to which p and dS
+/// are rounded before they are multiplied; 0 in an FP32 chain, and for TF32 except in the last line. eta = max(1,
+/// |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max |w|)): what underflow takes; its part in V
+/// is the smaller of W and (eta L)^2 / 3 / channels.
 ///
 /// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
 /// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /
@@ -135,8 +137,8 @@ enum class OffsetFact : std::size_t {
 /// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
 /// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///
-/// With a cap, u^2 J of dq is multiplied by (scale L)^2 / (N channels) if that exceeds rho^2: pairs whose slopes err have little
-/// weight.
+/// With a cap, rho^2 u^2 J of dq has (scale L)^2 / (N channels) instead of rho^2 if that is larger: the slope errs most
+/// where weights are small.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,
@@ -161,15 +163,19 @@ enum class OffsetFact : std::size_t {
 /// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything. So is
 /// a row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in
 /// which it is multiplied, unless that has a scale and hence saturates) may overflow. Inputs that are not finite:
-/// reference/attention_gradient_fates.hpp. Assumed: lse and o are those of the inputs, but for the errors of a forward
-/// pass; S, dp and D are not rounded below FP32 (TF32 for its operands); sums of dq over keys, of dk and dv over queries
-/// and heads are FP32, in any order (atomics). Source: derived here. Checked against emulated kernels
-/// (tests/reference/attention_bwd_error_test.cpp): tensor cores of sm_90 and FP32 chains; no mask and causal, caps, biases,
-/// sinks, shared heads; normal, large and equal scores, values of one sign, do along o. |e| / B at most 0.89; rms of e /
-/// sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16), 0.59 to 1.02 (tf32), 0.27 to 1.07 (fp32). Lower where admissible
-/// kernels differ: 0.1 for gradients that are subnormal in FP16, since dS may be scaled before or after it is rounded; 0.2
-/// for inputs all of one sign in FP16, since not all sums are truncated; nearly 0 where a cap is saturated, since tanh may
-/// be off by an ulp or not. dbias at most 1.03.
+/// reference/attention_gradient_fates.hpp.
+///
+/// Assumed: lse and o are those of the inputs, but for the errors of a forward pass; S, dp and D are not rounded below
+/// FP32 (TF32 for its operands); sums of dq over keys, of dk and dv over queries and heads are FP32, in any order
+/// (atomics).
+///
+/// Source: derived here. Checked against emulated kernels (tests/reference/attention_bwd_error_test.cpp): tensor cores
+/// of sm_90 and FP32 chains; no mask and causal, caps, biases, sinks, shared heads; normal, large and equal scores,
+/// values of one sign, do along o. |e| / B at most 0.89; rms of e / sqrt V of dq, dk and dv 0.44 to 1.03 (bf16, fp16),
+/// 0.59 to 1.02 (tf32), 0.27 to 1.07 (fp32). Lower where admissible kernels differ: 0.1 for gradients that are
+/// subnormal in FP16, since dS may be scaled before or after it is rounded; 0.2 for inputs all of one sign in FP16,
+/// since not all sums are truncated; nearly 0 where a cap is saturated, since tanh may be off by an ulp or not. dbias
+/// at most 1.03.
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                          std::span<float> bound, std::span<float> variance);
 

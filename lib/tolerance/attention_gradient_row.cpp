@@ -170,7 +170,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
            : std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width)) +
       squares * stored_.weights * std::max(1.0, element.weight_ratio) +
       square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
-  return judged(sum_of(e, early_.parts(facts_, rho, element.parts)));
+  return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }
 
 GradientError GradientRowErrors::largest(double of_all) const {
@@ -197,7 +197,7 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
                  kRoundVariance * (terms_ / 6 + 4) * u * u) +
       square(rho) * (spread_ * element.spread_ratio + common_.values.common * fact(GradientFact::gradient_square)) +
       kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
-  return judged(
+  return widened(
       sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio))));
 }
 
@@ -210,7 +210,7 @@ double GradientRowErrors::slope_errors(double rho) const {
   return of_slopes * std::max(0.0, mean - square(rho));
 }
 
-GradientError GradientRowErrors::judged(GradientError e) const {
+GradientError GradientRowErrors::widened(GradientError e) const {
   constexpr double kDeviations = 6, kLargestError = 2;  // weights e^2 times as large: beyond, their mean says nothing
   const double of_score = std::sqrt(common_.scores.second + common_.scores.value) * fact(GradientFact::largest_product);
   if (std::min(kDeviations * of_score, common_.swing) > kLargestError) {

@@ -77,8 +77,9 @@ class GradientRowErrors {
   /// What errors of the slope of a cap add to an element's variance: they are largest for pairs with little weight, of
   /// whose x rho says nothing.
   [[nodiscard]] double slope_errors(double rho) const;
-  /// An error of which the bound alone says how large it may be, if weights that are nearly 0 may come to count.
-  [[nodiscard]] GradientError judged(GradientError e) const;
+  /// The same error, but with a variance so large that only the bound limits it if weights that are nearly 0 may come to
+  /// count.
+  [[nodiscard]] GradientError widened(GradientError e) const;
   /// Variance of a weight's relative error, in an element's channel.
   [[nodiscard]] double weights(const GradientElement& element) const;
 

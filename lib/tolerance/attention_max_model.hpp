@@ -33,7 +33,7 @@ enum class MaxLogitFact : std::size_t {
 /// which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
 /// compute exp as 2^x. A query that sees nothing has -infinity.
 ///
-/// Source: derived here. Checked against emulated kernels (tests/reference/attention_dropout_test.cpp).
+/// Source: derived here. Checked against emulated kernels (tests/reference/attention_error_test.cpp).
 void max_logit_error(const model::ModelRequest& request, const op::Values& values, std::span<float> bound,
                      std::span<float> variance);
 

@@ -24,7 +24,7 @@ enum class AttentionFact : std::size_t {
   largest_weight,  ///< max exp(s_j - lse)
   equal_weight,  ///< with dropout, the sum of exp(s_j - lse) with s_j above max s_j - 2^-8; otherwise max exp(s_j - lse)
   keys,          ///< how many
-  product_sum,  ///< A1 = sqrt(sum p_j (|scale| sum_c |q_c k_jc|)^2) of FP8 scores, and where channels of keys are uneven; otherwise A
+  product_sum,  ///< A1 = sqrt(sum p_j (|scale| sum_c |q_c k_jc|)^2) in FP8 or if channels of keys are uneven; else A
   // For declared roundings only:
   inner_square,   ///< sum p_j s'_j^2, s' the score before a post_scale bias or alibi, but after a cap and other biases
   scored_square,  ///< S = sum p_j s_j^2
@@ -64,7 +64,9 @@ enum class AttentionFact : std::size_t {
 /// weight is rounded to the same number in every query, as are those that are equal to it: with h the sum of these and c
 /// the relative rounding error of 1 / (1 - dropout), V + c^2 (h W + h^2 o^2), and outputs as a whole are off by c h. From d
 /// = 1/4 on outputs are undetermined: a score that is off by so much may replace a dropped value, 0, by a kept one, however
-/// alike the values are. V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign, and t_S s2 is
+/// alike the values are.
+///
+/// V has c_V (o^2 / rho)^2 more, c_V the part of sums of n products that share a sign, and t_S s2 is
 /// (t_S + c_S max(1, 4 S2 / A1^2) s2 / A1^2) s2, where the maximum is only for FP8: if one product is most of a sum, the
 /// others are truncated to its last bit from the beginning. Structured inputs (data::Order): t_S A1^2 instead of t_S s2,
 /// and t_V rho^2 instead of t_V o^2. Constant inputs: judge_by_bound.
@@ -76,9 +78,11 @@ enum class AttentionFact : std::size_t {
 ///
 ///   B = max over queries of max p (exp(d / sqrt(max p) + B_lse) - 1),  V = that of (max p)^2 (V_d / max p + V_lse)
 ///
-/// and `o_amax` by what the elements of o are off. Checked against emulated kernels that quantise relative to the largest
-/// score so far and normalised, on sm_90 (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at
-/// most 1.3, at least 0.4 for normal inputs.
+/// and `o_amax` by what the elements of o are off.
+///
+/// Checked against emulated kernels that quantise relative to the largest score so far and normalised, on sm_90
+/// (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at most 1.3, at least 0.4 for normal
+/// inputs.
 ///
 /// What ModelRequest::rounding allows besides. With d_r and z the bound and variance of a score (ScoreRounding: in root
 /// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):
@@ -91,8 +95,9 @@ enum class AttentionFact : std::size_t {
 /// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised
 /// weights are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less
 /// than an ulp are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values. Where
-/// weights are stored before and after dropout, u_P, 0.18 u_P^2, k and 2^-25 count twice. Checked against emulated unfused
-/// kernels (tests/reference/attention_rounding_test.cpp).
+/// weights are stored before and after dropout, u_P, 0.18 u_P^2, k and 2^-25 count twice.
+///
+/// Checked against emulated unfused kernels (tests/reference/attention_rounding_test.cpp).
 ///
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
 /// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
