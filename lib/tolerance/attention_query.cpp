@@ -1,0 +1,188 @@
+#include "tolerance/attention_query.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "core/codec.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+using core::Dtype;
+
+constexpr double kLostNumerator = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
+constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
+
+double square(double x) {
+  return x * x;
+}
+
+/// The share of rounding errors of normal numbers that does not average out, if they spread over so many ulps.
+double alike(double ulps, bool few_values) {
+  return few_values ? 1 : std::exp(-4 * std::numbers::pi * std::numbers::pi * ulps * ulps);
+}
+
+/// Weights that differ by less than an ulp of their format, 2 u_P, are rounded alike, but for the largest one, unless it
+/// is normalised before.
+double rounded_alike(const QueryCommon& common, const QueryFacts& facts) {
+  if (common.unit == 0) {
+    return 0;
+  }
+  const double largest = std::min(1.0, facts[AttentionFact::largest_weight]);
+  // Where all weights are subnormal, their rounding errors are larger.
+  const double subnormal = largest == 0 ? 1 : std::max(1.0, facts[AttentionFact::least_weight] / largest);
+  return alike(facts[AttentionFact::score_spread] / (2 * common.unit * subnormal), common.few_values) *
+         (common.normalised ? subnormal : 1 - largest);
+}
+
+/// With dropout, the largest weight is 1 / (1 - dropout), whose rounding error is the same in every all. Relative; 0 if
+/// weights are normalised before.
+double rounding_of_largest(const AttentionProducts& products, bool normalised, const op::AttentionParams& p) {
+  const double kept = p.keep_scale();
+  return normalised || products.unit() == 0 ? 0 : std::fabs(core::round_to(kept, products.format) / kept - 1);
+}
+
+bool has_few_values(const model::ModelRequest& request) {
+  return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
+         request.second_pattern.few_values || is_ordered(request);
+}
+
+}  // namespace
+
+QueryCommon::QueryCommon(const model::ModelRequest& request, const op::AttentionParams& p)
+    : products(request),
+      scores(products.sum(p.d)),
+      stored_scores(request.rounding, request.mode->first, p),
+      rounding(request.rounding),
+      format(request.mode->first),
+      unit(products.unit()),
+      largest_alike(rounding_of_largest(products, rounding.weights || products.scaled, p)),
+      steps(p.has_dropout() ? 18 : 16),
+      largest_error(p.has_dropout() ? kLargestError : kInfinity),
+      least(std::max(kLeast,
+                     products.tf32_unit() == 0 ? 0 : core::dtype_info(Dtype::tf32).min_subnormal * p.keep_scale())),
+      few_values(has_few_values(request)),
+      ordered(is_ordered(request)),
+      normalised(rounding.weights || products.scaled) {}
+
+QueryErrors::WeightError::WeightError(const QueryCommon& common, const QueryFacts& facts) {
+  constexpr double u = kUnit32;
+  const SumError& scores = common.scores;
+  const double steps = common.products.scale_steps();
+  const double argument = facts[AttentionFact::argument];
+  const double magnitude = facts[AttentionFact::score_magnitude];
+  const double square = facts[AttentionFact::score_square];
+  const double sum = facts[AttentionFact::product_sum];
+  const double one_sign = sum == 0 ? 0 : std::min(1.0, square / (sum * sum));
+  // Bits of FP8 products that are truncated are those of the largest one, not of half the sum, if it is most of the sum.
+  const double alone = common.products.scaled && sum > 0
+                           ? std::clamp(4 * facts[AttentionFact::score_second] / (sum * sum), 1.0, 4.0)
+                           : 1;
+  const double partial = common.ordered ? std::max(square, sum * sum) : square;
+  shared = scores.value * partial + scores.coherent * alone * one_sign * square;
+  bound = scores.bound * magnitude + u * ((5 + steps) * argument + 8);
+  variance =
+      scores.second * facts[AttentionFact::score_second] + shared + u * u * ((1 + steps / 3) * argument * argument + 3);
+}
+
+QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
+  constexpr double kSteepest = 40;  // a bound that is e^80 times as large says nothing anyway
+  const core::DtypeInfo& format = core::dtype_info(all.format);
+  const model::AttentionRounding& rounding = all.rounding;
+  const ScoreRounding& scores = all.stored_scores;
+  const bool few_values = all.few_values;
+  const double u = format.unit_roundoff;
+  const ScoreSquares squares{facts[AttentionFact::score_square], facts[AttentionFact::inner_square],
+                             facts[AttentionFact::scored_square]};
+  const double size = std::sqrt(squares.score), spread = facts[AttentionFact::score_spread];
+  const double together = facts[AttentionFact::squared_weights];
+  bound = scores.bound(squares);
+  growth = std::exp(2 * std::min(kSteepest, scores.bound(facts[AttentionFact::largest_score])));
+  variance = scores.variance(squares) * std::exp(std::min(kSteepest, scores.variance(squares)));
+  scatter = few_values ? 1 : facts[AttentionFact::scatter];
+  alike = size == 0 || !rounding.scores ? 0 : tolerance::alike(spread / (2 * u * size), few_values);
+  common = together + (1 - together) * alike;
+  sink = rounding.sink ? u * facts[AttentionFact::sink] : 0;
+  if (rounding.weights && rounding.scores && size > 0) {
+    const double same = u * size / (std::sqrt(std::numbers::pi) * spread);
+    equal = kRoundVariance * u * u * (few_values || !(same < 1) ? 1 : same);
+  }
+  lost = rounding.weights && all.format == Dtype::fp16 ? format.min_subnormal / 2 : 0;
+  values = facts[AttentionFact::value_square];
+  if (rounding.dropped_weights) {
+    dropped = u;
+    equal *= 2;
+    lost *= 2;
+  }
+}
+
+QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
+    : common_(common),
+      keys_(facts[AttentionFact::keys]),
+      largest_(facts[AttentionFact::largest_weight]),
+      equal_(facts[AttentionFact::equal_weight]),
+      values_(common.products.sum(static_cast<std::int64_t>(keys_))),
+      weights_(common, facts),
+      alike_(rounded_alike(common, facts)),
+      stored_(common, facts) {}
+
+QueryError QueryErrors::output(double o, double rho, double squares) const {
+  constexpr double u = kUnit32;
+  if (weights_.bound > common_.largest_error) {
+    return {kInfinity, kInfinity};
+  }
+  const double unit = common_.unit, largest_alike = common_.largest_alike;
+  const double scale_steps = common_.products.scale_steps();
+  const double subnormal_unit = common_.products.format == Dtype::fp16 || common_.products.scaled ? unit : 0;
+  const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
+  return {
+      (unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u) * rho +
+          weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
+          (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least +
+          stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
+          stored_.lost * std::sqrt(keys_ * stored_.values),
+      (kRoundVariance * (square(unit) + square(stored_.dropped)) + values_.second + square(largest_alike) * equal_) *
+              squares +
+          weights_.variance * largest_ * spread2 +
+          (u * u * (keys_ / 12 + 1 + scale_steps / 3) + square((unit + stored_.dropped) * alike_) / 3 +
+           square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal) *
+              o * o +
+          values_.value * (common_.ordered ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
+          square(stored_.lost) / 3 * stored_.values + square(common_.least) / 3 +
+          (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+}
+
+QueryError QueryErrors::statistic(double lse) const {
+  constexpr double u = kUnit32;
+  return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse) +
+              stored_.growth * stored_.bound + stored_.sink,
+          weights_.variance * largest_ + weights_.shared + u * u * (keys_ / 12 + 1 + lse * lse) +
+              stored_.variance * stored_.common + square(stored_.sink) / 3};
+}
+
+QueryError QueryErrors::largest(double lse) const {
+  if (largest_ == 0) {
+    return {};
+  }
+  // A single score is off by at most d / sqrt(max p), since d is a mean weighted with p.
+  const QueryError below = statistic(lse);
+  return {largest_ * std::expm1(weights_.bound / std::sqrt(largest_) + below.bound),
+          largest_ * largest_ * (weights_.variance / largest_ + below.variance)};
+}
+
+double QueryErrors::shared_slope() const {
+  return (common_.unit + stored_.dropped) * alike_ + common_.largest_alike * equal_ + stored_.sink +
+         stored_.variance * stored_.scatter;
+}
+
+double QueryErrors::shared_square() const {
+  return square(stored_.sink + stored_.variance + stored_.bound * stored_.alike) + weights_.shared;
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,100 @@
+// Bounds and variances of the errors of one query of attention, forward.
+#pragma once
+
+#include <cstddef>
+
+#include "core/dtype.hpp"
+#include "model/declared_rounding.hpp"
+#include "model/error_model.hpp"
+#include "op/attention_params.hpp"
+#include "op/reference.hpp"
+#include "tolerance/attention_model.hpp"
+#include "tolerance/attention_products.hpp"
+#include "tolerance/attention_rounding.hpp"
+
+namespace numcheck::tolerance {
+
+/// The facts of one query, those of output `o`.
+class QueryFacts {
+ public:
+  QueryFacts(const op::OutputValues& o, std::size_t query) : o_(o), query_(query) {}
+  [[nodiscard]] double operator[](AttentionFact fact) const {
+    return static_cast<double>(o_.row_facts[static_cast<std::size_t>(fact)][query_]);
+  }
+
+ private:
+  const op::OutputValues& o_;
+  std::size_t query_;
+};
+
+/// What all queries of a case have in common; letters as in attention_error.
+struct QueryCommon {
+  AttentionProducts products;
+  SumError scores;              ///< of d products
+  ScoreRounding stored_scores;  ///< declared, of a score
+  model::AttentionRounding rounding;
+  core::Dtype format;    ///< of the tensors
+  double unit;           ///< u_P
+  double largest_alike;  ///< c
+  double steps;          ///< roundings to FP32 besides those of sums
+  double largest_error;  ///< of a weight, from which on outputs could be anything
+  double least;          ///< l: what subnormal values lose
+  bool few_values;       ///< scores are drawn from few numbers
+  bool ordered;          ///< terms of one sign may follow each other in a sum
+  bool normalised;       ///< weights are, before they are rounded
+
+  QueryCommon(const model::ModelRequest& request, const op::AttentionParams& p);
+};
+
+struct QueryError {
+  double bound = 0;
+  double variance = 0;
+};
+
+/// One query: what its elements have in common.
+class QueryErrors {
+ public:
+  QueryErrors(const QueryCommon& common, const QueryFacts& facts);
+
+  /// Of an element of o: its value, rho and W.
+  [[nodiscard]] QueryError output(double o, double rho, double squares) const;
+  /// Of its log-sum-exp.
+  [[nodiscard]] QueryError statistic(double lse) const;
+  /// Of the largest weight.
+  [[nodiscard]] QueryError largest(double lse) const;
+  /// By how much all of its o may be too large or too small, relative.
+  [[nodiscard]] double shared_slope() const;
+  /// Mean square of the errors that its scores have in common.
+  [[nodiscard]] double shared_square() const;
+
+ private:
+  /// Error of a weight's numerator, relative. What all scores of a query have in common moves its log-sum-exp as well.
+  struct WeightError {
+    double bound, variance, shared;
+    WeightError(const QueryCommon& common, const QueryFacts& facts);
+  };
+  /// What declared roundings add.
+  struct Stored {
+    double bound = 0;     ///< of a weight's numerator, in root mean square
+    double growth = 1;    ///< e
+    double variance = 0;  ///< of a weight's numerator
+    double scatter = 0;   ///< G
+    double common = 0;    ///< part of the variance that lse has
+    double alike = 0;     ///< a_s
+    double sink = 0;      ///< u |sink|
+    double equal = 0;     ///< k 0.18 u^2
+    double lost = 0;      ///< of a weight that is subnormal in FP16
+    double values = 0;    ///< V2
+    double dropped = 0;   ///< u, if dropped weights are stored
+    Stored(const QueryCommon& all, const QueryFacts& facts);
+  };
+
+  const QueryCommon& common_;
+  double keys_, largest_, equal_;
+  SumError values_;  ///< of n products
+  WeightError weights_;
+  double alike_;  ///< a
+  Stored stored_;
+};
+
+}  // namespace numcheck::tolerance
