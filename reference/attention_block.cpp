@@ -32,63 +32,6 @@ double square(double x) {
 
 }  // namespace
 
-AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, std::int64_t head, bool only_values)
-    : problem(p),
-      batch(in_batch),
-      index(head),
-      lengths(p.lengths(in_batch)),
-      queries(p.queries(in_batch, head)),
-      keys(p.keys(in_batch, head)),
-      values(p.values(in_batch, head)),
-      values_only(only_values),
-      finite(values, lengths.keys, p.params().value_channels()) {
-  const auto width = static_cast<std::size_t>(p.params().value_channels());
-  value_squares.resize(width);
-  value_sums.resize(width);
-  for (std::int64_t j = 0; j < lengths.keys; ++j) {
-    const std::span value(values.data + j * values.stride, width);
-    for (std::size_t c = 0; c < width && !values_only && finite.all(j, j + 1); ++c) {
-      value_squares[c] += square(value[c]);
-    }
-    for (std::size_t c = 0; c < width && !values_only; ++c) {
-      value_sums[c] += std::isfinite(value[c]) ? std::fabs(value[c]) : 0;
-    }
-  }
-  if (!values_only) {
-    square_keys();
-  }
-}
-
-void AttentionHead::square_keys() {
-  const auto d = static_cast<std::size_t>(problem.params().d);
-  channel_squares.resize(d);
-  std::int64_t finite_keys = 0;
-  for (std::int64_t j = 0; j < lengths.keys; ++j) {
-    const double* key = keys.data + j * keys.stride;
-    const double sum = std::accumulate(key, key + d, 0.0, [](double total, double x) { return total + square(x); });
-    key_squares.push_back(sum);
-    if (!std::isfinite(sum)) {
-      // Perhaps no query sees it. If one does, what is finite may still overflow on the way to an infinite score.
-      const double finite_sum = std::accumulate(
-          key, key + d, 0.0, [](double total, double x) { return std::isfinite(x) ? total + square(x) : total; });
-      largest_square = std::max(largest_square, finite_sum);
-      continue;
-    }
-    ++finite_keys;
-    largest_square = std::max(largest_square, sum);
-    for (std::size_t c = 0; c < d; ++c) {
-      channel_squares[c] += square(key[c]);
-    }
-  }
-  std::ranges::for_each(channel_squares,
-                        [count = std::max(1.0, static_cast<double>(finite_keys))](double& x) { x /= count; });
-  mean_square = std::accumulate(channel_squares.begin(), channel_squares.end(), 0.0);
-  constexpr double kUneven = 4;
-  uneven = std::ranges::any_of(channel_squares, [this](double x) {
-    return x * static_cast<double>(channel_squares.size()) > kUneven * mean_square;
-  });
-}
-
 void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double factor) {
   const auto scale = [begin, width](std::vector<double>& sums, double by) {
     for (std::size_t n = begin; n < begin + width && !sums.empty(); ++n) {

@@ -1,0 +1,33 @@
+// One head of attention, forward.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/attention_problem.hpp"
+
+namespace numcheck::reference {
+
+/// Keys and values of one head, with what error models need of them.
+struct AttentionHead {
+  AttentionHead(const AttentionProblem& p, std::int64_t in_batch, std::int64_t head, bool only_values);
+
+  const AttentionProblem& problem;
+  std::int64_t batch, index;
+  Lengths lengths;
+  HeadRows queries, keys, values;
+  bool values_only;
+  FiniteRows finite;                    ///< values
+  std::vector<double> value_squares;    ///< sum of v_jc^2 over the finite values, of each channel
+  std::vector<double> value_sums;       ///< sum of |v_jc| over the finite numbers of each channel
+  std::vector<double> key_squares;      ///< |k_j|^2 of each key
+  std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
+  double mean_square = 0;               ///< and of |k_j|^2
+  bool uneven = false;        ///< a channel is much longer than the mean: |q| |k| says little of sum |q_c k_c|
+  double largest_square = 0;  ///< of |k_j|^2, without channels that are not finite
+
+ private:
+  void square_keys();
+};
+
+}  // namespace numcheck::reference
