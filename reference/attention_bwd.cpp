@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
+#include "reference/attention_bias_gradient.hpp"
 #include "reference/attention_diagnosis.hpp"
 #include "reference/attention_dropout_diagnosis.hpp"
 #include "reference/attention_dropout_mask.hpp"
+#include "reference/attention_gradient_blocks.hpp"
 #include "reference/attention_gradient_sums.hpp"
 #include "reference/attention_offset_gradient.hpp"
 #include "reference/attention_own_forward.hpp"
@@ -29,39 +29,6 @@ namespace {
 
 using Of = GradientFacts::Of;
 using Sums = GradientSums;
-
-/// Calls body for every tile's range of [0, length).
-template <class Body>
-void for_each_span(std::int64_t length, const Body& body) {
-  for (std::int64_t begin = 0; begin < length; begin += kTile) {
-    body(Positions{begin, std::min(begin + kTile, length)});
-  }
-}
-
-std::int64_t spans_of(std::int64_t length) {
-  return (length + kTile - 1) / kTile;
-}
-
-/// Empty beyond the end.
-Positions span_at(std::int64_t number, std::int64_t length) {
-  return {std::min(number * kTile, length), std::min((number + 1) * kTile, length)};
-}
-
-/// What a tile shows to those who collect facts; nothing if there are none.
-template <class Visit>
-GradientTile::Visit visitor(const AttentionGradients& g, const Visit& visit) {
-  return g.values_only() ? GradientTile::Visit() : visit;
-}
-
-/// Stores the roots of sums of squares; nothing if there are none.
-void store_roots(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> sums,
-                 double factor) {
-  if (!sums.empty()) {
-    std::vector<double> roots(sums.size());
-    std::ranges::transform(sums, roots.begin(), [](double x) { return std::sqrt(x); });
-    store_elements(to, which, place, roots, std::fabs(factor));
-  }
-}
 
 void query_gradient(const AttentionGradients& g, std::int64_t batch, std::int64_t index, std::int64_t block,
                     GradientOutput& dq) {
@@ -185,78 +152,9 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
   }
 }
 
-/// sums[first + n] += terms[n]
-void add_at(std::span<const double> terms, std::ptrdiff_t first, std::vector<double>& sums) {
-  std::transform(terms.begin(), terms.end(), sums.begin() + first, sums.begin() + first, std::plus<>());
-}
-
-void bias_gradient(const AttentionGradients& g, std::int64_t index, std::int64_t block,
-                   std::span<const float> statistics, GradientOutput& dbias) {
+/// What error models need of each element besides the facts of its row.
+void add_element_facts(const AttentionGradients& g, GradientOutput& dq, GradientOutput& dk, GradientOutput& dv) {
   const op::AttentionParams& p = g.params();
-  const Positions all = span_at(block, p.sq);
-  const bool before_scale = p.bias == "pre_scale";
-  Sums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk, statistics);
-  std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0);
-  GradientTile tile(g);
-  for (std::int64_t batch = 0; batch < p.batches; ++batch) {
-    const GradientHead& head = g.head(batch, index);
-    const Positions queries{all.begin, std::clamp(head.lengths.queries, all.begin, all.end)};
-    if (queries.size() == 0) {
-      continue;
-    }
-    const GradientTile::Visit visit = visitor(g, [&](const PairRow& pairs) {
-      sums.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
-      const auto first = static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
-      add_at(sums.facts.spread(), first, sums.weighted);
-      if (!saturation.empty()) {
-        add_at(sums.facts.saturation(), first, saturation);
-      }
-    });
-    for_each_span(head.lengths.keys, [&](const Positions& keys) {
-      if (!tile.load(head, queries, keys, visit)) {
-        return;
-      }
-      const std::span<const double> part = before_scale ? tile.dt() : tile.ds();
-      for (std::int64_t n = 0; n < queries.size() * keys.size(); ++n) {
-        const double x = part[static_cast<std::size_t>(n)];
-        const auto at = static_cast<std::size_t>(n / keys.size() * p.sk + keys.begin + n % keys.size());
-        sums.value[at] += x;
-        if (!sums.squared.empty()) {
-          sums.squared[at] += x * x;
-        }
-      }
-    });
-  }
-  const BlockPlace place{{index * p.sq * p.sk, p.sk}, index * p.sq, all, p.sk};
-  const double factor = before_scale ? g.problem().factor() : 1;
-  store(dbias, place, sums, factor);
-  store_roots(dbias, tolerance::kSaturation, place, saturation, factor);
-}
-
-/// Calls body(batch, head, block) for all blocks of all heads, in parallel.
-template <class Body>
-void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t length, const Body& body) {
-  const std::int64_t blocks = spans_of(length);
-  core::parallel_for(static_cast<std::size_t>(batches * heads * blocks), [&](std::size_t task) {
-    const auto head = static_cast<std::int64_t>(task) / blocks;
-    body(head / heads, head % heads, static_cast<std::int64_t>(task) % blocks);
-  });
-}
-
-op::Values values(const op::ReferenceRequest& request) {
-  if (lacks_drawn_mask(request)) {
-    return drawn_mask(request);
-  }
-  if (needs_own_forward(request)) {
-    return with_own_forward(request, &values);
-  }
-  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
-  const bool only = request.values_only;
-  const Dequantised inputs(request.inputs);
-  const AttentionGradients g(p, inputs.operands(), only);
-  GradientOutput dq("dq", g.problem(), op::Side::queries, p.d, only);
-  GradientOutput dk("dk", g.problem(), op::Side::keys, p.d, only);
-  GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
   dq.add_element_fact(tolerance::kMean);
   dk.add_element_fact(tolerance::kMean);
   if (p.has_dropout()) {
@@ -274,6 +172,35 @@ op::Values values(const op::ReferenceRequest& request) {
     dk.add_element_fact(tolerance::kParts);
     dv.add_element_fact(tolerance::kParts);
   }
+}
+
+/// Output dp_amax.
+op::OutputValues largest_gradient(const AttentionGradients& g) {
+  TrackedOutput amax("dp_amax", 1, g.values_only());
+  const double largest = g.scales_fit() ? largest_score_gradient(g) : 0;
+  if (g.scales_fit() && std::isfinite(largest)) {
+    amax.set(0, largest, 0, 0);
+  } else {
+    amax.set_undetermined(0, 0);
+  }
+  return std::move(amax).take();
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  if (lacks_drawn_mask(request)) {
+    return drawn_mask(request);
+  }
+  if (needs_own_forward(request)) {
+    return with_own_forward(request, &values);
+  }
+  const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
+  const bool only = request.values_only;
+  const Dequantised inputs(request.inputs);
+  const AttentionGradients g(p, inputs.operands(), only);
+  GradientOutput dq("dq", g.problem(), op::Side::queries, p.d, only);
+  GradientOutput dk("dk", g.problem(), op::Side::keys, p.d, only);
+  GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
+  add_element_facts(g, dq, dk, dv);
   for_each_block(p.batches, p.heads, p.sq,
                  [&](std::int64_t b, std::int64_t h, std::int64_t block) { query_gradient(g, b, h, block, dq); });
   const std::span<const float> statistics = dq.fact(tolerance::GradientFact::statistic_square);
@@ -289,29 +216,13 @@ op::Values values(const op::ReferenceRequest& request) {
     result.outputs.push_back(std::move(*out).take());
   }
   if (p.has_bias_tensor()) {
-    GradientOutput dbias("dbias", p.heads * p.sq, p.heads * p.sq * p.sk, only);
-    dbias.add_element_fact(tolerance::kWeightRatio);
-    dbias.add_element_fact(tolerance::kSpreadRatio);
-    if (p.bias == "pre_scale" && p.softcap != 0) {
-      dbias.add_element_fact(tolerance::kSaturation);
-    }
-    for_each_block(1, p.heads, p.sq, [&](std::int64_t, std::int64_t h, std::int64_t block) {
-      bias_gradient(g, h, block, statistics, dbias);
-    });
-    result.outputs.push_back(std::move(dbias).take());
+    result.outputs.push_back(bias_gradient(g, statistics));
   }
   if (offset) {
     result.outputs.push_back(std::move(*offset));
   }
   if (g.rounded_gradients().scaled) {
-    TrackedOutput amax("dp_amax", 1, only);
-    const double largest = g.scales_fit() ? largest_score_gradient(g) : 0;
-    if (g.scales_fit() && std::isfinite(largest)) {
-      amax.set(0, largest, 0, 0);
-    } else {
-      amax.set_undetermined(0, 0);
-    }
-    result.outputs.push_back(std::move(amax).take());
+    result.outputs.push_back(largest_gradient(g));
   }
   return result;
 }

@@ -196,6 +196,15 @@ void store_elements(GradientOutput& to, std::size_t which, const BlockPlace& pla
   }
 }
 
+void store_roots(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> squares,
+                 double factor) {
+  if (!squares.empty()) {
+    std::vector<double> roots(squares.size());
+    std::ranges::transform(squares, roots.begin(), [](double x) { return std::sqrt(x); });
+    store_elements(to, which, place, roots, std::fabs(factor));
+  }
+}
+
 double common_square(const double* x, std::span<const double> sums, double weight) {
   double square = 0;
   for (std::size_t c = 0; c < sums.size() && weight > 0; ++c) {

@@ -81,6 +81,10 @@ void store(GradientOutput& to, const BlockPlace& place, const GradientSums& sums
 void store_elements(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> values,
                     double factor);
 
+/// The same for the roots of sums of squares; nothing if there are none.
+void store_roots(GradientOutput& to, std::size_t which, const BlockPlace& place, std::span<const double> squares,
+                 double factor);
+
 /// sum_c (x_c mean_c)^2, with means as sums of weights times numbers.
 [[nodiscard]] double common_square(const double* x, std::span<const double> sums, double weight);
 

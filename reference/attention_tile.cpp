@@ -183,82 +183,109 @@ op::KeyRange GradientTile::seen_by(std::int64_t i) const {
   return seen;
 }
 
+std::span<double> GradientTile::part(std::vector<double>& all, std::int64_t i, const op::KeyRange& keys) const {
+  if (all.empty()) {
+    return {};
+  }
+  const std::int64_t begin = (i - queries_.begin) * keys_.size() + keys.begin - keys_.begin;
+  return std::span(all).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(keys.size()));
+}
+
 void GradientTile::differentiate(std::int64_t i, const Visit& visit) {
-  const auto width = static_cast<std::size_t>(keys_.size());
-  const std::size_t begin = static_cast<std::size_t>(i - queries_.begin) * width;
   const op::KeyRange seen = seen_by(i);
-  const auto skipped = static_cast<std::size_t>(seen.begin - keys_.begin);
-  const auto count = static_cast<std::size_t>(seen.size());
-  const auto part = [&](std::vector<double>& all) {
-    return all.empty() ? std::span<double>() : std::span(all).subspan(begin + skipped, count);
-  };
-  if (count > 0) {
-    const AttentionProblem& problem = gradients_.problem();
-    const AttentionKernels& kernels = attention_kernels();
-    const std::span<double> p = part(p_), ds = part(ds_), dt = part(dt_);
-    if (is_capped()) {
-      problem.slopes(head_->index, i, seen, p, dt);
-    }
-    if (visit) {
-      products_.assign(p.begin(), p.end());
-      std::ranges::for_each(products_, [factor = problem.factor()](double& x) { x *= factor; });
-    }
-    problem.score_inside(head_->index, i, seen, p);
-    if (visit && problem.adds_bias_last()) {
-      inner_.assign(p.begin(), p.end());
-    }
-    problem.add_last_bias(head_->index, head_->lengths, i, seen, p);
-    if (visit) {
-      scores_.assign(p.begin(), p.end());
-    }
-    kernels.exponentials(p.data(), count, head_->lse[i]);
-    const double dot = head_->dot[static_cast<std::size_t>(i)];
+  if (seen.size() > 0) {
+    weigh(i, seen, static_cast<bool>(visit));
     if (drops()) {
-      kept_.assign(count, 1.0);
-      problem.dropout().multiply(head_->batch, head_->index, i, seen, kept_);
-      std::ranges::transform(p, kept_, part(dropped_).begin(), std::multiplies<>());
-      std::ranges::transform(ds, kept_, ds.begin(), std::multiplies<>());
+      drop(i, seen);
     }
     if (!spread_.empty()) {
-      const double* norms = head_->errors->values.norms.data() + seen.begin;
-      const double second = std::sqrt(head_->errors->gradient_second[static_cast<std::size_t>(i)]);
-      const std::span<double> spread = part(spread_), exact = part(gradient_seconds_);
-      for (std::size_t n = 0; n < count; ++n) {
-        const double of_pair = exact.empty() ? norms[n] * second : std::sqrt(exact[n]);
-        spread[n] = p[n] * kept_[n] * (is_capped() ? dt[n] : 1) * of_pair;
-      }
+      store_spread(i, seen);
     }
     if (visit) {
-      shifted_.assign(ds.begin(), ds.end());
-      std::ranges::for_each(shifted_, [dot](double& x) { x -= dot; });
-      const auto norms = [&](const RowLengths& rows) {
-        return std::span(rows.norms).subspan(static_cast<std::size_t>(seen.begin), count);
-      };
-      visit({.query = i,
-             .keys = seen,
-             .products = products_,
-             .scores = scores_,
-             .inner = problem.adds_bias_last() ? inner_ : scores_,
-             .weights = p,
-             .gradients = shifted_,
-             .kept = kept_,
-             .slopes = dt,
-             .key_norms = norms(head_->errors->keys),
-             .value_norms = norms(head_->errors->values),
-             .score_seconds = part(score_seconds_),
-             .gradient_seconds = part(gradient_seconds_)});
+      show(i, seen, visit);
     }
-    kernels.differentiate(p.data(), count, dot, ds.data());
+    const std::span<double> p = part(p_, i, seen), ds = part(ds_, i, seen), dt = part(dt_, i, seen);
+    attention_kernels().differentiate(p.data(), p.size(), head_->dot[static_cast<std::size_t>(i)], ds.data());
     if (!reach_.empty()) {
-      std::ranges::transform(p, dt, part(reach_).begin(), std::multiplies<>());
+      std::ranges::transform(p, dt, part(reach_, i, seen).begin(), std::multiplies<>());
     }
     if (is_capped()) {
       std::ranges::transform(ds, dt, dt.begin(), std::multiplies<>());
     }
   }
+  clear_unseen(i, seen);
+}
+
+void GradientTile::weigh(std::int64_t i, const op::KeyRange& seen, bool visited) {
+  const AttentionProblem& problem = gradients_.problem();
+  const std::span<double> p = part(p_, i, seen);
+  if (is_capped()) {
+    problem.slopes(head_->index, i, seen, p, part(dt_, i, seen));
+  }
+  if (visited) {
+    products_.assign(p.begin(), p.end());
+    std::ranges::for_each(products_, [factor = problem.factor()](double& x) { x *= factor; });
+  }
+  problem.score_inside(head_->index, i, seen, p);
+  if (visited && problem.adds_bias_last()) {
+    inner_.assign(p.begin(), p.end());
+  }
+  problem.add_last_bias(head_->index, head_->lengths, i, seen, p);
+  if (visited) {
+    scores_.assign(p.begin(), p.end());
+  }
+  attention_kernels().exponentials(p.data(), p.size(), head_->lse[i]);
+}
+
+void GradientTile::drop(std::int64_t i, const op::KeyRange& seen) {
+  const std::span<double> p = part(p_, i, seen), ds = part(ds_, i, seen);
+  kept_.assign(p.size(), 1.0);
+  gradients_.problem().dropout().multiply(head_->batch, head_->index, i, seen, kept_);
+  std::ranges::transform(p, kept_, part(dropped_, i, seen).begin(), std::multiplies<>());
+  std::ranges::transform(ds, kept_, ds.begin(), std::multiplies<>());
+}
+
+void GradientTile::store_spread(std::int64_t i, const op::KeyRange& seen) {
+  const double* norms = head_->errors->values.norms.data() + seen.begin;
+  const double second = std::sqrt(head_->errors->gradient_second[static_cast<std::size_t>(i)]);
+  const std::span<double> p = part(p_, i, seen), dt = part(dt_, i, seen);
+  const std::span<double> spread = part(spread_, i, seen), exact = part(gradient_seconds_, i, seen);
+  for (std::size_t n = 0; n < spread.size(); ++n) {
+    const double of_pair = exact.empty() ? norms[n] * second : std::sqrt(exact[n]);
+    spread[n] = p[n] * kept_[n] * (is_capped() ? dt[n] : 1) * of_pair;
+  }
+}
+
+void GradientTile::show(std::int64_t i, const op::KeyRange& seen, const Visit& visit) {
+  const std::span<double> ds = part(ds_, i, seen);
+  shifted_.assign(ds.begin(), ds.end());
+  std::ranges::for_each(shifted_, [dot = head_->dot[static_cast<std::size_t>(i)]](double& x) { x -= dot; });
+  const auto norms = [&](const RowLengths& rows) {
+    return std::span(rows.norms).subspan(static_cast<std::size_t>(seen.begin), ds.size());
+  };
+  visit({.query = i,
+         .keys = seen,
+         .products = products_,
+         .scores = scores_,
+         .inner = gradients_.problem().adds_bias_last() ? inner_ : scores_,
+         .weights = part(p_, i, seen),
+         .gradients = shifted_,
+         .kept = kept_,
+         .slopes = part(dt_, i, seen),
+         .key_norms = norms(head_->errors->keys),
+         .value_norms = norms(head_->errors->values),
+         .score_seconds = part(score_seconds_, i, seen),
+         .gradient_seconds = part(gradient_seconds_, i, seen)});
+}
+
+void GradientTile::clear_unseen(std::int64_t i, const op::KeyRange& seen) {
+  const auto width = static_cast<std::size_t>(keys_.size());
+  const auto skipped = static_cast<std::size_t>(seen.begin - keys_.begin);
+  const auto count = static_cast<std::size_t>(seen.size());
   for (std::vector<double>* all : {&p_, &ds_, &dt_, &reach_, &dropped_, &spread_}) {
     if (!all->empty()) {
-      const std::span<double> row = std::span(*all).subspan(begin, width);
+      const std::span<double> row =
+          std::span(*all).subspan(static_cast<std::size_t>(i - queries_.begin) * width, width);
       std::ranges::fill(row.first(std::min(skipped, width)), 0);
       std::ranges::fill(row.subspan(std::min(skipped + count, width)), 0);
     }

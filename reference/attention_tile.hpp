@@ -171,8 +171,19 @@ class GradientTile {
   template <class Body>
   void for_each_pair(bool to_keys, const Body& body) const;
   [[nodiscard]] op::KeyRange seen_by(std::int64_t i) const;
-  /// Turns row i of the two products q k and do v into p, ds and dt.
+  /// Row i of a tile's numbers, of these keys; empty if `all` is.
+  [[nodiscard]] std::span<double> part(std::vector<double>& all, std::int64_t i, const op::KeyRange& keys) const;
+  /// Turns row i of the two products q k and do v into p, ds and dt. Its steps, of the keys that it sees, in this order:
   void differentiate(std::int64_t i, const Visit& visit);
+  /// Turns products into p, and sets the slopes of a cap. If the row will be visited, keeps what it is on the way.
+  void weigh(std::int64_t i, const op::KeyRange& seen, bool visited);
+  /// Multiplies dp by what dropout keeps, and sets dropped().
+  void drop(std::int64_t i, const op::KeyRange& seen);
+  /// Sets spread().
+  void store_spread(std::int64_t i, const op::KeyRange& seen);
+  void show(std::int64_t i, const op::KeyRange& seen, const Visit& visit);
+  /// Sets what the row does not see to 0.
+  void clear_unseen(std::int64_t i, const op::KeyRange& seen);
 
   const AttentionGradients& gradients_;
   const GradientHead* head_ = nullptr;
