@@ -1,4 +1,4 @@
-// The members of a case's record, object by object; used by record_json.cpp and report_schema.cpp.
+// The members of a case's record and of its runs, object by object; used by record_json.cpp and report_schema.cpp.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,6 @@
 
 namespace numcheck::report {
 
-/// An output with its port, and whether the plan has its own predicate.
-struct OutputSource {
-  const verdict::OutputResult* output;
-  const op::Port* port;
-  bool has_plan_predicate;
-};
-
 /// A run with its case's ports, and whether the plan has its own predicate.
 struct RunSource {
   const verdict::RunResult* result;
@@ -22,10 +15,6 @@ struct RunSource {
   bool has_plan_predicate;
 };
 
-[[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
-/// Written together with the norms of the arithmetic error.
-[[nodiscard]] const Members<metric::Statistics>& statistics_members();
-[[nodiscard]] const Members<OutputSource>& output_members();
 [[nodiscard]] const Members<RunSource>& run_members();
 /// In addition to those of the case itself (plan::case_to_json).
 [[nodiscard]] const Members<verdict::CaseResult>& case_members();

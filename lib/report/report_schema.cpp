@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/output_members.hpp"
 #include "report/record_members.hpp"
 #include "report/report.hpp"
 #include "report/schema_builder.hpp"

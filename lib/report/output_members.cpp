@@ -1,0 +1,251 @@
+#include "report/output_members.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+using namespace schema;
+
+const char* outcome_name(tolerance::Fake::Outcome outcome) {
+  switch (outcome) {
+    case tolerance::Fake::Outcome::rejected:
+      return "rejected";
+    case tolerance::Fake::Outcome::accepted:
+      return "accepted";
+    case tolerance::Fake::Outcome::dropped:
+      return "dropped";
+  }
+  return "dropped";
+}
+
+/// [row, col], or [batch, row, col] if there are several matrices.
+json position(std::int64_t flat, const op::Port& port) {
+  const std::int64_t matrix = port.rows * port.cols;
+  if (matrix <= 0) {
+    return json::array({flat});
+  }
+  const std::int64_t row = flat % matrix / port.cols;
+  const std::int64_t col = flat % port.cols;
+  return port.batch == 1 ? json::array({row, col}) : json::array({flat / matrix, row, col});
+}
+
+json shape_json(const op::Port& port) {
+  return port.batch == 1 ? json::array({port.rows, port.cols}) : json::array({port.batch, port.rows, port.cols});
+}
+
+const Members<tolerance::Criterion>& criterion_members() {
+  using tolerance::Criterion;
+  static const Members<Criterion> members = {{"name", text("gate"), &at<&Criterion::name>},
+                                             {"measured", ref("number"), &at<&Criterion::measured>},
+                                             {"limit", ref("number"), &at<&Criterion::limit>},
+                                             {"ok", flag("measured <= limit"), &at<&Criterion::ok>},
+                                             {"source", text("where the limit comes from"), &at<&Criterion::source>}};
+  return members;
+}
+
+const Members<tolerance::Fake>& fake_members() {
+  using tolerance::Fake;
+  static const Members<Fake> members = {
+      {"name", text("what was put in place of the output"), &at<&Fake::name>},
+      {"outcome",
+       {{"type", "string"}, {"enum", {"rejected", "accepted", "dropped"}}},
+       [](const Fake& fake) { return json(outcome_name(fake.outcome)); }},
+      {"detail", text("gate that rejected it, or why it was dropped"), &at<&Fake::detail>}};
+  return members;
+}
+
+const Members<tolerance::Certificate>& certificate_members() {
+  using tolerance::Certificate;
+  static const Members<Certificate> members = {
+      {"vacuous_with", text_or_null("fake that would also have passed"),
+       [](const Certificate& certificate) {
+         const std::string vacuous = certificate.vacuous_with();
+         return vacuous.empty() ? json() : json(vacuous);
+       }},
+      {"fakes", list_of(rule_of(fake_members())),
+       [](const Certificate& certificate) { return list_of(fake_members(), certificate.fakes); }}};
+  return members;
+}
+
+const Members<op::Finding>& finding_members() {
+  using op::Finding;
+  static const Members<Finding> members = {{"name", text("the op's own statistic"), &at<&Finding::name>},
+                                           {"measured", ref("number"), &at<&Finding::measured>},
+                                           {"text", text("what it means"), &at<&Finding::text>}};
+  return members;
+}
+
+/// A diagnosis names a cause; other findings do not have the member.
+json finding_rule() {
+  json rule = rule_of(finding_members());
+  rule["properties"]["cause"] = text("what is wrong, in words that equal faults share");
+  return rule;
+}
+
+json findings_json(const OutputSource& source) {
+  json list = json::array();
+  for (const op::Finding& finding : source.output->findings) {
+    json& object = list.emplace_back(object_of(finding_members(), finding));
+    if (!finding.cause.empty()) {
+      object["cause"] = finding.cause;
+    }
+  }
+  return list;
+}
+
+const Members<metric::Opinion>& opinion_members() {
+  using metric::Opinion;
+  static const Members<Opinion> members = {
+      {"mismatches", count("elements beyond the limit"), &at<&Opinion::mismatches>},
+      {"max_excess", ref("number"), &at<&Opinion::max_excess>}};
+  return members;
+}
+
+json opinions_json(const OutputSource& source) {
+  const metric::Statistics& s = source.output->statistics;
+  json opinions = {{"torch_assert_close", object_of(opinion_members(), s.torch_allclose)},
+                   {"numpy_assert_allclose", object_of(opinion_members(), s.numpy_allclose)},
+                   {"te_compare_results", object_of(opinion_members(), s.te_compare)}};
+  if (source.has_plan_predicate) {
+    opinions["plan_allclose"] = object_of(opinion_members(), s.plan_allclose);
+  }
+  return opinions;
+}
+
+/// One of the worst elements, with its port.
+struct WorstSource {
+  const metric::Worst* worst;
+  const op::Port* port;
+};
+
+const Members<WorstSource>& worst_members() {
+  static const Members<WorstSource> members = {
+      {"index", list_of(count("batch (if several), row, column")),
+       [](const WorstSource& s) { return position(s.worst->index, *s.port); }},
+      {"got", ref("number"), [](const WorstSource& s) { return number(s.worst->got); }},
+      {"got_bits",
+       {{"type", "string"}, {"pattern", "^0x[0-9a-f]+$"}},
+       [](const WorstSource& s) {
+         const int digits = 2 * core::dtype_info(s.port->dtype).storage_bytes;
+         return json(fmt::format("0x{:0{}x}", s.worst->got_bits, digits));
+       }},
+      {"expected", ref("number"), [](const WorstSource& s) { return number(s.worst->expected); }},
+      {"ulps", ref("number"), [](const WorstSource& s) { return number(s.worst->ulps); }},
+      {"over_bound", ref("number"), [](const WorstSource& s) { return number(s.worst->over_bound); }}};
+  return members;
+}
+
+json worst_json(const OutputSource& source) {
+  json list = json::array();
+  for (const metric::Worst& worst : source.output->statistics.worst) {
+    list.push_back(object_of(worst_members(), WorstSource{&worst, source.port}));
+  }
+  return list;
+}
+
+/// Requires OutputResult::ideal.
+const Members<verdict::OutputResult>& ideal_members() {
+  using verdict::OutputResult;
+  static const Members<OutputResult> members = {
+      {"note", text("which rounding or pass that is"), &at<&OutputResult::ideal_note>},
+      {"error", rule_of(norm_members()),
+       [](const OutputResult& output) { return object_of(norm_members(), *output.ideal); }}};
+  return members;
+}
+
+}  // namespace
+
+const Members<metric::ErrorNorms>& norm_members() {
+  using metric::ErrorNorms;
+  static const Members<ErrorNorms> members = {
+      {"max_abs", real("largest |e|, e = got - reference"), &at<&ErrorNorms::max_abs>},
+      {"max_rel", real("largest |e| / |y|"), &at<&ErrorNorms::max_rel>},
+      {"l1", real("sum of |e|"), &at<&ErrorNorms::l1>},
+      {"l2", real("square root of the sum of e^2"), &at<&ErrorNorms::l2>},
+      {"linf", real("largest |e|"), &at<&ErrorNorms::linf>},
+      {"rel_l2", real("Frobenius-relative error |e|_2 / |y|_2"), &at<&ErrorNorms::rel_l2>},
+      {"rms", real("root mean square of e"), &at<&ErrorNorms::rms>},
+      {"mean_signed", real("mean of e"), &at<&ErrorNorms::mean_signed>},
+      {"nmse", real("sum of e^2 / sum of y^2"), &at<&ErrorNorms::nmse>},
+      {"sqnr_db", real("signal to quantisation noise ratio in dB"), &at<&ErrorNorms::sqnr_db>},
+      {"cosine", real("cosine of the angle between got and reference"), &at<&ErrorNorms::cosine>}};
+  return members;
+}
+
+const Members<metric::Statistics>& statistics_members() {
+  using metric::Statistics;
+  static const Members<Statistics> members = {
+      {"elements", count("number of elements"), &at<&Statistics::elements>},
+      {"finite", count("number of elements"), &at<&Statistics::finite>},
+      {"nonfinite_mismatch", count("number of elements"), &at<&Statistics::nonfinite_mismatch>},
+      {"poison", count("number of elements"), &at<&Statistics::poison>},
+      {"zeros", count("number of elements"), &at<&Statistics::zeros_got>},
+      {"exact_mismatch", count("number of elements"), &at<&Statistics::exact_mismatch>},
+      {"rounding_elements", count("number of elements"), &at<&Statistics::rounding_elements>},
+      {"rms_expected", ref("number"), &at<&Statistics::rms_expected>},
+      {"effective_bits", ref("number"), &at<&Statistics::effective_bits>},
+      {"max_ulp", ref("number"), &at<&Statistics::max_ulp>},
+      {"mean_ulp", ref("number"), &at<&Statistics::mean_ulp>},
+      {"max_over_bound", ref("number"), &at<&Statistics::max_over_bound>},
+      {"z_rms", ref("number"), &at<&Statistics::z_rms>},
+      {"z_q999", ref("number"), &at<&Statistics::z_q999>},
+      {"z_max", ref("number"), &at<&Statistics::z_max>},
+      {"slope", ref("number"), &at<&Statistics::slope>},
+      {"slope_se", ref("number"), &at<&Statistics::slope_se>},
+      {"intercept", ref("number"), &at<&Statistics::intercept>},
+      {"toward_zero", ref("number"), &at<&Statistics::toward_zero>},
+      {"rounding_ratio", ref("number"), &at<&Statistics::rounding_ratio>},
+      {"rounding_ratio_perfect", ref("number"), &at<&Statistics::rounding_ratio_perfect>},
+      {"rounding_sd", ref("number"), &at<&Statistics::rounding_sd>},
+      {"rounding_arith", ref("number"), &at<&Statistics::rounding_arith>},
+      {"max_over_half_ulp", ref("number"), &at<&Statistics::max_over_half_ulp>},
+      {"expected_constant",
+       flag("the same result is expected everywhere: reference values are equal, or all overflow alike"),
+       &at<&Statistics::expected_constant>},
+      {"ulp_histogram", list_of(count("bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps")),
+       &at<&Statistics::ulp_histogram>}};
+  return members;
+}
+
+const Members<OutputSource>& output_members() {
+  using S = OutputSource;
+  static const Members<S> members = {
+      {"xxh128",
+       {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}},
+       [](const S& s) { return json(s.output->digest.hex()); }},
+      {"dtype", text("storage format"), [](const S& s) { return json(core::dtype_info(s.port->dtype).name); }},
+      {"shape", list_of(count("elements")), [](const S& s) { return shape_json(*s.port); }},
+      {"sampled", flag("only a sample of the elements was compared"),
+       [](const S& s) { return json(s.output->sampled); }},
+      {"model", text("error model that the limits come from"), [](const S& s) { return json(s.output->model_source); }},
+      {"metrics", ref("metrics"),
+       [](const S& s) {
+         json metrics = object_of(norm_members(), s.output->statistics.arithmetic);
+         metrics.update(object_of(statistics_members(), s.output->statistics));
+         return metrics;
+       }},
+      {"total_error", rule_of(norm_members()),
+       [](const S& s) { return object_of(norm_members(), s.output->statistics.total); }},
+      {"ideal",
+       {{"description",
+         "error against exact real arithmetic, where the op as implemented rounds or runs a pass in between; else "
+         "null"},
+        {"anyOf", json::array({{{"type", "null"}}, rule_of(ideal_members())})}},
+       [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
+      {"criteria", list_of(rule_of(criterion_members())),
+       [](const S& s) { return list_of(criterion_members(), s.output->criteria); }},
+      {"findings", list_of(finding_rule()), &findings_json},
+      {"error_over_limit", real("measured / limit of the tightest gate"),
+       [](const S& s) { return number(tolerance::tightest(s.output->criteria)); }},
+      {"certificate", rule_of(certificate_members()),
+       [](const S& s) { return object_of(certificate_members(), s.output->certificate); }},
+      {"opinions", map_of(rule_of(opinion_members())), &opinions_json},
+      {"worst", list_of(rule_of(worst_members())), &worst_json}};
+  return members;
+}
+
+}  // namespace numcheck::report

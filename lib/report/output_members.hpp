@@ -1,0 +1,21 @@
+// The members of an output's record, object by object; used by record_members.cpp and report_schema.cpp.
+#pragma once
+
+#include "report/members.hpp"
+#include "verdict/record.hpp"
+
+namespace numcheck::report {
+
+/// An output with its port, and whether the plan has its own predicate.
+struct OutputSource {
+  const verdict::OutputResult* output;
+  const op::Port* port;
+  bool has_plan_predicate;
+};
+
+[[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
+/// Written together with the norms of the arithmetic error.
+[[nodiscard]] const Members<metric::Statistics>& statistics_members();
+[[nodiscard]] const Members<OutputSource>& output_members();
+
+}  // namespace numcheck::report
