@@ -24,7 +24,7 @@ enum class AttentionFact : std::size_t {
   largest_weight,  ///< max exp(s_j - lse)
   equal_weight,  ///< with dropout, the sum of exp(s_j - lse) with s_j above max s_j - 2^-8; otherwise max exp(s_j - lse)
   keys,          ///< how many
-  product_sum,  ///< A1 = sqrt(sum p_j (|scale| sum_c |q_c k_jc|)^2) in FP8 or if channels of keys are uneven; else A
+  product_sum,   ///< A1 = sqrt(sum p_j (|scale| sum_c |q_c k_jc|)^2) in FP8 or if channels of keys are uneven; else A
   // For declared roundings only:
   inner_square,   ///< sum p_j s'_j^2, s' the score before a post_scale bias or alibi, but after a cap and other biases
   scored_square,  ///< S = sum p_j s_j^2
