@@ -1,8 +1,11 @@
 #include "kernels/harness/mask_probe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +40,13 @@ std::size_t byte_of(const op::Port& port, std::int64_t element) {
   return static_cast<std::size_t>(port.offset_bytes + at * core::dtype_info(port.dtype).storage_bytes);
 }
 
+double number_at(const op::Port& port, std::span<const std::byte> image, std::int64_t element) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, image.data() + byte_of(port, element),
+              static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes));
+  return core::decode(bits, port.dtype);
+}
+
 /// The case of attention_fwd that is run instead, and where its ports are in the workspace.
 class Probe {
  public:
@@ -48,6 +58,8 @@ class Probe {
     if (p_.bias == "alibi") {
       throw NotSupported("with alibi, the mask that is drawn cannot be read back: slopes leave distant keys no weight");
     }
+    p_.scale = 0;  // cuDNN multiplies by a negative one before it subtracts the largest score, and gets NaN
+    c_.params = op::to_params(p_);
     c_.op = &op::attention_fwd();
     c_.algorithms = {};
     ports_ = c_.op->ports(c_.params, *c_.mode);
@@ -108,20 +120,22 @@ class Probe {
     return image;
   }
 
-  /// Sets the mask of keys `first` onwards.
+  /// Sets the mask of keys `first` onwards. What is neither 0 nor a number is no mask: NaN.
   void take(const op::Port& o, std::span<const std::byte> output, std::int64_t first, const op::Port& mask,
             std::span<std::byte> image) const {
     const std::vector<std::byte> one = code_of(mask.dtype, 1);
+    const std::vector<std::byte> nan = code_of(mask.dtype, std::numeric_limits<double>::quiet_NaN());
     const std::int64_t width = p_.value_channels();
     for (std::int64_t task = 0; task < p_.batches * p_.heads; ++task) {
       const auto batch = static_cast<std::size_t>(task / p_.heads);
       const op::HeadPlace place = op::head_place(p_, op::Side::queries, task / p_.heads, task % p_.heads, width);
       for (std::int64_t i = 0; i < queries_[batch]; ++i) {
         for (std::int64_t c = 0; c < width && first + c < keys_[batch]; ++c) {
-          const auto stored = output.subspan(byte_of(o, place.first + i * place.stride + c), one.size());
-          if (std::ranges::any_of(stored, [](std::byte byte) { return byte != std::byte{0}; })) {
-            std::ranges::copy(one, image.begin() + static_cast<std::ptrdiff_t>(
-                                                       byte_of(mask, (task * p_.sq + i) * p_.sk + first + c)));
+          const double weight = number_at(o, output, place.first + i * place.stride + c);
+          if (weight != 0) {
+            std::ranges::copy(
+                std::isfinite(weight) ? one : nan,
+                image.begin() + static_cast<std::ptrdiff_t>(byte_of(mask, (task * p_.sq + i) * p_.sk + first + c)));
           }
         }
       }

@@ -1,5 +1,8 @@
 #include "op/attention_dropout.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "op/attention_fp8.hpp"
 
 namespace numcheck::op {
@@ -21,7 +24,23 @@ std::vector<std::string> check(const Params& values, const Mode& mode) {
   return mistakes;
 }
 
+/// FP8 attention has no dropout.
+std::span<const std::string_view> modes() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> list;
+    std::ranges::copy_if(attention_modes(), std::back_inserter(list),
+                         [](std::string_view name) { return !find_mode(name)->scaled; });
+    return list;
+  }();
+  return names;
+}
+
 }  // namespace
+
+AttentionDropoutParams::AttentionDropoutParams() noexcept {
+  dropout = 0.1;
+  dropout_mask = "drawn";
+}
 
 const Op& attention_dropout() {
   static const Op op{
@@ -30,7 +49,7 @@ const Op& attention_dropout() {
       .formula = "P(mask = 0) = dropout, of each weight",
       .source = "TransformerEngine fused_attn.h, rng_state",
       .fields = &fields_of<AttentionDropoutParams>,
-      .modes = attention_modes(),
+      .modes = modes(),
       .ports = &ports,
       .check = &check,
       .exact_plan = [](const Params&, const Mode&) { return no_exact_leg("attention_dropout: the mask is random"); },

@@ -5,7 +5,7 @@
 
 namespace numcheck::op {
 
-/// Parameters are those of attention with `dropout_mask: drawn`:
+/// Parameters are those of attention, but that a mask is drawn unless told otherwise, with dropout 0.1:
 ///
 ///   mask_ij random for each sequence and head, P(mask_ij = 0) = dropout
 ///
@@ -19,7 +19,9 @@ namespace numcheck::op {
 ///
 /// Ports: q_lengths, kv_lengths as in attention_fwd; dropout_mask [batches * heads, sq, sk].
 /// Source: TransformerEngine include/transformer_engine/fused_attn.h, rng_state.
-using AttentionDropoutParams = AttentionParams;
+struct AttentionDropoutParams : AttentionParams {
+  AttentionDropoutParams() noexcept;
+};
 
 /// The descriptor of `attention_dropout`.
 [[nodiscard]] const Op& attention_dropout();

@@ -134,8 +134,10 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   if (port == "max_logit") {
     return max_logit_error_model(request);
   }
-  if (port == "dropout_mask") {  // random: no error, findings judge it
-    return tracked_error_model(request, port);
+  if (port == "dropout_mask") {  // random, whatever the inputs: findings judge it
+    model::ErrorModel model = tracked_error_model(request, port);
+    model.exact = false;
+    return model;
   }
   constexpr double kUndetermined = 1e38;
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);

@@ -58,6 +58,8 @@ enum class AttentionFact : std::size_t {
 /// the tensors', or TF32; 0 in an FP32 chain. Weights that differ by less than an ulp are rounded alike: a = exp(-4 pi^2
 /// (s_s / 2 u_P)^2) (1 - max p), or 1 - max p where inputs have few different values. Key blocks are rescaled one after
 /// another, which the 16 u cover. The bound holds for errors of scores that are alike; V takes them as independent.
+/// Outputs as a whole are off by u_P a min(1 / (1 - max p), n): the key that weighs most may have the least value, and no
+/// value is more than n times as large as their mean.
 ///
 /// With dropout, a value is mask / (1 - dropout) v_j in all of this: rho^2 = sum p_j (mask_j / (1 - dropout) v_j)^2 and so
 /// on, because the weights' own errors are those before it. 18 u replace 16 u, for the two multiplications, and the largest

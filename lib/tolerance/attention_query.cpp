@@ -177,7 +177,9 @@ QueryError QueryErrors::largest(double lse) const {
 }
 
 double QueryErrors::shared_slope() const {
-  return (common_.unit + stored_.dropped) * alike_ + common_.largest_alike * equal_ + stored_.sink +
+  // No value is more than `keys` times as large as their mean.
+  const double others = common_.normalised ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
+  return (common_.unit + stored_.dropped) * alike_ * others + common_.largest_alike * equal_ + stored_.sink +
          stored_.variance * stored_.scatter;
 }
 

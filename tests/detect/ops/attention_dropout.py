@@ -1,6 +1,6 @@
 """The dropout mask that a backend draws for attention."""
 
-from attention_drawing import attention
+from attention_drawing import attention, library_limits
 from drawing import Clean
 
 
@@ -37,7 +37,8 @@ def masks(rng, shape, mode):
             "rng_seed": rng.randint(0, 10**6)}
 
 
-CLEAN = {"attention_dropout": Clean(masks, modes=("fp32", "bf16", "fp16"))}
+CLEAN = {"attention_dropout": Clean(masks, te_limits=library_limits, cudnn_limits=library_limits, accept_too_much=True,
+                                    modes=("fp32", "bf16", "fp16"))}
 
 PATHS = [
     {"op": "attention_dropout",
