@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
+#include "reference/attention_dropout_repeats.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -179,6 +181,7 @@ std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request) {
   add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
   add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
   add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
+  std::ranges::move(judge_repeats(p, delivered->value), std::back_inserter(findings));
   return findings;
 }
 

@@ -35,6 +35,18 @@ std::string needs_keys(const Call& call) {
   return params_of(call).sk > 1 ? "" : "there is one key";
 }
 
+constexpr std::size_t kPeriod = 5003;  // no multiple of a row or a head
+constexpr std::size_t kDistance = 8;
+
+std::string needs_two_periods(const Call& call) {
+  const AttentionDropoutParams p = params_of(call);
+  const auto weights = static_cast<double>(p.batches * p.heads) * static_cast<double>(p.sq * p.sk);
+  return weights >= 2 * kPeriod ? "" : "the generator does not start again within so few weights";
+}
+std::string needs_distant_keys(const Call& call) {
+  return params_of(call).sk > static_cast<std::int64_t>(kDistance) ? "" : "no keys are eight apart";
+}
+
 constexpr std::array kFaults = {
     OpFault{{"nothing_dropped", "every weight is kept"}, &needs_nothing},
     OpFault{{"share_half", "half as many weights are dropped as requested"}, &needs_nothing},
@@ -44,6 +56,8 @@ constexpr std::array kFaults = {
     OpFault{{"sequences_alike", "all sequences have the same masks"}, &needs_sequences},
     OpFault{{"queries_alike", "all queries of a head have the same mask"}, &needs_queries},
     OpFault{{"key_pairs_alike", "two neighbouring keys are kept or dropped together"}, &needs_keys},
+    OpFault{{"draws_restart", "the generator starts again after 5003 weights"}, &needs_two_periods},
+    OpFault{{"draws_used_twice", "a draw decides about two keys that are eight apart"}, &needs_distant_keys},
 };
 
 /// The weight whose random number decides about this one.
@@ -52,6 +66,12 @@ std::size_t draw_of(const AttentionDropoutParams& p, std::size_t at, const std::
   const auto heads = static_cast<std::size_t>(p.heads);
   if (fault == "key_pairs_alike") {
     return at - at % keys % 2;
+  }
+  if (fault == "draws_restart") {
+    return at % kPeriod;
+  }
+  if (fault == "draws_used_twice") {
+    return at % keys / kDistance % 2 == 1 ? at - kDistance : at;
   }
   if (fault == "queries_alike") {
     return at / (keys * queries) * (keys * queries) + at % keys;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,17 +34,27 @@ class DrawnMaskTest : public testing::Test {
 
   /// Names of the gates that the mask trips.
   [[nodiscard]] std::vector<std::string> tripped() const {
-    const op::Params params = op::to_params(p_);
-    const op::Values expected;
-    const std::vector<op::Delivered> outputs = {{.port = "dropout_mask", .value = mask_}};
-    const op::Sample all;
     std::vector<std::string> names;
-    for (const op::Finding& finding : judge_drawn_mask({&params, {}, &expected, outputs, &all})) {
+    for (const op::Finding& finding : findings()) {
       if (finding.measured > finding.limit) {
         names.push_back(finding.name);
       }
     }
     return names;
+  }
+
+  [[nodiscard]] std::string text_of(std::string_view name) const {
+    const std::vector<op::Finding> all = findings();
+    const auto found = std::ranges::find(all, name, &op::Finding::name);
+    return found == all.end() ? "" : found->text;
+  }
+
+  [[nodiscard]] std::vector<op::Finding> findings() const {
+    const op::Params params = op::to_params(p_);
+    const op::Values expected;
+    const std::vector<op::Delivered> outputs = {{.port = "dropout_mask", .value = mask_}};
+    const op::Sample all;
+    return judge_drawn_mask({&params, {}, &expected, outputs, &all});
   }
 
   op::AttentionParams p_;
@@ -70,7 +81,19 @@ TEST_F(DrawnMaskTest, other_numbers_than_0_and_1_are_named) {
 TEST_F(DrawnMaskTest, heads_that_share_a_mask_are_named) {
   const std::size_t head = mask_.size() / 6;
   std::copy_n(mask_.begin(), head, mask_.begin() + static_cast<std::ptrdiff_t>(head));
-  EXPECT_EQ(tripped(), std::vector<std::string>{"dropped heads"});
+  EXPECT_EQ(tripped(), (std::vector<std::string>{"dropped heads", "repeated draws"}));
+}
+
+/// A head whose mask is that of the one three heads before, five queries later.
+TEST_F(DrawnMaskTest, copies_are_found_however_far_away) {
+  const std::size_t head = mask_.size() / 6;
+  std::copy_n(mask_.begin(), head - 5 * 50, mask_.begin() + static_cast<std::ptrdiff_t>(3 * head + 5 * 50));
+  EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"});
+  EXPECT_EQ(text_of("repeated draws"), "correlation of weights 3 heads, 5 queries and 0 keys apart, the largest of all");
+  for (std::size_t at = 0; at + 1 < head; at += 2) {
+    mask_[at] = 1 - mask_[at + 1];  // which shifts the share
+  }
+  EXPECT_EQ(text_of("repeated draws"), "correlation of weights 0 heads, 0 queries and 1 keys apart, the largest of all");
 }
 
 TEST_F(DrawnMaskTest, weights_that_no_query_sees_do_not_count) {

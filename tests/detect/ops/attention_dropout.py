@@ -21,6 +21,11 @@ FAULTS = [
     ("sequences_alike", drawn(), ["dropped sequences"]),
     ("queries_alike", drawn(), ["dropped queries"]),
     ("key_pairs_alike", drawn(**RAGGED), ["dropped keys"]),
+    ("draws_restart", drawn(), ["repeated draws"]),
+    ("draws_restart", drawn("fp16", dropout=0.9, mask="causal"), ["repeated draws"]),
+    ("draws_used_twice", drawn("fp32"), ["repeated draws"]),
+    ("draws_used_twice", drawn(**RAGGED, dropout=0.02, sq=200, sk=200), ["repeated draws"]),
+    ("draws_used_twice", drawn(sq=1024, sk=1024, mask="causal", window_left=40), ["repeated draws"]),
 ]
 
 REFUSED = [
@@ -28,6 +33,8 @@ REFUSED = [
     ("sequences_alike", drawn(batches=1), "there is one sequence"),
     ("queries_alike", drawn(sq=1), "there is one query"),
     ("key_pairs_alike", drawn(sk=1), "there is one key"),
+    ("draws_restart", drawn(sq=10, sk=10), "within so few weights"),
+    ("draws_used_twice", drawn(sk=8), "no keys are eight apart"),
 ]
 
 

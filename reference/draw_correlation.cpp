@@ -1,0 +1,57 @@
+#include "reference/draw_correlation.hpp"
+
+#include <bit>
+#include <cmath>
+#include <complex>
+#include <vector>
+
+#include <unsupported/Eigen/FFT>
+
+namespace numcheck::reference {
+namespace {
+
+/// sum_n x_n x_(n+L) for every L below the number of draws.
+std::vector<double> lagged_products(std::span<const float> x) {
+  std::vector<double> padded(std::bit_ceil(2 * x.size()));  // so that the end is not compared with the beginning
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    padded[n] = static_cast<double>(x[n]);
+  }
+  Eigen::FFT<double> transform;
+  transform.SetFlag(Eigen::FFT<double>::HalfSpectrum);
+  std::vector<std::complex<double>> spectrum;
+  transform.fwd(spectrum, padded);
+  for (std::complex<double>& wave : spectrum) {
+    wave = std::norm(wave);
+  }
+  transform.inv(padded, spectrum);
+  padded.resize(x.size());
+  return padded;
+}
+
+/// The t of Freedman's inequality.
+double exceeded_by_chance(double variance, double largest, double lags) {
+  constexpr double kOneIn = 1e7;
+  const double log = std::log(2 * kOneIn * lags);
+  return log * largest / 3 + std::sqrt(log * log * largest * largest / 9 + 2 * log * variance);
+}
+
+}  // namespace
+
+DrawCorrelation draw_correlation(std::span<const float> x, double probability) {
+  const std::vector<double> products = lagged_products(x);
+  DrawCorrelation found;
+  for (std::size_t lag = 1; lag < products.size(); ++lag) {
+    if (std::fabs(products[lag]) > found.measured) {
+      found.measured = std::fabs(products[lag]);
+      found.lag = static_cast<std::int64_t>(lag);
+    }
+  }
+  const double squares = products[0], other = 1 - probability;
+  const double largest = std::fmax(probability, other) * std::fmax(probability, other);
+  found.measured /= squares;
+  found.limit =
+      exceeded_by_chance(probability * other * squares, largest, static_cast<double>(products.size())) / squares;
+  return found;
+}
+
+}  // namespace numcheck::reference
