@@ -40,7 +40,8 @@ std::vector<float> draws_of(const op::AttentionParams& p, const Box& box, std::s
     for (std::int64_t i = 0; i < std::min(box.queries, queries - box.first_query); ++i) {
       const op::KeyRange seen = p.visible(box.first_query + i, queries, keys);
       const std::int64_t row = (head * p.sq + box.first_query + i) * p.sk;
-      for (std::int64_t j = std::max(seen.begin, box.first_key); j < std::min(seen.end, box.first_key + box.keys); ++j) {
+      for (std::int64_t j = std::max(seen.begin, box.first_key); j < std::min(seen.end, box.first_key + box.keys);
+           ++j) {
         draws[static_cast<std::size_t>((head * box.queries + i) * box.keys + j - box.first_key)] =
             mask[static_cast<std::size_t>(row + j)] == 0 ? dropped : kept;
       }
@@ -72,8 +73,8 @@ std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<c
            .port = "dropout_mask",
            .measured = found.measured,
            .limit = found.limit,
-           .text = fmt::format("correlation of weights {} heads, {} queries and {} keys apart, the largest of all", heads,
-                               queries, keys)}};
+           .text = fmt::format("correlation of weights {} heads, {} queries and {} keys apart, the largest of all",
+                               heads, queries, keys)}};
 }
 
 }  // namespace numcheck::reference

@@ -1,11 +1,11 @@
 #include "reference/draw_correlation.hpp"
 
+#include <unsupported/Eigen/FFT>
+
 #include <bit>
 #include <cmath>
 #include <complex>
 #include <vector>
-
-#include <unsupported/Eigen/FFT>
 
 namespace numcheck::reference {
 namespace {

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "reference/draw_correlation.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
@@ -93,6 +97,20 @@ MaskStatistics count(std::span<const double> mask, std::size_t elements) {
   return found;
 }
 
+/// Draws that are copies of others, of the first so many.
+std::vector<op::Finding> repeats(std::span<const double> mask, std::size_t elements, double share) {
+  if (share == 0) {
+    return {};
+  }
+  std::vector<float> draws(std::min(elements, kMostCorrelatedDraws));
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    draws[i] = static_cast<float>(kept(mask, i) ? -share : 1 - share);
+  }
+  const DrawCorrelation found = draw_correlation(draws, share);
+  return {{"repeated draws", "mask", found.measured, found.limit,
+           fmt::format("correlation of elements {} apart, the largest of all", found.lag)}};
+}
+
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::DropoutParams>(*request.params);
   const auto output = [&request](std::string_view port) {
@@ -112,13 +130,16 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const double pairs = share * share;
   // Variance of the share of dropped pairs: each element is in two of them.
   const double pair_spread = std::sqrt((pairs * (1 - pairs) + 2 * share * pairs * (1 - share)) / n);
-  return {{"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
-           "elements that are not mask ? x / (1 - p) : 0"},
-          {"dropped share", "mask", std::fabs(found.dropped / n - share), kSigmas * spread,
-           fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
-                       found.dropped / n, share)},
-          {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), kSigmas * pair_spread + 1 / n,
-           "neighbouring bits are independent"}};
+  std::vector<op::Finding> all = {
+      {"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
+       "elements that are not mask ? x / (1 - p) : 0"},
+      {"dropped share", "mask", std::fabs(found.dropped / n - share), kSigmas * spread,
+       fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
+                   found.dropped / n, share)},
+      {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), kSigmas * pair_spread + 1 / n,
+       "neighbouring bits are independent"}};
+  std::ranges::move(repeats(mask, elements, share), std::back_inserter(all));
+  return all;
 }
 
 op::Values backward(const op::ReferenceRequest& request) {

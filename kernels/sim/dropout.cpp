@@ -19,6 +19,16 @@ std::string needs_elements(const Call& call) {
   return p.elements == 0 ? "there are no elements" : p.dropped_share() == 0 ? "nothing is dropped" : "";
 }
 
+constexpr std::size_t kPeriod = 300;  // groups
+
+std::string needs_two_periods(const Call& call) {
+  const std::string nothing = needs_elements(call);
+  const auto p = op::from_params<op::DropoutParams>(call.c->params);
+  return nothing.empty() && p.elements < static_cast<std::int64_t>(2 * kPeriod * kGroup)
+             ? "the generator does not start again within so few elements"
+             : nothing;
+}
+
 constexpr std::array kForwardFaults = {
     OpFault{{"scale_missing", "kept elements are not divided by 1 - p"}, &needs_elements},
     OpFault{{"scale_by_p", "kept elements are divided by p"}, &needs_elements},
@@ -26,6 +36,7 @@ constexpr std::array kForwardFaults = {
     OpFault{{"mask_inverted", "the mask says dropped where it means kept"}, &needs_elements},
     OpFault{{"constant_mask", "every group of 16 elements has the same mask"}, &needs_elements},
     OpFault{{"share_half", "half as many elements are dropped as requested"}, &needs_elements},
+    OpFault{{"groups_restart", "the generator starts again after 300 groups of 16 elements"}, &needs_two_periods},
 };
 constexpr std::array kBackwardFaults = {
     OpFault{{"scale_missing", "kept elements are not divided by 1 - p"}, &needs_elements},
@@ -60,7 +71,8 @@ void run_forward(const op::DropoutParams& p, std::span<const PortMemory> ports, 
   threshold = fault == "nothing_dropped" ? 0 : fault == "share_half" ? threshold / 2 : threshold;
   const float scale = scale_of(p, fault);
   core::parallel_for(x.size() / kGroup, [&](std::size_t group) {
-    const auto bytes = random_bytes(p.rng_seed, fault == "constant_mask" ? 0 : group);
+    const std::size_t drawn = fault == "constant_mask" ? 0 : fault == "groups_restart" ? group % kPeriod : group;
+    const auto bytes = random_bytes(p.rng_seed, drawn);
     std::array<unsigned, 2> bits{};
     for (std::size_t i = 0; i < kGroup; ++i) {
       const bool kept = bytes[i] >= threshold;

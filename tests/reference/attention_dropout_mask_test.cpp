@@ -89,11 +89,13 @@ TEST_F(DrawnMaskTest, copies_are_found_however_far_away) {
   const std::size_t head = mask_.size() / 6;
   std::copy_n(mask_.begin(), head - 5 * 50, mask_.begin() + static_cast<std::ptrdiff_t>(3 * head + 5 * 50));
   EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"});
-  EXPECT_EQ(text_of("repeated draws"), "correlation of weights 3 heads, 5 queries and 0 keys apart, the largest of all");
+  EXPECT_EQ(text_of("repeated draws"),
+            "correlation of weights 3 heads, 5 queries and 0 keys apart, the largest of all");
   for (std::size_t at = 0; at + 1 < head; at += 2) {
     mask_[at] = 1 - mask_[at + 1];  // which shifts the share
   }
-  EXPECT_EQ(text_of("repeated draws"), "correlation of weights 0 heads, 0 queries and 1 keys apart, the largest of all");
+  EXPECT_EQ(text_of("repeated draws"),
+            "correlation of weights 0 heads, 0 queries and 1 keys apart, the largest of all");
 }
 
 TEST_F(DrawnMaskTest, weights_that_no_query_sees_do_not_count) {

@@ -19,11 +19,16 @@ FAULTS = [
     ("mask_inverted", FWD, ["elements off the mask"]),
     ("constant_mask", FWD, ["dropped share", "dropped neighbours"]),
     ("share_half", FWD, ["dropped share"]),
+    ("groups_restart", FWD, ["repeated draws"]),
     ("scale_missing", BWD, SEEN),
     ("scale_by_p", BWD, SEEN),
     ("mask_ignored", BWD, SEEN),
     ("mask_inverted", BWD, SEEN),
     ("mask_shifted", BWD, SEEN),
+]
+
+REFUSED = [
+    ("groups_restart", dropout("dropout_fwd", 4096), "within so few elements"),
 ]
 
 
