@@ -22,10 +22,10 @@ using data::StoredTensor;
 
 /// The reference's values, in the shape of their ports; for a sample, a list with the elements' indices.
 void add_expected(std::vector<StoredTensor>& tensors, const run::RunTensors& run) {
-  for (const op::OutputValues& values : run.expected->outputs) {
-    StoredTensor tensor{fmt::format("expected_{}", values.port), "F64", {}, std::as_bytes(values.value.span())};
+  for (const op::OutputValues* values : run.expected) {
+    StoredTensor tensor{fmt::format("expected_{}", values->port), "F64", {}, std::as_bytes(values->value.span())};
     if (run.sample->all()) {
-      tensor.shape = std::ranges::find(tensors, values.port, &StoredTensor::name)->shape;
+      tensor.shape = std::ranges::find(tensors, values->port, &StoredTensor::name)->shape;
     } else {
       const std::span<const std::int64_t> indices = run.sample->indices;
       tensor.shape = {static_cast<std::int64_t>(indices.size())};

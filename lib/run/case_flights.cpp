@@ -4,6 +4,7 @@
 #include <ctime>
 #include <exception>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -134,14 +135,14 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
   try {
     const machine::Device& device = handshake_->hello().device;
     prepare::Group& group = *flight.shared->group;
-    const verdict::EvaluationContext context{&group,
-                                             &flight.prepared,
-                                             run.ports,
-                                             &device,
-                                             prepare::arithmetic_of(*group.row, run.report.backend),
-                                             &flight.shared->cache};
+    verdict::EvaluationContext context{&group,
+                                       &flight.prepared,
+                                       run.ports,
+                                       &device,
+                                       prepare::arithmetic_of(*group.row, run.report.backend),
+                                       &flight.shared->cache};
     flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
-    show_tensors(flight, run);
+    show_tensors(flight, context);
   } catch (const core::Cancelled&) {
     flight.cancelled = true;
     return;
@@ -155,12 +156,22 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
   flight.result.times.device_s += run.report.device_s;
 }
 
-void CaseFlights::show_tensors(const Flight& flight, const Run& run) {
+void CaseFlights::show_tensors(const Flight& flight, const verdict::EvaluationContext& context) {
   const std::vector<verdict::RunResult>& runs = flight.result.runs;
-  if (options_.on_tensors && run.report.error.empty()) {
-    options_.on_tensors({flight.result.c, runs.size() - 1, &runs.back(), run.ports,
-                         flight.prepared.rounding->values.get().get(), &flight.shared->group->sample});
+  if (!options_.on_tensors || !runs.back().run.error.empty()) {
+    return;
   }
+  std::vector<const op::OutputValues*> expected;
+  for (const op::Port& port : flight.prepared.ports) {
+    if (port.role == op::Role::output || port.role == op::Role::amax) {
+      const op::OutputValues& values = verdict::expected_values(context, port);
+      if (values.port == port.name) {  // otherwise an amax, which follows from another output
+        expected.push_back(&values);
+      }
+    }
+  }
+  options_.on_tensors(
+      {flight.result.c, runs.size() - 1, &runs.back(), context.host, expected, &flight.shared->group->sample});
 }
 
 void CaseFlights::conclude(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {

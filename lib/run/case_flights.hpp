@@ -56,7 +56,7 @@ class CaseFlights {
   void wait_if_failures_stop(const Flight& flight);
   void judge(Flight& flight, const Run& run);
   /// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
-  void show_tensors(const Flight& flight, const Run& run);
+  void show_tensors(const Flight& flight, const verdict::EvaluationContext& context);
   /// Concludes a case, applying known issues of this device, and adds it to the results.
   void conclude(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome);
   void finish(std::size_t index, const verdict::CaseResult& result);

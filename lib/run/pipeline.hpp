@@ -39,8 +39,8 @@ struct RunTensors {
   std::size_t number = 0;  ///< index of the run in its case
   const verdict::RunResult* result = nullptr;
   std::span<const worker::HostPort> ports;
-  const op::Values* expected = nullptr;
-  const op::Sample* sample = nullptr;  ///< which elements `expected` holds
+  std::span<const op::OutputValues* const> expected;  ///< what outputs were judged by
+  const op::Sample* sample = nullptr;                 ///< which elements `expected` holds
 };
 
 struct PipelineOptions {

@@ -252,7 +252,7 @@ std::shared_ptr<const LastPass> last_pass_of(const EvaluationContext& context, c
 
 }  // namespace
 
-RunResult evaluate_run(const EvaluationContext& of_case, const worker::RunReport& run, double& comparison_s) {
+RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run, double& comparison_s) {
   RunResult result;
   result.run = run;
   if (!run.error.empty()) {
@@ -261,13 +261,12 @@ RunResult evaluate_run(const EvaluationContext& of_case, const worker::RunReport
     return result;
   }
   // Time spent waiting for references does not count as comparison.
-  of_case.group->yardsticks.wait();
-  of_case.prepared->rounding->values.wait();
-  if (!of_case.prepared->rounding->identity) {
-    of_case.group->total.wait();
+  context.group->yardsticks.wait();
+  context.prepared->rounding->values.wait();
+  if (!context.prepared->rounding->identity) {
+    context.group->total.wait();
   }
-  EvaluationContext context = of_case;
-  context.last_pass = last_pass_of(of_case, run);
+  context.last_pass = last_pass_of(context, run);
   const prepare::Stopwatch watch;
   const PrecisionClass observed = run.observed.value_or(PrecisionClass::unknown);
   const PrecisionClass expected = expected_of(context);

@@ -11,9 +11,8 @@
 namespace numcheck::verdict {
 
 /// Waits for the references of the case's group, then compares and judges every output. Adds the seconds spent
-/// comparing to `comparison_s`.
-[[nodiscard]] RunResult evaluate_run(const EvaluationContext& context, const worker::RunReport& run,
-                                     double& comparison_s);
+/// comparing to `comparison_s`, and sets `context.last_pass`: expected_values() are then those that the run was judged by.
+[[nodiscard]] RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run, double& comparison_s);
 
 /// Sets the case's status from its runs and outcome, then applies its first known issue on this device that fits.
 void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<const plan::XFail> known_issues,

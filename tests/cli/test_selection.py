@@ -1,6 +1,7 @@
 """te-numcheck run: which cases run and which files they leave: filters, shards, fail-fast, budget, tensors."""
 
 import json
+import math
 import resource
 import struct
 import subprocess
@@ -166,6 +167,22 @@ class KeptTensors(CliTest):
             value = (8 + fraction) * 2.0 ** (exponent - 10) if exponent else fraction * 2.0 ** -9
             scale = 2.0 ** (scales[i // 40 * 2 + i % 40 // 32] - 127)
             self.assertEqual(value * scale * (-1 if code & 128 else 1), expected[i])
+
+    def test_what_was_expected_follows_from_what_earlier_passes_left(self):
+        params = {"sq": 3, "sk": 2, "d": 1, "scale": 1, "dropout": 0.5, "dropout_mask": "drawn", "statistics": "device"}
+        plan = self.plan(case={"op": "attention_bwd", "mode": "fp32", "params": params})
+        self.run_cli("run", plan, *SIM, "--keep-tensors", "kept", "--no-save")
+        (path,) = (self.folder / "kept").iterdir()
+        _, tensors = read_safetensors(path)
+        self.assertEqual({name for name in tensors if name.startswith("expected_")},
+                         {f"expected_{name}" for name in ("dropout_mask", "o", "lse", "dq", "dk", "dv")})
+        q, k, do, mask = (struct.unpack(f"<{len(tensors[name][2]) // 4}f", tensors[name][2])
+                          for name in ("q", "k", "do", "dropout_mask"))
+        expected = struct.unpack("<2d", tensors["expected_dv"][2])
+        weights = [[math.exp(q[i] * k[j]) for j in range(2)] for i in range(3)]
+        for j in range(2):
+            dv = sum(weights[i][j] / sum(weights[i]) * 2 * mask[2 * i + j] * do[i] for i in range(3))
+            self.assertAlmostEqual(expected[j], dv, delta=1e-6)
 
     def test_a_file_for_every_run_of_every_case_that_ran(self):
         plan = self.plan(case={"mode": ["bf16", "fp8_e4m3"], "algorithms": "all"})

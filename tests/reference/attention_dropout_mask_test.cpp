@@ -91,8 +91,8 @@ TEST_F(DrawnMaskTest, copies_are_found_however_far_away) {
   EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"});
   EXPECT_EQ(text_of("repeated draws"),
             "correlation of weights 3 heads, 5 queries and 0 keys apart, the largest of all");
-  for (std::size_t at = 0; at + 1 < head; at += 2) {
-    mask_[at] = 1 - mask_[at + 1];  // which shifts the share
+  for (std::size_t at = 0; at < mask_.size(); at += 2) {
+    mask_[at] = mask_[at + 1];
   }
   EXPECT_EQ(text_of("repeated draws"),
             "correlation of weights 0 heads, 0 queries and 1 keys apart, the largest of all");
