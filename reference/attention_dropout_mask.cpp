@@ -15,6 +15,8 @@
 #include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
 #include "reference/attention_dropout_repeats.hpp"
+#include "reference/attention_dropout_shares.hpp"
+#include "reference/chance.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -113,13 +115,6 @@ class DrawnMask {
   std::vector<std::int64_t> queries_, keys_;
 };
 
-/// How far a share of n independent draws may be from its probability, but for one time in 10^7.
-double bernstein(double probability, double n) {
-  constexpr double kOneIn = 1e7;
-  const double per_draw = std::log(2 * kOneIn) / n;
-  return per_draw / 3 + std::sqrt(per_draw * per_draw / 9 + 2 * per_draw * probability * (1 - probability));
-}
-
 void add_share(std::vector<op::Finding>& findings, std::string_view name, const Count& count, double probability,
                std::string_view what) {
   if (count.draws == 0) {
@@ -130,12 +125,25 @@ void add_share(std::vector<op::Finding>& findings, std::string_view name, const 
       {.name = std::string(name),
        .port = "dropout_mask",
        .measured = std::fabs(share - probability),
-       .limit = bernstein(probability, count.draws),
+       .limit = share_error(probability, count.draws),
        .text = fmt::format("{:.6f} of {:.0f} {} are dropped, expected {:.6f}", share, count.draws, what, probability)});
 }
 
 op::Values values(const op::ReferenceRequest& request) {
   return drawn_mask(request);
+}
+
+/// The mask is all that there is: if so few weights are seen, or so few are to be dropped, that a mask which drops none or
+/// all would be within the limit, a pass proves nothing.
+std::vector<op::Finding> findings(const op::FindingRequest& request) {
+  const auto p = op::from_params<op::AttentionParams>(*request.params);
+  std::vector<op::Finding> all = judge_drawn_mask(request);
+  const auto share = std::ranges::find(all, "dropped share", &op::Finding::name);
+  const double limit = share == all.end() ? 1 : share->limit;
+  if (std::min(p.dropout, 1 - p.dropout) <= limit) {
+    all.front().fake = p.dropout <= limit ? "nothing_dropped" : "everything_dropped";
+  }
+  return all;
 }
 
 }  // namespace
@@ -181,6 +189,7 @@ std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request) {
   add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
   add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
   add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
+  std::ranges::move(judge_shares(p, delivered->value), std::back_inserter(findings));
   std::ranges::move(judge_repeats(p, delivered->value), std::back_inserter(findings));
   return findings;
 }
@@ -192,7 +201,7 @@ op::Reference attention_dropout_reference() {
   reference.derive = [](const op::DeriveRequest& request, std::span<double> derived) {
     attention_fwd_reference().derive(request, derived);
   };
-  reference.findings = &judge_drawn_mask;
+  reference.findings = &findings;
   return reference;
 }
 

@@ -14,7 +14,8 @@ namespace numcheck::reference {
 [[nodiscard]] op::Values drawn_mask(const op::ReferenceRequest& request);
 
 /// Findings about a mask that was drawn; none in other cases. Each is a gate that a correct generator trips once in 10^7
-/// runs at most, by Bernstein's inequality for independent draws.
+/// runs at most: numbers other than 0 and 1; the share of dropped weights, of all and of each head, query and key
+/// (share_error); how often neighbours are dropped together, likewise; and draws that repeat (judge_repeats).
 [[nodiscard]] std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

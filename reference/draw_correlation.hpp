@@ -15,7 +15,7 @@ namespace numcheck::reference {
 struct DrawCorrelation {
   double measured = 0;
   std::int64_t lag = 0;
-  double limit = 0;  ///< independent draws exceed it one time in 10^7, over all lags together
+  double limit = 0;  ///< independent draws exceed it at most one time in 10^7, over all lags together
 };
 
 /// Most draws that are compared: the transforms take some tens of megabytes.
@@ -26,7 +26,8 @@ inline constexpr std::size_t kMostCorrelatedDraws = std::size_t{1} << 19;
 ///
 /// The limit is Freedman's for sums of martingale differences, which the terms of r_L are if draws are independent: with
 /// M = max(probability, 1 - probability)^2 >= |x_n x_m| and V = probability (1 - probability) sum x^2, a sum exceeds t in
-/// magnitude with at most the probability 2 exp(-t^2 / (2 V + 2 M t / 3)).
+/// magnitude with at most the probability 2 exp(-t^2 / (2 V + 2 M t / 3)). The theorem wants a bound of V that does not
+/// depend on the draws; this one does, but hardly: sum x^2 is a sum of many independent terms.
 /// Source: Freedman, "On Tail Probabilities for Martingales", Annals of Probability 3 (1975).
 [[nodiscard]] DrawCorrelation draw_correlation(std::span<const float> x, double probability);
 

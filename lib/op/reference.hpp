@@ -134,6 +134,7 @@ struct Finding {
   double limit = std::numeric_limits<double>::infinity();  ///< finite: a gate, measured <= limit
   std::string text;                                        ///< what it means, one sentence; may be empty
   std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
+  std::string fake;   ///< of a gate: a wrong result that would also pass it, and all the others; may be empty
   /// What a cause explains: errors of numbers; NaN and infinities in the wrong places; or the same where some of them are
   /// elements that were not written.
   enum class About : std::uint8_t { numbers, pattern, unwritten } about = About::numbers;

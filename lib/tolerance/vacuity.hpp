@@ -10,7 +10,7 @@ namespace numcheck::tolerance {
 
 struct Fake {
   std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                     ///< "coarser_format"
+                     ///< "coarser_format", or op::Finding::fake
   enum class Outcome { rejected, accepted, dropped } outcome = Outcome::rejected;
   std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), or why it was dropped
 };

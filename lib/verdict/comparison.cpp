@@ -204,6 +204,7 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
                     });
   if (expected_values(context, port).unpredictable) {
     entry->statistics.expected_constant = false;
+    entry->statistics.worst.clear();  // nothing in particular was expected
   } else if (main) {
     entry->certificate = tolerance::certify(input);
   }

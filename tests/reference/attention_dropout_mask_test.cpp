@@ -26,6 +26,10 @@ class DrawnMaskTest : public testing::Test {
     p_.d = 8;
     p_.dropout = 0.25;
     p_.dropout_mask = "drawn";
+    draw();
+  }
+
+  void draw() {
     mask_.resize(static_cast<std::size_t>(p_.batches * p_.heads * p_.sq * p_.sk));
     for (std::size_t at = 0; at < mask_.size(); ++at) {
       mask_[at] = core::philox4x32({static_cast<std::uint32_t>(at), 0, 0, 0}, {7, 0})[0] < 0x40000000U ? 0 : 1;
@@ -89,13 +93,48 @@ TEST_F(DrawnMaskTest, copies_are_found_however_far_away) {
   const std::size_t head = mask_.size() / 6;
   std::copy_n(mask_.begin(), head - 5 * 50, mask_.begin() + static_cast<std::ptrdiff_t>(3 * head + 5 * 50));
   EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"});
-  EXPECT_EQ(text_of("repeated draws"),
-            "correlation of weights 3 heads, 5 queries and 0 keys apart, the largest of all");
+  EXPECT_EQ(text_of("repeated draws"), "the largest correlation, of weights that are 3 heads, 5 queries, 0 keys apart");
   for (std::size_t at = 0; at < mask_.size(); at += 2) {
     mask_[at] = mask_[at + 1];
   }
-  EXPECT_EQ(text_of("repeated draws"),
-            "correlation of weights 0 heads, 0 queries and 1 keys apart, the largest of all");
+  EXPECT_EQ(text_of("repeated draws"), "the largest correlation, of weights that are 0 heads, 0 queries, 1 key apart");
+}
+
+/// Copies at the other end of masks that are too large for one transform.
+TEST_F(DrawnMaskTest, copies_are_found_in_large_masks) {
+  for (std::int64_t* length : {&p_.heads, &p_.sq, &p_.sk}) {
+    p_.batches = p_.heads = 1;
+    p_.sq = p_.sk = 40;
+    *length = 3000;
+    draw();
+    EXPECT_TRUE(tripped().empty());
+    const std::int64_t between = 2000 * (length == &p_.sk ? 1 : length == &p_.sq ? p_.sk : p_.sk * p_.sq);
+    for (std::int64_t row = 0; row < (length == &p_.sk ? p_.sq : 1); ++row) {
+      const auto first = mask_.begin() + row * p_.sk;
+      std::copy_n(first, between / 2, first + between);
+    }
+    EXPECT_EQ(tripped(), std::vector<std::string>{"repeated draws"}) << p_.heads << " " << p_.sq << " " << p_.sk;
+  }
+}
+
+TEST_F(DrawnMaskTest, a_query_a_key_or_a_head_of_its_own_share_is_named) {
+  const std::vector<double> right = mask_;
+  for (std::size_t head = 0; head < 6; ++head) {
+    std::fill_n(mask_.begin() + static_cast<std::ptrdiff_t>(head * 2000 + 7 * 50), 50, 1);
+  }
+  EXPECT_EQ(tripped(), std::vector<std::string>{"dropped share of a query"});
+  EXPECT_EQ(text_of("dropped share of a query"), "0.000000 of 300 weights of query 7 are dropped, expected 0.250000");
+  mask_ = right;
+  for (std::size_t row = 0; row < 240; ++row) {
+    mask_[row * 50 + 49] = 1;
+  }
+  EXPECT_EQ(tripped(), std::vector<std::string>{"dropped share of a key"});
+  mask_ = right;
+  for (std::size_t at = 2000; at < 4000; ++at) {
+    mask_[at] = at % 3 == 0 ? 0 : mask_[at];
+  }
+  const std::vector<std::string> names = tripped();
+  EXPECT_TRUE(std::ranges::find(names, "dropped share of a head") != names.end());
 }
 
 TEST_F(DrawnMaskTest, weights_that_no_query_sees_do_not_count) {

@@ -81,14 +81,19 @@ std::string output_lines(const std::string& port, const json& output) {
     text += fmt::format("      also {}\n", fmt::join(others, ", "));
   }
   const json& metrics = output.at("metrics");
-  text += fmt::format("      relative L2 {}, {} effective bits", short_number(metrics.at("rel_l2"), ".2e"),
-                      short_number(metrics.at("effective_bits"), ".1f"));
+  std::vector<std::string> summary;
+  if (metrics.at("rel_l2").is_number()) {  // otherwise infinite: zeros were expected, or nothing in particular
+    summary.push_back(fmt::format("relative L2 {}, {} effective bits", short_number(metrics.at("rel_l2"), ".2e"),
+                                  short_number(metrics.at("effective_bits"), ".1f")));
+  }
   const auto mismatches = metrics.at("nonfinite_mismatch").get<std::uint64_t>();
   if (mismatches > 0) {
-    text += fmt::format("; NaN or infinity wrong in {} of {} elements", mismatches,
-                        metrics.at("elements").get<std::uint64_t>());
+    summary.push_back(fmt::format("NaN or infinity wrong in {} of {} elements", mismatches,
+                                  metrics.at("elements").get<std::uint64_t>()));
   }
-  text += "\n";
+  if (!summary.empty()) {
+    text += fmt::format("      {}\n", fmt::join(summary, "; "));
+  }
   for (const json& finding : output.at("findings")) {
     if (const auto words = finding.at("text").get<std::string>(); !words.empty()) {
       text += fmt::format("      {}: {}\n", finding.at("name").get<std::string>(), words);

@@ -26,6 +26,9 @@ FAULTS = [
     ("draws_used_twice", drawn("fp32"), ["repeated draws"]),
     ("draws_used_twice", drawn(**RAGGED, dropout=0.02, sq=200, sk=200), ["repeated draws"]),
     ("draws_used_twice", drawn(sq=1024, sk=1024, mask="causal", window_left=40), ["repeated draws"]),
+    # Where the last queries see nothing, or do not exist.
+    ("draws_used_twice", drawn(batches=1, heads=1, sq=4096, sk=512, mask="causal", window_left=40), ["repeated draws"]),
+    ("draws_used_twice", drawn(batches=1, heads=1, sq=1024, sk=1024, mask="padding"), ["repeated draws"]),
 ]
 
 REFUSED = [

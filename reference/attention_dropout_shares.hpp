@@ -1,0 +1,16 @@
+// Whether attention's dropout mask drops as many weights of every head, query and key.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "op/attention_params.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// "dropped share of a head", "of a query" and "of a key": of each, the one whose share of dropped weights is furthest off,
+/// of all weights that are seen: of a query those of all heads of all sequences, of a key likewise.
+[[nodiscard]] std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask);
+
+}  // namespace numcheck::reference
