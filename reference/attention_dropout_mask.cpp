@@ -15,6 +15,7 @@
 #include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
 #include "reference/attention_dropout_repeats.hpp"
+#include "reference/attention_dropout_reuse.hpp"
 #include "reference/attention_dropout_shares.hpp"
 #include "reference/chance.hpp"
 #include "reference/references.hpp"
@@ -67,6 +68,20 @@ class DrawnMask {
         queries_(op::sequence_lengths(p, op::Side::queries)),
         keys_(op::sequence_lengths(p, op::Side::keys)) {}
 
+  [[nodiscard]] Counts count() const {
+    std::vector<Counts> of_heads(static_cast<std::size_t>(p_.batches * p_.heads));
+    core::parallel_for(of_heads.size(), [&](std::size_t h) {
+      const auto head = static_cast<std::int64_t>(h);
+      of_heads[h] = count(head / p_.heads, head % p_.heads);
+    });
+    Counts all;
+    for (const Counts& counts : of_heads) {
+      all.add(counts);
+    }
+    return all;
+  }
+
+ private:
   /// Of one head of one sequence, together with the next head and the next sequence.
   [[nodiscard]] Counts count(std::int64_t batch, std::int64_t head) const {
     Counts counts;
@@ -75,6 +90,9 @@ class DrawnMask {
       for (std::int64_t j = keys.begin; j < keys.end; ++j) {
         const Place at{batch, head, i, j};
         const double value = number(at);
+        if (value == kNoDraw) {
+          continue;
+        }
         counts.strange += value == 0 || value == 1 ? 0 : 1;
         counts.weights.add(value == 0);
         add_pair(counts.keys, at, {batch, head, i, j + 1}, j % 2 == 0);
@@ -86,7 +104,6 @@ class DrawnMask {
     return counts;
   }
 
- private:
   [[nodiscard]] op::KeyRange seen(std::int64_t batch, std::int64_t i) const {
     const auto b = static_cast<std::size_t>(batch);
     return p_.visible(i, queries_[b], keys_[b]);
@@ -101,7 +118,7 @@ class DrawnMask {
       return false;
     }
     const op::KeyRange keys = seen(at.batch, at.i);
-    return keys.begin <= at.j && at.j < keys.end;
+    return keys.begin <= at.j && at.j < keys.end && number(at) != kNoDraw;
   }
 
   void add_pair(Count& pairs, const Place& at, const Place& next, bool is_first) const {
@@ -165,32 +182,34 @@ op::Values drawn_mask(const op::ReferenceRequest& request) {
   return result;
 }
 
+std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> drawn) {
+  const DrawnMask mask(p, drawn);
+  const Counts all = mask.count();
+  const double pairs = p.dropout * p.dropout;
+  std::vector<op::Finding> findings;
+  add_share(findings, "dropped share", all.weights, p.dropout, "weights");
+  add_share(findings, "dropped keys", all.keys, pairs, "pairs of neighbouring keys");
+  add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
+  add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
+  add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
+  std::ranges::move(judge_shares(p, drawn), std::back_inserter(findings));
+  std::ranges::move(judge_repeats(p, drawn), std::back_inserter(findings));
+  return findings;
+}
+
 std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request) {
   const auto p = op::from_params<op::AttentionParams>(*request.params);
   const auto delivered = std::ranges::find(request.outputs, "dropout_mask", &op::Delivered::port);
   if (!p.draws_mask() || delivered == request.outputs.end()) {
     return {};
   }
-  const DrawnMask mask(p, delivered->value);
-  std::vector<Counts> of_heads(static_cast<std::size_t>(p.batches * p.heads));
-  core::parallel_for(of_heads.size(), [&](std::size_t h) {
-    const auto head = static_cast<std::int64_t>(h);
-    of_heads[h] = mask.count(head / p.heads, head % p.heads);
-  });
-  Counts all;
-  for (const Counts& counts : of_heads) {
-    all.add(counts);
+  std::vector<op::Finding> findings = {{"neither 0 nor 1", "dropout_mask",
+                                        DrawnMask(p, delivered->value).count().strange, 0,
+                                        "weights that are neither kept nor dropped"}};
+  std::ranges::move(judge_draws(p, delivered->value), std::back_inserter(findings));
+  if (!std::ranges::all_of(findings, [](const op::Finding& gate) { return gate.measured <= gate.limit; })) {
+    explain_reuse(p, delivered->value, findings);
   }
-  const double pairs = p.dropout * p.dropout;
-  std::vector<op::Finding> findings = {
-      {"neither 0 nor 1", "dropout_mask", all.strange, 0, "weights that are neither kept nor dropped"}};
-  add_share(findings, "dropped share", all.weights, p.dropout, "weights");
-  add_share(findings, "dropped keys", all.keys, pairs, "pairs of neighbouring keys");
-  add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
-  add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
-  add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
-  std::ranges::move(judge_shares(p, delivered->value), std::back_inserter(findings));
-  std::ranges::move(judge_repeats(p, delivered->value), std::back_inserter(findings));
   return findings;
 }
 

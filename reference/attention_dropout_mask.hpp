@@ -1,8 +1,10 @@
 // The dropout mask that a backend draws for attention (op::attention_dropout).
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "op/attention_params.hpp"
 #include "op/reference.hpp"
 
 namespace numcheck::reference {
@@ -13,9 +15,14 @@ namespace numcheck::reference {
 /// The mask alone, of which nothing is known: every other output depends on it.
 [[nodiscard]] op::Values drawn_mask(const op::ReferenceRequest& request);
 
-/// Findings about a mask that was drawn; none in other cases. Each is a gate that a correct generator trips once in 10^7
-/// runs at most: numbers other than 0 and 1; the share of dropped weights, of all and of each head, query and key
-/// (share_error); how often neighbours are dropped together, likewise; and draws that repeat (judge_repeats).
+/// In a mask: a weight that is left out of what is judged.
+inline constexpr double kNoDraw = -1;
+
+/// Gates that a correct generator trips once in 10^7 masks at most: the share of dropped weights, of all and of each head,
+/// query and key (share_error); how often neighbours are dropped together, likewise; and draws that repeat (judge_repeats).
+[[nodiscard]] std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> mask);
+
+/// Findings about a mask that was drawn, none in other cases: numbers other than 0 and 1, and judge_draws.
 [[nodiscard]] std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "op/attention_layout.hpp"
+#include "reference/attention_dropout_mask.hpp"
 #include "reference/draw_correlation.hpp"
 
 namespace numcheck::reference {
@@ -76,8 +77,10 @@ std::vector<float> draws_of(const op::AttentionParams& p, const Box& box, std::s
       const op::KeyRange seen = p.visible(corner.query + i, queries, keys);
       const std::int64_t row = (head * p.sq + corner.query + i) * p.sk;
       for (std::int64_t j = std::max(seen.begin, corner.key); j < std::min(seen.end, corner.key + box.keys); ++j) {
-        draws[static_cast<std::size_t>((head * box.queries + i) * box.keys + j - corner.key)] =
-            mask[static_cast<std::size_t>(row + j)] == 0 ? dropped : kept;
+        const double value = mask[static_cast<std::size_t>(row + j)];
+        draws[static_cast<std::size_t>((head * box.queries + i) * box.keys + j - corner.key)] = value == kNoDraw ? 0
+                                                                                                : value == 0 ? dropped
+                                                                                                             : kept;
       }
     }
   }

@@ -11,6 +11,7 @@
 
 #include "core/parallel.hpp"
 #include "op/attention_layout.hpp"
+#include "reference/attention_dropout_mask.hpp"
 #include "reference/chance.hpp"
 
 namespace numcheck::reference {
@@ -78,6 +79,9 @@ class SharesOfMask {
         const std::int64_t end = std::min(seen.end, region.keys.end);
         const double* const row = mask_.data() + (head * p_.sq + i) * p_.sk;
         for (std::int64_t j = std::max(seen.begin, region.keys.begin); j < end; ++j) {
+          if (row[j] == kNoDraw) {
+            continue;
+          }
           Count& count = counts[each == Each::key ? static_cast<std::size_t>(j - region.keys.begin) : 0];
           count.seen += 1;
           count.dropped += row[j] == 0 ? 1 : 0;

@@ -43,6 +43,9 @@ std::string needs_two_periods(const Call& call) {
   const auto weights = static_cast<double>(p.batches * p.heads) * static_cast<double>(p.sq * p.sk);
   return weights >= 2 * kPeriod ? "" : "the generator does not start again within so few weights";
 }
+std::string needs_queries_of_one_draw(const Call& call) {
+  return params_of(call).sq > 2 ? "" : "no queries are two apart";
+}
 std::string needs_distant_keys(const Call& call) {
   return params_of(call).sk > static_cast<std::int64_t>(kDistance) ? "" : "no keys are eight apart";
 }
@@ -58,6 +61,8 @@ constexpr std::array kFaults = {
     OpFault{{"key_pairs_alike", "two neighbouring keys are kept or dropped together"}, &needs_keys},
     OpFault{{"draws_restart", "the generator starts again after 5003 weights"}, &needs_two_periods},
     OpFault{{"draws_used_twice", "a draw decides about two keys that are eight apart"}, &needs_distant_keys},
+    OpFault{{"draws_used_four_times", "a draw decides about four of eight queries, which are two apart"},
+            &needs_queries_of_one_draw},
 };
 
 /// The weight whose random number decides about this one.
@@ -72,6 +77,10 @@ std::size_t draw_of(const AttentionDropoutParams& p, std::size_t at, const std::
   }
   if (fault == "draws_used_twice") {
     return at % keys / kDistance % 2 == 1 ? at - kDistance : at;
+  }
+  if (fault == "draws_used_four_times") {
+    const std::size_t query = at / keys % queries;
+    return at - (query % 8 - query % 2) * keys;
   }
   if (fault == "queries_alike") {
     return at / (keys * queries) * (keys * queries) + at % keys;

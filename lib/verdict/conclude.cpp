@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "verdict/evaluate.hpp"
 
@@ -30,16 +31,59 @@ bool is_explained(const OutputResult& output, const std::string& cause) {
   });
 }
 
-/// An entry without a cause concerns the whole case; one with a cause only failures that it explains completely.
-bool fits(const plan::XFail& issue, const CaseResult& result) {
-  return issue.cause.empty() ||
-         (result.status == Status::fail && std::ranges::all_of(result.runs, [&](const RunResult& run) {
-            return run.status != Status::error &&
-                   (run.status != Status::fail ||
-                    std::ranges::all_of(run.outputs, [&issue](const OutputResult& output) {
-                      return is_explained(output, issue.cause);
-                    }));
-          }));
+/// The outputs that failed; nothing if the case failed for another reason as well, which no cause explains.
+std::optional<std::vector<const OutputResult*>> failed_outputs(const CaseResult& result) {
+  std::vector<const OutputResult*> failed;
+  for (const RunResult& run : result.runs) {
+    const std::size_t before = failed.size();
+    for (const OutputResult& output : run.outputs) {
+      if (run.status == Status::fail && !std::ranges::all_of(output.criteria, &tolerance::Criterion::ok)) {
+        failed.push_back(&output);
+      }
+    }
+    if (run.status == Status::error || (run.status == Status::fail && failed.size() == before)) {
+      return std::nullopt;
+    }
+  }
+  return failed;
+}
+
+/// Several entries that explain a case together, as one.
+plan::XFail combined(std::span<const plan::XFail* const> entries) {
+  plan::XFail all = *entries.front();
+  for (const plan::XFail* entry : entries.subspan(1)) {
+    all.reason += "; " + entry->reason;
+    all.cause += "; " + entry->cause;
+    if (!entry->expires.empty() && (all.expires.empty() || entry->expires < all.expires)) {
+      all.expires = entry->expires;
+    }
+  }
+  return all;
+}
+
+/// An entry without a cause concerns the whole case. Entries with one concern failures only, and only if together they
+/// explain all of them, each output by one cause.
+std::optional<plan::XFail> fitting(std::span<const plan::XFail* const> issues, const CaseResult& result) {
+  const auto whole = std::ranges::find_if(issues, [](const plan::XFail* issue) { return issue->cause.empty(); });
+  if (whole != issues.end()) {
+    return **whole;
+  }
+  const auto failed = failed_outputs(result);
+  if (result.status != Status::fail || !failed) {
+    return std::nullopt;
+  }
+  std::vector<const plan::XFail*> used;
+  for (const OutputResult* output : *failed) {
+    const auto issue = std::ranges::find_if(
+        issues, [output](const plan::XFail* candidate) { return is_explained(*output, candidate->cause); });
+    if (issue == issues.end()) {
+      return std::nullopt;
+    }
+    if (std::ranges::find(used, *issue) == used.end()) {
+      used.push_back(*issue);
+    }
+  }
+  return used.empty() ? std::nullopt : std::optional(combined(used));
 }
 
 bool is_expired(const plan::XFail& issue, const std::string& today) {
@@ -98,17 +142,17 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
       result.reason = found->failing;
     }
   }
-  const auto fitting = [&](bool expired) {
-    return std::ranges::find_if(known_issues, [&, expired](const plan::XFail& issue) {
-      return is_expired(issue, today) == expired && fits(issue, result);
-    });
-  };
-  auto known = fitting(false);
-  if (known == known_issues.end()) {
-    known = fitting(true);
-  }
-  if (known != known_issues.end()) {
-    apply(*known, result, outcome.kind == worker::Outcome::Kind::done, today);
+  std::vector<const plan::XFail*> issues;
+  for (const bool expired : {false, true}) {
+    for (const plan::XFail& issue : known_issues) {
+      if (is_expired(issue, today) == expired) {
+        issues.push_back(&issue);
+      }
+    }
+    if (const std::optional<plan::XFail> known = fitting(issues, result)) {
+      apply(*known, result, outcome.kind == worker::Outcome::Kind::done, today);
+      return;
+    }
   }
 }
 

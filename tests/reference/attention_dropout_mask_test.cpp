@@ -162,5 +162,41 @@ TEST_F(DrawnMaskTest, without_the_mask_nothing_else_is_known) {
   EXPECT_TRUE(values.outputs[0].unpredictable);
 }
 
+/// The cause that is named, if any.
+std::string cause_of(const std::vector<op::Finding>& findings) {
+  const auto named = std::ranges::find_if(findings, [](const op::Finding& finding) { return !finding.cause.empty(); });
+  return named == findings.end() ? "" : named->cause;
+}
+
+TEST_F(DrawnMaskTest, weights_that_share_a_draw_are_the_cause) {
+  const std::vector<double> independent = mask_;
+  const auto keys = static_cast<std::size_t>(p_.sk);
+  for (std::size_t at = 0; at < mask_.size(); ++at) {
+    const std::size_t query = at / keys % static_cast<std::size_t>(p_.sq);
+    mask_[at] = independent[at - (query % 8 - query % 2) * keys];
+  }
+  EXPECT_EQ(cause_of(findings()), "each draw of the mask is used for 4 queries that are 2 apart");
+  mask_[5 * keys] = 1 - mask_[5 * keys];
+  EXPECT_EQ(cause_of(findings()), "") << "one weight is not explained";
+
+  for (std::size_t at = 0; at < mask_.size(); ++at) {
+    mask_[at] = independent[at - (at % keys) % 2];
+  }
+  EXPECT_EQ(cause_of(findings()), "each draw of the mask is used for 2 keys that are 1 apart");
+}
+
+TEST_F(DrawnMaskTest, draws_that_are_shared_and_wrong_have_no_cause) {
+  const std::vector<double> independent = mask_;
+  const auto keys = static_cast<std::size_t>(p_.sk);
+  for (std::size_t at = 0; at < mask_.size(); ++at) {
+    const std::size_t query = at / keys % static_cast<std::size_t>(p_.sq);
+    const std::size_t draw = at - (query % 8 - query % 2) * keys;
+    mask_[at] = draw % 3 == 0 ? 1 : independent[draw];
+  }
+  const std::vector<std::string> names = tripped();
+  EXPECT_TRUE(std::ranges::find(names, "repeated draws") != names.end());
+  EXPECT_EQ(cause_of(findings()), "") << "too few are dropped as well";
+}
+
 }  // namespace
 }  // namespace numcheck::reference

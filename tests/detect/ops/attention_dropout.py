@@ -2,6 +2,7 @@
 
 from attention_drawing import attention, library_limits
 from drawing import Clean
+from families import Row
 
 
 def drawn(mode="bf16", **rest):
@@ -9,6 +10,7 @@ def drawn(mode="bf16", **rest):
     return {"op": "attention_dropout", "mode": mode, "backend": "sim", "params": params}
 
 
+FOUR_QUERIES = "each draw of the mask is used for 4 queries that are 2 apart"
 RAGGED = {"mask": "padding_causal", "layout": "thd", "batches": 5}
 
 FAULTS = [
@@ -26,6 +28,9 @@ FAULTS = [
     ("draws_used_twice", drawn("fp32"), ["repeated draws"]),
     ("draws_used_twice", drawn(**RAGGED, dropout=0.02, sq=200, sk=200), ["repeated draws"]),
     ("draws_used_twice", drawn(sq=1024, sk=1024, mask="causal", window_left=40), ["repeated draws"]),
+    Row("draws_used_four_times", drawn(), ["repeated draws"], named=FOUR_QUERIES),
+    Row("draws_used_four_times", drawn(**RAGGED), ["repeated draws"], named=FOUR_QUERIES),
+    Row("draws_used_four_times", drawn(dropout=0.9, mask="causal", window_left=9), ["repeated draws"], named=FOUR_QUERIES),
     # Where the last queries see nothing, or do not exist.
     ("draws_used_twice", drawn(batches=1, heads=1, sq=4096, sk=512, mask="causal", window_left=40), ["repeated draws"]),
     ("draws_used_twice", drawn(batches=1, heads=1, sq=1024, sk=1024, mask="padding"), ["repeated draws"]),
@@ -38,6 +43,7 @@ REFUSED = [
     ("key_pairs_alike", drawn(sk=1), "there is one key"),
     ("draws_restart", drawn(sq=10, sk=10), "within so few weights"),
     ("draws_used_twice", drawn(sk=8), "no keys are eight apart"),
+    ("draws_used_four_times", drawn(sq=2), "no queries are two apart"),
 ]
 
 

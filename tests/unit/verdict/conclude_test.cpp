@@ -99,6 +99,11 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
   Explained partly;
   partly.result.runs[0].outputs[0].findings[0].measured = 0.9;
   EXPECT_EQ(partly.conclude(), Status::fail);
+  Explained other;
+  for (verdict::OutputResult& output : other.result.runs[1].outputs) {
+    output.criteria.front().ok = true;
+  }
+  EXPECT_EQ(other.conclude(), Status::fail) << "that run fails for a reason that is no gate";
   Explained broken;
   broken.result.runs[0].status = Status::error;
   EXPECT_EQ(broken.conclude(), Status::fail);
@@ -146,6 +151,27 @@ TEST(Conclude, only_a_cause_about_unwritten_elements_excuses_them) {
   EXPECT_EQ(with({About::numbers}), Status::fail);
   EXPECT_EQ(with({About::unwritten}, true), Status::fail) << "numbers are wrong as well";
   EXPECT_EQ(with({About::unwritten, About::numbers}, true), Status::xfail) << "both are explained";
+}
+
+TEST(Conclude, two_known_causes_explain_a_case_together) {
+  const plan::XFail tail{.reason = "tracked as 12", .expires = "2026-06-30", .where = {}, .cause = "a tail is missing"};
+  const plan::XFail draws{.reason = "tracked as 13", .expires = "2026-03-31", .where = {}, .cause = "draws are reused"};
+  const auto concluded = [](const std::vector<plan::XFail>& issues, const char* today) {
+    Explained failed;
+    failed.result.runs[1].outputs[1].findings.front().cause = "draws are reused";
+    verdict::conclude(failed.result, {worker::Outcome::Kind::done, "", 0}, issues, today);
+    return failed.result;
+  };
+  const verdict::CaseResult both = concluded({tail, draws}, "2026-01-01");
+  EXPECT_EQ(both.status, Status::xfail);
+  ASSERT_TRUE(both.known_issue);
+  EXPECT_EQ(both.known_issue->reason, "tracked as 12; tracked as 13");
+  EXPECT_EQ(both.known_issue->expires, "2026-03-31");
+  EXPECT_EQ(concluded({tail}, "2026-01-01").status, Status::fail);
+  EXPECT_EQ(concluded({draws}, "2026-01-01").status, Status::fail);
+  const verdict::CaseResult expired = concluded({tail, draws}, "2026-05-01");
+  EXPECT_EQ(expired.status, Status::fail);
+  EXPECT_NE(expired.reason.find("expired on 2026-03-31"), std::string::npos) << expired.reason;
 }
 
 TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {

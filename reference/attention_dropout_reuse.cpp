@@ -1,0 +1,132 @@
+#include "reference/attention_dropout_reuse.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "op/attention_layout.hpp"
+#include "reference/attention_dropout_mask.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+/// `uses` queries or keys that are `apart` share a draw.
+struct Reuse {
+  bool of_queries;
+  std::int64_t uses, apart;
+
+  /// The draw of a query or key, among those of its row or column.
+  [[nodiscard]] std::int64_t draw_of(std::int64_t at) const { return at / (uses * apart) * apart + at % apart; }
+  /// No fewer than the draws of so many queries or keys.
+  [[nodiscard]] std::int64_t draws(std::int64_t length) const { return (length / (uses * apart) + 1) * apart; }
+};
+
+/// A mask in which each draw is there once.
+struct Draws {
+  op::AttentionParams params;
+  std::vector<double> mask;
+  double repeats = 0;  ///< weights that share the draw of another
+};
+
+/// Nothing if weights that should share a draw differ, or are neither kept nor dropped.
+std::optional<Draws> without_repeats(const op::AttentionParams& p, std::span<const double> mask, const Reuse& reuse) {
+  Draws once{.params = p};
+  once.params.mask = "none";
+  once.params.layout = "bshd";
+  once.params.packing = "none";
+  once.params.window_left = once.params.window_right = -1;
+  once.params.sq = reuse.of_queries ? reuse.draws(p.sq) : p.sq;
+  once.params.sk = reuse.of_queries ? p.sk : reuse.draws(p.sk);
+  once.mask.assign(static_cast<std::size_t>(p.batches * p.heads * once.params.sq * once.params.sk), kNoDraw);
+  const std::vector<std::int64_t> queries = op::sequence_lengths(p, op::Side::queries);
+  const std::vector<std::int64_t> keys = op::sequence_lengths(p, op::Side::keys);
+  for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
+    const auto batch = static_cast<std::size_t>(head / p.heads);
+    for (std::int64_t i = 0; i < queries[batch]; ++i) {
+      const op::KeyRange seen = p.visible(i, queries[batch], keys[batch]);
+      const std::int64_t row = head * once.params.sq + (reuse.of_queries ? reuse.draw_of(i) : i);
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+        const double value = mask[static_cast<std::size_t>((head * p.sq + i) * p.sk + j)];
+        if (value != 0 && value != 1) {
+          return std::nullopt;
+        }
+        double& draw =
+            once.mask[static_cast<std::size_t>(row * once.params.sk + (reuse.of_queries ? j : reuse.draw_of(j)))];
+        if (draw != kNoDraw && draw != value) {
+          return std::nullopt;
+        }
+        once.repeats += draw == kNoDraw ? 0 : 1;
+        draw = value;
+      }
+    }
+  }
+  return once;
+}
+
+/// True if independent draws would hardly be equal so often: once in 10^3 masks, of those that failed a gate already, whichever
+/// reuse is looked for.
+bool is_no_chance(double repeats, double probability, double reuses) {
+  constexpr double kOneIn = 1e3;
+  return repeats * std::log1p(-2 * probability * (1 - probability)) < -std::log(kOneIn * reuses);
+}
+
+/// Those of fewer uses first.
+std::vector<Reuse> possible_reuses() {
+  constexpr std::int64_t kFurthest = 64;
+  std::vector<Reuse> all;
+  for (const std::int64_t uses : {2, 4, 8}) {
+    for (std::int64_t apart = 1; apart <= kFurthest; apart *= 2) {
+      all.push_back({true, uses, apart});
+      all.push_back({false, uses, apart});
+    }
+  }
+  return all;
+}
+
+/// The reuse that explains most weights, and the draws without it.
+struct Found {
+  Reuse reuse{};
+  Draws once;
+};
+
+std::optional<Found> find_reuse(const op::AttentionParams& p, std::span<const double> mask) {
+  const std::vector<Reuse> reuses = possible_reuses();
+  std::optional<Found> best;
+  for (const Reuse& reuse : reuses) {
+    std::optional<Draws> once = without_repeats(p, mask, reuse);
+    if (once && is_no_chance(once->repeats, p.dropout, static_cast<double>(reuses.size())) &&
+        (!best || once->repeats > best->once.repeats)) {
+      best = {reuse, *std::move(once)};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void explain_reuse(const op::AttentionParams& p, std::span<const double> mask, std::vector<op::Finding>& findings) {
+  const std::optional<Found> found = find_reuse(p, mask);
+  if (!found) {
+    return;
+  }
+  const std::vector<op::Finding> judged = judge_draws(found->once.params, found->once.mask);
+  if (std::ranges::all_of(judged, [](const op::Finding& gate) { return gate.measured <= gate.limit; })) {
+    const std::string cause =
+        fmt::format("each draw of the mask is used for {} {} that are {} apart", found->reuse.uses,
+                    found->reuse.of_queries ? "queries" : "keys", found->reuse.apart);
+    findings.push_back({.name = "cause",
+                        .port = "dropout_mask",
+                        .measured = 1,
+                        .text = cause + "; counted once each, the draws are right",
+                        .cause = cause});
+  }
+}
+
+}  // namespace numcheck::reference
