@@ -200,14 +200,27 @@ constexpr std::string_view kGates =
     "exact leg    inputs \"exact\": integers for which every summation order yields the same bits; threshold 0\n"
     "class        the precision class that ran, identified by its bits, must be the expected one\n";
 
+/// Gates that only this op has, below the others.
+std::string own_gates(const prepare::CatalogRow& row) {
+  std::size_t width = 0;
+  for (const op::OwnGate& gate : row.reference.gates) {
+    width = std::max(width, gate.name.size());
+  }
+  std::string text;
+  for (const op::OwnGate& gate : row.reference.gates) {
+    text += fmt::format("{}{:<{}}  {}\n", text.empty() ? "\ngates of this op\n" : "", gate.name, width, gate.doc);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;
-  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}", op.name,
+  return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}", op.name,
                      op.summary, op.formula, op.source, row.reference.version,
                      fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour), params_table(op, colour),
-                     modes_table(op, colour), distributions_table(colour), kGates);
+                     modes_table(op, colour), distributions_table(colour), kGates, own_gates(row));
 }
 
 }  // namespace numcheck::app

@@ -261,6 +261,7 @@ op::Reference attention_bwd_reference() {
   reference.version = "attention_bwd-6";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
+  reference.gates = drawn_mask_gates();
   reference.diagnose = &diagnose;
   return reference;
 }

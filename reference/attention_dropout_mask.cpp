@@ -1,6 +1,7 @@
 #include "reference/attention_dropout_mask.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -165,6 +166,23 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 
 }  // namespace
 
+std::span<const op::OwnGate> drawn_mask_gates() {
+  static constexpr std::array kGates = {
+      op::OwnGate{"neither 0 nor 1", "weights that are neither kept nor dropped"},
+      op::OwnGate{"dropped share", "share of the weights that are dropped, against dropout"},
+      op::OwnGate{"dropped keys", "share of neighbouring keys of which both are dropped, against dropout^2"},
+      op::OwnGate{"dropped queries", "the same of neighbouring queries"},
+      op::OwnGate{"dropped heads", "the same of neighbouring heads"},
+      op::OwnGate{"dropped sequences", "the same of neighbouring sequences"},
+      op::OwnGate{"dropped share of a head", "share of one head's weights that are dropped, of the furthest off"},
+      op::OwnGate{"dropped share of a query", "the same of a query's weights in all heads"},
+      op::OwnGate{"dropped share of a key", "the same of a key's weights in all heads"},
+      op::OwnGate{"repeated draws",
+                  "largest correlation of weights that are a fixed number of heads, queries and keys apart"},
+  };
+  return kGates;
+}
+
 bool lacks_drawn_mask(const op::ReferenceRequest& request) {
   return op::from_params<op::AttentionParams>(*request.params).draws_mask() &&
          op::find_operand(request.inputs, "dropout_mask") == nullptr;
@@ -221,6 +239,7 @@ op::Reference attention_dropout_reference() {
     attention_fwd_reference().derive(request, derived);
   };
   reference.findings = &findings;
+  reference.gates = drawn_mask_gates();
   return reference;
 }
 

@@ -15,6 +15,9 @@ namespace numcheck::reference {
 /// The mask alone, of which nothing is known: every other output depends on it.
 [[nodiscard]] op::Values drawn_mask(const op::ReferenceRequest& request);
 
+/// What is asked of a mask that was drawn.
+[[nodiscard]] std::span<const op::OwnGate> drawn_mask_gates();
+
 /// In a mask: a weight that is left out of what is judged.
 inline constexpr double kNoDraw = -1;
 

@@ -214,6 +214,7 @@ op::Reference attention_fwd_reference() {
   reference.version = "attention_fwd-4";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
+  reference.gates = drawn_mask_gates();
   reference.diagnose = &diagnose_attention;
   return reference;
 }

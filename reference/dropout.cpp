@@ -1,6 +1,7 @@
 #include "op/dropout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <span>
@@ -172,7 +173,14 @@ void derive_mask(const op::DeriveRequest&, std::span<double> values) {
 op::Reference dropout_fwd_reference() {
   op::Reference reference;
   reference.values = &forward;
+  static constexpr std::array kGates = {
+      op::OwnGate{"elements off the mask", "elements that are not what the mask makes of them"},
+      op::OwnGate{"dropped share", "share of the elements that are dropped, against floor(256 p) / 256"},
+      op::OwnGate{"dropped neighbours", "share of neighbours of which both are dropped, against its square"},
+      op::OwnGate{"repeated draws", "largest correlation of elements that are a fixed distance apart"},
+  };
   reference.findings = &findings;
+  reference.gates = kGates;
   reference.version = "dropout_fwd-2";
   return reference;
 }

@@ -95,6 +95,7 @@ op::Reference layernorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
+  reference.gates = norm_gates();
   reference.version = "layernorm_fwd-3";
   return reference;
 }

@@ -1,6 +1,7 @@
 #include "reference/norm_findings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -239,6 +240,13 @@ std::string rounded_gamma_note(core::Dtype format) {
 
 std::string rounded_product_note(core::Dtype format) {
   return fmt::format("x rsigma is rounded to {} before gamma is applied", core::dtype_info(format).name);
+}
+
+std::span<const op::OwnGate> norm_gates() {
+  static constexpr std::array kGates = {
+      op::OwnGate{"row scale error", "mean relative error of the rows' scales, by regression of y on its rows"},
+  };
+  return kGates;
 }
 
 }  // namespace numcheck::reference

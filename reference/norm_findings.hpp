@@ -1,6 +1,7 @@
 // What the rows of a normalisation's output say about its statistics.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,8 @@ namespace numcheck::reference {
 
 /// "x rsigma is rounded to bf16 before gamma is applied"
 [[nodiscard]] std::string rounded_product_note(core::Dtype format);
+
+/// The gates of norm_findings.
+[[nodiscard]] std::span<const op::OwnGate> norm_gates();
 
 }  // namespace numcheck::reference

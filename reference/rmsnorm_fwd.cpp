@@ -94,6 +94,7 @@ op::Reference rmsnorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
+  reference.gates = norm_gates();
   reference.version = "rmsnorm_fwd-3";
   return reference;
 }

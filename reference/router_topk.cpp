@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -232,7 +233,12 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 op::Reference router_topk_reference() {
   op::Reference reference;
   reference.values = &values;
+  static constexpr std::array kGates = {
+      op::OwnGate{"experts per token", "tokens for which the map does not select topk experts"},
+      op::OwnGate{"weights elsewhere", "weights of experts that the map leaves out"},
+  };
   reference.findings = &findings;
+  reference.gates = kGates;
   reference.version = "router_topk-2";
   return reference;
 }

@@ -1,6 +1,7 @@
 #include "op/softmax_fwd.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -126,7 +127,11 @@ op::Reference softmax_fwd_reference() {
   reference.values = &values;
   reference.version = "softmax_fwd-1";
   reference.derive = &derive;
+  static constexpr std::array kGates = {
+      op::OwnGate{"row sum", "a row's sum against 1, as far as the sum of the exponentials explains it"},
+  };
   reference.findings = &findings;
+  reference.gates = kGates;
   reference.diagnose = &diagnose;
   return reference;
 }

@@ -36,8 +36,8 @@ std::string check_run(Session& session, bool first, worker::RunReport& report) {
     session.download_outputs();
     note_damage(report, report.guards_intact, session.changed_padding());
     report.outputs = session.digests();
-  } else if (report.deterministic) {
-    report.deterministic = session.outputs_repeat();
+  } else {
+    session.compare_outputs(report.outputs);
   }
   return changed;
 }

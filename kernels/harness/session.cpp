@@ -210,13 +210,13 @@ std::string Session::changed_input() {
   return {};
 }
 
-bool Session::outputs_repeat() {
+void Session::compare_outputs(std::vector<worker::OutputDigest>& outputs) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (is_written(*ports_[i].port) && first_difference(i, true)) {
-      return false;
+    const auto output = std::ranges::find(outputs, ports_[i].port->name, &worker::OutputDigest::port);
+    if (output != outputs.end() && output->repeats && first_difference(i, true)) {
+      output->repeats = false;
     }
   }
-  return true;
 }
 
 std::vector<worker::OutputDigest> Session::digests() {

@@ -44,7 +44,8 @@ class Session {
   [[nodiscard]] std::string changed_input();
   void download_outputs();
   [[nodiscard]] std::string changed_padding() const;
-  [[nodiscard]] bool outputs_repeat();
+  /// Notes outputs that differ from those that were downloaded.
+  void compare_outputs(std::vector<worker::OutputDigest>& outputs);
   [[nodiscard]] std::vector<worker::OutputDigest> digests();
   void restore_guards();
 

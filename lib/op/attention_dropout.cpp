@@ -21,6 +21,10 @@ std::vector<std::string> check(const Params& values, const Mode& mode) {
   if (!p.draws_mask()) {
     mistakes.emplace_back("attention_dropout: draws a mask; set dropout, and dropout_mask to drawn");
   }
+  if (p.max_logit || p.runs_forward()) {
+    mistakes.emplace_back(
+        "attention_dropout: max_logit and statistics are for attention_fwd and attention_bwd; leave them out");
+  }
   return mistakes;
 }
 

@@ -140,6 +140,12 @@ struct Finding {
   enum class About : std::uint8_t { numbers, pattern, unwritten } about = About::numbers;
 };
 
+/// A gate that only some ops have: the name of its findings, and what it asks.
+struct OwnGate {
+  std::string_view name;
+  std::string_view doc;
+};
+
 struct FindingRequest {
   const Params* params = nullptr;
   std::span<const Operand> inputs;
@@ -163,6 +169,7 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+  std::span<const OwnGate> gates;  ///< those of `findings`: every one with a limit is of these
   /// What may explain an output that failed a gate; called only then, and never a gate itself. Null: nothing.
   std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;
 

@@ -94,7 +94,7 @@ const Members<RunSource>& run_members() {
          return json(observed ? model::class_name(*observed) : "");
        }},
       {"deterministic", flag("all repetitions gave the same bits"),
-       [](const S& s) { return json(s.result->run.deterministic); }},
+       [](const S& s) { return json(s.result->run.deterministic()); }},
       {"guards", rule_of(guard_members()), [](const S& s) { return object_of(guard_members(), s.result->run); }},
       {"device_s", ref("number"), [](const S& s) { return number(s.result->run.device_s); }},
       {"status", ref("status"), [](const S& s) { return json(verdict::status_name(s.result->status)); }},

@@ -69,12 +69,12 @@ struct Steps {
 
 }  // namespace
 
-const core::Digest& digest_named(const worker::RunReport& run, std::string_view port) {
+const worker::OutputDigest& output_named(const worker::RunReport& run, std::string_view port) {
   const auto found = std::ranges::find(run.outputs, port, &worker::OutputDigest::port);
   if (found == run.outputs.end()) {
     throw core::InternalError("the worker reported no digest for output " + std::string(port));
   }
-  return found->digest;
+  return *found;
 }
 
 ComparedPort::ComparedPort(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host,
@@ -83,11 +83,11 @@ ComparedPort::ComparedPort(const prepare::PreparedCase& prepared, std::span<cons
       stored_bytes_(host[index].bytes),
       port_(stored_),
       bytes_(stored_bytes_),
-      digest_(digest_named(run, stored_.name).hex()) {
+      digest_(output_named(run, stored_.name).digest.hex()) {
   if (!stored_.scaled_by.empty()) {
     const std::size_t scales = index_of(prepared, stored_.scaled_by);
     scales_ = data::load_port(prepared.ports[scales], host[scales].bytes);
-    digest_ += digest_named(run, stored_.scaled_by).hex();
+    digest_ += output_named(run, stored_.scaled_by).digest.hex();
   }
   if (!stored_.scaled_by.empty() || stored_.dtype == core::Dtype::e8m0) {
     convert();

@@ -14,8 +14,8 @@
 
 namespace numcheck::verdict {
 
-/// Digest of a run's output, by port; throws core::InternalError if the worker did not report one.
-[[nodiscard]] const core::Digest& digest_named(const worker::RunReport& run, std::string_view port);
+/// What the worker reported of a run's output; throws core::InternalError if it reported nothing.
+[[nodiscard]] const worker::OutputDigest& output_named(const worker::RunReport& run, std::string_view port);
 
 /// Codes with block scales are compared as FP32 numbers code * scale, using the scales that the device stored.
 /// Power-of-two scales (E8M0) are compared as FP32, too. In both, elements that were not written keep the poison

@@ -127,6 +127,10 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
       throw core::InternalError("a finding names an unknown output: " + finding.port);
     }
     if (std::isfinite(finding.limit)) {
+      if (std::ranges::find(context.group->row->reference.gates, finding.name, &op::OwnGate::name) ==
+          context.group->row->reference.gates.end()) {
+        throw core::InternalError("the op does not list its gate " + finding.name);
+      }
       output->criteria.push_back(
           {finding.name, finding.measured, finding.limit, finding.measured <= finding.limit, finding.text});
       if (!finding.fake.empty()) {
@@ -149,7 +153,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.pass = port.passed_on ? pass_of(c, port).name : std::string_view();
   output.model_source = model.source;
   output.sampled = !context.group->sample.all() && port.role == op::Role::output;
-  output.digest = digest_named(run, port.name);
+  output.digest = output_named(run, port.name).digest;
   const auto entry = compare_output(context, compared, model);
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
@@ -276,7 +280,6 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
                             .inputs_intact = run.inputs_intact,
-                            .deterministic = run.deterministic || !run.repeatable,
                             .expected = permitted ? observed : expected,
                             .observed = observed};
   result.expected_class = expected;
@@ -285,6 +288,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
     const op::Port& port = prepared.ports[i];
     const bool unknowable = port.role == op::Role::amax && !context.group->sample.all();  // a sample has no maximum
     if ((port.role == op::Role::output || port.role == op::Role::amax) && !unknowable) {
+      facts.deterministic = !run.repeatable || output_named(run, port.name).repeats;
       result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }

@@ -46,7 +46,7 @@ std::shared_ptr<LastPass> passed_on_by(const prepare::PreparedCase& prepared, st
                               .rows = port.rows,
                               .cols = port.cols,
                               .dtype = port.dtype});
-      last->key += fmt::format("{}={};", port.name, digest_named(run, port.name).hex());
+      last->key += fmt::format("{}={};", port.name, output_named(run, port.name).digest.hex());
     }
   }
   return last;

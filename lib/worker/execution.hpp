@@ -1,6 +1,7 @@
 // Running one case on a device: types shared by the coordinator, the worker and the backends.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -28,6 +29,7 @@ struct HostPort {
 struct OutputDigest {
   std::string port;
   core::Digest digest;  ///< of the logical elements, padding excluded
+  bool repeats = true;  ///< all runs gave the same bits
 };
 
 /// What one algorithm did.
@@ -38,7 +40,6 @@ struct RunReport {
   std::size_t workspace_bytes = 0;
   model::DeclaredRounding rounding;
   std::optional<model::PrecisionClass> observed;  ///< what ran; nothing if it was not classified
-  bool deterministic = true;                      ///< all runs gave the same bits
   bool repeatable = true;                         ///< false: the backend declares that they may differ
   bool guards_intact = true;
   bool inputs_intact = true;
@@ -46,6 +47,9 @@ struct RunReport {
   double device_s = 0;
   std::vector<OutputDigest> outputs;
   std::string error;  ///< why this algorithm failed; there are no outputs then
+
+  /// All runs gave the same bits.
+  [[nodiscard]] bool deterministic() const noexcept { return std::ranges::all_of(outputs, &OutputDigest::repeats); }
 };
 
 struct ExecuteOptions {

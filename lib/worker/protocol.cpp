@@ -58,7 +58,7 @@ json report_to_json(const RunReport& report) {
   }
   json outputs = json::array();
   for (const OutputDigest& output : report.outputs) {
-    outputs.push_back({{"port", output.port}, {"digest", output.digest.hex()}});
+    outputs.push_back({{"port", output.port}, {"digest", output.digest.hex()}, {"repeats", output.repeats}});
   }
   return {{"backend", printable(report.backend, kMaxText)},
           {"label", printable(report.label, kMaxText)},
@@ -66,7 +66,6 @@ json report_to_json(const RunReport& report) {
           {"workspace_bytes", report.workspace_bytes},
           {"rounding", rounding_to_json(report.rounding)},
           {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
-          {"deterministic", report.deterministic},
           {"repeatable", report.repeatable},
           {"guards_intact", report.guards_intact},
           {"inputs_intact", report.inputs_intact},
@@ -95,14 +94,13 @@ RunReport report_from(const json& object) {
   report.workspace_bytes = count(object, "workspace_bytes");
   report.rounding = rounding_from_json(member(object, "rounding"));
   report.observed = observed_class(object);
-  report.deterministic = boolean(object, "deterministic");
   report.repeatable = boolean(object, "repeatable");
   report.guards_intact = boolean(object, "guards_intact");
   report.inputs_intact = boolean(object, "inputs_intact");
   report.guard_detail = text(object, "guard_detail");
   report.device_s = seconds(object, "device_s");
   for (const json& output : list(object, "outputs")) {
-    report.outputs.push_back({text(output, "port"), digest(output, "digest")});
+    report.outputs.push_back({text(output, "port"), digest(output, "digest"), boolean(output, "repeats")});
   }
   report.error = text(object, "error");
   return report;

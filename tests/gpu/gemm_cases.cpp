@@ -111,7 +111,7 @@ void expect_exact(Backend& backend, TestCase& test, double gelu_error) {
     EXPECT_EQ(report.error, "");
     EXPECT_TRUE(report.guards_intact) << report.guard_detail;
     EXPECT_TRUE(report.inputs_intact) << report.guard_detail;
-    EXPECT_TRUE(report.deterministic);
+    EXPECT_TRUE(report.deterministic());
     EXPECT_EQ(first_wrong_element(test, gelu_error, rounds_partial_sums(report) ? 2 : 0), "");
   });
   EXPECT_EQ(test.outcome.kind, worker::Outcome::Kind::done) << test.outcome.reason;

@@ -237,7 +237,7 @@ TEST_F(GpuGemm, planted_memory_faults_are_seen) {
     options.inject = fault;
     TestCase test(shape(64, 64, 64), "bf16");
     test.outcome = test.harness.run(lt(), test.c, test.host, options, [&](const worker::RunReport& report) {
-      EXPECT_FALSE(report.guards_intact && report.inputs_intact && report.deterministic) << fault;
+      EXPECT_FALSE(report.guards_intact && report.inputs_intact && report.deterministic()) << fault;
     });
     EXPECT_EQ(test.outcome.kind, worker::Outcome::Kind::done) << test.outcome.reason;
   }

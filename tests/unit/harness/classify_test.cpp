@@ -49,7 +49,7 @@ void expect_class(const GemmParams& params, const Expectation& wanted, std::stri
   const auto report = test.run(backend).at(0);
   EXPECT_EQ(report.observed, model::class_named(wanted.name)) << test.c.mode->name;
   EXPECT_EQ(note_of(report), wanted.note);
-  EXPECT_TRUE(report.deterministic && report.guards_intact && report.inputs_intact) << report.guard_detail;
+  EXPECT_TRUE(report.deterministic() && report.guards_intact && report.inputs_intact) << report.guard_detail;
 }
 
 TEST(Classify, every_rounding_at_every_size) {

@@ -70,7 +70,7 @@ TEST(Executor, dispatches_by_backend) {
     if (std::getenv("NVIDIA_TF32_OVERRIDE") == nullptr) {
       EXPECT_EQ(reports[0].observed, model::PrecisionClass::tf32_rne);
     }
-    EXPECT_TRUE(reports[0].deterministic && reports[0].guards_intact && reports[0].inputs_intact);
+    EXPECT_TRUE(reports[0].deterministic() && reports[0].guards_intact && reports[0].inputs_intact);
   }
   for (const char* backend : {"cublaslt", "cuda"}) {
     EXPECT_TRUE(run(backend).empty());

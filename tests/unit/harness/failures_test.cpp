@@ -102,7 +102,7 @@ TEST(HarnessFailures, a_run_on_changed_inputs_is_repeated_before_it_is_compared)
   const auto reports = test.run(backend, {.repeats = 3});
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_FALSE(reports[0].inputs_intact);
-  EXPECT_TRUE(reports[0].deterministic) << "from the same inputs it gives the same outputs";
+  EXPECT_TRUE(reports[0].deterministic()) << "from the same inputs it gives the same outputs";
   EXPECT_EQ(runs, 6) << "three, two and one";
 }
 
@@ -222,7 +222,7 @@ TEST(HarnessFaults, output_faults_look_deterministic) {
   for (const char* fault : {"bit_flip", "nan_written", "unwritten_tile", "stale_tile", "swapped_rows"}) {
     TestCase test(shape(70, 70, 3), "bf16");
     const auto report = run_fault(test, fault);
-    EXPECT_TRUE(report.deterministic && report.guards_intact && report.inputs_intact) << fault;
+    EXPECT_TRUE(report.deterministic() && report.guards_intact && report.inputs_intact) << fault;
   }
 }
 
@@ -238,7 +238,7 @@ TEST(HarnessFaults, a_race_shows_in_the_second_run_only) {
   TestCase clean(shape(8, 8, 8), "bf16"), raced(shape(8, 8, 8), "bf16");
   const auto before = clean.run(backend).at(0);
   const auto report = run_fault(raced, "race");
-  EXPECT_FALSE(report.deterministic);
+  EXPECT_FALSE(report.deterministic());
   EXPECT_TRUE(report.guards_intact && report.inputs_intact);
   EXPECT_EQ(before.outputs.at(0).digest, report.outputs.at(0).digest);
 }

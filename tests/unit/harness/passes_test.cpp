@@ -74,7 +74,7 @@ TEST(HarnessPasses, the_last_reads_what_the_first_leaves) {
   EXPECT_EQ(test.run(*backend).kind, worker::Outcome::Kind::done);
   ASSERT_EQ(test.reports.size(), 1U);
   EXPECT_EQ(test.reports[0].error, "");
-  EXPECT_TRUE(test.reports[0].deterministic);
+  EXPECT_TRUE(test.reports[0].deterministic());
   EXPECT_TRUE(test.reports[0].guards_intact) << test.reports[0].guard_detail;
   EXPECT_EQ(test.reports[0].outputs.size(), 5U);
   constexpr float kClose = 1e-5F;

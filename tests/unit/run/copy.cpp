@@ -131,8 +131,7 @@ worker::Outcome CopyDevice::execute(const plan::Case& c, std::span<const worker:
   report.backend = "sim";
   report.label = "memcpy";
   report.guards_intact = behaviour != "out_of_bounds";
-  report.deterministic = behaviour != "racy";
-  report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
+  report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes)), behaviour != "racy"});
   sink(report);
   return {};
 }

@@ -117,7 +117,7 @@ std::vector<prepare::CatalogRow> catalog() {
   return {row};
 }
 
-/// Copies x; with the tag "wrong" one bit is lost.
+/// Copies x; with the tag "wrong" one bit is lost, with "racy" y differs from run to run.
 class Mover final : public worker::Executor {
  public:
   const machine::Device& device() const override { return device_; }
@@ -127,18 +127,19 @@ class Mover final : public worker::Executor {
                           const worker::RunSink& sink) override {
     const auto y = ports.back().bytes;
     std::memcpy(y.data(), ports[0].bytes.data(), ports[0].bytes.size());
-    if (!c.tags.empty()) {
+    if (c.tags == std::vector<std::string>{"wrong"}) {
       y[0] ^= std::byte{1};
     }
     worker::RunReport report;
     report.backend = "sim";
     report.label = "memcpy";
-    report.guards_intact = report.deterministic = true;
+    report.guards_intact = true;
     if (ports.size() > 2) {
       std::ranges::fill(ports[1].bytes, std::byte{0});
       report.outputs.push_back({"z", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
     }
-    report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(y))});
+    report.outputs.push_back(
+        {"y", core::digest_of(std::span<const std::byte>(y)), c.tags != std::vector<std::string>{"racy"}});
     sink(report);
     return {};
   }
@@ -195,6 +196,12 @@ TEST(ConstantOutput, that_may_vanish_is_right_if_another_output_proves_that_the_
   EXPECT_EQ(ending_of(500, data::make_distribution("normal"), {}, 300).status, verdict::Status::pass);
   EXPECT_EQ(ending_of(500, data::make_distribution("normal"), {"wrong"}, 300).status, verdict::Status::fail);
   EXPECT_EQ(ending_of(500, constant(0), {}, 300).status, verdict::Status::inconclusive);
+}
+
+TEST(Determinism, fails_for_the_output_that_differs) {
+  const Ending ending = ending_of(500, data::make_distribution("normal"), {"racy"}, 300);
+  EXPECT_EQ(ending.status, verdict::Status::fail);
+  EXPECT_EQ(ending.reason, "y: G0 determinism 1 > 0");  // and not z, which comes first
 }
 
 TEST(ConstantOutput, a_single_number_is_not_a_constant) {

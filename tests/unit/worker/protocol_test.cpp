@@ -23,13 +23,12 @@ RunReport full_report() {
                      .gelu = true,
                      .attention = {.scores = true, .sink = true, .bias_sum = true}};
   report.observed = model::PrecisionClass::tf32_rne;
-  report.deterministic = false;
   report.repeatable = false;
   report.guards_intact = false;
   report.inputs_intact = false;
   report.guard_detail = "byte 3 after d";
   report.device_s = 1.25e-5;
-  report.outputs = {{"d", {0x0123456789abcdefULL, 42}}};
+  report.outputs = {{"d", {0x0123456789abcdefULL, 42}, false}, {"amax", {1, 2}, true}};
   report.error = "none really";
   return report;
 }
@@ -58,14 +57,16 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.rounding, sent.rounding);
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
   EXPECT_EQ(got.report.observed, sent.observed);
-  EXPECT_FALSE(got.report.deterministic);
+  EXPECT_FALSE(got.report.deterministic());
   EXPECT_FALSE(got.report.repeatable);
   EXPECT_FALSE(got.report.guards_intact);
   EXPECT_FALSE(got.report.inputs_intact);
   EXPECT_EQ(got.report.guard_detail, sent.guard_detail);
   EXPECT_EQ(got.report.device_s, sent.device_s);
-  ASSERT_EQ(got.report.outputs.size(), 1U);
+  ASSERT_EQ(got.report.outputs.size(), 2U);
   EXPECT_EQ(got.report.outputs[0].digest, sent.outputs[0].digest);
+  EXPECT_FALSE(got.report.outputs[0].repeats);
+  EXPECT_TRUE(got.report.outputs[1].repeats);
   EXPECT_EQ(got.report.error, sent.error);
 }
 
