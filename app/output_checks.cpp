@@ -111,26 +111,6 @@ void require_new_file(std::string_view option, const fs::path& path) {
   }
 }
 
-void require_writable_file(const char* option, const fs::path& path) {
-  const std::string argument = fmt::format("{} {}", option, path.string());
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    throw core::UsageError(fmt::format("{}: there is no folder {}", argument, folder.string()));
-  }
-  if (fs::is_directory(path, ignored)) {
-    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", argument));
-  }
-  if (!is_special(path) && leads_to_open_file(path)) {
-    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", argument));
-  }
-  if (!is_special(path)) {
-    require_new_file(argument, path);
-  } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
-    throw core::UsageError(fmt::format("{}: it cannot be written to", argument));
-  }
-}
-
 /// Checks the folder, or the nearest existing one above it: missing ones are created when the run begins.
 void require_writable_folder(const char* option, const fs::path& folder) {
   const std::string argument = fmt::format("{} {}", option, folder.string());
@@ -153,6 +133,26 @@ void require_writable_folder(const char* option, const fs::path& folder) {
 }
 
 }  // namespace
+
+void require_writable_file(const char* option, const fs::path& path) {
+  const std::string argument = fmt::format("{} {}", option, path.string());
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    throw core::UsageError(fmt::format("{}: there is no folder {}", argument, folder.string()));
+  }
+  if (fs::is_directory(path, ignored)) {
+    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", argument));
+  }
+  if (!is_special(path) && leads_to_open_file(path)) {
+    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", argument));
+  }
+  if (!is_special(path)) {
+    require_new_file(argument, path);
+  } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
+    throw core::UsageError(fmt::format("{}: it cannot be written to", argument));
+  }
+}
 
 void check_output_options(const OutputOptions& options) {
   const bool saves = !options.out.empty() || !options.resume.empty();

@@ -231,4 +231,13 @@ void write_file(const fs::path& path, std::string_view content) {
   file.publish();
 }
 
+void append_file(const fs::path& path, std::string_view content) {
+  constexpr mode_t kMode = 0666;
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode));
+  if (!file.valid()) {
+    throw cannot_write(path, errno);
+  }
+  write_all(file.get(), content, path);
+}
+
 }  // namespace numcheck::core

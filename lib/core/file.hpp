@@ -60,4 +60,7 @@ void try_new_file(const std::filesystem::path& target);
 /// Writes a NewFile; anything but a regular file (a device, a pipe) is written to directly. Throws IoError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Adds to the end of a file, which is created if there is none. Throws IoError.
+void append_file(const std::filesystem::path& path, std::string_view content);
+
 }  // namespace numcheck::core

@@ -1,0 +1,246 @@
+#include "report/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/strings.hpp"
+#include "report/bits.hpp"
+#include "report/number.hpp"
+#include "report/settings_changes.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, kChanges> kNames = {"newly failing", "gone",  "worse", "better",
+                                                           "same",          "fixed", "new",   "identical"};
+
+/// Known: fails, and is excused.
+enum class Standing : std::uint8_t { absent, good, known, bad };
+
+Standing standing_of(std::string_view status) {
+  constexpr std::array<std::string_view, 3> kGood = {"pass", "warn", "inconclusive"};
+  constexpr std::array<std::string_view, 3> kAbsent = {"", "unsupported", "skipped"};
+  return std::ranges::find(kAbsent, status) != kAbsent.end() ? Standing::absent
+         : std::ranges::find(kGood, status) != kGood.end()   ? Standing::good
+         : status == "xfail"                                 ? Standing::known
+                                                             : Standing::bad;
+}
+
+/// The largest measured/limit of all gates; infinite for a failure without a ratio. NaN if nothing was judged.
+double ratio_of(const json& record) {
+  double largest = std::numeric_limits<double>::quiet_NaN();
+  for (const json& run : record.at("runs")) {
+    for (const auto& [port, output] : run.at("outputs").items()) {
+      for (const json& criterion : output.at("criteria")) {
+        const double measured = number_value(criterion.at("measured")), limit = number_value(criterion.at("limit"));
+        const bool has_ratio = limit > 0 && !std::isnan(measured);
+        largest = std::fmax(largest, has_ratio ? measured / limit : measured == limit ? 0 : HUGE_VAL);
+      }
+    }
+  }
+  return largest;
+}
+
+std::vector<std::string> implementations_of(const json& record) {
+  std::vector<std::string> names;
+  for (const json& run : record.at("runs")) {
+    names.push_back(run.at("implementation").get<std::string>());
+  }
+  return names;
+}
+
+/// The parts of both descriptions that differ: "algo 67, split-k 4" and "algo 71, split-k 4" -> "algo 67 -> algo 71".
+std::string difference_of(const std::string& before, const std::string& after) {
+  const std::vector<std::string> left = core::split(before, ','), right = core::split(after, ',');
+  const auto without = [](const std::vector<std::string>& words, const std::vector<std::string>& others) {
+    std::vector<std::string> rest;
+    std::ranges::copy_if(words, std::back_inserter(rest), [&others](const std::string& word) {
+      return std::ranges::find(others, word) == others.end();
+    });
+    return rest;
+  };
+  const auto text = [](const std::vector<std::string>& words) {
+    const std::string joined = fmt::format("{}", fmt::join(words, ","));
+    const std::size_t first = joined.find_first_not_of(' ');
+    return first == std::string::npos ? std::string("nothing") : joined.substr(first);
+  };
+  return text(without(left, right)) + " -> " + text(without(right, left));
+}
+
+std::string implementation_change(const json& base, const json& now) {
+  const std::vector<std::string> before = implementations_of(base), after = implementations_of(now);
+  if (before == after || before.empty() || after.empty()) {
+    return "";
+  }
+  if (before.size() == 1 && after.size() == 1) {
+    return difference_of(before[0], after[0]);
+  }
+  return fmt::format("{} -> {} implementations", before.size(), after.size());
+}
+
+bool ran(const json& record) {
+  return !runs_with_outputs(record).empty();
+}
+
+std::string text_of(const json& record, const char* member) {
+  const auto found = record.find(member);
+  return found == record.end() ? "" : found->get<std::string>();
+}
+
+class Comparer {
+ public:
+  explicit Comparer(const ComparisonOptions& options) : options_(options) {}
+
+  /// Null: the report does not have the case.
+  CaseChange compare(const json* base, const json* now) const {
+    const json& either = now != nullptr ? *now : *base;
+    CaseChange change{.digest = text_of(either, "digest"), .id = text_of(either, "id")};
+    change.base_status = base == nullptr ? "" : text_of(*base, "status");
+    change.new_status = now == nullptr ? "" : text_of(*now, "status");
+    change.base_ratio = base == nullptr ? std::nan("") : ratio_of(*base);
+    change.new_ratio = now == nullptr ? std::nan("") : ratio_of(*now);
+    if (base != nullptr && now != nullptr && ran(*base) && ran(*now)) {
+      change.outputs = changed_outputs(*base, *now);
+      change.implementation = implementation_change(*base, *now);
+    }
+    change.reason = now == nullptr ? "" : text_of(*now, "reason");
+    if (change.reason.empty() && standing_of(change.base_status) == Standing::bad) {
+      change.reason = text_of(*base, "reason");
+    }
+    change.change = kind_of(change, base != nullptr && now != nullptr && ran(*base) == ran(*now));
+    change.gates = change.change == Change::newly_failing ||
+                   (change.change == Change::worse && change.new_status != "xfail") ||
+                   (change.change == Change::gone && !options_.allow_missing);
+    return change;
+  }
+
+ private:
+  Change kind_of(const CaseChange& change, bool comparable) const {
+    const Standing before = standing_of(change.base_status), after = standing_of(change.new_status);
+    if (after == Standing::absent) {
+      return before == Standing::absent ? Change::identical : Change::gone;
+    }
+    if (after == Standing::bad && before != Standing::bad) {
+      return Change::newly_failing;
+    }
+    if (before == Standing::absent) {
+      return Change::appeared;
+    }
+    if (after == Standing::good && before != Standing::good) {
+      return Change::fixed;
+    }
+    // Also "fail" that has become "crashed", and what gives no numbers any more.
+    if ((before == Standing::good && after == Standing::known) || !comparable ||
+        (after == Standing::bad && change.base_status != change.new_status)) {
+      return Change::worse;
+    }
+    if (change.outputs.empty()) {
+      return Change::identical;
+    }
+    if (change.new_ratio > change.base_ratio * options_.allow_worse) {
+      return Change::worse;
+    }
+    return change.new_ratio * options_.allow_worse < change.base_ratio ? Change::better : Change::same;
+  }
+
+  ComparisonOptions options_;
+};
+
+/// The cases by digest.
+std::map<std::string_view, const json*> by_digest(const json& report, const char* which) {
+  std::map<std::string_view, const json*> cases;
+  for (const json& record : report.at("cases")) {
+    if (!cases.emplace(record.at("digest").get_ref<const std::string&>(), &record).second) {
+      throw core::IoError(fmt::format("the {} report has the case {} twice", which, text_of(record, "id")));
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::string_view change_name(Change change) noexcept {
+  return kNames.at(static_cast<std::size_t>(change));
+}
+
+std::string Comparison::sentence() const {
+  const auto count = [this](Change change) { return counts.at(static_cast<std::size_t>(change)); };
+  const std::array<std::pair<std::size_t, std::string_view>, kChanges> parts = {{
+      {count(Change::newly_failing), "newly failing"},
+      {count(Change::gone), "gone"},
+      {count(Change::worse), "worse"},
+      {count(Change::better), "better"},
+      {count(Change::same), "changed bits"},
+      {count(Change::fixed), "fixed"},
+      {count(Change::appeared), "new"},
+      {count(Change::identical), "identical"},
+  }};
+  std::string text;
+  for (const auto& [number, what] : parts) {
+    text += number == 0 ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", number, what);
+  }
+  return text.empty() ? "no cases" : text;
+}
+
+Comparison compare_reports(const json& base, const json& now, const ComparisonOptions& options) {
+  Comparison comparison;
+  try {
+    const Comparer comparer(options);
+    std::map<std::string_view, const json*> before = by_digest(base, "base");
+    const std::map<std::string_view, const json*> after = by_digest(now, "new");
+    for (const json& record : now.at("cases")) {
+      const auto found = before.find(record.at("digest").get_ref<const std::string&>());
+      comparison.joined += found == before.end() ? 0 : 1;
+      comparison.cases.push_back(comparer.compare(found == before.end() ? nullptr : found->second, &record));
+    }
+    for (const json& record : base.at("cases")) {
+      if (!after.contains(record.at("digest").get_ref<const std::string&>())) {
+        comparison.cases.push_back(comparer.compare(&record, nullptr));
+      }
+    }
+    comparison.settings = settings_changes(base, now);
+  } catch (const json::exception& error) {
+    throw core::IoError(fmt::format("a report lacks what is compared: {}", error.what()));
+  }
+  for (const CaseChange& change : comparison.cases) {
+    ++comparison.counts.at(static_cast<std::size_t>(change.change));
+    comparison.regressions += change.gates ? 1 : 0;
+  }
+  return comparison;
+}
+
+json comparison_json(const Comparison& comparison) {
+  json summary = json::object(), cases = json::array();
+  for (std::size_t i = 0; i < kChanges; ++i) {
+    summary[std::string(kNames.at(i))] = comparison.counts.at(i);
+  }
+  summary["regressions"] = comparison.regressions;
+  for (const CaseChange& change : comparison.cases) {
+    if (change.change == Change::identical) {
+      continue;
+    }
+    cases.push_back({{"digest", change.digest},
+                     {"id", change.id},
+                     {"change", change_name(change.change)},
+                     {"regression", change.gates},
+                     {"base", {{"status", change.base_status}, {"error_over_limit", number(change.base_ratio)}}},
+                     {"new", {{"status", change.new_status}, {"error_over_limit", number(change.new_ratio)}}},
+                     {"changed_outputs", change.outputs},
+                     {"implementation", change.implementation},
+                     {"reason", change.reason}});
+  }
+  return {{"schema", "te-numcheck/comparison"}, {"schema_version", "1.0.0"},       {"sentence", comparison.sentence()},
+          {"summary", std::move(summary)},      {"settings", comparison.settings}, {"cases", std::move(cases)}};
+}
+
+}  // namespace numcheck::report

@@ -1,0 +1,74 @@
+// What changed between two reports: the verdict of te-numcheck compare.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace numcheck::report {
+
+/// What became of a case, in the order in which changes are shown. Good statuses are pass, warn and inconclusive, bad ones
+/// fail, error, crashed, timeout and xpass; xfail is in between.
+enum class Change : std::uint8_t {
+  newly_failing,  ///< bad now, and not before: it was good or excused, did not run, or was not there
+  gone,           ///< ran before; now it is not there, unsupported or skipped
+  worse,          ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; excused after good
+  better,         ///< other bits, and error/limit shrank beyond the ratio
+  same,           ///< other bits, and about as good
+  fixed,          ///< bad before, good now
+  appeared,       ///< good now, and not run before
+  identical,      ///< the same bits in every output, or not run in either
+};
+inline constexpr std::size_t kChanges = 8;
+
+/// "newly failing", "gone", "worse", "better", "same", "fixed", "new", "identical".
+[[nodiscard]] std::string_view change_name(Change change) noexcept;
+
+struct CaseChange {
+  std::string digest;
+  std::string id;
+  Change change = Change::identical;
+  std::string base_status;  ///< empty: not in that report
+  std::string new_status;
+  double base_ratio = 0;  ///< largest error/limit of all outputs and runs; NaN if nothing was judged
+  double new_ratio = 0;
+  std::set<std::string> outputs;  ///< whose bits changed
+  std::string implementation;     ///< "algo 67 -> algo 71" if another one ran; empty otherwise
+  std::string reason;             ///< of the new status, or else of the old one; may be empty
+  bool gates = false;             ///< a regression; not what is excused
+};
+
+/// What is compared, and what else differs between the runs.
+struct Comparison {
+  std::vector<CaseChange> cases;  ///< of the new report, in its order; then those that are gone
+  std::array<std::size_t, kChanges> counts{};
+  std::size_t regressions = 0;
+  std::size_t joined = 0;             ///< cases that both reports have
+  std::vector<std::string> settings;  ///< "driver: 570.1 -> 580.2", "the new run was interrupted"
+
+  /// "2 newly failing, 1 gone, 14 changed bits, 1102 identical".
+  [[nodiscard]] std::string sentence() const;
+};
+
+struct ComparisonOptions {
+  double allow_worse = 1.1;    ///< growth of error/limit that is no regression
+  bool allow_missing = false;  ///< cases that are gone are no regression
+};
+
+/// Joins the cases by digest. Regressions are cases that fail newly, those that are gone, and those that are worse. Both may
+/// be brief reports, in which numbers have six digits. Throws core::IoError, with the report's name, if a report lacks
+/// what is compared, or has a digest twice.
+[[nodiscard]] Comparison compare_reports(const nlohmann::json& base, const nlohmann::json& now,
+                                         const ComparisonOptions& options);
+
+/// {"schema": "te-numcheck/comparison", "schema_version", "sentence", "summary", "settings", "cases"}: of the cases all but
+/// the identical ones.
+[[nodiscard]] nlohmann::json comparison_json(const Comparison& comparison);
+
+}  // namespace numcheck::report

@@ -1,0 +1,85 @@
+"""te-numcheck compare: a pipeline that keeps a baseline, and everything that can be wrong with its files."""
+
+import json
+import unittest
+
+from support import CliTest
+
+SIM = ["--device", "sim:sm_90", "--no-save"]
+
+
+class Compare(CliTest):
+    def make(self, name, *arguments, plan=None, code=None):
+        self.run_cli("run", plan or self.sweep(), *SIM, "--json", name, "--brief-json", f"brief-{name}", *arguments, code=code)
+        return name
+
+    def sweep(self, ks=(32, 48, 64)):
+        return self.plan(case={"params": {"m": 16, "n": 16, "k": list(ks)}, "mode": ["fp32", "bf16"]})
+
+    def test_the_same_results_are_identical(self):
+        base, new = self.make("base.json"), self.make("new.json")
+        for pair in [(base, new), (f"brief-{base}", new), (base, f"brief-{new}"), (f"brief-{base}", f"brief-{new}")]:
+            done = self.run_cli("compare", *pair, code=0)
+            self.assertIn("6 identical\n", done.stdout)
+
+    def test_a_planted_regression_fails_and_is_named(self):
+        base = self.make("base.json", code=0)
+        new = self.make("new.json", "--inject", "scale_1_01", code=1)
+        done = self.run_cli("compare", f"brief-{base}", new, "--markdown", "changes.md", code=1)
+        self.assertIn("6 newly failing", done.stdout)
+        self.assertIn("pass -> fail: d: G1 bound", done.stdout)
+        markdown = (self.folder / "changes.md").read_text()
+        self.assertTrue(markdown.startswith("### te-numcheck: 6 newly failing"), markdown[:200])
+        self.assertIn("**newly failing**", markdown)
+        back = self.run_cli("compare", new, base, code=0)
+        self.assertIn("6 fixed", back.stdout)
+
+    def test_cases_that_are_gone(self):
+        base, new = self.make("base.json"), self.make("new.json", plan=self.sweep([32]))
+        self.assertIn("4 gone, 2 identical", self.run_cli("compare", base, new, code=1).stdout)
+        done = self.run_cli("compare", base, new, "--allow-missing", code=0)
+        self.assertIn("plan digest: ", done.stdout)
+
+    def test_nothing_in_common_verifies_nothing(self):
+        base, new = self.make("base.json", plan=self.sweep([32])), self.make("new.json", plan=self.sweep([48]))
+        self.run_cli("compare", base, new, "--allow-missing", code=4)
+
+    def test_json(self):
+        base, new = self.make("base.json"), self.make("new.json", "--inject", "scale_1_01")
+        written = json.loads(self.run_cli("compare", base, new, "--json", "-", code=1).stdout)
+        self.assertEqual(written["schema"], "te-numcheck/comparison")
+        self.assertEqual(written["summary"]["newly failing"], 6)
+        self.assertEqual({case["change"] for case in written["cases"]}, {"newly failing"})
+
+    def test_a_step_summary_is_appended_to_and_another_file_replaced(self):
+        base = self.make("base.json")
+        for name, environment in [("summary.md", {"GITHUB_STEP_SUMMARY": "summary.md"}), ("other.md", {})]:
+            (self.folder / name).write_text("before\n")
+            self.run_cli("compare", base, base, "--markdown", name, env=environment, code=0)
+            text = (self.folder / name).read_text()
+            self.assertEqual(text.startswith("before\n"), bool(environment), name)
+            self.assertIn("### te-numcheck: 6 identical", text)
+
+    def test_mistakes(self):
+        base = self.make("base.json")
+        (self.folder / "text.json").write_text("{}")
+        for arguments, code, words in [
+            ([], 2, "needs two reports, BASE and NEW, not 0"),
+            ([base], 2, "not 1"),
+            ([base, base, base], 2, "not 3"),
+            ([base, "missing.json"], 3, "cannot read missing.json: no such file"),
+            ([base, "text.json"], 3, "text.json is not a report of te-numcheck"),
+            ([base, base, "--allow-worse", "0.5"], 2, "--allow-worse 0.5: a number from 1 to 1e6"),
+            ([base, base, "--allow-worse", "nan"], 2, "--allow-worse nan"),
+            ([base, base, "--allow-worse="], 2, "--allow-worse"),
+            ([base, base, "--json", base], 2, "would overwrite a report that is compared"),
+            ([base, base, "--markdown", "-"], 2, "name a file"),
+            ([base, base, "--markdown", "no/such/folder.md"], 2, "there is no folder no/such"),
+        ]:
+            done = self.run_cli("compare", *arguments, code=code)
+            self.assertIn(words, done.stderr, arguments)
+        self.assertEqual(self.report("base.json")["summary"]["pass"], 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

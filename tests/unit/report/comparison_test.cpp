@@ -1,0 +1,179 @@
+// What compare makes of every pair of statuses, and of numbers that moved.
+#include "report/comparison.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "report/views/comparison_views.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+/// A case in a report; without bits it did not run.
+struct Sample {
+  std::string status = "pass";
+  std::string bits = "aaaa";
+  double measured = 0.5;
+  std::string implementation = "algo 67, split-k 4";
+};
+
+json record_of(const Sample& sample, const std::string& digest = "0123456789abcdef0123456789abcdef") {
+  json runs = json::array();
+  if (!sample.bits.empty()) {
+    const json criteria = json::array({{{"name", "G1 bound"}, {"measured", sample.measured}, {"limit", 1}}});
+    runs.push_back({{"implementation", sample.implementation},
+                    {"outputs", {{"d", {{"xxh128", sample.bits}, {"criteria", criteria}}}}}});
+  }
+  return {{"digest", digest}, {"id", "gemm/k=" + digest}, {"status", sample.status}, {"runs", runs}};
+}
+
+json report_of(const std::vector<json>& cases) {
+  return {{"schema", "te-numcheck/report"},
+          {"machine", {{"driver", "570.1"}, {"libraries", {{"cublaslt", "13.1.0"}}}}},
+          {"environment", {{"NVIDIA_TF32_OVERRIDE", nullptr}}},
+          {"cases", cases}};
+}
+
+json with(const std::optional<Sample>& sample) {
+  return report_of(sample ? std::vector{record_of(*sample)} : std::vector<json>());
+}
+
+CaseChange changed(const std::optional<Sample>& base, const std::optional<Sample>& now,
+                   const ComparisonOptions& options = {}) {
+  return compare_reports(with(base), with(now), options).cases.at(0);
+}
+
+const Sample kPass;
+const Sample kFail{.status = "fail", .bits = "bbbb", .measured = 9};
+const Sample kCrashed{.status = "crashed", .bits = ""};
+const Sample kUnsupported{.status = "unsupported", .bits = ""};
+const Sample kKnown{.status = "xfail", .bits = "bbbb", .measured = 9};
+
+TEST(Comparison, follows_from_both_statuses) {
+  struct Row {
+    std::optional<Sample> base, now;
+    Change change;
+    bool gates;
+  };
+  const std::vector<Row> rows = {
+      {kPass, kPass, Change::identical, false},
+      {kPass, kFail, Change::newly_failing, true},
+      {kPass, kCrashed, Change::newly_failing, true},
+      {kUnsupported, kFail, Change::newly_failing, true},
+      {std::nullopt, kFail, Change::newly_failing, true},
+      {kKnown, kFail, Change::newly_failing, true},
+      {kPass, kUnsupported, Change::gone, true},
+      {kFail, kUnsupported, Change::gone, true},
+      {kPass, std::nullopt, Change::gone, true},
+      {kUnsupported, std::nullopt, Change::identical, false},
+      {kUnsupported, kUnsupported, Change::identical, false},
+      {kUnsupported, kPass, Change::appeared, false},
+      {std::nullopt, kPass, Change::appeared, false},
+      {std::nullopt, kKnown, Change::appeared, false},
+      {kFail, kPass, Change::fixed, false},
+      {kCrashed, kPass, Change::fixed, false},
+      {kKnown, kPass, Change::fixed, false},
+      {kFail, kFail, Change::identical, false},
+      {kFail, kKnown, Change::identical, false},
+      {kFail, kCrashed, Change::worse, true},
+      {kPass, kKnown, Change::worse, false},
+  };
+  for (const Row& row : rows) {
+    const CaseChange change = changed(row.base, row.now);
+    const std::string what = change.base_status + " -> " + change.new_status;
+    EXPECT_EQ(change_name(change.change), change_name(row.change)) << what;
+    EXPECT_EQ(change.gates, row.gates) << what;
+  }
+  EXPECT_FALSE(changed(kPass, std::nullopt, {.allow_missing = true}).gates);
+}
+
+TEST(Comparison, of_other_bits_follows_from_error_over_limit) {
+  const auto change = [](double measured, double allowed = 1.1) {
+    return changed(kPass, Sample{.bits = "cccc", .measured = measured}, {.allow_worse = allowed}).change;
+  };
+  EXPECT_EQ(change(0.5), Change::same);
+  EXPECT_EQ(change(0.54), Change::same);
+  EXPECT_EQ(change(0.46), Change::same);
+  EXPECT_EQ(change(0.56), Change::worse);
+  EXPECT_EQ(change(0.56, 1.5), Change::same);
+  EXPECT_EQ(change(0.4), Change::better);
+  const CaseChange worse =
+      changed(kPass, Sample{.bits = "cccc", .measured = 0.56, .implementation = "algo 71, split-k 4"});
+  EXPECT_EQ(worse.outputs, std::set<std::string>{"d"});
+  EXPECT_EQ(worse.implementation, "algo 67 -> algo 71");
+  EXPECT_TRUE(worse.gates);
+}
+
+TEST(Comparison, names_another_implementation_of_the_same_bits) {
+  const CaseChange change = changed(kPass, Sample{.implementation = "algo 67, split-k 1, reduction 2"});
+  EXPECT_EQ(change.change, Change::identical);
+  EXPECT_EQ(change.implementation, "split-k 4 -> split-k 1, reduction 2");
+}
+
+TEST(Comparison, gates_without_a_ratio_are_infinitely_worse) {
+  json failed = with(kFail);
+  json& criterion = failed["cases"][0]["runs"][0]["outputs"]["d"]["criteria"][0];
+  criterion["limit"] = 0;
+  EXPECT_EQ(compare_reports(with(kFail), failed, {}).cases[0].change, Change::identical) << "the bits are the same";
+  failed["cases"][0]["runs"][0]["outputs"]["d"]["xxh128"] = "dddd";
+  EXPECT_EQ(compare_reports(with(kFail), failed, {}).cases[0].change, Change::worse);
+  criterion["measured"] = "NaN";
+  EXPECT_EQ(compare_reports(with(kFail), failed, {}).cases[0].change, Change::worse);
+}
+
+TEST(Comparison, says_what_happened_in_a_sentence) {
+  const json base =
+      report_of({record_of(kPass, "01"), record_of(kPass, "02"), record_of(kPass, "03"), record_of(kFail, "04")});
+  const json now =
+      report_of({record_of(kPass, "01"), record_of(kFail, "02"), record_of(kPass, "04"), record_of(kPass, "05")});
+  const Comparison comparison = compare_reports(base, now, {});
+  EXPECT_EQ(comparison.sentence(), "1 newly failing, 1 gone, 1 fixed, 1 new, 1 identical");
+  EXPECT_EQ(comparison.regressions, 2U);
+  EXPECT_EQ(comparison.joined, 3U);
+  const json written = comparison_json(comparison);
+  EXPECT_EQ(written["cases"].size(), 4U) << "identical cases are only counted";
+  EXPECT_EQ(written["summary"]["identical"], 1);
+  const std::string markdown = views::comparison_markdown(comparison);
+  EXPECT_LT(markdown.find("**newly failing**"), markdown.find("| fixed |")) << markdown;
+}
+
+TEST(Comparison, names_what_else_differs) {
+  json now = with(kPass);
+  now["machine"]["driver"] = "580.2";
+  now["machine"]["libraries"]["cudnn"] = "9.19.0";
+  now["environment"]["NVIDIA_TF32_OVERRIDE"] = "0";
+  now["interrupted"] = true;
+  EXPECT_EQ(compare_reports(with(kPass), now, {}).settings,
+            (std::vector<std::string>{"driver: 570.1 -> 580.2", "cudnn: none -> 9.19.0",
+                                      "NVIDIA_TF32_OVERRIDE: unset -> 0", "the new run was interrupted"}));
+}
+
+TEST(Comparison, refuses_what_it_cannot_join) {
+  const json twice = report_of({record_of(kPass), record_of(kPass)});
+  EXPECT_THROW((void)compare_reports(twice, with(kPass), {}), core::IoError);
+  EXPECT_THROW((void)compare_reports(with(kPass), twice, {}), core::IoError);
+  json broken = with(kPass);
+  broken["cases"][0]["runs"][0].erase("outputs");
+  EXPECT_THROW((void)compare_reports(with(kPass), broken, {}), core::IoError);
+}
+
+TEST(Comparison, markdown_stays_below_what_a_host_takes) {
+  constexpr int kCases = 20'000;
+  std::vector<json> cases;
+  for (int i = 0; i < kCases; ++i) {
+    cases.push_back(record_of(kFail, std::to_string(i)));
+  }
+  const std::string markdown = views::comparison_markdown(compare_reports(with(std::nullopt), report_of(cases), {}));
+  EXPECT_LE(markdown.size(), std::size_t{1} << 20);
+  EXPECT_NE(markdown.find("more changes are left out"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numcheck::report
