@@ -45,16 +45,6 @@ fs::path create_default_folder() {
 
 }  // namespace
 
-std::vector<ViewFile> OutputOptions::files() const {
-  std::vector<ViewFile> files;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    for (const std::string& path : paths[i]) {
-      files.push_back({&report::views::all_views()[i], path});
-    }
-  }
-  return files;
-}
-
 bool OutputOptions::record_on_stdout() const {
   return std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record && file.path == "-"; });
 }
@@ -66,10 +56,7 @@ bool OutputOptions::uses_default_folder() const {
 
 void add_output_options(CLI::App& cli, OutputOptions& options) {
   const char* group = "Output";
-  for (std::size_t i = 0; i < options.paths.size(); ++i) {
-    const report::views::View& view = report::views::all_views()[i];
-    cli.add_option(view.flag, options.paths[i], view.doc)->type_name("PATH")->allow_extra_args(false)->group(group);
-  }
+  add_view_options(cli, options);
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);

@@ -13,28 +13,19 @@
 #include "core/hash.hpp"
 #include "plan/case.hpp"
 #include "report/report.hpp"
-#include "report/views/view.hpp"
 #include "run/journal.hpp"
+#include "view_files.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::app {
 
-/// A file to write, and the view of the report that goes into it.
-struct ViewFile {
-  const report::views::View* view;
-  std::string path;  ///< "-": stdout, only for the record
-};
-
-struct OutputOptions {
-  std::vector<std::vector<std::string>> paths =
-      std::vector<std::vector<std::string>>(report::views::all_views().size());  ///< parallel to all_views()
+struct OutputOptions : ViewOptions {
   std::string out;
   std::string resume;
   bool no_save = false;
   std::string keep_tensors;
   bool include_host = false;
 
-  [[nodiscard]] std::vector<ViewFile> files() const;
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool record_on_stdout() const;
   /// No option says where the report goes.

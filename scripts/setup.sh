@@ -96,6 +96,8 @@ needs_of_the_tests() {
   want MPFR libmpfr-dev "$(header mpfr.h)" "the reference is not compared with 400-bit arithmetic"
   want jsonschema python3-jsonschema "$(python3 -c 'import jsonschema; print(jsonschema.__version__)' 2>/dev/null || true)" \
     "schemas are not validated independently"
+  want junitparser python3-junitparser "$(python3 -c 'import junitparser; print(junitparser.version)' 2>/dev/null || true)" \
+    "JUnit files are not read back by another program"
 }
 
 needs_of_the_checks() {

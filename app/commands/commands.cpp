@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<Command>> make_all() {
   all.push_back(make_validate_command());
   all.push_back(make_explain_command());
   all.push_back(make_compare_command());
+  all.push_back(make_report_command());
   all.push_back(make_exec_command());
   all.push_back(make_doctor_command());
   all.push_back(make_schema_command());

@@ -11,6 +11,7 @@ namespace numcheck::app::commands {
 [[nodiscard]] std::unique_ptr<Command> make_list_command();
 [[nodiscard]] std::unique_ptr<Command> make_validate_command();
 [[nodiscard]] std::unique_ptr<Command> make_explain_command();
+[[nodiscard]] std::unique_ptr<Command> make_report_command();
 [[nodiscard]] std::unique_ptr<Command> make_exec_command();
 [[nodiscard]] std::unique_ptr<Command> make_compare_command();
 [[nodiscard]] std::unique_ptr<Command> make_doctor_command();

@@ -16,6 +16,7 @@
 #include "output_checks.hpp"
 #include "report/comparison.hpp"
 #include "report/views/comparison_views.hpp"
+#include "view_files.hpp"
 
 namespace numcheck::app::commands {
 namespace {
@@ -90,13 +91,6 @@ class CompareCommand : public Command {
     }
   }
 
-  /// To a step summary, others may have written before.
-  void write_markdown(const report::Comparison& comparison) const {
-    const std::string text = report::views::comparison_markdown(comparison);
-    const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-    summary != nullptr&& markdown_ == summary ? core::append_file(markdown_, text) : core::write_file(markdown_, text);
-  }
-
   void write(Context& context, const report::Comparison& comparison) const {
     const std::string json =
         report::comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -104,7 +98,7 @@ class CompareCommand : public Command {
       core::write_file(json_, json);
     }
     if (!markdown_.empty()) {
-      write_markdown(comparison);
+      write_view_file(markdown_, report::views::comparison_markdown(comparison));
     }
     if (json_ == "-") {
       context.terminal.data(json);

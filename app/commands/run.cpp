@@ -257,7 +257,7 @@ class Run {
     attempt([&] { saved = folder_.finish(report::report_text(report)); });
     for (const auto& [view, path] : options_.output.files()) {
       if (path != "-") {
-        attempt([&, view = view, path = path] { core::write_file(path, view->render(report)); });
+        attempt([&, view = view, path = path] { write_view_file(path, view->render(report)); });
       }
     }
     show(report, saved.has_value() ? saved->string() : "");

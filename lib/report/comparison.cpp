@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "report/bits.hpp"
+#include "report/case_facts.hpp"
 #include "report/number.hpp"
 #include "report/settings_changes.hpp"
 
@@ -34,21 +34,6 @@ Standing standing_of(std::string_view status) {
          : std::ranges::find(kGood, status) != kGood.end()   ? Standing::good
          : status == "xfail"                                 ? Standing::known
                                                              : Standing::bad;
-}
-
-/// The largest measured/limit of all gates; infinite for a failure without a ratio. NaN if nothing was judged.
-double ratio_of(const json& record) {
-  double largest = std::numeric_limits<double>::quiet_NaN();
-  for (const json& run : record.at("runs")) {
-    for (const auto& [port, output] : run.at("outputs").items()) {
-      for (const json& criterion : output.at("criteria")) {
-        const double measured = number_value(criterion.at("measured")), limit = number_value(criterion.at("limit"));
-        const bool has_ratio = limit > 0 && !std::isnan(measured);
-        largest = std::fmax(largest, has_ratio ? measured / limit : measured == limit ? 0 : HUGE_VAL);
-      }
-    }
-  }
-  return largest;
 }
 
 std::vector<std::string> implementations_of(const json& record) {
@@ -107,8 +92,8 @@ class Comparer {
     CaseChange change{.digest = text_of(either, "digest"), .id = text_of(either, "id")};
     change.base_status = base == nullptr ? "" : text_of(*base, "status");
     change.new_status = now == nullptr ? "" : text_of(*now, "status");
-    change.base_ratio = base == nullptr ? std::nan("") : ratio_of(*base);
-    change.new_ratio = now == nullptr ? std::nan("") : ratio_of(*now);
+    change.base_ratio = base == nullptr ? std::nan("") : facts_of(*base).ratio;
+    change.new_ratio = now == nullptr ? std::nan("") : facts_of(*now).ratio;
     if (base != nullptr && now != nullptr && ran(*base) && ran(*now)) {
       change.outputs = changed_outputs(*base, *now);
       change.implementation = implementation_change(*base, *now);

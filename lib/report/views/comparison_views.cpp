@@ -11,6 +11,7 @@
 #include "core/printable.hpp"
 #include "report/number.hpp"
 #include "report/report.hpp"
+#include "report/views/markdown_text.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -69,20 +70,12 @@ std::string regression_text(const CaseChange& change, const std::string& digest,
   return text + "\n";
 }
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : core::printable(text)) {
-    result += c == '|' || c == '<' || c == '*' || c == '_' || c == '`' ? fmt::format("\\{}", c) : std::string(1, c);
-  }
-  return result;
-}
-
 std::string markdown_row(const CaseChange& change, const std::string& digest) {
   return fmt::format("| {}{}{} | {} #{} | {} | {} → {} | {} | {} |\n", change.gates ? "**" : "",
-                     change_name(change.change), change.gates ? "**" : "", escaped(change.id), digest,
+                     change_name(change.change), change.gates ? "**" : "", markdown_text(change.id), digest,
                      statuses_of(change), ratio_of(change.base_ratio), ratio_of(change.new_ratio),
-                     escaped(fmt::format("{}", fmt::join(change.outputs, " "))),
-                     escaped(change.implementation.empty() ? change.reason : change.implementation));
+                     markdown_text(fmt::format("{}", fmt::join(change.outputs, " "))),
+                     markdown_text(change.implementation.empty() ? change.reason : change.implementation));
 }
 
 }  // namespace
@@ -131,10 +124,9 @@ std::string render_comparison(const Comparison& comparison, const ConsoleOptions
 }
 
 std::string comparison_markdown(const Comparison& comparison) {
-  constexpr std::size_t kMaxBytes = (std::size_t{1} << 20) - 1024;  // hosts drop a larger step summary whole
   std::string text = fmt::format("### te-numcheck: {}\n\n", comparison.sentence());
   for (const std::string& setting : comparison.settings) {
-    text += "- " + escaped(setting) + "\n";
+    text += "- " + markdown_text(setting) + "\n";
   }
   const std::vector<const CaseChange*> changes = shown_changes(comparison);
   const std::vector<std::string> digests = digests_of(changes);
@@ -145,7 +137,7 @@ std::string comparison_markdown(const Comparison& comparison) {
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::string row = markdown_row(*changes[i], digests[i]);
-    if (text.size() + row.size() > kMaxBytes) {
+    if (text.size() + row.size() > kMaxMarkdown) {
       return text + fmt::format("\n{} more changes are left out.\n", changes.size() - i);
     }
     text += row;

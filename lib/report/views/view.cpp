@@ -6,6 +6,7 @@
 
 #include "report/brief.hpp"
 #include "report/report.hpp"
+#include "report/views/views.hpp"
 
 namespace numcheck::report::views {
 namespace {
@@ -19,6 +20,10 @@ constexpr std::array kViews = {
     View{"--brief-json",
          "write a brief report to this file, one case per line: digests and tightest gates, as a baseline",
          &render_brief},
+    View{"--junit", "write JUnit XML to this file, for CI servers", &render_junit, false, true},
+    View{"--markdown", "write a summary for a pull request to this file; $GITHUB_STEP_SUMMARY is appended to",
+         &render_markdown, false, true},
+    View{"--csv", "write a table to this file, a row for each output", &render_csv, false, true},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct View {
   const char* doc;   ///< of the option, for --help
   std::string (*render)(const nlohmann::json& report);
   bool is_record = false;  ///< the full report: its file replaces the default folder, and "-" means stdout
+  bool of_brief = false;   ///< can be made of a brief report, too
 };
 
 /// All views, in the order of --help.

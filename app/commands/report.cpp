@@ -1,0 +1,96 @@
+// te-numcheck report: views of a report that was written earlier; needs no device.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "commands/commands.hpp"
+#include "core/file.hpp"
+#include "files.hpp"
+#include "output_checks.hpp"
+#include "report/views/console.hpp"
+#include "view_files.hpp"
+
+namespace numcheck::app::commands {
+namespace {
+
+const CommandInfo kInfo{
+    .name = "report",
+    .summary = "show a report again, or write other views of it",
+    .usage = "[OPTIONS] REPORT",
+    .examples = {"report te-numcheck-20250131-120000/report.json -v",
+                 "report report.json --junit junit.xml --csv results.csv"},
+    .exit_codes = {0, 2, 3},
+    .takes_files = true,
+};
+
+class ReportCommand : public Command {
+ public:
+  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+
+  void add_options(CLI::App& cli) override {
+    cli.add_option("report", reports_, "a full or a brief report")->type_name("REPORT");
+    add_view_options(cli, views_);
+  }
+
+  [[nodiscard]] core::ExitCode run(Context& context) override {
+    if (reports_.size() != 1) {
+      throw core::UsageError(fmt::format("report needs one report, not {}", reports_.size()));
+    }
+    const std::vector<ViewFile> files = views_.files();
+    for (const ViewFile& file : files) {
+      check(file);
+    }
+    const nlohmann::json report = read_report(reports_[0]);
+    const bool is_brief = report.value("brief", false);
+    if (is_brief &&
+        (files.empty() || std::ranges::any_of(files, [](const ViewFile& file) { return !file.view->of_brief; }))) {
+      throw core::UsageError(
+          fmt::format("{} is a brief report, which has only --junit, --markdown and --csv", reports_[0]));
+    }
+    try {
+      write(context, report, files);
+    } catch (const nlohmann::json::exception& error) {
+      throw core::IoError(fmt::format("{} lacks what is shown: {}", reports_[0], error.what()));
+    }
+    return core::ExitCode::success;
+  }
+
+ private:
+  void check(const ViewFile& file) const {
+    if (file.path == "-") {
+      return;
+    }
+    require_writable_file(file.view->flag, file.path);
+    const auto source = core::identity_of_file(reports_[0]);
+    if (source.has_value() && source == core::identity_of_file(file.path)) {
+      throw core::UsageError(fmt::format("{} {}: this would overwrite the report", file.view->flag, file.path));
+    }
+  }
+
+  static void write(Context& context, const nlohmann::json& report, const std::vector<ViewFile>& files) {
+    for (const ViewFile& file : files) {
+      const std::string text = file.view->render(report);
+      file.path == "-" ? context.terminal.data(text) : write_view_file(file.path, text);
+    }
+    if (files.empty()) {
+      context.terminal.out(report::views::render_console(
+          report, {context.terminal.colour_on_stdout(), context.terminal.width(), context.common.verbosity(), ""}));
+    }
+  }
+
+  std::vector<std::string> reports_;
+  ViewOptions views_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report_command() {
+  return std::make_unique<ReportCommand>();
+}
+
+}  // namespace numcheck::app::commands

@@ -1,0 +1,32 @@
+// Files that hold views of a report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli_forward.hpp"
+#include "report/views/view.hpp"
+
+namespace numcheck::app {
+
+/// A file to write, and the view of the report that goes into it.
+struct ViewFile {
+  const report::views::View* view;
+  std::string path;  ///< "-": stdout
+};
+
+struct ViewOptions {
+  std::vector<std::vector<std::string>> paths =
+      std::vector<std::vector<std::string>>(report::views::all_views().size());  ///< parallel to all_views()
+
+  [[nodiscard]] std::vector<ViewFile> files() const;
+};
+
+/// One option for each view.
+void add_view_options(CLI::App& cli, ViewOptions& options);
+
+/// Replaces the file; a step summary, $GITHUB_STEP_SUMMARY, is appended to, as others may have written before. Throws
+/// core::IoError.
+void write_view_file(const std::string& path, const std::string& text);
+
+}  // namespace numcheck::app

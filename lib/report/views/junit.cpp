@@ -1,0 +1,147 @@
+// JUnit XML, as CI servers read it: a test suite for each op and mode, a test case for each case.
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/printable.hpp"
+#include "report/case_facts.hpp"
+#include "report/number.hpp"
+#include "report/views/views.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+
+/// For attributes and text; what XML cannot hold is shown as an escape.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : core::printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+struct Suite {
+  std::string name;
+  std::string cases;
+  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
+  double seconds = 0;
+
+  [[nodiscard]] std::string counts() const {
+    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.6f}\"", tests, failures,
+                       errors, skipped, seconds);
+  }
+};
+
+/// The gates that failed, a line each, and how to run the case again.
+std::string details(const json& record, const CaseFacts& facts) {
+  std::string text;
+  for (const json& run : record.at("runs")) {
+    for (const auto& [port, output] : run.at("outputs").items()) {
+      for (const json& criterion : output.at("criteria")) {
+        if (!criterion.value("ok", true)) {
+          text += fmt::format("{}: {} {} > {}  ({})\n", port, criterion.at("name").get<std::string>(),
+                              short_number(criterion.at("measured"), ".6g"), short_number(criterion.at("limit"), ".6g"),
+                              run.at("implementation").get<std::string>());
+        }
+      }
+    }
+  }
+  std::string lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    lines += escaped(text.substr(start, end - start)) + "\n";
+    start = end + 1;
+  }
+  return lines + (facts.reproduce.empty() ? "" : "run again: " + escaped(facts.reproduce) + "\n");
+}
+
+void add_case(const json& record, Suite& suite) {
+  const CaseFacts facts = facts_of(record);
+  ++suite.tests;
+  suite.seconds += facts.seconds;
+  suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}.{}\" time=\"{:.6f}\">\n",
+                             escaped(facts.id), escaped(facts.op), escaped(facts.mode), facts.seconds);
+  suite.cases += fmt::format("   <properties><property name=\"digest\" value=\"{}\"/>", escaped(facts.digest));
+  if (!std::isnan(facts.ratio)) {
+    suite.cases +=
+        fmt::format("<property name=\"error_over_limit\" value=\"{}\"/>", short_number(number(facts.ratio), ".6g"));
+  }
+  suite.cases += "</properties>\n";
+  const std::string message = escaped(facts.status + (facts.reason.empty() ? "" : ": " + facts.reason));
+  switch (outcome_of(facts.status)) {
+    case Outcome::failed:
+      ++suite.failures;
+      suite.cases +=
+          fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                      escaped(facts.status == "fail" ? facts.tightest : facts.status), message, details(record, facts));
+      break;
+    case Outcome::broken:
+      ++suite.errors;
+      suite.cases += fmt::format("   <error type=\"{}\" message=\"{}\">{}</error>\n", escaped(facts.status), message,
+                                 details(record, facts));
+      break;
+    case Outcome::skipped:
+      ++suite.skipped;
+      suite.cases += fmt::format("   <skipped message=\"{}\"/>\n", message);
+      break;
+    case Outcome::passed:
+      suite.cases += facts.status == "pass" ? "" : fmt::format("   <system-out>{}</system-out>\n", message);
+      break;
+  }
+  suite.cases += "  </testcase>\n";
+}
+
+}  // namespace
+
+std::string render_junit(const json& report) {
+  std::vector<Suite> suites;
+  std::map<std::string, std::size_t> places;
+  Suite all;
+  for (const json& record : report.at("cases")) {
+    const CaseFacts facts = facts_of(record);
+    const std::string name = facts.op + " " + facts.mode;
+    const auto [place, is_new] = places.try_emplace(name, suites.size());
+    if (is_new) {
+      suites.push_back({.name = name, .cases = {}});
+    }
+    add_case(record, suites[place->second]);
+  }
+  std::string text;
+  for (const Suite& suite : suites) {
+    text +=
+        fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", escaped(suite.name), suite.counts(), suite.cases);
+    all.tests += suite.tests;
+    all.failures += suite.failures;
+    all.errors += suite.errors;
+    all.skipped += suite.skipped;
+    all.seconds += suite.seconds;
+  }
+  const json plan = report.value("plan", json::object());
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"te-numcheck {}\" {} "
+      "timestamp=\"{}\">\n{}</testsuites>\n",
+      escaped(plan.value("name", "")), all.counts(), escaped(report.value("started", "")), text);
+}
+
+}  // namespace numcheck::report::views

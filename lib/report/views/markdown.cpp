@@ -1,0 +1,145 @@
+// Markdown for a pull request or a step summary: failures first, then a table of ops, modes and backends.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/printable.hpp"
+#include "report/case_facts.hpp"
+#include "report/number.hpp"
+#include "report/report.hpp"
+#include "report/views/markdown_text.hpp"
+#include "report/views/views.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+
+/// Cases of one op, mode and backend.
+struct Group {
+  std::string op, mode, backend;
+  std::array<std::size_t, 4> counts{};  ///< by Outcome
+  double worst = std::nan("");
+  std::string at;  ///< the case with that ratio
+};
+
+std::string row_of(const Group& group) {
+  const auto count = [&group](Outcome outcome) { return group.counts.at(static_cast<std::size_t>(outcome)); };
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", markdown_text(group.op),
+                     markdown_text(group.mode), markdown_text(group.backend), count(Outcome::passed),
+                     count(Outcome::failed), count(Outcome::broken), count(Outcome::skipped),
+                     std::isnan(group.worst) ? "" : ratio_text(number(group.worst)), markdown_text(group.at));
+}
+
+std::vector<Group> groups_of(const std::vector<CaseFacts>& cases) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> places;
+  for (const CaseFacts& facts : cases) {
+    const auto [place, is_new] = places.try_emplace(facts.op + "/" + facts.mode + "/" + facts.backend, groups.size());
+    if (is_new) {
+      groups.push_back({.op = facts.op, .mode = facts.mode, .backend = facts.backend, .at = {}});
+    }
+    Group& group = groups[place->second];
+    ++group.counts.at(static_cast<std::size_t>(outcome_of(facts.status)));
+    if (!std::isnan(facts.ratio) && !(facts.ratio <= group.worst)) {
+      group.worst = facts.ratio;
+      group.at = facts.id;
+    }
+  }
+  return groups;
+}
+
+/// "345 pass, 6 fail".
+std::string counts_of(const std::vector<CaseFacts>& cases) {
+  std::map<std::string, std::size_t> counts;
+  for (const CaseFacts& facts : cases) {
+    ++counts[facts.status];
+  }
+  std::string text;
+  for (const char* status : {"fail", "xpass", "error", "crashed", "timeout", "pass", "warn", "inconclusive", "xfail",
+                             "unsupported", "skipped"}) {
+    if (counts[status] > 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts[status], status);
+    }
+  }
+  return text.empty() ? "no cases" : text;
+}
+
+std::string failure_row(const CaseFacts& facts, const std::string& digest) {
+  const std::string command = facts.reproduce.empty() ? "" : fmt::format("<br>`{}`", core::printable(facts.reproduce));
+  return fmt::format("| **{}** | {} #{}{} | {} |\n", facts.status, markdown_text(facts.id), digest, command,
+                     markdown_text(facts.reason));
+}
+
+/// Failures, then lost cases; false if not all of them fit.
+bool add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
+  std::vector<const CaseFacts*> bad;
+  for (const Outcome wanted : {Outcome::failed, Outcome::broken}) {
+    for (const CaseFacts& facts : cases) {
+      if (outcome_of(facts.status) == wanted) {
+        bad.push_back(&facts);
+      }
+    }
+  }
+  std::vector<std::string> digests;
+  for (const CaseFacts* facts : bad) {
+    digests.push_back(facts->digest);
+  }
+  digests = short_digests(digests);
+  constexpr std::size_t kShare = kMaxMarkdown / 2;
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    text += i == 0 ? "\n| status | case | why |\n|---|---|---|\n" : "";
+    const std::string row = failure_row(*bad[i], digests[i]);
+    if (text.size() + row.size() > kShare) {
+      text += fmt::format("\n{} more failures are left out.\n", bad.size() - i);
+      return false;
+    }
+    text += row;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string markdown_text(const std::string& text) {
+  constexpr std::string_view kMarkup = "|<>*_`[]\\";
+  std::string result;
+  for (const char c : core::printable(text)) {
+    result += kMarkup.find(c) == std::string_view::npos ? std::string(1, c) : fmt::format("\\{}", c);
+  }
+  return result;
+}
+
+std::string render_markdown(const json& report) {
+  std::vector<CaseFacts> cases;
+  for (const json& record : report.at("cases")) {
+    cases.push_back(facts_of(record));
+  }
+  const json plan = report.value("plan", json::object());
+  std::string text = fmt::format("### te-numcheck {}: {}\n\n{}\n", markdown_text(plan.value("name", "")),
+                                 counts_of(cases), markdown_text(machine_line(report)));
+  if (report.value("interrupted", false)) {
+    text += "\n**The run was interrupted.**\n";
+  }
+  add_failures(cases, text);
+  const std::vector<Group> groups = groups_of(cases);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    text += i == 0 ? "\n| op | mode | backend | passed | failed | lost | not run | worst error/limit | at |\n"
+                     "|---|---|---|--:|--:|--:|--:|--:|---|\n"
+                   : "";
+    const std::string row = row_of(groups[i]);
+    if (text.size() + row.size() > kMaxMarkdown) {
+      return text + fmt::format("\n{} more rows are left out.\n", groups.size() - i);
+    }
+    text += row;
+  }
+  return text;
+}
+
+}  // namespace numcheck::report::views
