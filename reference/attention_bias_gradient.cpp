@@ -75,9 +75,8 @@ op::OutputValues bias_gradient(const AttentionGradients& g, std::span<const floa
   if (p.bias == "pre_scale" && p.softcap != 0) {
     dbias.add_element_fact(tolerance::kSaturation);
   }
-  for_each_block(1, p.heads, p.sq, [&](std::int64_t, std::int64_t h, std::int64_t block) {
-    store_block(g, h, block, statistics, dbias);
-  });
+  for_each_block({0, p.heads}, p.sq,
+                 [&](std::int64_t h, std::int64_t block) { store_block(g, h, block, statistics, dbias); });
   return std::move(dbias).take();
 }
 

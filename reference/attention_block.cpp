@@ -56,6 +56,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       measures_lengths_(!head.values_only && (swing_ != 0 || head.uneven)),
       scores_(static_cast<std::size_t>(count * kKeys)),
       rows_(static_cast<std::size_t>(count)) {
+  queries_.keep(head.queries.data + first * head.queries.stride, head.queries.stride, count, p_.d);
   sums_.plain.resize(static_cast<std::size_t>(count * width_));
   if (!head.values_only) {
     sums_.of_squares.resize(sums_.plain.size());
@@ -150,13 +151,11 @@ void AttentionBlock::add(const op::KeyRange& keys) {
   if (queries.size() == 0) {
     return;
   }
-  multiply<double>({{head_.queries.data + (first_ + queries.begin) * head_.queries.stride, head_.queries.stride, false},
-                    {head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true},
-                    queries.size(),
-                    keys.size(),
-                    p_.d,
-                    scores_.data() + queries.begin * kKeys,
-                    kKeys});
+  right_.set({head_.keys.data + keys.begin * head_.keys.stride, head_.keys.stride, true}, p_.d, keys.size());
+  right_.multiply({.left = queries_.factor(queries.begin),
+                   .rows = queries.size(),
+                   .out = scores_.data() + queries.begin * kKeys,
+                   .out_stride = kKeys});
   if (measures_lengths_) {
     add_lengths(queries, keys);
   }
@@ -197,14 +196,12 @@ void AttentionBlock::add_values(const op::KeyRange& queries, const op::KeyRange&
   const auto of_queries = [&](std::vector<double>& sums) {
     return std::span(sums).subspan(static_cast<std::size_t>(queries.begin * width_));
   };
-  multiply<double>({.left = weights,
-                    .right = {values.data, values.stride, false},
-                    .rows = queries.size(),
-                    .cols = width_,
-                    .depth = keys.size(),
-                    .out = of_queries(sums_.plain).data(),
-                    .out_stride = width_,
-                    .accumulate = true});
+  right_.set({values.data, values.stride, false}, keys.size(), width_);
+  right_.multiply({.left = weights,
+                   .rows = queries.size(),
+                   .out = of_queries(sums_.plain).data(),
+                   .out_stride = width_,
+                   .accumulate = true});
   if (!head_.values_only) {
     using Power = SquareProducts::Power;
     square_products_.set_rows(values, keys.size(), width_);

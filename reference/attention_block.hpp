@@ -11,6 +11,7 @@
 #include "reference/attention_contenders.hpp"
 #include "reference/attention_head.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/packed_product.hpp"
 #include "reference/square_products.hpp"
 #include "tolerance/attention_max_model.hpp"
 #include "tolerance/attention_model.hpp"
@@ -104,8 +105,10 @@ class AttentionBlock {
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
-  double swing_;                 ///< tolerance::fp8_score_swing; 0 in other modes
-  bool measures_lengths_;        ///< of FP8 scores, and of keys that are uneven
+  double swing_;           ///< tolerance::fp8_score_swing; 0 in other modes
+  bool measures_lengths_;  ///< of FP8 scores, and of keys that are uneven
+  PackedRows queries_;
+  PackedFactor<double> right_;   ///< keys of a block, then its values
   std::vector<double> scores_;   ///< count x keys of a block
   std::vector<double> raw_;      ///< a row's products, for error models; only with a bias
   std::vector<double> inner_;    ///< and its scores before a post_scale bias or alibi; only with one

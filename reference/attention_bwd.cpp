@@ -101,8 +101,9 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
   }
 }
 
+/// Of keys and values; to `dq`, if there is one, what these keys add to gradients of queries, but for the factor.
 void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, std::int64_t block,
-                   std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv) {
+                   std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv, GradientOutput* dq) {
   const op::AttentionParams& p = g.params();
   const std::int64_t sharing = p.heads / p.key_heads(), width = p.value_channels();
   const Positions all = span_at(block, op::positions(p, op::Side::keys, batch));
@@ -128,6 +129,11 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
       }
       of_keys.add(tile, tile.dt(), true, head.queries);
       of_values.add(tile, tile.dropped(), true, head.gradient);
+      if (dq != nullptr) {
+        const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, index, p.d);
+        tile.add(tile.dt(), false, head.keys, p.d,
+                 dq->out.values().value.data() + place.first + queries.begin * place.stride, place.stride);
+      }
       if (!mean.empty()) {
         tile.add(tile.reach(), true, head.queries, p.d, mean);
       }
@@ -150,6 +156,37 @@ void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t
     }
     store_own_of_keys(g, batch, shared, all, of_keys.facts, of_values, mean, row, dk, dv);
   }
+}
+
+/// All gradients of the heads that share keys, without error models: five products for each tile, where separate gradients
+/// of queries and keys take seven. Sums of queries have the same terms in the same order, and so the same bits.
+void all_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, GradientOutput& dq,
+                   GradientOutput& dk, GradientOutput& dv) {
+  const op::AttentionParams& p = g.params();
+  const std::int64_t sharing = p.heads / p.key_heads();
+  const auto for_each_query = [&](const auto& body) {
+    for (std::int64_t index = shared * sharing; index < (shared + 1) * sharing; ++index) {
+      const op::HeadPlace place = op::head_place(p, op::Side::queries, batch, index, p.d);
+      for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
+        const auto first = static_cast<std::size_t>(place.first + i * place.stride);
+        body(dq.out.values().value.span().subspan(first, static_cast<std::size_t>(p.d)));
+      }
+    }
+  };
+  for_each_query([](std::span<double> row) { std::ranges::fill(row, 0.0); });
+  for (std::int64_t block = 0; block < spans_of(p.sk); ++block) {
+    key_gradients(g, batch, shared, block, {}, dk, dv, &dq);
+  }
+  for_each_query([factor = g.problem().factor()](std::span<double> row) {
+    std::ranges::for_each(row, [factor](double& x) { x *= factor; });
+  });
+}
+
+/// How many of the heads that keys have are left to one thread each: all that keep all threads busy.
+std::int64_t whole_heads(const AttentionGradients& g) {
+  const op::AttentionParams& p = g.params();
+  const std::int64_t heads = p.batches * p.key_heads(), threads = core::thread_count();
+  return g.values_only() ? heads / threads * threads : 0;
 }
 
 /// What error models need of each element besides the facts of its row.
@@ -201,11 +238,17 @@ op::Values values(const op::ReferenceRequest& request) {
   GradientOutput dk("dk", g.problem(), op::Side::keys, p.d, only);
   GradientOutput dv("dv", g.problem(), op::Side::keys, p.value_channels(), only);
   add_element_facts(g, dq, dk, dv);
-  for_each_block(p.batches, p.heads, p.sq,
-                 [&](std::int64_t b, std::int64_t h, std::int64_t block) { query_gradient(g, b, h, block, dq); });
+  const std::int64_t whole = whole_heads(g), sharing = p.heads / p.key_heads();
+  core::parallel_for(static_cast<std::size_t>(whole), [&](std::size_t task) {
+    const auto head = static_cast<std::int64_t>(task);
+    all_gradients(g, head / p.key_heads(), head % p.key_heads(), dq, dk, dv);
+  });
+  for_each_block({whole * sharing, p.batches * p.heads}, p.sq, [&](std::int64_t head, std::int64_t block) {
+    query_gradient(g, head / p.heads, head % p.heads, block, dq);
+  });
   const std::span<const float> statistics = dq.fact(tolerance::GradientFact::statistic_square);
-  for_each_block(p.batches, p.key_heads(), p.sk, [&](std::int64_t b, std::int64_t h, std::int64_t block) {
-    key_gradients(g, b, h, block, statistics, dk, dv);
+  for_each_block({whole, p.batches * p.key_heads()}, p.sk, [&](std::int64_t head, std::int64_t block) {
+    key_gradients(g, head / p.key_heads(), head % p.key_heads(), block, statistics, dk, dv, nullptr);
   });
   op::Values result;
   std::optional<op::OutputValues> offset;
@@ -258,7 +301,7 @@ std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-6";
+  reference.version = "attention_bwd-7";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

@@ -34,13 +34,13 @@ template <class Visit>
   return g.values_only() ? GradientTile::Visit() : visit;
 }
 
-/// Calls body(batch, head, block) for all blocks of all heads, in parallel.
+/// Calls body(head, block) for all blocks of these heads, in parallel.
 template <class Body>
-void for_each_block(std::int64_t batches, std::int64_t heads, std::int64_t length, const Body& body) {
+void for_each_block(const Positions& heads, std::int64_t length, const Body& body) {
   const std::int64_t blocks = spans_of(length);
-  core::parallel_for(static_cast<std::size_t>(batches * heads * blocks), [&](std::size_t task) {
-    const auto head = static_cast<std::int64_t>(task) / blocks;
-    body(head / heads, head % heads, static_cast<std::int64_t>(task) % blocks);
+  core::parallel_for(static_cast<std::size_t>(heads.size() * blocks), [&](std::size_t task) {
+    const auto number = static_cast<std::int64_t>(task);
+    body(heads.begin + number / blocks, number % blocks);
   });
 }
 

@@ -133,7 +133,7 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   kernels.score_terms(query, lanes, what_ == Of::queries, terms_);
   if (what_ != Of::bias && what_ != Of::capped_bias) {
     if (gradients_.uneven()) {
-      plain_.assign(&terms_[0][0], &terms_[0][0] + kPairTerms * kPairs);
+      plain_.assign(&terms_[0][0], &terms_[0][0] + kPairTerms * kPairStride);
     }
     kernels.lengthen(last_, what_ != Of::queries, terms_);
   }
@@ -143,8 +143,8 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
 }
 
 std::span<const double> GradientFacts::plain(PairTerm term) const {
-  return std::span<const double>(plain_.empty() ? &terms_[0][0] : plain_.data(), kPairTerms * kPairs)
-      .subspan(term * kPairs, last_);
+  return std::span<const double>(plain_.empty() ? &terms_[0][0] : plain_.data(), kPairTerms * kPairStride)
+      .subspan(term * kPairStride, last_);
 }
 
 double GradientFacts::change(std::size_t row) const {

@@ -70,7 +70,7 @@ class GradientFacts {
   std::size_t rows_;
   std::size_t last_ = 0;
   std::vector<double> sums_;
-  double terms_[kPairTerms][kPairs] = {};
+  double terms_[kPairTerms][kPairStride] = {};
   std::vector<double> plain_;
   std::vector<double> value_norms_, gradient_seconds_;  ///< of the kept values; only with dropout
 };

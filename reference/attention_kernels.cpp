@@ -8,9 +8,26 @@ namespace {
 
 constexpr double kLargestFinite = 0x1.fffffffffffffp+1023;
 
-double exponentials(double* x, std::size_t count, double shift) {
+/// An integer per number: compilers vectorise such a loop for every instruction set.
+bool are_normal_exponents(const double* x, std::size_t count, double shift) {
+  std::uint64_t outside = 0;
   for (std::size_t n = 0; n < count; ++n) {
-    x[n] = exponential(x[n] - shift);
+    const double given = x[n] - shift;
+    outside |= given >= kLeastNormalExponent ? std::uint64_t{0} : std::uint64_t{1};
+    outside |= given <= kLargestNormalExponent ? std::uint64_t{0} : std::uint64_t{1};
+  }
+  return outside == 0;
+}
+
+double exponentials(double* x, std::size_t count, double shift) {
+  if (are_normal_exponents(x, count, shift)) {
+    for (std::size_t n = 0; n < count; ++n) {
+      x[n] = exponential<true>(x[n] - shift);
+    }
+  } else {
+    for (std::size_t n = 0; n < count; ++n) {
+      x[n] = exponential<false>(x[n] - shift);
+    }
   }
   return sum_of(x, count);
 }
@@ -32,18 +49,20 @@ WeightSums sums(const WeighedKeys& keys) {
     t *= factor;
     set_magnitude(t, scaled);
     set_magnitude(given, absolute);
-    const Lanes magnitude = scaled < cap ? scaled : cap;
-    const Lanes larger = magnitude > absolute ? magnitude : absolute;
-    const Lanes s = e == 0 ? Lanes{} : given;
-    const Lanes x = e == 0 ? Lanes{} : larger - s;
+    Lanes larger, s, x, finite;
+    set_smaller(scaled, cap, larger);
+    set_larger(larger, absolute, larger);
+    set_unless_zero(e, given, s);
+    set_unless_zero(e, larger - s, x);
     of_keys += e * key;
     excess += e * x;
     excess2 += e * x * x;
     squares += e * (t * t);
     score += e * s;
     score2 += e * (s * s);
-    const Lanes finite = absolute <= kLargestFinite ? larger : Lanes{};
-    reach = finite > reach ? finite : reach;
+    by_parts(absolute, larger, finite,
+             [](const Part& number, const Part& y, Part& z) { z = number <= kLargestFinite ? y : Part{}; });
+    set_larger(finite, reach, reach);
   });
   return {total(of_keys), total(excess), total(excess2),   total(squares),
           total(score),   total(score2), largest_of(reach)};
@@ -61,10 +80,11 @@ RoundingSums rounding_sums(const WeighedKeys& keys) {
     t *= factor;
     set_magnitude(t, t);
     set_magnitude(s, s);
-    const Lanes larger = t > s ? t : s;
-    const Lanes y = e == 0 ? Lanes{} : larger;
+    Lanes y;
+    set_larger(t, s, y);
+    set_unless_zero(e, y, y);
     const Lanes y2 = y * y, e2 = e * e;
-    inner = e == 0 ? Lanes{} : inner;
+    set_unless_zero(e, inner, inner);
     inner2 += e * (inner * inner);
     power2 += e2;
     rounded1 += e * y2;
@@ -80,9 +100,10 @@ Magnitudes magnitudes(const double* x, std::size_t count) {
     Lanes given, m;
     load(x + first, size, 0, given);
     set_magnitude(given, m);
-    const Lanes nonzero = m == 0 ? Lanes{} + kInfinity : m;
-    largest = m > largest ? m : largest;
-    smallest = nonzero < smallest ? nonzero : smallest;
+    set_larger(m, largest, largest);
+    by_parts(m, smallest, smallest, [](const Part& number, const Part& least, Part& z) {
+      z = ((number < least) & (number != 0)) ? number : least;
+    });
     nothing += m - m;  // NaN if m is not finite
   });
   return {largest_of(largest), -largest_of(-smallest), total(nothing) == 0};

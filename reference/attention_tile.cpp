@@ -47,8 +47,7 @@ bool GradientTile::load(const GradientHead& head, const Positions& queries, cons
   reach_.resize(is_capped() && visit ? pairs : 0);
   dropped_.resize(drops() ? pairs : 0);
   spread_.resize(drops() && visit ? pairs : 0);
-  product(head.queries, head.keys, p.d, p_);
-  product(head.gradient, head.values, p.value_channels(), ds_);
+  multiply_rows();
   if (visit && gradients_.uneven()) {
     product_of_squares(head.queries, head.keys, p.d, gradients_.problem().factor(), score_seconds_);
     product_of_squares(head.gradient, head.values, p.value_channels(), 1, gradient_seconds_);
@@ -71,22 +70,28 @@ void GradientTile::for_each_pair(bool to_keys, const Body& body) const {
 }
 
 void GradientTile::add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
-                       std::span<double> out) const {
+                       std::span<double> out) {
+  add(factor, to_keys, rows, channels, out.data(), channels);
+}
+
+void GradientTile::add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
+                       double* out, std::int64_t stride) {
   const Positions& summed = to_keys ? queries_ : keys_;
   if (rows.finite.all(summed.begin, summed.end)) {
-    multiply<double>({.left = {factor.data(), keys_.size(), to_keys},
-                      .right = {from(rows, summed.begin).data, rows.stride, false},
-                      .rows = (to_keys ? keys_ : queries_).size(),
-                      .cols = channels,
-                      .depth = summed.size(),
-                      .out = out.data(),
-                      .out_stride = channels,
-                      .accumulate = true});
+    PackedFactor<double>& right = !to_keys                           ? summed_keys_
+                                  : rows.data == head_->queries.data ? summed_queries_
+                                                                     : summed_gradient_;
+    right.keep({from(rows, summed.begin).data, rows.stride, false}, summed.size(), channels);
+    right.multiply({.left = {factor.data(), keys_.size(), to_keys},
+                    .rows = (to_keys ? keys_ : queries_).size(),
+                    .out = out,
+                    .out_stride = stride,
+                    .accumulate = true});
     return;
   }
   for_each_pair(to_keys, [&](std::size_t n, std::int64_t row, std::int64_t sum) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      out[static_cast<std::size_t>(sum * channels + c)] += factor[n] * from(rows, row).data[c];
+      out[sum * stride + c] += factor[n] * from(rows, row).data[c];
     }
   });
 }
@@ -143,15 +148,17 @@ void GradientTile::add_terms(std::span<const double> terms, bool to_keys, const 
   });
 }
 
-void GradientTile::product(const HeadRows& left, const HeadRows& right, std::int64_t channels,
-                           std::vector<double>& out) const {
-  multiply<double>({{from(left, queries_.begin).data, left.stride, false},
-                    {from(right, keys_.begin).data, right.stride, true},
-                    queries_.size(),
-                    keys_.size(),
-                    channels,
-                    out.data(),
-                    keys_.size()});
+void GradientTile::multiply_rows() {
+  const op::AttentionParams& p = gradients_.params();
+  // One of the two factors is that of the tile before, which is not prepared again.
+  const auto multiply = [this](const HeadRows& left, PackedRows& copied, const HeadRows& right,
+                               PackedFactor<double>& packed, std::int64_t channels, std::vector<double>& out) {
+    copied.keep(from(left, queries_.begin).data, left.stride, queries_.size(), channels);
+    packed.keep({from(right, keys_.begin).data, right.stride, true}, channels, keys_.size());
+    packed.multiply({.left = copied.factor(), .rows = queries_.size(), .out = out.data(), .out_stride = keys_.size()});
+  };
+  multiply(head_->queries, queries_left_, head_->keys, keys_right_, p.d, p_);
+  multiply(head_->gradient, gradient_left_, head_->values, values_right_, p.value_channels(), ds_);
 }
 
 void GradientTile::product_of_squares(const HeadRows& left, const HeadRows& right, std::int64_t channels, double factor,

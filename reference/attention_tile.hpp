@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/attention_problem.hpp"
+#include "reference/packed_product.hpp"
 #include "reference/special_rows.hpp"
 #include "reference/square_products.hpp"
 
@@ -147,9 +148,12 @@ class GradientTile {
   [[nodiscard]] std::span<const double> spread() const noexcept { return spread_; }
 
   /// out[i] += sum_j factor[i, j] rows[j] over the keys of the tile, or with `to_keys` out[j] += sum_i factor[i, j] rows[i].
-  /// Only pairs that see each other count: rows may hold what is not finite.
+  /// Only pairs that see each other count: rows may hold what is not finite. `rows` are those of the head that was loaded.
   void add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
-           std::span<double> out) const;
+           std::span<double> out);
+  /// The same with `stride` elements from row to row of out.
+  void add(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels, double* out,
+           std::int64_t stride);
   /// The same with squares of rows: `weighted` gets them times p, `squared` times the squares of `factor`.
   void add_squares(std::span<const double> factor, bool to_keys, const SummedRows& rows, std::int64_t channels,
                    std::span<double> weighted, std::span<double> squared);
@@ -163,7 +167,8 @@ class GradientTile {
  private:
   [[nodiscard]] bool is_capped() const noexcept { return gradients_.params().softcap != 0; }
   [[nodiscard]] bool drops() const noexcept { return !gradients_.problem().dropout().is_none(); }
-  void product(const HeadRows& left, const HeadRows& right, std::int64_t channels, std::vector<double>& out) const;
+  /// Sets the products q k in p_ and do v in ds_.
+  void multiply_rows();
   /// factor^2 times the product of squares.
   void product_of_squares(const HeadRows& left, const HeadRows& right, std::int64_t channels, double factor,
                           std::vector<double>& out) const;
@@ -187,6 +192,9 @@ class GradientTile {
 
   const AttentionGradients& gradients_;
   const GradientHead* head_ = nullptr;
+  PackedRows queries_left_, gradient_left_;
+  PackedFactor<double> keys_right_, values_right_;                       ///< of products of channels
+  PackedFactor<double> summed_keys_, summed_queries_, summed_gradient_;  ///< of sums over keys and queries
   Positions queries_, keys_;
   std::vector<double> p_, ds_, dt_, reach_;                         ///< the last two with a cap
   std::vector<double> dropped_, spread_;                            ///< with dropout

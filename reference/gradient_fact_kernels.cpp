@@ -120,16 +120,21 @@ void gradient_terms(const QueryTerms& query, const PairLanes& pairs, const TermC
   }
 }
 
-void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms terms) {
+template <bool kCapped, bool kDropped>
+void value_terms_of(const QueryTerms& query, const PairLanes& pairs, PairTerms terms) {
+  constexpr PairTerm kNone[] = {kLargestChange, kLargestTerm, kSpread,      kGradientSecond, kGradientSquare,
+                                kDotVariance,   kSaturation,  kReachSquare, kPlainGradient,  kPlainGradientSquare};
+  for (const PairTerm term : kNone) {
+    __builtin_memset(terms[term], 0, pairs.count * sizeof(double));
+  }
   const double* const products = pairs.products;
   const double* const weights = pairs.weights;
-  const double* const slopes = query.cap == 0 ? nullptr : pairs.slopes;
+  const double* const slopes = pairs.slopes;
   const double* const kept = pairs.kept;
   const double gradient2 = square(query.gradient);
 #pragma GCC ivdep
   for (std::size_t n = 0; n < pairs.count; ++n) {
-    const double p = weights[n], slope = slopes == nullptr ? 1 : slopes[n];
-    const double w = kept == nullptr ? 1 : kept[n];
+    const double p = weights[n], slope = kCapped ? slopes[n] : 1, w = kDropped ? kept[n] : 1;
     const double weight = square(p * w);
     terms[kOwnSquare][n] = weight;
     terms[kWeight][n] = p * w * w;
@@ -143,10 +148,15 @@ void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms term
     terms[kScoreSquare][n] *= weight * square(slope);
     terms[kArgumentSquare][n] *= weight;
     terms[kShare][n] = p;
-    terms[kLargestChange][n] = terms[kLargestTerm][n] = 0;
-    terms[kSpread][n] = terms[kGradientSecond][n] = terms[kGradientSquare][n] = terms[kDotVariance][n] = 0;
-    terms[kSaturation][n] = 0;
-    terms[kReachSquare][n] = terms[kPlainGradient][n] = terms[kPlainGradientSquare][n] = 0;
+  }
+}
+
+void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms terms) {
+  // Choices in the loop would keep compilers from vectorising it.
+  if (query.cap != 0) {
+    (pairs.kept != nullptr ? value_terms_of<true, true> : value_terms_of<true, false>)(query, pairs, terms);
+  } else {
+    (pairs.kept != nullptr ? value_terms_of<false, true> : value_terms_of<false, false>)(query, pairs, terms);
   }
 }
 

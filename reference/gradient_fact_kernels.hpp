@@ -60,8 +60,10 @@ inline constexpr double kLeastGradient = 0x1p-12;
 
 /// Most pairs at a time.
 inline constexpr std::size_t kPairs = 256;
-/// kPairTerms rows, each with one number per pair.
-using PairTerms = double (*)[kPairs];
+/// kPairTerms rows, each with one number per pair. They are no multiple of 2 KiB apart: loops over all of them would find
+/// only every second one of them in a first-level cache, where they compete for the same places.
+inline constexpr std::size_t kPairStride = kPairs + 8;
+using PairTerms = double (*)[kPairStride];
 
 /// What the pairs of one query have in common.
 struct QueryTerms {

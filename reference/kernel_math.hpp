@@ -10,41 +10,52 @@ namespace {
 
 constexpr double kInfinity = __builtin_inf();
 
+/// Between them e^x is a normal number.
+constexpr double kLeastNormalExponent = -707, kLargestNormalExponent = 709;
+
 /// e^x, off by less than 0.8 ulp (tests/reference/attention_kernels_test.cpp). Infinities, NaN, overflow and underflow
-/// as in IEEE 754. No branches and no calls: compilers vectorise loops over it.
+/// as in IEEE 754, unless `kNormal` says that x lies between the bounds above, which saves a fifth of the work and changes
+/// no bit. No branches and no calls: compilers vectorise loops over it.
 ///
 /// x = n ln 2 + r, |r| <= ln 2 / 2, with the high part of ln 2 so short that n times it is exact (Cody and Waite,
-/// Software Manual for the Elementary Functions, 1980). The exponential series of r to r^13 leaves 2^-57; 1 + r is added
-/// with its rounding error, so that only the last addition rounds noticeably.
+/// Software Manual for the Elementary Functions, 1980). The polynomial 1 + r + r^2 s(r) of degree 12 has the least largest
+/// relative error (Remez's algorithm in 60 digits, weighted with r^2 e^-r; tests compare with libm), 2^-60 with rounded
+/// coefficients; 1 + r is added with its rounding error, so that only the last addition rounds noticeably.
+template <bool kNormal>
 inline double exponential(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   constexpr double kLn2High = 0x1.62e42fefa3p-1;
   constexpr double kLn2Low = 0x1.3de6af278ece6p-42;
   constexpr double kIntegerAligner = 0x1.8p52;        // a sum's low bits are the integer nearest to the other term
   constexpr double kLargest = 710, kSmallest = -746;  // e^x overflows, or is less than half the smallest number
-  x = x > kLargest ? kLargest : x;
-  x = x < kSmallest ? kSmallest : x;
-  const double n = (x * kLog2E + kIntegerAligner) - kIntegerAligner;
+  if constexpr (!kNormal) {
+    x = x > kLargest ? kLargest : x;
+    x = x < kSmallest ? kSmallest : x;
+  }
+  const double integer = x * kLog2E + kIntegerAligner, n = integer - kIntegerAligner;
   const double high = x - n * kLn2High, low = n * kLn2Low;
   const double r = high - low, lost = (high - r) - low;
-  double series = r * (1.0 / 6227020800) + 1.0 / 479001600;
-  series = r * series + 1.0 / 39916800;
-  series = r * series + 1.0 / 3628800;
-  series = r * series + 1.0 / 362880;
-  series = r * series + 1.0 / 40320;
-  series = r * series + 1.0 / 5040;
-  series = r * series + 1.0 / 720;
-  series = r * series + 1.0 / 120;
-  series = r * series + 1.0 / 24;
-  series = r * series + 1.0 / 6;
-  series = r * series + 1.0 / 2;
+  // Even and odd terms apart: two short chains instead of a long one.
+  const double r2 = r * r;
+  double odd = r2 * 0x1.af6bda6320e96p-26 + 0x1.71ddf0286b6a5p-19;
+  odd = r2 * odd + 0x1.a01a01b37b3a3p-13;
+  odd = r2 * odd + 0x1.111111110ec65p-7;
+  odd = r2 * odd + 0x1.555555555555bp-3;
+  double even = r2 * 0x1.1e3d4865271bap-29 + 0x1.27e5b42764f25p-22;
+  even = r2 * even + 0x1.a01a0136a55e8p-16;
+  even = r2 * even + 0x1.6c16c16c30426p-10;
+  even = r2 * even + 0x1.5555555555503p-5;
+  even = r2 * even + 0.5;
+  const double series = r * odd + even;
   const double sum = 1 + r, rounding = (1 - sum) + r;
-  const double y = sum + (rounding + (r * r * series + (lost + lost * r)));
+  const double y = sum + (rounding + (r2 * series + (lost + lost * r)));
+  const auto bits = [](double number) { return __builtin_bit_cast(std::uint64_t, number); };
+  if constexpr (kNormal) {
+    return __builtin_bit_cast(double, bits(y) + (bits(integer) << 52));
+  }
   // 2^n in two factors: a result that is subnormal or close to overflow is rounded once.
   const double aligned = n * 0.5 + kIntegerAligner, rest = n - (aligned - kIntegerAligner) + kIntegerAligner;
-  const auto power = [](double integer) {
-    return __builtin_bit_cast(double, (__builtin_bit_cast(std::uint64_t, integer) + 1023) << 52);
-  };
+  const auto power = [&bits](double of) { return __builtin_bit_cast(double, (bits(of) + 1023) << 52); };
   return y * power(aligned) * power(rest);
 }
 
@@ -53,7 +64,44 @@ constexpr std::size_t kLanes = 8;
 typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef std::uint64_t LaneBits __attribute__((vector_size(kLanes * sizeof(double))));
 
+#if defined(__AVX512F__)
+constexpr std::size_t kPartLanes = 8;
+#elif defined(__AVX2__)
+constexpr std::size_t kPartLanes = 4;
+#else
+constexpr std::size_t kPartLanes = 2;
+#endif
+typedef double Part __attribute__((vector_size(kPartLanes * sizeof(double))));
+
 // Vectors are passed by reference: by value, their calling convention depends on the instruction set.
+
+/// Calls choose(a, b, out) for parts that are as wide as registers: g++ compares wider vectors number by number.
+template <class Choose>
+inline void by_parts(const Lanes& a, const Lanes& b, Lanes& out, const Choose& choose) {
+#pragma GCC unroll 4
+  for (std::size_t first = 0; first < kLanes; first += kPartLanes) {
+    Part x, y, z;
+    __builtin_memcpy(&x, reinterpret_cast<const double*>(&a) + first, sizeof(x));
+    __builtin_memcpy(&y, reinterpret_cast<const double*>(&b) + first, sizeof(y));
+    choose(x, y, z);
+    __builtin_memcpy(reinterpret_cast<double*>(&out) + first, &z, sizeof(z));
+  }
+}
+
+/// out = a > b ? a : b
+inline void set_larger(const Lanes& a, const Lanes& b, Lanes& out) {
+  by_parts(a, b, out, [](const Part& x, const Part& y, Part& z) { z = x > y ? x : y; });
+}
+
+/// out = a < b ? a : b
+inline void set_smaller(const Lanes& a, const Lanes& b, Lanes& out) {
+  by_parts(a, b, out, [](const Part& x, const Part& y, Part& z) { z = x < y ? x : y; });
+}
+
+/// out = e == 0 ? 0 : x
+inline void set_unless_zero(const Lanes& e, const Lanes& x, Lanes& out) {
+  by_parts(e, x, out, [](const Part& weight, const Part& y, Part& z) { z = weight == 0 ? Part{} : y; });
+}
 
 /// The numbers x[0], ..., x[size - 1], size <= 8, and `rest` in the other lanes.
 inline void load(const double* x, std::size_t size, double rest, Lanes& out) {
@@ -97,7 +145,7 @@ inline double largest_of(const double* x, std::size_t count) {
   for_each_group(count, [&](std::size_t first, std::size_t size) {
     Lanes value;
     load(x + first, size, -kInfinity, value);
-    largest = value > largest ? value : largest;
+    set_larger(value, largest, largest);
   });
   return largest_of(largest);
 }

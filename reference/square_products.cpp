@@ -75,6 +75,7 @@ void SquareProducts::set_rows(const HeadRows& rows, std::int64_t count, std::int
     attention_kernels().narrow_squares(rows.data + n * rows.stride, static_cast<std::size_t>(channels), scale,
                                        squares + n * channels);
   }
+  packed_squares_.set({squares, channels, false}, count, channels);
 }
 
 void SquareProducts::add(const TileFactor<double>& factor, std::int64_t rows, Power power, std::span<double> out) {
@@ -105,13 +106,8 @@ void SquareProducts::multiply_narrow(const TileFactor<double>& factor, std::int6
            factors + i * width);
   }
   float* const product = grown(product_, elements(rows, channels_));
-  multiply<float>({{factors, width, factor.transposed},
-                   {squares_.data(), channels_, false},
-                   rows,
-                   channels_,
-                   count_,
-                   product,
-                   channels_});
+  packed_squares_.multiply(
+      {.left = {factors, width, factor.transposed}, .rows = rows, .out = product, .out_stride = channels_});
   const double inflation = 1 + static_cast<double>(count_ + 4) * 0x1p-24;
   const int scaled = 2 * scale_of(exponents_.largest, true) + (squared ? 2 : 1) * exponent;
   kernels.add(product, elements(rows, channels_), std::ldexp(inflation, -scaled), out.data());

@@ -7,6 +7,7 @@
 
 #include "reference/attention_kernels.hpp"
 #include "reference/attention_problem.hpp"
+#include "reference/packed_product.hpp"
 #include "reference/product.hpp"
 
 namespace numcheck::reference {
@@ -43,6 +44,7 @@ class SquareProducts {
   std::int64_t count_ = 0, channels_ = 0;
   Exponents exponents_;
   std::vector<float> squares_, factor_, product_;
+  PackedFactor<float> packed_squares_;
   std::vector<double> wide_squares_, wide_factor_;  ///< without those of narrow tiles
 };
 

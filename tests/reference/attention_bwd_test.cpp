@@ -2,13 +2,16 @@
 #include "op/attention_bwd.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "attention_cases.hpp"
+#include "core/parallel.hpp"
 #include "op/attention_fwd.hpp"
 #include "op_problem.hpp"
 #include "reference/references.hpp"
@@ -39,6 +42,10 @@ void add_forward_pass(const AttentionParams& p, Inputs& inputs) {
     const auto size = static_cast<std::size_t>(op::port_named(problem.ports(), port).elements());
     inputs[port] = testing::derived(problem, inputs, port, Numbers(size));
   }
+}
+
+bool are_same(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 // Two keys with the weights 1/4 and 3/4, and the values 1 and 5: o = 4.
@@ -127,6 +134,57 @@ TEST(AttentionGradient, is_the_derivative_of_the_forward_pass) {
     }
     if (HasFailure()) {
       break;
+    }
+  }
+}
+
+// With enough heads for all threads, gradients of queries are summed together with those of keys, otherwise on their own.
+TEST(AttentionGradient, does_not_depend_on_the_number_of_threads_or_on_error_models) {
+  const int threads = core::thread_count();
+  for (const char* layout : {"bshd", "bhsd", "thd"}) {
+    for (const bool special : {false, true}) {
+      AttentionParams p;
+      p.batches = 2;
+      p.heads = 4;
+      p.kv_heads = 2;
+      p.sq = 300;
+      p.sk = 530;
+      p.d = 20;
+      p.dv = 27;
+      p.layout = layout;
+      p.mask = p.is_ragged() ? "padding_causal" : "causal";
+      p.softcap = special ? 3 : 0;
+      const Problem problem = backward(p);
+      Inputs inputs;
+      unsigned seed = 1;
+      for (const op::Port& port : problem.ports()) {
+        const bool drawn = port.role == op::Role::input && port.fill != op::Fill::derived;
+        if (drawn) {
+          inputs[std::string(port.name)] = noise(static_cast<std::size_t>(port.elements()), seed++);
+        }
+      }
+      for (const char* port : {"q_lengths", "kv_lengths"}) {
+        if (p.is_ragged()) {
+          inputs[port] = testing::derived(problem, inputs, port, Numbers(2));
+        }
+      }
+      if (special) {
+        inputs["k"][inputs["k"].size() / 2] = std::numeric_limits<double>::infinity();
+        inputs["do"][inputs["do"].size() / 3] = std::nan("");
+      }
+      add_forward_pass(p, inputs);
+      core::set_thread_count(1);
+      const op::Values first = testing::evaluate(problem, inputs, true), facts = testing::evaluate(problem, inputs);
+      for (const int count : {3, 5}) {
+        core::set_thread_count(count);
+        const op::Values again = testing::evaluate(problem, inputs, true);
+        for (const char* port : {"dq", "dk", "dv"}) {
+          const Numbers a = value_of(first, port), b = value_of(again, port), c = value_of(facts, port);
+          EXPECT_TRUE(std::ranges::equal(a, b, are_same)) << port << " of " << layout << ", " << count << " threads";
+          EXPECT_TRUE(special || std::ranges::equal(a, c, are_same)) << port << " of " << layout << " with facts";
+        }
+      }
+      core::set_thread_count(threads);
     }
   }
 }
