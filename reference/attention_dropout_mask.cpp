@@ -91,10 +91,10 @@ class DrawnMask {
       for (std::int64_t j = keys.begin; j < keys.end; ++j) {
         const Place at{batch, head, i, j};
         const double value = number(at);
+        counts.strange += value == 0 || value == 1 ? 0 : 1;
         if (value == kNoDraw) {
           continue;
         }
-        counts.strange += value == 0 || value == 1 ? 0 : 1;
         counts.weights.add(value == 0);
         add_pair(counts.keys, at, {batch, head, i, j + 1}, j % 2 == 0);
         add_pair(counts.queries, at, {batch, head, i + 1, j}, i % 2 == 0);
@@ -133,8 +133,15 @@ class DrawnMask {
   std::vector<std::int64_t> queries_, keys_;
 };
 
-void add_share(std::vector<op::Finding>& findings, std::string_view name, const Count& count, double probability,
+/// What a share of counted draws should be, and how often a right one may be off.
+struct Expected {
+  const Count& count;
+  double probability, one_in;
+};
+
+void add_share(std::vector<op::Finding>& findings, std::string_view name, const Expected& expected,
                std::string_view what) {
+  const auto& [count, probability, one_in] = expected;
   if (count.draws == 0) {
     return;
   }
@@ -143,7 +150,7 @@ void add_share(std::vector<op::Finding>& findings, std::string_view name, const 
       {.name = std::string(name),
        .port = "dropout_mask",
        .measured = std::fabs(share - probability),
-       .limit = share_error(probability, count.draws),
+       .limit = share_error(probability, count.draws, 1, one_in),
        .text = fmt::format("{:.6f} of {:.0f} {} are dropped, expected {:.6f}", share, count.draws, what, probability)});
 }
 
@@ -200,18 +207,18 @@ op::Values drawn_mask(const op::ReferenceRequest& request) {
   return result;
 }
 
-std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> drawn) {
+std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> drawn, double one_in) {
   const DrawnMask mask(p, drawn);
   const Counts all = mask.count();
   const double pairs = p.dropout * p.dropout;
   std::vector<op::Finding> findings;
-  add_share(findings, "dropped share", all.weights, p.dropout, "weights");
-  add_share(findings, "dropped keys", all.keys, pairs, "pairs of neighbouring keys");
-  add_share(findings, "dropped queries", all.queries, pairs, "pairs of neighbouring queries");
-  add_share(findings, "dropped heads", all.heads, pairs, "pairs of neighbouring heads");
-  add_share(findings, "dropped sequences", all.sequences, pairs, "pairs of neighbouring sequences");
-  std::ranges::move(judge_shares(p, drawn), std::back_inserter(findings));
-  std::ranges::move(judge_repeats(p, drawn), std::back_inserter(findings));
+  add_share(findings, "dropped share", {all.weights, p.dropout, one_in}, "weights");
+  add_share(findings, "dropped keys", {all.keys, pairs, one_in}, "pairs of neighbouring keys");
+  add_share(findings, "dropped queries", {all.queries, pairs, one_in}, "pairs of neighbouring queries");
+  add_share(findings, "dropped heads", {all.heads, pairs, one_in}, "pairs of neighbouring heads");
+  add_share(findings, "dropped sequences", {all.sequences, pairs, one_in}, "pairs of neighbouring sequences");
+  std::ranges::move(judge_shares(p, drawn, one_in), std::back_inserter(findings));
+  std::ranges::move(judge_repeats(p, drawn, one_in), std::back_inserter(findings));
   return findings;
 }
 

@@ -6,6 +6,7 @@
 
 #include "op/attention_params.hpp"
 #include "op/reference.hpp"
+#include "reference/chance.hpp"
 
 namespace numcheck::reference {
 
@@ -21,9 +22,10 @@ namespace numcheck::reference {
 /// In a mask: a weight that is left out of what is judged.
 inline constexpr double kNoDraw = -1;
 
-/// Gates that a correct generator trips once in 10^7 masks at most: the share of dropped weights, of all and of each head,
+/// Gates that a correct generator trips once in `one_in` masks at most: the share of dropped weights, of all and of each head,
 /// query and key (share_error); how often neighbours are dropped together, likewise; and draws that repeat (judge_repeats).
-[[nodiscard]] std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> mask);
+[[nodiscard]] std::vector<op::Finding> judge_draws(const op::AttentionParams& p, std::span<const double> mask,
+                                                   double one_in = kGateOneIn);
 
 /// Findings about a mask that was drawn, none in other cases: numbers other than 0 and 1, and judge_draws.
 [[nodiscard]] std::vector<op::Finding> judge_drawn_mask(const op::FindingRequest& request);

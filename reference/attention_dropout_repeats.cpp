@@ -116,13 +116,13 @@ std::string counted(std::int64_t number, std::string_view one, std::string_view 
   return fmt::format("{} {}", number, std::abs(number) == 1 ? one : many);
 }
 
-op::Finding repeats_in(const op::AttentionParams& p, const Box& box, std::span<const double> mask) {
+op::Finding repeats_in(const op::AttentionParams& p, const Box& box, std::span<const double> mask, double one_in) {
   op::Finding finding{.name = "repeated draws", .port = "dropout_mask"};
   const std::vector<float> draws = draws_of(p, box, mask);
   if (std::ranges::all_of(draws, [](float x) { return x == 0; })) {
     return finding;
   }
-  const DrawCorrelation found = draw_correlation(draws, p.dropout);
+  const DrawCorrelation found = draw_correlation(draws, p.dropout, one_in);
   const Distance distance = distance_of(box, draws, found.lag);
   finding.measured = found.measured;
   finding.limit = found.limit;
@@ -136,7 +136,7 @@ op::Finding repeats_in(const op::AttentionParams& p, const Box& box, std::span<c
 
 }  // namespace
 
-std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<const double> mask) {
+std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<const double> mask, double one_in) {
   std::vector<Box> boxes;
   for (const Whole whole : {Whole::none, Whole::heads, Whole::queries, Whole::keys}) {
     const Box box(p, whole);
@@ -146,7 +146,7 @@ std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<c
   }
   std::vector<op::Finding> worst;
   for (const Box& box : boxes) {
-    op::Finding found = repeats_in(p, box, mask);
+    op::Finding found = repeats_in(p, box, mask, one_in);
     if (std::isfinite(found.limit) &&
         (worst.empty() || found.measured * worst[0].limit > worst[0].measured * found.limit)) {
       worst = {std::move(found)};

@@ -13,6 +13,7 @@ namespace numcheck::reference {
 /// apart; heads of one sequence follow those of the one before. Of masks with more than kMostCorrelatedDraws weights four parts
 /// are taken, with the last queries of each sequence and the last keys that these see: one with some heads, queries and keys, and one each with as many heads, queries or keys as possible.
 /// Nothing if no query sees a key there.
-[[nodiscard]] std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<const double> mask);
+[[nodiscard]] std::vector<op::Finding> judge_repeats(const op::AttentionParams& p, std::span<const double> mask,
+                                                     double one_in);
 
 }  // namespace numcheck::reference

@@ -90,42 +90,55 @@ std::vector<Reuse> possible_reuses() {
   return all;
 }
 
-/// The reuse that explains most weights, and the draws without it.
+/// A reuse, and the draws without it.
 struct Found {
   Reuse reuse{};
   Draws once;
 };
 
-std::optional<Found> find_reuse(const op::AttentionParams& p, std::span<const double> mask) {
+/// Those that explain most weights: several if the mask is so small that they make no difference in it.
+std::vector<Found> find_reuses(const op::AttentionParams& p, std::span<const double> mask) {
   const std::vector<Reuse> reuses = possible_reuses();
-  std::optional<Found> best;
+  std::vector<Found> best;
   for (const Reuse& reuse : reuses) {
     std::optional<Draws> once = without_repeats(p, mask, reuse);
-    if (once && is_no_chance(once->repeats, p.dropout, static_cast<double>(reuses.size())) &&
-        (!best || once->repeats > best->once.repeats)) {
-      best = {reuse, *std::move(once)};
+    if (!once || !is_no_chance(once->repeats, p.dropout, static_cast<double>(reuses.size())) ||
+        (!best.empty() && once->repeats < best.front().once.repeats)) {
+      continue;
     }
+    if (!best.empty() && once->repeats > best.front().once.repeats) {
+      best.clear();
+    }
+    best.push_back({reuse, *std::move(once)});
   }
   return best;
+}
+
+/// Whether the draws look right, at a level at which an excuse is not had too cheaply: they are fewer than the weights.
+bool are_right(const Draws& draws) {
+  constexpr double kOneIn = 1e4;
+  return std::ranges::all_of(judge_draws(draws.params, draws.mask, kOneIn),
+                             [](const op::Finding& gate) { return gate.measured <= gate.limit; });
 }
 
 }  // namespace
 
 void explain_reuse(const op::AttentionParams& p, std::span<const double> mask, std::vector<op::Finding>& findings) {
-  const std::optional<Found> found = find_reuse(p, mask);
-  if (!found) {
+  const auto repeated = std::ranges::find(findings, "repeated draws", &op::Finding::name);
+  if (repeated == findings.end() || repeated->measured <= repeated->limit) {
     return;
   }
-  const std::vector<op::Finding> judged = judge_draws(found->once.params, found->once.mask);
-  if (std::ranges::all_of(judged, [](const op::Finding& gate) { return gate.measured <= gate.limit; })) {
-    const std::string cause =
-        fmt::format("each draw of the mask is used for {} {} that are {} apart", found->reuse.uses,
-                    found->reuse.of_queries ? "queries" : "keys", found->reuse.apart);
-    findings.push_back({.name = "cause",
-                        .port = "dropout_mask",
-                        .measured = 1,
-                        .text = cause + "; counted once each, the draws are right",
-                        .cause = cause});
+  for (const Found& found : find_reuses(p, mask)) {
+    if (are_right(found.once)) {
+      const std::string cause =
+          fmt::format("each draw of the mask is used for {} {} that are {} apart", found.reuse.uses,
+                      found.reuse.of_queries ? "queries" : "keys", found.reuse.apart);
+      findings.push_back({.name = "cause",
+                          .port = "dropout_mask",
+                          .measured = 1,
+                          .text = cause + "; counted once each, the draws are right",
+                          .cause = cause});
+    }
   }
 }
 

@@ -96,7 +96,7 @@ class SharesOfMask {
 };
 
 void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::span<const Count> counts,
-                  double probability) {
+                  double probability, double one_in) {
   op::Finding furthest{.name = fmt::format("dropped share of a {}", of), .port = "dropout_mask"};
   bool any = false;
   for (std::size_t n = 0; n < counts.size(); ++n) {
@@ -104,7 +104,7 @@ void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::
       continue;
     }
     const double share = counts[n].dropped / counts[n].seen, measured = std::fabs(share - probability);
-    const double limit = share_error(probability, counts[n].seen, static_cast<double>(counts.size()));
+    const double limit = share_error(probability, counts[n].seen, static_cast<double>(counts.size()), one_in);
     if (!any || measured * furthest.limit > furthest.measured * limit) {
       any = true;
       furthest.measured = measured;
@@ -120,12 +120,12 @@ void add_furthest(std::vector<op::Finding>& findings, std::string_view of, std::
 
 }  // namespace
 
-std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask) {
+std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask, double one_in) {
   const SharesOfMask shares(p, mask);
   std::vector<op::Finding> findings;
-  add_furthest(findings, "head", shares.of_heads(), p.dropout);
-  add_furthest(findings, "query", shares.of_queries(), p.dropout);
-  add_furthest(findings, "key", shares.of_keys(), p.dropout);
+  add_furthest(findings, "head", shares.of_heads(), p.dropout, one_in);
+  add_furthest(findings, "query", shares.of_queries(), p.dropout, one_in);
+  add_furthest(findings, "key", shares.of_keys(), p.dropout, one_in);
   return findings;
 }
 

@@ -11,6 +11,7 @@ namespace numcheck::reference {
 
 /// "dropped share of a head", "of a query" and "of a key": of each, the one whose share of dropped weights is furthest off,
 /// of all weights that are seen: of a query those of all heads of all sequences, of a key likewise.
-[[nodiscard]] std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask);
+[[nodiscard]] std::vector<op::Finding> judge_shares(const op::AttentionParams& p, std::span<const double> mask,
+                                                    double one_in);
 
 }  // namespace numcheck::reference

@@ -3,8 +3,11 @@
 
 namespace numcheck::reference {
 
-/// How far the share of n independent draws may be from its probability, but for one time in 10^7; with several `shares`,
-/// any of them. By Bernstein's inequality.
-[[nodiscard]] double share_error(double probability, double n, double shares = 1);
+/// A gate may fail once in so many right results.
+inline constexpr double kGateOneIn = 1e7;
+
+/// How far the share of n independent draws may be from its probability, but for one time in `one_in`; with several
+/// `shares`, any of them. By Bernstein's inequality.
+[[nodiscard]] double share_error(double probability, double n, double shares = 1, double one_in = kGateOneIn);
 
 }  // namespace numcheck::reference

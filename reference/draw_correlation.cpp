@@ -29,15 +29,14 @@ std::vector<double> lagged_products(std::span<const float> x) {
 }
 
 /// The t of Freedman's inequality.
-double exceeded_by_chance(double variance, double largest, double lags) {
-  constexpr double kOneIn = 1e7;
-  const double log = std::log(2 * kOneIn * lags);
+double exceeded_by_chance(double variance, double largest, double chances) {
+  const double log = std::log(2 * chances);
   return log * largest / 3 + std::sqrt(log * log * largest * largest / 9 + 2 * log * variance);
 }
 
 }  // namespace
 
-DrawCorrelation draw_correlation(std::span<const float> x, double probability) {
+DrawCorrelation draw_correlation(std::span<const float> x, double probability, double one_in) {
   const std::vector<double> products = lagged_products(x);
   DrawCorrelation found;
   for (std::size_t lag = 1; lag < products.size(); ++lag) {
@@ -50,7 +49,8 @@ DrawCorrelation draw_correlation(std::span<const float> x, double probability) {
   const double largest = std::fmax(probability, other) * std::fmax(probability, other);
   found.measured /= squares;
   found.limit =
-      exceeded_by_chance(probability * other * squares, largest, static_cast<double>(products.size())) / squares;
+      exceeded_by_chance(probability * other * squares, largest, one_in * static_cast<double>(products.size())) /
+      squares;
   return found;
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "reference/chance.hpp"
+
 namespace numcheck::reference {
 
 /// How much draws depend on those `lag` places before them: the largest |r_L| of all lags L > 0,
@@ -15,7 +17,7 @@ namespace numcheck::reference {
 struct DrawCorrelation {
   double measured = 0;
   std::int64_t lag = 0;
-  double limit = 0;  ///< independent draws exceed it at most one time in 10^7, over all lags together
+  double limit = 0;  ///< independent draws exceed it at most one time in `one_in`, over all lags together
 };
 
 /// Most draws that are compared: the transforms take some tens of megabytes.
@@ -29,6 +31,7 @@ inline constexpr std::size_t kMostCorrelatedDraws = std::size_t{1} << 19;
 /// magnitude with at most the probability 2 exp(-t^2 / (2 V + 2 M t / 3)). The theorem wants a bound of V that does not
 /// depend on the draws; this one does, but hardly: sum x^2 is a sum of many independent terms.
 /// Source: Freedman, "On Tail Probabilities for Martingales", Annals of Probability 3 (1975).
-[[nodiscard]] DrawCorrelation draw_correlation(std::span<const float> x, double probability);
+[[nodiscard]] DrawCorrelation draw_correlation(std::span<const float> x, double probability,
+                                               double one_in = kGateOneIn);
 
 }  // namespace numcheck::reference

@@ -90,8 +90,9 @@ struct Algorithm {
   /// happens later surfaces when the device is synchronized.
   std::function<DeviceSeconds(std::span<const PortMemory>, std::byte* workspace)> launch;
   model::DeclaredRounding rounding = {};  ///< what verdicts use; `details` say the same for people
-  bool repeatable = true;                 ///< false: sums in no fixed order, so that repeated runs may differ in bits
-  int launches = 1;                       ///< that `launch` consists of, each with device seconds of its own
+  std::vector<std::string> unordered =
+      {};            ///< outputs that are sums in no fixed order: repeated runs may differ in bits
+  int launches = 1;  ///< that `launch` consists of, each with device seconds of its own
 };
 
 /// What a backend is asked to compute: the case, its ports, and a fault to plant.

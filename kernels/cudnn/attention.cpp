@@ -143,7 +143,9 @@ std::vector<Algorithm> algorithms(const Context& context, const Call& call) {
         plan.text.details.emplace_back("repeatable", fmt::format("no: {} is added up atomically", unordered));
       }
       list.push_back(algorithm_of(context, call, found.graph, form, std::move(plan)));
-      list.back().repeatable = unordered.empty();
+      if (!unordered.empty()) {
+        list.back().unordered.emplace_back(unordered);
+      }
     }
   }
   if (list.empty()) {

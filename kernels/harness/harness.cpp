@@ -98,7 +98,7 @@ worker::RunReport describe(const Backend& backend, const Algorithm& algorithm) {
   report.details = algorithm.details;
   report.workspace_bytes = algorithm.workspace_bytes;
   report.rounding = algorithm.rounding;
-  report.repeatable = algorithm.repeatable;
+  report.unordered = algorithm.unordered;
   return report;
 }
 

@@ -74,6 +74,19 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// What pass `at` leaves in no fixed order, and all that later passes make of it.
+void add_unordered(std::span<const PassCase> passes, std::size_t at, std::vector<std::string> names,
+                   std::vector<std::string>& unordered) {
+  for (const PassCase& later : passes.subspan(at + 1)) {
+    for (const op::Port& port : later.ports) {
+      if (port.role == op::Role::output || port.role == op::Role::amax) {
+        names.emplace_back(port.name);
+      }
+    }
+  }
+  std::ranges::move(names, std::back_inserter(unordered));
+}
+
 /// One algorithm per pass, one after the other.
 Algorithm chain(const PassCases& passes, std::vector<Algorithm> parts) {
   Algorithm all = std::move(parts.back());
@@ -89,7 +102,9 @@ Algorithm chain(const PassCases& passes, std::vector<Algorithm> parts) {
       all.details.emplace_back(fmt::format("{}: {}", (*passes)[i].c.op->name, name), std::move(value));
     }
     all.rounding.attention = model::either(earlier.rounding.attention, all.rounding.attention);
-    all.repeatable = all.repeatable && earlier.repeatable;
+    if (!earlier.unordered.empty()) {
+      add_unordered(*passes, i, std::move(earlier.unordered), all.unordered);
+    }
     offsets.push_back(bytes);
     bytes += aligned(earlier.workspace_bytes);
     launches.push_back(std::move(earlier.launch));

@@ -93,6 +93,9 @@ enum class AttentionFact : std::size_t {
 ///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
 ///
+/// Where 6 standard deviations of a score are more than 2, V of o is at least (B / kappa)^2: keys whose weights are 1 and 0
+/// may be alike for a kernel.
+///
 /// V2 is `value_square`. Where scores are stored, they have few values: two keys that are drawn by p have the same one with
 /// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised
 /// weights are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less

@@ -141,7 +141,7 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   const double scale_steps = common_.products.scale_steps();
   const double subnormal_unit = common_.products.format == Dtype::fp16 || common_.products.scaled ? unit : 0;
   const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
-  return {
+  QueryError e{
       (unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u) * rho +
           weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
           (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least +
@@ -156,6 +156,13 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
           values_.value * (common_.ordered ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
           square(stored_.lost) / 3 * stored_.values + square(common_.least) / 3 +
           (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+  // Scores so large that their errors change weights by e^2: two keys may be alike for a kernel, and what the exact
+  // weights say of the mean error means nothing.
+  constexpr double kDeviations = 6, kLargestScoreError = 2;
+  if (kDeviations * std::sqrt(weights_.variance) > kLargestScoreError) {
+    e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
+  }
+  return e;
 }
 
 QueryError QueryErrors::statistic(double lse) const {

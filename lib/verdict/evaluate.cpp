@@ -115,6 +115,11 @@ std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op
   return findings;
 }
 
+/// True unless the output differed from run to run although the backend does not declare that it may.
+bool repeats(const worker::RunReport& run, std::string_view port) {
+  return output_named(run, port).repeats || std::ranges::find(run.unordered, port) != run.unordered.end();
+}
+
 /// The op's own statistics; those with a limit become gates of their output.
 void add_findings(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
@@ -284,11 +289,18 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
                             .observed = observed};
   result.expected_class = expected;
   const prepare::PreparedCase& prepared = *context.prepared;
+  const auto is_judged = [&](const op::Port& port) {
+    return port.role == op::Role::output ||
+           (port.role == op::Role::amax && context.group->sample.all());  // a sample has no maximum
+  };
+  // What is not judged must repeat as well; the first output that is judged answers for it.
+  const bool unjudged_repeat = std::ranges::all_of(prepared.ports, [&](const op::Port& port) {
+    return port.role != op::Role::amax || is_judged(port) || repeats(run, port.name);
+  });
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
     const op::Port& port = prepared.ports[i];
-    const bool unknowable = port.role == op::Role::amax && !context.group->sample.all();  // a sample has no maximum
-    if ((port.role == op::Role::output || port.role == op::Role::amax) && !unknowable) {
-      facts.deterministic = !run.repeatable || output_named(run, port.name).repeats;
+    if (is_judged(port)) {
+      facts.deterministic = repeats(run, port.name) && (unjudged_repeat || !result.outputs.empty());
       result.outputs.push_back(evaluate_port(context, run, i, facts));
     }
   }

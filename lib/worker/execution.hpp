@@ -40,7 +40,7 @@ struct RunReport {
   std::size_t workspace_bytes = 0;
   model::DeclaredRounding rounding;
   std::optional<model::PrecisionClass> observed;  ///< what ran; nothing if it was not classified
-  bool repeatable = true;                         ///< false: the backend declares that they may differ
+  std::vector<std::string> unordered;             ///< outputs of which the backend declares that runs may differ
   bool guards_intact = true;
   bool inputs_intact = true;
   std::string guard_detail;  ///< which guard was hit, and where

@@ -66,7 +66,7 @@ json report_to_json(const RunReport& report) {
           {"workspace_bytes", report.workspace_bytes},
           {"rounding", rounding_to_json(report.rounding)},
           {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
-          {"repeatable", report.repeatable},
+          {"unordered", report.unordered},
           {"guards_intact", report.guards_intact},
           {"inputs_intact", report.inputs_intact},
           {"guard_detail", printable(report.guard_detail, kMaxText)},
@@ -87,6 +87,7 @@ std::optional<model::PrecisionClass> observed_class(const json& object) {
 }
 
 RunReport report_from(const json& object) {
+  constexpr std::size_t kMaxUnordered = 64;
   RunReport report;
   report.backend = text(object, "backend");
   report.label = text(object, "label");
@@ -94,7 +95,12 @@ RunReport report_from(const json& object) {
   report.workspace_bytes = count(object, "workspace_bytes");
   report.rounding = rounding_from_json(member(object, "rounding"));
   report.observed = observed_class(object);
-  report.repeatable = boolean(object, "repeatable");
+  for (const json& name : list(object, "unordered")) {
+    if (!name.is_string() || report.unordered.size() == kMaxUnordered) {
+      reject("unordered", "a list of up to 64 names of outputs");
+    }
+    report.unordered.push_back(name.get<std::string>());
+  }
   report.guards_intact = boolean(object, "guards_intact");
   report.inputs_intact = boolean(object, "inputs_intact");
   report.guard_detail = text(object, "guard_detail");

@@ -185,6 +185,38 @@ TEST_F(DrawnMaskTest, weights_that_share_a_draw_are_the_cause) {
   EXPECT_EQ(cause_of(findings()), "each draw of the mask is used for 2 keys that are 1 apart");
 }
 
+TEST_F(DrawnMaskTest, short_sequences_name_every_reuse_that_fits) {
+  p_.sq = 4;
+  draw();
+  const auto keys = static_cast<std::size_t>(p_.sk);
+  for (std::size_t at = 0; at < mask_.size(); ++at) {
+    const std::size_t query = at / keys % 4;
+    mask_[at] = mask_[at - query / 2 * 2 * keys];
+  }
+  std::vector<std::string> causes;
+  for (const op::Finding& finding : findings()) {
+    if (!finding.cause.empty()) {
+      causes.push_back(finding.cause);
+    }
+  }
+  EXPECT_EQ(causes, (std::vector<std::string>{"each draw of the mask is used for 2 queries that are 2 apart",
+                                              "each draw of the mask is used for 4 queries that are 2 apart",
+                                              "each draw of the mask is used for 8 queries that are 2 apart"}));
+}
+
+TEST_F(DrawnMaskTest, a_wrong_share_alone_is_not_excused_by_a_reuse) {
+  p_.dropout = 0.1;
+  std::ranges::fill(mask_, 1);
+  mask_[0] = 0;
+  EXPECT_FALSE(tripped().empty());
+  EXPECT_EQ(cause_of(findings()), "");
+}
+
+TEST_F(DrawnMaskTest, what_marks_a_weight_as_left_out_is_no_mask) {
+  std::ranges::fill(mask_, kNoDraw);
+  EXPECT_EQ(tripped(), std::vector<std::string>{"neither 0 nor 1"});
+}
+
 TEST_F(DrawnMaskTest, draws_that_are_shared_and_wrong_have_no_cause) {
   const std::vector<double> independent = mask_;
   const auto keys = static_cast<std::size_t>(p_.sk);

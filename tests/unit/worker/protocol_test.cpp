@@ -23,7 +23,7 @@ RunReport full_report() {
                      .gelu = true,
                      .attention = {.scores = true, .sink = true, .bias_sum = true}};
   report.observed = model::PrecisionClass::tf32_rne;
-  report.repeatable = false;
+  report.unordered = {"d"};
   report.guards_intact = false;
   report.inputs_intact = false;
   report.guard_detail = "byte 3 after d";
@@ -58,7 +58,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
   EXPECT_EQ(got.report.observed, sent.observed);
   EXPECT_FALSE(got.report.deterministic());
-  EXPECT_FALSE(got.report.repeatable);
+  EXPECT_EQ(got.report.unordered, sent.unordered);
   EXPECT_FALSE(got.report.guards_intact);
   EXPECT_FALSE(got.report.inputs_intact);
   EXPECT_EQ(got.report.guard_detail, sent.guard_detail);
