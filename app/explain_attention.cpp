@@ -86,6 +86,13 @@ std::string missing_part(const Question& question, std::string_view backend) {
   if (op::has_scales(*question.mode) && (backend == "cuda" || backend == "unfused")) {
     return "it has no FP8";
   }
+  if (question.params.draws_mask() && backend == "unfused") {
+    return "it draws no dropout mask: dropout_mask must be given";
+  }
+  if (question.params.draws_mask() && question.params.bias == "alibi" &&
+      (backend == "cudnn" || backend == "transformer_engine")) {
+    return "with alibi, the mask that it draws cannot be read back";
+  }
   return question.params.runs_forward() && backend == "unfused" ? "its backward pass reads no lse" : "";
 }
 

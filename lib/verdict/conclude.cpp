@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "verdict/evaluate.hpp"
 
 namespace numcheck::verdict {
@@ -86,6 +88,23 @@ std::optional<plan::XFail> fitting(std::span<const plan::XFail* const> issues, c
   return used.empty() ? std::nullopt : std::optional(combined(used));
 }
 
+/// The first failed output that no cause explains, if they explain others; null otherwise.
+const OutputResult* first_unexplained(std::span<const plan::XFail* const> issues, const CaseResult& result) {
+  const OutputResult* first = nullptr;
+  bool any_explained = false;
+  for (const RunResult& run : result.runs) {
+    for (const OutputResult& output : run.outputs) {
+      const bool failed = !std::ranges::all_of(output.criteria, &tolerance::Criterion::ok);
+      const bool explained = failed && std::ranges::any_of(issues, [&output](const plan::XFail* issue) {
+                               return !issue->cause.empty() && is_explained(output, issue->cause);
+                             });
+      any_explained = any_explained || explained;
+      first = first == nullptr && failed && !explained ? &output : first;
+    }
+  }
+  return any_explained ? first : nullptr;
+}
+
 bool is_expired(const plan::XFail& issue, const std::string& today) {
   return !issue.expires.empty() && issue.expires < today;
 }
@@ -105,6 +124,15 @@ void apply(const plan::XFail& known, CaseResult& result, bool whole, const std::
 }
 
 }  // namespace
+
+std::string failure_of(const OutputResult& output) {
+  const auto failed = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
+  if (failed == output.criteria.end()) {
+    return "";
+  }
+  return fmt::format("{}: {} {:.4g} > {:.4g}{}", output.port, failed->name, failed->measured, failed->limit,
+                     output.pass.empty() ? "" : fmt::format(", left by {}", output.pass));
+}
 
 void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<const plan::XFail> known_issues,
               const std::string& today) {
@@ -153,6 +181,9 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
       apply(*known, result, outcome.kind == worker::Outcome::Kind::done, today);
       return;
     }
+  }
+  if (const OutputResult* rest = result.status == Status::fail ? first_unexplained(issues, result) : nullptr) {
+    result.reason = failure_of(*rest) + ", besides what is known";
   }
 }
 

@@ -195,13 +195,9 @@ bool proves_something(const OutputResult& output) {
 void decide_status(RunResult& result) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
-    for (const tolerance::Criterion& criterion : output.criteria) {
-      if (!criterion.ok && result.status != Status::fail) {
-        result.status = Status::fail;
-        const std::string pass = output.pass.empty() ? "" : fmt::format(", left by {}", output.pass);
-        result.failing = fmt::format("{}: {} {:.4g} > {:.4g}{}", output.port, criterion.name, criterion.measured,
-                                     criterion.limit, pass);
-      }
+    if (std::string failure = failure_of(output); !failure.empty() && result.status != Status::fail) {
+      result.status = Status::fail;
+      result.failing = std::move(failure);
     }
   }
   const bool proven = std::ranges::any_of(result.outputs, proves_something);

@@ -14,7 +14,11 @@ namespace numcheck::verdict {
 /// comparing to `comparison_s`, and sets `context.last_pass`: expected_values() are then those that the run was judged by.
 [[nodiscard]] RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run, double& comparison_s);
 
-/// Sets the case's status from its runs and outcome, then applies its first known issue on this device that fits.
+/// "d: G1 bound 9 > 1", the first gate that an output fails; empty if it fails none.
+[[nodiscard]] std::string failure_of(const OutputResult& output);
+
+/// Sets the case's status from its runs and outcome, then applies the known issues on this device that fit. If they explain
+/// some of its failed outputs but not all, the reason is that of the first one that they leave.
 void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<const plan::XFail> known_issues,
               const std::string& today);
 

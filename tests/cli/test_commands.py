@@ -98,6 +98,16 @@ class Explain(CliTest):
         wide = "attention_bwd/b=2,h=8,sq=128,sk=128,d=256,mask=causal/bf16/transformer_engine"
         self.expect_golden("explain-attention-wide.txt", self.attention(wide, "--device", "sim:sm_80"))
 
+    def test_explain_knows_who_draws_masks(self):
+        case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim",
+                "params": {"sq": 64, "sk": 64, "d": 64, "dropout": 0.1, "dropout_mask": "drawn", "bias": "alibi"}}
+        plan = self.plan(case=case)
+        listed = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)
+        text = self.run_cli("explain", listed[0]["id"], plan, "--device", "sim:sm_90", code=0).stdout
+        self.assertRegex(text, r"unfused +no +it draws no dropout mask")
+        self.assertRegex(text, r"cudnn +no +with alibi, the mask that it draws cannot be read back")
+        self.assertRegex(text, r"transformer_engine +no +with alibi")
+
     def test_attention_depends_on_device_and_version(self):
         wide = "attention_bwd/b=2,h=8,sq=128,sk=128,d=256,mask=causal/bf16/transformer_engine"
         self.assertRegex(self.attention(wide, "--device", "sim:sm_90"), r"\ntransformer_engine +yes")
