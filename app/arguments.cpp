@@ -22,6 +22,15 @@ std::uint64_t parse_count(std::string_view text, std::string_view option, std::u
   return value;
 }
 
+double parse_number(std::string_view text, std::string_view option, double minimum, double maximum) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= minimum && value <= maximum)) {
+    throw core::UsageError(fmt::format("{}: \"{}\" is not a number from {} to {}", option, text, minimum, maximum));
+  }
+  return value;
+}
+
 double parse_time_s(std::string_view text, std::string_view option, double maximum_s) {
   const double value = core::parse_duration_s(text, option);
   if (!(value > 0) || value > maximum_s) {

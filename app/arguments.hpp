@@ -13,6 +13,9 @@ namespace numcheck::app {
 [[nodiscard]] std::uint64_t parse_count(std::string_view text, std::string_view option, std::uint64_t minimum,
                                         std::uint64_t maximum);
 
+/// A decimal number between the bounds; throws core::UsageError naming the option.
+[[nodiscard]] double parse_number(std::string_view text, std::string_view option, double minimum, double maximum);
+
 /// "500ms", "60s", "1.5h" in seconds; throws core::UsageError naming the option unless it is more than 0 and at most
 /// `maximum_s`.
 [[nodiscard]] double parse_time_s(std::string_view text, std::string_view option, double maximum_s);

@@ -89,6 +89,21 @@ void require_different(const std::vector<Output>& outputs) {
   }
 }
 
+/// No file may be one of the sources, even through links.
+void require_untouched(const std::vector<Output>& outputs, const std::vector<std::string>& sources,
+                       std::string_view why) {
+  for (const Output& output : outputs) {
+    const std::optional<core::FileIdentity> target = core::identity_of_file(output.path);
+    const auto source = std::ranges::find_if(sources, [&target](const std::string& file) {
+      return target.has_value() && core::identity_of_file(file) == target;
+    });
+    if (source != sources.end()) {
+      throw core::UsageError(
+          fmt::format("{}: this would overwrite {}, {}; name another file", output.option, *source, why));
+    }
+  }
+}
+
 /// No file may take the place of a folder that is about to be created, nor of one above it.
 void require_no_folder_there(const std::vector<Output>& outputs, const std::string& option, const fs::path& folder) {
   std::error_code ignored;
@@ -108,6 +123,26 @@ void require_new_file(std::string_view option, const fs::path& path) {
     core::try_new_file(path);
   } catch (const core::IoError& error) {
     throw core::UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+void require_writable_file(const char* option, const fs::path& path) {
+  const std::string argument = fmt::format("{} {}", option, path.string());
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    throw core::UsageError(fmt::format("{}: there is no folder {}", argument, folder.string()));
+  }
+  if (fs::is_directory(path, ignored)) {
+    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", argument));
+  }
+  if (!is_special(path) && leads_to_open_file(path)) {
+    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", argument));
+  }
+  if (!is_special(path)) {
+    require_new_file(argument, path);
+  } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
+    throw core::UsageError(fmt::format("{}: it cannot be written to", argument));
   }
 }
 
@@ -133,26 +168,6 @@ void require_writable_folder(const char* option, const fs::path& folder) {
 }
 
 }  // namespace
-
-void require_writable_file(const char* option, const fs::path& path) {
-  const std::string argument = fmt::format("{} {}", option, path.string());
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    throw core::UsageError(fmt::format("{}: there is no folder {}", argument, folder.string()));
-  }
-  if (fs::is_directory(path, ignored)) {
-    throw core::UsageError(fmt::format("{}: that is a folder; name a file in it", argument));
-  }
-  if (!is_special(path) && leads_to_open_file(path)) {
-    throw core::UsageError(fmt::format("{}: that file is already open; --json - writes to stdout", argument));
-  }
-  if (!is_special(path)) {
-    require_new_file(argument, path);
-  } else if (fs::is_socket(path, ignored) || ::access(path.c_str(), W_OK) != 0) {
-    throw core::UsageError(fmt::format("{}: it cannot be written to", argument));
-  }
-}
 
 void check_output_options(const OutputOptions& options) {
   const bool saves = !options.out.empty() || !options.resume.empty();
@@ -198,17 +213,26 @@ void check_output_options(const OutputOptions& options) {
   }
 }
 
-void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files) {
-  for (const Output& output : outputs_of(options)) {
-    const std::optional<core::FileIdentity> target = core::identity_of_file(output.path);
-    const auto plan = std::ranges::find_if(plan_files, [&target](const std::string& file) {
-      return target.has_value() && core::identity_of_file(file) == target;
-    });
-    if (plan != plan_files.end()) {
-      throw core::UsageError(fmt::format("{}: this would overwrite {}, which the plan is read from; name another file",
-                                         output.option, *plan));
+void check_requested_files(const std::vector<RequestedFile>& files, const std::vector<std::string>& reports) {
+  std::vector<Output> outputs;
+  const RequestedFile* on_stdout = nullptr;
+  for (const RequestedFile& file : files) {
+    if (file.path != "-") {
+      require_writable_file(file.option, file.path);
+      outputs.push_back({fmt::format("{} {}", file.option, file.path), file.path});
+    } else if (on_stdout != nullptr) {
+      throw core::UsageError(
+          fmt::format("{} - and {} -: only one of them can have stdout", on_stdout->option, file.option));
+    } else {
+      on_stdout = &file;
     }
   }
+  require_different(outputs);
+  require_untouched(outputs, reports, "which is read");
+}
+
+void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files) {
+  require_untouched(outputs_of(options), plan_files, "which the plan is read from");
 }
 
 }  // namespace numcheck::app

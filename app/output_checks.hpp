@@ -13,8 +13,15 @@ namespace numcheck::app {
 /// written to; it tries them.
 void check_output_options(const OutputOptions& options);
 
-/// Throws core::UsageError, naming the option, unless the file can be written; tries it.
-void require_writable_file(const char* option, const std::filesystem::path& path);
+/// A file that a command writes from reports, and the option that names it.
+struct RequestedFile {
+  const char* option;
+  std::string path;  ///< "-": stdout
+};
+
+/// Throws core::UsageError unless all files can be written, which is tried, differ from each other, and from the reports
+/// that the command reads; only one may be stdout.
+void check_requested_files(const std::vector<RequestedFile>& files, const std::vector<std::string>& reports);
 
 /// Throws core::UsageError if an output would replace a file that the plan was read from, even through links.
 void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files);

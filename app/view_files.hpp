@@ -1,10 +1,12 @@
 // Files that hold views of a report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli_forward.hpp"
+#include "core/error.hpp"
 #include "report/views/view.hpp"
 
 namespace numcheck::app {
@@ -24,6 +26,27 @@ struct ViewOptions {
 
 /// One option for each view.
 void add_view_options(CLI::App& cli, ViewOptions& options);
+
+/// Does all of them, then throws the first core::IoError: a full disk must not cost what could still be written.
+class Attempts {
+ public:
+  template <class Write>
+  void attempt(const Write& write) {
+    try {
+      write();
+    } catch (const core::IoError& error) {
+      failure_ = failure_.has_value() ? failure_ : error;
+    }
+  }
+  void finish() const {
+    if (failure_.has_value()) {
+      throw core::IoError(*failure_);
+    }
+  }
+
+ private:
+  std::optional<core::IoError> failure_;
+};
 
 /// Replaces the file; a step summary, $GITHUB_STEP_SUMMARY, is appended to, as others may have written before. Throws
 /// core::IoError.

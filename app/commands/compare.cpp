@@ -1,7 +1,5 @@
 // te-numcheck compare: a regression verdict between two reports; needs no device.
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "arguments.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "core/file.hpp"
@@ -30,16 +29,6 @@ const CommandInfo kInfo{
     .exit_codes = {0, 1, 2, 3, 4},
     .takes_files = true,
 };
-
-double parse_ratio(const std::string& text) {
-  constexpr double kMost = 1e6;
-  char* end = nullptr;
-  const double ratio = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(ratio >= 1 && ratio <= kMost)) {
-    throw core::UsageError(fmt::format("--allow-worse {}: a number from 1 to 1e6 is expected", text));
-  }
-  return ratio;
-}
 
 class CompareCommand : public Command {
  public:
@@ -63,16 +52,11 @@ class CompareCommand : public Command {
     if (reports_.size() != 2) {
       throw core::UsageError(fmt::format("compare needs two reports, BASE and NEW, not {}", reports_.size()));
     }
-    options_.allow_worse = allow_worse_.empty() ? options_.allow_worse : parse_ratio(allow_worse_);
-    for (const auto& [option, path] : {std::pair("--json", json_), std::pair("--markdown", markdown_)}) {
-      if (path == "-" && std::string_view(option) == "--markdown") {
-        throw core::UsageError("--markdown -: name a file; --json - writes the comparison to stdout");
-      }
-      if (!path.empty() && path != "-") {
-        require_writable_file(option, path);
-        require_not_a_source(option, path);
-      }
+    if (!allow_worse_.empty()) {
+      constexpr double kMost = 1e6;
+      options_.allow_worse = parse_number(allow_worse_, "--allow-worse", 1, kMost);
     }
+    check_requested_files(requested_files(), reports_);
     const nlohmann::json base = read_report(reports_[0]), now = read_report(reports_[1]);
     const report::Comparison comparison = report::compare_reports(base, now, options_);
     write(context, comparison);
@@ -82,30 +66,34 @@ class CompareCommand : public Command {
   }
 
  private:
-  void require_not_a_source(const char* option, const std::string& path) const {
-    for (const std::string& report : reports_) {
-      const auto source = core::identity_of_file(report);
-      if (source.has_value() && source == core::identity_of_file(path)) {
-        throw core::UsageError(fmt::format("{} {}: this would overwrite a report that is compared", option, path));
+  [[nodiscard]] std::vector<RequestedFile> requested_files() const {
+    if (markdown_ == "-") {
+      throw core::UsageError("--markdown -: name a file; --json - writes the comparison to stdout");
+    }
+    std::vector<RequestedFile> files;
+    for (const auto& [option, path] : {std::pair("--json", json_), std::pair("--markdown", markdown_)}) {
+      if (!path.empty()) {
+        files.push_back({option, path});
       }
     }
+    return files;
   }
 
   void write(Context& context, const report::Comparison& comparison) const {
-    const std::string json =
-        report::comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    if (!json_.empty() && json_ != "-") {
-      core::write_file(json_, json);
+    Attempts attempts;
+    if (!json_.empty()) {
+      const std::string json =
+          report::comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      attempts.attempt([&] { json_ == "-" ? context.terminal.data(json) : core::write_file(json_, json); });
     }
     if (!markdown_.empty()) {
-      write_view_file(markdown_, report::views::comparison_markdown(comparison));
+      attempts.attempt([&] { write_view_file(markdown_, report::views::comparison_markdown(comparison)); });
     }
-    if (json_ == "-") {
-      context.terminal.data(json);
-    } else {
+    if (json_ != "-") {
       context.terminal.out(report::views::render_comparison(
           comparison, {context.terminal.colour_on_stdout(), context.terminal.width(), context.common.verbosity(), ""}));
     }
+    attempts.finish();
   }
 
   std::vector<std::string> reports_;

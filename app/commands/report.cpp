@@ -9,7 +9,6 @@
 
 #include "command.hpp"
 #include "commands/commands.hpp"
-#include "core/file.hpp"
 #include "files.hpp"
 #include "output_checks.hpp"
 #include "report/views/console.hpp"
@@ -42,9 +41,11 @@ class ReportCommand : public Command {
       throw core::UsageError(fmt::format("report needs one report, not {}", reports_.size()));
     }
     const std::vector<ViewFile> files = views_.files();
-    for (const ViewFile& file : files) {
-      check(file);
+    std::vector<RequestedFile> requested;
+    for (const auto& [view, path] : files) {
+      requested.push_back({view->flag, path});
     }
+    check_requested_files(requested, reports_);
     const nlohmann::json report = read_report(reports_[0]);
     const bool is_brief = report.value("brief", false);
     if (is_brief &&
@@ -61,22 +62,13 @@ class ReportCommand : public Command {
   }
 
  private:
-  void check(const ViewFile& file) const {
-    if (file.path == "-") {
-      return;
-    }
-    require_writable_file(file.view->flag, file.path);
-    const auto source = core::identity_of_file(reports_[0]);
-    if (source.has_value() && source == core::identity_of_file(file.path)) {
-      throw core::UsageError(fmt::format("{} {}: this would overwrite the report", file.view->flag, file.path));
-    }
-  }
-
   static void write(Context& context, const nlohmann::json& report, const std::vector<ViewFile>& files) {
-    for (const ViewFile& file : files) {
-      const std::string text = file.view->render(report);
-      file.path == "-" ? context.terminal.data(text) : write_view_file(file.path, text);
+    Attempts attempts;
+    for (const auto& [view, path] : files) {
+      const std::string text = view->render(report);
+      attempts.attempt([&, path = path] { path == "-" ? context.terminal.data(text) : write_view_file(path, text); });
     }
+    attempts.finish();
     if (files.empty()) {
       context.terminal.out(report::views::render_console(
           report, {context.terminal.colour_on_stdout(), context.terminal.width(), context.common.verbosity(), ""}));

@@ -246,24 +246,15 @@ class Run {
   /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
   void write(const nlohmann::json& report) {
     std::optional<std::filesystem::path> saved;
-    std::optional<core::IoError> failure;
-    const auto attempt = [&failure](const auto& write_one) {
-      try {
-        write_one();
-      } catch (const core::IoError& error) {
-        failure = failure.has_value() ? failure : error;
-      }
-    };
-    attempt([&] { saved = folder_.finish(report::report_text(report)); });
+    Attempts attempts;
+    attempts.attempt([&] { saved = folder_.finish(report::report_text(report)); });
     for (const auto& [view, path] : options_.output.files()) {
       if (path != "-") {
-        attempt([&, view = view, path = path] { write_view_file(path, view->render(report)); });
+        attempts.attempt([&, view = view, path = path] { write_view_file(path, view->render(report)); });
       }
     }
     show(report, saved.has_value() ? saved->string() : "");
-    if (failure.has_value()) {
-      throw core::IoError(*failure);
-    }
+    attempts.finish();
     if (tensors_.has_value()) {
       tensors_->finish();
     }

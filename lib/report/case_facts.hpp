@@ -29,7 +29,7 @@ struct CaseFacts {
 /// Measured over limit of a gate as it is written; infinite for a failure without a ratio.
 [[nodiscard]] double ratio_of_criterion(const nlohmann::json& criterion);
 
-/// "NVIDIA H200 · sm_90 · driver 580.65 · cublaslt 13.1.0 · ...".
+/// "NVIDIA H200 · driver 580.65 · cublaslt 13.1.0 · ...".
 [[nodiscard]] std::string machine_line(const nlohmann::json& report);
 
 }  // namespace numcheck::report

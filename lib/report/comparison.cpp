@@ -159,20 +159,10 @@ std::string_view change_name(Change change) noexcept {
 }
 
 std::string Comparison::sentence() const {
-  const auto count = [this](Change change) { return counts.at(static_cast<std::size_t>(change)); };
-  const std::array<std::pair<std::size_t, std::string_view>, kChanges> parts = {{
-      {count(Change::newly_failing), "newly failing"},
-      {count(Change::gone), "gone"},
-      {count(Change::worse), "worse"},
-      {count(Change::better), "better"},
-      {count(Change::same), "changed bits"},
-      {count(Change::fixed), "fixed"},
-      {count(Change::appeared), "new"},
-      {count(Change::identical), "identical"},
-  }};
   std::string text;
-  for (const auto& [number, what] : parts) {
-    text += number == 0 ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", number, what);
+  for (std::size_t i = 0; i < kChanges; ++i) {
+    const std::string_view what = static_cast<Change>(i) == Change::same ? "changed bits" : kNames.at(i);
+    text += counts.at(i) == 0 ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.at(i), what);
   }
   return text.empty() ? "no cases" : text;
 }

@@ -62,8 +62,8 @@ struct ComparisonOptions {
 };
 
 /// Joins the cases by digest. Regressions are cases that fail newly, those that are gone, and those that are worse. Both may
-/// be brief reports, in which numbers have six digits. Throws core::IoError, with the report's name, if a report lacks
-/// what is compared, or has a digest twice.
+/// be brief reports, in which numbers have six digits. Throws core::IoError if a report lacks what is
+/// compared, or has a digest twice.
 [[nodiscard]] Comparison compare_reports(const nlohmann::json& base, const nlohmann::json& now,
                                          const ComparisonOptions& options);
 

@@ -60,6 +60,13 @@ class Compare(CliTest):
             self.assertEqual(text.startswith("before\n"), bool(environment), name)
             self.assertIn("### te-numcheck: 6 identical", text)
 
+    def test_a_full_disk_costs_no_verdict(self):
+        base = self.make("base.json")
+        done = self.run_cli("compare", base, base, "--json", "/dev/full", "--markdown", "changes.md", code=3)
+        self.assertIn("6 identical", done.stdout)
+        self.assertIn("cannot write /dev/full", done.stderr)
+        self.assertIn("6 identical", (self.folder / "changes.md").read_text())
+
     def test_mistakes(self):
         base = self.make("base.json")
         (self.folder / "text.json").write_text("{}")
@@ -69,10 +76,12 @@ class Compare(CliTest):
             ([base, base, base], 2, "not 3"),
             ([base, "missing.json"], 3, "cannot read missing.json: no such file"),
             ([base, "text.json"], 3, "text.json is not a report of te-numcheck"),
-            ([base, base, "--allow-worse", "0.5"], 2, "--allow-worse 0.5: a number from 1 to 1e6"),
-            ([base, base, "--allow-worse", "nan"], 2, "--allow-worse nan"),
+            ([base, base, "--allow-worse", "0.5"], 2, "--allow-worse: \"0.5\" is not a number from 1 to 1000000"),
+            ([base, base, "--allow-worse", "nan"], 2, "--allow-worse: \"nan\""),
+            ([base, base, "--allow-worse", "0x2"], 2, "is not a number"),
+            ([base, base, "--json", "both", "--markdown", "both"], 2, "are the same file"),
             ([base, base, "--allow-worse="], 2, "--allow-worse"),
-            ([base, base, "--json", base], 2, "would overwrite a report that is compared"),
+            ([base, base, "--json", base], 2, f"would overwrite {base}, which is read"),
             ([base, base, "--markdown", "-"], 2, "name a file"),
             ([base, base, "--markdown", "no/such/folder.md"], 2, "there is no folder no/such"),
         ]:

@@ -106,6 +106,20 @@ class Views(CliTest):
         self.assertEqual(self.run_cli("report", "report.json", "--csv", "-", code=0).stdout.encode(),
                          (self.folder / "table.csv").read_bytes())
 
+    def test_a_full_disk_costs_no_other_view(self):
+        (self.folder / "table.csv").unlink()
+        done = self.run_cli("report", "report.json", "--junit", "/dev/full", "--csv", "table.csv", code=3)
+        self.assertIn("cannot write /dev/full", done.stderr)
+        self.assertIn("G1 bound", self.text("table.csv"))
+
+    def test_a_report_without_cases(self):
+        empty = {**self.report("report.json"), "cases": []}
+        (self.folder / "empty.json").write_text(json.dumps(empty))
+        self.run_cli("report", "empty.json", *self.files(), code=0)
+        self.assertIn('tests="0"', self.text("junit.xml"))
+        self.assertIn("no cases", self.text("summary.md"))
+        self.assertEqual(self.text("table.csv").count("\n"), 1)
+
     def test_mistakes(self):
         for arguments, code, words in [
             ([], 2, "needs one report, not 0"),
@@ -114,7 +128,9 @@ class Views(CliTest):
             (["hostile.json"], 3, "not a report of te-numcheck"),
             (["brief.json"], 2, "is a brief report, which has only --junit, --markdown and --csv"),
             (["brief.json", "--json", "x.json"], 2, "is a brief report"),
-            (["report.json", "--junit", "report.json"], 2, "would overwrite the report"),
+            (["report.json", "--junit", "report.json"], 2, "would overwrite report.json, which is read"),
+            (["report.json", "--junit", "same", "--csv", "same"], 2, "are the same file"),
+            (["report.json", "--junit", "-", "--csv", "-"], 2, "--junit - and --csv -: only one of them can have stdout"),
             (["report.json", "--junit", "no/folder.xml"], 2, "there is no folder no"),
         ]:
             self.assertIn(words, self.run_cli("report", *arguments, code=code).stderr, arguments)

@@ -36,12 +36,6 @@ std::string case_columns(const CaseFacts& facts) {
                      quoted(facts.backend), facts.status);
 }
 
-/// Elements of an output; empty in a brief report.
-std::string elements_of(const json& output) {
-  const auto metrics = output.find("metrics");
-  return metrics == output.end() ? "" : number_at(*metrics, "elements");
-}
-
 std::string output_columns(const json& output) {
   double largest = std::nan("");
   std::string gate;
@@ -52,9 +46,9 @@ std::string output_columns(const json& output) {
     }
   }
   const json& metrics = output.at("metrics");
-  return fmt::format("{},{},{},{},{},{},{}", elements_of(output), quoted(gate), short_number(number(largest), ".9g"),
-                     number_at(metrics, "rel_l2"), number_at(metrics, "max_abs"), number_at(metrics, "max_ulp"),
-                     output.at("xxh128").get<std::string>());
+  return fmt::format("{},{},{},{},{},{},{}", number_at(metrics, "elements"), quoted(gate),
+                     short_number(number(largest), ".9g"), number_at(metrics, "rel_l2"), number_at(metrics, "max_abs"),
+                     number_at(metrics, "max_ulp"), output.at("xxh128").get<std::string>());
 }
 
 }  // namespace

@@ -60,20 +60,16 @@ std::string details(const json& record, const CaseFacts& facts) {
     for (const auto& [port, output] : run.at("outputs").items()) {
       for (const json& criterion : output.at("criteria")) {
         if (!criterion.value("ok", true)) {
-          text += fmt::format("{}: {} {} > {}  ({})\n", port, criterion.at("name").get<std::string>(),
-                              short_number(criterion.at("measured"), ".6g"), short_number(criterion.at("limit"), ".6g"),
-                              run.at("implementation").get<std::string>());
+          text += escaped(fmt::format("{}: {} {} > {}  ({})", port, criterion.at("name").get<std::string>(),
+                                      short_number(criterion.at("measured"), ".6g"),
+                                      short_number(criterion.at("limit"), ".6g"),
+                                      run.at("implementation").get<std::string>())) +
+                  "\n";
         }
       }
     }
   }
-  std::string lines;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = text.find('\n', start);
-    lines += escaped(text.substr(start, end - start)) + "\n";
-    start = end + 1;
-  }
-  return lines + (facts.reproduce.empty() ? "" : "run again: " + escaped(facts.reproduce) + "\n");
+  return text + (facts.reproduce.empty() ? "" : "run again: " + escaped(facts.reproduce) + "\n");
 }
 
 void add_case(const json& record, Suite& suite) {

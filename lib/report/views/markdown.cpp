@@ -77,8 +77,8 @@ std::string failure_row(const CaseFacts& facts, const std::string& digest) {
                      markdown_text(facts.reason));
 }
 
-/// Failures, then lost cases; false if not all of them fit.
-bool add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
+/// Failures, then lost cases, as many as fit.
+void add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
   std::vector<const CaseFacts*> bad;
   for (const Outcome wanted : {Outcome::failed, Outcome::broken}) {
     for (const CaseFacts& facts : cases) {
@@ -98,11 +98,10 @@ bool add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
     const std::string row = failure_row(*bad[i], digests[i]);
     if (text.size() + row.size() > kShare) {
       text += fmt::format("\n{} more failures are left out.\n", bad.size() - i);
-      return false;
+      return;
     }
     text += row;
   }
-  return true;
 }
 
 }  // namespace

@@ -54,6 +54,13 @@ HALF = "half of the channels of the last rows of dq are zero"
 NO_KEYS = {"mask": "padding", "batches": 5}
 NO_QUERIES = {"mask": "padding", "batches": 7, "kv_heads": 6}
 
+# Scores of 10^7 and more: in FP32 two keys of the first query are alike, of which one has all the weight.
+HUGE = {
+    **case("attention_fwd", "bf16", "log_uniform", {"low": -20, "high": 20}, batches=3, sq=128, sk=128, d=8, scale=0.3,
+           window_left=37, layout="sbhd", packing="kv_2hd"),
+    "seed": 3439025318,
+}
+
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 MODES = ("fp32", "fp32", "bf16", "bf16", "fp16", "fp16", *FP8)
@@ -62,6 +69,7 @@ WIDE_VALUES = {"v": {"distribution": "normal", "sigma": 5}}  # whose scale is no
 LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding errors exceed those of weights
 
 FAULTS = [
+    ("swapped_rows", HUGE, SEEN),
     # masks
     ("mask_off_by_one", fwd(**CAUSAL), SEEN),
     ("mask_off_by_one", fwd("fp16", **BOTTOM), SEEN),
