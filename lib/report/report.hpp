@@ -18,7 +18,7 @@ namespace numcheck::report {
 
 /// Version of the format: major breaks readers, minor adds fields, patch corrects. Readers ignore unknown fields.
 inline constexpr std::string_view kReportSchemaName = "te-numcheck/report";
-inline constexpr std::string_view kReportSchemaVersion = "1.3.0";
+inline constexpr std::string_view kReportSchemaVersion = "1.4.0";
 
 struct ToolFacts {
   std::string version;

@@ -147,9 +147,10 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
   const double alike_terms =
       y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
+  const double of_cap = std::isinf(common_.swing) ? 0 : square(2 * u) * std::max(0.0, fact(GradientFact::inner_square));
   const double of_value =
       sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
-      (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) +
+      (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) + of_cap +
       2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
   const double of_shift = common_.stored == 0 ? 0
                           : common_.ordered   ? kRoundVariance * square(common_.stored * all)

@@ -50,8 +50,10 @@ class MaxLogit {
     const double t2 = square(fact(MaxLogitFact::product)), s2 = square(fact(MaxLogitFact::score));
     const double magnitude = fact(MaxLogitFact::magnitude), largest = fact(MaxLogitFact::largest);
     const double one_sign = magnitude == 0 ? 0 : std::min(1.0, t2 / square(magnitude));
-    const double of_sum = scores_.second * square(fact(MaxLogitFact::slope)) * fact(MaxLogitFact::second) +
-                          (scores_.value + scores_.coherent * one_sign) * t2;
+    const double slope = fact(MaxLogitFact::slope);
+    const double partial = ordered_ ? std::max(t2, square(slope * magnitude)) : t2;
+    const double of_sum = scores_.second * square(slope) * fact(MaxLogitFact::second) + scores_.value * partial +
+                          scores_.coherent * one_sign * t2;
     const double inner = std::max(t2, s2);
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
@@ -62,7 +64,7 @@ class MaxLogit {
 
  private:
   MaxLogit(const model::ModelRequest& request, const op::AttentionParams& p, const AttentionProducts& products)
-      : scores_(products.sum(p.d)), early_(request.rounding, request.mode->first, p) {
+      : scores_(products.sum(p.d)), early_(request.rounding, request.mode->first, p), ordered_(is_ordered(request)) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
     lost_ = scores_.star * static_cast<double>(p.d) * both * factor + (static_cast<double>(p.d) + 4) * kFlush;
@@ -72,6 +74,7 @@ class MaxLogit {
 
   SumError scores_;
   ScoreRounding early_;
+  bool ordered_;     ///< partial sums may be as large as the sum of magnitudes
   double lost_ = 0;  ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;
 };

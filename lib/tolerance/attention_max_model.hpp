@@ -29,7 +29,8 @@ enum class MaxLogitFact : std::size_t {
 ///   B = g_S products + 16 u largest + d_m + what subnormal operands and sums lose
 ///   V = (slope^2 s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2 + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
 ///
-/// with the variance of that loss added. The last factor bounds the mean square of the largest of so many errors; rounding,
+/// with the variance of that loss added. Structured inputs (data::Order): t_S (slope magnitude)^2 instead of t_S t^2 if that
+/// is larger. The last factor bounds the mean square of the largest of so many errors; rounding,
 /// which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
 /// compute exp as 2^x. A query that sees nothing has -infinity.
 ///

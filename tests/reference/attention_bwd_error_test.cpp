@@ -226,6 +226,31 @@ TEST(AttentionBwdFault, of_a_few_percent_is_seen) {
   EXPECT_LE(fit_of(values, "dv", got.find("dv")->second, request).rms, 1.3);
 }
 
+// CUDA's tanhf is off by an ulp in the same direction for all scores that are alike.
+TEST(AttentionBwdCap, error_of_a_tanh_that_is_off_by_an_ulp_is_predicted) {
+  Kernel kernel;
+  kernel.p.sq = kernel.p.sk = 150;
+  kernel.p.d = 64;
+  kernel.p.scale = 0.3;
+  kernel.p.softcap = 30;
+  kernel.p.layout = "bhsd";
+  kernel.mode = "fp32";
+  kernel.truncates = kernel.base_2 = false;
+  kernel.tanh_excess = 0x1p-23F;
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(kernel.p), kernel.mode};
+  Data alike{"alike"};
+  alike.q = alike.gradient = 0.1;
+  alike.all_mean = 0.75;
+  const Inputs inputs = inputs_of(problem, kernel.format(), alike);
+  const op::Values values = testing::evaluate(problem, inputs);
+  model::ModelRequest request = request_of(problem, kernel.mode);
+  request.first_pattern.order = request.second_pattern.order = data::Order::structured;
+  const Fit fit = fit_of(values, "dv", kernel.run(inputs).find("dv")->second, request);
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+  EXPECT_GE(fit.rms, 0.25) << "the prediction is too large to see a fault";
+}
+
 /// B and V of a port.
 std::pair<Floats, Floats> errors_of(const Problem& problem, const op::Values& values, std::string_view port) {
   std::pair<Floats, Floats> out;

@@ -48,6 +48,7 @@ struct Kernel {
   bool scale_first = false;  ///< dS is scaled before it is rounded
   bool drops_last = false;   ///< dp and D are divided by 1 - dropout together
   double dot_factor = 1;     ///< of D; a fault unless it is 1
+  float tanh_excess = 0;     ///< by what part the tanh of the cap is too large
   int parts = 1;             ///< sums over queries and keys are cut into so many, which are added in FP32
 
   [[nodiscard]] core::Dtype format() const { return op::find_mode(mode)->first; }
@@ -130,7 +131,7 @@ inline void Kernel::differentiate(const Inputs& in, std::int64_t batch, std::int
       const float bias = p.has_bias_tensor() ? static_cast<float>(in.find("bias")->second[place]) : 0.0F;
       float s = factor * (p.bias == "pre_scale" ? h.p(i, j) + bias : h.p(i, j)), slope = 1;
       if (cap != 0) {
-        const float t = std::tanh(s / cap);
+        const float t = std::tanh(s / cap) * (1 + tanh_excess);
         s = cap * t;
         slope = 1 - t * t;
       }

@@ -200,6 +200,35 @@ TEST_P(AttentionError, of_blocked_kernels_is_bounded_and_predicted) {
   }
 }
 
+// The first half of the channels of a key is positive, the other negative: partial sums are far larger than scores.
+TEST(AttentionMaxError, of_structured_scores_is_predicted) {
+  Kernel kernel;
+  kernel.p.sq = 400;
+  kernel.p.sk = 1;
+  kernel.p.d = 64;
+  kernel.p.layout = "bhsd";
+  kernel.p.max_logit = true;
+  kernel.format = core::Dtype::fp32;
+  kernel.tensor_cores = kernel.base_2 = false;
+  const auto magnitudes = [](std::int64_t count, unsigned seed) {
+    Numbers x = noise(static_cast<std::size_t>(count), seed, 0.1, 0.75);
+    std::ranges::transform(x, x.begin(), [](double value) { return core::round_to(value, core::Dtype::fp32); });
+    return x;
+  };
+  Inputs inputs = {{"q", magnitudes(kernel.p.sq * 64, 1)}, {"k", magnitudes(64, 2)}, {"v", magnitudes(64, 3)}};
+  std::ranges::for_each(inputs["k"].begin() + 32, inputs["k"].end(), [](double& x) { x = -x; });
+  const Problem problem{&op::attention_fwd(), attention_fwd_reference(), op::to_params(kernel.p), "fp32"};
+  model::ModelRequest request;
+  request.params = &problem.params;
+  request.mode = op::find_mode("fp32");
+  request.expected = model::PrecisionClass::fp32;
+  request.first_pattern.order = request.second_pattern.order = data::Order::structured;
+  const Fit fit = fit_of(testing::evaluate(problem, inputs), "max_logit", kernel.run(inputs).max_logit, request);
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+  EXPECT_GE(fit.rms, 0.25) << "the prediction is too large to see a fault";
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionError, ::testing::Values("bf16", "fp16", "tf32", "fp32"),
                          [](const auto& tested) { return std::string(tested.param); });
 
