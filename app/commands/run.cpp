@@ -20,10 +20,10 @@
 #include "execution_options.hpp"
 #include "facts.hpp"
 #include "failure_lines.hpp"
+#include "gate_options.hpp"
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
-#include "report/summary.hpp"
 #include "report/views/console.hpp"
 #include "reproduce.hpp"
 #include "run/configuration_survey.hpp"
@@ -54,7 +54,7 @@ struct Options {
   OutputOptions output;
   std::string fail_fast;
   std::string budget;
-  report::GatePolicy gates;
+  GateOptions gates;
   bool wide = false;
 };
 
@@ -65,6 +65,7 @@ class Run {
   Run(Context& context, const Options& options)
       : context_(context),
         options_(options),
+        gates_(options.gates.policy()),
         folder_(options.output),
         facts_(own_facts(context.argv)),
         failures_(context) {
@@ -240,7 +241,7 @@ class Run {
     if (result.interrupted) {
       return interrupt.exit_code();
     }
-    return report::exit_code_of(report.at("summary"), options_.gates);
+    return gate(context_, report.at("summary"), gates_);
   }
 
   /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
@@ -276,6 +277,7 @@ class Run {
 
   Context& context_;
   const Options& options_;
+  report::GatePolicy gates_;
   RunFolder folder_;
   std::optional<TensorFolder> tensors_;
   report::RunFacts facts_;
@@ -311,12 +313,7 @@ class RunCommand : public Command {
         ->group("Execution");
     add_output_options(cli, options_.output);
     cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");
-    const char* group = "Gates";
-    cli.add_flag("--strict", options_.gates.strict, "a case that proves little (inconclusive) fails the run")
-        ->group(group);
-    cli.add_flag("--require-supported", options_.gates.require_supported, "an unsupported case fails the run")
-        ->group(group);
-    cli.add_flag("--allow-empty", options_.gates.allow_empty, "exit 0 even if nothing was verified")->group(group);
+    add_gate_options(cli, options_.gates);
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {

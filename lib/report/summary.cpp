@@ -2,11 +2,25 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include <nlohmann/json.hpp>
 
 namespace numcheck::report {
+namespace {
+
+using verdict::Status;
+
+constexpr std::array kFailures = {Status::fail, Status::xpass};
+
+std::size_t count_of(const nlohmann::json& summary, Status status) {
+  return summary.value(verdict::status_name(status), std::size_t{0});
+}
+
+bool any(const nlohmann::json& summary, const auto& statuses) {
+  return std::ranges::any_of(statuses, [&summary](Status status) { return count_of(summary, status) > 0; });
+}
+
+}  // namespace
 
 nlohmann::json summarise(std::span<const nlohmann::json> cases) {
   nlohmann::json summary = {{"cases", cases.size()}};
@@ -18,22 +32,26 @@ nlohmann::json summarise(std::span<const nlohmann::json> cases) {
 }
 
 core::ExitCode exit_code_of(const nlohmann::json& summary, const GatePolicy& policy) {
-  const auto any = [&summary](std::initializer_list<verdict::Status> statuses) {
-    return std::ranges::any_of(statuses, [&summary](verdict::Status status) {
-      return summary.value(verdict::status_name(status), std::int64_t{0}) > 0;
-    });
-  };
-  if (any({verdict::Status::fail, verdict::Status::xpass}) || (policy.strict && any({verdict::Status::inconclusive})) ||
-      (policy.require_supported && any({verdict::Status::unsupported}))) {
+  if (any(summary, kFailures) || any(summary, policy.fail_on)) {
     return core::ExitCode::numerics_differ;
   }
-  if (any({verdict::Status::error, verdict::Status::crashed, verdict::Status::timeout})) {
+  if (any(summary, std::array{Status::error, Status::crashed, Status::timeout})) {
     return core::ExitCode::environment;
   }
-  if (!any({verdict::Status::pass, verdict::Status::warn, verdict::Status::xfail}) && !policy.allow_empty) {
+  if (!any(summary, std::array{Status::pass, Status::warn, Status::xfail}) && !policy.allow_empty) {
     return core::ExitCode::nothing_verified;
   }
   return core::ExitCode::success;
+}
+
+std::vector<std::pair<Status, std::size_t>> gated_by(const nlohmann::json& summary, const GatePolicy& policy) {
+  std::vector<std::pair<Status, std::size_t>> counts;
+  for (const Status status : policy.fail_on) {
+    if (const std::size_t count = count_of(summary, status); count > 0 && !any(summary, kFailures)) {
+      counts.emplace_back(status, count);
+    }
+  }
+  return counts;
 }
 
 }  // namespace numcheck::report

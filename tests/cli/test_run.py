@@ -122,7 +122,9 @@ class ExitCodes(CliTest):
         done = self.run_cli("run", plan, *SIM, code=4)
         self.assertIn("unsupported: the backend cublaslt needs a CUDA device", done.stdout)
         self.run_cli("run", plan, *SIM, "--allow-empty", code=0)
-        self.run_cli("run", plan, *SIM, "--require-supported", code=1)
+        for option in (["--require-supported"], ["--fail-on", "unsupported"]):
+            done = self.run_cli("run", plan, *SIM, *option, code=1)
+            self.assertIn("no case failed, but --fail-on unsupported makes the exit code 1: 1 unsupported\n", done.stderr)
 
     def test_4_nothing_fits_into_memory(self):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
@@ -134,6 +136,25 @@ class ExitCodes(CliTest):
         good = self.plan("good.json", case={"mode": "bf16"})
         self.run_cli("run", plan, good, *SIM, code=0)
         self.run_cli("run", plan, good, *SIM, "--strict", code=1)
+        self.run_cli("run", plan, good, *SIM, "--fail-on", "warn,xfail", code=0)
+        done = self.run_cli("run", plan, good, *SIM, "--fail-on", "warn,inconclusive", "--fail-on", "xfail", code=1,
+                            env={"GITHUB_ACTIONS": "true"})
+        self.assertIn("no case failed, but --fail-on inconclusive makes the exit code 1: 1 inconclusive\n", done.stderr)
+        self.assertIn("::error::no case failed", done.stderr)
+
+    def test_what_failed_anyway_is_not_blamed_on_fail_on(self):
+        plan = self.plan(case=VACUOUS)
+        good = self.plan("good.json", case={"mode": "bf16"})
+        done = self.run_cli("run", plan, good, *SIM, "--fail-on", "inconclusive", "--inject", "nan_written", code=1)
+        self.assertNotIn("--fail-on", done.stderr)
+
+    def test_words_of_fail_on_are_statuses(self):
+        for words, problem in [("inconclusiv", "unknown status of --fail-on \"inconclusiv\" (did you mean inconclusive?)"),
+                               ("pass", "unknown status of --fail-on \"pass\""),
+                               ("warn,,xfail", "has an empty entry")]:
+            done = self.run_cli("run", self.plan(), *SIM, "--fail-on", words, code=2)
+            self.assertIn(problem, done.stderr)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.json"])
 
 
 class Output(CliTest):

@@ -132,10 +132,27 @@ TEST(ExitCode, follows_the_documented_table) {
 TEST(ExitCode, gates_can_be_made_stricter_or_looser) {
   using core::ExitCode;
   EXPECT_EQ(exit_code_of(statuses({"pass", "inconclusive"}), {}), ExitCode::success);
-  EXPECT_EQ(exit_code_of(statuses({"pass", "inconclusive"}), {.strict = true}), ExitCode::numerics_differ);
-  EXPECT_EQ(exit_code_of(statuses({"pass", "unsupported"}), {.require_supported = true}), ExitCode::numerics_differ);
+  using verdict::Status;
+  for (const Status status : {Status::warn, Status::inconclusive, Status::unsupported, Status::skipped, Status::xfail,
+                              Status::error, Status::crashed, Status::timeout}) {
+    const auto summary = statuses({"pass", verdict::status_name(status)});
+    EXPECT_EQ(exit_code_of(summary, {.fail_on = {status}}), ExitCode::numerics_differ);
+    EXPECT_NE(exit_code_of(summary, {.fail_on = {status == Status::warn ? Status::xfail : Status::warn}}),
+              ExitCode::numerics_differ);
+  }
   EXPECT_EQ(exit_code_of(statuses({}), {.allow_empty = true}), ExitCode::success);
   EXPECT_EQ(exit_code_of(statuses({"error"}), {.allow_empty = true}), ExitCode::environment);
+}
+
+TEST(ExitCode, names_what_gates_only_if_nothing_failed) {
+  using verdict::Status;
+  using Counts = std::vector<std::pair<Status, std::size_t>>;
+  const GatePolicy policy{.fail_on = {Status::skipped, Status::warn, Status::xpass}};
+  EXPECT_EQ(gated_by(statuses({"skipped", "pass", "warn", "skipped"}), policy),
+            (Counts{{Status::warn, 1}, {Status::skipped, 2}}));
+  EXPECT_EQ(gated_by(statuses({"pass", "inconclusive"}), policy), Counts{});
+  EXPECT_EQ(gated_by(statuses({"warn", "fail"}), policy), Counts{});
+  EXPECT_EQ(gated_by(statuses({"warn", "xpass"}), policy), Counts{});
 }
 
 TEST(ShortDigests, are_as_long_as_needed_to_tell_cases_apart) {

@@ -1,0 +1,73 @@
+#include "gate_options.hpp"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "annotations.hpp"
+#include "arguments.hpp"
+#include "command.hpp"
+
+namespace numcheck::app {
+namespace {
+
+/// All statuses but `pass`.
+std::vector<std::string_view> fail_on_words() {
+  std::vector<std::string_view> words;
+  for (const verdict::Status status : verdict::all_statuses()) {
+    if (status != verdict::Status::pass) {
+      words.emplace_back(verdict::status_name(status));
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+void add_gate_options(CLI::App& cli, GateOptions& options) {
+  const char* group = "Gates";
+  cli.add_option("--fail-on", options.fail_on,
+                 "cases with these statuses fail the run as well, comma-separated: warn, inconclusive, unsupported, "
+                 "skipped, xfail, error, crashed, timeout")
+      ->type_name("LIST")
+      ->allow_extra_args(false)
+      ->group(group);
+  cli.add_flag("--strict", options.strict, "the same as --fail-on inconclusive")->group(group);
+  cli.add_flag("--require-supported", options.require_supported, "the same as --fail-on unsupported")->group(group);
+  cli.add_flag("--allow-empty", options.allow_empty, "exit 0 even if nothing was verified")->group(group);
+}
+
+report::GatePolicy GateOptions::policy() const {
+  report::GatePolicy policy{.fail_on = {}, .allow_empty = allow_empty};
+  for (const std::string& word : split_lists(fail_on, "--fail-on")) {
+    require_known(word, "status of --fail-on", fail_on_words());
+    policy.fail_on.insert(*verdict::parse_status(word));
+  }
+  if (strict) {
+    policy.fail_on.insert(verdict::Status::inconclusive);
+  }
+  if (require_supported) {
+    policy.fail_on.insert(verdict::Status::unsupported);
+  }
+  return policy;
+}
+
+core::ExitCode gate(Context& context, const nlohmann::json& summary, const report::GatePolicy& policy) {
+  std::vector<std::string> counts, words;
+  for (const auto& [status, count] : report::gated_by(summary, policy)) {
+    counts.push_back(fmt::format("{} {}", count, verdict::status_name(status)));
+    words.emplace_back(verdict::status_name(status));
+  }
+  if (!counts.empty()) {
+    const std::string text = fmt::format("no case failed, but --fail-on {} makes the exit code 1: {}",
+                                         fmt::join(words, ","), fmt::join(counts, ", "));
+    context.terminal.err(text + "\n");
+    context.terminal.annotate(annotation(text));
+  }
+  return report::exit_code_of(summary, policy);
+}
+
+}  // namespace numcheck::app
