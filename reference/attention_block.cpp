@@ -53,6 +53,8 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       count_(count),
       width_(p_.value_channels()),
       swing_(head.problem.least_weight() ? tolerance::fp8_score_swing(p_.d) : 0),
+      swing_in_fp32_(swing_ != 0 || head.values_only ? 0 : tolerance::score_swing(p_.d, false)),
+      swing_in_tf32_(swing_ != 0 || head.values_only ? 0 : tolerance::score_swing(p_.d, true)),
       measures_lengths_(!head.values_only && (swing_ != 0 || head.uneven)),
       scores_(static_cast<std::size_t>(count * kKeys)),
       rows_(static_cast<std::size_t>(count)) {
@@ -304,11 +306,27 @@ void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double>
     const double length = lengths_[static_cast<std::size_t>(weights.data() - scores_.data()) + n];
     row.products2 += weights[n] == 0 ? 0 : weights[n] * square(length);
   }
+  note_contenders(i, row, first_key);
+}
+
+void AttentionBlock::note_contenders(std::int64_t i, Row& row, std::int64_t first_key) const {
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
+  const double largest = length * std::sqrt(head_.largest_square);
+  const auto add = [&](Contenders& contenders, double swing) {
+    for (std::size_t n = 0; n < biased_.size(); ++n) {
+      const double key = std::sqrt(head_.key_squares[static_cast<std::size_t>(first_key) + n]);
+      contenders.add(biased_[n], swing * std::max(length * key, std::fabs(biased_[n])));
+    }
+  };
   if (swing_ != 0) {
-    const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
-    const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
-    for (std::size_t n = 0; n < weights.size(); ++n) {
-      row.contenders.add(biased_[n], swing_ * length * std::sqrt(keys.key_squares[n]));
+    add(row.contenders, swing_);
+    return;
+  }
+  for (const auto& [contenders, swing] :
+       {std::pair(&row.in_fp32, swing_in_fp32_), std::pair(&row.in_tf32, swing_in_tf32_)}) {
+    if (swing * largest > Contenders::kMatters || (swing != 0 && p_.bias != "none")) {
+      add(*contenders, swing);
     }
   }
 }

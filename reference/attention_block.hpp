@@ -71,6 +71,7 @@ class AttentionBlock {
     double rounded1 = 0, rounded2 = 0, rounded3 = 0;  ///< sums of x^2 times e, e^2, e^3; x = max(|t|, |s|)
     double reach = 0;                                 ///< max of |t|, |s|
     Contenders contenders;                            ///< of FP8 scores
+    Contenders in_fp32, in_tf32;                      ///< of scores in wider formats
     double products2 = 0;                             ///< where they are measured, sum of e (sum_c |q_c k_c|)^2
     double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
@@ -99,14 +100,19 @@ class AttentionBlock {
   [[nodiscard]] double rival_distance(std::int64_t i, double score) const;
   /// Adds what error models need of a row's weights to its sums.
   void add_facts(std::int64_t i, Row& row, std::span<const double> weights, std::int64_t first_key) const;
+  /// tolerance::AttentionFact::contest
+  [[nodiscard]] double contest(Contenders keys) const;
+  /// Whose scores are so close that errors may exchange them.
+  void note_contenders(std::int64_t i, Row& row, std::int64_t first_key) const;
   /// Values that are not finite must not reach queries that do not see them: 0 * NaN is NaN.
   void add_visible_values(const op::KeyRange& keys);
 
   const AttentionHead& head_;
   const op::AttentionParams& p_;
   std::int64_t first_, count_, width_;
-  double swing_;           ///< tolerance::fp8_score_swing; 0 in other modes
-  bool measures_lengths_;  ///< of FP8 scores, and of keys that are uneven
+  double swing_;                          ///< tolerance::fp8_score_swing; 0 in other modes
+  double swing_in_fp32_, swing_in_tf32_;  ///< tolerance::score_swing; 0 in FP8, and where only values are needed
+  bool measures_lengths_;                 ///< of FP8 scores, and of keys that are uneven
   PackedRows queries_;
   PackedFactor<double> right_;   ///< keys of a block, then its values
   std::vector<double> scores_;   ///< count x keys of a block

@@ -78,10 +78,20 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       return square(head_.problem.dropout().scale()) * *std::ranges::max_element(head_.value_squares);
     case AttentionFact::least_weight:
       return row.least;
+    case AttentionFact::contest:
+      return contest(row.in_fp32);
+    case AttentionFact::tf32_contest:
+      return contest(row.in_tf32);
     case AttentionFact::count:
       break;
   }
   return 0;
+}
+
+double AttentionBlock::contest(Contenders keys) const {
+  keys.add(head_.problem.sink(head_.index), 0);
+  const double swing = keys.swing() > Contenders::kMatters ? keys.swing() : 0;
+  return keys.is_close(tolerance::kSettledMargin) ? swing : -swing;
 }
 
 double AttentionBlock::rival_distance(std::int64_t i, double score) const {

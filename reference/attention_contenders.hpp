@@ -8,8 +8,9 @@ namespace numcheck::reference {
 
 /// Error models count errors of scores to first order: they suppose that weights stay about what they are. FP8 products
 /// keep 13 bits of their sum's largest term, so scores of large magnitudes may be off by more than 1, and a key that weighs
-/// nothing may come to weigh most. A row is close if that may happen: if another key's score, raised by its error, exceeds
-/// the largest score, lowered by its own, and either error is large enough to matter.
+/// nothing may come to weigh most; so may FP32's and TF32's of scores that are large enough. A row is close if that may
+/// happen: if another key's score, raised by its error, exceeds the largest score, lowered by its own, and either error is
+/// large enough to matter.
 class Contenders {
  public:
   /// `swing` is how far the error may move the score.
@@ -28,10 +29,15 @@ class Contenders {
     certain_ = std::max(certain_, score - swing);
   }
 
-  [[nodiscard]] bool is_close() const noexcept {
-    constexpr double kMatters = 0.5;  // weights may change by a factor of e^0.5 each
-    return second_ > certain_ && std::max(first_swing_, second_swing_) > kMatters;
+  static constexpr double kMatters = 0.5;  ///< a swing from which on it does: weights may change by a factor of e^0.5
+
+  /// With a margin, a row is also close if such a key may come to weigh exp(-margin).
+  [[nodiscard]] bool is_close(double margin = 0) const noexcept {
+    return second_ > certain_ - margin && swing() > kMatters;
   }
+
+  /// The larger one of the two that come first.
+  [[nodiscard]] double swing() const noexcept { return std::max(first_swing_, second_swing_); }
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();

@@ -35,8 +35,14 @@ enum class AttentionFact : std::size_t {
   sink,     ///< |sink| exp(sink - lse)
   value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
   least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
+  contest,  ///< how far errors in FP32 may move the largest scores, 0 if less than matters; negative if no other key may
+            ///< come to weigh more than exp(-kSettledMargin)
+  tf32_contest,  ///< the same in TF32
   count
 };
+
+/// So little that it does not count, unless values differ by 2^40: AttentionFact::contest.
+inline constexpr double kSettledMargin = 40;
 
 /// Bound and predicted square of the error of every element of output `port` ("o" or "lse"), before it is rounded.
 ///
@@ -92,6 +98,10 @@ enum class AttentionFact : std::size_t {
 ///   o     B + e d_r sigma + u |sink| |o| + 2^-25 sqrt(n V2) for FP16 weights
 ///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
+///
+/// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
+/// o is |o| + sqrt(sum v^2) of `value_square` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are
+/// large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)).
 ///
 /// Where 6 standard deviations of a score are more than 2, V of o is at least (B / kappa)^2: keys whose weights are 1 and 0
 /// may be alike for a kernel.

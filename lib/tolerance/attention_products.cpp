@@ -11,6 +11,12 @@ namespace numcheck::tolerance {
 
 using core::Dtype;
 
+namespace {
+
+constexpr double kDeviations = 6;
+
+}  // namespace
+
 AttentionProducts::AttentionProducts(const model::ModelRequest& request) {
   const bool stored_fp32 = request.mode->first == Dtype::fp32;
   chain = request.arithmetic == model::MatrixArithmetic::fp32_chain ||
@@ -60,11 +66,19 @@ double truncation_slope(const AttentionProducts& products, std::int64_t terms, c
 }
 
 double fp8_score_swing(std::int64_t d) {
-  constexpr double kDeviations = 6;
   constexpr int kSm = 89, kFractionBits = 6;
   const model::Arithmetic arithmetic = model::gemm_arithmetic(kSm, *op::find_mode("fp8_e4m3"), false, false);
   const Accumulation sum = fused_accumulation(arithmetic, d, kFractionBits);
   return kDeviations * std::sqrt(sum.second + sum.value);
+}
+
+double score_swing(std::int64_t d, bool tf32) {
+  constexpr int kSm = 80;  // its sums are the shortest
+  const core::DtypeInfo& format = core::dtype_info(tf32 ? Dtype::tf32 : Dtype::bf16);
+  const model::Arithmetic arithmetic = model::gemm_arithmetic(kSm, *op::find_mode(format.name), false, tf32);
+  const Accumulation sum = either_of(fused_accumulation(arithmetic, d, 2 * format.fraction_bits), fma_accumulation(d));
+  const double operands = tf32 ? 2 * kRoundVariance * format.unit_roundoff * format.unit_roundoff : 0;
+  return kDeviations * std::sqrt(sum.second + sum.value + operands + 16 * kRoundVariance * kUnit32 * kUnit32);
 }
 
 double AttentionProducts::unit() const {

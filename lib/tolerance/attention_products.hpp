@@ -65,4 +65,7 @@ void judge_by_bound(const model::ModelRequest& request, std::span<const float> b
 /// its error (more happen once in 10^9 scores) on the architecture with the shortest sums, sm_89.
 [[nodiscard]] double fp8_score_swing(std::int64_t d);
 
+/// The same of scores in wider formats, whose sums are FP32: of operands that are not rounded, or rounded to TF32.
+[[nodiscard]] double score_swing(std::int64_t d, bool tf32);
+
 }  // namespace numcheck::tolerance

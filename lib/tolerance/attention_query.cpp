@@ -64,6 +64,7 @@ QueryCommon::QueryCommon(const model::ModelRequest& request, const op::Attention
       unit(products.unit()),
       largest_alike(rounding_of_largest(products, rounding.weights || products.scaled, p)),
       steps(p.has_dropout() ? 18 : 16),
+      contest(products.tf32_unit() == 0 ? AttentionFact::contest : AttentionFact::tf32_contest),
       largest_error(p.has_dropout() ? kLargestError : kInfinity),
       least(std::max(kLeast,
                      products.tf32_unit() == 0 ? 0 : core::dtype_info(Dtype::tf32).min_subnormal * p.keep_scale())),
@@ -128,28 +129,32 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       largest_(facts[AttentionFact::largest_weight]),
       equal_(facts[AttentionFact::equal_weight]),
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
+      contest_(facts[common.contest]),
+      all_values_(std::sqrt(facts[AttentionFact::value_square])),
       weights_(common, facts),
       alike_(rounded_alike(common, facts)),
       stored_(common, facts) {}
 
 QueryError QueryErrors::output(double o, double rho, double squares) const {
   constexpr double u = kUnit32;
-  if (weights_.bound > common_.largest_error) {
+  const bool settled = contest_ < 0;
+  if (!settled && weights_.bound > common_.largest_error) {
     return {kInfinity, kInfinity};
   }
   const double unit = common_.unit, largest_alike = common_.largest_alike;
   const double scale_steps = common_.products.scale_steps();
   const double subnormal_unit = common_.products.format == Dtype::fp16 || common_.products.scaled ? unit : 0;
   const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
+  const double other_keys = settled ? 2 * keys_ * std::exp(-kSettledMargin) * (std::fabs(o) + all_values_) : kInfinity;
   QueryError e{
       (unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u) * rho +
-          weights_.bound * (1 + weights_.bound) * std::sqrt(spread2) +
+          std::min(other_keys, weights_.bound * (1 + weights_.bound) * std::sqrt(spread2)) +
           (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least +
           stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
           stored_.lost * std::sqrt(keys_ * stored_.values),
       (kRoundVariance * (square(unit) + square(stored_.dropped)) + values_.second + square(largest_alike) * equal_) *
               squares +
-          weights_.variance * largest_ * spread2 +
+          std::min(square(other_keys), weights_.variance * largest_ * spread2) +
           (u * u * (keys_ / 12 + 1 + scale_steps / 3) + square((unit + stored_.dropped) * alike_) / 3 +
            square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal) *
               o * o +
@@ -159,7 +164,11 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   // Scores so large that their errors change weights by e^2: two keys may be alike for a kernel, and what the exact
   // weights say of the mean error means nothing.
   constexpr double kDeviations = 6, kLargestScoreError = 2;
-  if (kDeviations * std::sqrt(weights_.variance) > kLargestScoreError) {
+  if (!settled && kDeviations * std::sqrt(weights_.variance) > kLargestScoreError) {
+    e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
+  }
+  if (contest_ > 0) {  // o may be what another key alone would give
+    e.bound = std::max(e.bound, std::fabs(o) + all_values_);
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
   return e;
@@ -168,9 +177,9 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
 QueryError QueryErrors::statistic(double lse) const {
   constexpr double u = kUnit32;
   return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse) +
-              stored_.growth * stored_.bound + stored_.sink,
-          weights_.variance * largest_ + weights_.shared + u * u * (keys_ / 12 + 1 + lse * lse) +
-              stored_.variance * stored_.common + square(stored_.sink) / 3};
+              stored_.growth * stored_.bound + stored_.sink + std::max(0.0, contest_),
+          square(std::max(0.0, contest_) / kAttentionKappa) + weights_.variance * largest_ + weights_.shared +
+              u * u * (keys_ / 12 + 1 + lse * lse) + stored_.variance * stored_.common + square(stored_.sink) / 3};
 }
 
 QueryError QueryErrors::largest(double lse) const {

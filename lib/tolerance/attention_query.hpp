@@ -33,15 +33,16 @@ struct QueryCommon {
   SumError scores;              ///< of d products
   ScoreRounding stored_scores;  ///< declared, of a score
   model::AttentionRounding rounding;
-  core::Dtype format;    ///< of the tensors
-  double unit;           ///< u_P
-  double largest_alike;  ///< c
-  double steps;          ///< roundings to FP32 besides those of sums
-  double largest_error;  ///< of a weight, from which on outputs could be anything
-  double least;          ///< l: what subnormal values lose
-  bool few_values;       ///< scores are drawn from few numbers
-  bool ordered;          ///< terms of one sign may follow each other in a sum
-  bool normalised;       ///< weights are, before they are rounded
+  core::Dtype format;     ///< of the tensors
+  double unit;            ///< u_P
+  double largest_alike;   ///< c
+  double steps;           ///< roundings to FP32 besides those of sums
+  AttentionFact contest;  ///< which one counts
+  double largest_error;   ///< of a weight, from which on outputs could be anything
+  double least;           ///< l: what subnormal values lose
+  bool few_values;        ///< scores are drawn from few numbers
+  bool ordered;           ///< terms of one sign may follow each other in a sum
+  bool normalised;        ///< weights are, before they are rounded
 
   QueryCommon(const model::ModelRequest& request, const op::AttentionParams& p);
 };
@@ -91,7 +92,9 @@ class QueryErrors {
 
   const QueryCommon& common_;
   double keys_, largest_, equal_;
-  SumError values_;  ///< of n products
+  SumError values_;    ///< of n products
+  double contest_;     ///< AttentionFact::contest of the mode
+  double all_values_;  ///< bounds every value of the head
   WeightError weights_;
   double alike_;  ///< a
   Stored stored_;

@@ -107,6 +107,10 @@ def library_limits(case, rng):
             params["sq"] = params["sk"]
     params["window_right"] = 0 if params["window_left"] >= 0 and "causal" in params["mask"] else -1
     params["scale"] = abs(params["scale"])
+    # An o that overflows has an infinite D, and 0 times that of queries that do not see a key reaches its gradients.
+    if case["op"] == "attention_bwd" and case["mode"] == "fp16" and largest(case["inputs"]) >= 65504 * (1 - params["dropout"]):
+        params.update(dropout=0, dropout_mask="given")
+        params.pop("rng_seed", None)
     # Repeated runs with a learnable sink differ.
     params["softmax"] = rng.choice(["vanilla", "off_by_one"]) if params["sq"] > 1 else "vanilla"
     # The third sequence has no queries and no keys, and others lack one of them: their rows are left unwritten.
@@ -114,6 +118,10 @@ def library_limits(case, rng):
         params["batches"] = min(2, params["batches"])
     if case["mode"] in FP8:
         fp8_limits(case["op"], params)
+
+
+def largest(inputs):
+    return abs(inputs.get("mean", 0)) + 6 * inputs.get("sigma", 1)
 
 
 def fp8_limits(op, params):

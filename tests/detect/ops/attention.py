@@ -61,6 +61,13 @@ HUGE = {
     "seed": 3439025318,
 }
 
+# The same; the key that loses has much larger values than the one that weighs most.
+CONTESTED = {
+    **case("attention_fwd", "bf16", "log_uniform", {"low": -20, "high": 20}, batches=3, heads=9, kv_heads=3, sq=129, sk=129,
+           d=8, softmax="off_by_one", layout="bhsd"),
+    "seed": 2831614352,
+}
+
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 MODES = ("fp32", "fp32", "bf16", "bf16", "fp16", "fp16", *FP8)
@@ -70,6 +77,8 @@ LARGE = {"q": {"distribution": "normal", "sigma": 12}}  # scores whose rounding 
 
 FAULTS = [
     ("swapped_rows", HUGE, SEEN),
+    ("swapped_rows", CONTESTED, SEEN),
+    ("mask_off_by_one", {**CONTESTED, "params": {**CONTESTED["params"], **CAUSAL}}, SEEN),
     # masks
     ("mask_off_by_one", fwd(**CAUSAL), SEEN),
     ("mask_off_by_one", fwd("fp16", **BOTTOM), SEEN),
