@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,6 +53,11 @@ std::vector<std::string> split_lists(const std::vector<std::string>& values, std
     }
   }
   return list;
+}
+
+std::string_view set_by(std::string_view value, std::string_view option, const char* variable) {
+  const char* set = std::getenv(variable);
+  return set != nullptr && set == value ? std::string_view(variable) : option;
 }
 
 void require_known(std::string_view word, std::string_view what, const std::vector<std::string_view>& legal) {

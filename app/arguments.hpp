@@ -23,6 +23,10 @@ namespace numcheck::app {
 /// "a,b" and repetitions of the option, as one list; throws core::UsageError naming the option if an entry is empty.
 [[nodiscard]] std::vector<std::string> split_lists(const std::vector<std::string>& values, std::string_view option);
 
+/// Who set a value that an environment variable may also set, for messages: the variable's name if it has this value,
+/// otherwise the option's.
+[[nodiscard]] std::string_view set_by(std::string_view value, std::string_view option, const char* variable);
+
 /// Throws core::UsageError with a suggestion unless `word` is one of `legal`.
 void require_known(std::string_view word, std::string_view what, const std::vector<std::string_view>& legal);
 

@@ -3,4 +3,5 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
-}
+class Option;
+}  // namespace CLI

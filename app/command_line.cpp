@@ -9,6 +9,9 @@
 
 #include "core/strings.hpp"
 #include "help.hpp"
+#include "plans.hpp"
+#include "reproduce.hpp"
+#include "words.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -51,6 +54,18 @@ std::vector<std::string> legal_words(const CLI::App& cli) {
   return words;
 }
 
+/// What to do instead, if the word is that of a plan: its name or its file stands where the command belongs.
+std::string plan_hint(const std::string& word) {
+  return names_plan(word) ? fmt::format("; to run this plan: te-numcheck run {}", shell_word(word)) : "";
+}
+
+/// Words that nothing took. CLI11 also leaves the "--" after which words are no options.
+std::vector<std::string> leftovers(const CLI::App& cli) {
+  std::vector<std::string> words = cli.remaining();
+  std::erase(words, "--");
+  return words;
+}
+
 [[noreturn]] void reject_word(const CLI::App& cli, const std::string& argument, std::string_view kind) {
   const std::string word = argument.substr(0, argument.find('='));
   const std::vector<std::string> words = legal_words(cli);
@@ -62,8 +77,9 @@ std::vector<std::string> legal_words(const CLI::App& cli) {
     }
   }
   const std::string_view nearest = core::nearest_name(word, candidates);
-  throw core::UsageError(
-      fmt::format("unknown {} {}{}", kind, word, nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+  throw core::UsageError(fmt::format("unknown {} {}{}{}", kind, word,
+                                     nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
+                                     is_option || nearest == word ? "" : plan_hint(argument)));
 }
 
 std::vector<const CLI::App*> with_commands(const CLI::App& cli) {
@@ -104,18 +120,6 @@ void reject_empty_values(const CLI::App& cli) {
   }
 }
 
-/// CLI11 would take "--quiet=" for "--quiet".
-void reject_empty_assignments(const std::vector<std::string>& argv) {
-  for (const std::string& word : argv) {
-    if (word == "--") {
-      return;
-    }
-    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
-      throw core::UsageError(fmt::format("option {} needs a value, not an empty one", word.substr(0, word.size() - 1)));
-    }
-  }
-}
-
 }  // namespace
 
 CommandLine::CommandLine() : commands_(commands::make_all()), cli_(std::make_unique<CLI::App>()) {
@@ -136,7 +140,8 @@ CommandLine::CommandLine() : commands_(commands::make_all()), cli_(std::make_uni
 CommandLine::~CommandLine() = default;
 
 void CommandLine::parse(const std::vector<std::string>& argv) {
-  std::vector<std::string> reversed(argv.rbegin(), argv.rend());
+  const std::vector<std::string> words = understood_words(argv, *cli_);
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     cli_->parse(reversed);
   } catch (const CLI::ArgumentMismatch& mistake) {
@@ -155,23 +160,32 @@ void CommandLine::parse(const std::vector<std::string>& argv) {
   }
   if (!common_.help && !common_.version) {
     reject_leftovers();
-    reject_empty_assignments(argv);
     reject_empty_values(*cli_);
+  } else if (command_ == nullptr) {
+    reject_unknown_command();  // its help would be the program's, as if all were well
+  }
+}
+
+void CommandLine::reject_unknown_command() const {
+  for (const std::string& word : leftovers(*cli_)) {
+    if (!word.starts_with("-")) {
+      reject_word(*cli_, word, "command");
+    }
   }
 }
 
 void CommandLine::reject_leftovers() const {
   if (command_ == nullptr) {
-    for (const std::string& word : cli_->remaining()) {
+    for (const std::string& word : leftovers(*cli_)) {
       reject_word(*cli_, word, word.starts_with("-") ? "option" : "command");
     }
     return;
   }
-  for (const std::string& word : cli_->remaining()) {
+  for (const std::string& word : leftovers(*cli_)) {
     reject_word(*cli_, word, "option");
   }
   const CLI::App* sub = cli_->get_subcommand(std::string(command_->info().name));
-  const std::vector<std::string> left = sub->remaining();
+  const std::vector<std::string> left = leftovers(*sub);
   const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with("-"); });
   if (option != left.end()) {
     reject_word(*sub, *option, "option");

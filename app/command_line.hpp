@@ -29,6 +29,7 @@ class CommandLine {
 
  private:
   void reject_leftovers() const;
+  void reject_unknown_command() const;
 
   CommonOptions common_;
   std::vector<std::unique_ptr<Command>> commands_;

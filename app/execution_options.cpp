@@ -29,6 +29,19 @@ namespace {
   ::_exit(static_cast<int>(core::ExitCode::environment));
 }
 
+machine::DeviceChoice device_of(const std::string& text) {
+  const std::string_view option = set_by(text, "--device", "TE_NUMCHECK_DEVICE");
+  if (text.find(',') != std::string::npos) {
+    throw core::UsageError(
+        fmt::format("{}: \"{}\" names several devices, but a run uses one; start one run for each", option, text));
+  }
+  try {
+    return machine::parse_device(text);
+  } catch (const core::UsageError& error) {
+    throw core::UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
 }  // namespace
 
 void add_device_options(CLI::App& cli, ExecutionOptions& options) {
@@ -82,13 +95,14 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
   run::PipelineOptions pipeline;
   pipeline.on_stuck = &end_stuck;
   worker::WorkerOptions& workers = pipeline.workers;
-  workers.device = machine::parse_device(options.device);
+  workers.device = device_of(options.device);
   workers.in_process = options.in_process;
   workers.worker_argv = {"exec", "--worker", "--device", workers.device.text()};
   if (!options.lib_dir.empty()) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(options.lib_dir, ignored)) {
-      throw core::UsageError(fmt::format("--lib-dir: {} is not a folder", options.lib_dir));
+      throw core::UsageError(fmt::format("{}: {} is not a folder",
+                                         set_by(options.lib_dir, "--lib-dir", "TE_NUMCHECK_LIB_DIR"), options.lib_dir));
     }
     workers.worker_argv.insert(workers.worker_argv.end(), {"--lib-dir", options.lib_dir});
   }
@@ -101,7 +115,8 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     workers.worker_argv.insert(workers.worker_argv.end(), {"--te-lib", path});
   }
   if (!options.jobs.empty()) {
-    workers.workers_per_environment = static_cast<int>(parse_count(options.jobs, "--jobs", 1, kMaxJobs));
+    workers.workers_per_environment =
+        static_cast<int>(parse_count(options.jobs, set_by(options.jobs, "--jobs", "TE_NUMCHECK_JOBS"), 1, kMaxJobs));
   }
   if (!options.timeout.empty()) {
     workers.timeout_s = parse_time_s(options.timeout, "--timeout", kMaxTimeout_s);

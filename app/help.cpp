@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "words.hpp"
+
 namespace numcheck::app {
 namespace {
 
@@ -19,11 +21,11 @@ std::string option_words(const CLI::Option& option) {
   } else {
     words += "--" + option.get_lnames().front();
   }
-  const bool takes_value = option.get_type_size_max() != 0;
-  if (takes_value && !option.get_type_name().empty()) {
-    words += " " + option.get_type_name();
-  } else if (option.get_name() == "--fail-fast") {
-    words += "[=N]";
+  const std::string type = option.get_type_name();
+  if (has_optional_count(option)) {
+    words += "[=" + type + "]";
+  } else if (!type.empty()) {
+    words += " " + type;
   }
   return words;
 }

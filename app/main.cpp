@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments.hpp"
 #include "command_line.hpp"
 #include "core/error.hpp"
 #include "machine/build_info.hpp"
@@ -62,7 +63,9 @@ ExitCode guarded(const std::vector<std::string>& argv) {
   try {
     app::CommandLine line;
     line.parse(argv);
-    app::Terminal terminal(app::read_terminal(), app::parse_colour(line.common().colour),
+    const std::string& colour = line.common().colour;
+    app::Terminal terminal(app::read_terminal(),
+                           app::parse_colour(colour, app::set_by(colour, "--color", "TE_NUMCHECK_COLOR")),
                            app::parse_progress(line.common().progress));
     try {
       return dispatch(line, terminal, argv);

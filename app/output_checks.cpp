@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "reproduce.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -167,6 +168,23 @@ void require_writable_folder(const char* option, const fs::path& folder) {
   require_new_file(argument, above / longest);
 }
 
+/// That --resume, if given, names a folder.
+void require_run_folder(const std::string& resumed) {
+  std::error_code ignored;
+  const fs::path path = resumed;
+  if (resumed.empty() || fs::is_directory(path, ignored)) {
+    return;
+  }
+  if (!fs::exists(path, ignored)) {
+    throw core::UsageError(fmt::format("--resume {}: there is no such folder", resumed));
+  }
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const bool is_run = fs::exists(folder / "results.jsonl", ignored);
+  throw core::UsageError(
+      fmt::format("--resume {}: that is a file; name the folder of a run{}", resumed,
+                  is_run ? fmt::format(": --resume {}", shell_word(folder.string())) : ", with results.jsonl in it"));
+}
+
 }  // namespace
 
 void check_output_options(const OutputOptions& options) {
@@ -191,9 +209,7 @@ void check_output_options(const OutputOptions& options) {
   if (!options.out.empty() && fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored)) {
     throw core::UsageError(fmt::format("--out {}: that is not a folder", options.out));
   }
-  if (!options.resume.empty() && !fs::is_directory(options.resume, ignored)) {
-    throw core::UsageError(fmt::format("--resume {}: there is no such folder", options.resume));
-  }
+  require_run_folder(options.resume);
   for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume),
                                        std::pair("--keep-tensors", options.keep_tensors)}) {
     if (!folder.empty()) {

@@ -137,6 +137,11 @@ std::filesystem::path found_plan(const std::string& path) {
 
 }  // namespace
 
+bool names_plan(const std::string& word) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(word, error) || shipped_plans().contains(word);
+}
+
 void add_plan_options(CLI::App& cli, PlanOptions& options) {
   cli.add_option("plans", options.paths, "plan files, or names of shipped plans")->type_name("PLAN");
   cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more than N cases [100000]")

@@ -21,6 +21,9 @@ struct PlanOptions {
 
 void add_plan_options(CLI::App& cli, PlanOptions& options);
 
+/// Whether a word is what a plan is named by: a shipped plan's name, or the path of a file.
+[[nodiscard]] bool names_plan(const std::string& word);
+
 /// All plans as one, in the order of the command line: names are joined with "+", a case that several plans have is
 /// kept once; then come the known issues that the options name. A relative path that does not exist is looked up in the
 /// installation (share/te-numcheck), with a note on stderr. Warnings are printed. Throws core::UsageError if no path was

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include <CLI/CLI.hpp>
@@ -122,8 +123,34 @@ void filter_by_tags(std::vector<Case>& cases, const SelectionOptions& options) {
   });
 }
 
-bool is_digest_prefix(std::string_view text) {
-  return text.size() >= 4 && text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+constexpr std::size_t kFewestDigits = 4;
+constexpr std::size_t kAllDigits = 32;
+
+/// The digits in lower case, if the text may be meant as (the beginning of) a digest: "5f3a", "#5F3A91C2"; else empty.
+std::string digest_digits(std::string_view text) {
+  text.remove_prefix(text.starts_with('#') ? 1 : 0);
+  std::string digits(text);
+  std::ranges::transform(digits, digits.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'F' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  return digits.find_first_not_of("0123456789abcdef") == std::string::npos ? digits : "";
+}
+
+[[noreturn]] void refuse_name(const std::vector<Case>& cases, const std::string& name, const std::string& digits,
+                              const std::string& by) {
+  if (!digits.empty() && digits.size() < kFewestDigits) {
+    throw core::UsageError(fmt::format("{}: \"{}\" is too short for a digest; give at least {} of its {} digits", by,
+                                       name, kFewestDigits, kAllDigits));
+  }
+  constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers take too long
+  std::vector<std::string_view> ids;
+  if (cases.size() <= kSuggestFrom) {
+    std::ranges::transform(cases, std::back_inserter(ids), [](const Case& c) { return std::string_view(c.id); });
+  }
+  const std::string_view nearest = core::nearest_name(name, ids);
+  throw core::UsageError(fmt::format("{}: no case {} \"{}\"{}; te-numcheck list cases PLAN shows all", by,
+                                     digits.empty() ? "is named" : "has the digest", name,
+                                     nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
 }
 
 void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
@@ -196,19 +223,16 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
 }  // namespace
 
 core::Digest named_case(const std::vector<Case>& cases, const std::string& name, const std::string& by) {
+  const std::string digits = digest_digits(name);
+  const bool is_prefix = digits.size() >= kFewestDigits;
   std::vector<const Case*> found;
-  std::vector<std::string_view> ids;
   for (const Case& c : cases) {
-    ids.push_back(c.id);
-    if (c.id == name || (is_digest_prefix(name) && c.digest.hex().starts_with(name))) {
+    if (c.id == name || (is_prefix && c.digest.hex().starts_with(digits))) {
       found.push_back(&c);
     }
   }
   if (found.empty()) {
-    constexpr std::size_t kSuggestFrom = 2000;  // edit distances to more identifiers take too long
-    const std::string_view nearest = ids.size() <= kSuggestFrom ? core::nearest_name(name, ids) : std::string_view();
-    throw core::UsageError(fmt::format("{}: no case is named \"{}\"{}; te-numcheck list cases PLAN shows all", by, name,
-                                       nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+    refuse_name(cases, name, digits, by);
   }
   if (found.size() > 1 && found.front()->id != name) {
     std::vector<std::string> candidates;

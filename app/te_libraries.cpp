@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "arguments.hpp"
 #include "core/error.hpp"
 #include "kernels/transformer_engine/versions.hpp"
 #include "plan/backend_name.hpp"
@@ -25,7 +26,8 @@ void require_te_libs(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
-      throw core::UsageError(fmt::format("--te-lib: {} does not exist", path));
+      throw core::UsageError(
+          fmt::format("{}: {} does not exist", set_by(path, "--te-lib", "TE_NUMCHECK_TE_LIB"), path));
     }
   }
 }

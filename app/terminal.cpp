@@ -38,7 +38,7 @@ std::size_t terminal_columns() {
 
 }  // namespace
 
-ColourChoice parse_colour(std::string_view text) {
+ColourChoice parse_colour(std::string_view text, std::string_view set_by) {
   if (text == "auto") {
     return ColourChoice::automatic;
   }
@@ -48,7 +48,7 @@ ColourChoice parse_colour(std::string_view text) {
   if (text == "never") {
     return ColourChoice::never;
   }
-  throw core::UsageError(fmt::format("--color: \"{}\" is not one of auto, always, never", text));
+  throw core::UsageError(fmt::format("{}: \"{}\" is not one of auto, always, never", set_by, text));
 }
 
 ProgressChoice parse_progress(std::string_view text) {

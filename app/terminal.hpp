@@ -12,8 +12,8 @@ namespace numcheck::app {
 enum class ColourChoice { automatic, always, never };
 enum class ProgressChoice { automatic, plain, never };
 
-/// "auto", "always" or "never"; throws core::UsageError.
-[[nodiscard]] ColourChoice parse_colour(std::string_view text);
+/// "auto", "always" or "never"; throws core::UsageError that names who set it.
+[[nodiscard]] ColourChoice parse_colour(std::string_view text, std::string_view set_by);
 /// "auto", "plain" or "never"; throws core::UsageError.
 [[nodiscard]] ProgressChoice parse_progress(std::string_view text);
 

@@ -18,7 +18,7 @@ if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
-  foreach(area IN ITEMS usage survey options hostile commands compare run files selection resume workers report views readme versions new_op layers
+  foreach(area IN ITEMS usage words survey options hostile commands compare run files selection resume workers report views readme versions new_op layers
           hardening limits)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600

@@ -112,6 +112,9 @@ class ExecCommand : public Command {
     if (malformed) {
       return core::ExitCode::usage;
     }
+    if (records.empty()) {
+      context.terminal.err("nothing to run: standard input has no case; exec reads one per line, as JSON\n");
+    }
     return report::exit_code_of(report::summarise(records), {});
   }
 

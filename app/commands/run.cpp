@@ -310,6 +310,7 @@ class RunCommand : public Command {
         ->type_name("TIME")
         ->group("Selection");
     cli.add_flag("-x{1},--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
+        ->type_name("N")
         ->group("Execution");
     add_output_options(cli, options_.output);
     cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");

@@ -59,7 +59,7 @@ class BadValues(CliTest):
         for option in RIGHT:
             for value in BAD:
                 if option == "--fail-fast" or value in RIGHT[option]:
-                    continue  # --fail-fast takes its number after a =; --filter is in test_of_list
+                    continue  # --fail-fast takes what is not a number after a = only; --filter is in test_of_list
                 with self.subTest(option=option, value=str(value)[:40]):
                     self.expect(["run", self.small, "--no-save"], option, value)
         self.assertEqual([path.name for path in self.folder.iterdir()], [self.small], "nothing was written")
