@@ -24,7 +24,8 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
   attention_bwd_error(request, values, port, bound, variance);
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
-  double shifted = 0, signal = 0;
+  const double rounded_alike = core::dtype_info(request.output).unit_roundoff / 2;
+  double shifted = 0, signal = 0, single = 0;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {
       continue;
@@ -32,6 +33,7 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
     const double of_row = GradientRow(judged, row)[GradientFact::shift];
     const double shift =
         is_ordered(request) && std::isfinite(of_row) ? std::max(std::fabs(of_row), products.unit()) : of_row;
+    const bool is_single = GradientRow(judged, row)[GradientFact::terms] == 1;
     const std::size_t first = shape.first_of(row), end = first + static_cast<std::size_t>(shape.channels);
     for (std::size_t at = first; at < end && std::isfinite(shift); ++at) {
       const double y = judged.value[at], b = static_cast<double>(bound[at]);
@@ -42,9 +44,10 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
       const double weight = y * y / (std::min(v, b * b) + step * step / 12);
       shifted += weight * (has_sign ? shift : std::fabs(shift));
       signal += weight;
+      single += is_single ? weight * rounded_alike : 0;
     }
   }
-  return signal == 0 ? 0 : std::fabs(shifted) / signal;
+  return signal == 0 ? 0 : (std::fabs(shifted) + single) / signal;
 }
 
 double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values, std::string_view port) {

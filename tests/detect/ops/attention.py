@@ -68,6 +68,13 @@ CONTESTED = {
     "seed": 2831614352,
 }
 
+# Each query sees one key, and a sink with the same weight as that: all gradients are products with the same two factors.
+SINGLE = {
+    **case("attention_bwd", "bf16", "normal", {"sigma": 0.00390625}, batches=3, heads=2, kv_heads=2, sq=129, sk=129, d=16,
+           mask="causal", window_left=0, bias="alibi", softmax="learnable", softcap=1, layout="bhsd", statistics="device"),
+    "seed": 3509570071,
+}
+
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 MODES = ("fp32", "fp32", "bf16", "bf16", "fp16", "fp16", *FP8)
@@ -163,6 +170,7 @@ FAULTS = [
     ("output_scale_1_01", fwd("fp8_hybrid"), ROUNDING),
     ("truncated_output", fwd("fp8_hybrid"), ROUNDING),
     # the forward pass before the gradients: its faults are seen in what it leaves
+    ("swapped_rows", SINGLE, SEEN),
     ("stale_lse", bwd(**OWN), SEEN),
     ("stale_lse", bwd("fp32", **OWN, mask="padding", layout="thd"), SEEN),
     ("lse_in_log2", bwd(**OWN), SEEN),
