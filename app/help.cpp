@@ -69,27 +69,33 @@ std::string wrapped(const std::string& head, const std::string& text) {
   return result + "\n";
 }
 
-std::string option_groups(const CLI::App& cli) {
-  std::vector<std::string> groups;
-  for (const CLI::Option* option : cli.get_options()) {
-    if (option->nonpositional() && !option->get_group().empty() &&
-        std::ranges::find(groups, option->get_group()) == groups.end()) {
-      groups.push_back(option->get_group());
-    }
-  }
+std::string option_lines(const CLI::App& cli) {
   std::string text;
-  for (const std::string& group : groups) {
-    text += "\n" + group + ":\n";
-    for (const CLI::Option* option : cli.get_options()) {
-      if (option->nonpositional() && option->get_group() == group) {
-        text += wrapped("  " + option_words(*option), description_of(*option));
-      }
+  for (const OptionGroup& group : option_groups(cli)) {
+    text += "\n" + group.title + ":\n";
+    for (const OptionText& option : group.options) {
+      text += wrapped("  " + option.words, option.description);
     }
   }
   return text;
 }
 
 }  // namespace
+
+std::vector<OptionGroup> option_groups(const CLI::App& cli) {
+  std::vector<OptionGroup> groups;
+  for (const CLI::Option* option : cli.get_options()) {
+    if (!option->nonpositional() || option->get_group().empty()) {
+      continue;
+    }
+    auto group = std::ranges::find(groups, option->get_group(), &OptionGroup::title);
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), OptionGroup{option->get_group(), {}});
+    }
+    group->options.push_back({option_words(*option), description_of(*option)});
+  }
+  return groups;
+}
 
 std::string_view exit_code_words(int code) noexcept {
   switch (code) {
@@ -110,33 +116,37 @@ std::string_view exit_code_words(int code) noexcept {
   }
 }
 
+std::string_view exit_code_text(const CommandInfo& info, int code) noexcept {
+  const bool runs_cases = std::ranges::find(info.exit_codes, 1) != info.exit_codes.end();
+  return code == 0 && !runs_cases ? "done" : exit_code_words(code);
+}
+
 std::string command_help(const CLI::App& cli, const CommandInfo& info) {
   std::string text = fmt::format("te-numcheck {}: {}\n\nusage: te-numcheck {} {}\n\nexamples:\n", info.name,
                                  info.summary, info.name, info.usage);
   for (const std::string_view example : info.examples) {
     text += fmt::format("  te-numcheck {}\n", example);
   }
-  text += option_groups(cli);
+  text += option_lines(cli);
   text += "\nexit codes:\n";
   for (const int code : info.exit_codes) {
-    const bool is_run = code != 0 || std::ranges::find(info.exit_codes, 1) != info.exit_codes.end();
-    text += fmt::format("  {:>3}  {}\n", code, is_run ? exit_code_words(code) : "done");
+    text += fmt::format("  {:>3}  {}\n", code, exit_code_text(info, code));
   }
   return text;
 }
 
 std::string program_help(const CLI::App& cli, const std::vector<std::unique_ptr<Command>>& commands) {
-  std::string text =
-      "te-numcheck: does this GPU compute Transformer-Engine-style ops correctly, and if not, why not\n\n"
-      "usage: te-numcheck COMMAND [OPTIONS] [PLAN...]\n\n"
-      "examples:\n"
-      "  te-numcheck run configs/plans/quick.json\n"
-      "  te-numcheck doctor\n\n"
-      "commands:\n";
+  std::string text = "te-numcheck: " + std::string(kProgramSummary) +
+                     "\n\n"
+                     "usage: te-numcheck COMMAND [OPTIONS] [PLAN...]\n\n"
+                     "examples:\n"
+                     "  te-numcheck run configs/plans/quick.json\n"
+                     "  te-numcheck doctor\n\n"
+                     "commands:\n";
   for (const std::unique_ptr<Command>& command : commands) {
     text += wrapped("  " + std::string(command->info().name), std::string(command->info().summary));
   }
-  text += option_groups(cli);
+  text += option_lines(cli);
   return text + "\nte-numcheck COMMAND --help explains a command. No command uses the network.\n";
 }
 

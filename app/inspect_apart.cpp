@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "kernels/transformer_engine/inspect.hpp"
 #include "worker/channel.hpp"
 #include "worker/output_tail.hpp"
 #include "worker/spawn.hpp"
@@ -17,7 +18,7 @@
 namespace numcheck::app {
 namespace {
 
-using kernels::transformer_engine::Inspection;
+using kernels::cuda_support::Inspection;
 
 /// Loading from a cold network disk takes half a minute.
 constexpr auto kTimeout = std::chrono::seconds(120);
@@ -57,10 +58,20 @@ std::string end_child(worker::SpawnedWorker& child) {
   return status.has_value() ? worker::describe_exit(*status) : "ended";
 }
 
+Inspection inspect(const std::string& name, const std::string& te_lib, const std::string& lib_dir) {
+  using namespace kernels;
+  for (const cuda_support::LibraryName& library : {cuda_support::cublaslt_library(), cuda_support::cudnn_library()}) {
+    if (library.title == name) {
+      return cuda_support::inspect_library(library, lib_dir);
+    }
+  }
+  return transformer_engine::inspect_library(path_list(te_lib), lib_dir);
+}
+
 }  // namespace
 
-Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) {
-  std::vector<std::string> arguments = {"doctor", "--inspect"};
+Inspection inspect_apart(const std::string& name, const std::string& te_lib, const std::string& lib_dir) {
+  std::vector<std::string> arguments = {"doctor", "--inspect", name};
   if (!te_lib.empty()) {
     arguments.insert(arguments.end(), {"--te-lib", te_lib});
   }
@@ -77,17 +88,22 @@ Inspection inspect_apart(const std::string& te_lib, const std::string& lib_dir) 
   const std::string end = end_child(child);
   if (!answer.has_value()) {
     output.drain({});
-    return {false,
-            fmt::format("the process that loaded {} {}{}", te_lib.empty() ? "it" : te_lib, end, output.last_output())};
+    return {.file = te_lib,
+            .remark = fmt::format("the process that loaded {} {}{}", te_lib.empty() ? "it" : te_lib, end,
+                                  output.last_output())};
   }
   const nlohmann::json reply = nlohmann::json::parse(*answer);
-  return {reply.at("usable").get<bool>(), reply.at("sentence").get<std::string>()};
+  return {reply.at("usable").get<bool>(), reply.at("version").get<std::string>(), reply.at("file").get<std::string>(),
+          reply.at("remark").get<std::string>()};
 }
 
-void answer_inspection(const std::string& te_lib, const std::string& lib_dir) {
+void answer_inspection(const std::string& name, const std::string& te_lib, const std::string& lib_dir) {
   worker::Channel channel{core::FileDescriptor(worker::kWorkerSocketFd)};
-  const Inspection inspection = kernels::transformer_engine::inspect_library(path_list(te_lib), lib_dir);
-  const nlohmann::json answer = {{"usable", inspection.usable}, {"sentence", inspection.sentence}};
+  const Inspection inspection = inspect(name, te_lib, lib_dir);
+  const nlohmann::json answer = {{"usable", inspection.usable},
+                                 {"version", inspection.version},
+                                 {"file", inspection.file},
+                                 {"remark", inspection.remark}};
   if (!channel.send(answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
     throw core::UsageError(
         "doctor --inspect is internal: doctor runs it for each library and reads the answer from descriptor 3");

@@ -98,6 +98,8 @@ needs_of_the_tests() {
     "schemas are not validated independently"
   want junitparser python3-junitparser "$(python3 -c 'import junitparser; print(junitparser.version)' 2>/dev/null || true)" \
     "JUnit files are not read back by another program"
+  want mandoc mandoc "$(command -v mandoc || true)" "the manual page is not linted"
+  want groff groff "$(command -v groff || true)" "the manual page is not typeset"
 }
 
 needs_of_the_checks() {

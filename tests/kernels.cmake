@@ -7,6 +7,13 @@ numcheck_test(harness_devices_test LABEL unit
   SOURCES unit/harness/devices_test.cpp unit/harness/fake.cpp unit/harness/passes_test.cpp
   LIBRARIES numcheck_kernels numcheck_harness numcheck_plan numcheck_sim numcheck_driver numcheck_cuda)
 
+# Finding cuBLASLt and cuDNN: a stand-in that knows only its versions.
+add_library(fake_versions SHARED unit/harness/fake_versions.cpp)
+target_link_libraries(fake_versions PRIVATE numcheck_flags)
+numcheck_test(wheels_test LABEL unit SOURCES unit/harness/wheels_test.cpp LIBRARIES numcheck_driver)
+add_dependencies(wheels_test fake_versions)
+target_compile_definitions(wheels_test PRIVATE NUMCHECK_FAKE_VERSIONS="$<TARGET_FILE:fake_versions>")
+
 if(NUMCHECK_HAVE_CUDA)
   numcheck_test(norm_workspace_test LABEL unit SOURCES unit/cuda/norm_workspace_test.cpp LIBRARIES numcheck_cuda CUDA::cudart_static)
   numcheck_test(gpu_gemm_test LABEL gpu TIMEOUT 300

@@ -1,12 +1,12 @@
 # Tests of the installed tree and the packages: the program starts from any folder, with the libraries that a host may lack.
 add_test(NAME packaging_install_is_relocatable
-  COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DVERSION=${PROJECT_VERSION}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DVERSION=${PROJECT_VERSION}
           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packaging -P ${CMAKE_CURRENT_LIST_DIR}/cli/install_is_relocatable.cmake)
 
 find_program(NUMCHECK_DPKG_DEB dpkg-deb)
 mark_as_advanced(NUMCHECK_DPKG_DEB)
 add_test(NAME packaging_packages_hold_the_program
-  COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DCPACK=${CMAKE_CPACK_COMMAND}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DCPACK=${CMAKE_CPACK_COMMAND}
           "-DDPKG_DEB=$<$<BOOL:${NUMCHECK_DPKG_DEB}>:${NUMCHECK_DPKG_DEB}>" -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages
           -P ${CMAKE_CURRENT_LIST_DIR}/cli/packages_hold_the_program.cmake)
 # Both write the build folder's list of installed files.

@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Command>> make_all() {
   all.push_back(make_doctor_command());
   all.push_back(make_schema_command());
   all.push_back(make_completion_command());
+  all.push_back(make_man_command());
   return all;
 }
 

@@ -17,5 +17,6 @@ namespace numcheck::app::commands {
 [[nodiscard]] std::unique_ptr<Command> make_doctor_command();
 [[nodiscard]] std::unique_ptr<Command> make_schema_command();
 [[nodiscard]] std::unique_ptr<Command> make_completion_command();
+[[nodiscard]] std::unique_ptr<Command> make_man_command();
 
 }  // namespace numcheck::app::commands

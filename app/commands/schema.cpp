@@ -6,6 +6,7 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "doctor_json.hpp"
 #include "report/report.hpp"
 
 namespace numcheck::app::commands {
@@ -13,22 +14,26 @@ namespace {
 
 const CommandInfo kInfo{
     .name = "schema",
-    .summary = "print the JSON Schema (draft-07) of plans or of reports",
-    .usage = "[plan|report]",
+    .summary = "print the JSON Schema (draft-07) of plans, of reports or of doctor --json",
+    .usage = "[plan|report|doctor]",
     .examples = {"schema plan", "schema report > report-1.schema.json"},
     .exit_codes = {0, 2},
-    .words = {"plan", "report"},
+    .words = {"plan", "report", "doctor"},
 };
 
 class SchemaCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
 
-  void add_options(CLI::App& cli) override { cli.add_option("which", which_, "plan or report")->type_name("WHICH"); }
+  void add_options(CLI::App& cli) override {
+    cli.add_option("which", which_, "plan, report or doctor")->type_name("WHICH");
+  }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     require_known(which_, "schema", kInfo.words);
-    const nlohmann::json schema = which_ == "plan" ? plan::plan_schema(vocabulary()) : report::report_schema();
+    const nlohmann::json schema = which_ == "plan"     ? plan::plan_schema(vocabulary())
+                                  : which_ == "report" ? report::report_schema()
+                                                       : doctor_schema();
     context.terminal.data(schema.dump(2) + "\n");
     return core::ExitCode::success;
   }

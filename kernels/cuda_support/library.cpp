@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "machine/python_packages.hpp"
 #include "machine/search_path.hpp"
 
 namespace numcheck::kernels::cuda_support {
@@ -22,24 +24,9 @@ constexpr std::array kCublasLtFiles = {"libcublasLt.so.13", "libcublasLt.so.12"}
 constexpr std::array kCublasFiles = {"libcublas.so.13", "libcublas.so.12"};
 constexpr std::array kCudnnFiles = {"libcudnn.so.9"};
 
-/// Where wheels and our own tarball put the libraries, relative to a folder that contains `bin` or `site-packages`.
-constexpr std::array kWheelFolders = {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cudnn/lib"};
-
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-void add_python_folders(const fs::path& prefix, std::vector<fs::path>& folders) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(prefix / "lib", ignored)) {
-    if (!entry.path().filename().string().starts_with("python3")) {
-      continue;
-    }
-    for (const char* folder : kWheelFolders) {
-      folders.push_back(entry.path() / "site-packages" / folder);
-    }
-  }
 }
 
 struct Attempt {
@@ -72,7 +59,8 @@ void try_directory(const LibraryName& name, const fs::path& directory, Attempt& 
     places.push_back(place.empty() ? "the loader's default path" : place.string());
   }
   throw core::EnvironmentError(fmt::format(
-      "{} was not found: no usable {} in {}{}. Install CUDA's libraries or give their folder with --lib-dir.",
+      "{} was not found: no usable {} in {}{}. Install it with CUDA or by pip (nvidia-cublas, nvidia-cudnn-cu13), "
+      "or give its folder with --lib-dir.",
       name.title, fmt::join(name.files, " or "), fmt::join(places, ", "),
       complaints.empty() ? std::string() : fmt::format(" ({})", fmt::join(complaints, "; "))));
 }
@@ -80,7 +68,7 @@ void try_directory(const LibraryName& name, const fs::path& directory, Attempt& 
 }  // namespace
 
 const LibraryName& cublaslt_library() noexcept {
-  static constexpr LibraryName kName{"cublaslt", kCublasLtFiles};
+  static constexpr LibraryName kName{"cublaslt", kCublasLtFiles, "cublasLtGetVersion"};
   return kName;
 }
 
@@ -90,20 +78,33 @@ const LibraryName& cublas_library() noexcept {
 }
 
 const LibraryName& cudnn_library() noexcept {
-  static constexpr LibraryName kName{"cudnn", kCudnnFiles};
+  static constexpr LibraryName kName{"cudnn", kCudnnFiles, "cudnnGetVersion"};
   return kName;
+}
+
+std::vector<fs::path> wheel_folders(const fs::path& packages) {
+  std::vector<fs::path> folders;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(packages / "nvidia", ignored)) {
+    if (fs::is_directory(entry.path() / "lib", ignored)) {
+      folders.push_back(entry.path() / "lib");
+    }
+  }
+  std::ranges::sort(folders);
+  return folders;
 }
 
 std::vector<fs::path> library_directories() {
   std::vector<fs::path> folders = machine::absolute_entries("LD_LIBRARY_PATH");
+  const auto append = [&folders](const std::vector<fs::path>& more) {
+    folders.insert(folders.end(), more.begin(), more.end());
+  };
   std::error_code ignored;
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
   if (!executable.empty()) {
     const fs::path prefix = executable.parent_path().parent_path();
     folders.push_back(prefix / "lib");
-    for (const char* folder : kWheelFolders) {
-      folders.push_back(prefix / folder);
-    }
+    append(wheel_folders(prefix));
   }
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const auto root = machine::absolute_folder(name)) {
@@ -111,20 +112,30 @@ std::vector<fs::path> library_directories() {
     }
   }
   folders.emplace_back("/usr/local/cuda/lib64");
-  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto prefix = machine::absolute_folder(name)) {
-      add_python_folders(*prefix, folders);
-    }
+  for (const fs::path& packages : machine::active_python_package_folders()) {
+    append(wheel_folders(packages));
   }
   return folders;
+}
+
+std::vector<fs::path> searched_places() {
+  std::vector<fs::path> places = library_directories();
+  places.emplace_back();
+  for (const fs::path& packages : machine::python_package_folders()) {
+    for (fs::path& folder : wheel_folders(packages)) {
+      if (std::ranges::find(places, folder) == places.end()) {
+        places.push_back(std::move(folder));
+      }
+    }
+  }
+  return places;
 }
 
 SharedLibrary::SharedLibrary(const LibraryName& name, const std::string& lib_dir) {
   const std::string requested = lib_dir.empty() ? variable("TE_NUMCHECK_LIB_DIR") : lib_dir;
   std::vector<fs::path> folders;
   if (requested.empty()) {
-    folders = library_directories();
-    folders.emplace_back();
+    folders = searched_places();
   } else {
     folders.emplace_back(fs::absolute(requested));
   }

@@ -14,6 +14,7 @@ namespace numcheck::kernels::cuda_support {
 struct LibraryName {
   std::string_view title;              ///< as in reports: "cublaslt"
   std::span<const char* const> files;  ///< file names in order of preference: "libcublasLt.so.13", ...
+  const char* version_function = nullptr;
 };
 
 [[nodiscard]] const LibraryName& cublaslt_library() noexcept;
@@ -21,16 +22,23 @@ struct LibraryName {
 [[nodiscard]] const LibraryName& cudnn_library() noexcept;
 
 /// Directories that are searched before the loader's own: LD_LIBRARY_PATH, lib folders next to the executable
-/// (../lib, ../nvidia/cu13/lib, ...), CUDA_HOME, CUDA_PATH, /usr/local/cuda, and site-packages/nvidia/*/lib of the
-/// Python environment that VIRTUAL_ENV or CONDA_PREFIX names. Relative entries of these variables are ignored.
+/// (../lib, ../nvidia/*/lib), CUDA_HOME, CUDA_PATH, /usr/local/cuda, and nvidia/*/lib in the packages of the Python
+/// environment that VIRTUAL_ENV or CONDA_PREFIX names. Relative entries of these variables are ignored.
 [[nodiscard]] std::vector<std::filesystem::path> library_directories();
+
+/// nvidia/*/lib below a folder of Python packages, sorted: where NVIDIA's wheels put their libraries.
+[[nodiscard]] std::vector<std::filesystem::path> wheel_folders(const std::filesystem::path& packages);
+
+/// Everything that is searched for a library, in order: library_directories(); an empty path, which is the loader's
+/// default; and the wheels of Python environments that are not active, because what is installed for all programs comes
+/// before what is installed for some other one.
+[[nodiscard]] std::vector<std::filesystem::path> searched_places();
 
 /// A loaded shared object.
 class SharedLibrary {
  public:
   /// Searches `lib_dir`, or TE_NUMCHECK_LIB_DIR if that is empty; if either is given, nothing else is searched. Without
-  /// them: library_directories(), then the loader's default. Throws a core::EnvironmentError that lists where it looked
-  /// and what the loader said.
+  /// them: searched_places(). Throws a core::EnvironmentError that lists where it looked and what the loader said.
   SharedLibrary(const LibraryName& name, const std::string& lib_dir);
 
   /// Address of a symbol; throws core::EnvironmentError if the library has none by that name.

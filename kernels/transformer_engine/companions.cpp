@@ -10,6 +10,7 @@
 #include "kernels/cuda_support/library.hpp"
 #include "kernels/transformer_engine/find.hpp"
 #include "kernels/transformer_engine/needed.hpp"
+#include "machine/python_packages.hpp"
 #include "machine/search_path.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -24,19 +25,6 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// nvidia/*/lib: where NVIDIA's wheels put their libraries.
-void add_wheel_folders(const fs::path& packages, std::vector<fs::path>& folders) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(packages / "nvidia", ignored)) {
-    if (fs::is_directory(entry.path() / "lib", ignored)) {
-      found.push_back(entry.path() / "lib");
-    }
-  }
-  std::ranges::sort(found);
-  folders.insert(folders.end(), found.begin(), found.end());
-}
-
 std::vector<fs::path> search_folders(const fs::path& file, const std::string& lib_dir) {
   std::vector<fs::path> folders;
   if (!lib_dir.empty()) {
@@ -44,11 +32,13 @@ std::vector<fs::path> search_folders(const fs::path& file, const std::string& li
   } else if (is_set("TE_NUMCHECK_LIB_DIR")) {
     folders.push_back(fs::absolute(std::getenv("TE_NUMCHECK_LIB_DIR")));
   }
-  add_wheel_folders(package_folder_of(file), folders);
-  const std::vector<fs::path> usual = cuda_support::library_directories();
-  folders.insert(folders.end(), usual.begin(), usual.end());
-  for (const fs::path& packages : package_folders()) {
-    add_wheel_folders(packages, folders);
+  const auto append = [&folders](const std::vector<fs::path>& more) {
+    folders.insert(folders.end(), more.begin(), more.end());
+  };
+  append(cuda_support::wheel_folders(package_folder_of(file)));
+  append(cuda_support::library_directories());
+  for (const fs::path& packages : machine::python_package_folders()) {
+    append(cuda_support::wheel_folders(packages));
   }
   return folders;
 }
@@ -118,7 +108,7 @@ fs::path toolkit_with_headers(const fs::path& file) {
   }
   candidates.emplace_back("/usr/local/cuda");
   std::vector<fs::path> environments = {package_folder_of(file)};
-  const std::vector<fs::path> others = package_folders();
+  const std::vector<fs::path> others = machine::python_package_folders();
   environments.insert(environments.end(), others.begin(), others.end());
   for (const fs::path& packages : environments) {
     candidates.push_back(packages / "nvidia" / "cu13");

@@ -1,6 +1,5 @@
 #include "kernels/transformer_engine/find.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -8,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "machine/search_path.hpp"
+#include "machine/python_packages.hpp"
 
 namespace numcheck::kernels::transformer_engine {
 namespace {
@@ -27,51 +26,6 @@ constexpr std::array kPlaces = {"transformer_engine/wheel_lib/libtransformer_eng
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-class Folders {
- public:
-  void add(const fs::path& folder) {
-    std::error_code ignored;
-    if (fs::is_directory(folder, ignored) && std::ranges::find(list_, folder) == list_.end()) {
-      list_.push_back(folder);
-    }
-  }
-
-  /// lib/python3.X/site-packages and its variants on Debian (dist-packages) and Red Hat (lib64).
-  void add_prefix(const fs::path& prefix) {
-    for (const char* lib : {"lib", "lib64"}) {
-      std::vector<fs::path> versions;
-      std::error_code ignored;
-      for (const auto& entry : fs::directory_iterator(prefix / lib, ignored)) {
-        if (entry.path().filename().string().starts_with("python3")) {
-          versions.push_back(entry.path());
-        }
-      }
-      std::ranges::sort(versions);
-      for (const fs::path& version : versions) {
-        add(version / "site-packages");
-        add(version / "dist-packages");
-      }
-    }
-  }
-
-  [[nodiscard]] std::vector<fs::path> take() { return std::move(list_); }
-
- private:
-  std::vector<fs::path> list_;
-};
-
-/// Prefix of the first python3 on PATH, for environments that are used without being activated. The link is not
-/// followed, because the python3 of a virtual environment links to one outside it.
-fs::path python_prefix() {
-  for (const fs::path& folder : machine::absolute_entries("PATH")) {
-    std::error_code ignored;
-    if (fs::exists(folder / "python3", ignored)) {
-      return folder.parent_path();
-    }
-  }
-  return {};
 }
 
 /// The library in a folder (which may be a package folder); empty if there is none.
@@ -136,28 +90,6 @@ std::string text_of(const Installed& installed) {
                      installed.file.string());
 }
 
-std::vector<fs::path> package_folders() {
-  Folders folders;
-  for (const fs::path& folder : machine::absolute_entries("PYTHONPATH")) {
-    folders.add(folder);
-  }
-  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto prefix = machine::absolute_folder(name)) {
-      folders.add_prefix(*prefix);
-    }
-  }
-  if (const fs::path prefix = python_prefix(); !prefix.empty()) {
-    folders.add_prefix(prefix);
-  }
-  if (const auto home = machine::absolute_folder("HOME")) {
-    folders.add_prefix(*home / ".local");
-  }
-  for (const char* prefix : {"/usr/local", "/usr", "/opt/conda"}) {
-    folders.add_prefix(prefix);
-  }
-  return folders.take();
-}
-
 fs::path package_folder_of(const fs::path& file) {
   fs::path folder = file.parent_path();
   if (folder.filename() == "wheel_lib") {
@@ -208,7 +140,7 @@ Search find_library(std::span<const std::string> paths) {
   if (const std::string path = variable("TE_NUMCHECK_TE_LIB"); !path.empty()) {
     return check_path(path, "TE_NUMCHECK_TE_LIB");
   }
-  const std::vector<fs::path> folders = package_folders();
+  const std::vector<fs::path> folders = machine::python_package_folders();
   for (const fs::path& folder : folders) {
     if (const fs::path file = library_in(folder); !file.empty()) {
       return checked(file);

@@ -43,11 +43,6 @@ struct Search {
   std::string problem;
 };
 
-/// Folders of Python packages, those of the active environment first: PYTHONPATH, VIRTUAL_ENV, CONDA_PREFIX, the prefix
-/// of the first python3 on PATH, the user's own folder, and the system's. Only folders that exist, and no relative
-/// entries: those would be below the working folder.
-[[nodiscard]] std::vector<std::filesystem::path> package_folders();
-
 /// The package folder that a library file belongs to: transformer_engine/wheel_lib/libtransformer_engine.so and
 /// transformer_engine/libtransformer_engine.so are below it; anywhere else, it is the file's own folder.
 [[nodiscard]] std::filesystem::path package_folder_of(const std::filesystem::path& file);
@@ -60,7 +55,7 @@ struct Search {
 [[nodiscard]] std::optional<Version> version_at(const std::string& path);
 
 /// The library to use: the one of `paths` (a file, or a folder that has one), else TE_NUMCHECK_TE_LIB, else the first
-/// of package_folders() that has one. If a path is given, nothing else is searched. Versions before 2.9 are a problem.
+/// of machine::python_package_folders() that has one. If a path is given, nothing else is searched. Versions before 2.9 are a problem.
 [[nodiscard]] Search find_library(std::span<const std::string> paths);
 
 }  // namespace numcheck::kernels::transformer_engine

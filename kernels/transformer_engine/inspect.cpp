@@ -5,11 +5,15 @@
 
 namespace numcheck::kernels::transformer_engine {
 
-Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir) {
+cuda_support::Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir) {
+  cuda_support::Inspection inspection;
   const Search search = find_library(paths);
   if (!search.found.has_value()) {
-    return {false, search.problem};
+    inspection.remark = search.problem;
+    return inspection;
   }
+  inspection.file = search.found->file.string();
+  inspection.version = search.found->version.has_value() ? search.found->version->text : "";
   try {
     const Library library(*search.found, lib_dir);
     std::string absent;
@@ -20,10 +24,12 @@ Inspection inspect_library(std::span<const std::string> paths, const std::string
         absent += (absent.empty() ? "" : ", ") + readable_name(function);
       }
     }
-    return {true, text_of(*search.found) + (absent.empty() ? std::string() : "; it lacks " + absent)};
+    inspection.usable = true;
+    inspection.remark = absent.empty() ? "" : "it lacks " + absent;
   } catch (const core::EnvironmentError& error) {
-    return {false, error.what()};
+    inspection.remark = error.what();
   }
+  return inspection;
 }
 
 }  // namespace numcheck::kernels::transformer_engine

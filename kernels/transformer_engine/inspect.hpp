@@ -4,14 +4,11 @@
 #include <span>
 #include <string>
 
+#include "kernels/cuda_support/inspect.hpp"
+
 namespace numcheck::kernels::transformer_engine {
 
-struct Inspection {
-  bool usable = false;
-  std::string sentence;  ///< version and path, and which functions it lacks; or why it cannot be used
-};
-
 /// Finds the library, loads it and looks for every function that the bindings may call.
-[[nodiscard]] Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir);
+[[nodiscard]] cuda_support::Inspection inspect_library(std::span<const std::string> paths, const std::string& lib_dir);
 
 }  // namespace numcheck::kernels::transformer_engine

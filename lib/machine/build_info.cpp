@@ -8,8 +8,8 @@ namespace {
 }  // namespace
 
 const BuildInfo& build_info() {
-  static const BuildInfo info{NUMCHECK_VERSION,  kRevision,           kDirty,
-                              NUMCHECK_COMPILER, NUMCHECK_BUILD_TYPE, NUMCHECK_CUDA_TOOLKIT};
+  static const BuildInfo info{NUMCHECK_VERSION,     kRevision, kDate, kDirty, NUMCHECK_COMPILER, NUMCHECK_BUILD_TYPE,
+                              NUMCHECK_CUDA_TOOLKIT};
   return info;
 }
 

@@ -8,6 +8,7 @@ namespace numcheck::machine {
 struct BuildInfo {
   std::string version;       ///< "0.1.0"
   std::string revision;      ///< commit, 12 hex digits; "unknown" when built from an archive
+  std::string date;          ///< of that commit: "2025-01-31"; empty when built from an archive
   bool dirty = false;        ///< tracked files differed from that commit when the binary was built
   std::string compiler;      ///< "GNU 12.2.0"
   std::string build_type;    ///< "Release"

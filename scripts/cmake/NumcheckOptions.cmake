@@ -3,6 +3,7 @@
 set(TE_NUMCHECK_CUDA AUTO CACHE STRING "CUDA backends: AUTO (if a toolkit is found), ON (required), OFF")
 set_property(CACHE TE_NUMCHECK_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TE_NUMCHECK_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+set(TE_NUMCHECK_REVISION "" CACHE STRING "Commit that the program names, for source trees without git")
 option(TE_NUMCHECK_FUZZ "Build the libFuzzer targets; needs clang and the preset's flags" OFF)
 option(TE_NUMCHECK_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 
@@ -20,6 +21,12 @@ target_compile_options(numcheck_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TE_NUMCHECK_WERROR}>>:-Werror>
   # These come from the optimiser and are wrong about std::string, std::variant and JSON objects in g++ 12 and 13.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>)
+
+# For libraries whose messages name the source file of a failed call: without the map, the binary would carry the folder in
+# which it was built. tests/packaging.cmake checks that none does.
+add_library(numcheck_source_names INTERFACE)
+target_compile_options(numcheck_source_names INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 
 # Hardening: input from plans, reports and workers must at worst end the program with a message. The C library checks
 # sizes only in optimised code; elsewhere a sanitizer sees more.

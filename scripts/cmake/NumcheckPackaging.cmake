@@ -1,6 +1,7 @@
 # Installation (a relocatable tree) and packages (.tar.gz, .deb).
 #
 #   bin/te-numcheck   lib/ (libraries that a bare host lacks)   share/te-numcheck/configs/   share/doc/te-numcheck/
+#   share/man/man1/te-numcheck.1   completions of bash, zsh and fish, where these shells look for those of packages
 
 include(GNUInstallDirs)
 
@@ -22,11 +23,19 @@ install(RUNTIME_DEPENDENCY_SET numcheck_libraries
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^lib(cuda|nvidia)"
   LIBRARY DESTINATION lib COMPONENT libraries)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION share/te-numcheck COMPONENT program)
-foreach(document IN ITEMS README.md CHANGELOG.md LICENSE)
-  if(EXISTS "${PROJECT_SOURCE_DIR}/${document}")
-    install(FILES "${PROJECT_SOURCE_DIR}/${document}" DESTINATION share/doc/te-numcheck COMPONENT program)
-  endif()
-endforeach()
+install(FILES README.md CHANGELOG.md LICENSE scripts/debian/copyright DESTINATION share/doc/te-numcheck COMPONENT program)
+
+# The program writes its manual page and completions itself, when it is installed: they always are those of its options.
+set(numcheck_documents "${PROJECT_BINARY_DIR}/documents")
+install(CODE "
+  include(\"${CMAKE_CURRENT_LIST_DIR}/NumcheckDocuments.cmake\")
+  numcheck_documents(\"$<TARGET_FILE:te-numcheck>\" \"${numcheck_documents}\")" COMPONENT program)
+install(FILES "${numcheck_documents}/te-numcheck.1" DESTINATION share/man/man1 COMPONENT program)
+install(FILES "${numcheck_documents}/te-numcheck.bash" DESTINATION share/bash-completion/completions RENAME te-numcheck
+        COMPONENT program)
+install(FILES "${numcheck_documents}/te-numcheck.zsh" DESTINATION share/zsh/site-functions RENAME _te-numcheck
+        COMPONENT program)
+install(FILES "${numcheck_documents}/te-numcheck.fish" DESTINATION share/fish/vendor_completions.d COMPONENT program)
 
 # Notices of the libraries whose code the packages carry.
 foreach(package IN ITEMS libfmt-dev libxxhash-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libeigen3-dev)
@@ -38,7 +47,13 @@ endforeach()
 
 set(CPACK_PACKAGE_NAME te-numcheck)
 set(CPACK_PACKAGE_VENDOR "the te-numcheck authors")
-set(CPACK_PACKAGE_CONTACT "the te-numcheck authors <te-numcheck@localhost>")
+# Whoever builds a package for others maintains it; Debian's tools take the name from the same variables.
+set(maintainer "the te-numcheck authors <te-numcheck@localhost>")
+if(NOT "$ENV{DEBEMAIL}" STREQUAL "" AND NOT "$ENV{DEBFULLNAME}" STREQUAL "")
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(TE_NUMCHECK_MAINTAINER "${maintainer}" CACHE STRING "Maintainer of the packages: NAME <ADDRESS>")
+set(CPACK_PACKAGE_CONTACT "${TE_NUMCHECK_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_FILE_NAME "te-numcheck-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
@@ -53,8 +68,22 @@ set(CPACK_PROJECT_CONFIG_FILE "${CMAKE_CURRENT_LIST_DIR}/NumcheckCPackOptions.cm
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-# Debian has no packages of CUDA and cuDNN to depend on; `te-numcheck doctor` says what is missing.
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"te-numcheck runs operations in FP32, TF32, BF16, FP16 and FP8 on a GPU,
+computes the same operations from the same bits in double precision on the
+CPU, and judges the difference by how far correct arithmetic of that kind
+can be off. It says which precision really ran, what environment variables
+changed, and how to run a failing case alone.")
+# The packages of NVIDIA's repository. Debian itself has none to depend on; `te-numcheck doctor` says what is missing.
+if(NUMCHECK_HAVE_CUDA)
+  set(cuda "${CUDAToolkit_VERSION_MAJOR}")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcublas-${cuda}-${CUDAToolkit_VERSION_MINOR}, libcudnn9-cuda-${cuda}")
+endif()
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libcuda1")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+    WORLD_EXECUTE)
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/NumcheckDebianFiles.cmake")
 find_program(NUMCHECK_SHLIBDEPS dpkg-shlibdeps)
 mark_as_advanced(NUMCHECK_SHLIBDEPS)
 if(NUMCHECK_SHLIBDEPS)

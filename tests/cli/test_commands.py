@@ -142,7 +142,7 @@ class Doctor(CliTest):
 
 class Schema(CliTest):
     def test_committed_copies_are_the_emitted_ones(self):
-        for name in ["plan", "report"]:
+        for name in ["plan", "report", "doctor"]:
             emitted = self.run_cli("schema", name, code=0).stdout
             committed = (SOURCE / "configs" / "schema" / f"{name}-1.schema.json").read_text()
             self.assertEqual(emitted, committed, f"te-numcheck schema {name} > configs/schema/{name}-1.schema.json")

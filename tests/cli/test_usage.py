@@ -4,7 +4,7 @@ import unittest
 
 from support import CliTest
 
-COMMANDS = ["run", "list", "validate", "explain", "exec", "doctor", "schema", "completion"]
+COMMANDS = ["run", "list", "validate", "explain", "exec", "doctor", "schema", "completion", "man"]
 
 
 class Help(CliTest):

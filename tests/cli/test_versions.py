@@ -187,7 +187,7 @@ class Doctor(VersionsTest):
         self.assertEqual([line.split()[0] for line in lines], ["BAD", "ok"])
 
     def test_the_option_for_the_child_process_is_not_for_users(self):
-        self.assertIn("--inspect", self.run_cli("doctor", "--inspect", code=2).stderr)
+        self.assertIn("--inspect", self.run_cli("doctor", "--inspect", "cudnn", code=2).stderr)
         self.assertNotIn("--inspect", self.run_cli("doctor", "--help", code=0).stdout)
 
 

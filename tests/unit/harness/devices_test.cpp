@@ -119,15 +119,6 @@ TEST(Library, the_variable_is_respected) {
   EXPECT_NE(text.find(folder.path().string()), std::string::npos) << text;
 }
 
-TEST(Library, python_environments_are_searched) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directories(folder.path() / "lib/python3.11/site-packages");
-  ASSERT_EQ(setenv("VIRTUAL_ENV", folder.path().c_str(), 1), 0);
-  const auto folders = cuda_support::library_directories();
-  unsetenv("VIRTUAL_ENV");
-  EXPECT_NE(std::ranges::find(folders, folder.path() / "lib/python3.11/site-packages/nvidia/cu13/lib"), folders.end());
-}
-
 TEST(Library, a_missing_function_is_named) {
   static constexpr std::array kFiles = {"libm.so.6"};
   const cuda_support::SharedLibrary math(cuda_support::LibraryName{"math", kFiles}, "");

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/transformer_engine/needed.hpp"
+#include "machine/python_packages.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace numcheck::kernels::transformer_engine {
@@ -170,7 +171,7 @@ TEST_F(FindTest, never_looks_below_the_working_folder) {
                                                                   {"CONDA_PREFIX", "./env"},
                                                                   {"PATH", "env/bin"}}) {
     setenv(name, value, 1);
-    for (const fs::path& folder : package_folders()) {
+    for (const fs::path& folder : machine::python_package_folders()) {
       EXPECT_TRUE(folder.is_absolute()) << name << "=" << value << ": " << folder;
     }
     const Search search = find_library({});

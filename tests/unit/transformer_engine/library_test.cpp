@@ -130,12 +130,14 @@ TEST(TeLibrary, brings_in_what_the_file_needs) {
 
 TEST(TeInspection, says_version_path_and_what_is_missing) {
   const std::vector<std::string> asked = {TE_FAKE_LIBRARY};
-  const Inspection inspection = inspect_library(asked, "");
+  const cuda_support::Inspection inspection = inspect_library(asked, "");
   EXPECT_TRUE(inspection.usable);
-  EXPECT_EQ(inspection.sentence.find("of unknown version (" TE_FAKE_LIBRARY "); it lacks "), 0U) << inspection.sentence;
-  EXPECT_NE(inspection.sentence.find("nvte_permute"), std::string::npos);
-  EXPECT_EQ(inspection.sentence.find("nvte_gelu,"), std::string::npos);
-  EXPECT_EQ(inspection.sentence.find("nvte_set_tensor_param"), std::string::npos);
+  EXPECT_EQ(inspection.version, "");
+  EXPECT_EQ(inspection.file, TE_FAKE_LIBRARY);
+  EXPECT_EQ(inspection.remark.find("it lacks "), 0U) << inspection.remark;
+  EXPECT_NE(inspection.remark.find("nvte_permute"), std::string::npos);
+  EXPECT_EQ(inspection.remark.find("nvte_gelu,"), std::string::npos);
+  EXPECT_EQ(inspection.remark.find("nvte_set_tensor_param"), std::string::npos);
 }
 
 /// A library that the user names: everything that can be tested without a device.
