@@ -15,7 +15,7 @@ constexpr std::array kVariables{
                  "colour under --color auto: never if NO_COLOR is set or TERM is dumb, and also in files if "
                  "CLICOLOR_FORCE is set"},
     VariableInfo{"LD_LIBRARY_PATH", "folders in which cuBLASLt and cuDNN are looked for first"},
-    VariableInfo{"CUDA_HOME, CUDA_PATH", "CUDA toolkits, whose lib64 folders are searched next"},
+    VariableInfo{"CUDA_HOME, CUDA_PATH", "CUDA toolkits, whose lib64 and lib folders are searched next"},
     VariableInfo{"VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH",
                  "Python environments: NVIDIA's wheels and TransformerEngine are found in them"},
     VariableInfo{"PATH", "the first python3 in it names another Python environment"},

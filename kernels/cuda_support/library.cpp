@@ -109,11 +109,15 @@ std::vector<fs::path> library_directories() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const auto root = machine::absolute_folder(name)) {
       folders.push_back(*root / "lib64");
+      folders.push_back(*root / "lib");  // a toolkit from wheels or from conda
     }
   }
   folders.emplace_back("/usr/local/cuda/lib64");
   for (const fs::path& packages : machine::active_python_package_folders()) {
     append(wheel_folders(packages));
+  }
+  if (const auto prefix = machine::absolute_folder("CONDA_PREFIX")) {
+    folders.push_back(*prefix / "lib");
   }
   return folders;
 }

@@ -22,8 +22,9 @@ struct LibraryName {
 [[nodiscard]] const LibraryName& cudnn_library() noexcept;
 
 /// Directories that are searched before the loader's own: LD_LIBRARY_PATH, lib folders next to the executable
-/// (../lib, ../nvidia/*/lib), CUDA_HOME, CUDA_PATH, /usr/local/cuda, and nvidia/*/lib in the packages of the Python
-/// environment that VIRTUAL_ENV or CONDA_PREFIX names. Relative entries of these variables are ignored.
+/// (../lib, ../nvidia/*/lib), CUDA_HOME, CUDA_PATH, /usr/local/cuda, nvidia/*/lib in the packages of the Python
+/// environment that VIRTUAL_ENV or CONDA_PREFIX names, and conda's own packages. Relative entries of these variables are
+/// ignored.
 [[nodiscard]] std::vector<std::filesystem::path> library_directories();
 
 /// nvidia/*/lib below a folder of Python packages, sorted: where NVIDIA's wheels put their libraries.

@@ -33,7 +33,7 @@ class DoctorTest(CliTest):
 
     def wheel(self, folder, place, name):
         file = self.folder / folder / place / name
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(FAKE, file)
         return os.path.realpath(file)
 
@@ -112,6 +112,16 @@ class Libraries(DoctorTest):
         text = self.run_cli("doctor", *SIM, "--lib-dir", self.folder / "lib", code=0).stdout
         self.assertIn(f"13.2.3 ({lt})", text)
         self.assertRegex(text, r"(?m)^note +cudnn +cudnn was not found: ")
+
+    def test_one_that_crashes_leaves_the_others(self):
+        self.needs_cuda_build()
+        self.wheel("lib", ".", "libcublasLt.so.13")
+        self.wheel("lib", ".", "libcudnn.so.9")
+        found = self.doctor(*SIM, "--lib-dir", self.folder / "lib", env={"NUMCHECK_FAKE_CRASH": "1"})
+        crashed = self.library(found, "cublaslt")
+        self.assertEqual((crashed["usable"], crashed["version"]), (False, None))
+        self.assertRegex(crashed["remark"], r"the process that loaded it .*(SIGABRT|signal 6|[Aa]borted)")
+        self.assertEqual(self.library(found, "cudnn")["version"], "9.19.2")
 
     def test_that_are_no_libraries(self):
         self.needs_cuda_build()

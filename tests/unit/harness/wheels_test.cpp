@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kVariables = {
-    "TE_NUMCHECK_LIB_DIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PATH", "HOME"};
+    "TE_NUMCHECK_LIB_DIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PATH", "HOME", "CUDA_HOME"};
 constexpr std::array kFiles = {"libnumcheckfake.so.13", "libnumcheckfake.so.12"};
 constexpr LibraryName kFake{"fake", kFiles, "cublasLtGetVersion"};
 
@@ -62,6 +62,15 @@ TEST_F(Wheels, of_cuda_13_and_of_cuda_12_are_found_in_the_active_environment) {
   EXPECT_EQ(found(), older);
   set("VIRTUAL_ENV", "new");
   EXPECT_EQ(found(), newer) << "a virtual environment inside conda's";
+}
+
+TEST_F(Wheels, may_be_replaced_by_conda_or_by_a_toolkit_that_is_named) {
+  const fs::path conda = install("conda", "lib", kFiles[0]);
+  const fs::path toolkit = install("site-packages/nvidia/cu13", "lib", kFiles[0]);
+  set("CONDA_PREFIX", "conda");
+  EXPECT_EQ(found(), conda);
+  set("CUDA_HOME", "site-packages/nvidia/cu13");
+  EXPECT_EQ(found(), toolkit);
 }
 
 TEST_F(Wheels, are_found_in_environments_that_are_not_activated) {
