@@ -68,6 +68,9 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
                  "write inputs, outputs and references of every run to DIR as safetensors; select few cases")
       ->type_name("DIR")
       ->group(group);
+  cli.add_flag("--maps", options.maps,
+               "keep maps of errors in the report for all outputs, not only for those that fail or warn")
+      ->group(group);
   cli.add_flag("--include-host", options.include_host, "include the host name in the report")->group(group);
 }
 

@@ -25,6 +25,7 @@ struct OutputOptions : ViewOptions {
   bool no_save = false;
   std::string keep_tensors;
   bool include_host = false;
+  bool maps = false;
 
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool record_on_stdout() const;

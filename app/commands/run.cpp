@@ -83,6 +83,7 @@ class Run {
     if (!options_.budget.empty()) {
       pipeline_.budget_s = parse_time_s(options_.budget, "--budget", kMaxBudget_s);
     }
+    pipeline_.all_maps = options_.output.maps;
     pipeline_.reproduce_prefix = reproduce_prefix(options_.plans, options_.execution);
     choose_cases();
     keep_tensors();

@@ -122,6 +122,20 @@ void add_ulps(const PassResult& pass, Statistics& out) {
   out.mean_ulp = ratio(total_of(sums.sum), static_cast<double>(out.finite));
 }
 
+/// Bins of z^2 whose lower edges are edges of |z|: 32 per octave, so multiples of 1/2 up to 4 are exact.
+void add_spread(const PassResult& pass, Statistics& out) {
+  constexpr std::size_t kWide = 8;  // from here on one bin for [4, 8), one for the rest
+  const auto bin_of = [](std::size_t bin) {
+    const auto edge = static_cast<std::uint64_t>(bin + ((1023 - 16) << 5)) << 47;
+    const double z = bin == 0 ? 0 : std::sqrt(std::bit_cast<double>(edge));
+    return z < 4 ? static_cast<std::size_t>(2 * z) : z < 8 ? kWide : kWide + 1;
+  };
+  for (std::size_t bin = 0; bin < pass.spread.size(); ++bin) {
+    out.z_histogram[bin_of(bin)] += pass.spread[bin];
+  }
+  out.z_histogram[0] -= pass.specials.padding + pass.specials.removed;
+}
+
 void add_gates(const PassResult& pass, Statistics& out) {
   const GateSums& sums = pass.sums.gates;
   out.max_over_bound = pass.sums.worst.count == 0 ? 0 : pass.sums.worst.over_bound[0];
@@ -169,6 +183,7 @@ Statistics compare(const CompareInput& given) {
       ratio(static_cast<double>(total_of(errors.toward_zero)), static_cast<double>(total_of(errors.nonzero)));
   add_ulps(pass, out);
   add_gates(pass, out);
+  add_spread(pass, out);
   add_rounding(pass.sums.rounding, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

@@ -71,6 +71,9 @@ struct Statistics {
   double max_ulp = 0, mean_ulp = 0;
   std::array<std::uint64_t, 16> ulp_histogram{};  ///< bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps
 
+  /// Of |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), and 8 or more; of perfect errors they are those of a normal variable.
+  std::array<std::uint64_t, 10> z_histogram{};
+
   double max_over_bound = 0;                ///< G1
   double z_rms = 0, z_q999 = 0, z_max = 0;  ///< G2
   double slope = 0, slope_se = 0;           ///< G3; se infinite below 8 x 8

@@ -136,6 +136,36 @@ SegmentView SegmentReader::without_specials(const SegmentView& view, std::int64_
   return out;
 }
 
+void SegmentReader::load(std::int64_t first, std::size_t count) {
+  first_ = first;
+  decode(first, count);
+  copy(first, count, count);
+}
+
+ComparedElement SegmentReader::element(std::size_t offset) const {
+  ComparedElement element;
+  element.index = flat_index(first_ + static_cast<std::int64_t>(offset));
+  const Finding finding = classify(offset);
+  element.finite = finding == Finding::regular;
+  element.mismatch = finding == Finding::mismatch;
+  element.unwritten = is_unwritten(offset, element.index);
+  if (element.finite) {
+    element.error = got_[offset] - expected_[offset];
+    element.bound = bound_at(expected_[offset], static_cast<double>(magnitude_[offset]));
+  }
+  return element;
+}
+
+double SegmentReader::bound_at(double y, double a) const {
+  const ModelConstants& model = setup_.model;
+  const double bound = model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
+  return bound + core::ulp(std::min(std::abs(y) + bound, setup_.format.overflow_threshold), input_.port->dtype) / 2;
+}
+
+bool SegmentReader::is_unwritten(std::size_t i, std::int64_t index) const {
+  return std::isnan(got_[i]) && !std::isnan(expected_[i]) && bits_at(input_, index) == setup_.poison_bits;
+}
+
 SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {
   const bool dropped = setup_.nan_may_become_zero && got == 0;
   return std::isnan(got) || dropped ? Finding::agrees : Finding::mismatch;
@@ -171,10 +201,8 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   if (std::isinf(y)) {
     return classify_infinite(got, y);
   }
-  const ModelConstants& model = setup_.model;
   const double threshold = setup_.format.overflow_threshold;
-  double bound = model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
-  bound += core::ulp(std::min(std::abs(y) + bound, threshold), input_.port->dtype) / 2;
+  const double bound = bound_at(y, a);
   if (std::abs(y) >= threshold && std::isfinite(got)) {
     // An overflow cannot become finite again, in any order.
     return std::abs(y) - bound < threshold ? Finding::agrees : Finding::mismatch;
@@ -211,9 +239,7 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
     const std::int64_t index = flat_index(first + static_cast<std::int64_t>(i));
     ++specials_.removed;
     specials_.order_dependent += finding == Finding::order_dependent ? 1 : 0;
-    if (std::isnan(got_[i]) && !std::isnan(expected_[i]) && bits_at(input_, index) == setup_.poison_bits) {
-      ++specials_.poison;
-    }
+    specials_.poison += is_unwritten(i, index) ? 1 : 0;
     count_removed(got_[i], expected_[i], finding == Finding::agrees);
     if (finding == Finding::mismatch) {
       ++specials_.mismatches;

@@ -22,6 +22,16 @@ struct SpecialCounts {
   WorstList worst{};
 };
 
+/// One element as a map of errors shows it.
+struct ComparedElement {
+  std::int64_t index = 0;  ///< flat logical index
+  bool finite = false;     ///< compared numerically
+  double error = 0;        ///< got - y
+  double bound = 0;        ///< B
+  bool mismatch = false;   ///< NaN or infinity is wrong
+  bool unwritten = false;  ///< still holds the poison pattern
+};
+
 class SegmentReader {
  public:
   SegmentReader(const CompareInput& input, const Setup& setup) : input_(input), setup_(setup) {}
@@ -31,6 +41,10 @@ class SegmentReader {
   [[nodiscard]] SegmentView read(std::int64_t first, std::size_t count, std::int64_t next);
   /// The same elements, with special ones counted and replaced by zeros.
   [[nodiscard]] SegmentView without_specials(const SegmentView& view, std::int64_t first, std::size_t count);
+
+  /// Reads elements [first, first + count) for element(), which takes an offset from `first`.
+  void load(std::int64_t first, std::size_t count);
+  [[nodiscard]] ComparedElement element(std::size_t offset) const;
 
   [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }
 
@@ -43,6 +57,10 @@ class SegmentReader {
   void prefetch(std::int64_t next, std::size_t count) const;
   void remove_specials(std::int64_t first, std::size_t count);
   [[nodiscard]] Finding classify(std::size_t i) const;
+  /// B of an element whose magnitude is A.
+  [[nodiscard]] double bound_at(double y, double a) const;
+  /// A number was expected, but got is the NaN that the output held before the run.
+  [[nodiscard]] bool is_unwritten(std::size_t i, std::int64_t index) const;
   [[nodiscard]] Finding classify_nan_expected(double got) const;
   [[nodiscard]] Finding classify_infinite(double got, double y) const;
   void count_removed(double got, double y, bool agrees);
@@ -51,6 +69,7 @@ class SegmentReader {
   const CompareInput& input_;
   const Setup& setup_;
   SpecialCounts specials_;
+  std::int64_t first_ = 0;  ///< of load()
   alignas(64) std::array<double, kSegmentRoom> got_;
   alignas(64) std::array<double, kSegmentRoom> expected_;
   alignas(64) std::array<double, kSegmentRoom> unrounded_;

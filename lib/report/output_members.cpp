@@ -22,17 +22,6 @@ const char* outcome_name(tolerance::Fake::Outcome outcome) {
   return "dropped";
 }
 
-/// [row, col], or [batch, row, col] if there are several matrices.
-json position(std::int64_t flat, const op::Port& port) {
-  const std::int64_t matrix = port.rows * port.cols;
-  if (matrix <= 0) {
-    return json::array({flat});
-  }
-  const std::int64_t row = flat % matrix / port.cols;
-  const std::int64_t col = flat % port.cols;
-  return port.batch == 1 ? json::array({row, col}) : json::array({flat / matrix, row, col});
-}
-
 json shape_json(const op::Port& port) {
   return port.batch == 1 ? json::array({port.rows, port.cols}) : json::array({port.batch, port.rows, port.cols});
 }
@@ -159,6 +148,16 @@ const Members<verdict::OutputResult>& ideal_members() {
 
 }  // namespace
 
+nlohmann::json position(std::int64_t flat, const op::Port& port) {
+  const std::int64_t matrix = port.rows * port.cols;
+  if (matrix <= 0) {
+    return json::array({flat});
+  }
+  const std::int64_t row = flat % matrix / port.cols;
+  const std::int64_t col = flat % port.cols;
+  return port.batch == 1 ? json::array({row, col}) : json::array({flat / matrix, row, col});
+}
+
 const Members<metric::ErrorNorms>& norm_members() {
   using metric::ErrorNorms;
   static const Members<ErrorNorms> members = {
@@ -207,7 +206,11 @@ const Members<metric::Statistics>& statistics_members() {
        flag("the same result is expected everywhere: reference values are equal, or all overflow alike"),
        &at<&Statistics::expected_constant>},
       {"ulp_histogram", list_of(count("bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps")),
-       &at<&Statistics::ulp_histogram>}};
+       &at<&Statistics::ulp_histogram>},
+      {"z_histogram",
+       list_of(count("elements by |z|, the error in predicted standard deviations: [0,1/2), [1/2,1), ... [7/2,4), "
+                     "[4,8), 8 or more")),
+       &at<&Statistics::z_histogram>}};
   return members;
 }
 

@@ -13,6 +13,9 @@ struct OutputSource {
   bool has_plan_predicate;
 };
 
+/// [row, col], or [batch, row, col] if there are several matrices.
+[[nodiscard]] nlohmann::json position(std::int64_t flat, const op::Port& port);
+
 [[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
 /// Written together with the norms of the arithmetic error.
 [[nodiscard]] const Members<metric::Statistics>& statistics_members();

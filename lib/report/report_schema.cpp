@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/output_members.hpp"
+#include "report/picture_members.hpp"
 #include "report/record_members.hpp"
 #include "report/report.hpp"
 #include "report/schema_builder.hpp"
@@ -34,6 +35,12 @@ json metrics_definition() {
   json properties = properties_of(norm_members());
   properties.update(properties_of(statistics_members()));
   return object(std::move(properties));
+}
+
+json output_definition() {
+  json definition = rule_of(output_members());
+  definition["properties"].update(picture_properties());
+  return definition;
 }
 
 json times_definition() {
@@ -127,7 +134,7 @@ nlohmann::json report_schema() {
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "te-numcheck report";
   schema["definitions"] = {{"number", number_definition()},        {"status", status_definition()},
-                           {"metrics", metrics_definition()},      {"output", rule_of(output_members())},
+                           {"metrics", metrics_definition()},      {"output", output_definition()},
                            {"run", rule_of(run_members())},        {"case", case_definition()},
                            {"brief_case", brief_case_definition()}};
   return schema;

@@ -140,7 +140,8 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
                                        run.ports,
                                        &device,
                                        prepare::arithmetic_of(*group.row, run.report.backend),
-                                       &flight.shared->cache};
+                                       &flight.shared->cache,
+                                       options_.all_maps};
     flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
     show_tensors(flight, context);
   } catch (const core::Cancelled&) {

@@ -50,6 +50,7 @@ struct PipelineOptions {
   double no_wait_flops = 1e10;            ///< smaller groups are prepared without waiting to hear whether they can run
   std::size_t stop_after_failures = 0;    ///< 0: never
   double budget_s = 0;                    ///< no case starts after this time, and cheap ones run first; 0: no limit
+  bool all_maps = false;                  ///< maps of errors also for outputs that pass
   std::string reproduce_prefix;           ///< "te-numcheck run plan.json": completed with --case DIGEST
   std::function<void(const Progress&)> on_progress;
   /// Called once, before the first case is submitted, with the first worker's hello. May throw.

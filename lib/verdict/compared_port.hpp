@@ -32,13 +32,15 @@ class ComparedPort {
   /// Equal if all compared bits are equal.
   [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
 
+  /// Bit pattern of an element as the device stored it, by flat logical index.
+  [[nodiscard]] std::uint64_t bits_at(std::size_t flat) const;
+
   /// Replaces FP32 ulps by ulps of the codes in the statistics, and the bits of the worst elements by their codes. Does
   /// nothing for ports that are compared as stored.
   void measure_in_code_ulps(std::span<const double> expected, metric::Statistics& statistics) const;
 
  private:
   void convert();
-  [[nodiscard]] std::uint64_t bits_at(std::size_t flat) const;
   /// Scale of an element, by flat logical index; 1 if the port has no scales.
   [[nodiscard]] double scale_of(std::size_t flat) const;
   /// Distance of two values of that element: in ulps of the code near the expected one, or, for powers of two, in

@@ -53,6 +53,7 @@ struct EvaluationContext {
   const machine::Device* device = nullptr;
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
+  bool all_maps = false;                           ///< OutputResult::picture also of outputs that pass
   std::shared_ptr<const LastPass> last_pass = {};  ///< of a case with several passes
 
   /// What the reference was given: of a last pass, with what the device's earlier passes left.
@@ -68,6 +69,9 @@ struct EvaluationContext {
 [[nodiscard]] std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
                                                                            const ComparedPort& compared,
                                                                            const model::ErrorModel& model);
+
+/// Whether a port is judged by the last pass's values for what the earlier ones left.
+[[nodiscard]] bool judges_last_pass(const EvaluationContext& context, const op::Port& port);
 
 /// The reference's outputs that a port is judged by.
 [[nodiscard]] const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port);

@@ -16,6 +16,7 @@
 #include "tolerance/judge.hpp"
 #include "verdict/declared_rounding.hpp"
 #include "verdict/output_model.hpp"
+#include "verdict/output_picture.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -302,6 +303,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   }
   add_findings(context, result);
   decide_status(result);
+  add_pictures(context, run, facts.expected, result);
   comparison_s += watch.seconds();
   return result;
 }

@@ -11,6 +11,7 @@
 
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
+#include "metric/error_map.hpp"
 #include "model/error_model.hpp"
 #include "plan/case.hpp"
 #include "prepare/stage_times.hpp"
@@ -35,6 +36,20 @@ enum class Status { pass, warn, fail, inconclusive, unsupported, skipped, error,
 
 [[nodiscard]] std::optional<Status> parse_status(std::string_view name) noexcept;
 
+/// A few elements of one matrix of an output.
+struct OutputWindow {
+  std::int64_t first = 0;  ///< flat logical index of the first element
+  std::int64_t rows = 0, cols = 0;
+  std::vector<double> got, expected;    ///< row by row
+  std::vector<std::uint64_t> got_bits;  ///< as stored
+};
+
+/// What is wrong with an output, to look at.
+struct OutputPicture {
+  metric::ErrorMap map;
+  std::optional<OutputWindow> around_worst;  ///< nothing if only a sample is known, or if nothing is wrong
+};
+
 /// One output of one run, compared.
 struct OutputResult {
   std::string port;
@@ -50,7 +65,8 @@ struct OutputResult {
       ideal;               ///< against exact real arithmetic, if the op as implemented rounds or runs a pass in between
   std::string ideal_note;  ///< which rounding or pass that is
   std::string pass;        ///< the op that leaves it for the case's last pass; empty: an output of the last pass
-  std::string warning;     ///< why a passing output is less precise than its mode promises; otherwise empty
+  std::optional<OutputPicture> picture;  ///< of outputs that fail or warn, or of all (EvaluationContext::all_maps)
+  std::string warning;  ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
 /// One run (algorithm) of a case.

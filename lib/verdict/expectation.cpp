@@ -1,0 +1,149 @@
+#include "verdict/expectation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+template <class Outputs>
+const auto* find_output(const Outputs& outputs, std::string_view port) {
+  const auto found = std::ranges::find_if(outputs, [port](const auto& output) { return output.port == port; });
+  return found == outputs.end() ? nullptr : &*found;
+}
+
+/// Largest yardstick of the elements that are not NaN. A NaN yardstick is unbounded, and so is the maximum then.
+float largest_yardstick(std::span<const float> yardsticks, std::span<const double> values) {
+  float largest = 0;
+  for (std::size_t i = 0; i < yardsticks.size(); ++i) {
+    if (!std::isnan(values[i])) {
+      largest = std::isnan(yardsticks[i]) ? std::numeric_limits<float>::infinity() : std::max(largest, yardsticks[i]);
+    }
+  }
+  return largest;
+}
+
+/// Elements that the op leaves to the implementation count as 0.
+void leave_out(std::span<const op::OutputValues::Range> outside, std::vector<float>& yardsticks) {
+  for (const op::OutputValues::Range& range : outside) {
+    std::fill(yardsticks.begin() + range.begin, yardsticks.begin() + range.end, 0.0F);
+  }
+}
+
+/// What the total error is measured against: the ideal values if the op itself rounds, otherwise the values.
+std::span<const double> exact_values(const op::OutputValues& values) {
+  return values.ideal.empty() ? values.value.span() : values.ideal.span();
+}
+
+/// The output's bytes with zeros in elements that the op leaves to the implementation; `copy` holds them if there are any.
+std::span<const std::byte> without_outside(const op::Port& port, std::span<const std::byte> bytes,
+                                           std::span<const op::OutputValues::Range> outside,
+                                           std::vector<std::byte>& copy) {
+  if (outside.empty()) {
+    return bytes;
+  }
+  copy.assign(bytes.begin(), bytes.end());
+  const std::int64_t width = core::dtype_info(port.dtype).storage_bytes;
+  for (const op::OutputValues::Range& range : outside) {
+    for (std::int64_t index = range.begin; index < range.end; ++index) {
+      const std::int64_t row = index / port.cols;
+      const std::int64_t element = row / port.rows * port.batch_stride + row % port.rows * port.ld + index % port.cols;
+      std::fill_n(copy.begin() + port.offset_bytes + element * width, width, std::byte{0});
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+Expectation::Expectation(const EvaluationContext& context, const ComparedPort& compared, const model::ErrorModel& model)
+    : port_(compared.port()) {
+  expect(context, model);
+  const bool amax = port_.role == op::Role::amax;
+  const std::span<const op::OutputValues::Range> outside = expected_values(context, port_).outside;
+  const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
+  input_.port = &port_;
+  input_.got = without_outside(port_, compared.bytes(), amax ? decltype(outside)() : outside, inside_);
+  input_.sample = amax ? &whole_ : &context.group->sample;
+  input_.model = &model;
+  input_.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();
+  input_.rtol = wanted.allclose_rtol.value_or(0);
+  input_.atol = wanted.allclose_atol.value_or(0);
+  expect_total(context);
+}
+
+void Expectation::expect(const EvaluationContext& context, const model::ErrorModel& model) {
+  const op::OutputValues& values = expected_values(context, port_);
+  input_.expected = values.value.span();
+  if (context.group->row->reference.tracked()) {
+    input_.magnitude = values.magnitude.span();
+    input_.second_moment = values.second_moment.span();
+    ideal_ = port_.role == op::Role::output ? values.ideal.span() : std::span<const double>();
+    if (judges_last_pass(context, port_)) {
+      const op::OutputValues* own = context.last_pass->own(*context.prepared->rounding->values.get(), port_.name);
+      ideal_ = own == nullptr ? std::span<const double>() : own->value.span();
+    }
+  } else {
+    const auto* yardsticks = find_output(context.group->yardsticks.get()->outputs, values.port);
+    if (yardsticks == nullptr) {
+      throw core::InternalError("the reference has no yardsticks of output " + std::string(values.port));
+    }
+    input_.magnitude = yardsticks->magnitude.span();
+    input_.second_moment = yardsticks->second_moment.span();
+  }
+  take_errors(context, model);
+}
+
+void Expectation::take_errors(const EvaluationContext& context, const model::ErrorModel& model) {
+  const op::OutputValues& values = expected_values(context, port_);
+  if (model.element_errors) {
+    bounds_.resize(input_.expected.size());
+    variances_.resize(input_.expected.size());
+    model.element_errors(expected_outputs(context, port_), bounds_, variances_);
+    input_.magnitude = bounds_;
+    input_.second_moment = variances_;
+  }
+  if (port_.role == op::Role::amax && values.port != port_.name) {
+    if (model.element_errors) {
+      leave_out(values.outside, bounds_);
+      leave_out(values.outside, variances_);
+    }
+    reduce_to_amax();
+  }
+}
+
+/// Reduces to max |y|. Every element's bound holds for the maximum too, so the largest yardsticks apply to it.
+void Expectation::reduce_to_amax() {
+  for (const double y : input_.expected) {
+    own_value_[0] = std::fmax(own_value_[0], std::fabs(y));
+  }
+  own_magnitude_[0] = largest_yardstick(input_.magnitude, input_.expected);
+  own_second_moment_[0] = largest_yardstick(input_.second_moment, input_.expected);
+  input_.expected = own_value_;
+  input_.magnitude = own_magnitude_;
+  input_.second_moment = own_second_moment_;
+}
+
+void Expectation::expect_total(const EvaluationContext& context) {
+  if (port_.role != op::Role::output) {
+    return;
+  }
+  if (context.prepared->rounding->identity) {
+    input_.unrounded = ideal_.empty() ? input_.expected : ideal_;
+    return;
+  }
+  // Null where it depends on what a device chooses (LastPass::given_choice).
+  const op::OutputValues* total = find_output(context.group->total.get()->outputs, port_.name);
+  if (total != nullptr && context.group->total_sample.indices == context.group->sample.indices) {
+    input_.unrounded = exact_values(*total);
+  } else {
+    total_ = total;
+  }
+}
+
+}  // namespace numcheck::verdict
