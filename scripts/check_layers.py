@@ -146,7 +146,7 @@ def check_file(path: str, files: set[str], table: dict[str, tuple[str, int]]) ->
 
 def main() -> int:
     everything = {str(path) for top in (*BELOW, "tests") for path in Path(top).rglob("*") if path.is_file()}
-    ours = {path for path in everything if not path.startswith("tests/") and not path.endswith((".txt", ".json"))}
+    ours = {path for path in everything if not path.startswith("tests/") and not path.endswith((".txt", ".json", ".css", ".js"))}
     table = levels()
     offences = [offence for path in sorted(ours) for offence in check_file(path, everything, table)]
     print("\n".join(offences), end="\n" if offences else "", file=sys.stderr)

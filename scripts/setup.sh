@@ -88,6 +88,7 @@ needs_of_the_program() {
   require Eigen libeigen3-dev "$(header Eigen/Core)"
   require xxHash libxxhash-dev "$(library xxhash)"
   want OpenBLAS libopenblas-dev "$(library openblas)" "references are computed by Eigen alone, two to three times slower"
+  want Chart.js libjs-chart.js "$(first_existing /usr/share/javascript/chart.js/chart.min.js || true)" "the HTML view has no charts"
 }
 
 needs_of_the_tests() {
@@ -100,6 +101,8 @@ needs_of_the_tests() {
     "JUnit files are not read back by another program"
   want mandoc mandoc "$(command -v mandoc || true)" "the manual page is not linted"
   want groff groff "$(command -v groff || true)" "the manual page is not typeset"
+  # Not installed for the tests alone: it takes 300 MB.
+  note chromium "$(command -v chromium || command -v chromium-browser || echo "missing: HTML pages are not opened in a browser")"
 }
 
 needs_of_the_checks() {

@@ -27,6 +27,17 @@ const CommandInfo kInfo{
     .takes_files = true,
 };
 
+/// The options of views that brief reports have.
+std::vector<std::string> views_of_brief() {
+  std::vector<std::string> flags;
+  for (const report::views::View& view : report::views::all_views()) {
+    if (view.of_brief) {
+      flags.emplace_back(view.flag);
+    }
+  }
+  return flags;
+}
+
 class ReportCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
@@ -51,7 +62,7 @@ class ReportCommand : public Command {
     if (is_brief &&
         (files.empty() || std::ranges::any_of(files, [](const ViewFile& file) { return !file.view->of_brief; }))) {
       throw core::UsageError(
-          fmt::format("{} is a brief report, which has only --junit, --markdown and --csv", reports_[0]));
+          fmt::format("{} is a brief report, which has only {}", reports_[0], fmt::join(views_of_brief(), ", ")));
     }
     try {
       write(context, report, files);

@@ -73,7 +73,8 @@ CaseFacts facts_of(const json& record) {
 }
 
 std::string machine_line(const json& report) {
-  const json machine = report.value("machine", json::object());
+  const json given = report.value("machine", json());
+  const json machine = given.is_object() ? given : json::object();
   const json device = machine.value("device", json());
   std::string line = device.is_object() ? text_of(device, "name") : "no device";
   if (device.is_object() && device.value("simulated", false)) {

@@ -38,7 +38,7 @@ install(FILES "${numcheck_documents}/te-numcheck.zsh" DESTINATION share/zsh/site
 install(FILES "${numcheck_documents}/te-numcheck.fish" DESTINATION share/fish/vendor_completions.d COMPONENT program)
 
 # Notices of the libraries whose code the packages carry.
-foreach(package IN ITEMS libfmt-dev libxxhash-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libeigen3-dev)
+foreach(package IN ITEMS libfmt-dev libxxhash-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libeigen3-dev libjs-chart.js)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/te-numcheck/third-party
             RENAME ${package} COMPONENT program)

@@ -24,6 +24,8 @@ constexpr std::array kViews = {
     View{"--markdown", "write a summary for a pull request to this file; $GITHUB_STEP_SUMMARY is appended to",
          &render_markdown, false, true},
     View{"--csv", "write a table to this file, a row for each output", &render_csv, false, true},
+    View{"--html", "write a page with pictures to this file, for a browser; it needs nothing else", &render_html, false,
+         true},
 };
 
 }  // namespace

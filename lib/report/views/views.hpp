@@ -10,5 +10,6 @@ namespace numcheck::report::views {
 [[nodiscard]] std::string render_junit(const nlohmann::json& report);
 [[nodiscard]] std::string render_markdown(const nlohmann::json& report);
 [[nodiscard]] std::string render_csv(const nlohmann::json& report);
+[[nodiscard]] std::string render_html(const nlohmann::json& report);
 
 }  // namespace numcheck::report::views

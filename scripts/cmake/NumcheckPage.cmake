@@ -1,0 +1,32 @@
+# numcheck_page(target style script)
+# Embeds what the HTML view consists of besides its content: its own style and script, and Chart.js, if it is found, with
+# its licence. Pages are self-contained, so nothing of this is read at run time.
+set(TE_NUMCHECK_CHARTJS_VERSIONS "3\\.[0-9]+" CACHE INTERNAL "versions that html_page.js is written for")
+find_file(TE_NUMCHECK_CHARTJS NAMES chart.min.js Chart.min.js
+  PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist "$ENV{CONDA_PREFIX}/share/chart.js" NO_DEFAULT_PATH
+  DOC "Chart.js 3 (chart.min.js), for the charts of the HTML view; none: pages without charts")
+
+function(numcheck_page target style script)
+  set(charts "")
+  if(TE_NUMCHECK_CHARTJS)
+    file(READ "${TE_NUMCHECK_CHARTJS}" charts)
+    string(SUBSTRING "${charts}" 0 100 banner)
+    if(NOT banner MATCHES "Chart\\.js v${TE_NUMCHECK_CHARTJS_VERSIONS}" OR charts MATCHES "</script")
+      message(WARNING "te-numcheck: ${TE_NUMCHECK_CHARTJS} is not Chart.js 3; the HTML view has no charts")
+      set(charts "")
+    endif()
+  endif()
+  file(READ "${style}" style_text)
+  file(READ "${script}" script_text)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/generated")
+  set(text "")
+  foreach(part IN ITEMS kStyle=style_text kScript=script_text kCharts=charts)
+    string(REGEX REPLACE "=.*" "" name "${part}")
+    string(REGEX REPLACE ".*=" "" variable "${part}")
+    string(APPEND text "constexpr std::string_view ${name} = R\"te-page(${${variable}})te-page\";\n")
+  endforeach()
+  file(WRITE "${folder}/html_page.new" "${text}")
+  configure_file("${folder}/html_page.new" "${folder}/html_page.inc" COPYONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${style}" "${script}")
+  target_include_directories(${target} PRIVATE "${folder}")
+endfunction()

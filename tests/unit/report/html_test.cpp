@@ -1,0 +1,230 @@
+// The HTML view: what its text may hold, and that it takes reports that lack things or hold nonsense.
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "report/brief.hpp"
+#include "report/report.hpp"
+#include "report/views/html_map.hpp"
+#include "report/views/html_shape.hpp"
+#include "report/views/html_text.hpp"
+#include "report/views/views.hpp"
+#include "sample_record.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+using report::testing::sample_case;
+using report::testing::sample_result;
+
+json report_of(std::vector<json> cases) {
+  RunFacts facts;
+  facts.plan.name = "sample";
+  return make_report(facts, std::move(cases));
+}
+
+json failing_report() {
+  const plan::Case good = sample_case("fp32", 64), bad = sample_case("bf16", 128);
+  return report_of({to_json(sample_result(good, {{}})), to_json(sample_result(bad, {{.measured = 5.8, .limit = 3}}))});
+}
+
+/// What the page says: without style and scripts.
+std::string content(const std::string& page) {
+  const std::size_t begin = page.find("<body>");
+  return page.substr(begin, page.rfind("<script>") - begin);
+}
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+json map_of(const std::vector<std::string>& worst, const std::vector<std::string>& mean) {
+  return {{"shape", {8, 8}},
+          {"error_map",
+           {{"rows", 8},
+            {"cols", 8},
+            {"cell_rows", 1},
+            {"cell_cols", 1},
+            {"worst", worst},
+            {"mean", mean},
+            {"mean_unit", 0.5}}}};
+}
+
+TEST(Html, escapes_what_markup_would_act_on) {
+  EXPECT_EQ(html_text("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
+  EXPECT_EQ(html_text("a\x1b[31m\n"), "a\\x1b[31m\\n");
+  EXPECT_EQ(html_text("\u202E\xff"), "\\u{202e}\\xff");
+  const std::string script = script_json({{"a", "</script><!-- \u2028 & \xff"}});
+  EXPECT_EQ(script.find_first_of("<>&"), std::string::npos);
+  EXPECT_EQ(json::parse(script).at("a").get<std::string>().substr(0, 13), "</script><!--");
+}
+
+TEST(Html, hostile_texts_stay_texts) {
+  const std::string evil = "</script><script>alert(1)</script>\"'\x1b\u202E";
+  json report = failing_report();
+  report["plan"]["name"] = report["notes"][0] = report["machine"]["device"] = report["tool"]["version"] = evil;
+  report["tool"]["argv"] = {evil};
+  report["environment"][evil] = evil;
+  report["machine"]["libraries"] = {{evil, evil}};
+  json& bad = report["cases"][1];
+  bad["id"] = "gemm" + evil + "/k=" + evil + "/" + evil + "/" + evil;
+  bad["reason"] = bad["reproduce"] = bad["digest"] = evil;
+  json& run = bad["runs"][0];
+  run["implementation"] = run["guards"]["detail"] = evil;
+  json& output = run["outputs"]["d"];
+  output["findings"] = {{{"name", evil}, {"measured", 1}, {"text", evil}, {"cause", evil}}};
+  output["criteria"][0]["name"] = output["worst"][0]["got_bits"] = evil;
+  run["outputs"][evil] = output;
+  const std::string page = render_html(report);
+  EXPECT_FALSE(holds(page, "<script>alert"));
+  EXPECT_FALSE(holds(page, "\x1b"));
+  EXPECT_FALSE(holds(page, "\u202E"));
+  EXPECT_TRUE(holds(page, "&lt;script&gt;alert"));
+}
+
+TEST(Html, needs_nothing_from_elsewhere) {
+  const std::string page = render_html(failing_report());
+  for (const char* word : {"src=", "@import", "url(", "<link", "<iframe"}) {
+    EXPECT_FALSE(holds(content(page), word)) << word;
+  }
+  EXPECT_TRUE(holds(page, "default-src 'none'"));
+}
+
+TEST(Html, says_the_verdict_first) {
+  const std::string text = content(render_html(failing_report()));
+  EXPECT_TRUE(holds(text, "<h1>1 of 2 judged cases fails</h1>"));
+  EXPECT_LT(text.find("1 of 2 judged"), text.find("id=\"matrix\""));
+  EXPECT_LT(text.find("id=\"failures\""), text.find("id=\"cases\""));
+  EXPECT_TRUE(holds(text, "G2 spread 5.8 &gt; 3"));
+  EXPECT_TRUE(holds(text, "1.93")) << "error/limit in the matrix";
+}
+
+TEST(Html, an_empty_report_verified_nothing) {
+  const std::string text = content(render_html(report_of({})));
+  EXPECT_TRUE(holds(text, "Nothing was verified"));
+  EXPECT_FALSE(holds(text, "id=\"cases\""));
+}
+
+TEST(Html, a_brief_report_has_verdict_matrix_and_cases) {
+  const std::string text = content(render_html(brief_report(failing_report())));
+  for (const char* part :
+       {"1 of 2 judged cases fails", "id=\"matrix\"", "id=\"failures\"", "id=\"cases\"", "G2 spread"}) {
+    EXPECT_TRUE(holds(text, part)) << part;
+  }
+}
+
+TEST(Html, takes_numbers_that_are_none) {
+  json report = failing_report();
+  json& output = report["cases"][1]["runs"][0]["outputs"]["d"];
+  output["criteria"] = {{{"name", "G5 exact"}, {"measured", 3}, {"limit", 0}, {"ok", false}, {"source", ""}},
+                        {{"name", "G1 bound"}, {"measured", "NaN"}, {"limit", 1}, {"ok", false}, {"source", ""}}};
+  output["metrics"]["rel_l2"] = "Infinity";
+  output["metrics"]["ulp_histogram"] = {"NaN", -5};
+  output["worst"][0]["got"] = "NaN";
+  const std::string text = content(render_html(report));
+  EXPECT_TRUE(holds(text, "∞"));
+  EXPECT_TRUE(holds(text, "got NaN"));
+}
+
+TEST(Html, takes_reports_that_lack_everything_but_cases) {
+  const json report = {
+      {"cases", json::array({{{"id", "x"}, {"digest", "y"}, {"status", "pass"}, {"runs", json::array()}}})},
+      {"notes", 5},
+      {"machine", "none"},
+      {"environment", json::array({1})},
+      {"causes", {{"a", 1}}},
+      {"override_effect", {{"rows", json::array({json::object()})}}},
+      {"library_changes", {{"rows", json::array({7})}}},
+      {"precision_map", json::array({json::object()})}};
+  EXPECT_TRUE(holds(render_html(report), "1 judged case passes") ||
+              holds(render_html(report), "The judged case passes"));
+}
+
+TEST(Html, shows_the_cases_that_matter_of_a_report_that_is_too_large) {
+  const plan::Case c = sample_case("fp32", 64);
+  const json good = brief_report(report_of({to_json(sample_result(c, {{}}))}));
+  json report = good;
+  report["cases"] = json::array();
+  for (int i = 0; i < 12000; ++i) {
+    json record = good["cases"][0];
+    record["digest"] = fmt::format("{:08x}{:024x}", i, 0);
+    record["status"] = i == 11999 ? "fail" : "pass";
+    report["cases"].push_back(record);
+  }
+  const std::string page = render_html(report);
+  EXPECT_TRUE(holds(page, "The report has 12000 cases, more than a page can show."));
+  EXPECT_TRUE(holds(page, "<h1>1 of 12000 judged cases fails</h1>"));
+  EXPECT_TRUE(holds(page, "href=\"#case-00002edf\"")) << "the failure has a row";
+  EXPECT_LT(page.size(), std::size_t{5} << 20);
+}
+
+TEST(Html, draws_a_map_and_a_window) {
+  json output = map_of(std::vector<std::string>(8, "iiiijjj!"), std::vector<std::string>(8, "mmmmayyy"));
+  output["around_worst"] = json::parse(
+      R"({"first": [3, 4], "got": [[1.5, "NaN"]], "got_bits": [["0x3fc0", "0x7fff"]], "expected": [[1.5, 2]]})");
+  const std::string maps = map_pictures(output), window = window_table(output);
+  EXPECT_TRUE(holds(maps, "<svg class=\"map\""));
+  EXPECT_TRUE(holds(maps, "not written"));
+  EXPECT_TRUE(holds(maps, "d=\"M0 0h")) << "runs of cells";
+  EXPECT_TRUE(holds(window, "0x7fff"));
+  EXPECT_EQ(window.find("class=\"off\""), window.rfind("class=\"off\"")) << "only the NaN is wrong";
+}
+
+TEST(Html, a_map_that_cannot_be_drawn_is_left_out) {
+  const std::vector<std::string> good(8, "iiiiiiii");
+  for (const json& broken :
+       {map_of({}, good), map_of({"ab", "a"}, good), map_of(std::vector<std::string>(65, "a"), {}), json::object(),
+        json{{"error_map", 5}}, json{{"error_map", {{"rows", "x"}, {"worst", {1, 2}}}}}}) {
+    EXPECT_EQ(map_pictures(broken), "") << broken.dump();
+  }
+  json negative = map_of(good, good);
+  negative["error_map"]["cell_rows"] = -1;
+  EXPECT_EQ(map_pictures(negative), "");
+  EXPECT_FALSE(holds(map_pictures(map_of(good, {"m"})), "Mean error"));
+}
+
+std::vector<std::string> letters(const std::function<char(int, int)>& letter) {
+  std::vector<std::string> rows(16);
+  for (int r = 0; r < 16; ++r) {
+    for (int c = 0; c < 16; ++c) {
+      rows[static_cast<std::size_t>(r)] += letter(r, c);
+    }
+  }
+  return rows;
+}
+
+char level(double share) {
+  return static_cast<char>('m' + static_cast<int>(std::lround(12 * share)));
+}
+
+double random_at(int r, int c) {
+  return std::sin(12.9898 * r + 78.233 * c + 0.7 * r * c);
+}
+
+TEST(HtmlShape, recognises_the_patterns_of_the_key) {
+  const auto wrong = letters([](int, int) { return 'q'; });
+  const auto few = [](const std::function<bool(int, int)>& where) {
+    return shape_of(letters([&where](int r, int c) { return where(r, c) ? 'q' : 'i'; }), {}, true);
+  };
+  const auto all = [&wrong](const std::function<double(int, int)>& share) {
+    return shape_of(wrong, letters([&share](int r, int c) { return level(share(r, c)); }), true);
+  };
+  EXPECT_EQ(few([](int r, int c) { return r >= 4 && r < 8 && c >= 8 && c < 12; }), MapShape::block);
+  EXPECT_EQ(few([](int r, int) { return r == 2 || r == 9; }), MapShape::rows);
+  EXPECT_EQ(few([](int, int c) { return c == 15; }), MapShape::columns);
+  EXPECT_EQ(few([](int r, int c) { return (r * 7 + c * 5) % 9 == 0; }), MapShape::none);
+  EXPECT_EQ(few([](int, int) { return false; }), MapShape::none);
+  EXPECT_EQ(all([](int, int c) { return random_at(3, c); }), MapShape::stripes_down);
+  EXPECT_EQ(all([](int r, int c) { return random_at(3, c) * random_at(r, 5); }), MapShape::woven);
+  EXPECT_EQ(all([](int r, int c) { return (random_at(r, c) - random_at(c, r)) / 2; }), MapShape::mirrored);
+  EXPECT_EQ(all([](int r, int c) { return random_at(r, c); }), MapShape::noise);
+  EXPECT_EQ(all([](int, int) { return 0.0; }), MapShape::none);
+}
+
+}  // namespace
+}  // namespace numcheck::report::views
