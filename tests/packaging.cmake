@@ -4,10 +4,12 @@ add_test(NAME packaging_install_is_relocatable
           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packaging -P ${CMAKE_CURRENT_LIST_DIR}/cli/install_is_relocatable.cmake)
 
 find_program(NUMCHECK_DPKG_DEB dpkg-deb)
-mark_as_advanced(NUMCHECK_DPKG_DEB)
+find_program(NUMCHECK_LINTIAN lintian)
+mark_as_advanced(NUMCHECK_DPKG_DEB NUMCHECK_LINTIAN)
 add_test(NAME packaging_packages_hold_the_program
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR} -DREADELF=${CMAKE_READELF} -DCPACK=${CMAKE_CPACK_COMMAND}
-          "-DDPKG_DEB=$<$<BOOL:${NUMCHECK_DPKG_DEB}>:${NUMCHECK_DPKG_DEB}>" -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages
+          "-DDPKG_DEB=$<$<BOOL:${NUMCHECK_DPKG_DEB}>:${NUMCHECK_DPKG_DEB}>"
+          "-DLINTIAN=$<$<BOOL:${NUMCHECK_LINTIAN}>:${NUMCHECK_LINTIAN}>" -DWORK=${CMAKE_CURRENT_BINARY_DIR}/packages
           -P ${CMAKE_CURRENT_LIST_DIR}/cli/packages_hold_the_program.cmake)
 # Both write the build folder's list of installed files.
 set_tests_properties(packaging_install_is_relocatable packaging_packages_hold_the_program PROPERTIES

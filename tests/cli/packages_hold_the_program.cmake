@@ -1,4 +1,5 @@
-# cmake -DBUILD=dir -DSOURCE=dir -DREADELF=tool -DCPACK=tool -DDPKG_DEB=tool-or-empty -DWORK=dir -P packages_hold_the_program.cmake
+# cmake -DBUILD=dir -DSOURCE=dir -DREADELF=tool -DCPACK=tool -DDPKG_DEB=tool-or-empty
+#       -DLINTIAN=tool-or-empty -DWORK=dir -P packages_hold_the_program.cmake
 # Makes the packages, unpacks them and runs the program from there, with the plans that they bring.
 include("${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/no_build_path.cmake")
@@ -69,6 +70,11 @@ if(DPKG_DEB)
   run_or_fail("${DPKG_DEB}" -x "${package}" "${WORK}/system")
   expect_program("${WORK}/system/usr/bin/te-numcheck")
   expect_documents("${WORK}/system/usr/share" te-numcheck.1.gz)
+  if(LINTIAN)
+    # The maintainer of a package that is built for oneself has no address; DEBFULLNAME and DEBEMAIL name another one.
+    run_or_fail("${LINTIAN}" --allow-root --fail-on error,warning
+                --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "${package}")
+  endif()
   run_or_fail("${DPKG_DEB}" -f "${package}" Maintainer Section Description)
   if(NOT output MATCHES "Maintainer: [^<]+ <[^>]+@[^>]+>\nSection: science\nDescription: [^\n]+\n [^\n]+")
     message(FATAL_ERROR "unexpected fields in\n${output}")
