@@ -41,6 +41,16 @@ struct Verdict {
   std::string sentence;
 };
 
+/// "; 5 of 12 cases did not run", so that a green page never hides what is missing.
+std::string not_run_text(const Counts& counts) {
+  const std::size_t idle = counts.of(Outcome::skipped) - counts.of("xfail");
+  std::size_t all = 0;
+  for (const auto& [status, count] : counts.by_status) {
+    all += count;
+  }
+  return idle == 0 ? "" : fmt::format("; {} of {} did not run", idle, cases_text(all));
+}
+
 Verdict verdict_of(const Counts& counts) {
   const std::size_t failed = counts.of(Outcome::failed), broken = counts.of(Outcome::broken);
   const std::size_t passed = counts.of(Outcome::passed), judged = failed + passed;
@@ -62,7 +72,7 @@ Verdict verdict_of(const Counts& counts) {
                             : warned == 0 ? "little proof"
                                           : "a warning or little proof");
   }
-  return {warned + doubtful > 0 ? "so" : "good", sentence};
+  return {warned + doubtful + counts.of("skipped") > 0 ? "so" : "good", sentence};
 }
 
 /// What the matrix shows of the cases of one op in one mode.
@@ -131,8 +141,8 @@ std::string verdict_section(const HtmlSource& source) {
       "<div>{}</div></header>\n",
       verdict.look, html_text(text_at(part_at(report, "tool"), "version")),
       html_text(text_at(part_at(report, "plan"), "name")),
-      text_at(report, "started").empty() ? "" : " · " + html_text(text_at(report, "started")), verdict.sentence,
-      interrupted ? " (interrupted)" : "", html_text(machine_line(report)));
+      text_at(report, "started").empty() ? "" : " · " + html_text(text_at(report, "started")),
+      verdict.sentence + not_run_text(counts), interrupted ? " (interrupted)" : "", html_text(machine_line(report)));
   std::string bar, labels;
   for (const verdict::Status status : verdict::all_statuses()) {
     const std::string name = verdict::status_name(status);

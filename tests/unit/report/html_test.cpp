@@ -104,6 +104,15 @@ TEST(Html, says_the_verdict_first) {
   EXPECT_TRUE(holds(text, "1.93")) << "error/limit in the matrix";
 }
 
+TEST(Html, a_page_says_what_did_not_run_beside_what_passed) {
+  json report = failing_report();
+  report["cases"][1]["status"] = "skipped";
+  EXPECT_TRUE(holds(render_html(report), "<h1>The judged case passes; 1 of 2 cases did not run</h1>"));
+  EXPECT_TRUE(holds(render_html(report), "class=\"head so\"")) << "not green";
+  report["cases"][1]["status"] = "xfail";
+  EXPECT_TRUE(holds(render_html(report), "<h1>The judged case passes</h1>"));
+}
+
 TEST(Html, an_empty_report_verified_nothing) {
   const std::string text = content(render_html(report_of({})));
   EXPECT_TRUE(holds(text, "Nothing was verified"));
@@ -143,6 +152,38 @@ TEST(Html, takes_reports_that_lack_everything_but_cases) {
       {"precision_map", json::array({json::object()})}};
   EXPECT_TRUE(holds(render_html(report), "1 judged case passes") ||
               holds(render_html(report), "The judged case passes"));
+}
+
+/// The paths of everything in a document.
+void add_paths(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& paths) {
+  for (const auto& [key, member] : value.items()) {
+    paths.push_back(value.is_array() ? at / static_cast<std::size_t>(std::stoul(key)) : at / key);
+    if (member.is_structured()) {
+      add_paths(member, json::json_pointer(paths.back()), paths);
+    }
+  }
+}
+
+TEST(Html, whatever_a_report_holds_there_is_a_page_or_a_complaint_about_json) {
+  json report = failing_report();
+  json& output = report["cases"][1]["runs"][0]["outputs"]["d"];
+  output.update(map_of(std::vector<std::string>(8, "iiiijjj!"), std::vector<std::string>(8, "mmmmayyy")));
+  output["around_worst"] = json::parse(R"({"first": [3], "got": [[1]], "got_bits": [["0x1"]], "expected": [[1]]})");
+  std::vector<json::json_pointer> paths;
+  add_paths(report, json::json_pointer(), paths);
+  const std::vector<json> values = {nullptr,        -5,   "x",   json::array(),
+                                    json::object(), true, 1e300, json::array({json::object()})};
+  std::size_t pages = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    json changed = report;
+    changed[paths[i]] = values[i % values.size()];
+    try {
+      pages += render_html(changed).empty() ? 0 : 1;
+    } catch (const json::exception&) {
+      continue;
+    }
+  }
+  EXPECT_GT(2 * pages, paths.size()) << "most members are not needed";
 }
 
 TEST(Html, shows_the_cases_that_matter_of_a_report_that_is_too_large) {
