@@ -142,7 +142,6 @@ const Op& gemm() {
       .flops = &gemm_flops,
       .reduces_along_rows = &gemm_reduces_along_rows,
       .multiplies_matrices = true,
-      .default_backend = "cublaslt",
   };
   return op;
 }

@@ -137,7 +137,8 @@ nlohmann::json override_sentences(const nlohmann::json& rows) {
   json sentences = json::array();
   for (const auto& [subject, members] : groups) {
     const auto& [op, mode, backend] = subject;
-    sentences.push_back(sentence(fmt::format("{} {} ({})", op, mode, backend), members));
+    const char* label = members.front()->at("predicted").get<bool>() ? ", predicted" : "";
+    sentences.push_back(sentence(fmt::format("{} {} ({}{})", op, mode, backend, label), members));
   }
   return sentences;
 }

@@ -79,13 +79,14 @@ std::string shape_of(const json& record) {
 
 using States = std::map<std::string, const json*, std::less<>>;
 
-json row_of(const States& states) {
+json row_of(const States& states, bool simulated) {
   const std::string base = states.contains("unset") ? "unset" : "0";
   const json& first = *states.at(base);
   json row = {{"op", first.at("op")},
               {"mode", first.at("mode")},
               {"backend", first.at("backend")},
               {"shape", shape_of(first)},
+              {"predicted", simulated || first.at("backend") == "sim"},
               {"base", base},
               {"states", json::object()},
               {"inputs", first.value("inputs", json::object())}};
@@ -101,7 +102,8 @@ json row_of(const States& states) {
 
 }  // namespace
 
-nlohmann::json override_effect(std::span<const nlohmann::json> cases, const nlohmann::json& environment) {
+nlohmann::json override_effect(std::span<const nlohmann::json> cases, const nlohmann::json& environment,
+                               bool simulated) {
   std::map<std::string, std::size_t> position;
   std::vector<States> joined;
   for (const json& record : cases) {
@@ -118,7 +120,7 @@ nlohmann::json override_effect(std::span<const nlohmann::json> cases, const nloh
   json rows = json::array();
   for (const States& states : joined) {
     if (states.size() > 1) {
-      rows.push_back(row_of(states));
+      rows.push_back(row_of(states, simulated));
     }
   }
   json sentences = override_sentences(rows);

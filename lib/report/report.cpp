@@ -170,7 +170,7 @@ nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> ca
     const ConfigurationFacts& c = *facts.configurations;
     report["configurations"] = {{"asked", c.asked}, {"kept", c.kept}, {"offered", c.offered}, {"verified", c.verified}};
   }
-  json effect = override_effect(records, report["environment"]);
+  json effect = override_effect(records, report["environment"], facts.device.has_value() && facts.device->simulated);
   if (!effect["rows"].empty()) {
     report["override_effect"] = std::move(effect);
   }

@@ -194,9 +194,9 @@ class Content(CliTest):
         self.assertEqual(bits, {"fp32": [None, "identical", "differ"], "tf32": [None, "differ", "identical"],
                                 "bf16": [None, "identical", "identical"], "fp32_pedantic": [None, "identical", "identical"]})
         sentences = "\n".join(effect["sentences"])
-        self.assertIn("gemm fp32 (sim): override 1 turns FP32 into TF32: error ", sentences)
-        self.assertIn("gemm tf32 (sim): override 0 turns TF32 into FP32: error ", sentences)
-        self.assertIn("gemm bf16 (sim): no effect: bitwise identical under unset, 0 and 1", sentences)
+        self.assertIn("gemm fp32 (sim, predicted): override 1 turns FP32 into TF32: error ", sentences)
+        self.assertIn("gemm tf32 (sim, predicted): override 0 turns TF32 into FP32: error ", sentences)
+        self.assertIn("gemm bf16 (sim, predicted): no effect: bitwise identical under unset, 0 and 1", sentences)
         for sentence in effect["sentences"]:
             self.assertIn(sentence, done.stdout)
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -126,6 +127,40 @@ std::vector<Cell> state_cells(const json& row, const std::string& state, bool fi
           {human_time(number_value(facts.at("device_s")))}};
 }
 
+/// A table of the rows under a title; empty if there are none.
+std::string override_rows(const char* title, const std::vector<const json*>& all, const ConsoleOptions& options) {
+  constexpr std::size_t kRowsShown = 12;
+  const std::size_t shown = options.verbosity > 0 ? all.size() : std::min(kRowsShown, all.size());
+  if (all.empty()) {
+    return "";
+  }
+  std::vector<std::vector<Cell>> rows;
+  for (const json* row : std::span(all).first(shown)) {
+    bool first = true;
+    for (const std::string state : {"unset", "0", "1"}) {
+      if (row->at("states").contains(state)) {
+        rows.push_back(state_cells(*row, state, first));
+        first = false;
+      }
+    }
+  }
+  std::string text = paint(title, Colour::bold, options.colour) + "\n";
+  text += render_table({{"op"},
+                        {"mode"},
+                        {"shape", false, true},
+                        {"override"},
+                        {"class"},
+                        {"rel L2", true},
+                        {"eff. bits", true},
+                        {"against base"},
+                        {"time", true}},
+                       rows, options.width, options.colour);
+  if (shown < all.size()) {
+    text += fmt::format("({} more rows: use -v or see report.json)\n", all.size() - shown);
+  }
+  return text;
+}
+
 std::string render_configurations(const json& report) {
   if (!report.contains("configurations")) {
     return "";
@@ -200,34 +235,15 @@ std::string render_override(const json& report, const ConsoleOptions& options) {
   if (!report.contains("override_effect")) {
     return "";
   }
-  constexpr std::size_t kRowsShown = 12;
   const json& effect = report.at("override_effect");
-  const json& all = effect.at("rows");
-  const std::size_t shown = options.verbosity > 0 ? all.size() : std::min(kRowsShown, all.size());
-  std::vector<std::vector<Cell>> rows;
-  for (std::size_t i = 0; i < shown; ++i) {
-    bool first = true;
-    for (const std::string state : {"unset", "0", "1"}) {
-      if (all[i].at("states").contains(state)) {
-        rows.push_back(state_cells(all[i], state, first));
-        first = false;
-      }
-    }
+  std::vector<const json*> measured;
+  std::vector<const json*> predicted;
+  for (const json& row : effect.at("rows")) {
+    (row.value("predicted", false) ? predicted : measured).push_back(&row);
   }
-  std::string text = paint("NVIDIA_TF32_OVERRIDE", Colour::bold, options.colour) + "\n";
-  text += render_table({{"op"},
-                        {"mode"},
-                        {"shape", false, true},
-                        {"override"},
-                        {"class"},
-                        {"rel L2", true},
-                        {"eff. bits", true},
-                        {"against base"},
-                        {"time", true}},
-                       rows, options.width, options.colour);
-  if (shown < all.size()) {
-    text += fmt::format("({} more rows: use -v or see report.json)\n", all.size() - shown);
-  }
+  std::string text = override_rows("NVIDIA_TF32_OVERRIDE", measured, options);
+  text += override_rows("NVIDIA_TF32_OVERRIDE, as predicted by modelled arithmetic: no hardware evidence", predicted,
+                        options);
   for (const json& sentence : effect.at("sentences")) {
     text += "  " + sentence.get<std::string>() + "\n";
   }

@@ -71,6 +71,21 @@ std::string counts_of(const std::vector<CaseFacts>& cases) {
   return text.empty() ? "no cases" : text;
 }
 
+/// What NVIDIA_TF32_OVERRIDE did; each sentence says where it is a prediction.
+void add_override(const json& report, std::string& text) {
+  constexpr std::size_t kShown = 20;
+  const json sentences = report.value("override_effect", json::object()).value("sentences", json::array());
+  text += sentences.empty() ? "" : "\n**NVIDIA\\_TF32\\_OVERRIDE**\n\n";
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const std::string line = fmt::format("- {}\n", markdown_text(sentences[i].get<std::string>()));
+    if (i == kShown || text.size() + line.size() > kMaxMarkdown / 4 * 3) {
+      text += fmt::format("- {} more are left out.\n", sentences.size() - i);
+      return;
+    }
+    text += line;
+  }
+}
+
 std::string failure_row(const CaseFacts& facts, const std::string& digest) {
   const std::string command = facts.reproduce.empty() ? "" : fmt::format("<br>`{}`", core::printable(facts.reproduce));
   return fmt::format("| **{}** | {} #{}{} | {} |\n", facts.status, markdown_text(facts.id), digest, command,
@@ -127,6 +142,7 @@ std::string render_markdown(const json& report) {
     text += "\n**The run was interrupted.**\n";
   }
   add_failures(cases, text);
+  add_override(report, text);
   const std::vector<Group> groups = groups_of(cases);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     text += i == 0 ? "\n| op | mode | backend | passed | failed | lost | not run | worst error/limit | at |\n"

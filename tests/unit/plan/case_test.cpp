@@ -19,10 +19,10 @@ std::string id_of(std::string_view keys) {
 
 TEST(Identifier, omits_defaults) {
   EXPECT_EQ(id_of(R"("params": {"m": 128, "n": 768, "k": 8192, "trans_b": true})"),
-            "gemm/m=128,n=768,k=8192,tb=1/bf16/cublaslt");
+            "gemm/m=128,n=768,k=8192,tb=1/bf16/auto");
   EXPECT_EQ(id_of(R"("params": {"batch": 1, "alpha": 1.0, "epilogue": "none"}, "inputs": {"sigma": 1},
                      "algorithms": "heuristic", "environment": {})"),
-            "gemm/m=1,n=1,k=1/bf16/cublaslt");
+            "gemm/m=1,n=1,k=1/bf16/auto");
 }
 
 TEST(Identifier, has_every_parameter_in_canonical_order) {
@@ -30,27 +30,26 @@ TEST(Identifier, has_every_parameter_in_canonical_order) {
                      "output": "fp32", "epilogue": "relu", "bias": true, "beta": -0.1, "alpha": 1e-3,
                      "trans_b": true, "trans_a": true, "batch": 2}, "mode": "fp8_e4m3")"),
             "gemm/m=1,n=1,k=1,b=2,ta=1,tb=1,alpha=0.001,beta=-0.1,bias=1,epi=relu,out=fp32,acc=fast,pa=2,pb=3,pd=4,"
-            "mis=1/fp8_e4m3/cublaslt");
+            "mis=1/fp8_e4m3/auto");
 }
 
 TEST(Identifier, inputs) {
-  EXPECT_EQ(id_of(R"("inputs": {"distribution": "exact"})"), "gemm/m=1,n=1,k=1/bf16/cublaslt/exact");
+  EXPECT_EQ(id_of(R"("inputs": {"distribution": "exact"})"), "gemm/m=1,n=1,k=1/bf16/auto/exact");
   EXPECT_EQ(id_of(R"("inputs": {"distribution": "outliers", "fraction": 0.05})"),
-            "gemm/m=1,n=1,k=1/bf16/cublaslt/outliers(fraction=0.05)");
-  EXPECT_EQ(id_of(R"("inputs": {"a": {"distribution": "outliers"}})"), "gemm/m=1,n=1,k=1/bf16/cublaslt/a=outliers");
+            "gemm/m=1,n=1,k=1/bf16/auto/outliers(fraction=0.05)");
+  EXPECT_EQ(id_of(R"("inputs": {"a": {"distribution": "outliers"}})"), "gemm/m=1,n=1,k=1/bf16/auto/a=outliers");
   EXPECT_EQ(id_of(R"("inputs": {"distribution": "uniform", "b": {"distribution": "normal"},
                      "a": {"distribution": "log_uniform", "signed": false, "low": -2}})"),
-            "gemm/m=1,n=1,k=1/bf16/cublaslt/uniform,a=log_uniform(low=-2,signed=0),b=normal");
-  EXPECT_EQ(id_of(R"("inputs": {"distribution": "normal", "sigma": 2})"),
-            "gemm/m=1,n=1,k=1/bf16/cublaslt/normal(sigma=2)");
+            "gemm/m=1,n=1,k=1/bf16/auto/uniform,a=log_uniform(low=-2,signed=0),b=normal");
+  EXPECT_EQ(id_of(R"("inputs": {"distribution": "normal", "sigma": 2})"), "gemm/m=1,n=1,k=1/bf16/auto/normal(sigma=2)");
 }
 
 TEST(Identifier, seeds_and_algorithms_and_environment) {
-  EXPECT_EQ(id_of(R"("seed": 18446744073709551615)"), "gemm/m=1,n=1,k=1/bf16/cublaslt/seed=18446744073709551615");
-  EXPECT_EQ(id_of(R"("algorithms": "all")"), "gemm/m=1,n=1,k=1/bf16/cublaslt/algorithms=all");
+  EXPECT_EQ(id_of(R"("seed": 18446744073709551615)"), "gemm/m=1,n=1,k=1/bf16/auto/seed=18446744073709551615");
+  EXPECT_EQ(id_of(R"("algorithms": "all")"), "gemm/m=1,n=1,k=1/bf16/auto/algorithms=all");
   EXPECT_EQ(id_of(R"("algorithms": {"top": 8}, "inputs": {"distribution": "exact"}, "seed": 0,
                      "environment": {"NVIDIA_TF32_OVERRIDE": null, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"})"),
-            "gemm/m=1,n=1,k=1/bf16/cublaslt/algorithms=top:8/exact/seed=0/"
+            "gemm/m=1,n=1,k=1/bf16/auto/algorithms=top:8/exact/seed=0/"
             "CUBLAS_WORKSPACE_CONFIG=:4096:8,NVIDIA_TF32_OVERRIDE=unset");
 }
 
@@ -98,13 +97,17 @@ TEST(Digest, covers_the_seed_of_the_plan) {
 
 TEST(Digest, is_stable) {
   // Baselines are joined by digest: a change here orphans every baseline and needs a line in CHANGELOG.
-  EXPECT_EQ(only_case("\"tags\": []").digest.hex(), "b1572e2c4476fdc2fdddfd799441b09f");
+  EXPECT_EQ(only_case(R"("backend": "cublaslt")").digest.hex(), "b1572e2c4476fdc2fdddfd799441b09f");
+}
+
+TEST(Digest, of_a_case_without_backend_is_that_of_auto) {
+  EXPECT_EQ(only_case("\"tags\": []").digest, only_case(R"("backend": "auto")").digest);
 }
 
 TEST(Digest, leaves_out_parameters_that_have_their_defaults) {
   // So that an op can be given a parameter without orphaning the baselines of its cases.
   const json covered = json::parse(R"({
-    "op": "gemm", "mode": "bf16", "backend": "cublaslt", "seed": 0, "environment": {}, "algorithms": "heuristic",
+    "op": "gemm", "mode": "bf16", "backend": "auto", "seed": 0, "environment": {}, "algorithms": "heuristic",
     "inputs": {"distribution": "normal", "sigma": 1.0}, "params": {"m": 1, "n": 1, "k": 1}})");
   EXPECT_EQ(only_case(R"("params": {"alpha": 1.0, "bias": false})").digest, core::digest_of(covered.dump()));
 }
@@ -129,7 +132,7 @@ TEST(Digest, of_the_plan_ignores_prose_only) {
 
 TEST(CaseJson, has_every_default_filled_in) {
   EXPECT_EQ(case_to_json(only_case("\"tags\": [\"x\"]")), json::parse(R"({
-    "op": "gemm", "mode": "bf16", "backend": "cublaslt", "seed": 0, "environment": {}, "algorithms": "heuristic",
+    "op": "gemm", "mode": "bf16", "backend": "auto", "seed": 0, "environment": {}, "algorithms": "heuristic",
     "inputs": {"distribution": "normal", "sigma": 1.0},
     "params": {"m": 1, "n": 1, "k": 1, "batch": 1, "trans_a": false, "trans_b": false, "alpha": 1.0, "beta": 0.0,
                "in_place": false, "bias": false, "epilogue": "none", "output": "default", "accumulate": "default", "pad_a": 0,
@@ -160,7 +163,7 @@ TEST(CaseJson, round_trips) {
 
 TEST(CaseJson, short_form_has_defaults) {
   const Case c = case_from_json(
-      json::parse(R"({"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "bf16", "backend": "cublaslt"})"),
+      json::parse(R"({"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "bf16", "backend": "auto"})"),
       &testing::lookup);
   EXPECT_EQ(c.digest, only_case("\"tags\": []").digest);
 }

@@ -36,7 +36,7 @@ TEST(Expand, everything_has_a_default) {
   EXPECT_EQ(c.op->name, "gemm");
   EXPECT_EQ(c.params.size(), c.op->fields().size());
   EXPECT_EQ(c.mode->name, "bf16");
-  EXPECT_EQ(c.backend, "cublaslt");
+  EXPECT_EQ(c.backend, "auto");
   EXPECT_EQ(c.inputs.common, data::make_distribution("normal"));
   EXPECT_TRUE(c.inputs.ports.empty());
   EXPECT_FALSE(c.inputs.exact_leg());
@@ -48,18 +48,18 @@ TEST(Expand, everything_has_a_default) {
   EXPECT_TRUE(c.tags.empty());
   EXPECT_TRUE(c.known_issues.empty());
   EXPECT_FALSE(c.timeout_s);
-  EXPECT_EQ(c.id, "gemm/m=2,n=3,k=4/bf16/cublaslt");
+  EXPECT_EQ(c.id, "gemm/m=2,n=3,k=4/bf16/auto");
 }
 
 TEST(Expand, axes_multiply_the_last_fastest) {
   const Plan plan = load_case(R"("params": {"n": [5, 6], "m": [1, 2]}, "mode": ["tf32", "fp32"],
     "environment": [{"NVIDIA_TF32_OVERRIDE": null}, {"NVIDIA_TF32_OVERRIDE": "0"}])");
   EXPECT_EQ(plan.cases.size(), 16U);
-  EXPECT_EQ(testing::ids(plan)[0], "gemm/m=1,n=5,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset");
-  EXPECT_EQ(testing::ids(plan)[1], "gemm/m=1,n=5,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=0");
-  EXPECT_EQ(testing::ids(plan)[2], "gemm/m=1,n=5,k=1/fp32/cublaslt/NVIDIA_TF32_OVERRIDE=unset");
-  EXPECT_EQ(testing::ids(plan)[4], "gemm/m=1,n=6,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset");
-  EXPECT_EQ(testing::ids(plan)[8], "gemm/m=2,n=5,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset");
+  EXPECT_EQ(testing::ids(plan)[0], "gemm/m=1,n=5,k=1/tf32/auto/NVIDIA_TF32_OVERRIDE=unset");
+  EXPECT_EQ(testing::ids(plan)[1], "gemm/m=1,n=5,k=1/tf32/auto/NVIDIA_TF32_OVERRIDE=0");
+  EXPECT_EQ(testing::ids(plan)[2], "gemm/m=1,n=5,k=1/fp32/auto/NVIDIA_TF32_OVERRIDE=unset");
+  EXPECT_EQ(testing::ids(plan)[4], "gemm/m=1,n=6,k=1/tf32/auto/NVIDIA_TF32_OVERRIDE=unset");
+  EXPECT_EQ(testing::ids(plan)[8], "gemm/m=2,n=5,k=1/tf32/auto/NVIDIA_TF32_OVERRIDE=unset");
 }
 
 TEST(Expand, ranges_are_inclusive) {
@@ -89,15 +89,14 @@ TEST(Expand, lists_may_hold_ranges) {
 
 TEST(Expand, booleans_and_choices_are_axes_too) {
   const Plan plan = load_case(R"("params": {"trans_b": [false, true], "epilogue": ["none", "gelu"]})");
-  EXPECT_EQ(testing::ids(plan),
-            (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,epi=gelu/bf16/cublaslt",
-                 "gemm/m=1,n=1,k=1,tb=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,tb=1,epi=gelu/bf16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/auto", "gemm/m=1,n=1,k=1,epi=gelu/bf16/auto",
+                                     "gemm/m=1,n=1,k=1,tb=1/bf16/auto", "gemm/m=1,n=1,k=1,tb=1,epi=gelu/bf16/auto"}));
 }
 
 TEST(Expand, zip_ties_axes) {
   const Plan plan = load_case(R"("params": {"m": [1, 2], "n": [8, 9], "k": [3, 4]}, "zip": [["k", "m"]])");
-  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=8,k=3/bf16/cublaslt", "gemm/m=1,n=9,k=3/bf16/cublaslt",
-                                     "gemm/m=2,n=8,k=4/bf16/cublaslt", "gemm/m=2,n=9,k=4/bf16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=8,k=3/bf16/auto", "gemm/m=1,n=9,k=3/bf16/auto",
+                                     "gemm/m=2,n=8,k=4/bf16/auto", "gemm/m=2,n=9,k=4/bf16/auto"}));
 }
 
 TEST(Expand, zip_ties_every_kind_of_axis) {
@@ -120,9 +119,9 @@ TEST(Expand, zip_makes_huge_ranges_small) {
 TEST(Expand, exclude_removes_what_matches_all_keys) {
   const Plan plan = load_case(R"("params": {"m": [1, 2], "output": ["default", "fp32"]}, "mode": ["bf16", "fp16"],
     "exclude": [{"mode": "bf16", "m": 2}, {"mode": ["fp16", "fp32"], "output": "fp32", "m": [1, 7]}])");
-  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1/fp16/cublaslt",
-                                     "gemm/m=1,n=1,k=1,out=fp32/bf16/cublaslt", "gemm/m=2,n=1,k=1/fp16/cublaslt",
-                                     "gemm/m=2,n=1,k=1,out=fp32/fp16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan),
+            (Ids{"gemm/m=1,n=1,k=1/bf16/auto", "gemm/m=1,n=1,k=1/fp16/auto", "gemm/m=1,n=1,k=1,out=fp32/bf16/auto",
+                 "gemm/m=2,n=1,k=1/fp16/auto", "gemm/m=2,n=1,k=1,out=fp32/fp16/auto"}));
   EXPECT_TRUE(plan.warnings.empty());
 }
 
@@ -198,7 +197,7 @@ TEST(Expand, entries_of_defaults_need_not_match_everywhere) {
     "defaults": {"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "exclude": [{"mode": "tf32"}],
                  "xfail": [{"match": {"mode": "fp16"}, "reason": "12"}]},
     "cases": [{"mode": ["tf32", "bf16"]}, {"mode": "fp16"}]})");
-  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1/fp16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/auto", "gemm/m=1,n=1,k=1/fp16/auto"}));
   EXPECT_TRUE(plan.warnings.empty());
   EXPECT_FALSE(plan.cases[1].known_issues.empty());
 }
@@ -224,7 +223,7 @@ TEST(Expand, ports_that_a_case_lacks_are_left_out_of_it) {
   const Plan plan = load_case(R"("params": {"beta": [0, 1]},
     "inputs": {"c": {"distribution": "constant", "value": 3}, "a": {"distribution": "normal"}})");
   EXPECT_EQ(testing::ids(plan),
-            (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=1,n=1,k=1,beta=1/bf16/cublaslt/c=constant(value=3)"}));
+            (Ids{"gemm/m=1,n=1,k=1/bf16/auto", "gemm/m=1,n=1,k=1,beta=1/bf16/auto/c=constant(value=3)"}));
 }
 
 TEST(Expand, comments_are_allowed_everywhere) {
@@ -237,7 +236,7 @@ TEST(Expand, comments_are_allowed_everywhere) {
       "tolerance": {"$comment": "t", "allclose": {"$comment": "c", "rtol": 0, "atol": 0}},
       "exclude": [{"$comment": "x", "k": 2}],
       "xfail": [{"$comment": "f", "reason": "12", "match": {"$comment": "m", "k": 1}}]}]} // end)");
-  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/cublaslt/algorithms=top:2/a=uniform"}));
+  EXPECT_EQ(testing::ids(plan), (Ids{"gemm/m=1,n=1,k=1/bf16/auto/algorithms=top:2/a=uniform"}));
 }
 
 TEST(Expand, byte_order_mark_and_windows_line_ends) {

@@ -26,7 +26,7 @@ TEST(Extends, merges_objects_deeply_and_replaces_lists) {
   const Plan plan = load_plan(folder.path("plan.json"), testing::vocabulary(), {});
   EXPECT_EQ(plan.name, "mine");
   EXPECT_EQ(plan.seed, 7U);
-  EXPECT_EQ(testing::ids(plan), (std::vector<std::string>{"gemm/m=2,n=3,k=5,tb=1,bias=1/bf16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan), (std::vector<std::string>{"gemm/m=2,n=3,k=5,tb=1,bias=1/bf16/auto"}));
 }
 
 TEST(Extends, later_files_win) {
@@ -49,8 +49,7 @@ TEST(Extends, null_in_an_environment_is_a_value) {
     "defaults": {"environment": {"NVIDIA_TF32_OVERRIDE": null}},
     "cases": [{"op": "gemm", "params": {"m": 1, "n": 1, "k": 1}, "mode": "tf32"}]})");
   const Plan plan = load_plan(folder.path("plan.json"), testing::vocabulary(), {});
-  EXPECT_EQ(testing::ids(plan),
-            (std::vector<std::string>{"gemm/m=1,n=1,k=1/tf32/cublaslt/NVIDIA_TF32_OVERRIDE=unset"}));
+  EXPECT_EQ(testing::ids(plan), (std::vector<std::string>{"gemm/m=1,n=1,k=1/tf32/auto/NVIDIA_TF32_OVERRIDE=unset"}));
 }
 
 TEST(Extends, the_same_file_twice_is_not_a_circle) {

@@ -33,8 +33,8 @@ TEST(Include, all_cases_come_before_the_plans_own) {
   const FolderOfThree folder;
   folder.write("plan.json", plan_of("\"seed\": 4, \"include\": \"ops.json\", \"cases\": [" + case_of(4, "") + "]"));
   const Plan plan = load_plan(folder.path("plan.json"), testing::vocabulary(), {});
-  EXPECT_EQ(testing::ids(plan), (Strings{"gemm/m=1,n=1,k=1/bf16/cublaslt", "gemm/m=2,n=1,k=1/bf16/cublaslt",
-                                         "gemm/m=3,n=1,k=1/bf16/cublaslt", "gemm/m=4,n=1,k=1/bf16/cublaslt"}));
+  EXPECT_EQ(testing::ids(plan), (Strings{"gemm/m=1,n=1,k=1/bf16/auto", "gemm/m=2,n=1,k=1/bf16/auto",
+                                         "gemm/m=3,n=1,k=1/bf16/auto", "gemm/m=4,n=1,k=1/bf16/auto"}));
   EXPECT_EQ(plan.name, "plan");
   EXPECT_EQ(plan.seed, 4U);
   EXPECT_EQ(plan.cases.front().seed, 4U);
@@ -44,7 +44,7 @@ TEST(Include, all_cases_come_before_the_plans_own) {
 TEST(Include, tags_choose) {
   const FolderOfThree folder;
   folder.write("plan.json", plan_of(R"("include": {"file": "ops.json", "tags": ["b"]})"));
-  EXPECT_EQ(ids_of(folder), (Strings{"gemm/m=2,n=1,k=1/bf16/cublaslt"}));
+  EXPECT_EQ(ids_of(folder), (Strings{"gemm/m=2,n=1,k=1/bf16/auto"}));
   folder.write("plan.json", plan_of(R"("include": [{"file": "ops.json", "tags": ["b", "a"]}, "ops.json"])"));
   EXPECT_EQ(ids_of(folder).size(), 3U) << "equal cases run once";
 }
@@ -90,7 +90,7 @@ TEST(Include, replaces_the_cases_of_what_the_plan_extends) {
   const FolderOfThree folder;
   folder.write("base.json", plan_of("\"cases\": [" + case_of(6, "") + "]"));
   folder.write("plan.json", plan_of(R"("extends": "base.json", "include": {"file": "ops.json", "tags": ["b"]})"));
-  EXPECT_EQ(ids_of(folder), (Strings{"gemm/m=2,n=1,k=1/bf16/cublaslt"}));
+  EXPECT_EQ(ids_of(folder), (Strings{"gemm/m=2,n=1,k=1/bf16/auto"}));
 }
 
 TEST(Include, circles_through_both_keys_are_shown) {

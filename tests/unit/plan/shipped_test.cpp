@@ -139,7 +139,7 @@ TEST(OverridePlan, runs_every_request_in_three_environments) {
   for (const std::string_view mode : modes) {
     for (const auto& value : values) {
       const auto here = [&](const Case& c) {
-        return c.mode->name == mode && c.environment.at("NVIDIA_TF32_OVERRIDE") == value;
+        return c.backend == "cublaslt" && c.mode->name == mode && c.environment.at("NVIDIA_TF32_OVERRIDE") == value;
       };
       const auto has = [&](auto predicate) {
         return any_case(plan, [&](const Case& c, const op::GemmParams& p) { return here(c) && predicate(c, p); });
@@ -162,9 +162,22 @@ TEST(OverridePlan, runs_every_request_in_three_environments) {
       EXPECT_TRUE(has([](const Case&, const op::GemmParams& p) { return p.m == 4096 && p.n == 4096 && p.k == 4096; }));
     }
   }
-  const auto products = std::ranges::count_if(plan.cases, is_gemm);
-  EXPECT_EQ(products, 7 * 3 * (3 + 6 + 6 + 1));
-  EXPECT_EQ(static_cast<std::ptrdiff_t>(plan.cases.size()) - products, 3 * 2 * 2 * (2 + 1)) << "attention";
+  const auto count = [&plan](bool products, bool predictions) {
+    return std::ranges::count_if(
+        plan.cases, [&](const Case& c) { return is_gemm(c) == products && (c.backend == "sim") == predictions; });
+  };
+  EXPECT_EQ(count(true, false), 7 * 3 * (3 + 6 + 6 + 1));
+  EXPECT_EQ(count(false, false), 3 * 2 * 2 * (2 + 1)) << "attention";
+  EXPECT_EQ(count(true, true), 7 * 3 * (2 + 2 + 2));
+  EXPECT_EQ(count(false, true), 2 * 2 * 3) << "attention";
+}
+
+TEST(Scenarios, show_something_without_a_gpu) {
+  for (const auto& entry : std::filesystem::directory_iterator(kPlans + "scenarios")) {
+    const Plan plan = load_plan(entry.path().string(), app::vocabulary(), {});
+    const auto runs_anywhere = [](const Case& c) { return c.backend == "auto" || c.backend == "sim"; };
+    EXPECT_TRUE(std::ranges::any_of(plan.cases, runs_anywhere)) << entry.path();
+  }
 }
 
 TEST(BenchPlan, is_the_product_of_shapes_and_modes) {

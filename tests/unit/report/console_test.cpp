@@ -206,7 +206,25 @@ TEST(Console, override_table_shows_states_classes_and_sentences) {
   EXPECT_TRUE(has(text, "bits differ")) << text;
   EXPECT_TRUE(has(text, "TF32")) << text;
   EXPECT_TRUE(has(text, "override 1 turns FP32 into TF32")) << text;
+  EXPECT_FALSE(has(text, "predicted")) << text;
   EXPECT_EQ(views::render_override(sample_report(false, 0), {}), "");
+}
+
+TEST(Console, override_table_has_predictions_apart) {
+  std::vector<json> records;
+  for (const char* backend : {"cublaslt", "sim"}) {
+    for (const std::optional<std::string>& value : {std::optional<std::string>(), std::optional<std::string>("1")}) {
+      records.push_back(to_json(sample_result(sample_case("fp32", 64, {{"NVIDIA_TF32_OVERRIDE", value}}), {{}})));
+      records.back()["backend"] = backend;
+    }
+  }
+  const std::string text = views::render_override(make_report(RunFacts{}, records), {});
+  const std::size_t predicted = text.find("as predicted by modelled arithmetic: no hardware evidence");
+  ASSERT_NE(predicted, std::string::npos) << text;
+  EXPECT_GT(text.find("fp32"), 0u);
+  EXPECT_LT(text.find("fp32"), predicted) << "measured rows come first: " << text;
+  EXPECT_TRUE(has(text, "gemm fp32 (cublaslt): ")) << text;
+  EXPECT_TRUE(has(text, "gemm fp32 (sim, predicted): ")) << text;
 }
 
 TEST(CutMiddle, keeps_both_ends_and_the_width) {
