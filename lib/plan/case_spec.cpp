@@ -16,7 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 15> kCaseKeys = {
     "op",  "params",  "mode",  "backend", "inputs", "environment", "algorithms", "tolerance",
     "zip", "exclude", "xfail", "tags",    "seed",   "timeout_s",   "select"};
-constexpr double kMaxTimeout = 86'400;  // a day
 
 class CaseDecoder {
  public:
@@ -210,7 +209,7 @@ class CaseDecoder {
       keep(spec_.tags, decode_tags(*node, reporter_));
     }
     if (const Node* node = get("timeout_s")) {
-      spec_.timeout_s = decode_number(*node, "\"timeout_s\"", 0.001, kMaxTimeout, reporter_);
+      spec_.timeout_s = decode_number(*node, "\"timeout_s\"", kMinTimeout, kMaxTimeout, reporter_);
       complete_ = complete_ && spec_.timeout_s.has_value();
     }
     if (const Node* node = get("select")) {

@@ -1,168 +1,20 @@
 // The plan language as JSON Schema (draft-07), from the same descriptors as the decoder: for editors and for CI.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "op/mode.hpp"
 #include "plan/plan.hpp"
+#include "plan/schema_parts.hpp"
 #include "plan/settings.hpp"
 
 namespace numcheck::plan {
 namespace {
 
 using nlohmann::json;
-
-json reference(std::string_view name) {
-  return {{"$ref", "#/definitions/" + std::string(name)}};
-}
-
-json strings(const std::vector<std::string_view>& values) {
-  json list = json::array();
-  for (const std::string_view value : values) {
-    list.push_back(std::string(value));
-  }
-  return list;
-}
-
-/// An object with these properties, "$comment", and nothing else.
-json closed_object(json properties, std::string_view description = {}) {
-  properties["$comment"] = json::object();
-  json schema = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
-  if (!description.empty()) {
-    schema["description"] = std::string(description);
-  }
-  return schema;
-}
-
-json non_empty_list(json items) {
-  return {{"type", "array"}, {"items", std::move(items)}, {"minItems", 1}};
-}
-
-json tag() {
-  return {{"type", "string"}, {"pattern", "^[A-Za-z0-9_.:+-]{1,64}$"}};
-}
-
-/// The value, or a list of them: an axis.
-json axis(const json& value) {
-  return {{"anyOf", {value, non_empty_list(value)}}};
-}
-
-/// Infinity is written as text, and only if it is in the range.
-json number(double minimum, double maximum) {
-  json any = json::array();
-  json finite = {{"type", "number"}};
-  if (std::isfinite(minimum)) {
-    finite["minimum"] = minimum;
-  } else {
-    any.push_back({{"const", "-inf"}});
-  }
-  if (std::isfinite(maximum)) {
-    finite["maximum"] = maximum;
-  } else {
-    any.push_back({{"const", "inf"}});
-  }
-  if (any.empty()) {
-    return finite;
-  }
-  any.push_back(std::move(finite));
-  return {{"anyOf", std::move(any)}};
-}
-
-/// One value of a field.
-json scalar(const op::Field& field) {
-  switch (field.kind) {
-    case op::FieldKind::boolean:
-      return {{"type", "boolean"}};
-    case op::FieldKind::integer:
-      return {{"type", "integer"},
-              {"minimum", static_cast<std::int64_t>(field.minimum)},
-              {"maximum", static_cast<std::int64_t>(field.maximum)}};
-    case op::FieldKind::number:
-      return number(field.minimum, field.maximum);
-    case op::FieldKind::choice:
-      return {{"enum", strings(field.choices)}};
-  }
-  return json::object();
-}
-
-json fallback_of(const op::Field& field) {
-  return std::visit([](const auto& value) { return json(value); }, field.fallback);
-}
-
-json described(json schema, const op::Field& field) {
-  schema["description"] = std::string(field.doc);
-  if (!field.required) {
-    schema["default"] = fallback_of(field);
-  }
-  return schema;
-}
-
-/// The values that a parameter of a case may run through.
-json parameter_axis(const op::Field& field) {
-  json value = scalar(field);
-  if (field.kind == op::FieldKind::integer) {
-    value = {{"anyOf", {std::move(value), reference("integer_range"), reference("pow2_range")}}};
-  } else if (field.kind == op::FieldKind::number) {
-    value = {{"anyOf", {std::move(value), reference("number_range"), reference("pow2_range")}}};
-  }
-  return described(axis(value), field);
-}
-
-json params_of(const op::Op& op) {
-  json properties = json::object();
-  for (const op::Field& field : op.fields()) {
-    properties[std::string(field.name)] = parameter_axis(field);
-  }
-  return closed_object(std::move(properties),
-                       std::string("Parameters of ") + std::string(op.name) + ": " + std::string(op.summary));
-}
-
-json ranges(const char* type) {
-  json schema = closed_object({{"from", {{"type", type}}}, {"to", {{"type", type}}}, {"step", {{"type", type}}}},
-                              "from, from + step, ... up to and including to; step is 1 unless given");
-  schema["required"] = {"from", "to"};
-  return schema;
-}
-
-json pow2_range() {
-  json schema =
-      closed_object({{"pow2", {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}},
-                    "2^a, 2^(a+1), ... 2^b");
-  schema["required"] = {"pow2"};
-  return schema;
-}
-
-/// One distribution with its parameters; a missing "distribution" means "normal".
-json distribution_of(const data::DistributionInfo& info, bool with_ports) {
-  json properties = {{"distribution", {{"const", std::string(info.name)}}}};
-  json required = json::array();
-  if (info.name != "normal") {
-    required.push_back("distribution");
-  }
-  for (const op::Field& field : info.fields()) {
-    properties[std::string(field.name)] = described(scalar(field), field);
-    if (field.required) {
-      required.push_back(std::string(field.name));
-    }
-  }
-  json schema = closed_object(std::move(properties), info.doc);
-  if (!required.empty()) {
-    schema["required"] = std::move(required);
-  }
-  if (with_ports) {
-    schema["additionalProperties"] = reference("distribution");
-  }
-  return schema;
-}
-
-json distributions(bool with_ports) {
-  json any = json::array();
-  for (const data::DistributionInfo& info : data::all_distributions()) {
-    any.push_back(distribution_of(info, with_ports));
-  }
-  return {{"anyOf", std::move(any)}};
-}
+using namespace schema;
 
 json environment() {
   json properties = json::object();
@@ -175,26 +27,39 @@ json environment() {
 }
 
 json algorithms() {
-  json top = closed_object({{"top", {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxTopAlgorithms}}}});
+  json top = closed_object({{"top",
+                             {{"type", "integer"},
+                              {"minimum", 1},
+                              {"maximum", kMaxTopAlgorithms},
+                              {"description", "How many of the heuristic's choices run, the first ones"}}}});
   top["required"] = {"top"};
-  return {{"anyOf", {{{"enum", {"heuristic", "all"}}}, std::move(top)}},
-          {"description", "Which of the backend's algorithms run, each as one run of the case"}};
+  return described(
+      {{"anyOf", {{{"enum", {"heuristic", "all"}}}, std::move(top)}}, {"examples", json::array({"all", {{"top", 8}}})}},
+      "Which of the backend's algorithms run, each as one run of the case: the heuristic's first choice, all "
+      "that it offers, or the first N",
+      "heuristic");
 }
 
 json tolerance() {
   const json limit = number(0, kMaxToleranceLimit);
-  json allclose = closed_object({{"rtol", limit}, {"atol", limit}}, "|got - expected| <= atol + rtol |expected|");
+  json allclose = closed_object({{"rtol", described(limit, "Relative to the expected value")},
+                                 {"atol", described(limit, "Absolute, in units of the output")}},
+                                "|got - expected| <= atol + rtol |expected|");
   allclose["required"] = {"rtol", "atol"};
-  return {
-      {"anyOf",
-       {{{"const", "default"}}, closed_object({{"allclose", std::move(allclose)}, {"ulp", limit}, {"rel_l2", limit}})}},
-      {"description", "Gates in addition to those of the error model"}};
+  json own = closed_object({{"allclose", std::move(allclose)},
+                            {"ulp", described(limit, "Largest error, in units of the last place of the output")},
+                            {"rel_l2", described(limit, "Frobenius-relative error |e|_2 / |y|_2")}});
+  return described({{"anyOf", {{{"const", "default"}}, std::move(own)}},
+                    {"examples", json::array({{{"ulp", 2}}, {{"rel_l2", 0.01}}})}},
+                   "Gates in addition to those of the error model, which no plan can loosen", "default");
 }
 
 /// A value, {"from", "to"} with at least one end, or a list of them.
 json ends(const char* pattern, const char* description) {
   const json end = {{"type", "string"}, {"pattern", pattern}};
-  json range = closed_object({{"from", end}, {"to", end}}, "Both ends are inclusive; a missing end is open");
+  json range = closed_object({{"from", described(end, "The first one; missing: from the earliest")},
+                              {"to", described(end, "The last one; missing: up to the latest")}},
+                             "Both ends are inclusive; a missing end is open");
   range["anyOf"] = {{{"required", {"from"}}}, {{"required", {"to"}}}};
   json schema = axis({{"anyOf", {end, std::move(range)}}});
   schema["description"] = description;
@@ -204,7 +69,7 @@ json ends(const char* pattern, const char* description) {
 json xfail(json match, const Vocabulary& vocabulary) {
   json libraries = json::object();
   for (const std::string_view library : vocabulary.libraries) {
-    libraries[std::string(library)] = reference("versions");
+    libraries[std::string(library)] = described(reference("versions"), fmt::format("Versions of {}", library));
   }
   libraries = closed_object(std::move(libraries), "Versions that have the issue, by library");
   libraries["minProperties"] = 1;
@@ -215,11 +80,46 @@ json xfail(json match, const Vocabulary& vocabulary) {
                                {{"type", "string"},
                                 {"minLength", 1},
                                 {"description", "Only failures with this cause, as reports name it, are known"}}},
-                              {"reason", {{"type", "string"}, {"pattern", "[^ \\t\\n]"}}},
-                              {"expires", {{"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}},
+                              {"reason",
+                               {{"type", "string"},
+                                {"pattern", "[^ \\t\\n]"},
+                                {"description", "Why it fails, in a sentence; shown with the case"}}},
+                              {"expires",
+                               {{"type", "string"},
+                                {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+                                {"description", "A date, YYYY-MM-DD, after which the entry excuses nothing"},
+                                {"examples", {"2030-12-31"}}}}},
                              "A known failure");
   entry["required"] = {"reason"};
-  return {{"type", "array"}, {"items", std::move(entry)}};
+  return described({{"type", "array"}, {"items", std::move(entry)}},
+                   "Failures that are known: such a case does not fail the run, and is reported once it passes",
+                   json::array());
+}
+
+/// What shapes a sweep, and what else is said about its cases.
+json rule_properties(const json& match, const Vocabulary& vocabulary) {
+  return {
+      {"zip",
+       described({{"type", "array"},
+                  {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}},
+                  {"examples", json::array({json::array({{"m", "n"}})})}},
+                 "Groups of axes that advance together instead of multiplying; they must have equally many values",
+                 json::array())},
+      {"exclude",
+       described({{"type", "array"},
+                  {"items", match},
+                  {"examples", json::array({json::array({{{"k", 513}, {"bias", true}}})})}},
+                 "Cases of the sweep that are left out: those that match any entry in all its fields", json::array())},
+      {"xfail", xfail(match, vocabulary)},
+      {"tags", described({{"type", "array"}, {"items", tag()}, {"examples", json::array({{"smoke", "nightly"}})}},
+                         "Words by which --tag and \"include\" choose cases; not part of the digest", json::array())},
+      {"timeout_s", described({{"type", "number"}, {"minimum", kMinTimeout}, {"maximum", kMaxTimeout}},
+                              "Time limit of the case, in s; without one, that of --timeout holds")},
+      {"select",
+       described({{"enum", {"all", "new_configurations"}}},
+                 "new_configurations: only cases that show a kernel that no earlier case shows, as the library's "
+                 "heuristics tell before the run",
+                 "all")}};
 }
 
 json case_properties(const Vocabulary& vocabulary) {
@@ -237,24 +137,32 @@ json case_properties(const Vocabulary& vocabulary) {
   const json match = {
       {"type", "object"},
       {"description", "Fields and the value, range or list of values that they match; a range is {\"from\", \"to\"}"}};
-  return {
-      {"op", {{"enum", std::move(ops)}}},
-      {"params", {{"type", "object"}}},
-      {"mode", axis({{"enum", std::move(modes)}})},
-      {"backend", axis({{"enum", strings(backends)}})},
-      {"inputs", axis(reference("inputs"))},
-      {"environment", axis(reference("environment"))},
-      {"seed", axis(reference("seed"))},
+  json properties = {
+      {"op", described({{"enum", std::move(ops)}}, "The operation: te-numcheck list ops")},
+      {"params", described({{"type", "object"},
+                            {"examples", json::array({{{"m", {64, 128}}, {"n", 64}, {"k", {{"pow2", {5, 8}}}}}})}},
+                           "Parameters of the op, each a value or an axis: te-numcheck explain OP")},
+      {"mode", described(axis({{"enum", std::move(modes)}}),
+                         "Number formats of inputs, products and outputs: te-numcheck list modes; a list is an axis")},
+      {"backend",
+       described(axis({{"enum", strings(backends)}}),
+                 "Who computes it: te-numcheck list backends; auto is the op's first one on a GPU, and sim on "
+                 "a simulated device; a list is an axis",
+                 std::string(op::Op{}.default_backend))},
+      {"inputs",
+       described(axis(reference("inputs")),
+                 "What the inputs are drawn from, all of them or by name: te-numcheck list distributions; a list "
+                 "is an axis",
+                 {{"distribution", "normal"}})},
+      {"environment",
+       described(axis(reference("environment")),
+                 "Variables that the case sets or unsets, in a worker process of its own; a list is an axis",
+                 json::object())},
+      {"seed", described(axis(reference("seed")), "Seed of the inputs in place of the plan's; a list is an axis")},
       {"algorithms", algorithms()},
-      {"tolerance", tolerance()},
-      {"zip", {{"type", "array"}, {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}}}},
-      {"exclude", {{"type", "array"}, {"items", match}}},
-      {"xfail", xfail(match, vocabulary)},
-      {"tags", {{"type", "array"}, {"items", tag()}}},
-      {"timeout_s", {{"type", "number"}, {"minimum", 0.001}, {"maximum", 86400}}},
-      {"select",
-       {{"enum", {"all", "new_configurations"}},
-        {"description", "new_configurations: only cases that show a kernel that no earlier case shows"}}}};
+      {"tolerance", tolerance()}};
+  properties.update(rule_properties(match, vocabulary));
+  return properties;
 }
 
 json case_schema(const Vocabulary& vocabulary, json& definitions) {
@@ -271,6 +179,19 @@ json case_schema(const Vocabulary& vocabulary, json& definitions) {
   return schema;
 }
 
+json example_plans() {
+  json one = {{"version", 1},
+              {"cases", {{{"op", "gemm"}, {"mode", "bf16"}, {"params", {{"m", 64}, {"n", 64}, {"k", 192}}}}}}};
+  json override_axis = json::array();
+  for (const json& value : {json(), json("0"), json("1")}) {
+    override_axis.push_back({{"NVIDIA_TF32_OVERRIDE", value}});
+  }
+  json sweep = {{"version", 1},
+                {"defaults", {{"op", "gemm"}, {"mode", {"fp32", "tf32"}}, {"environment", std::move(override_axis)}}},
+                {"cases", {{{"params", {{"m", {32, 64}}, {"n", 48}, {"k", {{"pow2", {6, 8}}}}}}}}}};
+  return json::array({std::move(one), std::move(sweep)});
+}
+
 }  // namespace
 
 json plan_schema(const Vocabulary& vocabulary) {
@@ -281,25 +202,37 @@ json plan_schema(const Vocabulary& vocabulary) {
                       {"inputs", distributions(true)},
                       {"environment", environment()},
                       {"versions", ends("^[0-9]+([.][0-9]+){0,3}$", "Versions; 13.1 stands for every 13.1.x")},
-                      {"seed", {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT64_MAX}}}};
+                      {"seed",
+                       {{"type", "integer"},
+                        {"minimum", 0},
+                        {"maximum", UINT64_MAX},
+                        {"description", "Seed of the generator that draws the inputs"}}}};
   json one_case = case_schema(vocabulary, definitions);
   definitions["case"] = std::move(one_case);
   const json file_name = {{"type", "string"}, {"minLength", 1}};
-  json some = closed_object({{"file", file_name}, {"tags", non_empty_list(tag())}},
+  json some = closed_object({{"file", described(file_name, "A plan, relative to this file")},
+                             {"tags", described(non_empty_list(tag()), "Cases with one of these tags; missing: all")}},
                             "The cases of another plan that have one of these tags");
   some["required"] = {"file"};
-  json schema = closed_object({{"$schema", {{"type", "string"}}},
-                               {"version", {{"const", 1}}},
-                               {"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 200}}},
-                               {"description", {{"type", "string"}}},
-                               {"seed", reference("seed")},
-                               {"extends", axis(file_name)},
-                               {"include", axis(json{{"anyOf", {file_name, some}}})},
-                               {"defaults", reference("case")},
-                               {"cases", non_empty_list(reference("case"))}},
-                              "Cases that te-numcheck runs, with their sweeps");
+  json schema = closed_object(
+      {{"$schema", described({{"type", "string"}}, "This schema, for editors; ignored")},
+       {"version", described({{"const", 1}}, "Version of the plan language")},
+       {"name", described({{"type", "string"}, {"minLength", 1}, {"maxLength", 200}},
+                          "One line that names the plan in reports; without it, the file's name")},
+       {"description", described({{"type", "string"}}, "What the plan is for; not part of its digest", "")},
+       {"seed", described(reference("seed"), "Seed of the inputs, the same for all cases that name none", 0)},
+       {"extends",
+        described(axis(file_name),
+                  "Plans to start from, relative to this file, merged in order: objects deeply, lists replaced")},
+       {"include", described(axis(json{{"anyOf", {file_name, some}}}),
+                             "Plans whose cases come before this plan's own, all of them or those with certain tags")},
+       {"defaults", described(reference("case"), "What every case has that does not say otherwise", json::object())},
+       {"cases", described(non_empty_list(reference("case")), "Sweeps, each one or many cases")}},
+      "Cases that te-numcheck runs, with their sweeps: te-numcheck explain plan");
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["$id"] = "https://te-numcheck.invalid/plan-1.schema.json";  // a name, not a place; editors do not take a URN
   schema["title"] = "te-numcheck plan, version 1";
+  schema["examples"] = example_plans();
   schema["required"] = {"version"};
   schema["definitions"] = std::move(definitions);
   return schema;

@@ -37,6 +37,10 @@ namespace numcheck::plan {
 /// Largest N in {"top": N}: cuBLASLt is never asked for more.
 inline constexpr std::int64_t kMaxTopAlgorithms = 1024;
 
+/// Range of "timeout_s", in s: up to a day.
+inline constexpr double kMinTimeout = 0.001;
+inline constexpr double kMaxTimeout = 86'400;
+
 /// Largest limit of a tolerance; infinity would not be a gate.
 inline constexpr double kMaxToleranceLimit = 1e30;
 

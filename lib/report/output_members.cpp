@@ -28,11 +28,12 @@ json shape_json(const op::Port& port) {
 
 const Members<tolerance::Criterion>& criterion_members() {
   using tolerance::Criterion;
-  static const Members<Criterion> members = {{"name", text("gate"), &at<&Criterion::name>},
-                                             {"measured", ref("number"), &at<&Criterion::measured>},
-                                             {"limit", ref("number"), &at<&Criterion::limit>},
-                                             {"ok", flag("measured <= limit"), &at<&Criterion::ok>},
-                                             {"source", text("where the limit comes from"), &at<&Criterion::source>}};
+  static const Members<Criterion> members = {
+      {"name", text("gate"), &at<&Criterion::name>},
+      {"measured", real("the statistic; te-numcheck explain gates"), &at<&Criterion::measured>},
+      {"limit", real("the most that passes"), &at<&Criterion::limit>},
+      {"ok", flag("measured <= limit"), &at<&Criterion::ok>},
+      {"source", text("where the limit comes from"), &at<&Criterion::source>}};
   return members;
 }
 
@@ -40,8 +41,7 @@ const Members<tolerance::Fake>& fake_members() {
   using tolerance::Fake;
   static const Members<Fake> members = {
       {"name", text("what was put in place of the output"), &at<&Fake::name>},
-      {"outcome",
-       {{"type", "string"}, {"enum", {"rejected", "accepted", "dropped"}}},
+      {"outcome", word({"rejected", "accepted", "dropped"}, "whether the gates reject it; dropped: it was not judged"),
        [](const Fake& fake) { return json(outcome_name(fake.outcome)); }},
       {"detail", text("gate that rejected it, or why it was dropped"), &at<&Fake::detail>}};
   return members;
@@ -55,16 +55,18 @@ const Members<tolerance::Certificate>& certificate_members() {
          const std::string vacuous = certificate.vacuous_with();
          return vacuous.empty() ? json() : json(vacuous);
        }},
-      {"fakes", list_of(rule_of(fake_members())),
+      {"fakes", described(list_of(rule_of(fake_members())), "wrong outputs that the gates were tried on"),
        [](const Certificate& certificate) { return list_of(fake_members(), certificate.fakes); }}};
   return members;
 }
 
 const Members<op::Finding>& finding_members() {
   using op::Finding;
-  static const Members<Finding> members = {{"name", text("the op's own statistic"), &at<&Finding::name>},
-                                           {"measured", ref("number"), &at<&Finding::measured>},
-                                           {"text", text("what it means"), &at<&Finding::text>}};
+  static const Members<Finding> members = {
+      {"name", text("the op's own statistic"), &at<&Finding::name>},
+      {"measured", real("the statistic; of a diagnosis, the share of the squared error that it explains"),
+       &at<&Finding::measured>},
+      {"text", text("what it means"), &at<&Finding::text>}};
   return members;
 }
 
@@ -90,7 +92,7 @@ const Members<metric::Opinion>& opinion_members() {
   using metric::Opinion;
   static const Members<Opinion> members = {
       {"mismatches", count("elements beyond the limit"), &at<&Opinion::mismatches>},
-      {"max_excess", ref("number"), &at<&Opinion::max_excess>}};
+      {"max_excess", real("largest error over the limit of that comparison"), &at<&Opinion::max_excess>}};
   return members;
 }
 
@@ -113,18 +115,19 @@ struct WorstSource {
 
 const Members<WorstSource>& worst_members() {
   static const Members<WorstSource> members = {
-      {"index", list_of(count("batch (if several), row, column")),
+      {"index", described(list_of(count("position")), "batch (if several), row, column; from 0"),
        [](const WorstSource& s) { return position(s.worst->index, *s.port); }},
-      {"got", ref("number"), [](const WorstSource& s) { return number(s.worst->got); }},
+      {"got", real("what the device returned"), [](const WorstSource& s) { return number(s.worst->got); }},
       {"got_bits",
-       {{"type", "string"}, {"pattern", "^0x[0-9a-f]+$"}},
+       {{"type", "string"}, {"pattern", "^0x[0-9a-f]+$"}, {"description", "its bits in the output's format"}},
        [](const WorstSource& s) {
          const int digits = 2 * core::dtype_info(s.port->dtype).storage_bytes;
          return json(fmt::format("0x{:0{}x}", s.worst->got_bits, digits));
        }},
-      {"expected", ref("number"), [](const WorstSource& s) { return number(s.worst->expected); }},
-      {"ulps", ref("number"), [](const WorstSource& s) { return number(s.worst->ulps); }},
-      {"over_bound", ref("number"), [](const WorstSource& s) { return number(s.worst->over_bound); }}};
+      {"expected", real("reference in double"), [](const WorstSource& s) { return number(s.worst->expected); }},
+      {"ulps", real("error in units of the last place of the output"),
+       [](const WorstSource& s) { return number(s.worst->ulps); }},
+      {"over_bound", real("error over its bound"), [](const WorstSource& s) { return number(s.worst->over_bound); }}};
   return members;
 }
 
@@ -141,7 +144,7 @@ const Members<verdict::OutputResult>& ideal_members() {
   using verdict::OutputResult;
   static const Members<OutputResult> members = {
       {"note", text("which rounding or pass that is"), &at<&OutputResult::ideal_note>},
-      {"error", rule_of(norm_members()),
+      {"error", described(rule_of(norm_members()), "norms of that error"),
        [](const OutputResult& output) { return object_of(norm_members(), *output.ideal); }}};
   return members;
 }
@@ -178,38 +181,49 @@ const Members<metric::ErrorNorms>& norm_members() {
 const Members<metric::Statistics>& statistics_members() {
   using metric::Statistics;
   static const Members<Statistics> members = {
-      {"elements", count("number of elements"), &at<&Statistics::elements>},
-      {"finite", count("number of elements"), &at<&Statistics::finite>},
-      {"nonfinite_mismatch", count("number of elements"), &at<&Statistics::nonfinite_mismatch>},
-      {"poison", count("number of elements"), &at<&Statistics::poison>},
-      {"zeros", count("number of elements"), &at<&Statistics::zeros_got>},
-      {"exact_mismatch", count("number of elements"), &at<&Statistics::exact_mismatch>},
-      {"rounding_elements", count("number of elements"), &at<&Statistics::rounding_elements>},
-      {"rms_expected", ref("number"), &at<&Statistics::rms_expected>},
-      {"effective_bits", ref("number"), &at<&Statistics::effective_bits>},
-      {"max_ulp", ref("number"), &at<&Statistics::max_ulp>},
-      {"mean_ulp", ref("number"), &at<&Statistics::mean_ulp>},
-      {"max_over_bound", ref("number"), &at<&Statistics::max_over_bound>},
-      {"z_rms", ref("number"), &at<&Statistics::z_rms>},
-      {"z_q999", ref("number"), &at<&Statistics::z_q999>},
-      {"z_max", ref("number"), &at<&Statistics::z_max>},
-      {"slope", ref("number"), &at<&Statistics::slope>},
-      {"slope_se", ref("number"), &at<&Statistics::slope_se>},
-      {"intercept", ref("number"), &at<&Statistics::intercept>},
-      {"toward_zero", ref("number"), &at<&Statistics::toward_zero>},
-      {"rounding_ratio", ref("number"), &at<&Statistics::rounding_ratio>},
-      {"rounding_ratio_perfect", ref("number"), &at<&Statistics::rounding_ratio_perfect>},
-      {"rounding_sd", ref("number"), &at<&Statistics::rounding_sd>},
-      {"rounding_arith", ref("number"), &at<&Statistics::rounding_arith>},
-      {"max_over_half_ulp", ref("number"), &at<&Statistics::max_over_half_ulp>},
+      {"elements", count("elements that were compared"), &at<&Statistics::elements>},
+      {"finite", count("of those, finite in the output and in the reference"), &at<&Statistics::finite>},
+      {"nonfinite_mismatch", count("elements that are NaN or infinite where the reference is not, or the reverse"),
+       &at<&Statistics::nonfinite_mismatch>},
+      {"poison", count("elements that were not written"), &at<&Statistics::poison>},
+      {"zeros", count("elements that are zero"), &at<&Statistics::zeros_got>},
+      {"exact_mismatch", count("elements other than the rounded reference, bit for bit"),
+       &at<&Statistics::exact_mismatch>},
+      {"rounding_elements", count("elements whose rounding G4 judges"), &at<&Statistics::rounding_elements>},
+      {"rms_expected", real("root mean square of the reference"), &at<&Statistics::rms_expected>},
+      {"effective_bits", real("significant bits of a format whose rounding alone would give this relative L2"),
+       &at<&Statistics::effective_bits>},
+      {"max_ulp", real("largest error in units of the last place of the output"), &at<&Statistics::max_ulp>},
+      {"mean_ulp", real("mean error in units of the last place of the output"), &at<&Statistics::mean_ulp>},
+      {"max_over_bound", real("G1: largest |e| / bound"), &at<&Statistics::max_over_bound>},
+      {"z_rms", real("G2: root mean square of e / sqrt(V), V the predicted second moment"), &at<&Statistics::z_rms>},
+      {"z_q999", real("G2: 99.9 % quantile of |e| / sqrt(V)"), &at<&Statistics::z_q999>},
+      {"z_max", real("G2: largest |e| / sqrt(V)"), &at<&Statistics::z_max>},
+      {"slope", real("G3: slope of e on the value"), &at<&Statistics::slope>},
+      {"slope_se", real("standard error of the slope"), &at<&Statistics::slope_se>},
+      {"intercept", real("mean of e, in units of the root mean square of the reference"), &at<&Statistics::intercept>},
+      {"toward_zero", real("share of the elements with an error that err toward zero, 0 to 1"),
+       &at<&Statistics::toward_zero>},
+      {"rounding_ratio", real("G4: noise of the output rounding, relative to uniform noise"),
+       &at<&Statistics::rounding_ratio>},
+      {"rounding_ratio_perfect", real("the same of one perfect rounding of the reference"),
+       &at<&Statistics::rounding_ratio_perfect>},
+      {"rounding_sd", real("standard deviation of that noise over the elements"), &at<&Statistics::rounding_sd>},
+      {"rounding_arith", real("part of the ratio that arithmetic errors may cause"), &at<&Statistics::rounding_arith>},
+      {"max_over_half_ulp", real("G4: largest |e| over half an ulp and the error allowed before rounding"),
+       &at<&Statistics::max_over_half_ulp>},
       {"expected_constant",
        flag("the same result is expected everywhere: reference values are equal, or all overflow alike"),
        &at<&Statistics::expected_constant>},
-      {"ulp_histogram", list_of(count("bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps")),
+      {"ulp_histogram",
+       described(list_of(count("elements")),
+                 "elements by error: 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps"),
        &at<&Statistics::ulp_histogram>},
       {"z_histogram",
-       list_of(count("elements by |z|, the error in predicted standard deviations: [0,1/2), [1/2,1), ... [7/2,4), "
-                     "[4,8), 8 or more")),
+       described(
+           list_of(count("elements")),
+           "elements by |z|, the error in predicted standard deviations: [0,1/2), [1/2,1), ... [7/2,4), [4,8), 8 or "
+           "more"),
        &at<&Statistics::z_histogram>}};
   return members;
 }
@@ -217,21 +231,23 @@ const Members<metric::Statistics>& statistics_members() {
 const Members<OutputSource>& output_members() {
   using S = OutputSource;
   static const Members<S> members = {
-      {"xxh128",
-       {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}},
+      {"xxh128", digest("of the output's bytes: equal bits have equal digests"),
        [](const S& s) { return json(s.output->digest.hex()); }},
       {"dtype", text("storage format"), [](const S& s) { return json(core::dtype_info(s.port->dtype).name); }},
-      {"shape", list_of(count("elements")), [](const S& s) { return shape_json(*s.port); }},
+      {"shape", described(list_of(count("elements")), "batch (if several), rows, columns"),
+       [](const S& s) { return shape_json(*s.port); }},
       {"sampled", flag("only a sample of the elements was compared"),
        [](const S& s) { return json(s.output->sampled); }},
       {"model", text("error model that the limits come from"), [](const S& s) { return json(s.output->model_source); }},
-      {"metrics", ref("metrics"),
+      {"metrics",
+       described(ref("metrics"), "the arithmetic error, which is judged: against the inputs as rounded to the format"),
        [](const S& s) {
          json metrics = object_of(norm_members(), s.output->statistics.arithmetic);
          metrics.update(object_of(statistics_members(), s.output->statistics));
          return metrics;
        }},
-      {"total_error", rule_of(norm_members()),
+      {"total_error",
+       described(rule_of(norm_members()), "norms of the error against the unrounded inputs, which is not judged"),
        [](const S& s) { return object_of(norm_members(), s.output->statistics.total); }},
       {"ideal",
        {{"description",
@@ -239,15 +255,20 @@ const Members<OutputSource>& output_members() {
          "null"},
         {"anyOf", json::array({{{"type", "null"}}, rule_of(ideal_members())})}},
        [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
-      {"criteria", list_of(rule_of(criterion_members())),
+      {"criteria",
+       described(list_of(rule_of(criterion_members())),
+                 "the gates, in order; the first that is not ok names the failure"),
        [](const S& s) { return list_of(criterion_members(), s.output->criteria); }},
-      {"findings", list_of(finding_rule()), &findings_json},
+      {"findings", described(list_of(finding_rule()), "statistics of the op's own, and causes of a failure"),
+       &findings_json},
       {"error_over_limit", real("measured / limit of the tightest gate"),
        [](const S& s) { return number(tolerance::tightest(s.output->criteria)); }},
-      {"certificate", rule_of(certificate_members()),
+      {"certificate", described(rule_of(certificate_members()), "whether passing proves something"),
        [](const S& s) { return object_of(certificate_members(), s.output->certificate); }},
-      {"opinions", map_of(rule_of(opinion_members())), &opinions_json},
-      {"worst", list_of(rule_of(worst_members())), &worst_json}};
+      {"opinions", described(map_of(rule_of(opinion_members())), "what comparisons of other tools would have said"),
+       &opinions_json},
+      {"worst", described(list_of(rule_of(worst_members())), "at most 5 elements, largest error over bound first"),
+       &worst_json}};
   return members;
 }
 

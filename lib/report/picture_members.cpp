@@ -114,7 +114,7 @@ const Members<WindowSource>& window_members() {
   static const Members<S> members = {
       {"first", list_of(count("batch (if several), row, column of the first element")),
        [](const S& s) { return position(s.window->first, *s.port); }},
-      {"got", list_of(list_of(ref("number"))),
+      {"got", list_of(list_of(real("what the device returned"))),
        [](const S& s) { return matrix_of(*s.window, [&](std::size_t i) { return number(s.window->got[i]); }); }},
       {"got_bits", list_of(list_of(text("bit pattern as stored"))),
        [](const S& s) {
@@ -122,7 +122,7 @@ const Members<WindowSource>& window_members() {
          return matrix_of(*s.window,
                           [&](std::size_t i) { return fmt::format("0x{:0{}x}", s.window->got_bits[i], digits); });
        }},
-      {"expected", list_of(list_of(ref("number"))),
+      {"expected", list_of(list_of(real("reference in double"))),
        [](const S& s) { return matrix_of(*s.window, [&](std::size_t i) { return number(s.window->expected[i]); }); }}};
   return members;
 }

@@ -88,8 +88,10 @@ const Members<RunSource>& run_members() {
   static const Members<S> members = {
       {"implementation", text("algorithm, tile, split-k, workspace"),
        [](const S& s) { return json(s.result->run.label); }},
-      {"details", map_of({{"type", "string"}}), [](const S& s) { return details_json(s.result->run); }},
-      {"workspace_bytes", count("bytes"), [](const S& s) { return json(s.result->run.workspace_bytes); }},
+      {"details", text_map("what the backend says about the algorithm: schedule, tile, evidence"),
+       [](const S& s) { return details_json(s.result->run); }},
+      {"workspace_bytes", count("workspace that the algorithm asked for, in bytes"),
+       [](const S& s) { return json(s.result->run.workspace_bytes); }},
       {"expected_class", text("precision class that the request should give"),
        [](const S& s) { return json(model::class_name(s.result->expected_class)); }},
       {"observed_class", text("precision class that ran; empty if it was not classified"),
@@ -99,13 +101,16 @@ const Members<RunSource>& run_members() {
        }},
       {"deterministic", flag("all repetitions gave the same bits"),
        [](const S& s) { return json(s.result->run.deterministic()); }},
-      {"guards", rule_of(guard_members()), [](const S& s) { return object_of(guard_members(), s.result->run); }},
-      {"device_s", ref("number"), [](const S& s) { return number(s.result->run.device_s); }},
-      {"status", ref("status"), [](const S& s) { return json(verdict::status_name(s.result->status)); }},
+      {"guards", described(rule_of(guard_members()), "memory around and behind the outputs and inputs after the run"),
+       [](const S& s) { return object_of(guard_members(), s.result->run); }},
+      {"device_s", real("time of one run on the device, in s; NaN if it was not measured"),
+       [](const S& s) { return number(s.result->run.device_s); }},
+      {"status", described(ref("status"), "status of this run"),
+       [](const S& s) { return json(verdict::status_name(s.result->status)); }},
       {"failing", text("first failing gate"), [](const S& s) { return json(s.result->failing); }},
       {"error", text("text of the error, if this algorithm failed to run"),
        [](const S& s) { return json(s.result->run.error); }},
-      {"outputs", map_of(ref("output")), &outputs_json}};
+      {"outputs", described(map_of(ref("output")), "each output by name, compared with the reference"), &outputs_json}};
   return members;
 }
 
@@ -113,24 +118,32 @@ const Members<verdict::CaseResult>& case_members() {
   using S = verdict::CaseResult;
   static const Members<S> members = {
       {"id", text("op/params/mode/backend[/inputs][/env], defaults omitted"), [](const S& s) { return json(s.c->id); }},
-      {"digest", digest(), [](const S& s) { return json(s.c->digest.hex()); }},
-      {"status", ref("status"), [](const S& s) { return json(verdict::status_name(s.status)); }},
+      {"digest", digest("of everything that determines the numbers: what reports are joined by"),
+       [](const S& s) { return json(s.c->digest.hex()); }},
+      {"status", described(ref("status"), "verdict on the case: te-numcheck explain statuses"),
+       [](const S& s) { return json(verdict::status_name(s.status)); }},
       {"reason", text("a sentence, for every status but pass"), &at<&S::reason>},
-      {"tags", list_of({{"type", "string"}}), [](const S& s) { return json(s.c->tags); }},
-      {"tolerance", map_of(ref("number")), [](const S& s) { return tolerance_json(s.c->tolerance); }},
-      {"runs", list_of(ref("run")), &runs_json},
-      {"error_over_limit", {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}}, &error_over_limit},
-      {"time_s", rule_of(stage_members()), [](const S& s) { return object_of(stage_members(), s.times); }}};
+      {"tags", texts("tags that the plan gives the case"), [](const S& s) { return json(s.c->tags); }},
+      {"tolerance", described(map_of(ref("number")), "limits that the plan adds to the gates"),
+       [](const S& s) { return tolerance_json(s.c->tolerance); }},
+      {"runs", described(list_of(ref("run")), "one for each algorithm that ran"), &runs_json},
+      {"error_over_limit",
+       described({{"oneOf", json::array({ref("number"), {{"type", "null"}}})}},
+                 "measured / limit of the tightest gate of all runs: 1 is at the limit; null if nothing was compared"),
+       &error_over_limit},
+      {"time_s", described(rule_of(stage_members()), "times of the stages, in s; stages that cases share count once"),
+       [](const S& s) { return object_of(stage_members(), s.times); }}};
   return members;
 }
 
 const Members<prepare::StageTimes>& stage_members() {
   using prepare::StageTimes;
-  static const Members<StageTimes> members = {{"inputs", ref("number"), &at<&StageTimes::inputs_s>},
-                                              {"device", ref("number"), &at<&StageTimes::device_s>},
-                                              {"reference", ref("number"), &at<&StageTimes::reference_s>},
-                                              {"yardsticks", ref("number"), &at<&StageTimes::yardsticks_s>},
-                                              {"comparison", ref("number"), &at<&StageTimes::comparison_s>}};
+  static const Members<StageTimes> members = {
+      {"inputs", real("drawing the inputs, in s"), &at<&StageTimes::inputs_s>},
+      {"device", real("running on the device, in s"), &at<&StageTimes::device_s>},
+      {"reference", real("computing the reference, in s"), &at<&StageTimes::reference_s>},
+      {"yardsticks", real("computing bounds and variances, in s"), &at<&StageTimes::yardsticks_s>},
+      {"comparison", real("comparing and judging, in s"), &at<&StageTimes::comparison_s>}};
   return members;
 }
 

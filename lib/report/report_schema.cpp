@@ -45,45 +45,49 @@ json output_definition() {
 
 json times_definition() {
   json properties = properties_of(stage_members());
-  properties["wall"] = ref("number");
+  properties["wall"] = real("from start to end, in s");
   return object(std::move(properties));
 }
 
 json case_definition() {
-  json properties = {{"op", text("op")},
-                     {"mode", text("mode")},
-                     {"backend", text("backend")},
-                     {"params", map_of({{"type", {"boolean", "number", "string"}}})},
-                     {"inputs", {{"type", "object"}}},
-                     {"seed", count("seed of the generator")},
-                     {"environment", map_of(text_or_null("value, null: unset"))}};
+  json properties = {
+      {"op", text("op")},
+      {"mode", text("mode")},
+      {"backend", text("backend")},
+      {"params", described(map_of({{"type", {"boolean", "number", "string"}}}), "every parameter of the op")},
+      {"inputs", {{"type", "object"}, {"description", "distribution of the inputs"}}},
+      {"seed", count("seed of the generator")},
+      {"environment", described(map_of(text_or_null("value, null: unset")), "variables that the case sets")}};
   properties.update(properties_of(case_members()));
   json definition = object(std::move(properties));
   definition["properties"]["reproduce"] = text("command that runs this case alone");
   definition["properties"]["algorithms"] = {{"type", {"string", "object"}},
                                             {"description", "\"heuristic\", \"all\" or {\"top\": N}"}};
-  definition["properties"]["xfail"] = object({{"reason", text("why it is known to fail")}, {"expires", text("date")}});
+  definition["properties"]["xfail"] =
+      described(object({{"reason", text("why it is known to fail")}, {"expires", text("date, or empty")}}),
+                "the entry of known failures that applies");
   definition["properties"]["xfail"]["properties"]["cause"] = text("the cause that is known, if only that one is");
   return definition;
 }
 
 json machine_definition() {
-  json device = object({{"name", text("name")},
-                        {"sm", count("10 * major + minor")},
-                        {"index", count("index")},
+  json device = object({{"name", text("as the driver names it")},
+                        {"sm", count("compute capability, 10 * major + minor")},
+                        {"index", count("of the CUDA device, from 0")},
                         {"simulated", flag("modelled on the host: no hardware evidence")},
-                        {"uuid", text("identity")},
-                        {"memory_bytes", count("bytes")},
-                        {"multiprocessors", count("number")}});
+                        {"uuid", text("identity of the GPU")},
+                        {"memory_bytes", count("memory of the device, in bytes")},
+                        {"multiprocessors", count("streaming multiprocessors")}});
   device["type"] = {"object", "null"};
+  device["description"] = "null if no worker was needed";
   json host = object({{"cpus", count("threads used")},
                       {"isa", text("instruction set of our own loops")},
                       {"blas", text("BLAS of the reference")}});
   host["properties"]["name"] = text("only with --include-host");
   return object({{"device", std::move(device)},
                  {"driver", text_or_null("driver version")},
-                 {"libraries", map_of({{"type", "string"}})},
-                 {"host", std::move(host)}});
+                 {"libraries", text_map("versions of the libraries, by name")},
+                 {"host", described(std::move(host), "the machine without its GPU")}});
 }
 
 json summary_definition() {
@@ -97,42 +101,58 @@ json summary_definition() {
 }  // namespace
 
 nlohmann::json report_schema() {
-  json schema =
-      object({{"schema", {{"const", kReportSchemaName}}},
-              {"schema_version", {{"type", "string"}, {"pattern", "^1\\.[0-9]+\\.[0-9]+$"}}},
-              {"tool", object({{"version", text("program version")},
-                               {"revision", text("source revision")},
-                               {"dirty", flag("built from changed sources")},
-                               {"argv", list_of({{"type", "string"}})}})},
-              {"plan", object({{"name", text("name")},
-                               {"digest", text("digest of the merged plan")},
-                               {"seed", count("seed")},
-                               {"expanded", count("cases of the plan")},
-                               {"selected", count("cases that filters and shard left")},
-                               {"shard", object({{"index", count("0-based")}, {"count", count("shards")}})}})},
-              {"machine", machine_definition()},
-              {"environment", map_of(text_or_null("value, null: unset"))},
-              {"started", text("ISO 8601, UTC")},
-              {"interrupted", flag("stopped before all cases had run")},
-              {"time_s", times_definition()},
-              {"summary", summary_definition()},
-              {"cases", {{"type", "array"}}}});
+  json schema = object(
+      {{"schema", {{"const", kReportSchemaName}, {"description", "what this file is"}}},
+       {"schema_version",
+        {{"type", "string"},
+         {"pattern", "^1\\.[0-9]+\\.[0-9]+$"},
+         {"description", "version of the format: major breaks readers, minor adds members"},
+         {"examples", {kReportSchemaVersion}}}},
+       {"tool", described(object({{"version", text("program version")},
+                                  {"revision", text("source revision")},
+                                  {"dirty", flag("built from changed sources")},
+                                  {"argv", texts("command line, without the program's name")}}),
+                          "the program")},
+       {"plan", described(object({{"name", text("of the plan; several are joined by +")},
+                                  {"digest", text("digest of the merged plan")},
+                                  {"seed", count("seed of the generator")},
+                                  {"expanded", count("cases of the plan")},
+                                  {"selected", count("cases that filters and shard left")},
+                                  {"shard", described(object({{"index", count("0-based")}, {"count", count("shards")}}),
+                                                      "the part that ran")}}),
+                          "the plan")},
+       {"machine", described(machine_definition(), "device, driver, libraries, host")},
+       {"environment", described(map_of(text_or_null("value, null: unset")),
+                                 "every variable that can affect numbers, as set for the run")},
+       {"started", text("time at which the run began, ISO 8601, UTC")},
+       {"interrupted", flag("stopped before all cases had run")},
+       {"time_s", described(times_definition(),
+                            "times of the stages summed over all cases, which overlap, and of the whole run; in s")},
+       {"summary", described(summary_definition(), "number of cases by status")},
+       {"cases", {{"type", "array"}, {"description", "the cases, in plan order"}}}});
   schema["properties"]["brief"] = flag("cases have their essential members only; absent: false");
-  schema["properties"]["notes"] =
-      list_of(text("what happened beside the cases: a worker that was replaced between two"));
-  schema["properties"]["override_effect"] = override_definition();
-  schema["properties"]["configurations"] = object({{"asked", count("shapes whose kernels the library was asked for")},
-                                                   {"kept", count("cases that show all of those kernels")},
-                                                   {"offered", count("distinct kernel configurations")},
-                                                   {"verified", count("of those, run and judged")}});
-  schema["properties"]["causes"] = causes_definition();
-  schema["properties"]["precision_map"] = precision_map_definition();
-  schema["properties"]["library_changes"] = library_changes_definition();
+  schema["properties"]["notes"] = texts("what happened beside the cases: a worker that was replaced between two");
+  schema["properties"]["override_effect"] =
+      described(override_definition(), "what NVIDIA_TF32_OVERRIDE changed, if cases differ in nothing else");
+  schema["properties"]["configurations"] =
+      described(object({{"asked", count("shapes whose kernels the library was asked for")},
+                        {"kept", count("cases that show all of those kernels")},
+                        {"offered", count("distinct kernel configurations")},
+                        {"verified", count("of those, run and judged")}}),
+                "kernel configurations, if cases have \"select\": \"new_configurations\"");
+  schema["properties"]["causes"] =
+      described(causes_definition(), "what is wrong, with the number of cases that show it");
+  schema["properties"]["precision_map"] =
+      described(precision_map_definition(), "precision classes that ran, by request and shape");
+  schema["properties"]["library_changes"] =
+      described(library_changes_definition(), "what differs between several versions of a library that ran");
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};
   schema["then"] = {{"properties", {{"cases", list_of(ref("brief_case"))}}}};
   schema["else"] = {{"properties", {{"cases", list_of(ref("case"))}}}};
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
-  schema["title"] = "te-numcheck report";
+  schema["$id"] = "https://te-numcheck.invalid/report-1.schema.json";  // a name, not a place
+  schema["title"] = "te-numcheck report, version 1";
+  schema["description"] = "The record of a run; readers must ignore members that they do not know";
   schema["definitions"] = {{"number", number_definition()},        {"status", status_definition()},
                            {"metrics", metrics_definition()},      {"output", output_definition()},
                            {"run", rule_of(run_members())},        {"case", case_definition()},

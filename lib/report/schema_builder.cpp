@@ -27,11 +27,31 @@ json text_or_null(const char* description) {
 }
 
 json real(const char* description) {
-  return {{"$comment", description}, {"allOf", json::array({ref("number")})}};
+  return described(ref("number"), description);
 }
 
-json digest() {
-  return {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}};
+json digest(const char* description) {
+  return {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}, {"description", description}};
+}
+
+json described(json rule, const char* description) {
+  if (rule.contains("$ref")) {
+    return {{"description", description}, {"allOf", json::array({std::move(rule)})}};
+  }
+  rule["description"] = description;
+  return rule;
+}
+
+json texts(const char* description) {
+  return described(list_of({{"type", "string"}}), description);
+}
+
+json text_map(const char* description) {
+  return described(map_of({{"type", "string"}}), description);
+}
+
+json word(json words, const char* description) {
+  return {{"enum", std::move(words)}, {"description", description}};
 }
 
 json object(json properties) {
@@ -47,7 +67,13 @@ json map_of(json value) {
 }
 
 json list_of(json item) {
-  return {{"type", "array"}, {"items", std::move(item)}};
+  json list = {{"type", "array"}};
+  if (const auto doc = item.find("description"); doc != item.end() && !item.contains("properties")) {
+    list["description"] = *doc;
+    item.erase("description");
+  }
+  list["items"] = std::move(item);
+  return list;
 }
 
 }  // namespace numcheck::report::schema

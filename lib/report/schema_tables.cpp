@@ -11,22 +11,25 @@ namespace numcheck::report::schema {
 using nlohmann::json;
 
 json override_definition() {
-  const json state = object({{"case", text("digest")},
-                             {"status", ref("status")},
-                             {"observed", list_of({{"type", "string"}})},
-                             {"rel_l2", ref("number")},
-                             {"effective_bits", ref("number")},
-                             {"device_s", ref("number")},
-                             {"implementation", text("algorithm")},
-                             {"bits", {{"enum", {"identical", "differ", nullptr}}}}});
+  const json state = object(
+      {{"case", digest("of the case")},
+       {"status", described(ref("status"), "its verdict")},
+       {"observed", texts("precision classes that ran")},
+       {"rel_l2", real("largest Frobenius-relative error of the outputs")},
+       {"effective_bits", real("smallest number of effective bits of the outputs")},
+       {"device_s", real("time on the device, in s; NaN if it was not measured")},
+       {"implementation", text("algorithm")},
+       {"bits", word({"identical", "differ", nullptr}, "of the outputs, against the base; null: it is the base")}});
   const json row = object({{"op", text("op")},
                            {"mode", text("mode")},
                            {"backend", text("backend")},
                            {"shape", text("parameters")},
-                           {"inputs", {{"type", "object"}}},
-                           {"base", {{"enum", {"unset", "0"}}}},
-                           {"states", map_of(state)}});
-  return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
+                           {"predicted", flag("the arithmetic was modelled: no hardware evidence")},
+                           {"inputs", {{"type", "object"}, {"description", "distribution of the inputs"}}},
+                           {"base", word({"unset", "0"}, "the state that others are compared with")},
+                           {"states", described(map_of(state), "by value of the variable: unset, 0, 1")}});
+  return object({{"rows", described(list_of(row), "one for each op, mode, backend and shape")},
+                 {"sentences", texts("what the rows say together")}});
 }
 
 json causes_definition() {
@@ -34,10 +37,10 @@ json causes_definition() {
                          {"op", text("op")},
                          {"backend", text("backend")},
                          {"implementation", text("algorithm and split factor")},
-                         {"modes", list_of({{"type", "string"}})},
+                         {"modes", texts("modes of these cases")},
                          {"cases", count("cases with such runs")},
                          {"runs", count("runs")},
-                         {"first", digest()},
+                         {"first", digest("of the first case")},
                          {"first_id", text("identifier of the first case")}}));
 }
 
@@ -45,31 +48,33 @@ json precision_map_definition() {
   return list_of(
       object({{"op", text("op")},
               {"mode", text("mode")},
-              {"request", map_of({{"type", "string"}})},
+              {"request", text_map("settings that belong to the request: NVIDIA_TF32_OVERRIDE, accumulate")},
               {"backend", text("backend")},
-              {"layout", map_of({{"type", "boolean"}})},
+              {"layout", described(map_of({{"type", "boolean"}}), "which operands are transposed")},
               {"expected", text("precision class that the request should give")},
               {"class", text("precision class that ran")},
               {"note", text("what the class leaves out; may be empty")},
-              {"border", {{"enum", {"none", "shape", "algorithm", "unknown"}}}},
+              {"border", word({"none", "shape", "algorithm", "unknown"}, "what tells this class from others")},
               {"where", text("condition on the shapes that ran, or the algorithms, that got this class and no other")},
-              {"also", list_of({{"type", "string"}})},
+              {"also", texts("other conditions that fit as well")},
               {"cases", count("cases with such runs")},
               {"runs", count("runs")},
-              {"smallest", digest()},
+              {"smallest", digest("of the smallest case")},
               {"smallest_id", text("identifier of the smallest case")},
-              {"smallest_size", ref("number")}}));
+              {"smallest_size", real("its size: m n k batch")}}));
 }
 
 json library_changes_definition() {
   const json ratio = {{"oneOf", json::array({ref("number"), {{"type", "null"}}})}};
-  const json change = object({{"case", digest()},
-                              {"other_case", digest()},
+  const json change = object({{"case", digest("of the case under the base")},
+                              {"other_case", digest("of the case under the other version")},
                               {"id", text("identifier of the case under the base")},
                               {"elements", count("elements of all outputs")},
-                              {"outputs", list_of({{"type", "string"}})},
+                              {"outputs", texts("outputs whose bits changed")},
                               {"of", count("outputs of the case")},
-                              {"error_over_limit", object({{"base", ratio}, {"other", ratio}})}});
+                              {"error_over_limit", described(object({{"base", described(ratio, "of the base")},
+                                                                     {"other", described(ratio, "of the other")}}),
+                                                             "measured / limit of the tightest gate")}});
   const json reason = object({{"text", text("version, status and reason")}, {"cases", count("cases")}});
   const json row = object({{"op", text("op")},
                            {"mode", text("mode")},
@@ -81,23 +86,32 @@ json library_changes_definition() {
                            {"changed", count("some are not")},
                            {"not_comparable", count("one version gave no outputs, or other ones from run to run")},
                            {"neither", count("both versions gave no outputs")},
-                           {"changes", list_of(change)},
-                           {"reasons", list_of(reason)}});
-  return object({{"rows", list_of(row)}, {"sentences", list_of({{"type", "string"}})}});
+                           {"changes", described(list_of(change), "smallest cases whose bits changed")},
+                           {"reasons", described(list_of(reason), "why cases cannot be compared")}});
+  return object({{"rows", described(list_of(row), "one for each op, mode, backend and shape")},
+                 {"sentences", texts("what the rows say together")}});
 }
 
 json brief_case_definition() {
-  const json criterion = object({{"name", text("gate")}, {"measured", ref("number")}, {"limit", ref("number")}});
-  const json output = object({{"xxh128", digest()},
-                              {"criteria", {{"type", "array"}, {"items", criterion}, {"maxItems", 1}}},
-                              {"metrics", object({{"rel_l2", real("Frobenius-relative error")},
-                                                  {"max_ulp", real("largest error in units of the last place")}})}});
-  json run = object({{"implementation", text("algorithm, tile, split-k, workspace")}, {"outputs", map_of(output)}});
+  const json criterion =
+      object({{"name", text("gate")}, {"measured", real("the statistic")}, {"limit", real("the most that passes")}});
+  const json output =
+      object({{"xxh128", digest("of the output's bytes")},
+              {"criteria",
+               {{"type", "array"},
+                {"items", criterion},
+                {"maxItems", 1},
+                {"description", "the tightest gate, if there is one"}}},
+              {"metrics", described(object({{"rel_l2", real("Frobenius-relative error")},
+                                            {"max_ulp", real("largest error in units of the last place")}}),
+                                    "two of the full report's metrics")}});
+  json run = object({{"implementation", text("algorithm, tile, split-k, workspace")},
+                     {"outputs", described(map_of(output), "each output by name")}});
   run["properties"]["error"] = text("text of the error, if this algorithm failed to run");
   json definition = object({{"id", text("op/params/mode/backend[/inputs][/env], defaults omitted")},
-                            {"digest", digest()},
-                            {"status", ref("status")},
-                            {"runs", list_of(run)}});
+                            {"digest", digest("of everything that determines the numbers: what reports are joined by")},
+                            {"status", described(ref("status"), "verdict on the case")},
+                            {"runs", described(list_of(run), "one for each algorithm that ran")}});
   definition["properties"]["reason"] = text("a sentence, for every status but pass");
   return definition;
 }

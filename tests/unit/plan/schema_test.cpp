@@ -7,6 +7,7 @@
 
 #include "catalog.hpp"
 #include "op/gemm.hpp"
+#include "report/report.hpp"
 #include "support.hpp"
 
 namespace numcheck::plan {
@@ -35,6 +36,60 @@ TEST(PlanSchema, describes_every_field_mode_distribution_and_variable) {
   }
   EXPECT_EQ(definitions.at("inputs").at("anyOf").size(), data::all_distributions().size());
   EXPECT_EQ(definitions.at("environment").at("properties").size(), settable_variables().size() + 1);
+}
+
+/// Properties without a description, as JSON pointers. What only repeats a property as a condition is not asked.
+void find_undescribed(const json& node, const std::string& path, std::vector<std::string>& found, std::size_t& all) {
+  for (const auto& [key, value] : node.items()) {
+    const std::string here = path + "/" + key;
+    if (node.is_object() && key == "properties") {
+      for (const auto& [name, rule] : value.items()) {
+        ++all;
+        const std::string doc = rule.value("description", "");
+        const bool has_unit = (!name.ends_with("_s") || doc.find("in s") != std::string::npos) &&
+                              (!name.ends_with("_bytes") || doc.find("bytes") != std::string::npos);
+        if (doc.empty() || !has_unit) {
+          found.push_back(here + "/" + name);
+        }
+      }
+    }
+    if (value.is_structured() && key != "if" && key != "then" && key != "else" && key != "examples" &&
+        key != "default") {
+      find_undescribed(value, here, found, all);
+    }
+  }
+}
+
+TEST(Schemas, describe_every_property) {
+  for (const json& schema : {plan_schema(app::vocabulary()), report::report_schema()}) {
+    std::vector<std::string> found;
+    std::size_t all = 0;
+    find_undescribed(schema, "", found, all);
+    EXPECT_GT(all, 200U);
+    EXPECT_EQ(found, std::vector<std::string>()) << schema.at("title");
+    EXPECT_TRUE(schema.contains("$id") && schema.contains("description")) << schema.at("title");
+  }
+}
+
+TEST(PlanSchema, has_the_default_of_every_optional_parameter) {
+  const json schema = plan_schema(app::vocabulary());
+  for (const op::Op* op : app::vocabulary().ops) {
+    for (const op::Field& field : op->fields()) {
+      const json& rule =
+          schema.at("definitions").at(std::string(op->name) + "_params").at("properties").at(std::string(field.name));
+      EXPECT_EQ(rule.contains("default"), !field.required) << op->name << " " << field.name;
+    }
+  }
+  const json& keys = schema.at("definitions").at("case").at("properties");
+  EXPECT_EQ(keys.at("backend").at("default"), "auto");
+}
+
+TEST(PlanSchema, examples_are_plans) {
+  for (const json& example : plan_schema(app::vocabulary()).at("examples")) {
+    const Plan plan = parse_plan(example.dump(), "example.json", app::vocabulary(), {});
+    EXPECT_FALSE(plan.cases.empty());
+    EXPECT_TRUE(plan.warnings.empty());
+  }
 }
 
 TEST(SettableVariables, are_named_one_by_one_and_change_numbers) {

@@ -1,6 +1,6 @@
 """Validates the shipped plans against the published schema with an independent validator (python3-jsonschema).
 
-Usage: plan_schema_validate.py SCHEMA PLANS_FOLDER MISTAKES_FOLDER
+Usage: schema_validate.py SCHEMA PLANS_FOLDER MISTAKES_FOLDER REPORT_SCHEMA
 Exit codes: 0 valid, 1 not, 77 there is no jsonschema.
 """
 
@@ -41,12 +41,44 @@ def sections(folder):
             yield name, rest.split("\n---\n", 1)[0]
 
 
+def check_examples(schema):
+    """Examples and defaults of every rule are valid under it. Returns how many there are, and how many are not."""
+    validator = jsonschema.Draft7Validator(schema)
+    seen = wrong = 0
+
+    def visit(node, path):
+        nonlocal seen, wrong
+        if isinstance(node, list):
+            for at, item in enumerate(node):
+                visit(item, path + [at])
+        if not isinstance(node, dict):
+            return
+        values = node["examples"] if isinstance(node.get("examples"), list) else []
+        values = values + ([node["default"]] if "default" in node and "properties" != (path or [""])[-1] else [])
+        for value in values:
+            seen += 1
+            for error in validator.evolve(schema=node).iter_errors(value):
+                print(f"{path}: {json.dumps(value)}: {error.message[:200]}")
+                wrong += 1
+        for key, value in node.items():
+            if key not in ("examples", "default", "enum", "const"):
+                visit(value, path + [key])
+
+    visit(schema, [])
+    return seen, wrong
+
+
 def main():
-    schema_path, plans, mistakes = (pathlib.Path(argument) for argument in sys.argv[1:4])
+    schema_path, plans, mistakes, report_path = (pathlib.Path(argument) for argument in sys.argv[1:5])
     schema = json.loads(schema_path.read_text(encoding="utf-8"))
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
     failures = 0
+    for one in (schema, json.loads(report_path.read_text(encoding="utf-8"))):
+        jsonschema.Draft7Validator.check_schema(one)
+        seen, wrong = check_examples(one)
+        print(f"{seen} examples and defaults of {one['$id']}")
+        failures += wrong + (seen == 0)
     valid = 0
     for path in sorted(plans.rglob("*.json")):
         for error in validator.iter_errors(json.loads(path.read_text(encoding="utf-8"))):
