@@ -8,7 +8,9 @@
 
 #include "core/strings.hpp"
 #include "data/distribution.hpp"
+#include "page_text.hpp"
 #include "report/views/text_table.hpp"
+#include "tolerance/gate_table.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -190,15 +192,16 @@ std::string distributions_table(bool colour) {
   return report::views::render_table({{"inputs"}, {"parameters"}, {"meaning"}}, rows, 0, colour);
 }
 
-constexpr std::string_view kGates =
-    "gates, in order; measured <= limit passes, so NaN fails; error/limit is that of the tightest gate\n"
-    "G0 pattern   NaN and infinities where the reference has them; no unwritten element; guards and inputs intact\n"
-    "G1 bound     max |e| / B <= 1: B is the deterministic bound of the declared arithmetic and output rounding\n"
-    "G2 spread    rms, 99.9 % quantile and maximum of e / sqrt(V): V is the predicted second moment\n"
-    "G3 bias      slope of e on the value: between the predicted truncation slope and zero\n"
-    "G4 rounding  rounding noise of 16- and 8-bit outputs against that of a perfect rounding\n"
-    "exact leg    inputs \"exact\": integers for which every summation order yields the same bits; threshold 0\n"
-    "class        the precision class that ran, identified by its bits, must be the expected one\n";
+/// What each gate measures; limits are in `explain gates`.
+std::string gates_table() {
+  constexpr std::size_t kWidth = 100;
+  std::vector<Term> terms;
+  for (const tolerance::GateInfo& gate : tolerance::gate_table()) {
+    terms.push_back({std::string(gate.name), std::string(gate.measures)});
+  }
+  return "gates, in order; measured <= limit passes, so NaN fails (limits: te-numcheck explain gates)\n" +
+         render_terms(terms, kWidth);
+}
 
 /// Gates that only this op has, below the others.
 std::string own_gates(const prepare::CatalogRow& row) {
@@ -220,7 +223,7 @@ std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   return fmt::format("{}: {}\n\n  {}\n\nsource: {}\nreference: {}\nbackends: {}\n\n{}\n{}\n{}\n{}\n{}{}", op.name,
                      op.summary, op.formula, op.source, row.reference.version,
                      fmt::join(prepare::backend_names(row), ", "), ports_table(op, colour), params_table(op, colour),
-                     modes_table(op, colour), distributions_table(colour), kGates, own_gates(row));
+                     modes_table(op, colour), distributions_table(colour), gates_table(), own_gates(row));
 }
 
 }  // namespace numcheck::app

@@ -1,7 +1,6 @@
 #include "plans.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <set>
@@ -16,9 +15,9 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/printable.hpp"
-#include "core/strings.hpp"
 #include "machine/memory.hpp"
 #include "plan/known_issues.hpp"
+#include "shipped_files.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -42,97 +41,6 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   }
   std::ranges::move(part.warnings, std::back_inserter(whole.warnings));
   std::ranges::move(part.files, std::back_inserter(whole.files));
-}
-
-/// A word that could be the name of a shipped plan: "acceptance".
-bool is_plan_name(const std::string& path) {
-  return !path.empty() && path.find_first_of("/.") == std::string::npos;
-}
-
-constexpr std::array<const char*, 2> kPlanFolders = {"configs/plans", "configs/plans/scenarios"};
-
-/// Where shipped files are: here, as in the source tree; in the installation; and in the source tree that the program
-/// was built in.
-std::vector<std::filesystem::path> roots() {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  std::vector<std::filesystem::path> roots = {{}, (folder / "../share/te-numcheck").lexically_normal()};
-  for (auto above = folder; above.has_relative_path(); above = above.parent_path()) {
-    if (std::filesystem::is_regular_file(above / kPlanFolders.front() / "quick.json", error)) {
-      roots.push_back(above);
-      break;
-    }
-  }
-  return roots;
-}
-
-std::set<std::string> shipped_plans() {
-  std::set<std::string> names;
-  for (const std::filesystem::path& root : roots()) {
-    for (const char* folder : kPlanFolders) {
-      std::error_code error;
-      for (const auto& entry : std::filesystem::directory_iterator(root / folder, error)) {
-        if (entry.path().extension() == ".json") {
-          names.insert(entry.path().stem().string());
-        }
-      }
-    }
-  }
-  return names;
-}
-
-[[noreturn]] void refuse_name(const std::string& name) {
-  const std::set<std::string> shipped = shipped_plans();
-  const std::vector<std::string_view> names(shipped.begin(), shipped.end());
-  const std::string_view nearest = core::nearest_name(name, names);
-  throw core::UsageError(fmt::format("no plan is named \"{}\"{}{}", core::printable(name),
-                                     nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
-                                     names.empty() ? "" : fmt::format("; plans are: {}", fmt::join(names, " "))));
-}
-
-/// The first regular file of these; empty if there is none.
-std::filesystem::path first_file(const std::vector<std::filesystem::path>& candidates) {
-  std::error_code error;
-  const auto found = std::ranges::find_if(candidates, [&error](const std::filesystem::path& candidate) {
-    return std::filesystem::is_regular_file(candidate, error);
-  });
-  return found == candidates.end() ? std::filesystem::path() : *found;
-}
-
-/// The path itself, or the shipped file for "configs/..." that does not exist here, so that documented commands work
-/// from any folder.
-std::filesystem::path found_file(const std::string& path) {
-  std::error_code error;
-  if (!path.starts_with("configs/") || std::filesystem::exists(path, error)) {
-    return path;
-  }
-  std::vector<std::filesystem::path> candidates;
-  std::ranges::transform(roots(), std::back_inserter(candidates), [&path](const auto& root) { return root / path; });
-  const std::filesystem::path found = first_file(candidates);
-  return found.empty() ? std::filesystem::path(path) : found;
-}
-
-/// The file of a plan: the path itself, or the shipped plan of that name ("acceptance"); a folder may have the name of a
-/// plan, as one with its results does. Throws core::UsageError if it is a name, but of no plan.
-std::filesystem::path found_plan(const std::string& path) {
-  if (!is_plan_name(path)) {
-    return found_file(path);
-  }
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error)) {
-    return path;
-  }
-  std::vector<std::filesystem::path> candidates;
-  for (const std::filesystem::path& root : roots()) {
-    for (const char* folder : kPlanFolders) {
-      candidates.push_back(root / folder / (path + ".json"));
-    }
-  }
-  const std::filesystem::path found = first_file(candidates);
-  if (found.empty()) {
-    refuse_name(path);
-  }
-  return found;
 }
 
 }  // namespace

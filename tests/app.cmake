@@ -6,7 +6,7 @@ numcheck_test(report_test LABEL unit
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit
-  SOURCES unit/app/catalog_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
+  SOURCES unit/app/catalog_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
           unit/app/terminal_test.cpp
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -20,7 +20,7 @@ if(TE_NUMCHECK_PYTHON)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage words survey options hostile commands compare run files selection resume workers report views readme versions new_op layers
           hardening limits
-          man doctor containerfile maps html)
+          man doctor containerfile maps html explain plans)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>;TE_FAKE_VERSIONS=$<TARGET_FILE:fake_versions>")

@@ -1,4 +1,4 @@
-// te-numcheck explain: an op, or one case of a plan.
+// te-numcheck explain: an op, one case of a plan, or a page about the program.
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +14,7 @@
 #include "execution_options.hpp"
 #include "explain_attention.hpp"
 #include "explain_op.hpp"
+#include "explain_pages.hpp"
 #include "model/expected_class.hpp"
 #include "plan/backend_name.hpp"
 #include "plans.hpp"
@@ -27,15 +28,43 @@
 namespace numcheck::app::commands {
 namespace {
 
-const CommandInfo kInfo{
-    .name = "explain",
-    .summary = "show what an op computes and how it is judged, or everything about one case of a plan",
-    .usage = "[OPTIONS] OP, or: ID|DIGEST PLAN...",
-    .examples = {"explain gemm", "explain 5f3a91c2 configs/plans/quick.json",
-                 "explain 5f3a91c2 configs/plans/scenarios/attention_refused.json --device sim:sm_80 --cudnn 9.14.0"},
-    .exit_codes = {0, 2, 3},
-    .takes_files = true,
-};
+/// Pages, then ops.
+std::vector<std::string_view> topics() {
+  std::vector<std::string_view> names;
+  for (const PageInfo& page : pages()) {
+    names.push_back(page.name);
+  }
+  for (const prepare::CatalogRow& row : catalog()) {
+    names.push_back(row.op->name);
+  }
+  return names;
+}
+
+const CommandInfo& command_info() {
+  static const CommandInfo info{
+      .name = "explain",
+      .summary = "show what an op computes and how it is judged, everything about one case of a plan, or a page",
+      .usage = "[OPTIONS] OP|PAGE, or: ID|DIGEST PLAN..., or: --all",
+      .examples = {"explain plan", "explain gemm", "explain 5f3a91c2 configs/plans/quick.json",
+                   "explain 5f3a91c2 configs/plans/scenarios/attention_refused.json --device sim:sm_80 --cudnn 9.14.0"},
+      .exit_codes = {0, 2, 3},
+      .words = topics(),
+      .takes_files = true,
+  };
+  return info;
+}
+
+/// What can be explained, a line each.
+std::string all_topics(bool colour) {
+  std::vector<std::vector<report::views::Cell>> rows;
+  for (const PageInfo& page : pages()) {
+    rows.push_back({{std::string(page.name)}, {std::string(page.summary)}});
+  }
+  for (const prepare::CatalogRow& row : catalog()) {
+    rows.push_back({{std::string(row.op->name)}, {std::string(row.op->summary)}});
+  }
+  return report::views::render_table({{"topic"}, {"about"}}, rows, 0, colour);
+}
 
 std::string ports_text(const plan::Case& c, bool colour) {
   std::vector<std::vector<report::views::Cell>> rows;
@@ -109,10 +138,11 @@ std::string explain_case(const plan::Case& c, int sm, bool colour) {
 
 class ExplainCommand : public Command {
  public:
-  [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
+  [[nodiscard]] const CommandInfo& info() const override { return command_info(); }
 
   void add_options(CLI::App& cli) override {
-    cli.add_option("what", what_, "op, identifier or digest")->type_name("WHAT");
+    cli.add_option("what", what_, "page, op, identifier or digest")->type_name("WHAT");
+    cli.add_flag("--all", all_, "list everything that can be explained")->group("Selection");
     add_plan_options(cli, plans_);
     add_device_options(cli, options_);
     cli.add_option("--cudnn", cudnn_, "attention: read the gates for this version of cuDNN [the installed one]")
@@ -121,15 +151,20 @@ class ExplainCommand : public Command {
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
-    std::vector<std::string_view> ops;
-    for (const prepare::CatalogRow& row : catalog()) {
-      ops.push_back(row.op->name);
+    const bool colour = context.terminal.colour_on_stdout();
+    if (all_ && what_.empty()) {
+      context.terminal.out(all_topics(colour));
+      return core::ExitCode::success;
     }
-    if (what_.empty()) {
-      throw core::UsageError("explain: name an op, or a case and its plan");
+    if (what_.empty() || all_) {
+      throw core::UsageError(all_ ? "explain --all takes no topic"
+                                  : "explain: name a page, an op, or a case and its plan; --all lists pages and ops");
     }
     require_te_libs(options_.te_libs);
-    const bool colour = context.terminal.colour_on_stdout();
+    if (const PageInfo* page = find_page(what_); page != nullptr && plans_.paths.empty()) {
+      context.terminal.out(explain_page(*page, context.terminal.width(), colour));
+      return core::ExitCode::success;
+    }
     if (const prepare::CatalogRow* row = prepare::find_row(catalog(), what_); row != nullptr && plans_.paths.empty()) {
       context.terminal.out(explain_op(*row, colour));
       return core::ExitCode::success;
@@ -138,7 +173,7 @@ class ExplainCommand : public Command {
       if (what_.find('/') != std::string::npos) {
         throw core::UsageError(fmt::format("explain: a case needs its plan: te-numcheck explain {} PLAN", what_));
       }
-      require_known(what_, "op", ops);
+      require_known(what_, "topic", topics());
     }
     plan::Plan plan = load_plans(context, plans_, "explain");
     SelectionOptions only;
@@ -162,6 +197,7 @@ class ExplainCommand : public Command {
 
  private:
   std::string what_;
+  bool all_ = false;
   PlanOptions plans_;
   ExecutionOptions options_;
   std::string cudnn_;

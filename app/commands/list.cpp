@@ -10,16 +10,19 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "core/printable.hpp"
 #include "data/distribution.hpp"
 #include "execution_options.hpp"
 #include "kernels/loader/probe.hpp"
 #include "machine/environment.hpp"
 #include "op/mode.hpp"
+#include "page_text.hpp"
 #include "plans.hpp"
 #include "report/report.hpp"
 #include "report/views/text_table.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
+#include "shipped_files.hpp"
 #include "te_libraries.hpp"
 
 namespace numcheck::app::commands {
@@ -31,10 +34,10 @@ using report::views::Column;
 const CommandInfo kInfo{
     .name = "list",
     .summary = "show what is available, without running anything",
-    .usage = "[OPTIONS] ops|modes|backends|devices|distributions|faults|variables, or: cases PLAN...",
-    .examples = {"list cases configs/plans/quick.json --mode bf16", "list modes --json"},
+    .usage = "[OPTIONS] ops|modes|backends|devices|plans|distributions|faults|variables, or: cases PLAN...",
+    .examples = {"list plans", "list cases quick --mode bf16", "list modes --json"},
     .exit_codes = {0, 2, 4},
-    .words = {"ops", "modes", "backends", "devices", "cases", "distributions", "faults", "variables"},
+    .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "variables"},
     .takes_files = true,
 };
 
@@ -159,6 +162,21 @@ std::string table_text(const json& list, const std::vector<std::string>& keys, b
   return report::views::render_table(columns, rows, 0, colour);
 }
 
+/// Names, numbers of cases, and descriptions filled to the width.
+std::string plans_text(const json& list, std::size_t width) {
+  std::size_t longest = 0;
+  for (const json& plan : list) {
+    longest = std::max(longest, plan.at("name").get_ref<const std::string&>().size());
+  }
+  std::vector<Term> terms;
+  for (const json& plan : list) {
+    terms.push_back({core::printable(fmt::format("{:<{}}  {:>6}", plan.at("name").get_ref<const std::string&>(),
+                                                 longest, plan.at("cases").get<std::size_t>())),
+                     core::printable(plan.at("description").get_ref<const std::string&>())});
+  }
+  return render_terms(terms, width);
+}
+
 struct Topic {
   json (*list)();
   std::vector<std::string> keys;
@@ -209,12 +227,37 @@ class ListCommand : public Command {
     if (!plans_.paths.empty()) {
       throw core::UsageError(fmt::format("list {}: unexpected argument \"{}\"", what_, plans_.paths.front()));
     }
+    if (what_ == "plans") {
+      return list_plans(context);
+    }
     const Topic topic = topic_of(what_);
     print(context, topic.list(), topic.keys);
     return core::ExitCode::success;
   }
 
  private:
+  /// A plan with mistakes is reported, and costs no other its place in the list.
+  core::ExitCode list_plans(Context& context) {
+    json list = json::array();
+    core::ExitCode code = core::ExitCode::success;
+    for (const auto& [name, path] : shipped_plans()) {
+      try {
+        const plan::Plan plan = plan::load_plan(path.string(), vocabulary(), {});
+        list.push_back(
+            {{"name", name}, {"cases", plan.cases.size()}, {"description", plan.description}, {"path", path.string()}});
+      } catch (const plan::PlanError& error) {
+        print_diagnostics(context.terminal, error.diagnostics());
+        code = error.exit_code();
+      }
+    }
+    if (json_) {
+      context.terminal.data(stdout_json(list, 1));
+    } else {
+      context.terminal.out(plans_text(list, context.terminal.width()));
+    }
+    return code;
+  }
+
   core::ExitCode list_cases(Context& context) {
     plan::Plan plan = load_plans(context, plans_, "list cases");
     plan.cases = for_every_te_lib(std::move(plan.cases), te_libs_);

@@ -8,6 +8,7 @@
 
 #include "metric/setup.hpp"
 #include "model/expected_class.hpp"
+#include "tolerance/gate_table.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -19,19 +20,17 @@ class Gates {
  public:
   explicit Gates(std::string model_source) : model_source_(std::move(model_source)) {}
 
-  void add(std::string name, double measured, double limit, std::string source) {
-    criteria_.push_back({std::move(name), measured, limit, measured <= limit, std::move(source)});
+  void add(Gate gate, double measured, double limit, std::string source) {
+    criteria_.push_back({std::string(gate_name(gate)), measured, limit, measured <= limit, std::move(source)});
   }
-  void add_about(Criterion::About about, std::string name, double measured, std::string source) {
-    add(std::move(name), measured, 0, std::move(source));
+  void add_about(Criterion::About about, Gate gate, double measured, std::string source) {
+    add(gate, measured, 0, std::move(source));
     criteria_.back().about = about;
   }
-  void add_conduct(std::string name, double measured, std::string source) {
-    add_about(Criterion::About::conduct, std::move(name), measured, std::move(source));
+  void add_conduct(Gate gate, double measured, std::string source) {
+    add_about(Criterion::About::conduct, gate, measured, std::move(source));
   }
-  void add_model(std::string name, double measured, double limit) {
-    add(std::move(name), measured, limit, model_source_);
-  }
+  void add_model(Gate gate, double measured, double limit) { add(gate, measured, limit, model_source_); }
   [[nodiscard]] std::vector<Criterion> take() { return std::move(criteria_); }
 
  private:
@@ -44,14 +43,14 @@ double count(std::uint64_t n) {
 }
 
 void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& facts) {
-  gates.add_about(Criterion::About::pattern, "G0 pattern", count(s.nonfinite_mismatch),
+  gates.add_about(Criterion::About::pattern, Gate::pattern, count(s.nonfinite_mismatch),
                   "NaN and infinities where the reference has them");
-  gates.add_about(Criterion::About::unwritten, "G0 unwritten", count(s.poison),
+  gates.add_about(Criterion::About::unwritten, Gate::unwritten, count(s.poison),
                   "elements that still hold the poison pattern");
-  gates.add_conduct("G0 guards", facts.guards_intact && facts.inputs_intact ? 0 : 1,
+  gates.add_conduct(Gate::guards, facts.guards_intact && facts.inputs_intact ? 0 : 1,
                     facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
                                         : "memory outside an output was written");
-  gates.add_conduct("G0 determinism", facts.deterministic ? 0 : 1, "repeated runs give the same bits");
+  gates.add_conduct(Gate::determinism, facts.deterministic ? 0 : 1, "repeated runs give the same bits");
 }
 
 void add_class(Gates& gates, const RunFacts& facts) {
@@ -60,7 +59,7 @@ void add_class(Gates& gates, const RunFacts& facts) {
   }
   const bool honoured = model::acceptable_class(facts.expected, facts.observed);
   gates.add_conduct(
-      "class", honoured ? 0 : 1,
+      Gate::precision_class, honoured ? 0 : 1,
       fmt::format("expected {}, observed {}", model::class_name(facts.expected), model::class_name(facts.observed)));
 }
 
@@ -69,12 +68,12 @@ void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorMod
       1000;                                // independent errors: of fewer, it is the largest, which has its own gate
   constexpr double kQuantileFactor = 3.3;  // 99.9 % of a normal variable lies within 3.29 standard deviations
   if (has_rms(s)) {
-    gates.add_model("G2 rms", s.z_rms, model.kappa);
+    gates.add_model(Gate::rms, s.z_rms, model.kappa);
   }
   if (count(s.finite) >= kFewestForQuantile * s.copies) {
-    gates.add_model("G2 q999", s.z_q999, kQuantileFactor * model.kappa);
+    gates.add_model(Gate::quantile, s.z_q999, kQuantileFactor * model.kappa);
   }
-  gates.add_model("G2 max", s.z_max, lambda_of(s.elements) * model.kappa);
+  gates.add_model(Gate::largest, s.z_max, lambda_of(s.elements) * model.kappa);
 }
 
 /// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If
@@ -99,7 +98,7 @@ void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorMode
   }
   const double predicted = model.slope_low + model.slope_coherent * s.coherence;
   const double below = -1.5 * std::min(predicted, 0.0);
-  gates.add_model("G3 slope", std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
+  gates.add_model(Gate::slope, std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
 }
 
 void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
@@ -111,10 +110,11 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
   const double independent = count(s.rounding_elements) / model.rounding_copies;
   if (independent >= kFewest && !model.one_error) {
     const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(independent);
-    gates.add("G4 ratio", std::abs(s.rounding_ratio - s.rounding_ratio_perfect), error + 24 * s.rounding_arith,
+    gates.add(Gate::rounding_ratio, std::abs(s.rounding_ratio - s.rounding_ratio_perfect),
+              error + 24 * s.rounding_arith,
               "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));
   }
-  gates.add_model("G4 element", s.max_over_half_ulp, 1);
+  gates.add_model(Gate::rounding_element, s.max_over_half_ulp, 1);
 }
 
 void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSpec& extra) {
@@ -129,13 +129,13 @@ void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSp
       source +=
           fmt::format("; atol is {:.3g} ulp of a typical output: correct rounding may miss it", s.plan_atol_over_ulp);
     }
-    gates.add("allclose", count(s.plan_allclose.mismatches), 0, source);
+    gates.add(Gate::allclose, count(s.plan_allclose.mismatches), 0, source);
   }
   if (extra.max_ulp) {
-    gates.add("max_ulp", s.nonfinite_mismatch == 0 ? s.max_ulp : kInfinity, *extra.max_ulp, "plan");
+    gates.add(Gate::max_ulp, s.nonfinite_mismatch == 0 ? s.max_ulp : kInfinity, *extra.max_ulp, "plan");
   }
   if (extra.rel_l2) {
-    gates.add("rel_l2", s.nonfinite_mismatch == 0 ? s.arithmetic.rel_l2 : kInfinity, *extra.rel_l2, "plan");
+    gates.add(Gate::rel_l2, s.nonfinite_mismatch == 0 ? s.arithmetic.rel_l2 : kInfinity, *extra.rel_l2, "plan");
   }
 }
 
@@ -147,9 +147,9 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
   add_pattern(gates, statistics, facts);
   add_class(gates, facts);
   if (model.exact) {
-    gates.add("exact", count(statistics.exact_mismatch), 0, model.exact_because);
+    gates.add(Gate::exact, count(statistics.exact_mismatch), 0, model.exact_because);
   } else {
-    gates.add_model("G1 bound", statistics.max_over_bound, 1);
+    gates.add_model(Gate::bound, statistics.max_over_bound, 1);
     add_spread(gates, statistics, model);
     add_slope(gates, statistics, model);
     add_rounding(gates, statistics, model);

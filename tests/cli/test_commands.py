@@ -70,7 +70,7 @@ class Explain(CliTest):
     def test_op(self):
         text = self.run_cli("explain", "gemm", code=0).stdout
         for part in ["D = f(alpha * op(A) * op(B) + beta * C + bias)", "a_scale_inv", "d_amax", "accumulate", "fp8_hybrid",
-                     "log_uniform", "G2 spread", "reference:"]:
+                     "log_uniform", "G2 rms", "reference:"]:
             self.assertIn(part, text)
         self.assertRegex(text, r"\nbias +input +bias = true")
         self.assertRegex(text, r"\nd_scale +scale +output = fp8_e4m3")

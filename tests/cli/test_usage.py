@@ -87,14 +87,14 @@ class Mistakes(CliTest):
         self.expect(["list", "everything"], 'unknown list topic "everything"')
         self.expect(["schema", "plans"], 'unknown schema "plans" (did you mean plan?)')
         self.expect(["completion", "csh"], 'unknown shell "csh"')
-        self.expect(["explain", "gem"], 'unknown op "gem" (did you mean gemm?)')
+        self.expect(["explain", "gem"], 'unknown topic "gem" (did you mean gemm?)')
 
     def test_missing_arguments(self):
         self.expect(["run"], "run: name a plan")
         self.expect(["validate"], "validate: name a plan")
         self.expect(["list"], "list: name one of")
         self.expect(["list", "cases"], "list cases: name a plan")
-        self.expect(["explain"], "explain: name an op")
+        self.expect(["explain"], "explain: name a page, an op, or a case and its plan")
         self.expect(["completion"], "completion: name a shell")
 
     def test_superfluous_arguments(self):

@@ -1,0 +1,60 @@
+#include "tolerance/gate_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace numcheck::tolerance {
+namespace {
+
+// In the order of the enumeration, which is that of judging.
+constexpr std::array kGates = {
+    GateInfo{Gate::pattern, "G0 pattern",
+             "elements that are NaN or infinite where the reference is not, or the reverse", "0",
+             "overflow that is not asked for, NaN from uninitialised memory, infinities that are lost"},
+    GateInfo{Gate::unwritten, "G0 unwritten", "elements that still hold the pattern that the output was filled with",
+             "0", "tiles and rows that no thread computed"},
+    GateInfo{Gate::guards, "G0 guards", "whether bytes around outputs, or inputs, were changed", "0",
+             "writes out of bounds"},
+    GateInfo{Gate::determinism, "G0 determinism", "whether repeated runs differ in any bit", "0",
+             "races; outputs that a backend declares as summed in any order are excepted"},
+    GateInfo{Gate::precision_class, "class", "the precision class that ran, identified by its bits",
+             "the one that the request and NVIDIA_TF32_OVERRIDE should give, or a better one",
+             "TF32 where FP32 was requested"},
+    GateInfo{Gate::exact, "exact", "on the exact leg, elements that differ from the rounded reference in any bit", "0",
+             "lost, doubled or misplaced terms, however small"},
+    GateInfo{Gate::bound, "G1 bound", "largest |e| / B, B the bound of the declared arithmetic and output rounding",
+             "1", "whatever no correct kernel can do: missing tiles, wrong operands, wrong scales"},
+    GateInfo{Gate::rms, "G2 rms", "root mean square of e / sqrt(V), V the predicted second moment of e",
+             "kappa, the model's safety factor", "arithmetic that is coarser than declared in all elements"},
+    GateInfo{Gate::quantile, "G2 q999", "99.9 % quantile of |e| / sqrt(V)", "3.3 kappa",
+             "arithmetic that is coarser in some elements: a row, a tile, a tail"},
+    GateInfo{Gate::largest, "G2 max", "largest |e| / sqrt(V)", "kappa lambda(N), lambda(N)^2 = 2 ln(2 N / 1e-6)",
+             "single wrong elements within the bound"},
+    GateInfo{Gate::slope, "G3 slope", "slope of e on the value: how much of the result is lost on average",
+             "1.5 times the predicted truncation, and the slope's standard error",
+             "truncation, a wrong scale, terms that are always left out"},
+    GateInfo{Gate::rounding_ratio, "G4 ratio",
+             "noise of the rounding to a 16- or 8-bit output, against that of one perfect rounding",
+             "the statistical error of that ratio", "rounding twice, and truncating instead of rounding"},
+    GateInfo{Gate::rounding_element, "G4 element",
+             "for 16- and 8-bit outputs, largest |e| over half an ulp and the error allowed before rounding", "1",
+             "an element that is not the nearest number of its format"},
+    GateInfo{Gate::allclose, "allclose", "elements with |e| > atol + rtol |y|, as the plan has it", "0",
+             "what the plan asks"},
+    GateInfo{Gate::max_ulp, "max_ulp", "largest error in units of the last place of the output", "the plan's \"ulp\"",
+             "what the plan asks"},
+    GateInfo{Gate::rel_l2, "rel_l2", "Frobenius-relative error |e|_2 / |y|_2", "the plan's \"rel_l2\"",
+             "what the plan asks"},
+};
+
+}  // namespace
+
+std::span<const GateInfo> gate_table() noexcept {
+  return kGates;
+}
+
+std::string_view gate_name(Gate gate) noexcept {
+  return std::ranges::find(kGates, gate, &GateInfo::gate)->name;
+}
+
+}  // namespace numcheck::tolerance

@@ -1,0 +1,64 @@
+"""Shipped plans: found by name, listed, and each scenario shows something without a GPU."""
+
+import json
+import unittest
+
+from support import SOURCE, CliTest
+
+PLANS = SOURCE / "configs/plans"
+SIM = ["--device", "sim:sm_90"]
+
+
+class ShippedPlans(CliTest):
+    def listed(self, **options):
+        return {plan["name"]: plan for plan in json.loads(self.run_cli("list", "plans", "--json", code=0, **options).stdout)}
+
+    def test_list_plans_names_all(self):
+        listed = self.listed()
+        files = {path.stem: path for path in PLANS.rglob("*.json")}
+        self.assertEqual(set(listed), set(files))
+        for name in ("quick", "tf32_override"):
+            self.assertEqual(listed[name]["description"], json.loads(files[name].read_text())["description"])
+            cases = json.loads(self.run_cli("list", "cases", name, "--json", code=0).stdout)
+            self.assertEqual(listed[name]["cases"], len(cases))
+        text = self.run_cli("list", "plans", code=0).stdout
+        self.assertRegex(text, rf"(?m)^  quick +{listed['quick']['cases']}  Is the arithmetic sane here")
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_a_broken_plan_costs_no_other_its_place(self):
+        folder = self.folder / "configs/plans"
+        folder.mkdir(parents=True)
+        (folder / "mine.json").write_text('{"version": 1}')
+        done = self.run_cli("list", "plans", code=2)
+        self.assertIn('configs/plans/mine.json:1:1: error: the plan has no "cases"', done.stderr)
+        self.assertIn("quick", done.stdout)
+
+    def test_names_work_wherever_a_plan_is_named(self):
+        self.assertIn("quick: ", self.run_cli("validate", "quick", code=0).stdout)
+        case = json.loads(self.run_cli("list", "cases", "quick", "--json", code=0).stdout)[0]
+        self.assertIn(case["id"], self.run_cli("explain", case["digest"], "quick", code=0).stdout)
+        self.run_cli("run", "quick", *SIM, "--no-save", "--case", case["digest"], code=0)
+        for command in (["run"], ["validate"], ["list", "cases"]):
+            done = self.run_cli(*command, "tf32_overide", code=2)
+            self.assertIn('no plan is named "tf32_overide" (did you mean tf32_override?); plans are: ', done.stderr)
+
+    def test_scenarios_show_something_without_a_gpu(self):
+        for path in sorted((PLANS / "scenarios").glob("*.json")):
+            sampled = self.run_cli("run", path.stem, *SIM, "--no-save", "--backend", "sim,auto", "--sample", "2", "--json", "-",
+                                   code=0)
+            report = json.loads(sampled.stdout)
+            passed = report["summary"]["pass"] + report["summary"]["inconclusive"]
+            self.assertEqual(passed, len(report["cases"]), path.stem)
+
+    def test_the_override_table_is_predicted(self):
+        done = self.run_cli("run", "tf32_override", *SIM, "--backend", "sim", "--op", "gemm", "-k", "m=128,n=512",
+                            "--json", "report.json", "--markdown", "summary.md", "--no-save", code=0)
+        self.assertIn("NVIDIA_TF32_OVERRIDE, as predicted by modelled arithmetic: no hardware evidence", done.stdout)
+        self.assertIn("gemm fp32 (sim, predicted): override 1 turns FP32 into TF32: ", done.stdout)
+        self.assertIn("gemm fp32\\_fast16f (sim, predicted): no effect", (self.folder / "summary.md").read_text())
+        rows = self.report("report.json")["override_effect"]["rows"]
+        self.assertEqual({row["predicted"] for row in rows}, {True})
+
+
+if __name__ == "__main__":
+    unittest.main()
