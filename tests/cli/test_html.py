@@ -222,6 +222,17 @@ class Browser(HtmlTest):
             rows = re.findall(r'<tr([^>]*)><td><span class="pill', dom)
             self.assertEqual(len([row for row in rows if "hidden" not in row]), shown)
 
+    def test_without_charts_nothing_looks_broken(self):
+        page = pathlib.Path(self.passing(), "page.html").read_text()
+        bare = re.sub(r"<script>\n/\*\n Chart\.js.*?</script>\n", "", page, flags=re.DOTALL)
+        self.assertLess(len(bare), 200_000)
+        (self.folder / "bare.html").write_text(bare)
+        dom, complaints = self.opened(self.folder / "bare.html")
+        self.assertEqual(complaints, [])
+        self.assertNotIn('class="chart drawn"', dom)
+        self.assertEqual(len(re.findall(r"<details class=\"numbers\" open", dom)), len(re.findall(r"<figure class=\"chart", dom)))
+        self.assertIn('data-shown="8"', self.root(dom))
+
     def test_maps_say_what_is_under_the_pointer(self):
         script = "const map = document.querySelector('svg.map'), box = map.querySelector('.frame').getBoundingClientRect();" \
                  "map.dispatchEvent(new MouseEvent('mousemove', { clientX: box.left + 1, clientY: box.bottom - 1 }));"

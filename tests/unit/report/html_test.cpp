@@ -127,6 +127,37 @@ TEST(Html, a_brief_report_has_verdict_matrix_and_cases) {
   }
 }
 
+TEST(Html, shows_what_library_versions_changed_and_which_precision_ran) {
+  json report = failing_report();
+  report["library_changes"] =
+      json::parse(R"({"sentences": ["gemm: 1 of 2 changed"], "rows": [{"op": "gemm", "mode": "fp32",
+      "backend": "transformer_engine", "base": "2.11", "other": "2.20", "cases": 2, "identical": 1, "changed": 1,
+      "not_comparable": 0, "neither": 0, "reasons": [], "changes": [{"id": "gemm/k=7/fp32/transformer_engine",
+      "error_over_limit": {"base": 0.25, "other": "Infinity"}}]}]})");
+  report["precision_map"] = json::parse(R"([{"op": "gemm", "mode": "fp32", "request": {"NVIDIA_TF32_OVERRIDE": "1"},
+      "backend": "cublaslt", "layout": {"trans_a": false, "trans_b": true}, "expected": "tf32_rne", "class": "fp32",
+      "note": "", "border": "shape", "where": "k % 4 != 0", "cases": 3}])");
+  const std::string text = content(render_html(report));
+  for (const char* part :
+       {"gemm: 1 of 2 changed", "2.11 → 2.20", "gemm/k=7/fp32/transformer_engine", "0.25", "Infinity",
+        "NVIDIA_TF32_OVERRIDE=1", "<td>trans_b</td>", "TF32", "<b>FP32</b>", "k % 4 != 0"}) {
+    EXPECT_TRUE(holds(text, part)) << part;
+  }
+}
+
+TEST(Html, pairs_the_dots_of_the_override_table) {
+  json report = failing_report();
+  report["override_effect"] = json::parse(R"({"sentences": ["override 1 turns FP32 into TF32"], "rows": [{"op": "gemm",
+      "mode": "fp32", "backend": "sim", "shape": "k=64", "base": "unset", "states": {
+      "unset": {"rel_l2": 1e-7, "observed": ["fp32"], "bits": null}, "1": {"rel_l2": 1e-3, "observed": ["tf32_rne"],
+      "bits": "differ"}}}]})");
+  const std::string text = content(render_html(report));
+  EXPECT_TRUE(holds(text, "<circle class=\"unset\" cx=\"8.0\"")) << "at the left end of the axis";
+  EXPECT_TRUE(holds(text, "<circle class=\"d1\" cx=\"232.0\"")) << "at the right end";
+  EXPECT_FALSE(holds(text, "class=\"d0\"")) << "0 did not run";
+  EXPECT_TRUE(holds(text, "1.0e-03 TF32"));
+}
+
 TEST(Html, takes_numbers_that_are_none) {
   json report = failing_report();
   json& output = report["cases"][1]["runs"][0]["outputs"]["d"];
