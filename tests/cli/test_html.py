@@ -106,6 +106,7 @@ class Html(HtmlTest):
         page = self.page(self.passing() + "/page.html")
         self.assertIn("All 8 judged cases pass", page.text)
         self.assertIn("What NVIDIA_TF32_OVERRIDE changes", page.text)
+        self.assertIn("<td>sim, predicted</td>", pathlib.Path(self.passing(), "page.html").read_text())
         self.assertNotIn("failures", page.ids)
         self.assertIn("group-gemm.bf16", page.ids)
 

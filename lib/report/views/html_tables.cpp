@@ -110,7 +110,9 @@ std::string override_section(const HtmlSource& source) {
   std::vector<std::vector<std::string>> table;
   for (const json& row : rows) {
     const json& states = part_at(row, "states");
-    table.push_back({html_text(text_at(row, "op")), html_text(text_at(row, "mode")), html_text(text_at(row, "backend")),
+    const bool predicted = row.is_object() && row.value("predicted", json()) == true;
+    table.push_back({html_text(text_at(row, "op")), html_text(text_at(row, "mode")),
+                     html_text(text_at(row, "backend") + (predicted ? ", predicted" : "")),
                      "<span class=\"id\">" + html_text(text_at(row, "shape")) + "</span>", dots(states, decades),
                      state_text(states, "unset"), state_text(states, "0"), state_text(states, "1"),
                      bits_text(states, "0"), bits_text(states, "1")});
