@@ -13,7 +13,7 @@ add_test(NAME packaging_packages_hold_the_program
           -P ${CMAKE_CURRENT_LIST_DIR}/cli/packages_hold_the_program.cmake)
 # Both write the build folder's list of installed files.
 set_tests_properties(packaging_install_is_relocatable packaging_packages_hold_the_program PROPERTIES
-  LABELS cli TIMEOUT 300 RESOURCE_LOCK installation)
+  LABELS cli TIMEOUT 600 RESOURCE_LOCK installation)
 
 # CI has a CUDA toolkit; without one, the build system must work as well.
 add_test(NAME configures_without_cuda
