@@ -10,6 +10,9 @@
 #include "annotations.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
+#include "core/strings.hpp"
+#include "report/contract.hpp"
+#include "report/number.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -25,6 +28,21 @@ std::vector<std::string_view> fail_on_words() {
   return words;
 }
 
+/// "1067 of 1107 cases were skipped: the budget of 20 s was used up; exit code 0 is about the rest".
+void say_what_the_budget_left(Context& context, const nlohmann::json& report, core::ExitCode code) {
+  const auto budget = report.find("budget");
+  const std::size_t left = budget == report.end() ? 0 : budget->at("not_started").get<std::size_t>();
+  if (left == 0) {
+    return;
+  }
+  const std::string text =
+      fmt::format("{} of {} cases were skipped: the budget of {} s was used up; exit code {} is about the rest", left,
+                  report.at("summary").at("cases").get<std::size_t>(),
+                  core::shortest(report::number_value(budget->at("limit_s"))), static_cast<int>(code));
+  context.terminal.err(text + "\n");
+  context.terminal.annotate(annotation(text));
+}
+
 }  // namespace
 
 void add_gate_options(CLI::App& cli, GateOptions& options) {
@@ -37,6 +55,7 @@ void add_gate_options(CLI::App& cli, GateOptions& options) {
       ->group(group);
   cli.add_flag("--strict", options.strict, "the same as --fail-on inconclusive")->group(group);
   cli.add_flag("--require-supported", options.require_supported, "the same as --fail-on unsupported")->group(group);
+  cli.add_flag("--require-run", options.require_run, "the same as --fail-on skipped")->group(group);
   cli.add_flag("--allow-empty", options.allow_empty, "exit 0 even if nothing was verified")->group(group);
 }
 
@@ -52,10 +71,14 @@ report::GatePolicy GateOptions::policy() const {
   if (require_supported) {
     policy.fail_on.insert(verdict::Status::unsupported);
   }
+  if (require_run) {
+    policy.fail_on.insert(verdict::Status::skipped);
+  }
   return policy;
 }
 
-core::ExitCode gate(Context& context, const nlohmann::json& summary, const report::GatePolicy& policy) {
+core::ExitCode gate(Context& context, const nlohmann::json& report, const report::GatePolicy& policy) {
+  const nlohmann::json& summary = report.at("summary");
   std::vector<std::string> counts, words;
   for (const auto& [status, count] : report::gated_by(summary, policy)) {
     counts.push_back(fmt::format("{} {}", count, verdict::status_name(status)));
@@ -67,7 +90,10 @@ core::ExitCode gate(Context& context, const nlohmann::json& summary, const repor
     context.terminal.err(text + "\n");
     context.terminal.annotate(annotation(text));
   }
-  return report::exit_code_of(summary, policy);
+  const core::ExitCode code =
+      report::breaks_contract(report) ? core::ExitCode::numerics_differ : report::exit_code_of(summary, policy);
+  say_what_the_budget_left(context, report, code);
+  return code;
 }
 
 }  // namespace numcheck::app

@@ -18,6 +18,7 @@ struct GateOptions {
   std::vector<std::string> fail_on;  ///< statuses, as lists
   bool strict = false;
   bool require_supported = false;
+  bool require_run = false;
   bool allow_empty = false;
 
   /// Throws core::UsageError if a word of --fail-on is not a status that can fail a run.
@@ -26,7 +27,8 @@ struct GateOptions {
 
 void add_gate_options(CLI::App& cli, GateOptions& options);
 
-/// The exit code that a report's summary leads to. If only --fail-on makes it 1, says so on stderr.
-[[nodiscard]] core::ExitCode gate(Context& context, const nlohmann::json& summary, const report::GatePolicy& policy);
+/// The exit code that a report leads to: a broken contract fails, too. Says so on stderr if only --fail-on makes it 1, and
+/// loudly if a budget left cases out that it is not about.
+[[nodiscard]] core::ExitCode gate(Context& context, const nlohmann::json& report, const report::GatePolicy& policy);
 
 }  // namespace numcheck::app

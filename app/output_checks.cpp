@@ -247,8 +247,9 @@ void check_requested_files(const std::vector<RequestedFile>& files, const std::v
   require_untouched(outputs, reports, "which is read");
 }
 
-void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files) {
-  require_untouched(outputs_of(options), plan_files, "which the plan is read from");
+void require_sources_untouched(const OutputOptions& options, const std::vector<std::string>& files,
+                               std::string_view why) {
+  require_untouched(outputs_of(options), files, why);
 }
 
 }  // namespace numcheck::app

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "run_output.hpp"
@@ -23,7 +24,9 @@ struct RequestedFile {
 /// that the command reads; only one may be stdout.
 void check_requested_files(const std::vector<RequestedFile>& files, const std::vector<std::string>& reports);
 
-/// Throws core::UsageError if an output would replace a file that the plan was read from, even through links.
-void require_plans_untouched(const OutputOptions& options, const std::vector<std::string>& plan_files);
+/// Throws core::UsageError if an output would replace one of the files that were read, even through links; `why` they
+/// matter: "which the plan is read from".
+void require_sources_untouched(const OutputOptions& options, const std::vector<std::string>& files,
+                               std::string_view why);
 
 }  // namespace numcheck::app

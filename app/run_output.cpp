@@ -45,6 +45,13 @@ fs::path create_default_folder() {
 
 }  // namespace
 
+fs::path write_report(const fs::path& folder, const std::string& report) {
+  create_folder(folder);
+  fs::path path = folder / "report.json";
+  core::write_file(path, report);
+  return path;
+}
+
 bool OutputOptions::record_on_stdout() const {
   return std::ranges::any_of(files(), [](const ViewFile& file) { return file.view->is_record && file.path == "-"; });
 }
@@ -140,9 +147,7 @@ std::optional<fs::path> RunFolder::finish(const std::string& report) {
   if (folder_.empty()) {
     return std::nullopt;  // nothing ran, and the user named no folder
   }
-  create_folder(folder_);
-  fs::path path = folder_ / "report.json";
-  core::write_file(path, report);
+  fs::path path = write_report(folder_, report);
   if (!failure_.empty()) {
     throw core::IoError(failure_);
   }

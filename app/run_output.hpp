@@ -33,6 +33,9 @@ struct OutputOptions : ViewOptions {
   [[nodiscard]] bool uses_default_folder() const;
 };
 
+/// Writes `folder`/report.json and returns its path. Throws core::IoError.
+std::filesystem::path write_report(const std::filesystem::path& folder, const std::string& report);
+
 void add_output_options(CLI::App& cli, OutputOptions& options);
 
 /// Where a run keeps its journal and its report, if it keeps them.

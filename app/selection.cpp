@@ -17,6 +17,7 @@
 #include "pattern.hpp"
 #include "plan/backend_name.hpp"
 #include "prepare/grouping.hpp"
+#include "shard.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -206,7 +207,15 @@ void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
   cases = std::move(kept);
 }
 
-void keep_shard(std::vector<Case>& cases, const Shard& shard) {
+/// Keeps the cases of a shard, and returns where they were.
+report::ShardFacts keep_shard(std::vector<Case>& cases, const Shard& shard) {
+  report::ShardFacts facts{.index = shard.index, .count = shard.count, .of = cases.size()};
+  std::vector<std::string> digests;
+  digests.reserve(cases.size());
+  for (const Case& c : cases) {
+    digests.push_back(c.digest.hex());
+  }
+  facts.selection = report::selection_digest(digests);
   std::vector<std::size_t> all(cases.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i] = i;
@@ -217,7 +226,13 @@ void keep_shard(std::vector<Case>& cases, const Shard& shard) {
       keep[index] = shard_of(group.key, shard.count) == shard.index;
     }
   }
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i]) {
+      facts.places.push_back(i);
+    }
+  }
   keep_flagged(cases, keep);
+  return facts;
 }
 
 }  // namespace
@@ -282,11 +297,11 @@ Selection select(std::vector<plan::Case> cases, const SelectionOptions& options)
     keep_sample(cases, parse_count(options.sample, "--sample", 1, UINT64_MAX));
   }
   if (!options.shard.empty()) {
-    selection.shard = parse_shard(options.shard, [](const char* name) -> std::optional<std::string> {
+    const Shard shard = parse_shard(options.shard, [](const char* name) -> std::optional<std::string> {
       const char* value = std::getenv(name);
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     });
-    keep_shard(cases, selection.shard);
+    selection.shard = keep_shard(cases, shard);
   }
   selection.cases = std::move(cases);
   return selection;

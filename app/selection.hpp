@@ -8,7 +8,7 @@
 #include "cli_forward.hpp"
 #include "core/hash.hpp"
 #include "plan/case.hpp"
-#include "shard.hpp"
+#include "report/report.hpp"
 
 namespace numcheck::app {
 
@@ -31,7 +31,7 @@ void add_selection_options(CLI::App& cli, SelectionOptions& options);
 
 struct Selection {
   std::vector<plan::Case> cases;  ///< in plan order
-  Shard shard;
+  report::ShardFacts shard;
 };
 
 /// The case that an identifier, or a digest's first 4 or more digits, names. Throws core::UsageError if there is none,

@@ -1,8 +1,12 @@
 #include "view_files.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/file.hpp"
 
@@ -16,6 +20,22 @@ std::vector<ViewFile> ViewOptions::files() const {
     }
   }
   return files;
+}
+
+void refuse_brief(const std::string& name) {
+  std::vector<std::string_view> flags;
+  for (const report::views::View& view : report::views::all_views()) {
+    if (view.of_brief) {
+      flags.emplace_back(view.flag);
+    }
+  }
+  throw core::UsageError(fmt::format("{} is a brief report, which has only {}", name, fmt::join(flags, ", ")));
+}
+
+void require_views_of_brief(const std::vector<ViewFile>& files, const std::string& name) {
+  if (std::ranges::any_of(files, [](const ViewFile& file) { return !file.view->of_brief; })) {
+    refuse_brief(name);
+  }
 }
 
 void add_view_options(CLI::App& cli, ViewOptions& options) {

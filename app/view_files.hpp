@@ -24,6 +24,12 @@ struct ViewOptions {
   [[nodiscard]] std::vector<ViewFile> files() const;
 };
 
+/// Throws core::UsageError: of a brief report of that name, something is wanted that it does not have.
+[[noreturn]] void refuse_brief(const std::string& name);
+
+/// The same if there are views that brief reports do not have.
+void require_views_of_brief(const std::vector<ViewFile>& files, const std::string& name);
+
 /// One option for each view.
 void add_view_options(CLI::App& cli, ViewOptions& options);
 

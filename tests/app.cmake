@@ -2,7 +2,7 @@
 numcheck_test(report_test LABEL unit
   SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/comparison_test.cpp unit/report/console_test.cpp unit/report/html_test.cpp
           unit/report/library_table_test.cpp unit/report/override_table_test.cpp unit/report/picture_test.cpp unit/report/precision_map_test.cpp
-          unit/report/record_json_test.cpp
+          unit/report/contract_test.cpp unit/report/merge_test.cpp unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit
@@ -20,7 +20,7 @@ if(TE_NUMCHECK_PYTHON)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage words survey options hostile commands compare run files selection resume workers report views readme versions new_op layers
           hardening limits
-          man doctor containerfile maps html explain plans)
+          man doctor containerfile contract merge maps html explain plans)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>;TE_FAKE_VERSIONS=$<TARGET_FILE:fake_versions>")

@@ -1,5 +1,4 @@
 // te-numcheck report: views of a report that was written earlier; needs no device.
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -27,17 +26,6 @@ const CommandInfo kInfo{
     .takes_files = true,
 };
 
-/// The options of views that brief reports have.
-std::vector<std::string> views_of_brief() {
-  std::vector<std::string> flags;
-  for (const report::views::View& view : report::views::all_views()) {
-    if (view.of_brief) {
-      flags.emplace_back(view.flag);
-    }
-  }
-  return flags;
-}
-
 class ReportCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
@@ -58,11 +46,11 @@ class ReportCommand : public Command {
     }
     check_requested_files(requested, reports_);
     const nlohmann::json report = read_report(reports_[0]);
-    const bool is_brief = report.value("brief", false);
-    if (is_brief &&
-        (files.empty() || std::ranges::any_of(files, [](const ViewFile& file) { return !file.view->of_brief; }))) {
-      throw core::UsageError(
-          fmt::format("{} is a brief report, which has only {}", reports_[0], fmt::join(views_of_brief(), ", ")));
+    if (report.value("brief", false)) {
+      require_views_of_brief(files, reports_[0]);
+      if (files.empty()) {
+        refuse_brief(reports_[0]);
+      }
     }
     try {
       write(context, report, files);

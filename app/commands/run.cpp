@@ -14,6 +14,7 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "contract_option.hpp"
 #include "core/file.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
@@ -24,12 +25,11 @@
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
-#include "report/views/console.hpp"
+#include "report_output.hpp"
 #include "reproduce.hpp"
 #include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
-#include "screen_text.hpp"
 #include "selection.hpp"
 #include "shard.hpp"
 #include "te_libraries.hpp"
@@ -54,6 +54,7 @@ struct Options {
   OutputOptions output;
   std::string fail_fast;
   std::string budget;
+  std::string contract;
   GateOptions gates;
   bool wide = false;
 };
@@ -100,8 +101,10 @@ class Run {
  private:
   void choose_cases() {
     plan::Plan plan = load_plans(context_, options_.plans, "run");
-    require_plans_untouched(options_.output, plan.files);
+    require_sources_untouched(options_.output, plan.files, "which the plan is read from");
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
+    contract_.open(options_.contract, plan.name);
+    require_sources_untouched(options_.output, {options_.contract}, "which is read");
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
     // A survey asks about the whole plan, so that shards divide what it keeps.
@@ -110,10 +113,12 @@ class Run {
     if (surveys_) {
       before_survey.shard.clear();
     }
-    selection_ = select(std::move(plan.cases), before_survey);
+    selection_ = contract_.select(std::move(plan.cases), before_survey);
     facts_.plan.selected = selection_.cases.size();
-    facts_.plan.shard_index = selection_.shard.index;
-    facts_.plan.shard_count = selection_.shard.count;
+    facts_.plan.shard = selection_.shard;
+    facts_.settings = {.repeat = pipeline_.workers.execute.repeats,
+                       .inject = pipeline_.workers.execute.inject,
+                       .inject_cases = options_.execution.inject_cases};
     acknowledge_shard(options_.selection.shard);
     if (selection_.cases.empty()) {
       context_.terminal.err(
@@ -131,9 +136,8 @@ class Run {
     configurations_ = std::move(survey.configurations);
     SelectionOptions shard_only;
     shard_only.shard = options_.selection.shard;
-    selection_ = select(std::move(survey.cases), shard_only);
-    facts_.plan.shard_index = selection_.shard.index;
-    facts_.plan.shard_count = selection_.shard.count;
+    selection_ = contract_.select(std::move(survey.cases), shard_only);
+    facts_.plan.shard = selection_.shard;
     facts_.configurations = {
         .asked = survey.counts.asked, .kept = survey.counts.kept, .offered = survey.counts.offered.size()};
     facts_.plan.selected = selection_.cases.size();
@@ -169,6 +173,7 @@ class Run {
             fmt::format("no NVIDIA driver found: running on {}, which is no evidence about hardware\n",
                         core::printable(hello.device.name)));
       }
+      contract_.require_setting({hello.device.sm, hello.device.simulated, hello.libraries});
       folder_.start(journal_header(hello));
     };
     pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
@@ -208,6 +213,7 @@ class Run {
     }
     worker::WorkerPool probe(pipeline_.workers);
     hello_ = probe.hello(worker::worker_key(selection_.cases.front()));
+    contract_.require_setting({hello_->device.sm, hello_->device.simulated, hello_->libraries});
     std::vector<std::string> notes;
     auto done = folder_.resume(journal_header(*hello_), selection_.cases, notes);
     for (const std::string& note : notes) {
@@ -226,23 +232,34 @@ class Run {
     }
     facts_.times = result.times;
     facts_.interrupted = result.interrupted;
+    if (pipeline_.budget_s > 0) {
+      facts_.budget = {.limit_s = pipeline_.budget_s, .not_started = result.over_budget};
+    }
     for (const std::string& note : facts_.notes) {
       context_.terminal.err("note: " + core::printable(note) + "\n");
     }
     if (facts_.configurations.has_value()) {
-      facts_.configurations->verified = run::count_verified(configurations_, selection_.cases, result.cases);
+      const std::set<std::string> verified =
+          run::verified_configurations(configurations_, selection_.cases, result.cases);
+      facts_.configurations->verified = verified.size();
+      for (const std::string& configuration : verified) {
+        facts_.plan.shard.verified.push_back(core::digest_of(configuration).hex());
+      }
     }
     std::vector<nlohmann::json> records;
     records.reserve(result.cases.size());
     for (run::FinishedCase& finished : result.cases) {
       records.push_back(std::move(finished.record));
     }
-    const nlohmann::json report = report::make_report(facts_, std::move(records));
+    nlohmann::json report = report::make_report(facts_, std::move(records));
+    if (!result.interrupted) {
+      contract_.check(report);
+    }
     write(report);
     if (result.interrupted) {
       return interrupt.exit_code();
     }
-    return gate(context_, report.at("summary"), gates_);
+    return gate(context_, report, gates_);
   }
 
   /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
@@ -250,29 +267,11 @@ class Run {
     std::optional<std::filesystem::path> saved;
     Attempts attempts;
     attempts.attempt([&] { saved = folder_.finish(report::report_text(report)); });
-    for (const auto& [view, path] : options_.output.files()) {
-      if (path != "-") {
-        attempts.attempt([&, view = view, path = path] { write_view_file(path, view->render(report)); });
-      }
-    }
-    show(report, saved.has_value() ? saved->string() : "");
+    write_view_files(attempts, options_.output, report);
+    show_report(context_, options_.output, options_.wide, report, saved.has_value() ? saved->string() : "");
     attempts.finish();
     if (tensors_.has_value()) {
       tensors_->finish();
-    }
-  }
-
-  void show(const nlohmann::json& report, const std::string& path) {
-    report::views::ConsoleOptions view{.colour = context_.terminal.colour_on_stdout(),
-                                       .width = options_.wide ? 0 : context_.terminal.width(),
-                                       .verbosity = context_.common.verbosity(),
-                                       .report_path = path};
-    if (options_.output.record_on_stdout()) {
-      context_.terminal.data(stdout_json(report, 1));
-      view.colour = false;
-      context_.terminal.err(report::views::render_summary(report, view));
-    } else {
-      context_.terminal.out(report::views::render_console(report, view));
     }
   }
 
@@ -284,6 +283,7 @@ class Run {
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Selection selection_;
+  ContractGate contract_;
   bool surveys_ = false;                       ///< the plan has cases that run only if they show a new kernel
   run::ConfigurationsOfCases configurations_;  ///< if there was a survey
   std::optional<worker::WorkerHello> hello_;
@@ -315,6 +315,7 @@ class RunCommand : public Command {
         ->group("Execution");
     add_output_options(cli, options_.output);
     cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");
+    add_contract_option(cli, options_.contract);
     add_gate_options(cli, options_.gates);
   }
 

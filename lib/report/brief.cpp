@@ -79,6 +79,9 @@ std::string dump(const json& value, int indent) {
 }  // namespace
 
 nlohmann::json brief_report(const nlohmann::json& report) {
+  if (report.value("brief", false)) {
+    return report;
+  }
   json brief = json::object();
   for (const auto& [name, value] : report.items()) {
     static const std::set<std::string> left_out = {"cases", "override_effect", "library_changes", "precision_map",

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/hash.hpp"
 #include "core/parallel.hpp"
 #include "report/causes.hpp"
 #include "report/library_table.hpp"
@@ -93,6 +96,24 @@ std::vector<json> strip_directories(std::vector<json> cases) {
   return cases;
 }
 
+json plan_json(const PlanFacts& plan) {
+  json shard = {{"index", plan.shard.index}, {"count", plan.shard.count}};
+  if (plan.shard.count > 1) {
+    shard.update({{"of", plan.shard.of},
+                  {"places", plan.shard.places},
+                  {"selection", plan.shard.selection},
+                  {"verified", plan.shard.verified}});
+  }
+  return {{"name", plan.name},         {"digest", plan.digest},     {"seed", plan.seed},
+          {"expanded", plan.expanded}, {"selected", plan.selected}, {"shard", std::move(shard)}};
+}
+
+json settings_json(const SettingFacts& settings) {
+  return {{"repeat", settings.repeat},
+          {"inject", settings.inject.empty() ? json() : json(settings.inject)},
+          {"inject_cases", settings.inject_cases}};
+}
+
 json times_json(const RunTimes& times) {
   json stages = object_of(stage_members(), times.stages);
   stages["wall"] = number(times.wall_s);
@@ -132,6 +153,28 @@ void append_list(const json& list, std::string& text) {
   text += "\n ]";
 }
 
+/// What the cases show together.
+void add_tables(json& report, const std::vector<json>& records) {
+  const json& device = report.at("machine").at("device");
+  const bool is_simulated = !device.is_null() && device.at("simulated").get<bool>();
+  json effect = override_effect(records, report["environment"], is_simulated);
+  if (!effect["rows"].empty()) {
+    report["override_effect"] = std::move(effect);
+  }
+  json changes = library_changes(records);
+  if (!changes["rows"].empty()) {
+    report["library_changes"] = std::move(changes);
+  }
+  json precision = precision_map(records, report["environment"]);
+  if (!precision.empty()) {
+    report["precision_map"] = std::move(precision);
+  }
+  json named = causes(records);
+  if (!named.empty()) {
+    report["causes"] = std::move(named);
+  }
+}
+
 }  // namespace
 
 nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases) {
@@ -148,46 +191,39 @@ nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> ca
                    {"revision", facts.tool.revision},
                    {"dirty", facts.tool.dirty},
                    {"argv", std::move(argv)}}},
-                 {"plan",
-                  {{"name", facts.plan.name},
-                   {"digest", facts.plan.digest},
-                   {"seed", facts.plan.seed},
-                   {"expanded", facts.plan.expanded},
-                   {"selected", facts.plan.selected},
-                   {"shard", {{"index", facts.plan.shard_index}, {"count", facts.plan.shard_count}}}}},
+                 {"plan", plan_json(facts.plan)},
+                 {"settings", settings_json(facts.settings)},
                  {"machine", machine_json(facts)},
                  {"environment", environment_json(facts)},
                  {"started", facts.started},
                  {"interrupted", facts.interrupted},
-                 {"time_s", times_json(facts.times)},
-                 {"summary", summarise(records)}};
+                 {"time_s", times_json(facts.times)}};
   if (!facts.notes.empty()) {
     for (const std::string& note : facts.notes) {
       report["notes"].push_back(strip_directories(note));
     }
   }
+  if (facts.budget.has_value()) {
+    report["budget"] = {{"limit_s", number(facts.budget->limit_s)}, {"not_started", facts.budget->not_started}};
+  }
   if (facts.configurations.has_value()) {
     const ConfigurationFacts& c = *facts.configurations;
     report["configurations"] = {{"asked", c.asked}, {"kept", c.kept}, {"offered", c.offered}, {"verified", c.verified}};
   }
-  json effect = override_effect(records, report["environment"], facts.device.has_value() && facts.device->simulated);
-  if (!effect["rows"].empty()) {
-    report["override_effect"] = std::move(effect);
-  }
-  json changes = library_changes(records);
-  if (!changes["rows"].empty()) {
-    report["library_changes"] = std::move(changes);
-  }
-  json precision = precision_map(records, report["environment"]);
-  if (!precision.empty()) {
-    report["precision_map"] = std::move(precision);
-  }
-  json named = causes(records);
-  if (!named.empty()) {
-    report["causes"] = std::move(named);
+  add_cases(report, std::move(records));
+  return report;
+}
+
+void add_cases(nlohmann::json& report, std::vector<nlohmann::json> records) {
+  report["summary"] = summarise(records);
+  if (!report.value("brief", false)) {
+    add_tables(report, records);
   }
   report["cases"] = std::move(records);
-  return report;
+}
+
+std::string selection_digest(const std::vector<std::string>& digests) {
+  return core::digest_of(fmt::format("{}", fmt::join(digests, " "))).hex();
 }
 
 std::vector<std::string> short_digests(const std::vector<std::string>& digests) {

@@ -27,14 +27,31 @@ struct ToolFacts {
   std::vector<std::string> argv;  ///< without the program's name
 };
 
+/// Where the cases of one of several shards belong; merge_reports puts them there.
+struct ShardFacts {
+  std::size_t index = 0;
+  std::size_t count = 1;
+  // The rest is recorded if there are several shards:
+  std::size_t of = 0;                   ///< cases of all shards together
+  std::vector<std::size_t> places{};    ///< of this shard's cases among those, in the same order
+  std::string selection{};              ///< selection_digest() of those
+  std::vector<std::string> verified{};  ///< digests of the kernel configurations that this shard has verified
+};
+
 struct PlanFacts {
   std::string name;
   std::string digest;
   std::uint64_t seed = 0;
-  std::size_t shard_index = 0;
-  std::size_t shard_count = 1;
+  ShardFacts shard{};
   std::size_t selected = 0;  ///< cases left by filters and shard, of `expanded`
   std::size_t expanded = 0;
+};
+
+/// Options that affect numbers or verdicts.
+struct SettingFacts {
+  int repeat = 0;                           ///< runs of each algorithm
+  std::string inject{};                     ///< the planted fault; empty: none
+  std::vector<std::string> inject_cases{};  ///< where, as named on the command line; empty: everywhere
 };
 
 struct HostFacts {
@@ -50,7 +67,6 @@ struct RunTimes {
   prepare::StageTimes stages;
 };
 
-/// Everything in a report except its cases.
 /// Kernel configurations that shapes of "select": "new_configurations" were surveyed for.
 struct ConfigurationFacts {
   std::size_t asked = 0;     ///< shapes
@@ -59,9 +75,17 @@ struct ConfigurationFacts {
   std::size_t verified = 0;  ///< of those, run and judged
 };
 
+/// A run that had only so much time.
+struct BudgetFacts {
+  double limit_s = 0;
+  std::size_t not_started = 0;  ///< cases that it left no time for
+};
+
+/// Everything in a report except its cases.
 struct RunFacts {
   ToolFacts tool;
   PlanFacts plan;
+  SettingFacts settings;
   std::optional<machine::Device> device;  ///< nothing if no worker was needed
   std::vector<std::pair<std::string, std::string>> libraries;
   HostFacts host;
@@ -71,6 +95,7 @@ struct RunFacts {
   std::string started;  ///< ISO 8601, UTC
   bool interrupted = false;
   std::optional<ConfigurationFacts> configurations;
+  std::optional<BudgetFacts> budget;
   std::vector<std::string> notes;  ///< events not tied to a case, such as a worker replaced between two cases
 };
 
@@ -78,6 +103,13 @@ struct RunFacts {
 /// the precision classes and the causes of failures if the cases show any, and the cases' records in plan order.
 /// Absolute paths are reduced to file names.
 [[nodiscard]] nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases);
+
+/// Completes a report that has everything except what is computed from its cases: adds the cases, their summary, and the
+/// tables. A brief report gets no tables.
+void add_cases(nlohmann::json& report, std::vector<nlohmann::json> records);
+
+/// One digest of the digests of cases, in their order.
+[[nodiscard]] std::string selection_digest(const std::vector<std::string>& digests);
 
 /// Its JSON text. Invalid UTF-8 is replaced.
 [[nodiscard]] std::string report_text(const nlohmann::json& report);

@@ -75,7 +75,7 @@ json machine_definition() {
                         {"sm", count("compute capability, 10 * major + minor")},
                         {"index", count("of the CUDA device, from 0")},
                         {"simulated", flag("modelled on the host: no hardware evidence")},
-                        {"uuid", text("identity of the GPU")},
+                        {"uuid", text("identity of the GPU; empty: several, which \"shards\" lists")},
                         {"memory_bytes", count("memory of the device, in bytes")},
                         {"multiprocessors", count("streaming multiprocessors")}});
   device["type"] = {"object", "null"};
@@ -88,6 +88,48 @@ json machine_definition() {
                  {"driver", text_or_null("driver version")},
                  {"libraries", text_map("versions of the libraries, by name")},
                  {"host", described(std::move(host), "the machine without its GPU")}});
+}
+
+json shard_definition() {
+  json shard = object({{"index", count("0-based")}, {"count", count("shards")}});
+  json& more = shard["properties"];
+  more["of"] = count("cases of all shards together; only if there are several, like the members below");
+  more["places"] = described(list_of(count("0-based")), "where the cases of this report belong among those, in order");
+  more["selection"] = text("digest of the digests of all shards' cases, in their order");
+  more["verified"] = texts("digests of the kernel configurations that this shard has verified");
+  return shard;
+}
+
+json settings_definition() {
+  return object({{"repeat", count("runs of each algorithm, whose outputs must be identical")},
+                 {"inject", text_or_null("fault that was planted on purpose; null: none")},
+                 {"inject_cases", texts("cases in which it was planted; none: in all")}});
+}
+
+json contract_definition() {
+  json promise = object({{"id", text("identifier of the case")},
+                         {"status", text("status of the case; missing: the run has no such case")},
+                         {"reason", text("why it did not run")}});
+  return object({{"promised", count("cases of this plan that the contract says must run")},
+                 {"kept", count("of those, cases with a verdict")},
+                 {"not_selected", count("of those, cases that were left out on purpose")},
+                 {"broken", described(list_of(std::move(promise)), "the others")}});
+}
+
+/// Of a merged report: what its shards need not share.
+json merged_shard_definition() {
+  json device = object({{"index", count("of the CUDA device, from 0")}, {"uuid", text("identity of the GPU")}});
+  device["type"] = {"object", "null"};
+  device["description"] = "null if no worker was needed";
+  return object(
+      {{"index", count("0-based")},
+       {"cases", count("cases of the shard")},
+       {"started", text("time at which it began, ISO 8601, UTC")},
+       {"wall_s", real("time that it took, in s")},
+       {"argv", texts("command line, without the program's name")},
+       {"host", {{"type", "object"}, {"description", "its host, as in machine"}}},
+       {"device", std::move(device)},
+       {"environment", described(map_of(text_or_null("value, null: unset")), "variables that choose devices")}});
 }
 
 json summary_definition() {
@@ -118,8 +160,7 @@ nlohmann::json report_schema() {
                                   {"seed", count("seed of the generator")},
                                   {"expanded", count("cases of the plan")},
                                   {"selected", count("cases that filters and shard left")},
-                                  {"shard", described(object({{"index", count("0-based")}, {"count", count("shards")}}),
-                                                      "the part that ran")}}),
+                                  {"shard", described(shard_definition(), "the part that ran")}}),
                           "the plan")},
        {"machine", described(machine_definition(), "device, driver, libraries, host")},
        {"environment", described(map_of(text_or_null("value, null: unset")),
@@ -132,6 +173,13 @@ nlohmann::json report_schema() {
        {"cases", {{"type", "array"}, {"description", "the cases, in plan order"}}}});
   schema["properties"]["brief"] = flag("cases have their essential members only; absent: false");
   schema["properties"]["notes"] = texts("what happened beside the cases: a worker that was replaced between two");
+  schema["properties"]["budget"] = described(object({{"limit_s", real("time after which no case was started, in s")},
+                                                     {"not_started", count("cases that were left by then")}}),
+                                             "of a run with --budget");
+  schema["properties"]["contract"] = described(contract_definition(), "what became of the promises of --contract");
+  schema["properties"]["settings"] = described(settings_definition(), "options that affect numbers or verdicts");
+  schema["properties"]["shards"] =
+      described(list_of(merged_shard_definition()), "of a merged report: what its shards need not share");
   schema["properties"]["override_effect"] =
       described(override_definition(), "what NVIDIA_TF32_OVERRIDE changed, if cases differ in nothing else");
   schema["properties"]["configurations"] =

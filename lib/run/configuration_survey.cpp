@@ -130,8 +130,9 @@ ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker:
   return survey;
 }
 
-std::size_t count_verified(const ConfigurationsOfCases& configurations, std::span<const plan::Case> cases,
-                           std::span<const FinishedCase> results) {
+std::set<std::string> verified_configurations(const ConfigurationsOfCases& configurations,
+                                              std::span<const plan::Case> cases,
+                                              std::span<const FinishedCase> results) {
   std::set<std::string> verified;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto shown = configurations.find(cases[i].digest);
@@ -139,7 +140,7 @@ std::size_t count_verified(const ConfigurationsOfCases& configurations, std::spa
       verified.insert(shown->second.begin(), shown->second.end());
     }
   }
-  return verified.size();
+  return verified;
 }
 
 }  // namespace numcheck::run

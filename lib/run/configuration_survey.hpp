@@ -40,8 +40,9 @@ struct ConfigurationSurvey {
 [[nodiscard]] ConfigurationSurvey survey_configurations(std::vector<plan::Case> cases, worker::WorkerOptions options,
                                                         const std::function<int()>& interrupted = {});
 
-/// How many different configurations the judged ones of these cases have run; `results` is parallel to `cases`.
-[[nodiscard]] std::size_t count_verified(const ConfigurationsOfCases& configurations, std::span<const plan::Case> cases,
-                                         std::span<const FinishedCase> results);
+/// The configurations that the judged ones of these cases have run; `results` is parallel to `cases`.
+[[nodiscard]] std::set<std::string> verified_configurations(const ConfigurationsOfCases& configurations,
+                                                            std::span<const plan::Case> cases,
+                                                            std::span<const FinishedCase> results);
 
 }  // namespace numcheck::run

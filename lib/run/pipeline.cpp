@@ -88,6 +88,7 @@ class Pipeline {
     PipelineResult result = results_.take();
     result.hello = std::move(hello_);
     result.interrupted = stop_.interrupted();
+    result.over_budget = over_budget_;
     result.times.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
     return result;
   }
@@ -249,6 +250,7 @@ class Pipeline {
     for (const std::size_t index : selected) {
       if (!results_.is_finished(index)) {
         flights_.skip(index, stop_.why_not_started());
+        over_budget_ += stop_.budget_used_up() ? 1 : 0;
       }
     }
   }
@@ -265,6 +267,7 @@ class Pipeline {
   std::optional<Handshake> handshake_;
   CaseFlights flights_;
   worker::WorkerHello hello_;
+  std::size_t over_budget_ = 0;
   bool ended_ = false;
   std::vector<Admitted> admitted_;  ///< small groups that wait for others to be run with
 };

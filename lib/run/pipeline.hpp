@@ -71,6 +71,7 @@ struct PipelineResult {
   std::vector<FinishedCase> cases;  ///< in plan order
   worker::WorkerHello hello;        ///< of the first worker
   report::RunTimes times;
+  std::size_t over_budget = 0;  ///< cases that were not started because PipelineOptions::budget_s was used up
   bool interrupted = false;
 };
 

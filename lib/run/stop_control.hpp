@@ -32,6 +32,7 @@ class StopControl {
   [[nodiscard]] StuckWatch& stuck() noexcept { return stuck_; }
 
   [[nodiscard]] bool interrupted() const noexcept { return cause_ == Cause::interrupt; }
+  [[nodiscard]] bool budget_used_up() const noexcept { return cause_ == Cause::budget; }
   /// Why cases were not started, for their records.
   [[nodiscard]] std::string why_not_started() const;
 

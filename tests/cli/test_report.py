@@ -63,6 +63,21 @@ class Valid(SchemaTest):
             seen |= {case["status"] for case in report["cases"]}
         self.assertLessEqual({"pass", "fail", "inconclusive", "unsupported", "skipped", "timeout", "xfail", "xpass"}, seen)
 
+    def test_shards_and_what_they_merge_to(self):
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [16, 24, 32, 40]}})
+        for i in (1, 2):
+            report = self.run_and_validate(plan, *SIM, "--shard", f"{i}/2", "--out", f"shard-{i}")
+            self.assertEqual(report["plan"]["shard"]["of"], 4)
+        self.run_cli("merge", "shard-1/report.json", "shard-2/report.json", "--json", "merged.json", code=0)
+        self.expect_valid(self.report("merged.json"))
+
+    def test_a_contract_and_a_budget(self):
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": {"from": 1, "to": 200}}})
+        self.run_cli("run", plan, *SIM, "--no-save", "--write-contract", "contract.json", code=0)
+        report = self.run_and_validate(plan, *SIM, "--contract", "contract.json", "--budget", "1ms", code=1)
+        self.assertTrue(report["contract"]["broken"])
+        self.assertTrue(report["budget"]["not_started"])
+
     def test_with_the_name_of_the_host(self):
         self.run_and_validate(self.plan(), *SIM, "--include-host", code=0)
 

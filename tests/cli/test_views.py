@@ -126,7 +126,7 @@ class Views(CliTest):
             (["report.json", "report.json"], 2, "not 2"),
             (["missing.json"], 3, "cannot read missing.json: no such file"),
             (["hostile.json"], 3, "not a report of te-numcheck"),
-            (["brief.json"], 2, "is a brief report, which has only --junit, --markdown, --csv, --html"),
+            (["brief.json"], 2, "is a brief report, which has only --brief-json, --junit, --markdown, --write-contract, --csv, --html"),
             (["brief.json", "--json", "x.json"], 2, "is a brief report"),
             (["report.json", "--junit", "report.json"], 2, "would overwrite report.json, which is read"),
             (["report.json", "--junit", "same", "--csv", "same"], 2, "are the same file"),

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
+#include "report/contract.hpp"
 #include "report/number.hpp"
 #include "report/override_sentences.hpp"
 #include "report/printable_report.hpp"
@@ -266,6 +267,9 @@ std::string render_summary(const json& report, const ConsoleOptions& options) {
   if (report.at("interrupted").get<bool>()) {
     line += "    " + paint("INTERRUPTED", Colour::alarm, options.colour);
   }
+  if (breaks_contract(report)) {
+    line += "    " + paint("CONTRACT BROKEN", Colour::alarm, options.colour);
+  }
   const std::string simulated = simulated_notice(report);
   if (!simulated.empty()) {
     line += "    " + paint(simulated, Colour::alarm, options.colour);
@@ -283,11 +287,14 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
     return render_summary(report, options);
   }
   std::string text = render_header(report, options);
+  if (report.value("brief", false)) {
+    return text + "\n" + render_contract(report, options) + render_summary(report, options);
+  }
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),
         render_precision(report, options), render_libraries(report, options), render_failures(report, options),
-        render_causes(report, options), render_configurations(report), render_notes(report, options),
-        render_summary(report, options)}) {
+        render_causes(report, options), render_configurations(report), render_contract(report, options),
+        render_notes(report, options), render_summary(report, options)}) {
     if (!part.empty()) {
       text += "\n";
       text += part;

@@ -16,7 +16,7 @@ struct ConsoleOptions {
   std::string report_path;  ///< where report.json was written; empty if it was not
 };
 
-/// The complete view. The first lines and the summary line say so if the device is simulated. Text from the report
+/// The complete view; of a brief report, what it has. The first lines and the summary line say so if the device is simulated. Text from the report
 /// cannot add line breaks or escape sequences (core::printable).
 [[nodiscard]] std::string render_console(const nlohmann::json& report, const ConsoleOptions& options);
 
@@ -25,6 +25,7 @@ struct ConsoleOptions {
 [[nodiscard]] std::string render_cases(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_groups(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_failures(const nlohmann::json& report, const ConsoleOptions& options);
+[[nodiscard]] std::string render_contract(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_notes(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_override(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_causes(const nlohmann::json& report, const ConsoleOptions& options);

@@ -108,6 +108,32 @@ void add_case(const json& record, Suite& suite) {
   suite.cases += "  </testcase>\n";
 }
 
+/// A case that was to run is a failure here, whatever it is in its own suite; `all` counts it.
+std::string contract_suite(const json& report, Suite& all) {
+  if (!report.contains("contract")) {
+    return "";
+  }
+  Suite suite{.name = "contract", .cases = {}};
+  const auto add = [&suite](const std::string& name, const std::string& content) {
+    ++suite.tests;
+    suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.contract\" time=\"0\">{}</testcase>\n",
+                               escaped(name), content);
+  };
+  for (const json& promise : report.at("contract").at("broken")) {
+    ++suite.failures;
+    add(promise.at("id").get<std::string>(),
+        fmt::format("<failure type=\"{}\" message=\"promised, but {}: {}\"/>",
+                    escaped(promise.at("status").get<std::string>()), escaped(promise.at("status").get<std::string>()),
+                    escaped(promise.at("reason").get<std::string>())));
+  }
+  if (suite.failures == 0) {
+    add("every promised case ran", "");
+  }
+  all.tests += suite.tests;
+  all.failures += suite.failures;
+  return fmt::format(" <testsuite name=\"contract\" {}>\n{} </testsuite>\n", suite.counts(), suite.cases);
+}
+
 }  // namespace
 
 std::string render_junit(const json& report) {
@@ -133,6 +159,7 @@ std::string render_junit(const json& report) {
     all.skipped += suite.skipped;
     all.seconds += suite.seconds;
   }
+  text += contract_suite(report, all);
   const json plan = report.value("plan", json::object());
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"te-numcheck {}\" {} "

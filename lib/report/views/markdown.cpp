@@ -11,6 +11,7 @@
 
 #include "core/printable.hpp"
 #include "report/case_facts.hpp"
+#include "report/contract.hpp"
 #include "report/number.hpp"
 #include "report/report.hpp"
 #include "report/views/markdown_text.hpp"
@@ -119,6 +120,34 @@ void add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
   }
 }
 
+/// What was required beyond "no case failed": the contract, as much of it as fits, and the budget.
+void add_gates(const json& report, std::string& text) {
+  if (const json budget = report.value("budget", json()); budget.is_object() && budget.at("not_started") > 0) {
+    text += fmt::format("\n**{} cases were skipped: the budget of {} s was used up.**\n",
+                        budget.at("not_started").get<std::size_t>(), short_number(budget.at("limit_s"), ".6g"));
+  }
+  if (!breaks_contract(report)) {
+    return;
+  }
+  const json& contract = report.at("contract");
+  const json& broken = contract.at("broken");
+  text += fmt::format(
+      "\n**Contract broken: {} of {} promised cases did not run.**\n\n| now | case | why |\n|---|---|---|\n",
+      broken.size(), contract.at("promised").get<std::size_t>());
+  constexpr std::size_t kShare = kMaxMarkdown / 4;
+  for (std::size_t i = 0; i < broken.size(); ++i) {
+    const json& promise = broken[i];
+    const std::string row = fmt::format("| {} | {} | {} |\n", markdown_text(promise.at("status").get<std::string>()),
+                                        markdown_text(promise.at("id").get<std::string>()),
+                                        markdown_text(promise.at("reason").get<std::string>()));
+    if (text.size() + row.size() > kShare) {
+      text += fmt::format("\n{} more promises are left out.\n", broken.size() - i);
+      return;
+    }
+    text += row;
+  }
+}
+
 }  // namespace
 
 std::string markdown_text(const std::string& text) {
@@ -141,6 +170,7 @@ std::string render_markdown(const json& report) {
   if (report.value("interrupted", false)) {
     text += "\n**The run was interrupted.**\n";
   }
+  add_gates(report, text);
   add_failures(cases, text);
   add_override(report, text);
   const std::vector<Group> groups = groups_of(cases);

@@ -1,0 +1,33 @@
+#include "report_output.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "report/views/console.hpp"
+#include "screen_text.hpp"
+
+namespace numcheck::app {
+
+void write_view_files(Attempts& attempts, const ViewOptions& options, const nlohmann::json& report) {
+  for (const auto& [view, path] : options.files()) {
+    if (path != "-") {
+      attempts.attempt([&, view = view, path = path] { write_view_file(path, view->render(report)); });
+    }
+  }
+}
+
+void show_report(Context& context, const OutputOptions& options, bool wide, const nlohmann::json& report,
+                 const std::string& path) {
+  report::views::ConsoleOptions view{.colour = context.terminal.colour_on_stdout(),
+                                     .width = wide ? 0 : context.terminal.width(),
+                                     .verbosity = context.common.verbosity(),
+                                     .report_path = path};
+  if (options.record_on_stdout()) {
+    context.terminal.data(stdout_json(report, 1));
+    view.colour = false;
+    context.terminal.err(report::views::render_summary(report, view));
+  } else {
+    context.terminal.out(report::views::render_console(report, view));
+  }
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,110 @@
+// A contract as JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/json_depth.hpp"
+#include "report/contract.hpp"
+
+namespace numcheck::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSchema = "te-numcheck/contract";
+constexpr std::string_view kSchemaVersion = "1.0.0";
+constexpr std::string_view kArchitecture = "sm_";
+
+std::string dumped(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json libraries_json(const PlanPromises& promises) {
+  json libraries = json::object();
+  for (const auto& [name, version] : promises.libraries) {
+    libraries[name] = version.empty() ? json() : json(fmt::format("{}", fmt::join(version, ".")));
+  }
+  return libraries;
+}
+
+std::string promises_text(const PlanPromises& promises) {
+  std::string text = fmt::format(
+      "{{\n\"plan\": {},\n\"digest\": {},\n\"device\": {},\n\"libraries\": {},\n\"cases\": [", dumped(promises.plan),
+      dumped(promises.digest), dumped(promises.device), dumped(libraries_json(promises)));
+  const char* before = "\n";
+  for (const std::string& id : promises.cases) {
+    text += before + dumped(id);
+    before = ",\n";
+  }
+  return text + "\n]\n}";
+}
+
+PlanPromises parse_promises(const json& plan) {
+  PlanPromises promises{.plan = plan.at("plan").get<std::string>(),
+                        .digest = plan.at("digest").get<std::string>(),
+                        .device = plan.at("device").get<std::string>(),
+                        .libraries = {},
+                        .cases = {}};
+  for (const auto& [name, version] : plan.at("libraries").get_ref<const json::object_t&>()) {
+    promises.libraries[name] =
+        version.is_null() ? plan::Version() : plan::leading_version(version.get_ref<const std::string&>());
+  }
+  for (const json& id : plan.at("cases").get_ref<const json::array_t&>()) {
+    promises.cases.insert(id.get<std::string>());
+  }
+  return promises;
+}
+
+Contract parsed(const json& document) {
+  Contract contract;
+  const auto& architecture = document.at("architecture").get_ref<const std::string&>();
+  const plan::Version number = architecture.starts_with(kArchitecture)
+                                   ? plan::leading_version(architecture.substr(kArchitecture.size()))
+                                   : plan::Version();
+  if (number.size() != 1) {
+    throw core::IoError("its architecture is not like sm_90");
+  }
+  contract.sm = number.front();
+  contract.simulated = document.at("simulated").get<bool>();
+  for (const json& plan : document.at("plans").get_ref<const json::array_t&>()) {
+    contract.plans.push_back(parse_promises(plan));
+  }
+  return contract;
+}
+
+}  // namespace
+
+std::string contract_text(const Contract& contract) {
+  std::string text = fmt::format(
+      "{{\n\"schema\": \"{}\",\n\"schema_version\": \"{}\",\n\"architecture\": \"{}{}\",\n\"simulated\": "
+      "{},\n\"plans\": [",
+      kSchema, kSchemaVersion, kArchitecture, contract.sm, contract.simulated);
+  const char* before = "\n";
+  for (const PlanPromises& promises : contract.plans) {
+    text += before + promises_text(promises);
+    before = ",\n";
+  }
+  return text + "\n]\n}\n";
+}
+
+Contract parse_contract(std::string_view text, const std::string& name) {
+  const json document = core::nests_deeper(text) ? json() : json::parse(text, nullptr, false);
+  if (!document.is_object() || document.value("schema", json()) != kSchema) {
+    throw core::IoError(fmt::format("{} is not a contract of te-numcheck", name));
+  }
+  const json version = document.value("schema_version", json());
+  if (!version.is_string() || !version.get_ref<const std::string&>().starts_with("1.")) {
+    throw core::IoError(
+        fmt::format("{} has contract version {}, but this program reads only 1.x", name, dumped(version)));
+  }
+  try {
+    return parsed(document);
+  } catch (const json::exception& error) {
+    throw core::IoError(fmt::format("{} is not a valid contract: {}", name, error.what()));
+  } catch (const core::IoError& error) {
+    throw core::IoError(fmt::format("{} is not a valid contract: {}", name, error.what()));
+  }
+}
+
+}  // namespace numcheck::report
