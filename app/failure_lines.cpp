@@ -1,7 +1,11 @@
 #include "failure_lines.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "core/printable.hpp"
 #include "report/causes.hpp"
+#include "report/failure_groups.hpp"
+#include "report/views/console_format.hpp"
 #include "terminal.hpp"
 
 namespace numcheck::app {
@@ -13,15 +17,17 @@ constexpr std::size_t kMaxLines = 10;
 }  // namespace
 
 void FailureLines::add(const run::FinishedCase& finished, std::chrono::steady_clock::time_point start) {
-  if (finished.status == verdict::Status::fail && lines_.size() <= kMaxLines) {
-    lines_.push_back(lines_.size() < kMaxLines ? report::failure_sentence(finished.record)
-                                               : "more failures are in the report at the end");
+  if (report::is_failure(finished.record) && lines_.size() <= kMaxLines) {
+    lines_.push_back(lines_.size() < kMaxLines ? report::views::upper(verdict::status_name(finished.status)) + "  " +
+                                                     core::printable(report::failure_sentence(finished.record))
+                                               : "and more failures; all of them are in the report at the end");
   }
-  if (context_.common.quiet || std::chrono::steady_clock::now() - start < kLong) {
+  const bool watched = context_.terminal.facts().stderr_is_tty;
+  if (context_.common.quiet || (!watched && std::chrono::steady_clock::now() - start < kLong)) {
     return;
   }
   for (; shown_ < lines_.size(); ++shown_) {
-    context_.terminal.err("FAIL  " + core::printable(lines_[shown_]) + "\n");
+    context_.terminal.err(lines_[shown_] + "\n");
   }
 }
 

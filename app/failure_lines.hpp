@@ -1,4 +1,4 @@
-// The first failures of a long run, shown as they happen: its report comes at the end.
+// The first failures of a run, shown as they happen: its report comes at the end.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,8 @@ class FailureLines {
  public:
   explicit FailureLines(Context& context) : context_(context) {}
 
-  /// Writes a line to stderr for each of the first failures, once the run has taken more than 5 s.
+  /// Writes a line to stderr for each of the first failures: at once if somebody watches a terminal; in a log only once
+  /// the run has taken more than 5 s, because the report of a short run is there anyway.
   void add(const run::FinishedCase& finished, std::chrono::steady_clock::time_point start);
 
  private:

@@ -37,6 +37,9 @@ std::vector<Output> outputs_of(const OutputOptions& options) {
       add(view->flag, path);
     }
   }
+  if (!options.jsonl.empty() && !options.lines_on_stdout()) {
+    add("--jsonl", options.jsonl);
+  }
   for (const auto& [option, folder] : {std::pair("--out", options.out), std::pair("--resume", options.resume)}) {
     for (const char* name : {"report.json", "results.jsonl"}) {
       if (!folder.empty()) {
@@ -201,6 +204,12 @@ void check_output_options(const OutputOptions& options) {
     } else if (!view->is_record) {
       throw core::UsageError(fmt::format("{} -: name a file; --json - writes the whole report to stdout", view->flag));
     }
+  }
+  if (options.lines_on_stdout() && options.record_on_stdout()) {
+    throw core::UsageError("--jsonl - and --json -: only one of them can have stdout");
+  }
+  if (!options.jsonl.empty() && !options.lines_on_stdout()) {
+    require_writable_file("--jsonl", options.jsonl);
   }
   std::error_code ignored;
   if (!options.out.empty() && fs::exists(fs::path(options.out) / "report.json", ignored)) {

@@ -15,14 +15,17 @@ void write_view_files(Attempts& attempts, const ViewOptions& options, const nloh
   }
 }
 
-void show_report(Context& context, const OutputOptions& options, bool wide, const nlohmann::json& report,
+void show_report(Context& context, const OutputOptions& options, const nlohmann::json& report,
                  const std::string& path) {
   report::views::ConsoleOptions view{.colour = context.terminal.colour_on_stdout(),
-                                     .width = wide ? 0 : context.terminal.width(),
+                                     .width = options.wide ? 0 : context.terminal.width(),
                                      .verbosity = context.common.verbosity(),
-                                     .report_path = path};
-  if (options.record_on_stdout()) {
-    context.terminal.data(stdout_json(report, 1));
+                                     .report_path = path,
+                                     .slowest = slowest_count(options.slowest)};
+  if (options.record_on_stdout() || options.lines_on_stdout()) {
+    if (options.record_on_stdout()) {
+      context.terminal.data(stdout_json(report, 1));
+    }
     view.colour = false;
     context.terminal.err(report::views::render_summary(report, view));
   } else {

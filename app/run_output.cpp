@@ -64,6 +64,12 @@ bool OutputOptions::uses_default_folder() const {
 void add_output_options(CLI::App& cli, OutputOptions& options) {
   const char* group = "Output";
   add_view_options(cli, options);
+  cli.add_option(
+         "--jsonl", options.jsonl,
+         "write JSON Lines to this file as the run goes on: a header, each case when it ends (as in report.json), "
+         "a summary; - writes them, and nothing else, to stdout")
+      ->type_name("PATH")
+      ->group(group);
   cli.add_option("--out", options.out, "folder for report.json and results.jsonl [te-numcheck-TIME]")
       ->type_name("DIR")
       ->group(group);
@@ -79,6 +85,8 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
                "keep maps of errors in the report for all outputs, not only for those that fail or warn")
       ->group(group);
   cli.add_flag("--include-host", options.include_host, "include the host name in the report")->group(group);
+  cli.add_flag("--wide", options.wide, "do not cut identifiers to fit the terminal")->group(group);
+  add_slowest_option(cli, options.slowest);
 }
 
 RunFolder::RunFolder(const OutputOptions& options)

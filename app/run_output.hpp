@@ -24,11 +24,16 @@ struct OutputOptions : ViewOptions {
   std::string resume;
   bool no_save = false;
   std::string keep_tensors;
+  std::string jsonl;  ///< JSON Lines while the run goes on; "-": stdout
   bool include_host = false;
   bool maps = false;
+  bool wide = false;
+  std::string slowest;
 
   /// --json -: nothing but JSON may appear on stdout.
   [[nodiscard]] bool record_on_stdout() const;
+  /// --jsonl -: the same.
+  [[nodiscard]] bool lines_on_stdout() const { return jsonl == "-"; }
   /// No option says where the report goes.
   [[nodiscard]] bool uses_default_folder() const;
 };

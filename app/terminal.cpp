@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "annotations.hpp"
+#include "character_set.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "report/views/text_table.hpp"
@@ -71,6 +72,7 @@ TerminalFacts read_terminal() {
           .force_color = !environment("CLICOLOR_FORCE").empty() && environment("CLICOLOR_FORCE") != "0",
           .dumb = environment("TERM") == "dumb",
           .github_actions = environment("GITHUB_ACTIONS") == "true",
+          .utf8 = is_utf8_locale(environment("LC_ALL"), environment("LC_CTYPE"), environment("LANG")),
           .columns = terminal_columns()};
 }
 
@@ -96,8 +98,13 @@ std::size_t Terminal::width() const noexcept {
   return facts_.columns == 0 ? kDefaultColumns : facts_.columns;
 }
 
+std::string Terminal::shown(std::string_view text, bool colour) const {
+  std::string filtered = screen_text(text, colour);
+  return facts_.utf8 ? filtered : in_ascii(filtered);
+}
+
 void Terminal::out(std::string_view text) const {
-  data(screen_text(text, colour_out_));
+  data(shown(text, colour_out_));
 }
 
 void Terminal::data(std::string_view bytes) const {
@@ -116,7 +123,7 @@ void Terminal::write_err(std::string_view bytes) {
 }
 
 void Terminal::err(std::string_view text) {
-  write_err(screen_text(text, colour_err_));
+  write_err(shown(text, colour_err_));
 }
 
 void Terminal::error(std::string_view text, const std::vector<std::string>& notes) {
@@ -139,12 +146,12 @@ void Terminal::annotate(std::string_view annotation) {
 void Terminal::status(std::string_view text) {
   const auto now = Clock::now();
   if (redraw_ && (!line_shown_ || now - last_ >= kRedrawInterval)) {
-    const std::string line = "\r\x1b[K" + screen_text(text, false);
+    const std::string line = "\r\x1b[K" + shown(text, false);
     std::fwrite(line.data(), 1, line.size(), stderr);
     line_shown_ = true;
     last_ = now;
   } else if (plain_ && now - last_ >= kPlainInterval) {
-    const std::string line = screen_text(text, false) + "\n";
+    const std::string line = shown(text, false) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
     last_ = now;
   }

@@ -25,6 +25,7 @@ struct TerminalFacts {
   bool force_color = false;     ///< CLICOLOR_FORCE is set and not "0"
   bool dumb = false;            ///< TERM is "dumb"
   bool github_actions = false;  ///< GITHUB_ACTIONS is "true"
+  bool utf8 = true;             ///< the locale's codeset is UTF-8; otherwise only ASCII is shown
   std::size_t columns = 0;      ///< of the terminal; 0 if stdout is not one
 };
 
@@ -63,6 +64,8 @@ class Terminal {
   using Clock = std::chrono::steady_clock;
 
   void write_err(std::string_view bytes);
+  /// The last filter of text for people.
+  [[nodiscard]] std::string shown(std::string_view text, bool colour) const;
 
   TerminalFacts facts_;
   bool colour_out_ = false;

@@ -1,6 +1,7 @@
 #include "view_files.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "arguments.hpp"
 #include "core/file.hpp"
 
 namespace numcheck::app {
@@ -43,6 +45,16 @@ void add_view_options(CLI::App& cli, ViewOptions& options) {
     const report::views::View& view = report::views::all_views()[i];
     cli.add_option(view.flag, options.paths[i], view.doc)->type_name("PATH")->allow_extra_args(false)->group("Output");
   }
+}
+
+void add_slowest_option(CLI::App& cli, std::string& slowest) {
+  cli.add_option("--slowest", slowest, "list the N cases that took longest, with the times of their stages")
+      ->type_name("N")
+      ->group("Output");
+}
+
+std::size_t slowest_count(const std::string& slowest) {
+  return slowest.empty() ? 0 : parse_count(slowest, "--slowest", 1, UINT32_MAX);
 }
 
 void write_view_file(const std::string& path, const std::string& text) {

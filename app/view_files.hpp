@@ -1,6 +1,7 @@
 // Files that hold views of a report.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ void require_views_of_brief(const std::vector<ViewFile>& files, const std::strin
 
 /// One option for each view.
 void add_view_options(CLI::App& cli, ViewOptions& options);
+
+/// --slowest N, of the console view.
+void add_slowest_option(CLI::App& cli, std::string& slowest);
+/// Its value; 0 if it is not given. Throws core::UsageError.
+[[nodiscard]] std::size_t slowest_count(const std::string& slowest);
 
 /// Does all of them, then throws the first core::IoError: a full disk must not cost what could still be written.
 class Attempts {

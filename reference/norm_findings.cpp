@@ -167,11 +167,12 @@ void add_regression(const std::vector<RowFit>& fits, const op::NormParams& p, st
   findings.push_back({.name = "row regression: variance",
                       .port = "y",
                       .measured = found.b(),
-                      .text = "relative error of the variance that the rows' scales fit"});
-  findings.push_back({.name = "row regression: epsilon",
-                      .port = "y",
-                      .measured = found.d(),
-                      .text = "error of epsilon that the rows' scales fit"});
+                      .text = fmt::format("the rows' scales fit {:.4g} times the variance", 1 + found.b())});
+  findings.push_back(
+      {.name = "row regression: epsilon",
+       .port = "y",
+       .measured = found.d(),
+       .text = fmt::format("the rows' scales fit {:.3g}, requested {:.3g}", epsilon_of(p) + found.d(), epsilon_of(p))});
   const std::string cause = found.cause(p.hidden);
   if (!cause.empty()) {
     findings.front().text += "; " + cause;

@@ -1,6 +1,6 @@
 # Tests of the report library, of app's own parts, and of the command line.
 numcheck_test(report_test LABEL unit
-  SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/comparison_test.cpp unit/report/console_test.cpp unit/report/html_test.cpp
+  SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/comparison_test.cpp unit/report/console_test.cpp unit/report/failures_test.cpp unit/report/html_test.cpp
           unit/report/library_table_test.cpp unit/report/override_table_test.cpp unit/report/picture_test.cpp unit/report/precision_map_test.cpp
           unit/report/contract_test.cpp unit/report/merge_test.cpp unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
@@ -18,7 +18,7 @@ if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
-  foreach(area IN ITEMS usage words survey options hostile commands compare run files selection resume workers report views readme versions new_op layers
+  foreach(area IN ITEMS usage words survey options hostile commands compare run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge maps html explain plans)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")

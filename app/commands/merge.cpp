@@ -45,7 +45,7 @@ class MergeCommand : public Command {
         ->type_name("REPORT");
     add_view_options(cli, output_);
     cli.add_option("--out", output_.out, "folder for the merged report.json")->type_name("DIR")->group("Output");
-    cli.add_flag("--wide", wide_, "do not cut identifiers to fit the terminal")->group("Output");
+    cli.add_flag("--wide", output_.wide, "do not cut identifiers to fit the terminal")->group("Output");
     add_contract_option(cli, contract_);
     add_gate_options(cli, gates_);
   }
@@ -106,7 +106,7 @@ class MergeCommand : public Command {
       attempts.attempt([&] { saved = write_report(output_.out, report::report_text(report)).string(); });
     }
     write_view_files(attempts, output_, report);
-    show_report(context, output_, wide_, report, saved);
+    show_report(context, output_, report, saved);
     attempts.finish();
   }
 
@@ -114,7 +114,6 @@ class MergeCommand : public Command {
   std::string contract_;
   OutputOptions output_;
   GateOptions gates_;
-  bool wide_ = false;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ class ReportCommand : public Command {
   void add_options(CLI::App& cli) override {
     cli.add_option("report", reports_, "a full or a brief report")->type_name("REPORT");
     add_view_options(cli, views_);
+    add_slowest_option(cli, slowest_);
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
@@ -40,6 +41,7 @@ class ReportCommand : public Command {
       throw core::UsageError(fmt::format("report needs one report, not {}", reports_.size()));
     }
     const std::vector<ViewFile> files = views_.files();
+    (void)slowest_count(slowest_);
     std::vector<RequestedFile> requested;
     for (const auto& [view, path] : files) {
       requested.push_back({view->flag, path});
@@ -61,7 +63,7 @@ class ReportCommand : public Command {
   }
 
  private:
-  static void write(Context& context, const nlohmann::json& report, const std::vector<ViewFile>& files) {
+  void write(Context& context, const nlohmann::json& report, const std::vector<ViewFile>& files) const {
     Attempts attempts;
     for (const auto& [view, path] : files) {
       const std::string text = view->render(report);
@@ -69,13 +71,16 @@ class ReportCommand : public Command {
     }
     attempts.finish();
     if (files.empty()) {
-      context.terminal.out(report::views::render_console(
-          report, {context.terminal.colour_on_stdout(), context.terminal.width(), context.common.verbosity(), ""}));
+      context.terminal.out(report::views::render_console(report, {.colour = context.terminal.colour_on_stdout(),
+                                                                  .width = context.terminal.width(),
+                                                                  .verbosity = context.common.verbosity(),
+                                                                  .slowest = slowest_count(slowest_)}));
     }
   }
 
   std::vector<std::string> reports_;
   ViewOptions views_;
+  std::string slowest_;
 };
 
 }  // namespace

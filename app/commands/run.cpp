@@ -27,6 +27,7 @@
 #include "plans.hpp"
 #include "report_output.hpp"
 #include "reproduce.hpp"
+#include "result_stream.hpp"
 #include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
@@ -56,7 +57,6 @@ struct Options {
   std::string budget;
   std::string contract;
   GateOptions gates;
-  bool wide = false;
 };
 
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
@@ -68,6 +68,7 @@ class Run {
         options_(options),
         gates_(options.gates.policy()),
         folder_(options.output),
+        stream_(options.output.jsonl),
         facts_(own_facts(context.argv)),
         failures_(context) {
     if (options.output.include_host) {
@@ -76,6 +77,7 @@ class Run {
   }
 
   core::ExitCode run() {
+    (void)slowest_count(options_.output.slowest);
     pipeline_ = pipeline_options(options_.execution);
     if (!options_.fail_fast.empty()) {
       pipeline_.stop_after_failures =
@@ -175,9 +177,12 @@ class Run {
       }
       contract_.require_setting({hello.device.sm, hello.device.simulated, hello.libraries});
       folder_.start(journal_header(hello));
+      set_machine(hello);
+      stream_.begin(facts_);
     };
     pipeline_.on_finished = [this](const plan::Case& c, const run::FinishedCase& finished) {
       folder_.keep(c.digest, c.id, finished.record);
+      stream_.add(finished.record);
       failures_.add(finished, start_);
     };
     pipeline_.workers.on_replaced = [this](const std::string& why) {
@@ -222,13 +227,17 @@ class Run {
     return done;
   }
 
+  void set_machine(const worker::WorkerHello& hello) {
+    facts_.device = hello.device;
+    facts_.libraries = hello.libraries;
+  }
+
   core::ExitCode conclude(run::PipelineResult result, const run::Interrupt& interrupt) {
     if (!result.hello.device.name.empty()) {
       hello_ = result.hello;
     }
     if (hello_.has_value()) {
-      facts_.device = hello_->device;
-      facts_.libraries = hello_->libraries;
+      set_machine(*hello_);
     }
     facts_.times = result.times;
     facts_.interrupted = result.interrupted;
@@ -267,8 +276,9 @@ class Run {
     std::optional<std::filesystem::path> saved;
     Attempts attempts;
     attempts.attempt([&] { saved = folder_.finish(report::report_text(report)); });
+    attempts.attempt([&] { stream_.finish(facts_, report); });
     write_view_files(attempts, options_.output, report);
-    show_report(context_, options_.output, options_.wide, report, saved.has_value() ? saved->string() : "");
+    show_report(context_, options_.output, report, saved.has_value() ? saved->string() : "");
     attempts.finish();
     if (tensors_.has_value()) {
       tensors_->finish();
@@ -279,6 +289,7 @@ class Run {
   const Options& options_;
   report::GatePolicy gates_;
   RunFolder folder_;
+  ResultStream stream_;
   std::optional<TensorFolder> tensors_;
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
@@ -314,7 +325,6 @@ class RunCommand : public Command {
         ->type_name("N")
         ->group("Execution");
     add_output_options(cli, options_.output);
-    cli.add_flag("--wide", options_.wide, "do not cut identifiers to fit the terminal")->group("Output");
     add_contract_option(cli, options_.contract);
     add_gate_options(cli, options_.gates);
   }

@@ -90,7 +90,8 @@ std::string failure_sentence(const nlohmann::json& record) {
   }
   const json& runs = record.at("runs");
   const auto failed = std::ranges::find_if(runs, [](const json& run) { return run.at("status") == "fail"; });
-  return failed == runs.end() ? id : fmt::format("{}: {}", id, (*failed).at("failing").get<std::string>());
+  const auto why = (failed == runs.end() ? record.at("reason") : (*failed).at("failing")).get<std::string>();
+  return why.empty() ? id : fmt::format("{}: {}", id, why);
 }
 
 nlohmann::json causes(std::span<const nlohmann::json> cases) {

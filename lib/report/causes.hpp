@@ -17,7 +17,8 @@ namespace numcheck::report {
 /// its workspace. A finding that carries a limit explains nothing: it is a gate.
 [[nodiscard]] nlohmann::json causes(std::span<const nlohmann::json> cases);
 
-/// One line about a failed case: its identifier, and its first named cause with the implementation, or the first gate.
+/// One line about a failed case: its identifier, and its first named cause with the implementation, or the first gate, or
+/// why it has no numbers.
 [[nodiscard]] std::string failure_sentence(const nlohmann::json& record);
 
 }  // namespace numcheck::report

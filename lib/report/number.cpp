@@ -42,6 +42,9 @@ std::string short_number(const nlohmann::json& json, std::string_view specificat
 
 std::string ratio_text(const nlohmann::json& json) {
   constexpr double kLarge = 1000;  // above it, decimals are meaningless
+  if (json == "Infinity") {
+    return "no ratio";
+  }
   return short_number(json, number_value(json) < kLarge ? ".2f" : ".2e");
 }
 

@@ -18,7 +18,7 @@ namespace numcheck::report {
 /// A number of the record, formatted with an fmt specification such as ".2e"; NaN and infinities by name.
 [[nodiscard]] std::string short_number(const nlohmann::json& json, std::string_view specification);
 
-/// An error/limit ratio: "0.31", "5.92e+04".
+/// An error/limit ratio: "0.31", "5.92e+04"; "no ratio" if a gate failed that allows nothing.
 [[nodiscard]] std::string ratio_text(const nlohmann::json& json);
 
 }  // namespace numcheck::report

@@ -1,8 +1,13 @@
 #include "report/output_members.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "report/criterion.hpp"
+#include "report/picture_members.hpp"
+#include "report/wrong_member.hpp"
 
 namespace numcheck::report {
 namespace {
@@ -35,6 +40,28 @@ const Members<tolerance::Criterion>& criterion_members() {
       {"ok", flag("measured <= limit"), &at<&Criterion::ok>},
       {"source", text("where the limit comes from"), &at<&Criterion::source>}};
   return members;
+}
+
+/// Most gates are about errors; only the others say what they are about.
+json criterion_rule() {
+  json rule = rule_of(criterion_members());
+  rule["properties"]["about"] = {{"enum", {"errors", "rounding", "pattern", "unwritten", "conduct"}},
+                                 {"description",
+                                  "what the gate is about: errors (if absent); errors whose limit has half an ulp of a "
+                                  "16- or 8-bit output for its "
+                                  "rounding; NaN and infinities; elements that were not written; how the run behaved"}};
+  return rule;
+}
+
+json criteria_json(const OutputSource& source) {
+  json list = json::array();
+  for (const tolerance::Criterion& criterion : source.output->criteria) {
+    json& object = list.emplace_back(object_of(criterion_members(), criterion));
+    if (criterion.about != tolerance::Criterion::About::errors) {
+      object["about"] = about_name(criterion.about);
+    }
+  }
+  return list;
 }
 
 const Members<tolerance::Fake>& fake_members() {
@@ -228,6 +255,14 @@ const Members<metric::Statistics>& statistics_members() {
   return members;
 }
 
+namespace {
+
+bool has_wrong_numbers(const verdict::OutputResult& output) {
+  return std::ranges::any_of(output.criteria, [](const tolerance::Criterion& criterion) {
+    return !criterion.ok && criterion.about != tolerance::Criterion::About::conduct;
+  });
+}
+
 const Members<OutputSource>& output_members() {
   using S = OutputSource;
   static const Members<S> members = {
@@ -256,9 +291,8 @@ const Members<OutputSource>& output_members() {
         {"anyOf", json::array({{{"type", "null"}}, rule_of(ideal_members())})}},
        [](const S& s) { return s.output->ideal.has_value() ? object_of(ideal_members(), *s.output) : json(); }},
       {"criteria",
-       described(list_of(rule_of(criterion_members())),
-                 "the gates, in order; the first that is not ok names the failure"),
-       [](const S& s) { return list_of(criterion_members(), s.output->criteria); }},
+       described(list_of(criterion_rule()), "the gates, in order; the first that is not ok names the failure"),
+       &criteria_json},
       {"findings", described(list_of(finding_rule()), "statistics of the op's own, and causes of a failure"),
        &findings_json},
       {"error_over_limit", real("measured / limit of the tightest gate"),
@@ -270,6 +304,31 @@ const Members<OutputSource>& output_members() {
       {"worst", described(list_of(rule_of(worst_members())), "at most 5 elements, largest error over bound first"),
        &worst_json}};
   return members;
+}
+
+}  // namespace
+
+nlohmann::json output_rule() {
+  json rule = rule_of(output_members());
+  rule["properties"]["wrong"] = wrong_rule();
+  rule["properties"].update(picture_properties());
+  rule["properties"]["declared"] =
+      text("what the backend declares and thereby explains the errors; only of an output that ends as a warning");
+  return rule;
+}
+
+nlohmann::json output_json(const OutputSource& source) {
+  json object = object_of(output_members(), source);
+  if (!source.output->declared.empty()) {
+    object["declared"] = source.output->declared;
+  }
+  if (source.output->wrong.has_value() && (object.contains("declared") || has_wrong_numbers(*source.output))) {
+    object["wrong"] = wrong_json(*source.output->wrong);
+  }
+  if (source.output->picture.has_value()) {
+    object.update(picture_json(*source.output->picture, *source.port));
+  }
+  return object;
 }
 
 }  // namespace numcheck::report

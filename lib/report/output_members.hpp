@@ -19,6 +19,8 @@ struct OutputSource {
 [[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
 /// Written together with the norms of the arithmetic error.
 [[nodiscard]] const Members<metric::Statistics>& statistics_members();
-[[nodiscard]] const Members<OutputSource>& output_members();
+/// An output's object and its schema; some members are there only if they say something.
+[[nodiscard]] nlohmann::json output_json(const OutputSource& source);
+[[nodiscard]] nlohmann::json output_rule();
 
 }  // namespace numcheck::report

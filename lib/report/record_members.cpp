@@ -5,7 +5,6 @@
 #include <string>
 
 #include "report/output_members.hpp"
-#include "report/picture_members.hpp"
 
 namespace numcheck::report {
 namespace {
@@ -33,12 +32,8 @@ json details_json(const worker::RunReport& run) {
 json outputs_json(const RunSource& source) {
   json outputs = json::object();
   for (const verdict::OutputResult& output : source.result->outputs) {
-    const op::Port& port = op::port_named(*source.ports, output.port);
-    json& object = outputs[output.port] =
-        object_of(output_members(), OutputSource{&output, &port, source.has_plan_predicate});
-    if (output.picture.has_value()) {
-      object.update(picture_json(*output.picture, port));
-    }
+    outputs[output.port] =
+        output_json({&output, &op::port_named(*source.ports, output.port), source.has_plan_predicate});
   }
   return outputs;
 }

@@ -85,17 +85,6 @@ json environment_json(const RunFacts& facts) {
   return environment;
 }
 
-/// Messages from devices and libraries may contain paths.
-std::vector<json> strip_directories(std::vector<json> cases) {
-  for (json& record : cases) {
-    record["reason"] = strip_directories(record.at("reason").get<std::string>());
-    for (json& run : record.at("runs")) {
-      run["error"] = strip_directories(run.at("error").get<std::string>());
-    }
-  }
-  return cases;
-}
-
 json plan_json(const PlanFacts& plan) {
   json shard = {{"index", plan.shard.index}, {"count", plan.shard.count}};
   if (plan.shard.count > 1) {
@@ -177,13 +166,24 @@ void add_tables(json& report, const std::vector<json>& records) {
 
 }  // namespace
 
+nlohmann::json without_folders(nlohmann::json record) {
+  record["reason"] = strip_directories(record.at("reason").get<std::string>());
+  for (json& run : record.at("runs")) {
+    run["error"] = strip_directories(run.at("error").get<std::string>());
+  }
+  return record;
+}
+
 nlohmann::json make_report(const RunFacts& facts, std::vector<nlohmann::json> cases) {
   json argv = json::array();
   for (const std::string& word : facts.tool.argv) {
     argv.push_back(strip_directory_from_argument(word));
   }
   // Records of a large run take gigabytes: they are moved, never copied.
-  std::vector<json> records = strip_directories(std::move(cases));
+  std::vector<json> records = std::move(cases);
+  for (json& record : records) {
+    record = without_folders(std::move(record));
+  }
   json report = {{"schema", kReportSchemaName},
                  {"schema_version", kReportSchemaVersion},
                  {"tool",

@@ -111,6 +111,9 @@ void add_cases(nlohmann::json& report, std::vector<nlohmann::json> records);
 /// One digest of the digests of cases, in their order.
 [[nodiscard]] std::string selection_digest(const std::vector<std::string>& digests);
 
+/// A case's record as a report has it: what devices and libraries said is without absolute paths.
+[[nodiscard]] nlohmann::json without_folders(nlohmann::json record);
+
 /// Its JSON text. Invalid UTF-8 is replaced.
 [[nodiscard]] std::string report_text(const nlohmann::json& report);
 

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "report/output_members.hpp"
-#include "report/picture_members.hpp"
 #include "report/record_members.hpp"
 #include "report/report.hpp"
+#include "report/result_lines.hpp"
 #include "report/schema_builder.hpp"
 #include "report/schema_tables.hpp"
 #include "report/summary.hpp"
@@ -35,12 +35,6 @@ json metrics_definition() {
   json properties = properties_of(norm_members());
   properties.update(properties_of(statistics_members()));
   return object(std::move(properties));
-}
-
-json output_definition() {
-  json definition = rule_of(output_members());
-  definition["properties"].update(picture_properties());
-  return definition;
 }
 
 json times_definition() {
@@ -201,10 +195,10 @@ nlohmann::json report_schema() {
   schema["$id"] = "https://te-numcheck.invalid/report-1.schema.json";  // a name, not a place
   schema["title"] = "te-numcheck report, version 1";
   schema["description"] = "The record of a run; readers must ignore members that they do not know";
-  schema["definitions"] = {{"number", number_definition()},        {"status", status_definition()},
-                           {"metrics", metrics_definition()},      {"output", output_definition()},
-                           {"run", rule_of(run_members())},        {"case", case_definition()},
-                           {"brief_case", brief_case_definition()}};
+  schema["definitions"] = {{"number", number_definition()},         {"status", status_definition()},
+                           {"metrics", metrics_definition()},       {"output", output_rule()},
+                           {"run", rule_of(run_members())},         {"case", case_definition()},
+                           {"brief_case", brief_case_definition()}, {"line", line_rule(schema["properties"])}};
   return schema;
 }
 

@@ -31,6 +31,8 @@ class Gates {
     add_about(Criterion::About::conduct, gate, measured, std::move(source));
   }
   void add_model(Gate gate, double measured, double limit) { add(gate, measured, limit, model_source_); }
+  /// For the last gate: half an ulp of the output is part of its limit, and correct rounding uses all of that.
+  void mark_rounding() { criteria_.back().about = Criterion::About::rounding; }
   [[nodiscard]] std::vector<Criterion> take() { return std::move(criteria_); }
 
  private:
@@ -50,7 +52,8 @@ void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& fact
   gates.add_conduct(Gate::guards, facts.guards_intact && facts.inputs_intact ? 0 : 1,
                     facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
                                         : "memory outside an output was written");
-  gates.add_conduct(Gate::determinism, facts.deterministic ? 0 : 1, "repeated runs give the same bits");
+  gates.add_conduct(Gate::determinism, facts.deterministic ? 0 : 1,
+                    facts.deterministic ? "repeated runs give the same bits" : "repeated runs give different bits");
 }
 
 void add_class(Gates& gates, const RunFacts& facts) {
@@ -113,8 +116,10 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
     gates.add(Gate::rounding_ratio, std::abs(s.rounding_ratio - s.rounding_ratio_perfect),
               error + 24 * s.rounding_arith,
               "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));
+    gates.mark_rounding();
   }
   gates.add_model(Gate::rounding_element, s.max_over_half_ulp, 1);
+  gates.mark_rounding();
 }
 
 void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSpec& extra) {
@@ -150,6 +155,9 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
     gates.add(Gate::exact, count(statistics.exact_mismatch), 0, model.exact_because);
   } else {
     gates.add_model(Gate::bound, statistics.max_over_bound, 1);
+    if (core::dtype_info(model.output).storage_bytes < 4) {
+      gates.mark_rounding();
+    }
     add_spread(gates, statistics, model);
     add_slope(gates, statistics, model);
     add_rounding(gates, statistics, model);

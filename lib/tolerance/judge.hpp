@@ -17,9 +17,10 @@ struct Criterion {
   double limit = 0;
   bool ok = false;
   std::string source;
-  /// How far the numbers are off; which are NaN or infinite; which were not written; or how the run behaved: what it wrote
-  /// besides, and in which class it computed.
-  enum class About { errors, pattern, unwritten, conduct } about = About::errors;
+  /// How far the numbers are off; the same, where the output's own rounding to 16 or 8 bits takes up to all of the limit;
+  /// which are NaN or infinite; which were not written; or how the run behaved: what it wrote besides, and in which class
+  /// it computed.
+  enum class About { errors, rounding, pattern, unwritten, conduct } about = About::errors;
 };
 
 /// Facts other than the numbers that gates depend on.

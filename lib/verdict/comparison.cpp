@@ -50,7 +50,10 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   if (expected_values(context, port).unpredictable) {
     entry->statistics.expected_constant = false;
     entry->statistics.worst.clear();  // nothing in particular was expected
-  } else if (port.role == op::Role::output) {
+    return entry;
+  }
+  entry->wrong = metric::find_wrong(input, entry->statistics, context.prepared->c->tolerance.max_ulp);
+  if (port.role == op::Role::output) {
     entry->certificate = tolerance::certify(input);
   }
   return entry;

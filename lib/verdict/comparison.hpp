@@ -12,6 +12,7 @@
 
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
+#include "metric/wrong_elements.hpp"
 #include "model/error_model.hpp"
 #include "prepare/group.hpp"
 #include "tolerance/judge.hpp"
@@ -28,8 +29,9 @@ class ComparisonCache {
   struct Entry {
     metric::Statistics statistics;
     tolerance::Certificate certificate;
-    std::optional<metric::ErrorNorms> ideal;  ///< OutputResult::ideal
-    bool vanishes = false;                    ///< OutputResult::vanishes
+    std::optional<metric::ErrorNorms> ideal;     ///< OutputResult::ideal
+    bool vanishes = false;                       ///< OutputResult::vanishes
+    std::optional<metric::WrongElements> wrong;  ///< OutputResult::wrong
   };
   [[nodiscard]] std::shared_ptr<const Entry> find(const std::string& key) const;
   void store(const std::string& key, std::shared_ptr<const Entry> entry);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tolerance/criterion_words.hpp"
 #include "verdict/evaluate.hpp"
 
 namespace numcheck::verdict {
@@ -18,7 +19,8 @@ constexpr double kLeastShare = 0.95;
 bool explains(const op::Finding& finding, tolerance::Criterion::About about) {
   using Explained = op::Finding::About;
   using tolerance::Criterion;
-  const bool concerns = (about == Criterion::About::errors && finding.about == Explained::numbers) ||
+  const bool numbers = about == Criterion::About::errors || about == Criterion::About::rounding;
+  const bool concerns = (numbers && finding.about == Explained::numbers) ||
                         (about == Criterion::About::pattern && finding.about != Explained::numbers) ||
                         (about == Criterion::About::unwritten && finding.about == Explained::unwritten);
   return concerns && finding.measured >= kLeastShare;
@@ -130,7 +132,7 @@ std::string failure_of(const OutputResult& output) {
   if (failed == output.criteria.end()) {
     return "";
   }
-  return fmt::format("{}: {} {:.4g} > {:.4g}{}", output.port, failed->name, failed->measured, failed->limit,
+  return fmt::format("{}: {}{}", output.port, tolerance::words_of(*failed),
                      output.pass.empty() ? "" : fmt::format(", left by {}", output.pass));
 }
 

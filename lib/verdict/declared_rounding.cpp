@@ -17,6 +17,7 @@
 #include "op/field.hpp"
 #include "op/gemm.hpp"
 #include "tolerance/attention_rounding.hpp"
+#include "tolerance/criterion_words.hpp"
 #include "tolerance/output_reduction.hpp"
 #include "verdict/output_model.hpp"
 
@@ -179,8 +180,9 @@ void judge_declared_rounding(const EvaluationContext& context, const model::Decl
       continue;
     }
     const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
-    output.warning = fmt::format("{}: {}; otherwise {} would be {:.4g} > {:.4g}", output.port, shortcut.sentence,
-                                 broken->name, broken->measured, broken->limit);
+    output.declared = shortcut.sentence;
+    output.warning = fmt::format("{}: {}; otherwise this would fail: {}", output.port, shortcut.sentence,
+                                 tolerance::words_of(*broken));
     output.model_source = model.source;
     output.statistics = entry->statistics;
     output.certificate = entry->certificate;

@@ -165,6 +165,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.certificate = entry->certificate;
   output.ideal = entry->ideal;
   output.vanishes = entry->vanishes;
+  output.wrong = entry->wrong;
   if (entry->ideal.has_value()) {
     output.ideal_note =
         context.last_pass != nullptr ? own_passes_note(*context.prepared) : expected_values(context, port).ideal_note;

@@ -12,6 +12,7 @@
 #include "machine/device.hpp"
 #include "metric/compare.hpp"
 #include "metric/error_map.hpp"
+#include "metric/wrong_elements.hpp"
 #include "model/error_model.hpp"
 #include "plan/case.hpp"
 #include "prepare/stage_times.hpp"
@@ -66,7 +67,10 @@ struct OutputResult {
   std::string ideal_note;  ///< which rounding or pass that is
   std::string pass;        ///< the op that leaves it for the case's last pass; empty: an output of the last pass
   std::optional<OutputPicture> picture;  ///< of outputs that fail or warn, or of all (EvaluationContext::all_maps)
-  std::string warning;  ///< why a passing output is less precise than its mode promises; otherwise empty
+  std::optional<metric::WrongElements>
+      wrong;             ///< judged without declared roundings; nothing if no values in particular are expected
+  std::string declared;  ///< what the backend declares and thereby explains the errors of a warning; otherwise empty
+  std::string warning;   ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
 /// One run (algorithm) of a case.

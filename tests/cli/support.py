@@ -23,6 +23,7 @@ CLEAN = {
     if not name.startswith(("TE_NUMCHECK", "NVIDIA_", "CUBLAS", "CUDNN", "NVTE_", "OPENBLAS_", "GTEST_", "SLURM_", "GITHUB_"))
     and name not in ("NO_COLOR", "CLICOLOR_FORCE", "JOB_COMPLETION_INDEX", "CI_NODE_INDEX", "CI_NODE_TOTAL")
 }
+CLEAN["LC_ALL"] = "C.UTF-8"  # views draw an ellipsis and middle dots
 TIMEOUT_S = 120
 
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "report/number.hpp"
 #include "report/report.hpp"
@@ -118,7 +119,8 @@ std::string render_comparison(const Comparison& comparison, const ConsoleOptions
   }
   const std::size_t shown = std::min(regressions, limit) + rows.size();
   if (shown < changes.size()) {
-    text += fmt::format("{} more changes: -v shows all\n", changes.size() - shown);
+    text +=
+        fmt::format("{}: -v shows all\n", core::counted(static_cast<double>(changes.size() - shown), "more change"));
   }
   return text;
 }
@@ -138,7 +140,8 @@ std::string comparison_markdown(const Comparison& comparison) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::string row = markdown_row(*changes[i], digests[i]);
     if (text.size() + row.size() > kMaxMarkdown) {
-      return text + fmt::format("\n{} more changes are left out.\n", changes.size() - i);
+      return text +
+             fmt::format("\nLeft out: {}.\n", core::counted(static_cast<double>(changes.size() - i), "more change"));
     }
     text += row;
   }

@@ -1,8 +1,8 @@
 #include "report/views/console.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -10,13 +10,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "report/contract.hpp"
+#include "report/criterion.hpp"
 #include "report/number.hpp"
 #include "report/override_sentences.hpp"
 #include "report/printable_report.hpp"
 #include "report/summary.hpp"
 #include "report/views/console_format.hpp"
+#include "report/views/console_output.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -59,14 +62,14 @@ std::string set_variables(const json& environment) {
   return text;
 }
 
-std::string case_count(std::size_t cases) {
-  return fmt::format("{} case{}", cases, cases == 1 ? "" : "s");
+std::string counted(std::size_t number, std::string_view noun) {
+  return core::counted(static_cast<double>(number), noun);
 }
 
 std::string plan_line(const json& plan) {
   const auto selected = plan.at("selected").get<std::size_t>();
   const auto expanded = plan.at("expanded").get<std::size_t>();
-  std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), case_count(selected));
+  std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), counted(selected, "case"));
   if (selected != expanded) {
     line += fmt::format(" of {}", expanded);
   }
@@ -83,24 +86,23 @@ struct Tally {
   std::size_t warn = 0;
   std::size_t fail = 0;
   std::size_t other = 0;
-  bool compared = false;
-  double worst = -1;
+  std::optional<double> worst, rounding;
+  std::string without_ratio;  ///< the gate that made `worst` infinite
   std::string at;
 };
 
 void count(Tally& tally, const json& record) {
   const std::string status = record.at("status").get<std::string>();
   ++(status == "pass" ? tally.pass : status == "warn" ? tally.warn : status == "fail" ? tally.fail : tally.other);
-  const json& ratio = record.at("error_over_limit");
-  if (ratio.is_null()) {
-    return;
+  const Margins margins = margins_of(record);
+  if (margins.rounding.has_value()) {
+    tally.rounding = std::max(*margins.rounding, tally.rounding.value_or(0));
   }
-  const double value = number_value(ratio);
-  if (!tally.compared || (std::isnan(value) && !std::isnan(tally.worst)) || value > tally.worst) {
-    tally.worst = value;
+  if (margins.arithmetic.has_value() && (!tally.worst.has_value() || *margins.arithmetic > *tally.worst)) {
+    tally.worst = margins.arithmetic;
+    tally.without_ratio = margins.without_ratio;
     tally.at = parameters_of(record.at("id").get<std::string>());
   }
-  tally.compared = true;
 }
 
 Cell count_cell(std::size_t number, Colour colour) {
@@ -123,7 +125,7 @@ std::vector<Cell> state_cells(const json& row, const std::string& state, bool fi
           {state},
           {classes.empty() ? "-" : fmt::format("{}", fmt::join(classes, "+"))},
           {short_number(facts.at("rel_l2"), ".2e")},
-          {short_number(facts.at("effective_bits"), ".1f")},
+          {bits_text(facts.at("effective_bits"))},
           {bits, bits == "bits differ" ? Colour::yellow : Colour::none},
           {human_time(number_value(facts.at("device_s")))}};
 }
@@ -157,7 +159,7 @@ std::string override_rows(const char* title, const std::vector<const json*>& all
                         {"time", true}},
                        rows, options.width, options.colour);
   if (shown < all.size()) {
-    text += fmt::format("({} more rows: use -v or see report.json)\n", all.size() - shown);
+    text += fmt::format("({}: use -v or see report.json)\n", counted(all.size() - shown, "more row"));
   }
   return text;
 }
@@ -167,9 +169,10 @@ std::string render_configurations(const json& report) {
     return "";
   }
   const json& c = report.at("configurations");
-  return fmt::format("{} of {} kernel configurations verified that were offered for {} shapes, by {} cases\n",
-                     c.at("verified").get<std::size_t>(), c.at("offered").get<std::size_t>(),
-                     c.at("asked").get<std::size_t>(), c.at("kept").get<std::size_t>());
+  return fmt::format("{} of {} verified that were offered for {}, by {}\n", c.at("verified").get<std::size_t>(),
+                     counted(c.at("offered").get<std::size_t>(), "kernel configuration"),
+                     counted(c.at("asked").get<std::size_t>(), "shape"),
+                     counted(c.at("kept").get<std::size_t>(), "case"));
 }
 
 }  // namespace
@@ -206,7 +209,7 @@ std::string render_groups(const json& report, const ConsoleOptions& options) {
   for (const Key& key : order) {
     const auto& [op, mode, backend] = key;
     const Tally& tally = tallies[key];
-    const bool over = tally.compared && !(tally.worst <= 1);
+    const bool over = tally.worst.has_value() && *tally.worst > 1;
     rows.push_back({{op},
                     {mode},
                     {backend},
@@ -214,7 +217,8 @@ std::string render_groups(const json& report, const ConsoleOptions& options) {
                     count_cell(tally.warn, Colour::yellow),
                     count_cell(tally.fail, Colour::red),
                     count_cell(tally.other, Colour::yellow),
-                    {tally.compared ? ratio_text(number(tally.worst)) : "-", over ? Colour::red : Colour::none},
+                    {margin_text(tally.worst, tally.without_ratio), over ? Colour::red : Colour::none},
+                    {margin_text(tally.rounding, tally.without_ratio)},
                     {tally.at}});
   }
   if (rows.empty()) {
@@ -228,6 +232,7 @@ std::string render_groups(const json& report, const ConsoleOptions& options) {
                        {"fail", true},
                        {"other", true},
                        {"worst error/limit", true},
+                       {"rounding", true},
                        {"at", false, true}},
                       rows, options.width, options.colour);
 }
@@ -262,7 +267,7 @@ std::string render_summary(const json& report, const ConsoleOptions& options) {
     }
   }
   std::string line =
-      fmt::format("{}{}{}    {}", case_count(summary.at("cases").get<std::size_t>()), counts.empty() ? "" : ": ",
+      fmt::format("{}{}{}    {}", counted(summary.at("cases").get<std::size_t>(), "case"), counts.empty() ? "" : ": ",
                   fmt::join(counts, ", "), human_time(number_value(report.at("time_s").at("wall"))));
   if (report.at("interrupted").get<bool>()) {
     line += "    " + paint("INTERRUPTED", Colour::alarm, options.colour);
@@ -292,9 +297,10 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
   }
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),
-        render_precision(report, options), render_libraries(report, options), render_failures(report, options),
-        render_causes(report, options), render_configurations(report), render_contract(report, options),
-        render_notes(report, options), render_summary(report, options)}) {
+        render_precision(report, options), render_libraries(report, options), render_slowest(report, options),
+        render_warnings(report, options), render_failures(report, options), render_causes(report, options),
+        render_configurations(report), render_contract(report, options), render_notes(report, options),
+        render_summary(report, options)}) {
     if (!part.empty()) {
       text += "\n";
       text += part;

@@ -14,6 +14,7 @@ struct ConsoleOptions {
   int verbosity = 0;  ///< -1: summary line; 0: failures, table per op x mode x backend, summary; 1: every case; 2: also
                       ///< metrics and stage times
   std::string report_path;  ///< where report.json was written; empty if it was not
+  std::size_t slowest = 0;  ///< cases to list by time
 };
 
 /// The complete view; of a brief report, what it has. The first lines and the summary line say so if the device is simulated. Text from the report
@@ -26,6 +27,8 @@ struct ConsoleOptions {
 [[nodiscard]] std::string render_groups(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_failures(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_contract(const nlohmann::json& report, const ConsoleOptions& options);
+[[nodiscard]] std::string render_warnings(const nlohmann::json& report, const ConsoleOptions& options);
+[[nodiscard]] std::string render_slowest(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_notes(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_override(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_causes(const nlohmann::json& report, const ConsoleOptions& options);

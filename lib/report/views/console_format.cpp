@@ -1,12 +1,14 @@
 #include "report/views/console_format.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/strings.hpp"
+#include "report/number.hpp"
+#include "report/report.hpp"
 
 namespace numcheck::report::views {
 
@@ -34,6 +36,27 @@ std::string parameters_of(std::string_view id) {
     text += "/" + parts[i];
   }
   return text;
+}
+
+std::string margin_text(const std::optional<double>& margin, std::string_view without_ratio) {
+  if (!margin.has_value()) {
+    return "-";
+  }
+  return std::isinf(*margin) && !without_ratio.empty() ? std::string(without_ratio) : ratio_text(number(*margin));
+}
+
+std::string upper(std::string_view word) {
+  std::string text(word);
+  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  return text;
+}
+
+std::vector<std::string> digests_of(const nlohmann::json& cases) {
+  std::vector<std::string> all;
+  for (const nlohmann::json& record : cases) {
+    all.push_back(record.at("digest").get<std::string>());
+  }
+  return short_digests(all);
 }
 
 Colour status_colour(std::string_view status) noexcept {

@@ -1,8 +1,10 @@
 // How the console view formats times, identifiers and statuses.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,6 +17,15 @@ namespace numcheck::report::views {
 
 /// Parameters, inputs and environment of an identifier, without op, mode and backend.
 [[nodiscard]] std::string parameters_of(std::string_view id);
+
+/// A margin in a table: "0.31"; "-" if nothing was judged; if it is infinite, the gate without a ratio that failed.
+[[nodiscard]] std::string margin_text(const std::optional<double>& margin, std::string_view without_ratio);
+
+/// "FAIL" for "fail".
+[[nodiscard]] std::string upper(std::string_view word);
+
+/// The shortest distinct digests of cases.
+[[nodiscard]] std::vector<std::string> digests_of(const nlohmann::json& cases);
 
 [[nodiscard]] Colour status_colour(std::string_view status) noexcept;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "report/number.hpp"
 #include "report/views/console.hpp"
 #include "report/views/console_format.hpp"
@@ -66,7 +67,8 @@ std::string render_libraries(const json& report, const ConsoleOptions& options) 
                          rows, options.width, options.colour);
   }
   if (unchanged > 0 && !rows.empty()) {
-    text += fmt::format("({} rows without changed bits: use -v or see report.json)\n", unchanged);
+    text += fmt::format("({} without changed bits: use -v or see report.json)\n",
+                        core::counted(static_cast<double>(unchanged), "row"));
   }
   for (const json& sentence : changes.at("sentences")) {
     text += "  " + sentence.get<std::string>() + "\n";

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "core/strings.hpp"
 #include "report/override_sentences.hpp"
 #include "report/views/console.hpp"
@@ -190,7 +191,7 @@ std::string render_precision(const json& report, const ConsoleOptions& options) 
                        rows, options.width, options.colour);
   text += notes.lines();
   if (hidden > 0) {
-    text += fmt::format("({} more rows: use -v or see report.json)\n", hidden);
+    text += fmt::format("({}: use -v or see report.json)\n", core::counted(static_cast<double>(hidden), "more row"));
   }
   return text;
 }

@@ -9,8 +9,10 @@
 
 #include "core/printable.hpp"
 #include "report/case_facts.hpp"
+#include "report/criterion.hpp"
 #include "report/number.hpp"
 #include "report/views/views.hpp"
+#include "tolerance/criterion_words.hpp"
 
 namespace numcheck::report::views {
 namespace {
@@ -60,9 +62,7 @@ std::string details(const json& record, const CaseFacts& facts) {
     for (const auto& [port, output] : run.at("outputs").items()) {
       for (const json& criterion : output.at("criteria")) {
         if (!criterion.value("ok", true)) {
-          text += escaped(fmt::format("{}: {} {} > {}  ({})", port, criterion.at("name").get<std::string>(),
-                                      short_number(criterion.at("measured"), ".6g"),
-                                      short_number(criterion.at("limit"), ".6g"),
+          text += escaped(fmt::format("{}: {}  ({})", port, tolerance::words_of(criterion_of(criterion)),
                                       run.at("implementation").get<std::string>())) +
                   "\n";
         }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "report/case_facts.hpp"
 #include "report/contract.hpp"
@@ -113,7 +114,7 @@ void add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
     text += i == 0 ? "\n| status | case | why |\n|---|---|---|\n" : "";
     const std::string row = failure_row(*bad[i], digests[i]);
     if (text.size() + row.size() > kShare) {
-      text += fmt::format("\n{} more failures are left out.\n", bad.size() - i);
+      text += fmt::format("\nLeft out: {}.\n", core::counted(static_cast<double>(bad.size() - i), "more failure"));
       return;
     }
     text += row;
@@ -180,7 +181,7 @@ std::string render_markdown(const json& report) {
                    : "";
     const std::string row = row_of(groups[i]);
     if (text.size() + row.size() > kMaxMarkdown) {
-      return text + fmt::format("\n{} more rows are left out.\n", groups.size() - i);
+      return text + fmt::format("\nLeft out: {}.\n", core::counted(static_cast<double>(groups.size() - i), "more row"));
     }
     text += row;
   }

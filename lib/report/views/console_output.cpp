@@ -1,0 +1,134 @@
+#include "report/views/console_output.hpp"
+
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/counted.hpp"
+#include "report/criterion.hpp"
+#include "report/number.hpp"
+#include "report/views/wrong_sentence.hpp"
+#include "tolerance/criterion_words.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+using tolerance::Criterion;
+
+std::string position_text(const json& index) {
+  return fmt::format("[{}]", fmt::join(index.get<std::vector<std::int64_t>>(), ","));
+}
+
+std::string value_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// A distance in ulps means nothing for a NaN, nor where a result near zero is expected, which has tiny ulps.
+std::string distance_text(const json& worst) {
+  constexpr double kMany = 1e6, kTooMany = 1e9;
+  const double ulps = number_value(worst.at("ulps"));
+  if (ulps < kTooMany) {
+    return fmt::format(fmt::runtime(ulps < kMany ? "  {:.1f} ULP" : "  {:.2e} ULP"), ulps);
+  }
+  const double error = std::fabs(number_value(worst.at("got")) - number_value(worst.at("expected")));
+  return std::isfinite(error) ? fmt::format("  off by {:.3g}", error) : std::string();
+}
+
+std::string worst_line(const json& worst) {
+  return fmt::format("      worst at {}: got {} ({})  expected {}{}\n", position_text(worst.at("index")),
+                     value_text(worst.at("got")), worst.at("got_bits").get<std::string>(),
+                     value_text(worst.at("expected")), distance_text(worst));
+}
+
+/// Gates whose limits have one source share a line.
+struct GateLine {
+  std::string source;
+  std::vector<std::string> gates;
+};
+
+/// The failed gates in order; the first of each source names it.
+std::string gate_lines(const std::string& port, const json& output) {
+  std::vector<GateLine> lines;
+  for (const json& written : output.at("criteria")) {
+    const Criterion criterion = criterion_of(written);
+    if (criterion.ok) {
+      continue;
+    }
+    // Words about conduct are the source.
+    const std::string source = criterion.about == Criterion::About::conduct ? "" : criterion.source;
+    if (lines.empty() || source.empty() || lines.back().source != source) {
+      lines.push_back({source, {}});
+    }
+    lines.back().gates.push_back(tolerance::words_of(criterion));
+  }
+  std::string text;
+  for (const GateLine& line : lines) {
+    text += fmt::format("      {}{}{}\n", text.empty() ? port + ": " : "also ", fmt::join(line.gates, ", "),
+                        line.source.empty() ? "" : "  (" + line.source + ")");
+  }
+  return text;
+}
+
+/// The norms of the elements that are finite on both sides, and how many are not.
+std::string error_line(const json& metrics) {
+  const auto elements = metrics.at("elements").get<double>(), compared = metrics.at("finite").get<double>();
+  const auto mismatches = metrics.at("nonfinite_mismatch").get<double>();
+  const std::string where =
+      compared == elements ? "" : fmt::format(" in {}", core::counted(compared, "finite element"));
+  std::string text;
+  if (compared > 0 && number_value(metrics.at("rel_l2")) == 0) {
+    text = "no error" + where;
+  } else if (compared > 0 && metrics.at("rel_l2").is_number()) {  // otherwise zeros were expected, or nothing
+    text = fmt::format("relative L2 {}, {} effective bits{}", short_number(metrics.at("rel_l2"), ".2e"),
+                       bits_text(metrics.at("effective_bits")), where);
+  }
+  if (mismatches > 0) {
+    text = fmt::format("NaN or infinity in the wrong place in {:.0f} of {}{}{}", mismatches,
+                       core::counted(elements, "element"), text.empty() ? "" : "; ", text);
+  }
+  return text.empty() ? text : fmt::format("      {}\n", text);
+}
+
+std::string finding_lines(const json& findings) {
+  std::string text;
+  for (const json& finding : findings) {
+    const auto name = finding.at("name").get<std::string>(), words = finding.at("text").get<std::string>();
+    // The text of a cause says how much it explains, and that is what was measured.
+    const bool has_value = !finding.contains("cause");
+    text += fmt::format("      {}{}{}\n", name,
+                        has_value ? " " + short_number(finding.at("measured"), ".3g") : std::string(),
+                        words.empty() ? words : ": " + words);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string bits_text(const json& bits) {
+  const double value = number_value(bits);
+  return std::isinf(value) && value > 0 ? "exact" : fmt::format("{:.1f}", std::fmax(value, 0.0));
+}
+
+std::string output_lines(const std::string& port, const json& output) {
+  std::string text = gate_lines(port, output);
+  const std::string declared = output.value("declared", std::string());
+  if (text.empty() && declared.empty()) {
+    return text;
+  }
+  if (text.empty()) {
+    text = fmt::format("      {}: {}\n", port, declared);
+  }
+  if (const auto wrong = output.find("wrong"); wrong != output.end()) {
+    text += fmt::format("      {}{}\n", wrong_sentence(*wrong),
+                        output.at("sampled").get<bool>() ? " (only a sample was compared)" : "");
+  }
+  text += error_line(output.at("metrics")) + finding_lines(output.at("findings"));
+  return output.at("worst").empty() ? text : text + worst_line(output.at("worst").front());
+}
+
+}  // namespace numcheck::report::views
