@@ -1,11 +1,18 @@
 #include "annotations.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
+#include "report/views/text_table.hpp"
 
 namespace numcheck::app {
 namespace {
+
+constexpr std::size_t kMaxAnnotations = 10;
+constexpr std::size_t kMaxText = 1000;  ///< characters of a message
 
 /// Escapes % and newlines for workflow commands; in properties, also ':' and ','.
 std::string escaped(std::string_view text, bool property) {
@@ -61,6 +68,29 @@ std::string annotation(const plan::Diagnostic& diagnostic) {
   const std::string hint = diagnostic.hint.empty() ? "" : " (" + diagnostic.hint + ")";
   return fmt::format("::{}{}::{}\n", level(diagnostic.severity), place,
                      escaped(core::printable(diagnostic.text + hint), false));
+}
+
+std::string failure_annotations(const nlohmann::json& report) {
+  static const std::set<std::string> failures = {"fail", "xpass", "error", "crashed", "timeout"};
+  std::string text;
+  std::size_t found = 0;
+  for (const nlohmann::json& record : report.at("cases")) {
+    const std::string& status = record.at("status").get_ref<const std::string&>();
+    if (!failures.contains(status) || ++found >= kMaxAnnotations) {
+      continue;
+    }
+    const std::string lines = fmt::format(
+        "{} #{}\n{}\nrun again: {}", core::printable(record.at("id").get<std::string>()),
+        record.at("digest").get<std::string>().substr(0, 8), core::printable(record.at("reason").get<std::string>()),
+        core::printable(record.value("reproduce", "te-numcheck run PLAN --case")));
+    text += fmt::format("::error title=te-numcheck{} {}::{}\n", escaped(":", true), status,
+                        escaped(report::views::cut_middle(lines, kMaxText), false));
+  }
+  if (found >= kMaxAnnotations) {
+    text += fmt::format("::error title=te-numcheck::{} more cases failed; the report has all of them\n",
+                        found - kMaxAnnotations + 1);
+  }
+  return text;
 }
 
 }  // namespace numcheck::app

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "plan/diagnostic.hpp"
 
 namespace numcheck::app {
@@ -15,5 +17,9 @@ namespace numcheck::app {
 
 /// For a plan's diagnostic; notes become ::notice, warnings ::warning.
 [[nodiscard]] std::string annotation(const plan::Diagnostic& diagnostic);
+
+/// The first failed cases of a report, one line each. GitHub shows ten annotations of a step: the last one counts the
+/// failures that are left out.
+[[nodiscard]] std::string failure_annotations(const nlohmann::json& report);
 
 }  // namespace numcheck::app

@@ -15,6 +15,8 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/printable.hpp"
+#include "core/strings.hpp"
+#include "facts.hpp"
 #include "machine/memory.hpp"
 #include "plan/known_issues.hpp"
 #include "shipped_files.hpp"
@@ -34,6 +36,16 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   } else {
     whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + part.digest).hex();
   }
+  if (part.baseline && whole.baseline && part.baseline->path != whole.baseline->path) {
+    plan::Diagnostic diagnostic = part.baseline->place;
+    diagnostic.text =
+        fmt::format("another plan has the baseline {}: a run is compared with one report", whole.baseline->path);
+    diagnostic.hint = "run the plans one by one";
+    throw plan::PlanError({diagnostic});
+  }
+  if (part.baseline) {
+    whole.baseline = std::move(part.baseline);
+  }
   for (plan::Case& c : part.cases) {
     if (known.insert(c.digest).second) {
       whole.cases.push_back(std::move(c));
@@ -41,6 +53,19 @@ void append(plan::Plan& whole, plan::Plan part, std::set<core::Digest>& known) {
   }
   std::ranges::move(part.warnings, std::back_inserter(whole.warnings));
   std::ranges::move(part.files, std::back_inserter(whole.files));
+}
+
+/// Entries that match no case: how many, and with -v where they are.
+void note_unmatched(Context& context, const std::string& path, const plan::KnownIssues& known) {
+  context.terminal.err(fmt::format("note: {}: {} of {} known issues match{} no case of the plan{}\n",
+                                   core::printable(path), known.unmatched.size(), known.entries,
+                                   known.unmatched.size() == 1 ? "es" : "",
+                                   context.common.verbosity() > 0 ? "" : "; -v shows where they are"));
+  if (context.common.verbosity() > 0) {
+    for (const plan::Place& place : known.unmatched) {
+      context.terminal.err(fmt::format("  {}\n", core::printable(place.text())));
+    }
+  }
 }
 
 }  // namespace
@@ -55,7 +80,7 @@ void add_plan_options(CLI::App& cli, PlanOptions& options) {
   cli.add_option("--max-cases", options.max_cases, "refuse plans that expand to more than N cases [100000]")
       ->type_name("N")
       ->group("Selection");
-  cli.add_option("--known-issues", options.known_issues,
+  cli.add_option("--known,--known-issues", options.known_issues,
                  "expect the failures that this file lists, in every plan; may be repeated")
       ->type_name("PATH")
       ->allow_extra_args(false)
@@ -73,6 +98,9 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   if (!options.max_cases.empty()) {
     limits.max_cases = parse_count(options.max_cases, "--max-cases", 1, kMaxCases);
   }
+  if (options.reports_known_issues) {
+    limits.today = utc_now().substr(0, std::string_view("2026-01-31").size());
+  }
   plan::Plan whole;
   std::set<core::Digest> known;
   const auto announce = [&context](const std::string& path, const std::string& found) {
@@ -87,9 +115,13 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
   }
   for (const std::string& path : options.known_issues) {
     const std::string found = announce(path, found_file(path).string());
-    const std::string digest = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
-    whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + digest).hex();
+    plan::KnownIssues known_issues = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
+    whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + known_issues.digest).hex();
     whole.files.push_back(found);
+    std::ranges::move(known_issues.warnings, std::back_inserter(whole.warnings));
+    if (options.reports_known_issues && !known_issues.unmatched.empty()) {
+      note_unmatched(context, found, known_issues);
+    }
   }
   print_diagnostics(context.terminal, whole.warnings);
   return whole;

@@ -17,6 +17,7 @@ struct PlanOptions {
   std::string max_cases;
   std::vector<std::string> known_issues;  ///< files
   bool sandbox = false;
+  bool reports_known_issues = false;  ///< warn of entries that expire, name those that match no case
 };
 
 void add_plan_options(CLI::App& cli, PlanOptions& options);

@@ -72,7 +72,7 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
     }
   };
   for (const std::string& path : plans.known_issues) {
-    add("--known-issues", as_argument(recorded_path(path)), "");
+    add("--known", as_argument(recorded_path(path)), "");
   }
   add("--device", execution.device, "auto");
   add("--max-cases", plans.max_cases, "");

@@ -71,14 +71,14 @@ check_spelling() {
 
 check_shell() {
   local files
-  mapfile -t files < <(sources 'scripts/*.sh' scripts/te-numcheck .ci/run)
+  mapfile -t files < <(sources 'scripts/*.sh' scripts/te-numcheck .ci/run 'configs/ci/*.sh')
   shellcheck --external-sources "${files[@]}"
 }
 
 # The committed schemas equal those that the program emits.
 check_schema() {
   local which file status=0
-  for which in plan report doctor; do
+  for which in plan report comparison doctor; do
     file=configs/schema/$which-1.schema.json
     if [ ! -f "$file" ]; then
       say "$file is missing; scripts/te-numcheck schema $which > $file"

@@ -101,6 +101,8 @@ needs_of_the_tests() {
     "JUnit files are not read back by another program"
   want mandoc mandoc "$(command -v mandoc || true)" "the manual page is not linted"
   want groff groff "$(command -v groff || true)" "the manual page is not typeset"
+  want PyYAML python3-yaml "$(python3 -c 'import yaml; print(yaml.__version__)' 2>/dev/null || true)" \
+    "the recipes for GitHub and GitLab are not parsed"
   # Not installed for the tests alone: it takes 300 MB.
   note chromium "$(command -v chromium || command -v chromium-browser || echo "missing: HTML pages are not opened in a browser")"
   want node nodejs "$(command -v node || command -v nodejs || true)" "completion in editors is not tested"

@@ -18,7 +18,8 @@ if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
-  foreach(area IN ITEMS usage words survey options hostile commands compare run files jsonl console selection resume workers report views readme versions new_op layers
+  foreach(area IN ITEMS usage words survey options hostile commands compare baseline known recipes pipeline
+          run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge maps html explain plans)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")

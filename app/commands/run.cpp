@@ -10,7 +10,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "annotations.hpp"
 #include "arguments.hpp"
+#include "baseline.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
@@ -57,6 +59,7 @@ struct Options {
   std::string budget;
   std::string contract;
   GateOptions gates;
+  std::string baseline;  ///< of a plan by default
 };
 
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
@@ -106,6 +109,10 @@ class Run {
     require_sources_untouched(options_.output, plan.files, "which the plan is read from");
     plan.cases = for_every_te_lib(std::move(plan.cases), options_.execution.te_libs);
     contract_.open(options_.contract, plan.name);
+    baseline_ = Baseline::load(options_.baseline, plan);
+    if (baseline_) {
+      require_sources_untouched(options_.output, {baseline_->path()}, "which the run is compared with");
+    }
     require_sources_untouched(options_.output, {options_.contract}, "which is read");
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
@@ -264,11 +271,15 @@ class Run {
     if (!result.interrupted) {
       contract_.check(report);
     }
+    if (baseline_ && !result.interrupted) {
+      baseline_->compare(report, !options_.budget.empty() || !options_.fail_fast.empty());
+    }
     write(report);
+    context_.terminal.annotate(failure_annotations(report));
     if (result.interrupted) {
       return interrupt.exit_code();
     }
-    return gate(context_, report, gates_);
+    return gate_baseline(context_, report, gate(context_, report, gates_));
   }
 
   /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
@@ -290,6 +301,7 @@ class Run {
   report::GatePolicy gates_;
   RunFolder folder_;
   ResultStream stream_;
+  std::optional<Baseline> baseline_;
   std::optional<TensorFolder> tensors_;
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
@@ -327,6 +339,12 @@ class RunCommand : public Command {
     add_output_options(cli, options_.output);
     add_contract_option(cli, options_.contract);
     add_gate_options(cli, options_.gates);
+    cli.add_option(
+           "--baseline", options_.baseline,
+           "compare with this report, as compare does, and fail for a regression; only cases that were selected "
+           "count [the plan's \"baseline\"]")
+        ->type_name("PATH")
+        ->group("Gates");
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {

@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "doctor_json.hpp"
+#include "report/comparison.hpp"
 #include "report/report.hpp"
 
 namespace numcheck::app::commands {
@@ -14,11 +15,11 @@ namespace {
 
 const CommandInfo kInfo{
     .name = "schema",
-    .summary = "print the JSON Schema (draft-07) of plans, of reports or of doctor --json",
-    .usage = "[plan|report|doctor]",
+    .summary = "print the JSON Schema (draft-07) of plans, reports, comparisons or doctor --json",
+    .usage = "[plan|report|comparison|doctor]",
     .examples = {"schema plan", "schema report > report-1.schema.json"},
     .exit_codes = {0, 2},
-    .words = {"plan", "report", "doctor"},
+    .words = {"plan", "report", "comparison", "doctor"},
 };
 
 class SchemaCommand : public Command {
@@ -26,14 +27,15 @@ class SchemaCommand : public Command {
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
 
   void add_options(CLI::App& cli) override {
-    cli.add_option("which", which_, "plan, report or doctor")->type_name("WHICH");
+    cli.add_option("which", which_, "plan, report, comparison or doctor")->type_name("WHICH");
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     require_known(which_, "schema", kInfo.words);
-    const nlohmann::json schema = which_ == "plan"     ? plan::plan_schema(vocabulary())
-                                  : which_ == "report" ? report::report_schema()
-                                                       : doctor_schema();
+    const nlohmann::json schema = which_ == "plan"         ? plan::plan_schema(vocabulary())
+                                  : which_ == "report"     ? report::report_schema()
+                                  : which_ == "comparison" ? report::comparison_schema()
+                                                           : doctor_schema();
     context.terminal.data(schema.dump(2) + "\n");
     return core::ExitCode::success;
   }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "baseline.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "core/printable.hpp"
@@ -32,7 +33,9 @@ class ValidateCommand : public Command {
   void add_options(CLI::App& cli) override { add_plan_options(cli, options_); }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
+    options_.reports_known_issues = true;
     const plan::Plan plan = load_plans(context, options_, "validate");
+    static_cast<void>(Baseline::load("", plan));
     if (plan.cases.empty()) {
       context.terminal.err(
           fmt::format("{}: no case is left to run: \"exclude\" drops all of them\n", core::printable(plan.name)));

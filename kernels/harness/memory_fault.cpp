@@ -166,6 +166,10 @@ void overrun_workspace(const Planting& p) {
   p.memory.upload(p.workspace_end, kZero);
 }
 
+[[noreturn]] void refuse_late(const Planting&) {
+  throw core::Error(core::ExitCode::environment, "late_refusal: the library refuses the case after it has accepted it");
+}
+
 struct Fault {
   FaultInfo info;
   void (*plant)(const Planting&);
@@ -181,6 +185,7 @@ constexpr std::array kFaults = {
     Fault{{"swapped_rows", "two rows of the output are swapped"}, &swap_rows},
     Fault{{"input_overwritten", "one bit of the first input is changed"}, &overwrite_input},
     Fault{{"workspace_overrun", "one byte is written after the end of the workspace"}, &overrun_workspace},
+    Fault{{"late_refusal", "the case is accepted, and then ends in an error"}, &refuse_late},
 };
 
 const Fault* find_fault(std::string_view name) noexcept {

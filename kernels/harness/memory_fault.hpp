@@ -1,4 +1,4 @@
-// Faults that the harness plants in device memory after a launch, to test the checks themselves.
+// Faults that the harness plants after a launch, in device memory or as an error, to test the checks themselves.
 #pragma once
 
 #include <span>

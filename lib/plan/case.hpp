@@ -15,6 +15,7 @@
 #include "op/op.hpp"
 #include "op/value.hpp"
 #include "plan/device_condition.hpp"
+#include "plan/diagnostic.hpp"
 
 namespace numcheck::plan {
 
@@ -54,7 +55,16 @@ struct XFail {
   /// If not empty, only failures with this cause, as a finding names it, are known: a case without them is judged as if
   /// there were no entry.
   std::string cause;
-  bool operator==(const XFail&) const = default;
+  /// If not empty, only errors whose message contains this text are known: a library that refuses a case after it has
+  /// accepted it.
+  std::string error{};
+  std::string link{};  ///< where to read more; shown, never fetched
+  Place place{};       ///< where the entry is written
+
+  /// An entry that expects the whole case to fail, whatever the cause.
+  [[nodiscard]] bool expects_failure() const noexcept { return cause.empty() && error.empty(); }
+  /// Whether both say the same, wherever they are written.
+  bool operator==(const XFail& other) const;
 };
 
 struct Case {

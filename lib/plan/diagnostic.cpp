@@ -95,6 +95,10 @@ std::string summarise(std::size_t shown, std::size_t found) {
 
 }  // namespace
 
+std::string Place::text() const {
+  return file.empty() ? "" : fmt::format("{}:{}:{}", file, line, column);
+}
+
 std::string render(const Diagnostic& diagnostic) {
   std::string out = core::printable(diagnostic.file);
   if (diagnostic.line != 0) {

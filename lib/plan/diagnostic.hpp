@@ -9,6 +9,16 @@
 
 namespace numcheck::plan {
 
+/// A position in a file: of an entry, a value.
+struct Place {
+  std::string file;        ///< as the user wrote it; empty: nowhere
+  std::size_t line = 0;    ///< 1-based
+  std::size_t column = 0;  ///< 1-based, in code points
+
+  /// "plan.json:14:16"; empty without a file.
+  [[nodiscard]] std::string text() const;
+};
+
 enum class Severity { error, warning, note };
 
 struct Diagnostic {

@@ -268,7 +268,8 @@ std::uint64_t bytes_of_case(const CaseSpec& spec) {
     bytes += sizeof(std::string) + tag.size();
   }
   for (const XFailRule& rule : spec.xfail) {
-    bytes += 2 * (sizeof rule.xfail + rule.xfail.reason.size() + rule.xfail.cause.size());
+    const XFail& x = rule.xfail;
+    bytes += 2 * (sizeof x + x.reason.size() + x.cause.size() + x.error.size() + x.link.size() + x.place.file.size());
   }
   return bytes;
 }

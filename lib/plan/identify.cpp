@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -64,6 +66,11 @@ std::string environment_segment(const Environment& environment) {
 const data::Distribution& InputSpec::of(std::string_view port) const {
   const auto found = ports.find(std::string(port));
   return found == ports.end() ? common : found->second;
+}
+
+bool XFail::operator==(const XFail& other) const {
+  const auto content = [](const XFail& x) { return std::tie(x.reason, x.expires, x.where, x.cause, x.error, x.link); };
+  return content(*this) == content(other);
 }
 
 std::vector<XFail> known_issues_on(const Case& c, const std::optional<DeviceFacts>& device) {

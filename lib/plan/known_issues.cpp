@@ -14,7 +14,7 @@ namespace numcheck::plan {
 namespace {
 
 constexpr std::array<std::string_view, 4> kFileKeys = {"$schema", "version", "description", "known_issues"};
-constexpr std::array<std::string_view, 5> kIssueKeys = {"op", "match", "cause", "reason", "expires"};
+constexpr std::array<std::string_view, 7> kIssueKeys = {"op", "match", "cause", "error", "reason", "link", "expires"};
 constexpr std::string_view kExample = R"({"op": "gemm", "match": {"mode": "bf16"}, "reason": "..."})";
 
 struct Issue {
@@ -76,7 +76,7 @@ std::vector<Issue> decode_issues(const Node& root, const Vocabulary& vocabulary,
 
 }  // namespace
 
-std::string add_known_issues(std::vector<Case>& cases, const std::string& path, const Vocabulary& vocabulary,
+KnownIssues add_known_issues(std::vector<Case>& cases, const std::string& path, const Vocabulary& vocabulary,
                              const Limits& limits) {
   const core::FileText content = core::read_regular_file(path, limits.max_file_bytes);
   if (!content.problem.empty()) {
@@ -85,11 +85,11 @@ std::string add_known_issues(std::vector<Case>& cases, const std::string& path, 
     diagnostic.text = "cannot read the known issues: " + content.problem;
     throw PlanError({diagnostic});
   }
-  return add_known_issues_from(content.text, cases, path, vocabulary);
+  return add_known_issues_from(content.text, cases, path, vocabulary, limits);
 }
 
-std::string add_known_issues_from(std::string_view text, std::vector<Case>& cases, const std::string& path,
-                                  const Vocabulary& vocabulary) {
+KnownIssues add_known_issues_from(std::string_view text, std::vector<Case>& cases, const std::string& path,
+                                  const Vocabulary& vocabulary, const Limits& limits) {
   const Sources sources = {{path, std::string(text)}};
   Reporter reporter(sources);
   std::size_t values = 0;
@@ -98,14 +98,25 @@ std::string add_known_issues_from(std::string_view text, std::vector<Case>& case
   reporter.set_root(root);
   const std::vector<Issue> issues = decode_issues(root, vocabulary, reporter);
   reporter.throw_if_failed();
+  std::vector<bool> matched(issues.size());
   for (Case& c : cases) {
-    for (const Issue& issue : issues) {
+    for (std::size_t i = 0; i < issues.size(); ++i) {
+      const Issue& issue = issues[i];
       if (issue.op == c.op && matches(issue.rule.match, c)) {
         c.known_issues.push_back(issue.rule.xfail);
+        matched[i] = true;
       }
     }
   }
-  return core::digest_of(canonical_text(root)).hex();
+  KnownIssues known{.digest = core::digest_of(canonical_text(root)).hex(), .entries = issues.size()};
+  for (std::size_t i = 0; i < issues.size(); ++i) {
+    warn_of_expiry(issues[i].rule, limits.today, reporter);
+    if (!matched[i]) {
+      known.unmatched.push_back(issues[i].rule.xfail.place);
+    }
+  }
+  known.warnings = reporter.warnings();
+  return known;
 }
 
 }  // namespace numcheck::plan

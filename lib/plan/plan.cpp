@@ -11,17 +11,19 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/strings.hpp"
+#include "plan/baseline.hpp"
 #include "plan/case_spec.hpp"
 #include "plan/expand.hpp"
 #include "plan/extends.hpp"
 #include "plan/source.hpp"
+#include "plan/sweep_rules.hpp"
 #include "plan/values.hpp"
 
 namespace numcheck::plan {
 namespace {
 
-constexpr std::array<std::string_view, 9> kPlanKeys = {"$schema", "version", "name",     "description", "seed",
-                                                       "extends", "include", "defaults", "cases"};
+constexpr std::array<std::string_view, 10> kPlanKeys = {"$schema", "version", "name",     "description", "seed",
+                                                        "extends", "include", "baseline", "defaults",    "cases"};
 constexpr std::size_t kMaxName = 200;
 // The most values that are decoded; those of "defaults" count once for every case object.
 constexpr std::uint64_t kMaxDecodedValues = 2'000'000;
@@ -43,7 +45,15 @@ class PlanDecoder {
       plan.seed =
           decode_unsigned(*seed, "\"seed\"", 0, std::numeric_limits<std::uint64_t>::max(), reporter_).value_or(0);
     }
+    if (const Node* baseline = root_.find("baseline")) {
+      plan.baseline = decode_baseline(*baseline, path, limits_, reporter_);
+    }
     const std::vector<CaseSpec> specs = decode_cases();
+    for (const CaseSpec& spec : specs) {
+      for (const XFailRule& rule : spec.xfail) {
+        warn_of_expiry(rule, limits_.today, reporter_);
+      }
+    }
     const std::size_t errors = reporter_.error_count();
     check_case_count(specs, limits_, reporter_);
     if (reporter_.error_count() == errors) {
@@ -123,9 +133,9 @@ class PlanDecoder {
   Reporter& reporter_;
 };
 
-/// What the digest of a plan covers: everything but prose.
+/// What the digest of a plan covers: everything but prose and what results are compared with.
 std::string digest_text(Node root) {
-  std::erase_if(root.members, [](const Member& m) { return m.key == "description"; });
+  std::erase_if(root.members, [](const Member& m) { return m.key == "description" || m.key == "baseline"; });
   return canonical_text(root);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,13 @@ struct Limits {
   /// Memory that the expanded cases may take; a plan that needs more is refused before it is expanded.
   std::uint64_t case_memory_bytes = UINT64_MAX;
   bool sandbox = false;  ///< refuse paths outside the plan's folder
+  std::string today;     ///< ISO date; if given, known failures that have expired or soon will are warned of
+};
+
+/// The report that a plan's results are compared with.
+struct BaselineFile {
+  std::string path;  ///< from the working folder
+  Diagnostic place;  ///< where the plan names it: an error that lacks its text
 };
 
 /// A plan after `extends`, defaults and sweeps: the cases in plan order.
@@ -35,7 +43,9 @@ struct Plan {
   std::string name;
   std::string description;
   std::uint64_t seed = 0;
-  std::string digest;  ///< of the merged document without comments and descriptions: 32 hex digits
+  /// Of the merged document without comments, descriptions and baseline: 32 hex digits.
+  std::string digest;
+  std::optional<BaselineFile> baseline;
   std::vector<Case> cases;
   std::vector<Diagnostic> warnings;
   std::vector<std::string> files;  ///< the plan and what it extends, as paths from the working folder

@@ -27,16 +27,25 @@ void Reporter::add(Severity severity, const Location& where, const Node* node, s
   if (list.size() >= kMaxDiagnostics) {
     return;
   }
-  Diagnostic diagnostic;
+  Diagnostic diagnostic = located(where, node);
   diagnostic.severity = severity;
   diagnostic.text = std::move(text);
   diagnostic.hint = std::move(advice.hint);
   diagnostic.note = std::move(advice.note);
+  list.push_back({where, std::move(diagnostic)});
+}
+
+Diagnostic Reporter::located(const Location& where, const Node* node) const {
+  Diagnostic diagnostic;
   place(diagnostic, *sources_, where);
   if (node != nullptr && root_ != nullptr) {
     diagnostic.pointer = core::printable(pointer_of(*root_, *node), kMaxPointer);
   }
-  list.push_back({where, std::move(diagnostic)});
+  return diagnostic;
+}
+
+Diagnostic Reporter::diagnostic_at(const Node& node) const {
+  return located(node.where, &node);
 }
 
 std::vector<Diagnostic> Reporter::in_order(std::vector<Placed> list) {
@@ -70,6 +79,27 @@ std::string Reporter::line_of(const Node& node) const {
   }
   const Source& source = (*sources_)[node.where.file];
   return fmt::format("{}:{}", source.name, line_column(source.text, node.where.begin).line);
+}
+
+Place Reporter::place_of(const Node& node) {
+  if (node.where.file >= sources_->size()) {
+    return {};
+  }
+  const auto [found, is_new] = places_.try_emplace({node.where.file, node.where.begin});
+  if (is_new) {
+    const Source& source = (*sources_)[node.where.file];
+    Cursor& cursor = cursors_[node.where.file];
+    if (node.where.begin < cursor.offset) {
+      cursor = {};
+    }
+    const std::string_view between =
+        std::string_view(source.text).substr(cursor.offset, node.where.begin - cursor.offset);
+    const LineColumn step = line_column(between, between.size());
+    cursor = {node.where.begin, cursor.line + step.line - 1,
+              step.line == 1 ? cursor.column + step.column - 1 : step.column};
+    found->second = {source.name, cursor.line, cursor.column};
+  }
+  return found->second;
 }
 
 void Reporter::throw_if_failed() const {

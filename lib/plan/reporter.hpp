@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "plan/diagnostic.hpp"
@@ -37,6 +40,10 @@ class Reporter {
   [[nodiscard]] bool failed() const noexcept { return error_count_ != 0; }
   /// "common.json:9", for notes that refer to another place.
   [[nodiscard]] std::string line_of(const Node& node) const;
+  /// An error at the node, to be given a text by those who find out what is wrong.
+  [[nodiscard]] Diagnostic diagnostic_at(const Node& node) const;
+  /// Cheap for many nodes, if most come in the order in which they are written.
+  [[nodiscard]] Place place_of(const Node& node);
   /// True once further errors are only counted.
   [[nodiscard]] bool saturated() const noexcept { return errors_.size() >= kMaxDiagnostics; }
   [[nodiscard]] std::vector<Diagnostic> warnings() const { return in_order(warnings_); }
@@ -50,13 +57,21 @@ class Reporter {
     Diagnostic diagnostic;
   };
   static std::vector<Diagnostic> in_order(std::vector<Placed> list);
+  [[nodiscard]] Diagnostic located(const Location& where, const Node* node) const;
   void add(Severity severity, const Location& where, const Node* node, std::string text, Advice advice);
+
+  /// How far a file has been read by place_of.
+  struct Cursor {
+    std::size_t offset = 0, line = 1, column = 1;
+  };
 
   const Sources* sources_;
   const Node* root_ = nullptr;
   std::vector<Placed> errors_;
   std::vector<Placed> warnings_;
   std::unordered_set<std::string> seen_;
+  std::map<std::uint32_t, Cursor> cursors_;
+  std::map<std::pair<std::uint32_t, std::size_t>, Place> places_;  ///< by file and offset: "defaults" come again
   std::size_t error_count_ = 0;
 };
 

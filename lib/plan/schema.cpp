@@ -75,22 +75,29 @@ json xfail(json match, const Vocabulary& vocabulary) {
   libraries["minProperties"] = 1;
   match["properties"] = {{"architecture", ends("^sm_[0-9]{2,3}$", "Architectures that have the issue")},
                          {"libraries", std::move(libraries)}};
-  json entry = closed_object({{"match", std::move(match)},
-                              {"cause",
-                               {{"type", "string"},
-                                {"minLength", 1},
-                                {"description", "Only failures with this cause, as reports name it, are known"}}},
-                              {"reason",
-                               {{"type", "string"},
-                                {"pattern", "[^ \\t\\n]"},
-                                {"description", "Why it fails, in a sentence; shown with the case"}}},
-                              {"expires",
-                               {{"type", "string"},
-                                {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
-                                {"description", "A date, YYYY-MM-DD, after which the entry excuses nothing"},
-                                {"examples", {"2030-12-31"}}}}},
-                             "A known failure");
+  json entry = closed_object(
+      {{"match", std::move(match)},
+       {"cause",
+        {{"type", "string"},
+         {"minLength", 1},
+         {"description", "Only failures with this cause, as reports name it, are known"}}},
+       {"error",
+        {{"type", "string"},
+         {"minLength", 8},
+         {"description", "Only errors whose message contains this text are known"}}},
+       {"reason",
+        {{"type", "string"},
+         {"pattern", "[^ \\t\\n]"},
+         {"description", "Why it fails, in a sentence; shown with the case"}}},
+       {"link", {{"type", "string"}, {"minLength", 1}, {"description", "Where to read more; shown, never fetched"}}},
+       {"expires",
+        {{"type", "string"},
+         {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+         {"description", "A date, YYYY-MM-DD, after which the entry excuses nothing"},
+         {"examples", {"2030-12-31"}}}}},
+      "A known failure");
   entry["required"] = {"reason"};
+  entry["not"] = {{"required", {"cause", "error"}}};
   return described({{"type", "array"}, {"items", std::move(entry)}},
                    "Failures that are known: such a case does not fail the run, and is reported once it passes",
                    json::array());
@@ -226,6 +233,9 @@ json plan_schema(const Vocabulary& vocabulary) {
                   "Plans to start from, relative to this file, merged in order: objects deeply, lists replaced")},
        {"include", described(axis(json{{"anyOf", {file_name, some}}}),
                              "Plans whose cases come before this plan's own, all of them or those with certain tags")},
+       {"baseline", described(file_name,
+                              "A report that results are compared with, relative to this file; a regression fails the "
+                              "run")},
        {"defaults", described(reference("case"), "What every case has that does not say otherwise", json::object())},
        {"cases", described(non_empty_list(reference("case")), "Sweeps, each one or many cases")}},
       "Cases that te-numcheck runs, with their sweeps: te-numcheck explain plan");

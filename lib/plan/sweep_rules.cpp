@@ -4,12 +4,16 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace numcheck::plan {
 namespace {
+
+/// A shorter text would be found in messages of other errors as well.
+constexpr std::size_t kShortestError = 8;
 
 bool decode_zip_group(CaseSpec& spec, const Node& node, Reporter& reporter) {
   if (!node.is(Node::Kind::array) || node.items.size() < 2) {
@@ -63,7 +67,21 @@ bool is_match_list(const Node& node, std::string_view what, Reporter& reporter) 
   return true;
 }
 
-/// Decodes the texts of a known failure: why it is known, which cause, until when.
+/// The value of an optional member that must be a text of at least `shortest` characters; empty without one.
+std::string decode_text(const Node& node, std::string_view key, std::size_t shortest, std::string_view what,
+                        std::string_view example, Reporter& reporter) {
+  const Node* text = node.find(key);
+  if (text == nullptr) {
+    return {};
+  }
+  if (!text->is(Node::Kind::text) || text->text.size() < shortest ||
+      text->text.find_first_not_of(" \t\n") == std::string::npos) {
+    reporter.error(*text, fmt::format("\"{}\" must be {}", key, what), {fmt::format("such as \"{}\"", example), {}});
+  }
+  return text->text;
+}
+
+/// Decodes the texts of a known failure: why it is known, which cause or which error, until when, where to read more.
 void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
   const Node* reason = node.find("reason");
   if (reason == nullptr) {
@@ -74,12 +92,15 @@ void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
   } else {
     xfail.reason = reason->text;
   }
-  if (const Node* cause = node.find("cause")) {
-    if (!cause->is(Node::Kind::text) || cause->text.empty()) {
-      reporter.error(*cause, "\"cause\" must be a text as reports name causes",
-                     {"such as \"the last 1 of k is missing\"", {}});
-    }
-    xfail.cause = cause->text;
+  xfail.cause = decode_text(node, "cause", 1, "a text as reports name causes", "the last 1 of k is missing", reporter);
+  xfail.error =
+      decode_text(node, "error", kShortestError,
+                  fmt::format("a text of {} or more characters that the error's message contains", kShortestError),
+                  "CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED", reporter);
+  xfail.link = decode_text(node, "link", 1, "an address where one can read more", "https://...", reporter);
+  if (const Node* error = node.find("error"); error != nullptr && node.find("cause") != nullptr) {
+    reporter.error(*error, "a known failure has a \"cause\" or an \"error\", not both",
+                   {"write two entries: one for wrong outputs, one for the error", {}});
   }
   if (const Node* expires = node.find("expires")) {
     if (!expires->is(Node::Kind::text) || !is_iso_date(expires->text)) {
@@ -90,7 +111,7 @@ void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
 }
 
 bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"match", "cause", "reason", "expires"};
+  static constexpr std::array<std::string_view, 6> kKeys = {"match", "cause", "error", "reason", "link", "expires"};
   if (!node.is(Node::Kind::object)) {
     wrong_kind(node, "an xfail entry", "an object", reporter, R"({"match": {"k": 1}, "reason": "..."})");
     return false;
@@ -104,11 +125,10 @@ bool decode_xfail_entry(CaseSpec& spec, const Node& node, const Vocabulary& voca
   return reporter.error_count() == errors;
 }
 
-}  // namespace
-
-bool is_iso_date(std::string_view text) noexcept {
+/// The day, for a calendar date written like 2026-01-31.
+std::optional<std::chrono::sys_days> parse_date(std::string_view text) noexcept {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
-    return false;
+    return std::nullopt;
   }
   const auto number = [&](std::size_t begin, std::size_t length) {
     int value = -1;
@@ -119,10 +139,37 @@ bool is_iso_date(std::string_view text) noexcept {
   const int year = number(0, 4);
   const int month = number(5, 2);
   const int day = number(8, 2);
-  return year >= 0 && month >= 0 && day >= 0 &&
-         std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                                     std::chrono::day(static_cast<unsigned>(day)))
-             .ok();
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  return year >= 0 && month >= 0 && day >= 0 && date.ok() ? std::optional(std::chrono::sys_days(date)) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_iso_date(std::string_view text) noexcept {
+  return parse_date(text).has_value();
+}
+
+void warn_of_expiry(const XFailRule& rule, std::string_view today, Reporter& reporter) {
+  constexpr std::chrono::days kSoon(30);
+  const auto now = parse_date(today), last = parse_date(rule.xfail.expires);
+  if (!now || !last || *last - *now > kSoon) {
+    return;
+  }
+  const Node* expires = rule.match.node->find("expires");
+  const Node& where = expires == nullptr ? *rule.match.node : *expires;
+  if (*last < *now) {
+    reporter.warning(where,
+                     fmt::format("this known failure expired on {}: it excuses nothing any more", rule.xfail.expires),
+                     {"delete the entry if the failure is gone; otherwise give it a later date", {}});
+  } else {
+    const auto days = (*last - *now).count();
+    reporter.warning(where,
+                     fmt::format("this known failure expires {}", days == 0   ? "at the end of today"
+                                                                  : days == 1 ? "tomorrow"
+                                                                              : fmt::format("in {} days", days)),
+                     {"then the failure fails the run; delete the entry, or give it a later date", {}});
+  }
 }
 
 bool decode_zip(CaseSpec& spec, const Node* node, Reporter& reporter) {
@@ -167,6 +214,7 @@ std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op
   const std::size_t errors = reporter.error_count();
   XFailRule rule;
   rule.match.node = &node;
+  rule.xfail.place = reporter.place_of(node);
   if (const Node* match = node.find("match")) {
     if (std::optional<Match> decoded = decode_match(*match, op, MatchUse::xfail, vocabulary, reporter)) {
       rule.match.conditions = std::move(decoded->conditions);

@@ -174,12 +174,15 @@ Comparison compare_reports(const json& base, const json& now, const ComparisonOp
     std::map<std::string_view, const json*> before = by_digest(base, "base");
     const std::map<std::string_view, const json*> after = by_digest(now, "new");
     for (const json& record : now.at("cases")) {
+      if (options.skip_skipped && record.at("status") == "skipped") {
+        continue;
+      }
       const auto found = before.find(record.at("digest").get_ref<const std::string&>());
       comparison.joined += found == before.end() ? 0 : 1;
       comparison.cases.push_back(comparer.compare(found == before.end() ? nullptr : found->second, &record));
     }
     for (const json& record : base.at("cases")) {
-      if (!after.contains(record.at("digest").get_ref<const std::string&>())) {
+      if (!options.only_new && !after.contains(record.at("digest").get_ref<const std::string&>())) {
         comparison.cases.push_back(comparer.compare(&record, nullptr));
       }
     }
@@ -194,28 +197,55 @@ Comparison compare_reports(const json& base, const json& now, const ComparisonOp
   return comparison;
 }
 
-json comparison_json(const Comparison& comparison) {
-  json summary = json::object(), cases = json::array();
+namespace {
+
+json summary_of(const Comparison& comparison) {
+  json summary = json::object();
   for (std::size_t i = 0; i < kChanges; ++i) {
     summary[std::string(kNames.at(i))] = comparison.counts.at(i);
   }
   summary["regressions"] = comparison.regressions;
+  return summary;
+}
+
+json change_of(const CaseChange& change) {
+  return {{"digest", change.digest},
+          {"id", change.id},
+          {"change", change_name(change.change)},
+          {"regression", change.gates},
+          {"base", {{"status", change.base_status}, {"error_over_limit", number(change.base_ratio)}}},
+          {"new", {{"status", change.new_status}, {"error_over_limit", number(change.new_ratio)}}},
+          {"changed_outputs", change.outputs},
+          {"implementation", change.implementation},
+          {"reason", change.reason}};
+}
+
+}  // namespace
+
+json comparison_json(const Comparison& comparison) {
+  json cases = json::array();
   for (const CaseChange& change : comparison.cases) {
-    if (change.change == Change::identical) {
-      continue;
+    if (change.change != Change::identical) {
+      cases.push_back(change_of(change));
     }
-    cases.push_back({{"digest", change.digest},
-                     {"id", change.id},
-                     {"change", change_name(change.change)},
-                     {"regression", change.gates},
-                     {"base", {{"status", change.base_status}, {"error_over_limit", number(change.base_ratio)}}},
-                     {"new", {{"status", change.new_status}, {"error_over_limit", number(change.new_ratio)}}},
-                     {"changed_outputs", change.outputs},
-                     {"implementation", change.implementation},
-                     {"reason", change.reason}});
   }
-  return {{"schema", "te-numcheck/comparison"}, {"schema_version", "1.0.0"},       {"sentence", comparison.sentence()},
-          {"summary", std::move(summary)},      {"settings", comparison.settings}, {"cases", std::move(cases)}};
+  return {{"schema", kComparisonSchemaName},   {"schema_version", kComparisonSchemaVersion},
+          {"sentence", comparison.sentence()}, {"summary", summary_of(comparison)},
+          {"settings", comparison.settings},   {"cases", std::move(cases)}};
+}
+
+json comparison_record(const Comparison& comparison, const std::string& baseline) {
+  json regressions = json::array();
+  for (const CaseChange& change : comparison.cases) {
+    if (change.gates && regressions.size() < kRecordedRegressions) {
+      regressions.push_back(change_of(change));
+    }
+  }
+  return {{"baseline", baseline},
+          {"sentence", comparison.sentence()},
+          {"summary", summary_of(comparison)},
+          {"settings", comparison.settings},
+          {"regressions", std::move(regressions)}};
 }
 
 }  // namespace numcheck::report

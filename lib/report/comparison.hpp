@@ -59,6 +59,8 @@ struct Comparison {
 struct ComparisonOptions {
   double allow_worse = 1.1;    ///< growth of error/limit that is no regression
   bool allow_missing = false;  ///< cases that are gone are no regression
+  bool only_new = false;       ///< cases that the new report lacks do not count: they were not selected
+  bool skip_skipped = false;   ///< nor do those that it skipped
 };
 
 /// Joins the cases by digest. Regressions are cases that fail newly, those that are gone, and those that are worse. Both may
@@ -70,5 +72,19 @@ struct ComparisonOptions {
 /// {"schema": "te-numcheck/comparison", "schema_version", "sentence", "summary", "settings", "cases"}: of the cases all but
 /// the identical ones.
 [[nodiscard]] nlohmann::json comparison_json(const Comparison& comparison);
+
+inline constexpr std::string_view kComparisonSchemaName = "te-numcheck/comparison";
+inline constexpr std::string_view kComparisonSchemaVersion = "1.0.0";
+/// The most regressions that a run's own record lists.
+inline constexpr std::size_t kRecordedRegressions = 100;
+
+/// "comparison" of a run that was compared with a baseline: {"baseline", "sentence", "summary", "settings", "regressions"},
+/// of the cases only the first regressions.
+[[nodiscard]] nlohmann::json comparison_record(const Comparison& comparison, const std::string& baseline);
+
+/// JSON Schema (draft-07) of comparison_json.
+[[nodiscard]] nlohmann::json comparison_schema();
+/// Of comparison_record, for the schema of reports, which defines "number".
+[[nodiscard]] nlohmann::json comparison_record_definition();
 
 }  // namespace numcheck::report

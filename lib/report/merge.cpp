@@ -180,9 +180,9 @@ json merged_machine(const std::vector<NamedReport>& reports) {
 /// Everything but the cases and what is computed from them.
 json head_of(const std::vector<NamedReport>& reports, std::size_t cases) {
   json head = json::object();
-  static const std::set<std::string> computed = {"cases",           "summary",       "override_effect",
-                                                 "library_changes", "precision_map", "causes",
-                                                 "notes",           "shards",        "contract"};
+  static const std::set<std::string> computed = {"cases",           "comparison",    "summary", "override_effect",
+                                                 "library_changes", "precision_map", "causes",  "notes",
+                                                 "shards",          "contract"};
   for (const auto& [name, value] : reports.front().report.items()) {
     if (!computed.contains(name)) {
       head[name] = value;

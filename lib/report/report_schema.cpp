@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/comparison.hpp"
 #include "report/output_members.hpp"
 #include "report/record_members.hpp"
 #include "report/report.hpp"
@@ -16,12 +17,6 @@ namespace {
 
 using nlohmann::json;
 using namespace schema;
-
-json number_definition() {
-  return {
-      {"description", "a number; JSON has no NaN and no infinities, so those are written by name"},
-      {"oneOf", json::array({{{"type", "number"}}, {{"type", "string"}, {"enum", {"NaN", "Infinity", "-Infinity"}}}})}};
-}
 
 json status_definition() {
   json names = json::array();
@@ -60,7 +55,14 @@ json case_definition() {
   definition["properties"]["xfail"] =
       described(object({{"reason", text("why it is known to fail")}, {"expires", text("date, or empty")}}),
                 "the entry of known failures that applies");
-  definition["properties"]["xfail"]["properties"]["cause"] = text("the cause that is known, if only that one is");
+  definition["properties"]["xfail"]["properties"].update(
+      {{"cause", text("the cause that is known, if only that one is")},
+       {"error", text("the text in an error's message that is known, if only such errors are")},
+       {"link", text("where to read more")},
+       {"file", text("file of the entry")},
+       {"line", count("1-based")},
+       {"column", count("1-based, in code points")},
+       {"expired", flag("the entry had expired; absent: false")}});
   return definition;
 }
 
@@ -188,6 +190,8 @@ nlohmann::json report_schema() {
       described(precision_map_definition(), "precision classes that ran, by request and shape");
   schema["properties"]["library_changes"] =
       described(library_changes_definition(), "what differs between several versions of a library that ran");
+  schema["properties"]["comparison"] =
+      described(comparison_record_definition(), "how the run compares with its baseline, if it has one");
   schema["if"] = {{"properties", {{"brief", {{"const", true}}}}}, {"required", {"brief"}}};
   schema["then"] = {{"properties", {{"cases", list_of(ref("brief_case"))}}}};
   schema["else"] = {{"properties", {{"cases", list_of(ref("case"))}}}};

@@ -30,6 +30,12 @@ json real(const char* description) {
   return described(ref("number"), description);
 }
 
+json number_definition() {
+  return {
+      {"description", "a number; JSON has no NaN and no infinities, so those are written by name"},
+      {"oneOf", json::array({{{"type", "number"}}, {{"type", "string"}, {"enum", {"NaN", "Infinity", "-Infinity"}}}})}};
+}
+
 json digest(const char* description) {
   return {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}, {"description", description}};
 }

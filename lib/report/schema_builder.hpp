@@ -14,6 +14,8 @@ namespace numcheck::report::schema {
 [[nodiscard]] nlohmann::json text_or_null(const char* description);
 /// A number, or the name of a NaN or infinity.
 [[nodiscard]] nlohmann::json real(const char* description);
+/// What real() refers to: "number" of the schema's definitions.
+[[nodiscard]] nlohmann::json number_definition();
 /// 32 hexadecimal digits.
 [[nodiscard]] nlohmann::json digest(const char* description);
 /// The rule with a description; a reference keeps it beside itself, because draft-07 ignores what stands in one.

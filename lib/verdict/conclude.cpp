@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,51 +37,86 @@ bool is_explained(const OutputResult& output, const std::string& cause) {
   });
 }
 
-/// The outputs that failed; nothing if the case failed for another reason as well, which no cause explains.
-std::optional<std::vector<const OutputResult*>> failed_outputs(const CaseResult& result) {
-  std::vector<const OutputResult*> failed;
+/// Something that went wrong, which a known issue must explain: an output that fails, or an error.
+struct Fault {
+  const OutputResult* output = nullptr;
+  std::string_view error{};
+
+  [[nodiscard]] bool is_explained_by(const plan::XFail& issue) const {
+    return output != nullptr ? !issue.cause.empty() && is_explained(*output, issue.cause)
+                             : !issue.error.empty() && error.find(issue.error) != std::string_view::npos;
+  }
+};
+
+/// All that went wrong; nothing if something did that no cause and no error can explain.
+std::optional<std::vector<Fault>> faults_of(const CaseResult& result, const worker::Outcome& outcome) {
+  using Kind = worker::Outcome::Kind;
+  if (outcome.kind != Kind::done && outcome.kind != Kind::error) {
+    return std::nullopt;
+  }
+  std::vector<Fault> faults;
   for (const RunResult& run : result.runs) {
-    const std::size_t before = failed.size();
+    const std::size_t before = faults.size();
     for (const OutputResult& output : run.outputs) {
       if (run.status == Status::fail && !std::ranges::all_of(output.criteria, &tolerance::Criterion::ok)) {
-        failed.push_back(&output);
+        faults.push_back({.output = &output});
       }
     }
-    if (run.status == Status::error || (run.status == Status::fail && failed.size() == before)) {
+    if (run.status == Status::error) {
+      faults.push_back({.error = run.run.error});
+    }
+    if (run.status == Status::fail && faults.size() == before) {
       return std::nullopt;
     }
   }
-  return failed;
+  if (outcome.kind == Kind::error) {
+    faults.push_back({.error = outcome.reason});
+  }
+  return faults;
 }
 
-/// Several entries that explain a case together, as one.
+void append(std::string& text, const std::string& more) {
+  text += (text.empty() || more.empty() ? "" : "; ") + more;
+}
+
+/// Several entries that explain a case together, as one. Its place is that of the one that expires first.
 plan::XFail combined(std::span<const plan::XFail* const> entries) {
   plan::XFail all = *entries.front();
   for (const plan::XFail* entry : entries.subspan(1)) {
-    all.reason += "; " + entry->reason;
-    all.cause += "; " + entry->cause;
+    append(all.reason, entry->reason);
+    append(all.cause, entry->cause);
+    append(all.error, entry->error);
+    append(all.link, entry->link);
     if (!entry->expires.empty() && (all.expires.empty() || entry->expires < all.expires)) {
       all.expires = entry->expires;
+      all.place = entry->place;
     }
   }
   return all;
 }
 
-/// An entry without a cause concerns the whole case. Entries with one concern failures only, and only if together they
-/// explain all of them, each output by one cause.
-std::optional<plan::XFail> fitting(std::span<const plan::XFail* const> issues, const CaseResult& result) {
-  const auto whole = std::ranges::find_if(issues, [](const plan::XFail* issue) { return issue->cause.empty(); });
+/// A known issue that concerns the case.
+struct Fit {
+  plan::XFail issue;
+  bool excuses = false;  ///< it covers all that went wrong
+};
+
+/// An entry without a cause or an error concerns the whole case. The others concern what goes wrong only, and only if
+/// together they explain all of it: each output by one cause, each error by one text that its message contains.
+std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const CaseResult& result,
+                           const worker::Outcome& outcome) {
+  const auto whole = std::ranges::find_if(issues, &plan::XFail::expects_failure);
   if (whole != issues.end()) {
-    return **whole;
+    return Fit{**whole, result.status == Status::fail && outcome.kind == worker::Outcome::Kind::done};
   }
-  const auto failed = failed_outputs(result);
-  if (result.status != Status::fail || !failed) {
+  const auto faults = faults_of(result, outcome);
+  if (!faults || (result.status != Status::fail && result.status != Status::error)) {
     return std::nullopt;
   }
   std::vector<const plan::XFail*> used;
-  for (const OutputResult* output : *failed) {
+  for (const Fault& fault : *faults) {
     const auto issue = std::ranges::find_if(
-        issues, [output](const plan::XFail* candidate) { return is_explained(*output, candidate->cause); });
+        issues, [&fault](const plan::XFail* candidate) { return fault.is_explained_by(*candidate); });
     if (issue == issues.end()) {
       return std::nullopt;
     }
@@ -87,7 +124,7 @@ std::optional<plan::XFail> fitting(std::span<const plan::XFail* const> issues, c
       used.push_back(*issue);
     }
   }
-  return used.empty() ? std::nullopt : std::optional(combined(used));
+  return used.empty() ? std::nullopt : std::optional(Fit{combined(used), true});
 }
 
 /// The first failed output that no cause explains, if they explain others; null otherwise.
@@ -98,7 +135,7 @@ const OutputResult* first_unexplained(std::span<const plan::XFail* const> issues
     for (const OutputResult& output : run.outputs) {
       const bool failed = !std::ranges::all_of(output.criteria, &tolerance::Criterion::ok);
       const bool explained = failed && std::ranges::any_of(issues, [&output](const plan::XFail* issue) {
-                               return !issue->cause.empty() && is_explained(output, issue->cause);
+                               return Fault{.output = &output}.is_explained_by(*issue);
                              });
       any_explained = any_explained || explained;
       first = first == nullptr && failed && !explained ? &output : first;
@@ -111,17 +148,19 @@ bool is_expired(const plan::XFail& issue, const std::string& today) {
   return !issue.expires.empty() && issue.expires < today;
 }
 
-void apply(const plan::XFail& known, CaseResult& result, bool whole, const std::string& today) {
-  result.known_issue = known;
-  const bool expired = is_expired(known, today);
-  if (result.status == Status::fail && whole && !expired) {
+void apply(Fit fit, CaseResult& result, const std::string& today) {
+  const plan::XFail& known = result.known_issue.emplace(std::move(fit.issue));
+  result.known_issue_expired = is_expired(known, today);
+  if (fit.excuses && !result.known_issue_expired) {
     result.status = Status::xfail;
     result.reason = known.reason + " (" + result.reason + ")";
   } else if (result.status == Status::pass) {
     result.status = Status::xpass;
     result.reason = "passes although listed as known to fail: " + known.reason;
-  } else if (expired && result.status == Status::fail) {
-    result.reason += " (its xfail entry expired on " + known.expires + ")";
+  } else if (fit.excuses) {
+    const std::string place = known.place.text();
+    result.reason +=
+        fmt::format(" (its known issue{}{} expired on {})", place.empty() ? "" : " at ", place, known.expires);
   }
 }
 
@@ -179,8 +218,8 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
         issues.push_back(&issue);
       }
     }
-    if (const std::optional<plan::XFail> known = fitting(issues, result)) {
-      apply(*known, result, outcome.kind == worker::Outcome::Kind::done, today);
+    if (std::optional<Fit> fit = fitting(issues, result, outcome)) {
+      apply(std::move(*fit), result, today);
       return;
     }
   }

@@ -89,6 +89,7 @@ struct CaseResult {
   std::string reason;  ///< for every status but pass
   std::vector<RunResult> runs;
   std::optional<plan::XFail> known_issue;  ///< the entry that applies
+  bool known_issue_expired = false;
   prepare::StageTimes times;
 };
 

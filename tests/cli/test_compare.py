@@ -3,7 +3,8 @@
 import json
 import unittest
 
-from support import CliTest
+from support import SOURCE, CliTest
+from test_report import closed, jsonschema
 
 SIM = ["--device", "sim:sm_90", "--no-save"]
 
@@ -50,6 +51,21 @@ class Compare(CliTest):
         self.assertEqual(written["schema"], "te-numcheck/comparison")
         self.assertEqual(written["summary"]["newly failing"], 6)
         self.assertEqual({case["change"] for case in written["cases"]}, {"newly failing"})
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_json_is_valid_under_the_published_schema(self):
+        schema = json.loads((SOURCE / "configs/schema/comparison-1.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        validator = jsonschema.Draft7Validator(closed(schema))
+        base, changed = self.make("base.json"), self.make("new.json", "--inject", "scale_1_01")
+        fewer, none = self.make("fewer.json", plan=self.sweep([32])), self.make("none.json", "--memory", "1KiB")
+        for pair in [(base, base), (base, changed), (changed, base), (base, fewer), (fewer, base), (base, none), (none, base),
+                     (f"brief-{base}", changed)]:
+            written = json.loads(self.run_cli("compare", *pair, "--json", "-").stdout)
+            self.assertEqual([f"{list(e.path)}: {e.message[:300]}" for e in validator.iter_errors(written)], [], pair)
+        for broken in [{**written, "sentence": 7}, {**written, "more": 1},
+                       {key: value for key, value in written.items() if key != "summary"}]:
+            self.assertFalse(validator.is_valid(broken))
 
     def test_a_step_summary_is_appended_to_and_another_file_replaced(self):
         base = self.make("base.json")

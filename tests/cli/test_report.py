@@ -77,6 +77,17 @@ class Valid(SchemaTest):
         report = self.run_and_validate(plan, *SIM, "--contract", "contract.json", "--budget", "1ms", code=1)
         self.assertTrue(report["contract"]["broken"])
         self.assertTrue(report["budget"]["not_started"])
+    def test_known_issues_and_a_baseline(self):
+        issue = {"op": "gemm", "reason": "12", "link": "https://example.org/12"}
+        (self.folder / "known.json").write_text(json.dumps({"version": 1, "known_issues": [
+            {**issue, "match": {"k": 32}, "expires": "2020-01-31"}, {**issue, "error": "a long error"}]}))
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [32, 64]}, "mode": ["fp32", "bf16"]})
+        self.run_cli("run", plan, *SIM, "--no-save", "--brief-json", "base.json", code=0)
+        report = self.run_and_validate(plan, *SIM, "--known", "known.json", "--baseline", "base.json", "--inject",
+                                       "missing_k_tail", "--brief-json", "brief.json", code=1)
+        self.assertEqual(report["comparison"]["summary"]["regressions"], 4)
+        self.assertEqual([case.get("xfail", {}).get("expired") for case in report["cases"]], [True, True, None, None])
+        self.expect_valid(self.report("brief.json"))
 
     def test_with_the_name_of_the_host(self):
         self.run_and_validate(self.plan(), *SIM, "--include-host", code=0)

@@ -77,7 +77,7 @@ class ExitCodes(CliTest):
         self.assertIn("2 xfail", self.run_cli(*arguments, "--inject", "missing_k_tail", code=0).stdout)
         failed = self.run_cli(*arguments, "--inject", "k_tail_of_next_row", code=1).stdout
         self.assertIn("2 fail", failed)
-        self.assertIn("--known-issues known.json", failed, "the command that repeats it")
+        self.assertIn("--known known.json", failed, "the command that repeats it")
         self.assertIn("2 pass", self.run_cli(*arguments, code=0).stdout, "passing is no surprise")
         known.write_text(json.dumps({"version": 1, "known_issues": [{**issue, "cause": 8}]}))
         self.assertIn("known.json:1:", self.run_cli(*arguments, code=2).stderr)

@@ -5,7 +5,7 @@ program gemm_cases, which is built with the tests.
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend sim --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend cuda transformer_engine -- --te-lib PATH
     sweep_ops.py --program build/app/te-numcheck --cases 500 --borders --backend cuda
-    sweep_ops.py --program build/app/te-numcheck --backend cudnn -- --known-issues configs/known_issues.json
+    sweep_ops.py --program build/app/te-numcheck --backend cudnn -- --known configs/known_issues.json
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
 that could be wrong) nor unsupported by the backend, nor a known issue of a library that was excused. A library's product may also end as a warning: something was

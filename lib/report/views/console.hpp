@@ -32,6 +32,8 @@ struct ConsoleOptions {
 [[nodiscard]] std::string render_notes(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_override(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_causes(const nlohmann::json& report, const ConsoleOptions& options);
+[[nodiscard]] std::string render_baseline(const nlohmann::json& report, const ConsoleOptions& options);
+[[nodiscard]] std::string render_known_issues(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_precision(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_libraries(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_summary(const nlohmann::json& report, const ConsoleOptions& options);

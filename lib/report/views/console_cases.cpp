@@ -129,10 +129,11 @@ std::string render_notes(const json& report, const ConsoleOptions&) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const json& record : report.at("cases")) {
     const std::string reason = record.at("reason").get<std::string>();
-    if (record.at("status") == "pass" || record.at("status") == "warn" || is_failure(record) || reason.empty()) {
+    const std::string status = record.at("status").get<std::string>();
+    if (status == "pass" || status == "warn" || status == "xfail" || is_failure(record) || reason.empty()) {
       continue;
     }
-    const std::string line = record.at("status").get<std::string>() + ": " + reason;
+    const std::string line = status + ": " + reason;
     const auto at = std::ranges::find(reasons, line, &std::pair<std::string, std::size_t>::first);
     if (at == reasons.end()) {
       reasons.emplace_back(line, 1);

@@ -149,6 +149,26 @@ void add_gates(const json& report, std::string& text) {
   }
 }
 
+/// How the run compares with its baseline, if it has one, with the first regressions.
+void add_baseline(const json& report, std::string& text) {
+  if (!report.contains("comparison")) {
+    return;
+  }
+  constexpr std::size_t kMaxShown = 50;
+  const json& comparison = report.at("comparison");
+  text += fmt::format("\nAgainst the baseline {}: {}.\n", markdown_text(comparison.at("baseline").get<std::string>()),
+                      markdown_text(comparison.at("sentence").get<std::string>()));
+  const json& regressions = comparison.at("regressions");
+  for (std::size_t i = 0; i < std::min(kMaxShown, regressions.size()) && text.size() < kMaxMarkdown / 2; ++i) {
+    const json& change = regressions[i];
+    text += i == 0 ? "\n| change | case | base | now |\n|---|---|---|---|\n" : "";
+    text += fmt::format("| **{}** | {} | {} | {} |\n", markdown_text(change.at("change").get<std::string>()),
+                        markdown_text(change.at("id").get<std::string>()),
+                        markdown_text(change.at("base").at("status").get<std::string>()),
+                        markdown_text(change.at("new").at("status").get<std::string>()));
+  }
+}
+
 }  // namespace
 
 std::string markdown_text(const std::string& text) {
@@ -172,6 +192,7 @@ std::string render_markdown(const json& report) {
     text += "\n**The run was interrupted.**\n";
   }
   add_gates(report, text);
+  add_baseline(report, text);
   add_failures(cases, text);
   add_override(report, text);
   const std::vector<Group> groups = groups_of(cases);

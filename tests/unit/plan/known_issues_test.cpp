@@ -17,7 +17,7 @@ Plan two_modes() {
 std::string mistakes(const std::string& text) {
   std::vector<Case> cases = two_modes().cases;
   try {
-    add_known_issues_from(text, cases, "known.json", testing::vocabulary());
+    add_known_issues_from(text, cases, "known.json", testing::vocabulary(), {});
   } catch (const PlanError& error) {
     std::string all;
     for (const Diagnostic& diagnostic : error.diagnostics()) {
@@ -33,7 +33,7 @@ TEST(KnownIssueFiles, add_to_the_cases_that_match_after_those_of_the_plan) {
   add_known_issues_from(R"({"version": 1, "known_issues": [
       {"op": "gemm", "match": {"mode": "bf16", "libraries": {"cublaslt": "13.1"}}, "cause": "a tail", "reason": "12"},
       {"op": "gemm", "match": {"k": 4}, "reason": "no case of this plan"}]})",
-                        cases, "known.json", testing::vocabulary());
+                        cases, "known.json", testing::vocabulary(), {});
   ASSERT_EQ(cases.size(), 4U);
   std::size_t issues = 0;
   for (const Case& c : cases) {
@@ -49,6 +49,39 @@ TEST(KnownIssueFiles, add_to_the_cases_that_match_after_those_of_the_plan) {
   EXPECT_EQ(issues, 4U);
 }
 
+TEST(KnownIssueFiles, entries_know_their_places_and_who_matches) {
+  std::vector<Case> cases = two_modes().cases;
+  const KnownIssues known = add_known_issues_from(
+      "{\"version\": 1, \"known_issues\": [ {\"op\": \"gemm\", \"match\": {\"k\": 4}, \"reason\": \"\u00e4\"},  "
+      "{\"op\": \"gemm\", \"reason\": \"12\"},\n  {\"op\": \"gemm\", \"match\": {\"k\": 5}, \"reason\": \"12\"}]}",
+      cases, "known.json", testing::vocabulary(), {});
+  EXPECT_EQ(known.entries, 3U);
+  ASSERT_EQ(known.unmatched.size(), 2U);
+  EXPECT_EQ(known.unmatched[0].text(), "known.json:1:34");
+  EXPECT_EQ(known.unmatched[1].text(), "known.json:2:3");
+  EXPECT_EQ(cases.front().known_issues.back().place.text(), "known.json:1:85");
+}
+
+TEST(KnownIssueFiles, warn_of_entries_that_expire_if_they_are_told_the_day) {
+  const auto warnings = [](const std::string& expires, const std::string& today) {
+    std::vector<Case> cases = two_modes().cases;
+    Limits limits;
+    limits.today = today;
+    return add_known_issues_from(
+               R"({"version": 1, "known_issues": [{"op": "gemm", "reason": "12", "expires": ")" + expires + R"("}]})",
+               cases, "known.json", testing::vocabulary(), limits)
+        .warnings;
+  };
+  EXPECT_TRUE(warnings("2026-02-28", "").empty());
+  EXPECT_TRUE(warnings("2026-03-31", "2026-02-28").empty()) << "31 days";
+  ASSERT_EQ(warnings("2026-03-30", "2026-02-28").size(), 1U);
+  EXPECT_EQ(warnings("2026-03-30", "2026-02-28").front().text, "this known failure expires in 30 days");
+  EXPECT_EQ(warnings("2026-03-01", "2026-02-28").front().text, "this known failure expires tomorrow");
+  EXPECT_EQ(warnings("2026-02-27", "2026-02-28").front().text,
+            "this known failure expired on 2026-02-27: it excuses nothing any more");
+  EXPECT_EQ(warnings("2026-02-27", "2026-02-28").front().column, 75U);
+}
+
 TEST(KnownIssueFiles, ranges_of_integers_include_both_ends_and_may_be_open) {
   const auto matching = [](const std::string& k) {
     std::vector<Case> cases = testing::load(R"({"version": 1, "cases": [
@@ -56,7 +89,7 @@ TEST(KnownIssueFiles, ranges_of_integers_include_both_ends_and_may_be_open) {
                                   .cases;
     add_known_issues_from(
         R"({"version": 1, "known_issues": [{"op": "gemm", "match": {"k": )" + k + R"(}, "reason": "12"}]})", cases,
-        "known.json", testing::vocabulary());
+        "known.json", testing::vocabulary(), {});
     std::string found;
     for (const Case& c : cases) {
       found += c.known_issues.empty() ? "-" : "x";
@@ -76,7 +109,7 @@ TEST(KnownIssueFiles, ranges_of_numbers) {
   add_known_issues_from(R"({"version": 1, "known_issues": [
       {"op": "gemm", "match": {"alpha": {"to": -0.5}}, "reason": "negative"},
       {"op": "gemm", "match": {"alpha": {"from": -0.5, "to": 0.2}}, "reason": "small"}]})",
-                        cases, "known.json", testing::vocabulary());
+                        cases, "known.json", testing::vocabulary(), {});
   std::vector<std::size_t> found;
   for (const Case& c : cases) {
     found.push_back(c.known_issues.size());

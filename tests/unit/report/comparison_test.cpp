@@ -56,6 +56,28 @@ const Sample kCrashed{.status = "crashed", .bits = ""};
 const Sample kUnsupported{.status = "unsupported", .bits = ""};
 const Sample kKnown{.status = "xfail", .bits = "bbbb", .measured = 9};
 
+TEST(Comparison, of_a_run_and_its_baseline_counts_what_the_run_has) {
+  const Sample skipped{.status = "skipped", .bits = ""};
+  EXPECT_EQ(compare_reports(with(kPass), with(std::nullopt), {.only_new = true}).sentence(), "no cases");
+  EXPECT_EQ(compare_reports(with(kPass), with(skipped), {.only_new = true}).regressions, 1U);
+  EXPECT_EQ(compare_reports(with(kPass), with(skipped), {.only_new = true, .skip_skipped = true}).sentence(),
+            "no cases");
+  EXPECT_EQ(compare_reports(with(kPass), with(kUnsupported), {.only_new = true, .skip_skipped = true}).regressions, 1U);
+}
+
+TEST(Comparison, a_record_lists_only_so_many_regressions) {
+  std::vector<json> good, bad;
+  for (std::size_t i = 0; i < kRecordedRegressions + 5; ++i) {
+    good.push_back(record_of(kPass, std::to_string(i)));
+    bad.push_back(record_of(i == 0 ? kPass : kFail, std::to_string(i)));
+  }
+  const json record = comparison_record(compare_reports(report_of(good), report_of(bad), {}), "h200.json");
+  EXPECT_EQ(record.at("baseline"), "h200.json");
+  EXPECT_EQ(record.at("regressions").size(), kRecordedRegressions);
+  EXPECT_EQ(record.at("regressions").front().at("id"), "gemm/k=1");
+  EXPECT_EQ(record.at("summary").at("regressions"), kRecordedRegressions + 4);
+}
+
 TEST(Comparison, follows_from_both_statuses) {
   struct Row {
     std::optional<Sample> base, now;

@@ -176,6 +176,84 @@ TEST(Conclude, two_known_causes_explain_a_case_together) {
   EXPECT_NE(expired.reason.find("expired on 2026-03-31"), std::string::npos) << expired.reason;
 }
 
+/// A case whose second run ends in an error.
+struct Refused {
+  Explained failed;
+  worker::Outcome outcome{worker::Outcome::Kind::done, "", 0};
+
+  explicit Refused(bool first_fails = false) {
+    if (!first_fails) {
+      failed.result.runs[0] = {};
+    }
+    verdict::RunResult& second = failed.result.runs[1];
+    second = {};
+    second.status = Status::error;
+    second.failing = second.run.error = "cudnnBackendFinalize (plan): STATUS_INTERNAL_ERROR";
+  }
+  Status conclude(const std::vector<plan::XFail>& issues) {
+    verdict::conclude(failed.result, outcome, issues, "2026-01-01");
+    return failed.result.status;
+  }
+};
+
+plan::XFail refusal(std::string error, std::string expires = "") {
+  return {
+      .reason = "tracked as 14", .expires = std::move(expires), .where = {}, .cause = "", .error = std::move(error)};
+}
+
+TEST(Conclude, an_error_is_excused_only_by_an_entry_with_a_text_of_its_message) {
+  Refused known;
+  EXPECT_EQ(known.conclude({refusal("STATUS_OTHER"), refusal("STATUS_INTERNAL_ERROR")}), Status::xfail);
+  EXPECT_EQ(known.failed.result.reason, "tracked as 14 (cudnnBackendFinalize (plan): STATUS_INTERNAL_ERROR)");
+  EXPECT_EQ(Refused().conclude({refusal("STATUS_OTHER")}), Status::error);
+  EXPECT_EQ(Refused().conclude({{.reason = "tracked as 12"}}), Status::error) << "such an entry expects wrong outputs";
+  Refused ended;
+  ended.outcome = {worker::Outcome::Kind::error, "the worker cannot: STATUS_OTHER", 0};
+  EXPECT_EQ(ended.conclude({refusal("STATUS_INTERNAL_ERROR")}), Status::error) << "the case ended in another error";
+  Refused expired;
+  EXPECT_EQ(expired.conclude({refusal("STATUS_INTERNAL_ERROR", "2025-12-31")}), Status::error);
+  EXPECT_TRUE(expired.failed.result.known_issue_expired);
+  EXPECT_NE(expired.failed.result.reason.find("expired on 2025-12-31"), std::string::npos);
+}
+
+TEST(Conclude, a_lost_worker_is_never_excused) {
+  for (const auto kind : {worker::Outcome::Kind::crashed, worker::Outcome::Kind::timeout}) {
+    Refused lost;
+    lost.outcome = {kind, "killed after STATUS_INTERNAL_ERROR", 0};
+    EXPECT_NE(lost.conclude({refusal("STATUS_INTERNAL_ERROR"), refusal("killed after")}), Status::xfail);
+  }
+}
+
+TEST(Conclude, a_known_error_and_a_known_cause_explain_a_case_together) {
+  const plan::XFail tail{.reason = "tracked as 12", .expires = "", .where = {}, .cause = "a tail is missing"};
+  EXPECT_EQ(Refused(true).conclude({tail, refusal("STATUS_INTERNAL_ERROR")}), Status::xfail);
+  EXPECT_EQ(Refused(true).conclude({tail}), Status::fail);
+  EXPECT_EQ(Refused(true).conclude({refusal("STATUS_INTERNAL_ERROR")}), Status::fail);
+}
+
+TEST(Conclude, an_entry_for_an_error_expects_none) {
+  Refused passes;
+  passes.failed.result.runs[1] = {};
+  EXPECT_EQ(passes.conclude({refusal("STATUS_INTERNAL_ERROR")}), Status::pass);
+  EXPECT_FALSE(passes.failed.result.known_issue);
+}
+
+TEST(Conclude, of_several_entries_the_place_is_that_of_the_one_that_expires_first) {
+  const auto issue = [](const char* cause, const char* expires, std::size_t line) {
+    plan::XFail made{.reason = "12", .expires = expires, .where = {}, .cause = cause};
+    made.place = {"known.json", line, 5};
+    return made;
+  };
+  Explained failed;
+  failed.result.runs[1].outputs[1].findings.front().cause = "draws are reused";
+  verdict::conclude(failed.result, {worker::Outcome::Kind::done, "", 0},
+                    std::vector{issue("a tail is missing", "", 3), issue("draws are reused", "2025-12-31", 4)},
+                    "2026-01-01");
+  EXPECT_EQ(failed.result.status, Status::fail);
+  EXPECT_NE(failed.result.reason.find("its known issue at known.json:4:5 expired on 2025-12-31"), std::string::npos)
+      << failed.result.reason;
+}
+
 TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {
   const plan::XFail expired{.reason = "old", .expires = "2025-12-31"}, valid{.reason = "new", .expires = "2026-12-31"};
   for (const auto& issues : {std::vector{expired, valid}, std::vector{valid, expired}}) {

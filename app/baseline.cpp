@@ -1,0 +1,92 @@
+#include "baseline.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "annotations.hpp"
+#include "command.hpp"
+#include "core/printable.hpp"
+#include "files.hpp"
+#include "report/brief.hpp"
+#include "report/comparison.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using nlohmann::json;
+
+/// In brief form. Throws core::IoError unless it can be compared and has one of the plan's cases.
+json usable(const std::string& path, const plan::Plan& plan) {
+  json base = read_report(path);
+  if (!base.value("brief", false)) {
+    try {
+      base = report::brief_report(base);
+    } catch (const json::exception& error) {
+      throw core::IoError(fmt::format("{} lacks what is compared: {}", path, error.what()));
+    }
+  }
+  static_cast<void>(report::compare_reports(base, base, {}));
+  std::set<std::string> known;
+  for (const plan::Case& c : plan.cases) {
+    known.insert(c.digest.hex());
+  }
+  const json& cases = base.at("cases");
+  if (std::ranges::none_of(cases,
+                           [&known](const json& c) { return known.contains(c.at("digest").get<std::string>()); })) {
+    throw core::IoError(
+        fmt::format("none of its {} cases is in the plan: another plan, seed or version made it", cases.size()));
+  }
+  return base;
+}
+
+}  // namespace
+
+std::optional<Baseline> Baseline::load(const std::string& option, const plan::Plan& plan) {
+  const std::string path = !option.empty() ? option : plan.baseline ? plan.baseline->path : "";
+  if (path.empty()) {
+    return std::nullopt;
+  }
+  try {
+    return Baseline(path, usable(path, plan));
+  } catch (const core::IoError& error) {
+    const std::string what = fmt::format("cannot compare with the baseline {}: {}", path, error.what());
+    if (!option.empty()) {
+      throw core::UsageError("--baseline: " + what);
+    }
+    plan::Diagnostic diagnostic = plan.baseline->place;
+    diagnostic.text = what;
+    diagnostic.hint = "make it with te-numcheck run PLAN --brief-json " + path;
+    throw plan::PlanError({diagnostic});
+  }
+}
+
+void Baseline::compare(json& report, bool skip_skipped) const {
+  const report::ComparisonOptions options{
+      .allow_worse = report::ComparisonOptions{}.allow_worse, .only_new = true, .skip_skipped = skip_skipped};
+  report["comparison"] = report::comparison_record(report::compare_reports(brief_, report, options),
+                                                   std::filesystem::path(path_).filename().string());
+}
+
+core::ExitCode gate_baseline(Context& context, const json& report, core::ExitCode otherwise) {
+  const auto comparison = report.find("comparison");
+  if (comparison == report.end()) {
+    return otherwise;
+  }
+  const auto regressions = comparison->at("summary").at("regressions").get<std::size_t>();
+  if (regressions == 0) {
+    return otherwise;
+  }
+  const std::string text =
+      fmt::format("{} regression{} against the baseline {}: {}", regressions, regressions == 1 ? "" : "s",
+                  comparison->at("baseline").get<std::string>(), comparison->at("sentence").get<std::string>());
+  context.terminal.err(core::printable(text) + "\n");
+  context.terminal.annotate(annotation(text));
+  return core::ExitCode::numerics_differ;
+}
+
+}  // namespace numcheck::app
