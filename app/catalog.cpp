@@ -180,6 +180,25 @@ std::vector<kernels::FaultInfo> faults() {
   return all;
 }
 
+std::vector<FaultOfOps> faults_by_op() {
+  const auto has = [](std::span<const kernels::FaultInfo> some, std::string_view name) {
+    return std::ranges::find(some, name, &kernels::FaultInfo::name) != some.end();
+  };
+  std::vector<FaultOfOps> all;
+  for (const kernels::FaultInfo& fault : faults()) {
+    FaultOfOps& entry = all.emplace_back(FaultOfOps{fault, {}});
+    const bool in_memory = has(kernels::harness::harness_faults(), fault.name);
+    for (const Row& row : table()) {
+      const bool on_device = fault.name == kernels::kDeviceFault.name &&
+                             std::ranges::find(row.bindings, "cuda", &Binding::backend) != row.bindings.end();
+      if (in_memory || on_device || has(kernels::sim::faults_of(row.bindings), fault.name)) {
+        entry.ops.push_back(row.op->name);
+      }
+    }
+  }
+  return all;
+}
+
 worker::ExecutorFactory executor_factory(const std::string& lib_dir, const std::vector<std::string>& te_libs) {
   return [lib_dir, te_libs](const machine::DeviceChoice& choice) {
     return kernels::loader::make_executor(choice, {.lib_dir = lib_dir, .te_libs = te_libs, .bindings = all_bindings()});

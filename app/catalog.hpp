@@ -31,6 +31,13 @@ struct BackendInfo {
 /// Faults that --inject can plant.
 [[nodiscard]] std::vector<kernels::FaultInfo> faults();
 
+/// A fault, and the ops in which it can be planted (some of their cases may have no place for it).
+struct FaultOfOps {
+  kernels::FaultInfo info;
+  std::vector<std::string_view> ops;
+};
+[[nodiscard]] std::vector<FaultOfOps> faults_by_op();
+
 /// Creates executors for devices. Looks for libraries in `lib_dir` first, if it is not empty. TransformerEngine's library
 /// is the one in `te_libs` (if there are several, the one that the case's backend names), or the installed one.
 [[nodiscard]] worker::ExecutorFactory executor_factory(const std::string& lib_dir,

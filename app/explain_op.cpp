@@ -175,7 +175,7 @@ std::string modes_table(const op::Op& op, bool colour) {
                     {std::string(core::dtype_info(mode.first).name)},
                     {std::string(core::dtype_info(mode.second).name)},
                     {std::string(core::dtype_info(mode.output).name)},
-                    {std::string(mode.doc)}});
+                    {mode_doc(mode, op)}});
   }
   return report::views::render_table({{"mode"}, {"first"}, {"second"}, {"output"}, {"meaning"}}, rows, 0, colour);
 }
@@ -217,6 +217,19 @@ std::string own_gates(const prepare::CatalogRow& row) {
 }
 
 }  // namespace
+
+std::string mode_doc(const op::Mode& mode, const op::Op& op) {
+  if (op.multiplies_matrices) {
+    return std::string(mode.doc);
+  }
+  std::string format(core::dtype_info(mode.first).name);
+  std::ranges::transform(format, format.begin(), [](char letter) {
+    return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  });
+  const bool rounds_products = mode.first == core::Dtype::fp32 && mode.compute != op::Compute::fp32;
+  return format + (mode.scaled ? " with per-tensor scales" : " storage") + ", computed in FP32" +
+         (rounds_products ? ": there are no products that the mode could round" : "");
+}
 
 std::string explain_op(const prepare::CatalogRow& row, bool colour) {
   const op::Op& op = *row.op;

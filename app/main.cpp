@@ -45,15 +45,6 @@ ExitCode dispatch(app::CommandLine& line, app::Terminal& terminal, const std::ve
   return line.command()->run(context);
 }
 
-/// The line after the diagnostics: how many errors, and that nothing was run.
-std::string diagnostics_summary(const std::vector<numcheck::plan::Diagnostic>& diagnostics) {
-  std::size_t errors = 0;
-  for (const numcheck::plan::Diagnostic& diagnostic : diagnostics) {
-    errors += diagnostic.severity == numcheck::plan::Severity::error ? 1 : 0;
-  }
-  return fmt::format("{} error{}; nothing was run\n", errors, errors == 1 ? "" : "s");
-}
-
 /// A terminal for messages about a command line whose own options are wrong.
 app::Terminal plain_terminal() {
   return {app::read_terminal(), app::ColourChoice::automatic, app::ProgressChoice::never};
@@ -76,7 +67,7 @@ ExitCode guarded(const std::vector<std::string>& argv) {
   } catch (const numcheck::plan::PlanError& error) {
     app::Terminal terminal = plain_terminal();
     app::print_diagnostics(terminal, error.diagnostics());
-    terminal.err(diagnostics_summary(error.diagnostics()));
+    terminal.err(error.summary() + "\n");
     return error.exit_code();
   } catch (const numcheck::core::Error& error) {
     plain_terminal().error(error.what(), error.notes());

@@ -67,6 +67,28 @@ void note_unmatched(Context& context, const std::string& path, const plan::Known
     }
   }
 }
+/// The mistakes of several files, so that all are reported at once.
+class Mistakes {
+ public:
+  template <class Load>
+  void collect(const Load& load) {
+    try {
+      load();
+    } catch (const plan::PlanError& error) {
+      std::ranges::copy(error.diagnostics(), std::back_inserter(all_));
+      found_ += error.found();
+    }
+  }
+  void finish() {
+    if (!all_.empty()) {
+      throw plan::PlanError(std::move(all_), found_);
+    }
+  }
+
+ private:
+  std::vector<plan::Diagnostic> all_;
+  std::size_t found_ = 0;
+};
 
 }  // namespace
 
@@ -110,19 +132,24 @@ plan::Plan load_plans(Context& context, const PlanOptions& options, std::string_
     }
     return found;
   };
+  Mistakes mistakes;
   for (const std::string& path : options.paths) {
-    append(whole, plan::load_plan(announce(path, found_plan(path).string()), vocabulary(), limits), known);
+    const std::string found = announce(path, found_plan(path).string());
+    mistakes.collect([&] { append(whole, plan::load_plan(found, vocabulary(), limits), known); });
   }
   for (const std::string& path : options.known_issues) {
     const std::string found = announce(path, found_file(path).string());
-    plan::KnownIssues known_issues = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
-    whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + known_issues.digest).hex();
-    whole.files.push_back(found);
-    std::ranges::move(known_issues.warnings, std::back_inserter(whole.warnings));
-    if (options.reports_known_issues && !known_issues.unmatched.empty()) {
-      note_unmatched(context, found, known_issues);
-    }
+    mistakes.collect([&] {
+      plan::KnownIssues known_issues = plan::add_known_issues(whole.cases, found, vocabulary(), limits);
+      whole.digest = "xxh128:" + core::digest_of(whole.digest + " " + known_issues.digest).hex();
+      whole.files.push_back(found);
+      std::ranges::move(known_issues.warnings, std::back_inserter(whole.warnings));
+      if (options.reports_known_issues && !known_issues.unmatched.empty()) {
+        note_unmatched(context, found, known_issues);
+      }
+    });
   }
+  mistakes.finish();
   print_diagnostics(context.terminal, whole.warnings);
   return whole;
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
 
@@ -61,10 +62,13 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& execution) {
+namespace {
+
+template <class PathText>
+std::string command_text(const PlanOptions& plans, const ExecutionOptions& execution, const PathText& path_text) {
   std::string text = "te-numcheck run";
   for (const std::string& path : plans.paths) {
-    text += " " + shell_word(as_argument(recorded_path(path)));
+    text += " " + shell_word(as_argument(path_text(path)));
   }
   const auto add = [&text](const char* option, const std::string& value, const char* fallback) {
     if (value != fallback) {
@@ -72,7 +76,7 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
     }
   };
   for (const std::string& path : plans.known_issues) {
-    add("--known", as_argument(recorded_path(path)), "");
+    add("--known", as_argument(path_text(path)), "");
   }
   add("--device", execution.device, "auto");
   add("--max-cases", plans.max_cases, "");
@@ -85,10 +89,31 @@ std::string reproduce_prefix(const PlanOptions& plans, const ExecutionOptions& e
   }
   if (execution.te_libs.size() > 1) {  // then identifiers and digests name versions
     for (const std::string& path : execution.te_libs) {
-      add("--te-lib", as_argument(recorded_path(path)), "");
+      add("--te-lib", as_argument(path_text(path)), "");
     }
   }
   return text;
+}
+
+}  // namespace
+
+Reproducer reproducer(const PlanOptions& plans, const ExecutionOptions& execution) {
+  return {.recorded = command_text(plans, execution, recorded_path),
+          .typed = command_text(plans, execution, [](const std::string& path) { return path; })};
+}
+
+void reproduce_as_typed(nlohmann::json& report, const Reproducer& command) {
+  if (command.recorded == command.typed) {
+    return;
+  }
+  for (nlohmann::json& record : report.at("cases")) {
+    if (const auto found = record.find("reproduce"); found != record.end()) {
+      const std::string text = found->get<std::string>();
+      if (text.starts_with(command.recorded + " --case ")) {
+        *found = command.typed + text.substr(command.recorded.size());
+      }
+    }
+  }
 }
 
 }  // namespace numcheck::app

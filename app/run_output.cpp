@@ -94,31 +94,50 @@ RunFolder::RunFolder(const OutputOptions& options)
       resumes_(!options.resume.empty()),
       is_default_(options.uses_default_folder()) {}
 
-std::vector<std::pair<core::Digest, nlohmann::json>> RunFolder::resume(const run::JournalHeader& header,
-                                                                       std::span<const plan::Case> cases,
-                                                                       std::vector<std::string>& notes) {
+EarlierRun RunFolder::resume(const run::JournalHeader& header, std::span<const CaseName> cases) {
   run::ResumedJournal resumed = run::Journal::open_for_resume(folder_.string(), header);
   journal_.emplace(std::move(resumed.journal));
-  std::ranges::copy(resumed.notes, std::back_inserter(notes));
+  EarlierRun earlier{.finished = {}, .unfinished = {}, .notes = std::move(resumed.notes)};
   std::map<core::Digest, std::string_view> names;
-  for (const plan::Case& c : cases) {
+  for (const CaseName& c : cases) {
     names.emplace(c.digest, c.id);
   }
-  std::vector<std::pair<core::Digest, nlohmann::json>> done;
-  done.reserve(resumed.finished.size());
-  for (const run::JournalEntry& entry : resumed.finished) {
-    const auto name = names.find(entry.digest);
-    if (name == names.end()) {
-      continue;  // not selected this time
+  const auto take = [&](const std::vector<run::JournalEntry>& entries, std::vector<EarlierRun::Record>& records) {
+    for (const run::JournalEntry& entry : entries) {
+      const auto name = names.find(entry.digest);
+      if (name != names.end() && name->second == entry.id) {
+        records.emplace_back(entry.digest, nlohmann::json::parse(entry.record));
+      } else if (name != names.end()) {
+        earlier.notes.push_back(fmt::format("{}: case #{} has another identifier there, so it runs again",
+                                            journal_->path(), entry.digest.short_hex()));
+      }
     }
-    if (name->second != entry.id) {
-      notes.push_back(fmt::format("{}: case #{} has another identifier there, so it runs again", journal_->path(),
-                                  entry.digest.short_hex()));
-      continue;
+  };
+  take(resumed.finished, earlier.finished);
+  take(resumed.unfinished, earlier.unfinished);
+  return earlier;
+}
+
+std::vector<nlohmann::json> with_earlier_records(std::vector<nlohmann::json> own, std::span<const plan::Case> selected,
+                                                 std::span<const CaseName> whole_plan, EarlierRun earlier) {
+  std::map<core::Digest, nlohmann::json> records;
+  for (std::vector<EarlierRun::Record>* list : {&earlier.finished, &earlier.unfinished}) {
+    for (auto& [digest, record] : *list) {
+      records.insert_or_assign(digest, std::move(record));
     }
-    done.emplace_back(entry.digest, nlohmann::json::parse(entry.record));
   }
-  return done;
+  for (std::size_t i = 0; i < selected.size(); ++i) {
+    records.insert_or_assign(selected[i].digest, std::move(own[i]));
+  }
+  std::vector<nlohmann::json> all;
+  all.reserve(records.size());
+  for (const CaseName& c : whole_plan) {
+    if (const auto found = records.find(c.digest); found != records.end()) {
+      all.push_back(std::move(found->second));
+      records.erase(found);
+    }
+  }
+  return all;
 }
 
 void RunFolder::start(const run::JournalHeader& header) {
@@ -138,6 +157,18 @@ void RunFolder::start(const run::JournalHeader& header) {
     fs::remove_all(folder_, ignored);  // this run has just created it, so the user does not expect it
     throw;
   }
+}
+
+std::filesystem::path RunFolder::rescue(const std::string& report) {
+  const fs::path path = create_default_folder() / "report.json";
+  try {
+    core::write_file(path, report);
+  } catch (const core::IoError&) {
+    std::error_code ignored;
+    fs::remove_all(path.parent_path(), ignored);  // as in start()
+    throw;
+  }
+  return path;
 }
 
 void RunFolder::keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record) {

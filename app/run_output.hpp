@@ -43,6 +43,27 @@ std::filesystem::path write_report(const std::filesystem::path& folder, const st
 
 void add_output_options(CLI::App& cli, OutputOptions& options);
 
+/// A case of the whole plan, selected or not.
+struct CaseName {
+  core::Digest digest;
+  std::string id;
+};
+
+/// What a run takes over from the one that it resumes.
+struct EarlierRun {
+  using Record = std::pair<core::Digest, nlohmann::json>;
+  std::vector<Record> finished;    ///< have a verdict
+  std::vector<Record> unfinished;  ///< have none: they run again if they are selected
+  std::vector<std::string> notes;
+};
+
+/// The records of a resumed run, and of the earlier one those of cases that are not selected this time, in the order of
+/// the plan: another selection must not drop results from the report. `own` are the records of `selected`.
+[[nodiscard]] std::vector<nlohmann::json> with_earlier_records(std::vector<nlohmann::json> own,
+                                                               std::span<const plan::Case> selected,
+                                                               std::span<const CaseName> whole_plan,
+                                                               EarlierRun earlier);
+
 /// Where a run keeps its journal and its report, if it keeps them.
 class RunFolder {
  public:
@@ -50,16 +71,16 @@ class RunFolder {
   explicit RunFolder(const OutputOptions& options);
 
   [[nodiscard]] bool resumes() const noexcept { return resumes_; }
-  /// Continues the journal; returns the finished records of `cases`. Throws like run::Journal::open_for_resume.
-  [[nodiscard]] std::vector<std::pair<core::Digest, nlohmann::json>> resume(const run::JournalHeader& header,
-                                                                            std::span<const plan::Case> cases,
-                                                                            std::vector<std::string>& notes);
+  /// Continues the journal; returns what it has of `cases`. Throws like run::Journal::open_for_resume.
+  [[nodiscard]] EarlierRun resume(const run::JournalHeader& header, std::span<const CaseName> cases);
   /// Creates folder and journal, unless the run is resumed or keeps nothing.
   void start(const run::JournalHeader& header);
   /// Appends to the journal. A failure does not stop the run; finish() reports it.
   void keep(const core::Digest& digest, const std::string& id, const nlohmann::json& record);
   /// Writes report.json and returns its path, if there is a folder. Throws core::IoError, also if keep() failed before.
   [[nodiscard]] std::optional<std::filesystem::path> finish(const std::string& report);
+  /// Writes a report that could not be written where it was requested to te-numcheck-TIME/report.json; returns its path.
+  [[nodiscard]] static std::filesystem::path rescue(const std::string& report);
 
  private:
   std::filesystem::path folder_;  ///< empty: keep nothing, or the default folder is not created yet

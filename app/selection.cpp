@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
@@ -281,6 +282,24 @@ void add_selection_options(CLI::App& cli, SelectionOptions& options) {
   cli.add_option("--shard", options.shard, "I/N: this part of N; auto: from the scheduler's variables; auto/N")
       ->type_name("I/N")
       ->group(group);
+}
+
+std::string auto_backend_hint(const std::vector<plan::Case>& all, const SelectionOptions& options) {
+  const auto is_auto = [](const Case& c) { return c.backend == "auto"; };
+  const std::vector<std::string> wanted = split_lists(options.backends, "--backend");
+  if (wanted.empty() || std::ranges::find(wanted, "auto") != wanted.end() || !std::ranges::any_of(all, is_auto)) {
+    return "";
+  }
+  const auto is_wanted = [&wanted](const Case& c) {
+    return std::ranges::any_of(wanted, [&c](const std::string& word) { return plan::backend_of(c.backend) == word; });
+  };
+  if (std::ranges::any_of(all, is_wanted)) {
+    return "";
+  }
+  return fmt::format(
+      "{} cases say \"backend\": \"auto\", which --backend {} does not select; name it in the plan: "
+      "\"backend\": \"{}\"",
+      std::ranges::all_of(all, is_auto) ? "its" : "some", fmt::join(wanted, ","), wanted.front());
 }
 
 Selection select(std::vector<plan::Case> cases, const SelectionOptions& options) {

@@ -39,6 +39,10 @@ struct Selection {
 [[nodiscard]] core::Digest named_case(const std::vector<plan::Case>& cases, const std::string& name,
                                       const std::string& by);
 
+/// Why --backend leaves no case although each has a backend, as a sentence: they say "auto", which is a name like any
+/// other. Empty if that is not why.
+[[nodiscard]] std::string auto_backend_hint(const std::vector<plan::Case>& all, const SelectionOptions& options);
+
 /// Applies the options; --sample and --shard last. An empty result is not an error here. Throws core::UsageError on an
 /// invalid expression, an unknown op, mode, backend or tag, an ambiguous digest, a --case that names nothing, or a
 /// --failed-in that is not a report.

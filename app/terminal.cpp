@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,13 +18,14 @@
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "report/views/text_table.hpp"
+#include "run/pipeline.hpp"
 #include "screen_text.hpp"
 
 namespace numcheck::app {
 namespace {
 
-constexpr std::size_t kDefaultColumns = 100;
-constexpr std::size_t kMaxMessage = 2000;  // characters; a quoted argument may have 131071
+constexpr std::size_t kFewestColumns = 20;  // fewer leave no room for anything
+constexpr std::size_t kMaxMessage = 2000;   // characters; a quoted argument may have 131071
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(30);
 
@@ -32,9 +34,17 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-std::size_t terminal_columns() {
+/// COLUMNS, as ls and many others take it, or the width of the terminal behind the stream.
+std::size_t columns_of(int stream) {
+  const std::string_view wanted = environment("COLUMNS");
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), columns);
+  if (error == std::errc() && end == wanted.data() + wanted.size() && columns > 0) {
+    return std::max(columns, kFewestColumns);
+  }
   winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? std::max<std::size_t>(size.ws_col, kFewestColumns)
+                                                                    : 0;
 }
 
 }  // namespace
@@ -73,7 +83,8 @@ TerminalFacts read_terminal() {
           .dumb = environment("TERM") == "dumb",
           .github_actions = environment("GITHUB_ACTIONS") == "true",
           .utf8 = is_utf8_locale(environment("LC_ALL"), environment("LC_CTYPE"), environment("LANG")),
-          .columns = terminal_columns()};
+          .columns = columns_of(STDOUT_FILENO),
+          .err_columns = columns_of(STDERR_FILENO)};
 }
 
 bool use_colour(ColourChoice choice, const TerminalFacts& facts, bool is_tty) noexcept {
@@ -93,10 +104,6 @@ Terminal::Terminal(const TerminalFacts& facts, ColourChoice colour, ProgressChoi
       redraw_(progress == ProgressChoice::automatic && facts.stderr_is_tty && !facts.dumb),
       plain_(progress == ProgressChoice::plain || (progress == ProgressChoice::automatic && !redraw_)),
       last_(Clock::now()) {}
-
-std::size_t Terminal::width() const noexcept {
-  return facts_.columns == 0 ? kDefaultColumns : facts_.columns;
-}
 
 std::string Terminal::shown(std::string_view text, bool colour) const {
   std::string filtered = screen_text(text, colour);
@@ -118,7 +125,8 @@ void Terminal::data(std::string_view bytes) const {
 }
 
 void Terminal::write_err(std::string_view bytes) {
-  clear_status();
+  const std::lock_guard lock(mutex_);
+  remove_status();
   std::fwrite(bytes.data(), 1, bytes.size(), stderr);
 }
 
@@ -144,6 +152,7 @@ void Terminal::annotate(std::string_view annotation) {
 }
 
 void Terminal::status(std::string_view text) {
+  const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
   if (redraw_ && (!line_shown_ || now - last_ >= kRedrawInterval)) {
     const std::string line = "\r\x1b[K" + shown(text, false);
@@ -158,25 +167,30 @@ void Terminal::status(std::string_view text) {
 }
 
 void Terminal::clear_status() {
+  const std::lock_guard lock(mutex_);
+  remove_status();
+}
+
+void Terminal::remove_status() {
   if (line_shown_) {
     std::fputs("\r\x1b[K", stderr);
     line_shown_ = false;
   }
 }
 
-std::string progress_line(std::size_t done, std::size_t total, std::size_t failed, std::string_view id,
-                          double elapsed_s, std::size_t width) {
-  const int digits = static_cast<int>(std::to_string(total).size());
-  const std::string head = fmt::format("[{:>{}}/{}] ", done, digits, total);
-  std::string tail = fmt::format("   {} failed", failed);
-  if (done > 0 && done < total) {
-    const double left = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
-    const auto whole = static_cast<long long>(std::ceil(std::min(left, 359999.0)));
+std::string progress_line(const run::Progress& progress, double elapsed_s, std::size_t width) {
+  const int digits = static_cast<int>(std::to_string(progress.total).size());
+  const std::string head = fmt::format("[{:>{}}/{}] ", progress.done, digits, progress.total);
+  std::string tail = fmt::format("   {} failed", progress.failed);
+  if (progress.share > 0 && progress.done < progress.total) {
+    const double left = elapsed_s / progress.share * (1 - progress.share);
+    const auto whole = static_cast<long long>(std::ceil(std::clamp(left, 0.0, 359999.0)));
     tail += fmt::format("   {:02}:{:02} left", whole / 60, whole % 60);
   }
   const std::size_t used = head.size() + tail.size();
   const std::size_t room = width > used + 8 ? width - used - 1 : 8;
-  return head + report::views::cut_middle(core::printable(id), room) + tail;
+  const std::string id = core::printable(progress.last_id);
+  return head + (width == 0 ? id : report::views::cut_middle(id, room)) + tail;
 }
 
 }  // namespace numcheck::app

@@ -3,9 +3,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace numcheck::run {
+struct Progress;
+}
 
 namespace numcheck::app {
 
@@ -26,7 +31,8 @@ struct TerminalFacts {
   bool dumb = false;            ///< TERM is "dumb"
   bool github_actions = false;  ///< GITHUB_ACTIONS is "true"
   bool utf8 = true;             ///< the locale's codeset is UTF-8; otherwise only ASCII is shown
-  std::size_t columns = 0;      ///< of the terminal; 0 if stdout is not one
+  std::size_t columns = 0;      ///< COLUMNS, or those of the terminal that stdout is; 0 if it is none
+  std::size_t err_columns = 0;  ///< the same of stderr
 };
 
 [[nodiscard]] TerminalFacts read_terminal();
@@ -34,14 +40,17 @@ struct TerminalFacts {
 /// --color decides unless it is auto; then NO_COLOR, CLICOLOR_FORCE, TERM=dumb, and whether the stream is a tty.
 [[nodiscard]] bool use_colour(ColourChoice choice, const TerminalFacts& facts, bool is_tty) noexcept;
 
+/// Messages may come from several threads.
 class Terminal {
  public:
   Terminal(const TerminalFacts& facts, ColourChoice colour, ProgressChoice progress);
 
   [[nodiscard]] bool colour_on_stdout() const noexcept { return colour_out_; }
   [[nodiscard]] const TerminalFacts& facts() const noexcept { return facts_; }
-  /// Columns for the console view: the terminal's, or 100 if stdout is not one.
-  [[nodiscard]] std::size_t width() const noexcept;
+  /// Columns for the console view; 0 if nothing limits them: a pipe or a file gets identifiers as they are.
+  [[nodiscard]] std::size_t width() const noexcept { return facts_.columns; }
+  /// The same for the status line.
+  [[nodiscard]] std::size_t status_width() const noexcept { return facts_.err_columns; }
 
   /// Lines for people, filtered by screen_text, to stdout; throws core::IoError if it cannot write (a full disk must
   /// not look like success).
@@ -66,18 +75,19 @@ class Terminal {
   void write_err(std::string_view bytes);
   /// The last filter of text for people.
   [[nodiscard]] std::string shown(std::string_view text, bool colour) const;
+  void remove_status();
 
   TerminalFacts facts_;
   bool colour_out_ = false;
   bool colour_err_ = false;
   bool redraw_ = false;
   bool plain_ = false;
+  std::mutex mutex_;  ///< guards stderr and what follows
   bool line_shown_ = false;
   Clock::time_point last_;
 };
 
-/// "[ 37/84] gemm/…/bf16   2 failed   00:14 left"; the identifier is cut so that the line fits `width`.
-[[nodiscard]] std::string progress_line(std::size_t done, std::size_t total, std::size_t failed, std::string_view id,
-                                        double elapsed_s, std::size_t width);
+/// "[ 37/84] gemm/…/bf16   2 failed   00:14 left"; the identifier is cut so that the line fits `width`, unless that is 0.
+[[nodiscard]] std::string progress_line(const run::Progress& progress, double elapsed_s, std::size_t width);
 
 }  // namespace numcheck::app

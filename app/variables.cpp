@@ -14,6 +14,7 @@ constexpr std::array kVariables{
     VariableInfo{"NO_COLOR, CLICOLOR_FORCE, TERM",
                  "colour under --color auto: never if NO_COLOR is set or TERM is dumb, and also in files if "
                  "CLICOLOR_FORCE is set"},
+    VariableInfo{"COLUMNS", "width of the console view, also in files"},
     VariableInfo{"LC_ALL, LC_CTYPE, LANG", "whether output may have characters beyond ASCII: only if they name UTF-8"},
     VariableInfo{"LD_LIBRARY_PATH", "folders in which cuBLASLt and cuDNN are looked for first"},
     VariableInfo{"CUDA_HOME, CUDA_PATH", "CUDA toolkits, whose lib64 and lib folders are searched next"},

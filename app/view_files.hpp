@@ -50,9 +50,11 @@ class Attempts {
       failure_ = failure_.has_value() ? failure_ : error;
     }
   }
-  void finish() const {
+  [[nodiscard]] bool failed() const noexcept { return failure_.has_value(); }
+  /// Throws the first failure, if there was one; `more` is a further fact about it.
+  void finish(const std::string& more = "") const {
     if (failure_.has_value()) {
-      throw core::IoError(*failure_);
+      throw core::IoError(failure_->what() + more);
     }
   }
 

@@ -64,8 +64,10 @@ class Reader {
     result_.push_back(one_word(word));
   }
 
-  /// CLI11 would take a file "[a,b]" for two.
-  static std::string one_word(const std::string& word) { return word.starts_with('[') ? "./" + word : word; }
+  /// CLI11 would take a file "[a,b]" for two, and "++" for the end of the command.
+  static std::string one_word(const std::string& word) {
+    return word.starts_with('[') || word == "++" ? "./" + word : word;
+  }
 
   void read_long(const std::string& word) {
     const std::size_t equals = word.find('=');

@@ -94,6 +94,8 @@ needs_of_the_program() {
 needs_of_the_tests() {
   require GoogleTest libgtest-dev "$(header gtest/gtest.h)"
   require python3 python3 "$(command -v python3 || true)"
+  want zsh zsh "$(command -v zsh || true)" "completion in zsh is not tested"
+  want fish fish "$(command -v fish || true)" "completion in fish is not tested"
   want MPFR libmpfr-dev "$(header mpfr.h)" "the reference is not compared with 400-bit arithmetic"
   want jsonschema python3-jsonschema "$(python3 -c 'import jsonschema; print(jsonschema.__version__)' 2>/dev/null || true)" \
     "schemas are not validated independently"

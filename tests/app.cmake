@@ -18,7 +18,7 @@ if(TE_NUMCHECK_PYTHON)
   # A library to preload that reports 16 processors.
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
-  foreach(area IN ITEMS usage words survey options hostile commands compare baseline known recipes pipeline
+  foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
           run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge maps html explain plans)

@@ -21,6 +21,7 @@
 #include "prepare/grouping.hpp"
 #include "report/override_sentences.hpp"
 #include "report/views/text_table.hpp"
+#include "reproduce.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
@@ -131,9 +132,10 @@ std::string explain_case(const plan::Case& c, int sm, bool colour) {
       "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
       "memory\n\n"
       "{}\nlimits on sm_{}, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
-      core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name, c.mode->doc,
-      exact_text(c), c.op->flops(c.params), core::human_bytes(prepare::estimate_case_bytes(c)), ports_text(c, colour),
-      sm, model_text(row, c, sm), stdout_json(plan::case_to_json(c), -1));
+      core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name,
+      mode_doc(*c.mode, *c.op), exact_text(c), c.op->flops(c.params),
+      core::human_bytes(prepare::estimate_case_bytes(c)), ports_text(c, colour), sm, model_text(row, c, sm),
+      stdout_json(plan::case_to_json(c), -1));
 }
 
 class ExplainCommand : public Command {
@@ -170,6 +172,10 @@ class ExplainCommand : public Command {
       return core::ExitCode::success;
     }
     if (plans_.paths.empty()) {
+      if (names_plan(what_)) {
+        throw core::UsageError(
+            fmt::format("explain: name a case before its plan: te-numcheck explain ID|DIGEST {}", shell_word(what_)));
+      }
       if (what_.find('/') != std::string::npos) {
         throw core::UsageError(fmt::format("explain: a case needs its plan: te-numcheck explain {} PLAN", what_));
       }

@@ -99,8 +99,8 @@ json distributions_list() {
 
 json faults_list() {
   json list = json::array();
-  for (const kernels::FaultInfo& fault : faults()) {
-    list.push_back({{"name", fault.name}, {"summary", fault.doc}});
+  for (const FaultOfOps& fault : faults_by_op()) {
+    list.push_back({{"name", fault.info.name}, {"ops", fault.ops}, {"summary", fault.info.doc}});
   }
   return list;
 }
@@ -140,7 +140,8 @@ std::string cell_text(const json& value) {
   if (!value.is_array()) {
     return value.get<std::string>();
   }
-  return fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "));
+  return value.size() == catalog().size() ? "all"
+                                          : fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "));
 }
 
 /// Columns in the given order; the last one is the widest.
@@ -199,7 +200,7 @@ Topic topic_of(const std::string& what) {
     return {&distributions_list, {"name", "summary", "parameters"}};
   }
   if (what == "faults") {
-    return {&faults_list, {"name", "summary"}};
+    return {&faults_list, {"name", "summary", "ops"}};
   }
   return {&variables_list, {"name", "settable", "summary"}};
 }
@@ -263,12 +264,16 @@ class ListCommand : public Command {
     plan.cases = for_every_te_lib(std::move(plan.cases), te_libs_);
     const std::size_t expanded = plan.cases.size();
     const bool surveyed = std::ranges::any_of(plan.cases, &plan::Case::only_if_new);
+    const std::string hint = auto_backend_hint(plan.cases, selection_);
     const Selection selection = select(std::move(plan.cases), selection_);
     print(context, cases_list(selection.cases), {"digest", "id"});
     if (!json_) {
       context.terminal.err(selection.cases.size() == expanded
                                ? fmt::format("{} cases\n", expanded)
                                : fmt::format("{} of {} cases\n", selection.cases.size(), expanded));
+      if (selection.cases.empty() && !hint.empty()) {
+        context.terminal.err("note: " + hint + "\n");
+      }
       if (surveyed) {
         context.terminal.err(
             "note: a run first asks the device and leaves out cases that would show no new kernel; "

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <set>
 
@@ -17,6 +18,7 @@
 #include "command.hpp"
 #include "commands/commands.hpp"
 #include "contract_option.hpp"
+#include "core/counted.hpp"
 #include "core/file.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
@@ -24,15 +26,16 @@
 #include "facts.hpp"
 #include "failure_lines.hpp"
 #include "gate_options.hpp"
+#include "interrupt_lines.hpp"
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
-#include "report_output.hpp"
 #include "reproduce.hpp"
 #include "result_stream.hpp"
 #include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
 #include "run_output.hpp"
+#include "run_results.hpp"
 #include "selection.hpp"
 #include "shard.hpp"
 #include "te_libraries.hpp"
@@ -90,10 +93,11 @@ class Run {
       pipeline_.budget_s = parse_time_s(options_.budget, "--budget", kMaxBudget_s);
     }
     pipeline_.all_maps = options_.output.maps;
-    pipeline_.reproduce_prefix = reproduce_prefix(options_.plans, options_.execution);
+    command_ = reproducer(options_.plans, options_.execution);
+    pipeline_.reproduce_prefix = command_.recorded;
     choose_cases();
     keep_tensors();
-    const run::Interrupt interrupt;
+    const run::Interrupt interrupt([this](int count) { say_interrupted(context_, count); });
     connect(interrupt);
     survey();
     const auto done = take_over();
@@ -116,12 +120,17 @@ class Run {
     require_sources_untouched(options_.output, {options_.contract}, "which is read");
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};
     plant_in_cases(plan.cases);
+    if (folder_.resumes()) {
+      std::ranges::transform(plan.cases, std::back_inserter(whole_plan_),
+                             [](const plan::Case& c) { return CaseName{c.digest, c.id}; });
+    }
     // A survey asks about the whole plan, so that shards divide what it keeps.
     SelectionOptions before_survey = options_.selection;
     surveys_ = std::ranges::any_of(plan.cases, &plan::Case::only_if_new);
     if (surveys_) {
       before_survey.shard.clear();
     }
+    const std::string hint = auto_backend_hint(plan.cases, options_.selection);
     selection_ = contract_.select(std::move(plan.cases), before_survey);
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard = selection_.shard;
@@ -130,8 +139,9 @@ class Run {
                        .inject_cases = options_.execution.inject_cases};
     acknowledge_shard(options_.selection.shard);
     if (selection_.cases.empty()) {
-      context_.terminal.err(
-          fmt::format("nothing to run: the selection matches none of the plan's {} cases\n", facts_.plan.expanded));
+      context_.terminal.err(fmt::format("nothing to run: the selection matches none of the plan's {}{}{}\n",
+                                        core::counted(static_cast<double>(facts_.plan.expanded), "case"),
+                                        hint.empty() ? "" : "; ", hint));
     }
   }
 
@@ -176,6 +186,7 @@ class Run {
 
   void connect(const run::Interrupt& interrupt) {
     pipeline_.interrupted = [&interrupt] { return interrupt.count(); };
+    pipeline_.on_waiting = [this](const std::vector<std::string>& work) { say_waiting(context_, work); };
     pipeline_.on_hello = [this](const worker::WorkerHello& hello) {
       if (hello.device.simulated && pipeline_.workers.device.kind == machine::DeviceChoice::Kind::automatic) {
         context_.terminal.err(
@@ -199,8 +210,7 @@ class Run {
     pipeline_.on_progress = [this](const run::Progress& progress) {
       if (!context_.common.quiet) {
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-        context_.terminal.status(progress_line(progress.done, progress.total, progress.failed, progress.last_id,
-                                               elapsed.count(), context_.terminal.width()));
+        context_.terminal.status(progress_line(progress, elapsed.count(), context_.terminal.status_width()));
       }
     };
   }
@@ -226,12 +236,11 @@ class Run {
     worker::WorkerPool probe(pipeline_.workers);
     hello_ = probe.hello(worker::worker_key(selection_.cases.front()));
     contract_.require_setting({hello_->device.sm, hello_->device.simulated, hello_->libraries});
-    std::vector<std::string> notes;
-    auto done = folder_.resume(journal_header(*hello_), selection_.cases, notes);
-    for (const std::string& note : notes) {
+    earlier_ = folder_.resume(journal_header(*hello_), whole_plan_);
+    for (const std::string& note : earlier_.notes) {
       context_.terminal.err("note: " + core::printable(note) + "\n");
     }
-    return done;
+    return earlier_.finished;
   }
 
   void set_machine(const worker::WorkerHello& hello) {
@@ -267,6 +276,7 @@ class Run {
     for (run::FinishedCase& finished : result.cases) {
       records.push_back(std::move(finished.record));
     }
+    keep_earlier(records);
     nlohmann::json report = report::make_report(facts_, std::move(records));
     if (!result.interrupted) {
       contract_.check(report);
@@ -274,7 +284,10 @@ class Run {
     if (baseline_ && !result.interrupted) {
       baseline_->compare(report, !options_.budget.empty() || !options_.fail_fast.empty());
     }
-    write(report);
+    write_results(context_, {options_.output, command_, [&] { stream_.finish(facts_, report); }}, folder_, report);
+    if (tensors_.has_value()) {
+      tensors_->finish();
+    }
     context_.terminal.annotate(failure_annotations(report));
     if (result.interrupted) {
       return interrupt.exit_code();
@@ -282,17 +295,17 @@ class Run {
     return gate_baseline(context_, report, gate(context_, report, gates_));
   }
 
-  /// Files first, then stdout, which may be a closed pipe. The first failure to write is reported after the results.
-  void write(const nlohmann::json& report) {
-    std::optional<std::filesystem::path> saved;
-    Attempts attempts;
-    attempts.attempt([&] { saved = folder_.finish(report::report_text(report)); });
-    attempts.attempt([&] { stream_.finish(facts_, report); });
-    write_view_files(attempts, options_.output, report);
-    show_report(context_, options_.output, report, saved.has_value() ? saved->string() : "");
-    attempts.finish();
-    if (tensors_.has_value()) {
-      tensors_->finish();
+  /// Adds what the run that is resumed has of other cases.
+  void keep_earlier(std::vector<nlohmann::json>& records) {
+    if (whole_plan_.empty()) {
+      return;
+    }
+    records = with_earlier_records(std::move(records), selection_.cases, whole_plan_, std::move(earlier_));
+    const std::size_t kept = records.size() - selection_.cases.size();
+    facts_.plan.selected = records.size();
+    if (kept != 0) {
+      context_.terminal.err(fmt::format("note: the report keeps {} of the earlier run that this selection leaves out\n",
+                                        core::counted(static_cast<double>(kept), "case")));
     }
   }
 
@@ -305,11 +318,14 @@ class Run {
   std::optional<TensorFolder> tensors_;
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
+  Reproducer command_;
   Selection selection_;
   ContractGate contract_;
   bool surveys_ = false;                       ///< the plan has cases that run only if they show a new kernel
   run::ConfigurationsOfCases configurations_;  ///< if there was a survey
   std::optional<worker::WorkerHello> hello_;
+  std::vector<CaseName> whole_plan_;  ///< if a run is resumed
+  EarlierRun earlier_;
   std::chrono::steady_clock::time_point start_;
   FailureLines failures_;
   std::mutex notes_mutex_;  ///< guards facts_.notes while workers run

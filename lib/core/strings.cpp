@@ -76,6 +76,24 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
+namespace {
+
+/// The shortest candidate that begins with the word: "layernorm_fwd" for "layernorm".
+std::string_view continued_name(const std::string& lowered_word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t kFewestLetters = 3;
+  std::string_view best;
+  for (const std::string_view candidate : candidates) {
+    if (lowered_word.size() >= kFewestLetters && candidate.size() > lowered_word.size() &&
+        lowered(candidate.substr(0, lowered_word.size())) == lowered_word &&
+        (best.empty() || candidate.size() < best.size())) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string wanted = lowered(word);
   const std::size_t limit = std::max<std::size_t>(2, wanted.size() / 3);
@@ -94,7 +112,7 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
       best_distance = distance;
     }
   }
-  return best;
+  return best.empty() ? continued_name(wanted, candidates) : best;
 }
 
 std::string shortest(double value) {

@@ -14,7 +14,7 @@ namespace numcheck::core {
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);
 
 /// The candidate nearest to `word`, ignoring case, if within 2 edits or a third of its length and not different in
-/// every letter; else empty. Of several equally near ones, the first.
+/// every letter; else the shortest that begins with `word` (3 letters or more); else empty. Of equals, the first.
 [[nodiscard]] std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
 /// Shortest decimal form that reads back as the same double; "inf", "-inf", "nan".

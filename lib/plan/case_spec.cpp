@@ -24,8 +24,8 @@ class CaseDecoder {
 
   std::optional<CaseSpec> decode() {
     spec_.node = &node_;
-    check_keys(node_, kCaseKeys, "a case", reporter_);
     decode_op();
+    check_case_keys();
     decode_inputs_axis();
     decode_backends();
     decode_seeds();
@@ -47,6 +47,22 @@ class CaseDecoder {
   [[nodiscard]] const Node* get(std::string_view key) const {
     const Node* own = node_.find(key);
     return own != nullptr || defaults_ == nullptr ? own : defaults_->find(key);
+  }
+
+  /// A parameter beside "params" instead of in it is the most likely unknown key.
+  void check_case_keys() {
+    std::vector<std::string_view> misplaced;
+    for (const Member& member : node_.members) {
+      if (spec_.op != nullptr && op::field_index(*spec_.op, member.key) &&
+          std::ranges::find(kCaseKeys, member.key) == kCaseKeys.end()) {
+        misplaced.push_back(member.key);
+        reporter_.error(
+            member, "unknown key " + quote(member.key),
+            {fmt::format("it is a parameter of {0}: \"params\": {{\"{1}\": ...}}", spec_.op->name, member.key), {}});
+      }
+    }
+    check_keys(node_, kCaseKeys, "a case", reporter_, misplaced);
+    params_misplaced_ = !misplaced.empty();
   }
 
   void decode_op() {
@@ -108,8 +124,11 @@ class CaseDecoder {
     }
     for (const Member& member : params.members) {
       if (member.key != "$comment" && std::ranges::find(names, member.key) == names.end()) {
+        const bool is_case_key = std::ranges::find(kCaseKeys, member.key) != kCaseKeys.end();
         reporter_.error(member, fmt::format("{} has no parameter {}", spec_.op->name, quote(member.key)),
-                        {suggestion(member.key, names, fmt::format("{} has:", spec_.op->name)), {}});
+                        {is_case_key ? fmt::format("\"{}\" belongs beside \"params\", not in it", member.key)
+                                     : suggestion(member.key, names, fmt::format("{} has:", spec_.op->name)),
+                         {}});
         complete_ = false;
       }
     }
@@ -119,11 +138,11 @@ class CaseDecoder {
     ValueAxis fallback;
     fallback.ranges.push_back({field.fallback, field.fallback, false, 1});
     if (value == nullptr) {
-      if (field.required) {
+      if (field.required && !(params_misplaced_ && node_.find(field.name) != nullptr)) {
         reporter_.error(*spec_.params_node,
                         fmt::format("{} needs {}: {}", spec_.op->name, quote(field.name), field.doc));
-        complete_ = false;
       }
+      complete_ = complete_ && !field.required;
       return fallback;
     }
     std::optional<ValueAxis> axis = decode_axis(*value, field, reporter_);
@@ -250,6 +269,7 @@ class CaseDecoder {
   CaseSpec spec_;
   bool complete_ = true;
   bool params_readable_ = true;
+  bool params_misplaced_ = false;
 };
 
 }  // namespace

@@ -132,10 +132,11 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   return out;
 }
 
-void check_keys(const Node& object, std::span<const std::string_view> legal, std::string_view owner,
-                Reporter& reporter) {
+void check_keys(const Node& object, std::span<const std::string_view> legal, std::string_view owner, Reporter& reporter,
+                std::span<const std::string_view> reported) {
   for (const Member& member : object.members) {
-    if (member.key != "$comment" && std::ranges::find(legal, member.key) == legal.end()) {
+    if (member.key != "$comment" && std::ranges::find(legal, member.key) == legal.end() &&
+        std::ranges::find(reported, member.key) == reported.end()) {
       std::string hint = reporter.saturated() ? "" : suggestion(member.key, legal, fmt::format("{} has:", owner));
       reporter.error(member, "unknown key " + quote(member.key), {std::move(hint), {}});
     }

@@ -82,9 +82,9 @@ class Reporter {
 [[nodiscard]] std::string suggestion(std::string_view word, std::span<const std::string_view> candidates,
                                      std::string_view lead);
 
-/// Reports every key of `object` that is not legal ("$comment" always is). `owner`: "a case".
-void check_keys(const Node& object, std::span<const std::string_view> legal, std::string_view owner,
-                Reporter& reporter);
+/// Reports every key of `object` that is not legal ("$comment" always is), except those in `reported`. `owner`: "a case".
+void check_keys(const Node& object, std::span<const std::string_view> legal, std::string_view owner, Reporter& reporter,
+                std::span<const std::string_view> reported = {});
 
 /// Reports that `node` should have been `expected` ("a string"); `what` names it ("name").
 void wrong_kind(const Node& node, std::string_view what, std::string_view expected, Reporter& reporter,

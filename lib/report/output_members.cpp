@@ -1,6 +1,7 @@
 #include "report/output_members.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
@@ -123,12 +124,27 @@ const Members<metric::Opinion>& opinion_members() {
   return members;
 }
 
+const Members<OutputSource>& plan_tolerance_members() {
+  using S = OutputSource;
+  static const Members<S> members = {
+      {"limit_over_bound", real("its smallest limit in error bounds; above 10 it accepts what no correct kernel does"),
+       [](const S& s) { return number(s.output->statistics.plan_limit_over_bound); }},
+      {"atol_over_ulp",
+       real("its atol in ulps of a typical output; below 1 it refuses correct rounding; Infinity if it has an rtol, "
+            "too"),
+       [](const S& s) {
+         const bool is_absolute = s.plan->allclose_rtol.value_or(0) == 0 && s.plan->allclose_atol.value_or(0) > 0;
+         return number(is_absolute ? s.output->statistics.plan_atol_over_ulp : std::numeric_limits<double>::infinity());
+       }}};
+  return members;
+}
+
 json opinions_json(const OutputSource& source) {
   const metric::Statistics& s = source.output->statistics;
   json opinions = {{"torch_assert_close", object_of(opinion_members(), s.torch_allclose)},
                    {"numpy_assert_allclose", object_of(opinion_members(), s.numpy_allclose)},
                    {"te_compare_results", object_of(opinion_members(), s.te_compare)}};
-  if (source.has_plan_predicate) {
+  if (source.plan != nullptr) {
     opinions["plan_allclose"] = object_of(opinion_members(), s.plan_allclose);
   }
   return opinions;
@@ -301,6 +317,10 @@ const Members<OutputSource>& output_members() {
        [](const S& s) { return object_of(certificate_members(), s.output->certificate); }},
       {"opinions", described(map_of(rule_of(opinion_members())), "what comparisons of other tools would have said"),
        &opinions_json},
+      {"plan_tolerance",
+       {{"description", "how sensible the plan's own \"allclose\" is; null if it has none"},
+        {"anyOf", json::array({{{"type", "null"}}, rule_of(plan_tolerance_members())})}},
+       [](const S& s) { return s.plan != nullptr ? object_of(plan_tolerance_members(), s) : json(); }},
       {"worst", described(list_of(rule_of(worst_members())), "at most 5 elements, largest error over bound first"),
        &worst_json}};
   return members;

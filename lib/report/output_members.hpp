@@ -10,7 +10,7 @@ namespace numcheck::report {
 struct OutputSource {
   const verdict::OutputResult* output;
   const op::Port* port;
-  bool has_plan_predicate;
+  const plan::ToleranceSpec* plan;  ///< if the plan has an allclose of its own
 };
 
 /// [row, col], or [batch, row, col] if there are several matrices.

@@ -32,8 +32,7 @@ json details_json(const worker::RunReport& run) {
 json outputs_json(const RunSource& source) {
   json outputs = json::object();
   for (const verdict::OutputResult& output : source.result->outputs) {
-    outputs[output.port] =
-        output_json({&output, &op::port_named(*source.ports, output.port), source.has_plan_predicate});
+    outputs[output.port] = output_json({&output, &op::port_named(*source.ports, output.port), source.plan});
   }
   return outputs;
 }
@@ -71,7 +70,7 @@ json runs_json(const verdict::CaseResult& result) {
   const bool has_plan_predicate = c.tolerance.allclose_rtol.has_value() || c.tolerance.allclose_atol.has_value();
   json runs = json::array();
   for (const verdict::RunResult& run : result.runs) {
-    runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_plan_predicate}));
+    runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_plan_predicate ? &c.tolerance : nullptr}));
   }
   return runs;
 }

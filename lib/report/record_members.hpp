@@ -12,7 +12,7 @@ namespace numcheck::report {
 struct RunSource {
   const verdict::RunResult* result;
   const std::vector<op::Port>* ports;
-  bool has_plan_predicate;
+  const plan::ToleranceSpec* plan;  ///< if the plan has an allclose of its own
 };
 
 [[nodiscard]] const Members<RunSource>& run_members();

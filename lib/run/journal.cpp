@@ -143,7 +143,7 @@ ResumedJournal Journal::open_for_resume(const std::string& folder, const Journal
   journal.head_checksum_ = std::move(contents.checksum);
   journal.size_ = contents.complete_bytes;
   journal.cases_ = contents.finished.size();
-  return {std::move(journal), std::move(contents.finished), std::move(contents.notes)};
+  return {std::move(journal), std::move(contents.finished), std::move(contents.unfinished), std::move(contents.notes)};
 }
 
 void Journal::append(const core::Digest& digest, const std::string& id, const json& record) {

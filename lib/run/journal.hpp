@@ -79,11 +79,11 @@ class Journal {
 
 struct ResumedJournal {
   Journal journal;
-  /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. Cases that ended as error,
-  /// crashed, timeout or skipped are not included; they run again. If a case was recorded twice, the last record
-  /// counts.
+  /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. If a case was recorded twice, the
+  /// last record counts.
   std::vector<JournalEntry> finished;
-  std::vector<std::string> notes;  ///< about unusable lines, whose cases run again
+  std::vector<JournalEntry> unfinished;  ///< cases that ended as error, crashed, timeout or skipped, which run again
+  std::vector<std::string> notes;        ///< about unusable lines, whose cases run again
 };
 
 }  // namespace numcheck::run

@@ -153,7 +153,7 @@ class Reader {
       if (is_new) {
         entries_.emplace_back();
       }
-      entries_[found->second] = has_verdict ? std::optional(std::move(entry)) : std::nullopt;
+      entries_[found->second] = {std::move(entry), has_verdict};
     } catch (const worker::ProtocolError& error) {
       note(number, fmt::format("damaged and ignored; its case runs again ({})", worker::printable(error.what(), 120)));
     }
@@ -169,10 +169,8 @@ class Reader {
     if (note_count_ > kMaxNotes) {
       result_.notes.push_back(fmt::format("{}: and {} more lines like these", path_, note_count_ - kMaxNotes));
     }
-    for (std::optional<JournalEntry>& entry : entries_) {
-      if (entry) {
-        result_.finished.push_back(std::move(*entry));
-      }
+    for (auto& [entry, has_verdict] : entries_) {
+      (has_verdict ? result_.finished : result_.unfinished).push_back(std::move(entry));
     }
     return std::move(result_);
   }
@@ -180,7 +178,7 @@ class Reader {
   const std::string& path_;
   JournalText result_;
   std::map<core::Digest, std::size_t> position_;
-  std::vector<std::optional<JournalEntry>> entries_;
+  std::vector<std::pair<JournalEntry, bool>> entries_;  ///< and whether it has a verdict
   std::size_t note_count_ = 0;
 };
 

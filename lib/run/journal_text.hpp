@@ -42,8 +42,9 @@ struct JournalText {
   /// Cases with a verdict: pass, warn, fail, inconclusive, unsupported, xfail, xpass. If a case was recorded twice, the
   /// last intact record counts.
   std::vector<JournalEntry> finished;
-  std::vector<std::string> notes;    ///< about unusable lines: the first few, and how many more
-  std::uint64_t complete_bytes = 0;  ///< up to the end of the last complete line
+  std::vector<JournalEntry> unfinished;  ///< cases without one: error, crashed, timeout, skipped
+  std::vector<std::string> notes;        ///< about unusable lines: the first few, and how many more
+  std::uint64_t complete_bytes = 0;      ///< up to the end of the last complete line
 };
 
 /// Parses a journal; `path` is for messages. A line is accepted if its checksum matches, its record is a valid case of

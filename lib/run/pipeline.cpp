@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -203,6 +204,8 @@ class Pipeline {
 
   void prepare(Admitted& group) {
     const core::SerialSection serial(group.small);
+    const auto work = stop_.stuck().begin(fmt::format("the inputs of {}", cases_[group.plan.cases.front()].id),
+                                          std::numeric_limits<double>::infinity());
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
       group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);

@@ -21,10 +21,11 @@
 namespace numcheck::run {
 
 struct Progress {
-  std::size_t done = 0;
+  std::size_t done = 0;  ///< with those of an earlier run (--resume)
   std::size_t total = 0;
   std::size_t failed = 0;  ///< fail, error, crashed, timeout, xpass
   std::string last_id;
+  double share = 0;  ///< of the predicted work of this run; cases of an earlier run are no part of it
 };
 
 /// A finished case: its object in the report, and its status for the exit code.
@@ -65,6 +66,9 @@ struct PipelineOptions {
   double reference_grace_s = 300;  ///< in addition to the time that a reference may take on the slowest machine
   /// 0: continue; 1: finish running cases, then stop; 2: stop now. Polled.
   std::function<int()> interrupted;
+  /// Called once, on another thread, when work is still being finished a second after the first interrupt: what it is,
+  /// as far as it happens in this process.
+  std::function<void(const std::vector<std::string>&)> on_waiting;
 };
 
 struct PipelineResult {

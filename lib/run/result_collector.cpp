@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "prepare/grouping.hpp"
 #include "report/record_json.hpp"
 #include "report/summary.hpp"
 
@@ -12,6 +13,15 @@ bool counts_as_failure(verdict::Status status) {
   using verdict::Status;
   return status == Status::fail || status == Status::error || status == Status::crashed || status == Status::timeout ||
          status == Status::xpass;
+}
+
+/// Roughly the seconds that a case takes, for shares of the whole: what every case costs, its arithmetic (the reference's
+/// on a few cores), and drawing and comparing its elements.
+double predicted_cost_s(const plan::Case& c) {
+  constexpr double kEveryCase_s = 1e-3;
+  constexpr double kFlops = 1e10;
+  constexpr double kBytes = 5e8;
+  return kEveryCase_s + c.op->flops(c.params) / kFlops + static_cast<double>(prepare::estimate_case_bytes(c)) / kBytes;
 }
 
 }  // namespace
@@ -37,6 +47,9 @@ std::vector<std::size_t> ResultCollector::restore(const std::vector<std::pair<co
     result_.cases[i] = {status.value_or(verdict::Status::error), *found->second};
     ++finished_;
   }
+  for (const std::size_t index : remaining) {
+    whole_cost_s_ += predicted_cost_s(cases_[index]);
+  }
   return remaining;
 }
 
@@ -47,12 +60,13 @@ void ResultCollector::finish(std::size_t index, const verdict::CaseResult& resul
   result_.cases[index] = {result.status, std::move(record)};
   result_.times.stages += result.times;
   ++finished_;
+  finished_cost_s_ += predicted_cost_s(cases_[index]);
   failed_ += counts_as_failure(result.status) ? 1 : 0;
   if (options_.on_finished && keep) {
     options_.on_finished(cases_[index], result_.cases[index]);
   }
   if (options_.on_progress) {
-    options_.on_progress({finished_, cases_.size(), failed_, cases_[index].id});
+    options_.on_progress({finished_, cases_.size(), failed_, cases_[index].id, finished_cost_s_ / whole_cost_s_});
   }
 }
 

@@ -38,6 +38,8 @@ class ResultCollector {
   mutable std::mutex mutex_;
   std::size_t finished_ = 0;
   std::size_t failed_ = 0;
+  double finished_cost_s_ = 0;
+  double whole_cost_s_ = 0;  ///< of the cases that were not restored
   PipelineResult result_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -42,11 +43,14 @@ StopControl::~StopControl() {
 
 void StopControl::watch(const std::stop_token& stop) {
   constexpr auto kPollInterval = std::chrono::milliseconds(50);
+  constexpr auto kSayAfter = std::chrono::seconds(1);
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   bool cancelled = false;
   bool killed = false;
+  std::optional<std::chrono::steady_clock::time_point> interrupted_at;
+  bool told = !options_.on_waiting;
   while (!stop.stop_requested()) {
     if (!cancelled && must_stop()) {
       pool_.cancel_pending();
@@ -56,6 +60,14 @@ void StopControl::watch(const std::stop_token& stop) {
       pool_.kill_workers();
       core::cancel_references(true);
       killed = true;
+    }
+    if (!told && interrupted()) {
+      const auto now = std::chrono::steady_clock::now();
+      interrupted_at = interrupted_at.value_or(now);
+      if (now - *interrupted_at >= kSayAfter) {
+        options_.on_waiting(stuck_.running());
+        told = true;
+      }
     }
     if (const auto sentence = stuck_.check(); sentence && options_.on_stuck) {
       options_.on_stuck(*sentence);

@@ -26,6 +26,16 @@ void StuckWatch::end(std::uint64_t number) {
   work_.erase(number);
 }
 
+std::vector<std::string> StuckWatch::running() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  all.reserve(work_.size());
+  for (const auto& [number, work] : work_) {
+    all.push_back(work.what);
+  }
+  return all;
+}
+
 std::optional<std::string> StuckWatch::check(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   std::optional<std::string> sentence;

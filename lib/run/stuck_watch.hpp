@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace numcheck::run {
 
@@ -34,6 +35,8 @@ class StuckWatch {
 
   /// To be called periodically. Returns what is stuck, once, when it has exceeded its limit.
   [[nodiscard]] std::optional<std::string> check(Clock::time_point now = Clock::now());
+  /// What is being worked on, the oldest first.
+  [[nodiscard]] std::vector<std::string> running();
 
  private:
   struct Watched {

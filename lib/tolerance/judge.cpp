@@ -126,11 +126,12 @@ void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSp
   if (extra.allclose_rtol || extra.allclose_atol) {
     std::string source =
         fmt::format("plan: |d - y| <= {} + {} |y|", extra.allclose_atol.value_or(0), extra.allclose_rtol.value_or(0));
-    if (s.plan_limit_over_bound > 10) {
+    if (s.plan_limit_over_bound > kLooseLimit) {
       source += fmt::format("; at least {:.3g} times the error bound: accepts what no correct kernel does",
                             s.plan_limit_over_bound);
     }
-    if (extra.allclose_rtol.value_or(0) == 0 && extra.allclose_atol.value_or(0) > 0 && s.plan_atol_over_ulp < 1) {
+    if (extra.allclose_rtol.value_or(0) == 0 && extra.allclose_atol.value_or(0) > 0 &&
+        s.plan_atol_over_ulp < kFewestUlp) {
       source +=
           fmt::format("; atol is {:.3g} ulp of a typical output: correct rounding may miss it", s.plan_atol_over_ulp);
     }

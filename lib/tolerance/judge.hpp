@@ -10,6 +10,11 @@
 
 namespace numcheck::tolerance {
 
+/// A plan's own limit that is looser than this multiple of the error bound accepts what no correct kernel does.
+inline constexpr double kLooseLimit = 10;
+/// A plan's own atol of fewer ulps of a typical output refuses correct rounding.
+inline constexpr double kFewestUlp = 1;
+
 /// One gate: ok = measured <= limit, so that NaN fails.
 struct Criterion {
   std::string name;  ///< "G1 bound"

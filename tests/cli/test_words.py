@@ -71,6 +71,7 @@ class Words(CliTest):
                 self.assertIn("8 cases", self.run_cli("validate", "./" + name, "-q", code=0).stdout)
         self.assertIn("8 cases", self.run_cli("validate", "[a,b]", "-q", code=0).stdout)
         self.assertIn("8 cases", self.run_cli("validate", "-q", "--", "[a,b]", code=0).stdout)
+        self.assertIn("8 cases", self.run_cli("validate", "++", "-q", code=0).stdout)
 
     def test_help_as_a_word(self):
         for command in ("run", "list", "validate", "explain", "compare", "report", "exec", "doctor", "schema", "completion"):
@@ -86,6 +87,7 @@ class Words(CliTest):
         self.expect(["quick"], "unknown command quick; to run this plan: te-numcheck run quick\n")
         self.expect([self.small, "--mode", "bf16"], f"unknown command {self.small}; to run this plan: ")
         self.expect(["nothere.json"], "unknown command nothere.json\n")
+        self.expect(["explain", self.small], f"explain: name a case before its plan: te-numcheck explain ID|DIGEST {self.small}")
         shutil.copy(self.folder / self.small, self.folder / "my plan.json")
         self.expect(["my plan.json"], "unknown command my plan.json; to run this plan: te-numcheck run 'my plan.json'\n")
 

@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "core/error.hpp"
 #include "report/views/text_table.hpp"
+#include "run/pipeline.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -31,21 +32,24 @@ TEST(UseColour, auto_follows_the_conventions) {
 }
 
 TEST(ProgressLine, says_how_far_and_how_long) {
-  EXPECT_EQ(progress_line(37, 84, 2, "gemm/m=1/bf16/sim", 37.0, 100),
-            "[37/84] gemm/m=1/bf16/sim   2 failed   00:47 left");
-  EXPECT_EQ(progress_line(5, 100, 0, "x", 5.0, 100), "[  5/100] x   0 failed   01:35 left");
-  EXPECT_EQ(progress_line(84, 84, 0, "x", 1.0, 100), "[84/84] x   0 failed");
+  EXPECT_EQ(progress_line({37, 84, 2, "gemm/m=1/bf16/sim", 0.25}, 12.0, 100),
+            "[37/84] gemm/m=1/bf16/sim   2 failed   00:36 left");
+  EXPECT_EQ(progress_line({5, 100, 0, "x", 0.05}, 5.0, 100), "[  5/100] x   0 failed   01:35 left");
+  EXPECT_EQ(progress_line({84, 84, 0, "x", 1}, 1.0, 100), "[84/84] x   0 failed");
 }
 
 TEST(ProgressLine, cuts_the_identifier_and_never_the_numbers) {
-  const std::string line = progress_line(1, 2, 0, std::string(200, 'x'), 1.0, 60);
+  const std::string line = progress_line({1, 2, 0, std::string(200, 'x'), 0.5}, 1.0, 60);
   EXPECT_LT(report::views::display_width(line), 60u);
   EXPECT_NE(line.find("00:01 left"), std::string::npos);
-  EXPECT_NE(progress_line(1, 2, 0, "abcdefghijklmnop", 1.0, 5).find("0 failed"), std::string::npos);
+  EXPECT_NE(progress_line({1, 2, 0, "abcdefghijklmnop", 0.5}, 1.0, 5).find("0 failed"), std::string::npos);
+  EXPECT_NE(progress_line({1, 2, 0, std::string(200, 'x'), 0.5}, 1.0, 0).find(std::string(200, 'x')),
+            std::string::npos);
 }
 
 TEST(ProgressLine, survives_absurd_estimates) {
-  EXPECT_NE(progress_line(1, 100000000, 0, "x", 1e9, 100).find("left"), std::string::npos);
+  EXPECT_NE(progress_line({1, 100000000, 0, "x", 1e-12}, 1e9, 100).find("left"), std::string::npos);
+  EXPECT_EQ(progress_line({1, 2, 0, "x", 0}, 1, 100), "[1/2] x   0 failed");
 }
 
 TEST(Annotation, escapes_what_workflow_commands_cannot_hold) {

@@ -42,6 +42,7 @@ TEST(NearestName, suggests_within_two_edits_or_a_third) {
   EXPECT_EQ(core::nearest_name("bf61", kNames), "bf16");
   EXPECT_EQ(core::nearest_name("FP8_E4M3", kNames), "fp8_e4m3");
   EXPECT_EQ(core::nearest_name("layer_norm_forw", kNames), "layernorm_fwd");
+  EXPECT_EQ(core::nearest_name("Layern", kNames), "layernorm_fwd") << "how a name begins";
   EXPECT_EQ(core::nearest_name("attention", kNames), "");
   EXPECT_EQ(core::nearest_name("", kNames), "");
   EXPECT_EQ(core::nearest_name("x", std::span<const std::string_view>{}), "");

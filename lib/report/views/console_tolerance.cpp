@@ -1,0 +1,89 @@
+// The console's warning about tolerances of plans that prove nothing, or that no kernel can meet.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/number.hpp"
+#include "report/views/console.hpp"
+#include "report/views/console_format.hpp"
+#include "report/views/text_table.hpp"
+#include "tolerance/judge.hpp"
+
+namespace numcheck::report::views {
+namespace {
+
+using nlohmann::json;
+
+/// Cases whose tolerance has the same fault; the worst of them is the example.
+struct Absurd {
+  std::size_t cases = 0;
+  double extreme = 0;
+  std::string id;
+
+  /// `badness` grows with the fault.
+  void add(double badness, const std::string& example) {
+    if (badness > extreme || cases == 0) {
+      extreme = badness;
+      id = example;
+    }
+    ++cases;
+  }
+};
+
+/// The largest of `of(tolerance)` over the outputs of a case that have one; 0 if none has.
+template <class Badness>
+double worst_of(const json& record, const Badness& of) {
+  double worst = 0;
+  for (const json& run : record.at("runs")) {
+    for (const json& output : run.at("outputs")) {
+      const auto found = output.find("plan_tolerance");
+      if (found != output.end() && !found->is_null()) {
+        worst = std::max(worst, of(*found));
+      }
+    }
+  }
+  return worst;
+}
+
+std::string line(const Absurd& absurd, const std::string& what, const ConsoleOptions& options) {
+  return fmt::format("{}  the plan's allclose of {} case{}: {}, as in {}\n",
+                     paint("WARN", Colour::yellow, options.colour), absurd.cases, absurd.cases == 1 ? "" : "s", what,
+                     absurd.id);
+}
+
+}  // namespace
+
+std::string render_tolerances(const json& report, const ConsoleOptions& options) {
+  Absurd loose;
+  Absurd tight;
+  for (const json& record : report.at("cases")) {
+    const double over_bound =
+        worst_of(record, [](const json& one) { return number_value(one.at("limit_over_bound")); });
+    const double ulps_missing =
+        worst_of(record, [](const json& one) { return 1 / number_value(one.at("atol_over_ulp")); });
+    const std::string& id = record.at("id").get_ref<const std::string&>();
+    if (over_bound > tolerance::kLooseLimit) {
+      loose.add(over_bound, id);
+    }
+    if (ulps_missing > 1 / tolerance::kFewestUlp) {
+      tight.add(ulps_missing, id);
+    }
+  }
+  std::string text;
+  if (loose.cases != 0) {
+    text += line(
+        loose, fmt::format("at least {:.3g} times the error bound: accepts what no correct kernel does", loose.extreme),
+        options);
+  }
+  if (tight.cases != 0) {
+    text += line(tight,
+                 fmt::format("atol is {:.3g} ulp of a typical output: correct rounding may miss it", 1 / tight.extreme),
+                 options);
+  }
+  return text;
+}
+
+}  // namespace numcheck::report::views
