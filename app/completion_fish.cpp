@@ -17,7 +17,7 @@ function __te_numcheck_list
     set -l typed (commandline -ct | string replace -r '^--[^=]*=' '')
     set -l prefix (string match -r '^.*,' -- $typed)
     for value in $argv
-        echo $prefix$value
+        echo "$prefix$value"
     end
 end
 function __te_numcheck_first

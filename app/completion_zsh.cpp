@@ -44,7 +44,8 @@ std::string action_of(const CompletedOption& option) {
                           : fmt::format(":value:compadd --{}", described(list));
   }
   if (!values.asked.empty()) {
-    return fmt::format(":value:_te_numcheck_ask {}{}", values.asked, values.is_list ? " list" : "");
+    // Without the space, _arguments would put options of compadd after the first word.
+    return fmt::format(":value: _te_numcheck_ask {}{}", values.asked, values.is_list ? " list" : "");
   }
   return option.takes_path ? ":path:_files" : ":value:";
 }
@@ -84,7 +85,7 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
              ")\n"
              "  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
              "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n{}  esac\n}}\n"
-             "if [[ $funcstack[1] == _te_numcheck ]]; then\n  _te_numcheck \"$@\"\nelse\n  compdef _te_numcheck "
+             "if [[ $funcstack[1] == _te-numcheck ]]; then\n  _te_numcheck \"$@\"\nelse\n  compdef _te_numcheck "
              "te-numcheck\nfi\n",
              list, branches);
 }

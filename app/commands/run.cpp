@@ -6,7 +6,6 @@
 #include <mutex>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -34,7 +33,7 @@
 #include "result_stream.hpp"
 #include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
-#include "run_output.hpp"
+#include "run_options.hpp"
 #include "run_results.hpp"
 #include "selection.hpp"
 #include "shard.hpp"
@@ -53,23 +52,11 @@ const CommandInfo kInfo{
     .takes_files = true,
 };
 
-struct Options {
-  PlanOptions plans;
-  SelectionOptions selection;
-  ExecutionOptions execution;
-  OutputOptions output;
-  std::string fail_fast;
-  std::string budget;
-  std::string contract;
-  GateOptions gates;
-  std::string baseline;  ///< of a plan by default
-};
-
 constexpr double kMaxBudget_s = 8760.0 * 3600;  ///< a year
 
 class Run {
  public:
-  Run(Context& context, const Options& options)
+  Run(Context& context, const RunOptions& options)
       : context_(context),
         options_(options),
         gates_(options.gates.policy()),
@@ -310,7 +297,7 @@ class Run {
   }
 
   Context& context_;
-  const Options& options_;
+  const RunOptions& options_;
   report::GatePolicy gates_;
   RunFolder folder_;
   ResultStream stream_;
@@ -335,33 +322,7 @@ class RunCommand : public Command {
  public:
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
 
-  void add_options(CLI::App& cli) override {
-    add_plan_options(cli, options_.plans);
-    add_selection_options(cli, options_.selection);
-    add_device_options(cli, options_.execution);
-    add_execution_options(cli, options_.execution);
-    cli.add_option("--inject-case", options_.execution.inject_cases, "plant the fault of --inject only in this case")
-        ->type_name("ID|DIGEST")
-        ->allow_extra_args(false)
-        ->group("Execution");
-    cli.add_option("--budget", options_.budget,
-                   "start no case after this time, such as 90s or 10m; the cheapest cases of each op and mode run "
-                   "first")
-        ->type_name("TIME")
-        ->group("Selection");
-    cli.add_flag("-x{1},--fail-fast{1}", options_.fail_fast, "stop after the first failure, or the first N")
-        ->type_name("N")
-        ->group("Execution");
-    add_output_options(cli, options_.output);
-    add_contract_option(cli, options_.contract);
-    add_gate_options(cli, options_.gates);
-    cli.add_option(
-           "--baseline", options_.baseline,
-           "compare with this report, as compare does, and fail for a regression; only cases that were selected "
-           "count [the plan's \"baseline\"]")
-        ->type_name("PATH")
-        ->group("Gates");
-  }
+  void add_options(CLI::App& cli) override { add_run_options(cli, options_); }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
     check_output_options(options_.output);
@@ -369,7 +330,7 @@ class RunCommand : public Command {
   }
 
  private:
-  Options options_;
+  RunOptions options_;
 };
 
 }  // namespace

@@ -194,8 +194,8 @@ class LikelyMistakes(CliTest):
     def test_the_beginning_of_a_name_is_enough_for_a_suggestion(self):
         self.assertIn('did you mean "layernorm_fwd"?', self.refused(self.case(op="layernorm", mode="fp32")))
         self.assertIn('did you mean "activation_fwd"?', self.refused(self.case(op="activation", mode="fp32")))
-        done = self.run_cli("run", self.plan(), "--include", "x", code=2)
-        self.assertIn("unknown option --include (did you mean --include-host?)", done.stderr)
+        done = self.run_cli("run", self.plan(), "--include-h", code=2)
+        self.assertIn("unknown option --include-h (did you mean --include-host?)", done.stderr)
 
     def test_parameters_beside_params(self):
         text = self.refused(self.case(op="gemm", mode="fp32", m=1, n=2, k=3))
