@@ -13,6 +13,11 @@ namespace {
 constexpr std::size_t kWidest = 100;    // longer lines are hard to read
 constexpr std::size_t kNarrowest = 40;  // narrower ones are not worth filling
 
+/// 0: no terminal, so no limit but that of what reads well.
+std::size_t columns_of(std::size_t width) {
+  return width == 0 ? kWidest : std::clamp(width, kNarrowest, kWidest);
+}
+
 /// The words of `text` in lines of `width` columns; the first begins with `head`, the others are indented as deep.
 std::string filled(std::string head, std::string_view text, std::size_t width) {
   using report::views::display_width;
@@ -35,7 +40,7 @@ std::string filled(std::string head, std::string_view text, std::size_t width) {
 }  // namespace
 
 std::string render_terms(const std::vector<Term>& terms, std::size_t width) {
-  const std::size_t columns = std::clamp(width, kNarrowest, kWidest);
+  const std::size_t columns = columns_of(width);
   std::size_t column = 0;
   for (const Term& term : terms) {
     column = std::max(column, term.term.size());
@@ -49,7 +54,7 @@ std::string render_terms(const std::vector<Term>& terms, std::size_t width) {
 
 std::string render_page(std::string_view source, const TermsOf& terms_of, std::size_t width, bool colour) {
   using report::views::Colour;
-  const std::size_t columns = std::clamp(width, kNarrowest, kWidest);
+  const std::size_t columns = columns_of(width);
   std::string text;
   for (const std::string& line : core::split(source, '\n')) {
     if (line.starts_with("# ")) {

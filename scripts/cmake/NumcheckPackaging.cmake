@@ -22,7 +22,7 @@ install(TARGETS te-numcheck
 install(RUNTIME_DEPENDENCY_SET numcheck_libraries
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^lib(cuda|nvidia)"
   LIBRARY DESTINATION lib COMPONENT libraries)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION share/te-numcheck COMPONENT program)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION share/te-numcheck COMPONENT program USE_SOURCE_PERMISSIONS)
 install(FILES README.md CHANGELOG.md LICENSE scripts/debian/copyright DESTINATION share/doc/te-numcheck COMPONENT program)
 
 # The program writes its manual page and completions itself, when it is installed: they always are those of its options.

@@ -152,24 +152,13 @@ class Schema(CliTest):
 
 
 class Completion(CliTest):
-    def test_bash_parses_and_completes(self):
+    # What it completes: test_completion.py.
+    def test_bash_parses_and_offers_no_hidden_option(self):
         script = self.run_cli("completion", "bash", code=0).stdout
         (self.folder / "completion.bash").write_text(script)
         subprocess.run(["bash", "-n", "completion.bash"], cwd=self.folder, check=True)
-
-        def complete(*words):
-            code = ("source ./completion.bash; COMP_WORDS=(%s); COMP_CWORD=%d; _te_numcheck; printf '%%s\\n' \"${COMPREPLY[@]}\""
-                    % (" ".join(f"'{word}'" for word in words), len(words) - 1))
-            done = subprocess.run(["bash", "-c", code], cwd=self.folder, check=True, capture_output=True, text=True)
-            return done.stdout.split()
-
-        self.assertEqual(complete("te-numcheck", "val"), ["validate"])
-        self.assertIn("--require-supported", complete("te-numcheck", "run", "--re"))
-        self.assertEqual(complete("te-numcheck", "run", "--color", "al"), ["always"])
-        self.assertEqual(complete("te-numcheck", "list", "mod"), ["modes"])
-        (self.folder / "plan.json").write_text("{}")
-        self.assertEqual(complete("te-numcheck", "run", "pl"), ["plan.json"])
-        self.assertNotIn("--worker", complete("te-numcheck", "exec", "--"))
+        self.assertIn("--require-supported", script)
+        self.assertNotIn("--worker", script)
 
     def test_zsh_and_fish_name_every_option(self):
         options = [word for word in self.run_cli("run", "--help", code=0).stdout.replace("[=N]", "").split() if word.startswith("--")]

@@ -57,10 +57,10 @@ class Console(CliTest):
     def test_shows_only_ascii_where_the_locale_is_not_utf8(self):
         plan = self.plan("caf\u00e9.json", case={"params": {"m": 123456, "n": 1, "k": 1, "alpha": 0.3333333333, "batch": 1,
                                                             "beta": 0.123456789, "epilogue": "gelu", "bias": True}})
-        utf8 = self.run_cli("run", plan, *SIM, "-v", code=0).stdout
+        utf8 = self.run_cli("run", plan, *SIM, "-v", code=0, env={"COLUMNS": "100"}).stdout
         self.assertIn("\u2026", utf8)
         self.assertIn("caf\u00e9", utf8)
-        ascii = self.run_cli("run", plan, *SIM, "-v", code=0, env={"LC_ALL": "C"}).stdout
+        ascii = self.run_cli("run", plan, *SIM, "-v", code=0, env={"LC_ALL": "C", "COLUMNS": "100"}).stdout
         self.assertTrue(ascii.isascii(), ascii)
         self.assertIn("~", ascii)
         self.assertIn("caf\\u{e9}", ascii)

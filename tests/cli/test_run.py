@@ -113,7 +113,7 @@ class ExitCodes(CliTest):
 
     def test_4_nothing_selected(self):
         done = self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", code=4)
-        self.assertIn("nothing to run: the selection matches none of the plan's 1 cases", done.stderr)
+        self.assertIn("nothing to run: the selection matches none of the plan's 1 case", done.stderr)
         self.run_cli("run", self.plan(), *SIM, "--filter", "nothing", "--allow-empty", code=0)
         self.assertEqual([p.name for p in self.folder.iterdir()], ["plan.json"], "no folder was created")
 
