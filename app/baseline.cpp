@@ -44,6 +44,16 @@ json usable(const std::string& path, const plan::Plan& plan) {
   return base;
 }
 
+/// How many of its cases are not in the plan: neither selected nor left out.
+std::size_t not_in_plan(const json& base, const plan::Plan& plan) {
+  std::set<std::string> known;
+  for (const plan::Case& c : plan.cases) {
+    known.insert(c.digest.hex());
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(
+      base.at("cases"), [&known](const json& c) { return !known.contains(c.at("digest").get<std::string>()); }));
+}
+
 }  // namespace
 
 std::optional<Baseline> Baseline::load(const std::string& option, const plan::Plan& plan) {
@@ -52,7 +62,9 @@ std::optional<Baseline> Baseline::load(const std::string& option, const plan::Pl
     return std::nullopt;
   }
   try {
-    return Baseline(path, usable(path, plan));
+    json base = usable(path, plan);
+    const std::size_t others = not_in_plan(base, plan);
+    return Baseline(path, std::move(base), others);
   } catch (const core::IoError& error) {
     const std::string what = fmt::format("cannot compare with the baseline {}: {}", path, error.what());
     if (!option.empty()) {

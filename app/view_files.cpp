@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -59,7 +61,9 @@ std::size_t slowest_count(const std::string& slowest) {
 
 void write_view_file(const std::string& path, const std::string& text) {
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-  summary != nullptr&& path == summary ? core::append_file(path, text) : core::write_file(path, text);
+  std::error_code ignored;  // of a file that does not exist yet
+  const bool appends = summary != nullptr && (path == summary || std::filesystem::equivalent(path, summary, ignored));
+  appends ? core::append_file(path, text) : core::write_file(path, text);
 }
 
 }  // namespace numcheck::app

@@ -61,7 +61,7 @@ class CompareCommand : public Command {
     const report::Comparison comparison = report::compare_reports(base, now, options_);
     write(context, comparison);
     return comparison.regressions > 0 ? core::ExitCode::numerics_differ
-           : comparison.joined == 0   ? core::ExitCode::nothing_verified
+           : comparison.verified == 0 ? core::ExitCode::nothing_verified
                                       : core::ExitCode::success;
   }
 

@@ -79,6 +79,14 @@ class MergeCommand : public Command {
       throw core::UsageError(
           fmt::format("{} was run with --contract: give it here as well, for the whole", promised->name));
     }
+    const auto compared =
+        std::ranges::find_if(reports, [](const report::NamedReport& one) { return one.report.contains("comparison"); });
+    if (compared != reports.end()) {
+      throw core::UsageError(
+          fmt::format("{} was compared with a baseline, which says nothing of the whole: run shards "
+                      "without it, and compare the merged report",
+                      compared->name));
+    }
     return reports;
   }
 

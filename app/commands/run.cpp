@@ -103,6 +103,11 @@ class Run {
     baseline_ = Baseline::load(options_.baseline, plan);
     if (baseline_) {
       require_sources_untouched(options_.output, {baseline_->path()}, "which the run is compared with");
+      if (baseline_->others() != 0) {
+        context_.terminal.err(fmt::format("note: {} of the baseline {} not in the plan, so nothing is said of them\n",
+                                          core::counted(static_cast<double>(baseline_->others()), "case"),
+                                          baseline_->others() == 1 ? "is" : "are"));
+      }
     }
     require_sources_untouched(options_.output, {options_.contract}, "which is read");
     facts_.plan = {.name = plan.name, .digest = plan.digest, .seed = plan.seed, .expanded = plan.cases.size()};

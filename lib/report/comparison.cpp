@@ -179,6 +179,7 @@ Comparison compare_reports(const json& base, const json& now, const ComparisonOp
       }
       const auto found = before.find(record.at("digest").get_ref<const std::string&>());
       comparison.joined += found == before.end() ? 0 : 1;
+      comparison.verified += found != before.end() && ran(record) ? 1 : 0;
       comparison.cases.push_back(comparer.compare(found == before.end() ? nullptr : found->second, &record));
     }
     for (const json& record : base.at("cases")) {

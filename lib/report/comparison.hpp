@@ -50,6 +50,7 @@ struct Comparison {
   std::array<std::size_t, kChanges> counts{};
   std::size_t regressions = 0;
   std::size_t joined = 0;             ///< cases that both reports have
+  std::size_t verified = 0;           ///< of those, the ones that ran in the new one
   std::vector<std::string> settings;  ///< "driver: 570.1 -> 580.2", "the new run was interrupted"
 
   /// "2 newly failing, 1 gone, 14 changed bits, 1102 identical".

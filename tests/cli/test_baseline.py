@@ -72,6 +72,12 @@ class Verdict(BaselineTest):
         self.run_named("--shard", "1/2", code=0)
         self.assertEqual(self.comparison()["summary"]["gone"], 0)
 
+    def test_cases_that_the_plan_does_not_have_are_mentioned(self):
+        fewer = self.plan("plans/fewer.json", case={**SIX, "mode": "fp32"})
+        done = self.run_named("--baseline", "base.json", plan=fewer, code=0)
+        self.assertIn("note: 3 cases of the baseline are not in the plan, so nothing is said of them\n", done.stderr)
+        self.assertNotIn("note: ", self.run_named("--baseline", "base.json", "--mode", "fp32", plan=self.plain, code=0).stderr)
+
     def test_cases_that_do_not_run_any_more_are_gone_unless_the_budget_skipped_them(self):
         done = self.run_named("--memory", "1KiB", "--allow-empty", code=1)
         self.assertIn("6 gone", done.stdout)

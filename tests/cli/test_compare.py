@@ -45,6 +45,11 @@ class Compare(CliTest):
         base, new = self.make("base.json", plan=self.sweep([32])), self.make("new.json", plan=self.sweep([48]))
         self.run_cli("compare", base, new, "--allow-missing", code=4)
 
+    def test_reports_in_which_nothing_ran_verify_nothing(self):
+        plan = self.plan(case={"backend": "cudnn", "op": "softmax_fwd", "params": {"batches": 1, "heads": 1, "sq": 4, "sk": 8}})
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--json", "none.json", code=4)
+        self.run_cli("compare", "none.json", "none.json", code=4)
+
     def test_json(self):
         base, new = self.make("base.json"), self.make("new.json", "--inject", "scale_1_01")
         written = json.loads(self.run_cli("compare", base, new, "--json", "-", code=1).stdout)
@@ -69,7 +74,8 @@ class Compare(CliTest):
 
     def test_a_step_summary_is_appended_to_and_another_file_replaced(self):
         base = self.make("base.json")
-        for name, environment in [("summary.md", {"GITHUB_STEP_SUMMARY": "summary.md"}), ("other.md", {})]:
+        for name, environment in [("summary.md", {"GITHUB_STEP_SUMMARY": "summary.md"}), ("other.md", {}),
+                                  ("./spelled.md", {"GITHUB_STEP_SUMMARY": str(self.folder / "spelled.md")})]:
             (self.folder / name).write_text("before\n")
             self.run_cli("compare", base, base, "--markdown", name, env=environment, code=0)
             text = (self.folder / name).read_text()

@@ -148,6 +148,12 @@ class Gates(MergeTest):
         self.assertIn("no case failed, but --fail-on unsupported makes the exit code 1: 2 unsupported", done.stderr)
         self.run_cli("merge", *shards, "--fail-on", "inconclusive", code=0)
 
+    def test_a_baseline_of_shards_is_refused(self):
+        self.run_cli("run", self.plan(cases=CASES), *SIM, "--json", "base.json", "--filter", "gemm")
+        names = self.shards("--baseline", "base.json", "--filter", "gemm", count=2)
+        done = self.run_cli("merge", *names, "--json", "merged.json", code=2)
+        self.assertIn("shard-1.json was compared with a baseline, which says nothing of the whole", done.stderr)
+
     def test_a_folder_for_the_report(self):
         shards = self.shards(cases=CASES[:1])
         done = self.run_cli("merge", *shards, "--out", "whole", code=0)
