@@ -39,13 +39,15 @@ class Verdict(BaselineTest):
 
     def test_a_regression_fails_and_is_named_everywhere(self):
         digest = self.case(0)["digest"]
-        planted = ["--inject", "scale_1_01", "--inject-case", digest, "--markdown", "summary.md"]
+        planted = ["--inject", "scale_1_01", "--inject-case", digest, "--markdown", "summary.md", "--junit", "junit.xml"]
         done = self.run_named(*planted, code=1, env={"GITHUB_ACTIONS": "true"})
         self.assertIn("1 newly failing, 5 identical", done.stdout)
         self.assertIn("1 regression against the baseline base.json: 1 newly failing, 5 identical\n", done.stderr)
         self.assertIn("::error::1 regression against the baseline base.json", done.stderr)
         self.assertEqual([case["digest"] for case in self.comparison()["regressions"]], [digest])
         self.assertIn("| **newly failing** | gemm/", (self.folder / "summary.md").read_text())
+        self.assertIn('<failure type="newly failing" message="newly failing: pass -&gt; fail"/>',
+                      (self.folder / "junit.xml").read_text())
 
     def test_what_the_verdict_allows_may_still_be_a_regression(self):
         # The case passes in the baseline and ends as xfail now: nothing fails, and yet it is worse.

@@ -108,30 +108,60 @@ void add_case(const json& record, Suite& suite) {
   suite.cases += "  </testcase>\n";
 }
 
-/// A case that was to run is a failure here, whatever it is in its own suite; `all` counts it.
+/// What a gate besides the verdicts found: a case, and what is wrong with it.
+struct GateFailure {
+  std::string id, type, message;
+};
+
+/// A suite of its own, whose failures `all` counts, whatever the cases are in theirs; `fine` if there is none.
+std::string gate_suite(std::string_view name, const std::vector<GateFailure>& failures, const std::string& fine,
+                       Suite& all) {
+  Suite suite{.name = std::string(name), .cases = {}};
+  const auto add = [&](const std::string& test, const std::string& content) {
+    ++suite.tests;
+    suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}\" time=\"0\">{}</testcase>\n",
+                               escaped(test), name, content);
+  };
+  for (const GateFailure& failure : failures) {
+    ++suite.failures;
+    add(failure.id,
+        fmt::format("<failure type=\"{}\" message=\"{}\"/>", escaped(failure.type), escaped(failure.message)));
+  }
+  if (failures.empty()) {
+    add(fine, "");
+  }
+  all.tests += suite.tests;
+  all.failures += suite.failures;
+  return fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", name, suite.counts(), suite.cases);
+}
+
+/// A case that was to run is a failure here.
 std::string contract_suite(const json& report, Suite& all) {
   if (!report.contains("contract")) {
     return "";
   }
-  Suite suite{.name = "contract", .cases = {}};
-  const auto add = [&suite](const std::string& name, const std::string& content) {
-    ++suite.tests;
-    suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.contract\" time=\"0\">{}</testcase>\n",
-                               escaped(name), content);
-  };
+  std::vector<GateFailure> failures;
   for (const json& promise : report.at("contract").at("broken")) {
-    ++suite.failures;
-    add(promise.at("id").get<std::string>(),
-        fmt::format("<failure type=\"{}\" message=\"promised, but {}: {}\"/>",
-                    escaped(promise.at("status").get<std::string>()), escaped(promise.at("status").get<std::string>()),
-                    escaped(promise.at("reason").get<std::string>())));
+    const std::string status = promise.at("status").get<std::string>();
+    failures.push_back({promise.at("id").get<std::string>(), status,
+                        fmt::format("promised, but {}: {}", status, promise.at("reason").get<std::string>())});
   }
-  if (suite.failures == 0) {
-    add("every promised case ran", "");
+  return gate_suite("contract", failures, "every promised case ran", all);
+}
+
+/// The regressions that the report names.
+std::string baseline_suite(const json& report, Suite& all) {
+  if (!report.contains("comparison")) {
+    return "";
   }
-  all.tests += suite.tests;
-  all.failures += suite.failures;
-  return fmt::format(" <testsuite name=\"contract\" {}>\n{} </testsuite>\n", suite.counts(), suite.cases);
+  std::vector<GateFailure> failures;
+  for (const json& change : report.at("comparison").at("regressions")) {
+    const std::string kind = change.at("change").get<std::string>();
+    failures.push_back({change.at("id").get<std::string>(), kind,
+                        fmt::format("{}: {} -> {}", kind, change.at("base").at("status").get<std::string>(),
+                                    change.at("new").at("status").get<std::string>())});
+  }
+  return gate_suite("baseline", failures, "no regression", all);
 }
 
 }  // namespace
@@ -159,7 +189,7 @@ std::string render_junit(const json& report) {
     all.skipped += suite.skipped;
     all.seconds += suite.seconds;
   }
-  text += contract_suite(report, all);
+  text += contract_suite(report, all) + baseline_suite(report, all);
   const json plan = report.value("plan", json::object());
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"te-numcheck {}\" {} "
