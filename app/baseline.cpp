@@ -20,6 +20,14 @@ namespace {
 
 using nlohmann::json;
 
+std::set<std::string> digests_of(const plan::Plan& plan) {
+  std::set<std::string> digests;
+  for (const plan::Case& c : plan.cases) {
+    digests.insert(c.digest.hex());
+  }
+  return digests;
+}
+
 /// In brief form. Throws core::IoError unless it can be compared and has one of the plan's cases.
 json usable(const std::string& path, const plan::Plan& plan) {
   json base = read_report(path);
@@ -31,10 +39,7 @@ json usable(const std::string& path, const plan::Plan& plan) {
     }
   }
   static_cast<void>(report::compare_reports(base, base, {}));
-  std::set<std::string> known;
-  for (const plan::Case& c : plan.cases) {
-    known.insert(c.digest.hex());
-  }
+  const std::set<std::string> known = digests_of(plan);
   const json& cases = base.at("cases");
   if (std::ranges::none_of(cases,
                            [&known](const json& c) { return known.contains(c.at("digest").get<std::string>()); })) {
@@ -46,10 +51,7 @@ json usable(const std::string& path, const plan::Plan& plan) {
 
 /// How many of its cases are not in the plan: neither selected nor left out.
 std::size_t not_in_plan(const json& base, const plan::Plan& plan) {
-  std::set<std::string> known;
-  for (const plan::Case& c : plan.cases) {
-    known.insert(c.digest.hex());
-  }
+  const std::set<std::string> known = digests_of(plan);
   return static_cast<std::size_t>(std::ranges::count_if(
       base.at("cases"), [&known](const json& c) { return !known.contains(c.at("digest").get<std::string>()); }));
 }

@@ -101,7 +101,8 @@ inline constexpr double kSettledMargin = 40;
 ///
 /// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
 /// o is |o| + sqrt(sum v^2) of `value_square` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are
-/// large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)).
+/// large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)), but where scores are stored in 16
+/// bits, whose errors are larger.
 ///
 /// Where 6 standard deviations of a score are more than 2, V of o is at least (B / kappa)^2: keys whose weights are 1 and 0
 /// may be alike for a kernel.

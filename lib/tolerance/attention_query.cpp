@@ -137,7 +137,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
 
 QueryError QueryErrors::output(double o, double rho, double squares) const {
   constexpr double u = kUnit32;
-  const bool settled = contest_ < 0;
+  const bool settled = contest_ < 0 && !common_.rounding.scores;  // scores that are stored have errors of their own
   if (!settled && weights_.bound > common_.largest_error) {
     return {kInfinity, kInfinity};
   }

@@ -11,6 +11,7 @@
 #include "report/case_facts.hpp"
 #include "report/criterion.hpp"
 #include "report/number.hpp"
+#include "report/views/html_text.hpp"
 #include "report/views/views.hpp"
 #include "tolerance/criterion_words.hpp"
 
@@ -18,30 +19,6 @@ namespace numcheck::report::views {
 namespace {
 
 using nlohmann::json;
-
-/// For attributes and text; what XML cannot hold is shown as an escape.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : core::printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 struct Suite {
   std::string name;
@@ -62,14 +39,14 @@ std::string details(const json& record, const CaseFacts& facts) {
     for (const auto& [port, output] : run.at("outputs").items()) {
       for (const json& criterion : output.at("criteria")) {
         if (!criterion.value("ok", true)) {
-          text += escaped(fmt::format("{}: {}  ({})", port, tolerance::words_of(criterion_of(criterion)),
-                                      run.at("implementation").get<std::string>())) +
+          text += html_text(fmt::format("{}: {}  ({})", port, tolerance::words_of(criterion_of(criterion)),
+                                        run.at("implementation").get<std::string>())) +
                   "\n";
         }
       }
     }
   }
-  return text + (facts.reproduce.empty() ? "" : "run again: " + escaped(facts.reproduce) + "\n");
+  return text + (facts.reproduce.empty() ? "" : "run again: " + html_text(facts.reproduce) + "\n");
 }
 
 void add_case(const json& record, Suite& suite) {
@@ -77,24 +54,24 @@ void add_case(const json& record, Suite& suite) {
   ++suite.tests;
   suite.seconds += facts.seconds;
   suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}.{}\" time=\"{:.6f}\">\n",
-                             escaped(facts.id), escaped(facts.op), escaped(facts.mode), facts.seconds);
-  suite.cases += fmt::format("   <properties><property name=\"digest\" value=\"{}\"/>", escaped(facts.digest));
+                             html_text(facts.id), html_text(facts.op), html_text(facts.mode), facts.seconds);
+  suite.cases += fmt::format("   <properties><property name=\"digest\" value=\"{}\"/>", html_text(facts.digest));
   if (!std::isnan(facts.ratio)) {
     suite.cases +=
         fmt::format("<property name=\"error_over_limit\" value=\"{}\"/>", short_number(number(facts.ratio), ".6g"));
   }
   suite.cases += "</properties>\n";
-  const std::string message = escaped(facts.status + (facts.reason.empty() ? "" : ": " + facts.reason));
+  const std::string message = html_text(facts.status + (facts.reason.empty() ? "" : ": " + facts.reason));
   switch (outcome_of(facts.status)) {
     case Outcome::failed:
       ++suite.failures;
-      suite.cases +=
-          fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                      escaped(facts.status == "fail" ? facts.tightest : facts.status), message, details(record, facts));
+      suite.cases += fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                                 html_text(facts.status == "fail" ? facts.tightest : facts.status), message,
+                                 details(record, facts));
       break;
     case Outcome::broken:
       ++suite.errors;
-      suite.cases += fmt::format("   <error type=\"{}\" message=\"{}\">{}</error>\n", escaped(facts.status), message,
+      suite.cases += fmt::format("   <error type=\"{}\" message=\"{}\">{}</error>\n", html_text(facts.status), message,
                                  details(record, facts));
       break;
     case Outcome::skipped:
@@ -120,12 +97,12 @@ std::string gate_suite(std::string_view name, const std::vector<GateFailure>& fa
   const auto add = [&](const std::string& test, const std::string& content) {
     ++suite.tests;
     suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}\" time=\"0\">{}</testcase>\n",
-                               escaped(test), name, content);
+                               html_text(test), name, content);
   };
   for (const GateFailure& failure : failures) {
     ++suite.failures;
     add(failure.id,
-        fmt::format("<failure type=\"{}\" message=\"{}\"/>", escaped(failure.type), escaped(failure.message)));
+        fmt::format("<failure type=\"{}\" message=\"{}\"/>", html_text(failure.type), html_text(failure.message)));
   }
   if (failures.empty()) {
     add(fine, "");
@@ -181,8 +158,8 @@ std::string render_junit(const json& report) {
   }
   std::string text;
   for (const Suite& suite : suites) {
-    text +=
-        fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", escaped(suite.name), suite.counts(), suite.cases);
+    text += fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", html_text(suite.name), suite.counts(),
+                        suite.cases);
     all.tests += suite.tests;
     all.failures += suite.failures;
     all.errors += suite.errors;
@@ -194,7 +171,7 @@ std::string render_junit(const json& report) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"te-numcheck {}\" {} "
       "timestamp=\"{}\">\n{}</testsuites>\n",
-      escaped(plan.value("name", "")), all.counts(), escaped(report.value("started", "")), text);
+      html_text(plan.value("name", "")), all.counts(), html_text(report.value("started", "")), text);
 }
 
 }  // namespace numcheck::report::views
