@@ -1,5 +1,6 @@
 #include "gate_options.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -28,19 +29,44 @@ std::vector<std::string_view> fail_on_words() {
   return words;
 }
 
-/// "1067 of 1107 cases were skipped: the budget of 20 s was used up; exit code 0 is about the rest".
-void say_what_the_budget_left(Context& context, const nlohmann::json& report, core::ExitCode code) {
+/// "1067 of 1107 cases were skipped: the budget of 20 s was used up; exit code 0 is about the rest", unless another gate
+/// is about them.
+void say_what_the_budget_left(Context& context, const nlohmann::json& report, const report::GatePolicy& policy,
+                              core::ExitCode code) {
   const auto budget = report.find("budget");
   const std::size_t left = budget == report.end() ? 0 : budget->at("not_started").get<std::size_t>();
   if (left == 0) {
     return;
   }
-  const std::string text =
-      fmt::format("{} of {} cases were skipped: the budget of {} s was used up; exit code {} is about the rest", left,
-                  report.at("summary").at("cases").get<std::size_t>(),
-                  core::shortest(report::number_value(budget->at("limit_s"))), static_cast<int>(code));
+  const std::string text = fmt::format(
+      "{} of {} cases were skipped: the budget of {} s was used up{}", left,
+      report.at("summary").at("cases").get<std::size_t>(), core::shortest(report::number_value(budget->at("limit_s"))),
+      report::breaks_contract(report) || policy.fail_on.contains(verdict::Status::skipped)
+          ? ""
+          : fmt::format("; exit code {} is about the rest", static_cast<int>(code)));
   context.terminal.err(text + "\n");
   context.terminal.annotate(annotation(text));
+}
+
+void annotate_contract(Context& context, const nlohmann::json& report) {
+  if (!report::breaks_contract(report)) {
+    return;
+  }
+  constexpr std::size_t kShown = 10;
+  const nlohmann::json& contract = report.at("contract");
+  const nlohmann::json& broken = contract.at("broken");
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < std::min(kShown, broken.size()); ++i) {
+    const nlohmann::json& promise = broken[i];
+    notes.push_back(fmt::format("{}  {}: {}", promise.at("status").get<std::string>(),
+                                promise.at("id").get<std::string>(), promise.at("reason").get<std::string>()));
+  }
+  if (broken.size() > kShown) {
+    notes.push_back(fmt::format("and {} more", broken.size() - kShown));
+  }
+  context.terminal.annotate(annotation(fmt::format("contract broken: {} of {} promised cases did not run",
+                                                   broken.size(), contract.at("promised").get<std::size_t>()),
+                                       notes));
 }
 
 }  // namespace
@@ -92,7 +118,8 @@ core::ExitCode gate(Context& context, const nlohmann::json& report, const report
   }
   const core::ExitCode code =
       report::breaks_contract(report) ? core::ExitCode::numerics_differ : report::exit_code_of(summary, policy);
-  say_what_the_budget_left(context, report, code);
+  annotate_contract(context, report);
+  say_what_the_budget_left(context, report, policy, code);
   return code;
 }
 

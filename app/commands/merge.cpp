@@ -19,6 +19,7 @@
 #include "files.hpp"
 #include "gate_options.hpp"
 #include "output_checks.hpp"
+#include "report/gate_findings.hpp"
 #include "report/report.hpp"
 #include "report_output.hpp"
 
@@ -103,6 +104,7 @@ class MergeCommand : public Command {
       contract.require_setting(report::setting_of(report));
     }
     contract.check(report);
+    report::record_gates(report, policy);
     write(context, report);
     return gate(context, report, policy);
   }

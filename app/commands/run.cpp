@@ -29,6 +29,7 @@
 #include "machine/environment.hpp"
 #include "output_checks.hpp"
 #include "plans.hpp"
+#include "report/gate_findings.hpp"
 #include "reproduce.hpp"
 #include "result_stream.hpp"
 #include "run/configuration_survey.hpp"
@@ -270,6 +271,7 @@ class Run {
     }
     keep_earlier(records);
     nlohmann::json report = report::make_report(facts_, std::move(records));
+    report::record_gates(report, gates_);
     if (!result.interrupted) {
       contract_.check(report);
     }

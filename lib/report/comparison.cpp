@@ -21,14 +21,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, kChanges> kNames = {"newly failing", "gone",  "worse", "better",
-                                                           "same",          "fixed", "new",   "identical"};
+constexpr std::array<std::string_view, kChanges> kNames = {
+    "newly failing", "gone", "worse", "changed status", "better", "same", "fixed", "new", "identical"};
+
+constexpr std::string_view kInconclusive = "inconclusive";
 
 /// Known: fails, and is excused.
 enum class Standing : std::uint8_t { absent, good, known, bad };
 
 Standing standing_of(std::string_view status) {
-  constexpr std::array<std::string_view, 3> kGood = {"pass", "warn", "inconclusive"};
+  constexpr std::array<std::string_view, 3> kGood = {"pass", "warn", kInconclusive};
   constexpr std::array<std::string_view, 3> kAbsent = {"", "unsupported", "skipped"};
   return std::ranges::find(kAbsent, status) != kAbsent.end() ? Standing::absent
          : std::ranges::find(kGood, status) != kGood.end()   ? Standing::good
@@ -103,8 +105,7 @@ class Comparer {
       change.reason = text_of(*base, "reason");
     }
     change.change = kind_of(change, base != nullptr && now != nullptr && ran(*base) == ran(*now));
-    change.gates = change.change == Change::newly_failing ||
-                   (change.change == Change::worse && change.new_status != "xfail") ||
+    change.gates = change.change == Change::newly_failing || change.change == Change::worse ||
                    (change.change == Change::gone && !options_.allow_missing);
     return change;
   }
@@ -121,21 +122,37 @@ class Comparer {
     if (before == Standing::absent) {
       return Change::appeared;
     }
+    const bool proves_little = change.new_status == kInconclusive;
     if (after == Standing::good && before != Standing::good) {
-      return Change::fixed;
+      return proves_little ? Change::restated : Change::fixed;
     }
-    // Also "fail" that has become "crashed", and what gives no numbers any more.
-    if ((before == Standing::good && after == Standing::known) || !comparable ||
-        (after == Standing::bad && change.base_status != change.new_status)) {
-      return Change::worse;
+    return after == Standing::known ? kind_of_excused(change, before, comparable)
+           : !comparable || (after == Standing::bad && change.base_status != change.new_status) ||
+                   (proves_little && change.base_status != kInconclusive)
+               ? Change::worse
+               : kind_of_numbers(change);
+  }
+
+  /// What is excused is never worse.
+  Change kind_of_excused(const CaseChange& change, Standing before, bool comparable) const {
+    if (before != Standing::known || !comparable) {
+      return Change::restated;
     }
+    const Change kind = kind_of_numbers(change);
+    return kind == Change::worse ? Change::same : kind;
+  }
+
+  Change kind_of_numbers(const CaseChange& change) const {
+    const bool restated = change.base_status != change.new_status;
     if (change.outputs.empty()) {
-      return Change::identical;
+      return restated ? Change::restated : Change::identical;
     }
     if (change.new_ratio > change.base_ratio * options_.allow_worse) {
       return Change::worse;
     }
-    return change.new_ratio * options_.allow_worse < change.base_ratio ? Change::better : Change::same;
+    return restated                                                      ? Change::restated
+           : change.new_ratio * options_.allow_worse < change.base_ratio ? Change::better
+                                                                         : Change::same;
   }
 
   ComparisonOptions options_;

@@ -18,16 +18,17 @@ namespace numcheck::report {
 enum class Change : std::uint8_t {
   newly_failing,  ///< bad now, and not before: it was good or excused, did not run, or was not there
   gone,           ///< ran before; now it is not there, unsupported or skipped
-  worse,          ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; excused after good
-  better,         ///< other bits, and error/limit shrank beyond the ratio
-  same,           ///< other bits, and about as good
-  fixed,          ///< bad before, good now
-  appeared,       ///< good now, and not run before
-  identical,      ///< the same bits in every output, or not run in either
+  worse,  ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; inconclusive after a verdict
+  restated,   ///< not worse, but of another status: "warn" or "xfail" after "pass", "inconclusive" after "fail"
+  better,     ///< other bits, and error/limit shrank beyond the ratio
+  same,       ///< other bits, and about as good
+  fixed,      ///< bad before, good now
+  appeared,   ///< good now, and not run before
+  identical,  ///< the same bits in every output, or not run in either
 };
-inline constexpr std::size_t kChanges = 8;
+inline constexpr std::size_t kChanges = 9;
 
-/// "newly failing", "gone", "worse", "better", "same", "fixed", "new", "identical".
+/// "newly failing", "gone", "worse", "changed status", "better", "same", "fixed", "new", "identical".
 [[nodiscard]] std::string_view change_name(Change change) noexcept;
 
 struct CaseChange {
@@ -64,7 +65,7 @@ struct ComparisonOptions {
   bool skip_skipped = false;   ///< nor do those that it skipped
 };
 
-/// Joins the cases by digest. Regressions are cases that fail newly, those that are gone, and those that are worse. Both may
+/// Joins the cases by digest. Regressions are cases that fail newly, those that are gone, and all that are worse. Both may
 /// be brief reports, in which numbers have six digits. Throws core::IoError if a report lacks what is
 /// compared, or has a digest twice.
 [[nodiscard]] Comparison compare_reports(const nlohmann::json& base, const nlohmann::json& now,

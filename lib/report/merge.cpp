@@ -182,7 +182,7 @@ json head_of(const std::vector<NamedReport>& reports, std::size_t cases) {
   json head = json::object();
   static const std::set<std::string> computed = {"cases",           "comparison",    "summary", "override_effect",
                                                  "library_changes", "precision_map", "causes",  "notes",
-                                                 "shards",          "contract"};
+                                                 "shards",          "contract",      "gates"};
   for (const auto& [name, value] : reports.front().report.items()) {
     if (!computed.contains(name)) {
       head[name] = value;

@@ -25,6 +25,22 @@ std::string version_of(const json& report) {
   return version.is_string() ? version.get<std::string>() : version.dump();
 }
 
+/// The first number of the summary that the cases contradict, as a sentence; empty if there is none. A gate must not
+/// believe a summary.
+std::string contradiction(const json& report) {
+  const auto stored = report.find("summary");
+  if (stored == report.end() || !stored->is_object()) {
+    return "";
+  }
+  const json summary = summarise(report.at("cases").get_ref<const json::array_t&>());
+  for (const auto& [name, count] : summary.items()) {
+    if (const json said = stored->value(name, json(0)); said != count) {
+      return fmt::format("summary/{} is {}, but its cases make it {}", name, said.dump(), count.dump());
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 nlohmann::json parse_report(std::string_view text, const std::string& name) {
@@ -44,6 +60,9 @@ nlohmann::json parse_report(std::string_view text, const std::string& name) {
     if (!is_case(record)) {
       throw core::IoError(fmt::format("{}: a case has no valid id, digest or status", name));
     }
+  }
+  if (const std::string problem = contradiction(report); !problem.empty()) {
+    throw core::IoError(fmt::format("{}: {}", name, problem));
   }
   return report;
 }

@@ -173,6 +173,9 @@ nlohmann::json report_schema() {
                                                      {"not_started", count("cases that were left by then")}}),
                                              "of a run with --budget");
   schema["properties"]["contract"] = described(contract_definition(), "what became of the promises of --contract");
+  schema["properties"]["gates"] =
+      described(object({{"fail_on", described(list_of(ref("status")), "statuses that fail the run as well")}}),
+                "options that affect the exit code only; absent: none");
   schema["properties"]["settings"] = described(settings_definition(), "options that affect numbers or verdicts");
   schema["properties"]["shards"] =
       described(list_of(merged_shard_definition()), "of a merged report: what its shards need not share");

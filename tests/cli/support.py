@@ -87,6 +87,13 @@ class CliTest(unittest.TestCase):
         return json.loads((self.folder / path).read_text())
 
     @staticmethod
+    def counted(report):
+        """The report with a summary of the cases that it has after a change."""
+        statuses = [case["status"] for case in report["cases"]]
+        counts = {status: statuses.count(status) for status in report["summary"]}
+        return {**report, "summary": {**counts, "cases": len(statuses)}}
+
+    @staticmethod
     def without_times(report):
         """The report without what differs between two runs of the same plan."""
         for case in report["cases"]:

@@ -46,17 +46,18 @@ class Verdict(BaselineTest):
         self.assertIn("::error::1 regression against the baseline base.json", done.stderr)
         self.assertEqual([case["digest"] for case in self.comparison()["regressions"]], [digest])
         self.assertIn("| **newly failing** | gemm/", (self.folder / "summary.md").read_text())
-        self.assertIn('<failure type="newly failing" message="newly failing: pass -&gt; fail"/>',
-                      (self.folder / "junit.xml").read_text())
+        junit = (self.folder / "junit.xml").read_text()
+        self.assertIn("against the baseline: newly failing, pass -&gt; fail\n", junit)
+        self.assertIn('tests="6" failures="1"', junit, "it is told once")
 
     def test_what_the_verdict_allows_may_still_be_a_regression(self):
-        # The case passes in the baseline and ends as xfail now: nothing fails, and yet it is worse.
+        # The case passes in the baseline and ends as xfail now.
         known = self.folder / "known.json"
         known.write_text(json.dumps({"version": 1, "known_issues": [
             {"op": "gemm", "cause": "the last 1 of k is missing", "reason": "12"}]}))
         planted = ["--inject", "missing_k_tail", "--inject-case", self.case(2)["digest"]]
         self.run_named(*planted, "--known", "known.json", code=0)
-        self.assertEqual(self.comparison()["summary"]["worse"], 1, "an excused failure is told, and does not gate")
+        self.assertEqual(self.comparison()["summary"]["changed status"], 1, "an excused failure is told, and does not gate")
         base = self.report("base.json")
         for case in base["cases"]:
             for run in case["runs"]:
@@ -65,8 +66,10 @@ class Verdict(BaselineTest):
                     for criterion in output["criteria"]:
                         criterion["measured"] = 0.001 * criterion["limit"]
         (self.folder / "base.json").write_text(json.dumps(base))
-        done = self.run_named(code=1)
+        done = self.run_named("--junit", "junit.xml", code=1)
         self.assertIn("6 regressions against the baseline base.json: 6 worse\n", done.stderr)
+        junit = (self.folder / "junit.xml").read_text()
+        self.assertEqual(junit.count('<failure type="worse" message="against the baseline: worse, pass -&gt; pass">'), 6)
 
     def test_only_selected_cases_count(self):
         self.run_named("--case", self.case(3)["digest"], code=0)

@@ -26,9 +26,17 @@ class ContractTest(CliTest):
         (self.folder / "edited.json").write_text(json.dumps(contract))
         return "edited.json"
 
-    def keep(self, *arguments, contract="contract.json", code=None):
-        done = self.run_cli("run", self.path, *SIM, "--contract", contract, "--json", "new.json", *arguments, code=code)
+    def keep(self, *arguments, contract="contract.json", code=None, env=None):
+        done = self.run_cli("run", self.path, *SIM, "--contract", contract, "--json", "new.json", *arguments, code=code, env=env)
         return done, self.report("new.json")
+
+    def junit_text(self):
+        return (self.folder / "junit.xml").read_text()
+
+    def junit_failures(self):
+        """The types of failures by the names of test cases."""
+        return {case.get("name"): case.find("failure").get("type")
+                for case in xml.fromstring(self.junit_text()).iter("testcase") if case.find("failure") is not None}
 
 
 class Written(ContractTest):
@@ -127,9 +135,8 @@ class Broken(ContractTest):
         self.assertIn("CONTRACT BROKEN: 1 of 13 promised cases did not run", done.stdout)
         self.assertIn(f"unsupported  {HIDDEN}: ", done.stdout)
         self.assertIn("CONTRACT BROKEN", self.run_cli("run", self.path, *SIM, "--contract", edited, "-q", code=1).stdout)
-        suite = xml.parse(self.folder / "junit.xml").find("testsuite[@name='contract']")
-        self.assertEqual((suite.get("tests"), suite.get("failures")), ("1", "1"))
-        self.assertEqual(suite.find("testcase").get("name"), HIDDEN)
+        self.assertEqual(self.junit_failures(), {HIDDEN: "unsupported"})
+        self.assertIn(f'message="promised, but unsupported: {promise["reason"][:20]}', self.junit_text())
         markdown = (self.folder / "summary.md").read_text()
         self.assertIn("**Contract broken: 1 of 13 promised cases did not run.**", markdown)
         self.assertIn("| unsupported | gemm/m=16,n=16,k=16/fp32/cudnn |", markdown)
@@ -139,15 +146,22 @@ class Broken(ContractTest):
     def test_a_case_that_the_plan_lost(self):
         self.write()
         self.path = self.plan(cases=[{**CASES[0], "mode": "bf16"}])
-        broken = self.keep(code=1)[1]["contract"]["broken"]
+        broken = self.keep("--junit", "junit.xml", code=1)[1]["contract"]["broken"]
         self.assertEqual({promise["status"] for promise in broken}, {"missing"})
         self.assertEqual(len(broken), 6)
+        self.assertEqual(self.junit_failures(), {promise["id"]: "missing" for promise in broken})
 
     def test_what_was_skipped(self):
         self.write()
         report = self.keep("--memory", "1KiB", code=1)[1]
         self.assertEqual({promise["status"] for promise in report["contract"]["broken"]}, {"skipped"})
-        report = self.keep("--budget", "1ms", code=1)[1]
+        done, report = self.keep("--budget", "1ms", "--junit", "junit.xml", code=1, env={"GITHUB_ACTIONS": "true"})
+        self.assertIn(" s was used up\n", done.stderr, "the exit code is about them, too")
+        self.assertIn("::error::contract broken: ", done.stderr)
+        self.assertIn("%0Askipped  gemm/m=16,n=16,k=", done.stderr)
+        broken = [promise["id"] for promise in report["contract"]["broken"]]
+        self.assertEqual(self.junit_failures(), dict.fromkeys(broken, "skipped"))
+        self.assertEqual(int(xml.fromstring(self.junit_text()).get("tests")), len(report["cases"]), "each case once")
         self.assertEqual({promise["status"] for promise in report["contract"]["broken"]}, {"skipped"})
 
     def test_what_is_lost(self):
@@ -238,6 +252,7 @@ class Budget(CliTest):
         self.assertIn(line, done.stderr)
         required = self.run_cli("run", self.plan(case=case), *SIM, "--budget", "1ms", "--require-run", code=1)
         self.assertIn("--fail-on skipped makes the exit code 1", required.stderr)
+        self.assertNotIn("is about the rest", required.stderr)
 
     def test_a_budget_that_suffices_says_nothing(self):
         done = self.run_cli("run", self.plan(), *SIM, "--budget", "10m", "--require-run", "--json", "report.json", code=0)

@@ -96,7 +96,7 @@ class HtmlTest(CliTest):
 
     def rendered(self, report):
         """The page of a report that was changed."""
-        (self.folder / "report.json").write_text(json.dumps(report))
+        (self.folder / "report.json").write_text(json.dumps(self.counted(report)))
         self.run_cli("report", "report.json", "--html", "page.html", code=0)
         return self.page(self.folder / "page.html")
 

@@ -37,7 +37,7 @@ class MergeTest(CliTest):
         """A copy of a report with a change."""
         report = self.report(name)
         edit(report)
-        (self.folder / f"changed-{name}").write_text(json.dumps(report))
+        (self.folder / f"changed-{name}").write_text(json.dumps(self.counted(report)))
         return f"changed-{name}"
 
     def comparable(self, report):
@@ -252,6 +252,16 @@ class Refused(MergeTest):
                 self.assertIn(done.returncode, (2, 3), done.stderr)
                 self.assertNotIn("internal error", done.stderr)
                 self.assertNotIn("\x1b", done.stderr)
+
+    def test_a_summary_that_the_cases_contradict(self):
+        self.run_cli("run", self.plan(), *SIM, "--inject", "scale_1_01", "--json", "one.json", "--brief-json", "brief.json", code=1)
+        for name in ("one.json", "brief.json"):
+            self.run_cli("merge", name, code=1)
+            report = self.report(name)
+            report["summary"].update({"fail": 0, "pass": 1})
+            (self.folder / name).write_text(json.dumps(report))
+            for command in (["merge", name], ["report", name, "--csv", "x.csv"], ["compare", name, name]):
+                self.assertIn(f"{name}: summary/fail is 0, but its cases make it 1", self.run_cli(*command, code=3).stderr)
 
     def test_mistakes(self):
         shards = self.shards(cases=CASES[:1], count=2)

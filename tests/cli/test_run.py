@@ -142,6 +142,20 @@ class ExitCodes(CliTest):
         self.assertIn("no case failed, but --fail-on inconclusive makes the exit code 1: 1 inconclusive\n", done.stderr)
         self.assertIn("::error::no case failed", done.stderr)
 
+    def test_what_only_fail_on_fails_is_a_failure_in_junit(self):
+        plan = self.plan(case=VACUOUS)
+        good, none = self.plan("good.json", case={"mode": "bf16"}), self.plan("none.json", case={"backend": "cublaslt"})
+        for words, failed in [("inconclusive", ["inconclusive"]), ("inconclusive,unsupported", ["inconclusive", "unsupported"])]:
+            self.run_cli("run", plan, good, none, *SIM, "--fail-on", words, "--json", "report.json", "--junit", "junit.xml", code=1)
+            junit = (self.folder / "junit.xml").read_text()
+            for status in failed:
+                self.assertEqual(junit.count(f'<failure type="{status}" message="--fail-on {status}: '), 1)
+            self.assertIn(f'tests="3" failures="{len(failed)}" errors="0" skipped="{2 - len(failed)}"', junit)
+            self.run_cli("report", "report.json", "--junit", "again.xml", code=0)
+            self.assertEqual((self.folder / "again.xml").read_text(), junit)
+        self.run_cli("run", plan, good, *SIM, "--junit", "junit.xml", code=0)
+        self.assertIn('failures="0"', (self.folder / "junit.xml").read_text())
+
     def test_what_failed_anyway_is_not_blamed_on_fail_on(self):
         plan = self.plan(case=VACUOUS)
         good = self.plan("good.json", case={"mode": "bf16"})

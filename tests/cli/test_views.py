@@ -113,7 +113,7 @@ class Views(CliTest):
         self.assertIn("G1 bound", self.text("table.csv"))
 
     def test_a_report_without_cases(self):
-        empty = {**self.report("report.json"), "cases": []}
+        empty = self.counted({**self.report("report.json"), "cases": []})
         (self.folder / "empty.json").write_text(json.dumps(empty))
         self.run_cli("report", "empty.json", *self.files(), code=0)
         self.assertIn('tests="0"', self.text("junit.xml"))

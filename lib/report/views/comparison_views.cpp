@@ -71,12 +71,15 @@ std::string regression_text(const CaseChange& change, const std::string& digest,
   return text + "\n";
 }
 
+const std::string& why(const CaseChange& change) {
+  return change.implementation.empty() ? change.reason : change.implementation;
+}
+
 std::string markdown_row(const CaseChange& change, const std::string& digest) {
   return fmt::format("| {}{}{} | {} #{} | {} | {} → {} | {} | {} |\n", change.gates ? "**" : "",
                      change_name(change.change), change.gates ? "**" : "", markdown_text(change.id), digest,
                      statuses_of(change), ratio_of(change.base_ratio), ratio_of(change.new_ratio),
-                     markdown_text(fmt::format("{}", fmt::join(change.outputs, " "))),
-                     markdown_text(change.implementation.empty() ? change.reason : change.implementation));
+                     markdown_text(fmt::format("{}", fmt::join(change.outputs, " "))), markdown_text(why(change)));
 }
 
 }  // namespace
@@ -105,7 +108,7 @@ std::string render_comparison(const Comparison& comparison, const ConsoleOptions
                     {ratio_of(change.base_ratio)},
                     {ratio_of(change.new_ratio)},
                     {fmt::format("{}", fmt::join(change.outputs, " "))},
-                    {change.implementation}});
+                    {why(change)}});
   }
   if (!rows.empty()) {
     text += "\n" + render_table({{"change"},
@@ -114,7 +117,7 @@ std::string render_comparison(const Comparison& comparison, const ConsoleOptions
                                  {"base", true},
                                  {"new", true},
                                  {"outputs"},
-                                 {"implementation"}},
+                                 {"implementation or reason"}},
                                 rows, options.width, options.colour);
   }
   const std::size_t shown = std::min(regressions, limit) + rows.size();

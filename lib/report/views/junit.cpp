@@ -1,4 +1,5 @@
-// JUnit XML, as CI servers read it: a test suite for each op and mode, a test case for each case.
+// JUnit XML, as CI servers read it: a test suite for each op and mode, a test case for each case. Whatever makes the exit
+// code 1 is a failure here, once.
 #include <cmath>
 #include <map>
 #include <utility>
@@ -9,7 +10,9 @@
 
 #include "core/printable.hpp"
 #include "report/case_facts.hpp"
+#include "report/contract.hpp"
 #include "report/criterion.hpp"
+#include "report/gate_findings.hpp"
 #include "report/number.hpp"
 #include "report/views/html_text.hpp"
 #include "report/views/views.hpp"
@@ -49,8 +52,18 @@ std::string details(const json& record, const CaseFacts& facts) {
   return text + (facts.reproduce.empty() ? "" : "run again: " + html_text(facts.reproduce) + "\n");
 }
 
-void add_case(const json& record, Suite& suite) {
-  const CaseFacts facts = facts_of(record);
+/// The case as a failure, because its verdict is one or because a gate makes it one.
+std::string failure_element(const json& record, const CaseFacts& facts, const std::string& type,
+                            const std::string& message, const std::vector<GateFinding>& findings) {
+  std::string text;
+  for (const GateFinding& finding : findings) {
+    text += html_text(finding.message) + "\n";
+  }
+  return fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n", html_text(type), message,
+                     text + details(record, facts));
+}
+
+void add_case(const json& record, const CaseFacts& facts, const std::vector<GateFinding>& findings, Suite& suite) {
   ++suite.tests;
   suite.seconds += facts.seconds;
   suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}.{}\" time=\"{:.6f}\">\n",
@@ -62,12 +75,19 @@ void add_case(const json& record, Suite& suite) {
   }
   suite.cases += "</properties>\n";
   const std::string message = html_text(facts.status + (facts.reason.empty() ? "" : ": " + facts.reason));
-  switch (outcome_of(facts.status)) {
+  const Outcome outcome = outcome_of(facts.status);
+  if (!findings.empty() && (outcome == Outcome::passed || outcome == Outcome::skipped)) {
+    ++suite.failures;
+    suite.cases +=
+        failure_element(record, facts, findings.front().type, html_text(findings.front().message), findings) +
+        "  </testcase>\n";
+    return;
+  }
+  switch (outcome) {
     case Outcome::failed:
       ++suite.failures;
-      suite.cases += fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                                 html_text(facts.status == "fail" ? facts.tightest : facts.status), message,
-                                 details(record, facts));
+      suite.cases +=
+          failure_element(record, facts, facts.status == "fail" ? facts.tightest : facts.status, message, findings);
       break;
     case Outcome::broken:
       ++suite.errors;
@@ -85,60 +105,30 @@ void add_case(const json& record, Suite& suite) {
   suite.cases += "  </testcase>\n";
 }
 
-/// What a gate besides the verdicts found: a case, and what is wrong with it.
-struct GateFailure {
-  std::string id, type, message;
-};
-
-/// A suite of its own, whose failures `all` counts, whatever the cases are in theirs; `fine` if there is none.
-std::string gate_suite(std::string_view name, const std::vector<GateFailure>& failures, const std::string& fine,
-                       Suite& all) {
-  Suite suite{.name = std::string(name), .cases = {}};
+/// What gates found that is about no case, as a suite of its own, which says so where a gate found nothing at all.
+std::string gate_suite(const json& report, const GateFindings& gates, Suite& all) {
+  Suite suite{.name = "gates", .cases = {}};
   const auto add = [&](const std::string& test, const std::string& content) {
     ++suite.tests;
-    suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.{}\" time=\"0\">{}</testcase>\n",
-                               html_text(test), name, content);
+    suite.cases += fmt::format("  <testcase name=\"{}\" classname=\"numcheck.gates\" time=\"0\">{}</testcase>\n",
+                               html_text(test), content);
   };
-  for (const GateFailure& failure : failures) {
+  for (const GateFinding& finding : gates.elsewhere()) {
     ++suite.failures;
-    add(failure.id,
-        fmt::format("<failure type=\"{}\" message=\"{}\"/>", html_text(failure.type), html_text(failure.message)));
+    add(finding.name,
+        fmt::format("<failure type=\"{}\" message=\"{}\"/>", html_text(finding.type), html_text(finding.message)));
   }
-  if (failures.empty()) {
-    add(fine, "");
+  if (report.contains("contract") && !breaks_contract(report)) {
+    add("every promised case ran", "");
+  }
+  if (report.contains("comparison") && report.at("comparison").at("summary").at("regressions") == 0) {
+    add("no regression against the baseline", "");
   }
   all.tests += suite.tests;
   all.failures += suite.failures;
-  return fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", name, suite.counts(), suite.cases);
-}
-
-/// A case that was to run is a failure here.
-std::string contract_suite(const json& report, Suite& all) {
-  if (!report.contains("contract")) {
-    return "";
-  }
-  std::vector<GateFailure> failures;
-  for (const json& promise : report.at("contract").at("broken")) {
-    const std::string status = promise.at("status").get<std::string>();
-    failures.push_back({promise.at("id").get<std::string>(), status,
-                        fmt::format("promised, but {}: {}", status, promise.at("reason").get<std::string>())});
-  }
-  return gate_suite("contract", failures, "every promised case ran", all);
-}
-
-/// The regressions that the report names.
-std::string baseline_suite(const json& report, Suite& all) {
-  if (!report.contains("comparison")) {
-    return "";
-  }
-  std::vector<GateFailure> failures;
-  for (const json& change : report.at("comparison").at("regressions")) {
-    const std::string kind = change.at("change").get<std::string>();
-    failures.push_back({change.at("id").get<std::string>(), kind,
-                        fmt::format("{}: {} -> {}", kind, change.at("base").at("status").get<std::string>(),
-                                    change.at("new").at("status").get<std::string>())});
-  }
-  return gate_suite("baseline", failures, "no regression", all);
+  return suite.tests == 0
+             ? ""
+             : fmt::format(" <testsuite name=\"{}\" {}>\n{} </testsuite>\n", suite.name, suite.counts(), suite.cases);
 }
 
 }  // namespace
@@ -147,6 +137,7 @@ std::string render_junit(const json& report) {
   std::vector<Suite> suites;
   std::map<std::string, std::size_t> places;
   Suite all;
+  const GateFindings gates(report);
   for (const json& record : report.at("cases")) {
     const CaseFacts facts = facts_of(record);
     const std::string name = facts.op + " " + facts.mode;
@@ -154,7 +145,7 @@ std::string render_junit(const json& report) {
     if (is_new) {
       suites.push_back({.name = name, .cases = {}});
     }
-    add_case(record, suites[place->second]);
+    add_case(record, facts, gates.of(record), suites[place->second]);
   }
   std::string text;
   for (const Suite& suite : suites) {
@@ -166,7 +157,7 @@ std::string render_junit(const json& report) {
     all.skipped += suite.skipped;
     all.seconds += suite.seconds;
   }
-  text += contract_suite(report, all) + baseline_suite(report, all);
+  text += gate_suite(report, gates, all);
   const json plan = report.value("plan", json::object());
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"te-numcheck {}\" {} "

@@ -55,6 +55,11 @@ const Sample kFail{.status = "fail", .bits = "bbbb", .measured = 9};
 const Sample kCrashed{.status = "crashed", .bits = ""};
 const Sample kUnsupported{.status = "unsupported", .bits = ""};
 const Sample kKnown{.status = "xfail", .bits = "bbbb", .measured = 9};
+const Sample kKnownWorse{.status = "xfail", .bits = "cccc", .measured = 90};
+const Sample kWarn{.status = "warn"};
+const Sample kWarnChanged{.status = "warn", .bits = "cccc"};
+const Sample kInconclusive{.status = "inconclusive"};
+const Sample kInconclusiveChanged{.status = "inconclusive", .bits = "cccc"};
 
 TEST(Comparison, of_a_run_and_its_baseline_counts_what_the_run_has) {
   const Sample skipped{.status = "skipped", .bits = ""};
@@ -103,9 +108,20 @@ TEST(Comparison, follows_from_both_statuses) {
       {kCrashed, kPass, Change::fixed, false},
       {kKnown, kPass, Change::fixed, false},
       {kFail, kFail, Change::identical, false},
-      {kFail, kKnown, Change::identical, false},
+      {kFail, kKnown, Change::restated, false},
       {kFail, kCrashed, Change::worse, true},
-      {kPass, kKnown, Change::worse, false},
+      {kPass, kKnown, Change::restated, false},
+      {kKnown, kKnown, Change::identical, false},
+      {kKnown, kKnownWorse, Change::same, false},
+      {kCrashed, kKnown, Change::restated, false},
+      {kPass, kWarn, Change::restated, false},
+      {kPass, kWarnChanged, Change::restated, false},
+      {kWarn, kPass, Change::restated, false},
+      {kPass, kInconclusive, Change::worse, true},
+      {kPass, kInconclusiveChanged, Change::worse, true},
+      {kFail, kInconclusive, Change::restated, false},
+      {kInconclusive, kInconclusive, Change::identical, false},
+      {kInconclusive, kPass, Change::restated, false},
   };
   for (const Row& row : rows) {
     const CaseChange change = changed(row.base, row.now);
@@ -131,6 +147,13 @@ TEST(Comparison, of_other_bits_follows_from_error_over_limit) {
   EXPECT_EQ(worse.outputs, std::set<std::string>{"d"});
   EXPECT_EQ(worse.implementation, "algo 67 -> algo 71");
   EXPECT_TRUE(worse.gates);
+}
+
+TEST(Comparison, of_a_warning_that_is_worse_gates) {
+  const CaseChange change = changed(kPass, Sample{.status = "warn", .bits = "cccc", .measured = 0.9});
+  EXPECT_EQ(change.change, Change::worse);
+  EXPECT_TRUE(change.gates);
+  EXPECT_EQ(compare_reports(with(kPass), with(kWarnChanged), {}).sentence(), "1 changed status");
 }
 
 TEST(Comparison, names_another_implementation_of_the_same_bits) {
