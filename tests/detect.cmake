@@ -49,5 +49,7 @@ foreach(path IN LISTS families)
 endforeach()
 add_test(NAME detect_fault_tables
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_fault_tables.py")
-list(APPEND detect_tests detect_fault_tables)
+add_test(NAME detect_accounted
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_accounted.py")
+list(APPEND detect_tests detect_fault_tables detect_accounted)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

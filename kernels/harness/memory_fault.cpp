@@ -30,16 +30,16 @@ class Image {
   [[nodiscard]] std::size_t element_bytes() const {
     return static_cast<std::size_t>(core::dtype_info(port().dtype).storage_bytes);
   }
-  [[nodiscard]] std::byte* at(std::int64_t row, std::int64_t col) {
-    return bytes_.data() + element_offset(port(), 0, row, col);
+  [[nodiscard]] std::byte* at(std::int64_t row, std::int64_t col, std::int64_t batch = 0) {
+    return bytes_.data() + element_offset(port(), batch, row, col);
   }
-  [[nodiscard]] std::uint64_t bits(std::int64_t row, std::int64_t col) {
+  [[nodiscard]] std::uint64_t bits(std::int64_t row, std::int64_t col, std::int64_t batch = 0) {
     std::uint64_t value = 0;
-    std::memcpy(&value, at(row, col), element_bytes());
+    std::memcpy(&value, at(row, col, batch), element_bytes());
     return value;
   }
-  void set_bits(std::int64_t row, std::int64_t col, std::uint64_t value) {
-    std::memcpy(at(row, col), &value, element_bytes());
+  void set_bits(std::int64_t row, std::int64_t col, std::uint64_t value, std::int64_t batch = 0) {
+    std::memcpy(at(row, col, batch), &value, element_bytes());
   }
 
  private:
@@ -152,6 +152,35 @@ void swap_rows(const Planting& p) {
   image.write_back();
 }
 
+/// Every element x of the output becomes change(x).
+template <class Change>
+void change_all(const Planting& p, Change change) {
+  Image image(p.memory, *p.output);
+  const op::Port& port = image.port();
+  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
+    for (std::int64_t row = 0; row < port.rows; ++row) {
+      for (std::int64_t col = 0; col < port.cols; ++col) {
+        const std::uint64_t bits = image.bits(row, col, batch);
+        image.set_bits(row, col, core::encode(change(core::decode(bits, port.dtype)), port.dtype), batch);
+      }
+    }
+  }
+  image.write_back();
+}
+
+void make_all_nan(const Planting& p) {
+  change_all(p, [](double) { return std::numeric_limits<double>::quiet_NaN(); });
+}
+void make_all_seven(const Planting& p) {
+  change_all(p, [](double) { return 7.0; });
+}
+void make_all_zero(const Planting& p) {
+  change_all(p, [](double) { return 0.0; });
+}
+void flip_signs(const Planting& p) {
+  change_all(p, [](double x) { return -x; });
+}
+
 void overwrite_input(const Planting& p) {
   const PortMemory& input = *first_port(p.ports, op::Role::input);
   const std::size_t last = element_offset(*input.port, 0, input.port->rows - 1, input.port->cols - 1);
@@ -183,6 +212,10 @@ constexpr std::array kFaults = {
     Fault{{"nan_written", "one output element is NaN"}, &write_nan},
     Fault{{"race", "the lowest bit of one output element differs from the second run on"}, &race},
     Fault{{"swapped_rows", "two rows of the output are swapped"}, &swap_rows},
+    Fault{{"all_nan", "every output element is NaN"}, &make_all_nan},
+    Fault{{"all_seven", "every output element is 7"}, &make_all_seven},
+    Fault{{"all_zero", "every output element is 0"}, &make_all_zero},
+    Fault{{"signs_flipped", "every output element has the opposite sign"}, &flip_signs},
     Fault{{"input_overwritten", "one bit of the first input is changed"}, &overwrite_input},
     Fault{{"workspace_overrun", "one byte is written after the end of the workspace"}, &overrun_workspace},
     Fault{{"late_refusal", "the case is accepted, and then ends in an error"}, &refuse_late},

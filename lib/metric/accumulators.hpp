@@ -89,7 +89,7 @@ struct FormatConstants {
   double max_finite;
   double overflow_threshold;  ///< smallest |y| that rounds to infinity; infinity for formats that are clamped
   double special_from;        ///< the same if y is rounded to FP32 first, as PyTorch does
-  double hidden_overflow;     ///< smallest A at which a finite output may hide an overflow; infinity: never
+  double special_magnitude;   ///< smallest A at which a finite output may not be judged; infinity: none
   bool narrow;                ///< 16 or 8 bits: e' of G3 is got - RN(y), and G4 applies
   bool integer;
 };

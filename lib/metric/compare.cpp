@@ -164,7 +164,11 @@ Statistics compare(const CompareInput& given) {
   out.elements = compared_elements(input);
   out.finite = out.elements - pass.specials.removed;
   out.nonfinite_mismatch = pass.specials.mismatches;
+  out.unknown = pass.specials.unknown;
+  out.undetermined = pass.specials.undetermined;
   out.order_dependent = pass.specials.order_dependent;
+  out.outside = pass.specials.outside;
+  out.unsampled = static_cast<std::uint64_t>(input.port->elements()) - out.elements;
   out.poison = pass.specials.poison;
   out.expected_constant = is_constant(input);
   out.copies = copies_of(input);

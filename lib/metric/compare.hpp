@@ -27,7 +27,8 @@ struct CompareInput {
   double rtol = 0;  ///< the plan's own, counted when have_allclose
   double atol = 0;
   bool have_allclose = false;
-  std::span<const double> missing_tail;  ///< for tolerance::certify only, see there; may be empty
+  std::span<const op::OutputValues::Range> outside;  ///< ascending: what the op leaves to the implementation
+  std::span<const double> missing_tail;              ///< for tolerance::certify only, see there; may be empty
 };
 
 /// One of the worst elements.
@@ -57,8 +58,13 @@ struct Statistics {
   std::uint64_t elements = 0;
   std::uint64_t finite = 0;              ///< compared numerically
   std::uint64_t nonfinite_mismatch = 0;  ///< NaN/Inf pattern differs beyond the declared rule
-  std::uint64_t order_dependent = 0;     ///< may depend on whether partial sums overflow: reported, not judged
-  std::uint64_t poison = 0;              ///< elements that still hold the poison pattern
+  /// Elements that are not judged, and why. `finite` contains those whose output is finite.
+  std::uint64_t unknown = 0;          ///< the bound of their error is NaN or infinite
+  std::uint64_t undetermined = 0;     ///< intermediate results may overflow: any number is within the bound
+  std::uint64_t order_dependent = 0;  ///< NaN or infinite, which may depend on the order of the partial sums
+  std::uint64_t outside = 0;          ///< elements of any value, as the op leaves them to the implementation
+  std::uint64_t unsampled = 0;        ///< elements of the output besides `elements`: not part of the sample
+  std::uint64_t poison = 0;           ///< elements that still hold the poison pattern
   std::uint64_t zeros_got = 0;
   std::uint64_t exact_mismatch = 0;  ///< got != RN(y), bit for bit (zero signs aside)
   bool expected_constant = false;
@@ -94,6 +100,13 @@ struct Statistics {
   Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's
   Opinion te_compare;      ///< compareResults of TransformerEngine's C++ tests, with y rounded to the output's format
   Opinion plan_allclose;   ///< the plan's own, in double
+  /// Compared elements that should be judged, but are not.
+  [[nodiscard]] std::uint64_t unjudged() const noexcept { return unknown + undetermined + order_dependent; }
+  /// Share of the compared elements that are judged, without those outside; 1 if there are none.
+  [[nodiscard]] double judged() const noexcept {
+    return unjudged() == 0 ? 1 : 1 - static_cast<double>(unjudged()) / static_cast<double>(elements - outside);
+  }
+
   double plan_limit_over_bound = 0;  ///< smallest limit / B of the plan's own tolerance
   double plan_atol_over_ulp = 0;     ///< its atol in ulps of the output at rms(y)
   std::vector<Worst> worst;          ///< at most 5, largest |e|/B first

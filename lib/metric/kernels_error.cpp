@@ -114,7 +114,7 @@ float float_limit(double limit) {
 }
 
 bool are_yardsticks_regular(const SegmentView& segment, const FormatConstants& format) {
-  const Vf overflow = splat_float(float_limit(format.hidden_overflow));
+  const Vf overflow = splat_float(float_limit(format.special_magnitude));
   Wi regular = ~Wi{};
   for (std::size_t i = 0; i < segment.size; i += kFloats) {
     const Vf s2 = load(segment.second_moment + i);

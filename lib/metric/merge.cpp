@@ -90,6 +90,9 @@ void merge(SpecialCounts& into, const SpecialCounts& from) {
   into.padding += from.padding;
   into.removed += from.removed;
   into.mismatches += from.mismatches;
+  into.unknown += from.unknown;
+  into.undetermined += from.undetermined;
+  into.outside += from.outside;
   into.order_dependent += from.order_dependent;
   into.poison += from.poison;
   into.inexact += from.inexact;

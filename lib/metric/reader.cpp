@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "core/codec.hpp"
@@ -163,12 +164,14 @@ double SegmentReader::bound_at(double y, double a) const {
 }
 
 bool SegmentReader::is_unwritten(std::size_t i, std::int64_t index) const {
-  return std::isnan(got_[i]) && !std::isnan(expected_[i]) && bits_at(input_, index) == setup_.poison_bits;
+  const bool may_be_right = std::isnan(expected_[i]) && core::dtype_info(input_.port->dtype).storage_bytes == 1;
+  return std::isnan(got_[i]) && !may_be_right && bits_at(input_, index) == setup_.poison_bits;
 }
 
-SegmentReader::Finding SegmentReader::classify_nan_expected(double got) const {
-  const bool dropped = setup_.nan_may_become_zero && got == 0;
-  return std::isnan(got) || dropped ? Finding::agrees : Finding::mismatch;
+SegmentReader::Finding SegmentReader::classify_nan_expected(std::size_t i) const {
+  const bool dropped = setup_.nan_may_become_zero && got_[i] == 0;
+  const bool is_nan = std::isnan(got_[i]) && !is_unwritten(i, flat_index(first_ + static_cast<std::int64_t>(i)));
+  return is_nan || dropped ? Finding::agrees : Finding::mismatch;
 }
 
 /// For an infinite y, which requires an infinite operand.
@@ -180,18 +183,25 @@ SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) co
   return got == expected ? Finding::agrees : Finding::mismatch;
 }
 
+/// For a finite y without a yardstick: an infinite input was stored as a finite value or multiplied by zero.
+SegmentReader::Finding SegmentReader::classify_unknown(double got, double y) const {
+  if (setup_.exact && std::isfinite(got)) {
+    return std::abs(y) < setup_.format.overflow_threshold ? Finding::regular : Finding::mismatch;
+  }
+  const bool overflowed = std::isinf(got) && std::abs(y) >= setup_.format.overflow_threshold;
+  return overflowed && std::signbit(got) == std::signbit(y) ? Finding::agrees : Finding::unknown;
+}
+
 SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   const double got = got_[i];
   const double y = expected_[i];
   if (std::isnan(y)) {
-    return classify_nan_expected(got);
+    return classify_nan_expected(i);
   }
-  // A NaN yardstick comes from an infinite input that was stored as a finite value or multiplied by zero.
   const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
   const double a = unknown ? infinite(1) : static_cast<double>(magnitude_[i]);
   // An infinite A may only mean that A exceeds FP32: if y is finite, no operand was infinite.
   const bool may_overflow = a >= setup_.overflow_magnitude;
-  const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
   // If the format saturates or the epilogue clips, an overflow becomes the largest number or zero; an amax may have
   // missed any element.
   const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
@@ -201,17 +211,19 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   if (std::isinf(y)) {
     return classify_infinite(got, y);
   }
+  if (unknown && (std::isfinite(got) || (std::isnan(got) && setup_.nan_may_become_zero))) {
+    return classify_unknown(got, y);
+  }
   const double threshold = setup_.format.overflow_threshold;
   const double bound = bound_at(y, a);
-  if (std::abs(y) >= threshold && std::isfinite(got)) {
-    // An overflow cannot become finite again, in any order.
-    return std::abs(y) - bound < threshold ? Finding::agrees : Finding::mismatch;
-  }
   if (std::isfinite(got)) {
-    return unknown ? Finding::agrees : Finding::regular;
+    // An overflow cannot become finite again, in any order; just above the threshold there may be none.
+    const bool is_right = std::abs(y) < threshold ? got == y || !saturates(i) : std::abs(got - y) <= bound;
+    return !is_right ? Finding::mismatch : std::abs(y) < threshold ? Finding::regular : Finding::agrees;
   }
+  const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
   if (std::isnan(got)) {
-    return unknown && setup_.nan_may_become_zero ? Finding::agrees : otherwise;
+    return otherwise;
   }
   const bool same_sign = std::signbit(got) == std::signbit(y);
   const double reach = same_sign ? bound + std::abs(y) : bound - std::abs(y);
@@ -227,20 +239,59 @@ void SegmentReader::count_removed(double got, double y, bool agrees) {
   specials_.inexact += equal || both_nan || agrees ? 0 : 1;
 }
 
+bool SegmentReader::is_outside(std::int64_t index) const {
+  const auto next = std::ranges::upper_bound(input_.outside, index, {}, &op::OutputValues::Range::begin);
+  return next != input_.outside.begin() && index < std::prev(next)->end;
+}
+
+bool SegmentReader::saturates(std::size_t i) const {
+  if (std::abs(expected_[i]) != setup_.clamp ||
+      !(static_cast<double>(magnitude_[i]) >= setup_.undetermined_magnitude)) {
+    return false;
+  }
+  const double y = std::abs(input_.expected[static_cast<std::size_t>(first_) + i] * setup_.output_scale);
+  return y - bound_at(y, static_cast<double>(magnitude_[i])) >= setup_.clamp;
+}
+
+/// Such elements pass through the gates like all others: V may still ask something. In these, an infinite A stands for a
+/// large one.
+void SegmentReader::count_unjudged(std::size_t i) {
+  constexpr double kMaxMagnitude = 1e39;
+  const auto a = static_cast<double>(magnitude_[i]);
+  const bool is_compared = std::abs(expected_[i]) < setup_.format.overflow_threshold;
+  if ((is_compared ? std::min(a, kMaxMagnitude) : a) >= setup_.undetermined_magnitude && !saturates(i)) {
+    const bool outside = is_outside(flat_index(first_ + static_cast<std::int64_t>(i)));
+    ++(outside ? specials_.outside : std::isinf(a) ? specials_.unknown : specials_.undetermined);
+  }
+}
+
+void SegmentReader::prepare_regular(std::size_t i) {
+  if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
+    unrounded_[i] = got_[i];  // no total error if the unrounded inputs overflow
+  }
+  if (setup_.exact && !(magnitude_[i] + second_moment_[i] >= 0)) {
+    magnitude_[i] = second_moment_[i] = 0;  // bits are compared, without a yardstick
+  }
+  count_unjudged(i);
+}
+
 void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
+  first_ = first;
   for (std::size_t i = 0; i < count; ++i) {
     const Finding finding = classify(i);
     if (finding == Finding::regular) {
-      if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
-        unrounded_[i] = got_[i];  // no total error if the unrounded inputs overflow
-      }
+      prepare_regular(i);
       continue;
     }
     const std::int64_t index = flat_index(first + static_cast<std::int64_t>(i));
     ++specials_.removed;
+    if (finding == Finding::agrees && std::isfinite(expected_[i])) {
+      count_unjudged(i);
+    }
+    specials_.unknown += finding == Finding::unknown ? 1 : 0;
     specials_.order_dependent += finding == Finding::order_dependent ? 1 : 0;
     specials_.poison += is_unwritten(i, index) ? 1 : 0;
-    count_removed(got_[i], expected_[i], finding == Finding::agrees);
+    count_removed(got_[i], expected_[i], finding == Finding::agrees || finding == Finding::unknown);
     if (finding == Finding::mismatch) {
       ++specials_.mismatches;
       insert_worst(specials_.worst, std::numeric_limits<double>::infinity(), index, got_[i], expected_[i]);

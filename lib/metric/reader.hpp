@@ -15,7 +15,10 @@ struct SpecialCounts {
   std::uint64_t padding = 0;  ///< zeros appended to segments
   std::uint64_t removed = 0;  ///< elements replaced by zeros because one side is not finite
   std::uint64_t mismatches = 0;
-  std::uint64_t order_dependent = 0;
+  std::uint64_t unknown = 0;          ///< not judged, see Statistics; they need not be removed
+  std::uint64_t undetermined = 0;     ///< the same
+  std::uint64_t order_dependent = 0;  ///< the same
+  std::uint64_t outside = 0;          ///< would be not judged, but need not be
   std::uint64_t poison = 0;
   std::uint64_t inexact = 0;  ///< removed elements that differ from RN(y)
   std::uint64_t plan = 0;     ///< mismatches of the plan's own predicate
@@ -49,27 +52,34 @@ class SegmentReader {
   [[nodiscard]] const SpecialCounts& specials() const noexcept { return specials_; }
 
  private:
-  enum class Finding { regular, agrees, order_dependent, mismatch };
+  enum class Finding { regular, agrees, unknown, order_dependent, mismatch };
 
   void decode(std::int64_t first, std::size_t count);
   void copy(std::int64_t first, std::size_t count, std::size_t padded);
   void use_copies(SegmentView& view) const;
   void prefetch(std::int64_t next, std::size_t count) const;
   void remove_specials(std::int64_t first, std::size_t count);
+  void prepare_regular(std::size_t i);
+  [[nodiscard]] bool is_outside(std::int64_t index) const;
+  /// Counts the element if any number is within its bound.
+  void count_unjudged(std::size_t i);
   [[nodiscard]] Finding classify(std::size_t i) const;
   /// B of an element whose magnitude is A.
   [[nodiscard]] double bound_at(double y, double a) const;
-  /// A number was expected, but got is the NaN that the output held before the run.
+  /// The bound is large, but not so large that the result may be less than the format's largest number.
+  [[nodiscard]] bool saturates(std::size_t i) const;
+  /// Got is the NaN that the output held before the run: no device makes it by itself, save in 8 bits, which have few.
   [[nodiscard]] bool is_unwritten(std::size_t i, std::int64_t index) const;
-  [[nodiscard]] Finding classify_nan_expected(double got) const;
+  [[nodiscard]] Finding classify_nan_expected(std::size_t i) const;
   [[nodiscard]] Finding classify_infinite(double got, double y) const;
+  [[nodiscard]] Finding classify_unknown(double got, double y) const;
   void count_removed(double got, double y, bool agrees);
   [[nodiscard]] std::int64_t flat_index(std::int64_t element) const;
 
   const CompareInput& input_;
   const Setup& setup_;
   SpecialCounts specials_;
-  std::int64_t first_ = 0;  ///< of load()
+  std::int64_t first_ = 0;  ///< element that the arrays start with, when elements are looked at one by one
   alignas(64) std::array<double, kSegmentRoom> got_;
   alignas(64) std::array<double, kSegmentRoom> expected_;
   alignas(64) std::array<double, kSegmentRoom> unrounded_;

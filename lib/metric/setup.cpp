@@ -1,5 +1,6 @@
 #include "metric/setup.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -10,6 +11,8 @@ namespace numcheck::metric {
 namespace {
 
 using core::Dtype;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// rtol and atol of two tools for one format.
 struct ForeignTolerance {
@@ -48,6 +51,18 @@ FormatConstants format_constants(const core::DtypeInfo& info) {
                                                       : info.max_finite + core::ulp(info.max_finite, info.dtype) / 2;
   format.special_from = format.narrow ? format.overflow_threshold * (1 - 0x1p-23) : format.overflow_threshold;
   return format;
+}
+
+/// The A from which the bound is as large as the numbers of the format: it asks nothing then. FP32's are taken to end a
+/// little earlier, as intermediate results may be larger than the result. What is compared bit by bit has no bound.
+double undetermined_from(const Setup& setup) {
+  constexpr double kLargest = 1e38;
+  const ModelConstants& model = setup.model;
+  const double room = std::min(setup.format.max_finite, kLargest) - model.bound_absolute;
+  if (setup.exact || setup.format.integer) {
+    return kInfinity;
+  }
+  return room <= 0 ? 0 : room / (model.bound_magnitude * model.scale);
 }
 
 void check(bool ok, const char* what) {
@@ -101,8 +116,6 @@ Setup make_setup(const CompareInput& input) {
   setup.overflow_possible = given.overflow_possible;
   setup.nan_may_become_zero = given.nan_may_become_zero;
   setup.overflow_may_be_finite = given.overflow_may_be_finite || std::isfinite(setup.clamp);
-  setup.format.hidden_overflow =
-      setup.overflow_may_be_finite ? setup.overflow_magnitude : std::numeric_limits<double>::infinity();
   ModelConstants& model = setup.model;
   model.scale = scale;
   model.scale2 = scale * scale;
@@ -123,6 +136,10 @@ Setup make_setup(const CompareInput& input) {
   model.plan_rtol = input.rtol;
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
+  setup.exact = given.exact;
+  setup.undetermined_magnitude = undetermined_from(setup);
+  setup.format.special_magnitude =
+      std::min(setup.undetermined_magnitude, setup.overflow_may_be_finite ? setup.overflow_magnitude : kInfinity);
   return setup;
 }
 

@@ -14,7 +14,9 @@ struct Setup {
   double output_scale = 1;  ///< y and unrounded y are multiplied by it
   double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;
-  double overflow_magnitude = 0;  ///< in units of the unscaled A; see model::ErrorModel
+  double overflow_magnitude = 0;      ///< in units of the unscaled A; see model::ErrorModel
+  double undetermined_magnitude = 0;  ///< from this A on any number is within the bound
+  bool exact = false;
   bool overflow_possible = false;
   bool overflow_may_be_finite = false;
   bool nan_may_become_zero = false;

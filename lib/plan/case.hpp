@@ -39,12 +39,13 @@ struct AlgorithmSpec {
   std::int64_t top = 1;
 };
 
-/// Gates that the plan adds to the default gates.
+/// Gates that the plan adds to the default gates, and what it takes to pass.
 struct ToleranceSpec {
   std::optional<double> allclose_rtol;  ///< |d - y| <= atol + rtol |y|
   std::optional<double> allclose_atol;
   std::optional<double> max_ulp;
-  std::optional<double> rel_l2;  ///< Frobenius-relative error
+  std::optional<double> rel_l2;      ///< Frobenius-relative error
+  std::optional<double> min_judged;  ///< share of an output's elements that must be judged for it to pass
 };
 
 /// A known failure.

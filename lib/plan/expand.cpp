@@ -26,7 +26,7 @@ std::string count_text(std::uint64_t count) {
 bool same_gates(const Case& a, const Case& b) {
   const auto key = [](const Case& c) {
     return std::tuple(c.tolerance.allclose_rtol, c.tolerance.allclose_atol, c.tolerance.max_ulp, c.tolerance.rel_l2,
-                      c.timeout_s, c.only_if_new);
+                      c.tolerance.min_judged, c.timeout_s, c.only_if_new);
   };
   return key(a) == key(b) && a.known_issues == b.known_issues && a.digest == b.digest;
 }

@@ -145,7 +145,7 @@ std::optional<AlgorithmSpec> decode_algorithms(const Node& node, Reporter& repor
 }
 
 std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& reporter) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"allclose", "ulp", "rel_l2"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"allclose", "ulp", "rel_l2", "min_judged"};
   ToleranceSpec tolerance;
   if (node.is(Node::Kind::text) && node.text == "default") {
     return tolerance;
@@ -165,6 +165,9 @@ std::optional<ToleranceSpec> decode_tolerance(const Node& node, Reporter& report
   }
   if (const Node* rel_l2 = node.find("rel_l2")) {
     tolerance.rel_l2 = decode_number(*rel_l2, "\"rel_l2\"", 0, kMaxToleranceLimit, reporter);
+  }
+  if (const Node* min_judged = node.find("min_judged")) {
+    tolerance.min_judged = decode_number(*min_judged, "\"min_judged\"", 0, 1, reporter);
   }
   return reporter.error_count() == errors ? std::optional(tolerance) : std::nullopt;
 }

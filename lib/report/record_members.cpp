@@ -48,6 +48,7 @@ json tolerance_json(const plan::ToleranceSpec& spec) {
   put("allclose_atol", spec.allclose_atol);
   put("max_ulp", spec.max_ulp);
   put("rel_l2", spec.rel_l2);
+  put("min_judged", spec.min_judged);
   return object;
 }
 
@@ -118,7 +119,8 @@ const Members<verdict::CaseResult>& case_members() {
        [](const S& s) { return json(verdict::status_name(s.status)); }},
       {"reason", text("a sentence, for every status but pass"), &at<&S::reason>},
       {"tags", texts("tags that the plan gives the case"), [](const S& s) { return json(s.c->tags); }},
-      {"tolerance", described(map_of(ref("number")), "limits that the plan adds to the gates"),
+      {"tolerance",
+       described(map_of(ref("number")), "limits that the plan adds to the gates, and the share that must be judged"),
        [](const S& s) { return tolerance_json(s.c->tolerance); }},
       {"runs", described(list_of(ref("run")), "one for each algorithm that ran"), &runs_json},
       {"error_over_limit",

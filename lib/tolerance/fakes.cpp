@@ -47,6 +47,15 @@ double mean_of(const CertificateData& data, G g) {
 
 }  // namespace
 
+FakeValues fake_everywhere(const CertificateData& data, double value) {
+  return FakeValues(data.expected.size(), value);
+}
+
+FakeValues fake_constant(const CertificateData& data) {
+  const double rms = std::sqrt(mean_of(data, [](double y) { return y * y; }));
+  return fake_everywhere(data, rms > 0 && std::isfinite(rms) ? rms : 1);
+}
+
 FakeValues fake_zeros(const CertificateData& data) {
   return replace_finite(data, [](std::size_t, double) { return 0.0; });
 }

@@ -9,6 +9,10 @@ namespace numcheck::tolerance {
 
 using FakeValues = std::vector<double>;
 
+/// One number everywhere, also where the reference is not finite.
+[[nodiscard]] FakeValues fake_everywhere(const CertificateData& data, double value);
+/// The root mean square of the finite values everywhere, also where the reference is not finite; 1 if it is 0.
+[[nodiscard]] FakeValues fake_constant(const CertificateData& data);
 [[nodiscard]] FakeValues fake_zeros(const CertificateData& data);
 [[nodiscard]] FakeValues fake_mean(const CertificateData& data);
 [[nodiscard]] FakeValues fake_sign_flipped(const CertificateData& data);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ namespace numcheck::tolerance {
 namespace {
 
 constexpr std::uint64_t kFewestForChance = 32;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// What the gates say about a fake.
 struct Opinion {
@@ -47,6 +50,11 @@ class Certifier {
         [this] { return missing_tail(); },
         [this] { return conclude_random("noise", fake_noise(data_)); },
     };
+    makers.emplace_back([this] { return conclude("constant", fake_constant(data_)); });
+    if (!core::is_integer(data_.port.dtype)) {
+      makers.emplace_back([this] { return conclude("nan", fake_everywhere(data_, kNan)); });
+      makers.emplace_back([this] { return conclude("infinity", fake_everywhere(data_, kInfinity)); });
+    }
     if (!input_.model->exact) {
       makers.emplace_back([this] { return coarser(); });
     }
@@ -90,15 +98,16 @@ class Certifier {
     return name != "zeros" && name != "sign_flipped" && name != "noise";
   }
 
-  [[nodiscard]] static Fake conclude(std::string name, const Opinion& opinion, const std::string& prefix) {
+  [[nodiscard]] Fake conclude(std::string name, const Opinion& opinion, const std::string& prefix) const {
+    const bool leaves_out = !input_.outside.empty();  // these may be the elements that are not judged
     const metric::Statistics& s = opinion.statistics;
     if (!opinion.failing.empty()) {
       return {std::move(name), Fake::Outcome::rejected, prefix + opinion.failing};
     }
-    if (s.exact_mismatch == 0) {
+    if (s.exact_mismatch == 0 && (s.unjudged() == 0 || leaves_out)) {
       return dropped(std::move(name), "equals the reference");
     }
-    if (s.z_rms <= 1 && is_subtle(name)) {
+    if (s.finite != 0 && s.z_rms <= 1 && is_subtle(name)) {
       return dropped(std::move(name), "within the predicted error");
     }
     return {std::move(name), Fake::Outcome::accepted, prefix + "no gate fails"};
@@ -111,7 +120,7 @@ class Certifier {
   /// Fakes whose distance from the reference is a matter of chance in a single element.
   [[nodiscard]] Fake conclude_random(std::string name, FakeValues values) const {
     const Opinion opinion = judge_values(std::move(values));
-    if (opinion.failing.empty() && opinion.statistics.finite < kFewestForChance) {
+    if (opinion.failing.empty() && opinion.statistics.finite < kFewestForChance && opinion.statistics.unjudged() == 0) {
       return dropped(std::move(name), "too few outputs to tell");
     }
     return conclude(std::move(name), opinion, {});

@@ -10,7 +10,7 @@ namespace numcheck::tolerance {
 
 struct Fake {
   std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                     ///< "coarser_format", or op::Finding::fake
+                     ///< "coarser_format", "nan", "infinity", "constant", or op::Finding::fake
   enum class Outcome { rejected, accepted, dropped } outcome = Outcome::rejected;
   std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), or why it was dropped
 };
@@ -36,8 +36,10 @@ struct Certificate {
 ///   coarser_format              the expected values rounded to the first of tf32, bf16, fp8_e4m3, fp8_e5m2 whose rms
 ///                               of e / sqrt(V) exceeds 2 kappa; not in the exact leg
 ///
-/// Elements that are not finite in the reference are the same in every fake. A fake is dropped if it equals the rounded
-/// reference; if it is none of zeros, sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at
+///   nan, infinity, constant     everywhere, also where the reference is not finite; the constant is rms(y)
+///
+/// In the others, elements that are not finite in the reference stay as they are. A fake is dropped if it equals the
+/// rounded reference, unless the only elements in which it may differ are not judged; if it is none of zeros, sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at
 /// most 1); if it is noise or last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it
 /// is coarser_format and G2 judges no rms (has_rms).
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);

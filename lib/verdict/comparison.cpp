@@ -49,6 +49,8 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
                     });
   if (expected_values(context, port).unpredictable) {
     entry->statistics.expected_constant = false;
+    // The op's own gates judge them all.
+    entry->statistics.unknown = entry->statistics.undetermined = entry->statistics.order_dependent = 0;
     entry->statistics.worst.clear();  // nothing in particular was expected
     return entry;
   }

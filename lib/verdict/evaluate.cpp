@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
@@ -194,7 +197,27 @@ bool proves_something(const OutputResult& output) {
   });
 }
 
-void decide_status(RunResult& result) {
+constexpr double kMinJudged = 0.99;
+
+/// Why too few of the output's elements were judged; empty if enough were.
+std::string unjudged(const OutputResult& output, double least) {
+  const metric::Statistics& s = output.statistics;
+  if (s.judged() >= least) {
+    return "";
+  }
+  std::vector<std::string> parts;
+  for (const auto& [elements, why] : {std::pair(s.unknown, "the bound of their error is unknown"),
+                                      std::pair(s.undetermined, "intermediate results may overflow"),
+                                      std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
+    if (elements != 0) {
+      parts.push_back(fmt::format("{}: {}", elements, why));
+    }
+  }
+  return fmt::format("{}: only {:.4g} % of the elements are judged, less than {:g} % ({})", output.port,
+                     100 * s.judged(), 100 * least, fmt::join(parts, "; "));
+}
+
+void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
     if (std::string failure = failure_of(output); !failure.empty() && result.status != Status::fail) {
@@ -212,6 +235,11 @@ void decide_status(RunResult& result) {
     if (result.status == Status::pass && constant && !(output.vanishes && proven)) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
+    }
+    const std::string too_few = unjudged(output, wanted.min_judged.value_or(kMinJudged));
+    if ((result.status == Status::pass || result.status == Status::warn) && !too_few.empty()) {
+      result.status = Status::inconclusive;
+      result.failing = too_few;
     }
     if (result.status == Status::pass && !output.warning.empty()) {
       result.status = Status::warn;
@@ -303,7 +331,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
     }
   }
   add_findings(context, result);
-  decide_status(result);
+  decide_status(result, context.prepared->c->tolerance);
   add_pictures(context, run, facts.expected, result);
   comparison_s += watch.seconds();
   return result;

@@ -69,6 +69,11 @@ Expectation::Expectation(const EvaluationContext& context, const ComparedPort& c
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
   input_.port = &port_;
   input_.got = without_outside(port_, compared.bytes(), amax ? decltype(outside)() : outside, inside_);
+  if (!amax) {
+    outside_.assign(outside.begin(), outside.end());
+    std::ranges::sort(outside_, {}, &op::OutputValues::Range::begin);
+    input_.outside = outside_;
+  }
   input_.sample = amax ? &whole_ : &context.group->sample;
   input_.model = &model;
   input_.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();

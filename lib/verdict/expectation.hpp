@@ -44,7 +44,8 @@ class Expectation {
   std::array<float, 1> own_magnitude_{};
   std::array<float, 1> own_second_moment_{};
   std::vector<float> bounds_, variances_;  ///< of a model with errors of its own
-  std::vector<std::byte> inside_;          ///< the output without elements that the op leaves to the implementation
+  std::vector<op::OutputValues::Range> outside_;
+  std::vector<std::byte> inside_;  ///< the output without elements that the op leaves to the implementation
 };
 
 }  // namespace numcheck::verdict

@@ -13,6 +13,7 @@ from faults import PlantsFaults
 FEWEST = 5
 # Faults of a device that do not depend on the op: such rows say nothing about an op's own checks.
 MEMORY = {"bit_flip", "stale_tile", "unwritten_tile", "write_past_end", "nan_written", "race", "swapped_rows"}
+MEMORY |= {"all_nan", "all_seven", "all_zero", "signs_flipped"}
 MEMORY |= {"input_overwritten", "workspace_overrun", "last_row_stale"}
 # Faults that no gate catches, with tests of their own: they break the device or end in an error.
 ELSEWHERE = {"illegal_address": "gpu/test_containment.py", "late_refusal": "cli/test_known.py"}

@@ -16,6 +16,7 @@
 #include "report/views/console.hpp"
 #include "report/views/console_format.hpp"
 #include "report/views/console_output.hpp"
+#include "report/views/judged.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -37,11 +38,12 @@ std::string metric_lines(const json& record) {
                             : "  class " + class_label(run.at("observed_class").get<std::string>()));
     for (const auto& [port, output] : run.at("outputs").items()) {
       const json& m = output.at("metrics");
-      text +=
-          fmt::format("        {}: rel L2 {}  total {}  eff. bits {}  max ULP {}  e/B {}  z {}\n", port,
-                      short_number(m.at("rel_l2"), ".2e"), short_number(output.at("total_error").at("rel_l2"), ".2e"),
-                      bits_text(m.at("effective_bits")), short_number(m.at("max_ulp"), ".3g"),
-                      short_number(m.at("max_over_bound"), ".3f"), short_number(m.at("z_rms"), ".3f"));
+      const std::string judged = judged_text(m);
+      text += fmt::format("        {}: rel L2 {}  total {}  eff. bits {}  max ULP {}  e/B {}  z {}{}\n", port,
+                          short_number(m.at("rel_l2"), ".2e"),
+                          short_number(output.at("total_error").at("rel_l2"), ".2e"), bits_text(m.at("effective_bits")),
+                          short_number(m.at("max_ulp"), ".3g"), short_number(m.at("max_over_bound"), ".3f"),
+                          short_number(m.at("z_rms"), ".3f"), judged.empty() ? "" : "  " + judged);
     }
   }
   return text;
@@ -141,7 +143,8 @@ std::string render_notes(const json& report, const ConsoleOptions&) {
       ++at->second;
     }
   }
-  std::string text;
+  std::string text = judged_sentence(report);
+  text += text.empty() ? "" : "\n";
   for (std::size_t i = 0; i < std::min(kMaxShown, reasons.size()); ++i) {
     text += fmt::format("{:>5} {}\n", reasons[i].second, reasons[i].first);
   }

@@ -11,6 +11,7 @@
 #include "core/counted.hpp"
 #include "report/criterion.hpp"
 #include "report/number.hpp"
+#include "report/views/judged.hpp"
 #include "report/views/wrong_sentence.hpp"
 #include "tolerance/criterion_words.hpp"
 
@@ -90,6 +91,9 @@ std::string error_line(const json& metrics) {
   if (mismatches > 0) {
     text = fmt::format("NaN or infinity in the wrong place in {:.0f} of {}{}{}", mismatches,
                        core::counted(elements, "element"), text.empty() ? "" : "; ", text);
+  }
+  if (const std::string judged = judged_text(metrics); !judged.empty()) {
+    text += (text.empty() ? "" : "; ") + judged;
   }
   return text.empty() ? text : fmt::format("      {}\n", text);
 }

@@ -46,16 +46,17 @@ std::string output_columns(const json& output) {
     }
   }
   const json& metrics = output.at("metrics");
-  return fmt::format("{},{},{},{},{},{},{}", number_at(metrics, "elements"), quoted(gate),
-                     short_number(number(largest), ".9g"), number_at(metrics, "rel_l2"), number_at(metrics, "max_abs"),
-                     number_at(metrics, "max_ulp"), output.at("xxh128").get<std::string>());
+  return fmt::format("{},{},{},{},{},{},{},{}", number_at(metrics, "elements"), number_at(metrics, "judged"),
+                     quoted(gate), short_number(number(largest), ".9g"), number_at(metrics, "rel_l2"),
+                     number_at(metrics, "max_abs"), number_at(metrics, "max_ulp"),
+                     output.at("xxh128").get<std::string>());
 }
 
 }  // namespace
 
 std::string render_csv(const json& report) {
   std::string text =
-      "case,digest,op,mode,backend,status,implementation,output,elements [1],tightest gate,error/limit [1],"
+      "case,digest,op,mode,backend,status,implementation,output,elements [1],judged [1],tightest gate,error/limit [1],"
       "relative L2 error [1],largest error [units of the output],largest error [ulp],output digest,device time "
       "[s],reason\r\n";
   for (const json& record : report.at("cases")) {
@@ -71,7 +72,7 @@ std::string render_csv(const json& report) {
       }
     }
     if (!any) {
-      text += fmt::format("{},,,,,,,,,,,{}\r\n", start, reason);
+      text += fmt::format("{},,,,,,,,,,,,{}\r\n", start, reason);
     }
   }
   return text;

@@ -8,6 +8,7 @@
 #include "report/views/html_map.hpp"
 #include "report/views/html_sections.hpp"
 #include "report/views/html_text.hpp"
+#include "report/views/judged.hpp"
 
 namespace numcheck::report::views {
 namespace {
@@ -54,6 +55,9 @@ std::string metrics_text(const json& output) {
     if (!count.empty() && count != "0") {
       parts.push_back(fmt::format(fmt::runtime(words), count) + " of " + number_at(metrics, "elements", ""));
     }
+  }
+  if (const std::string judged = judged_text(metrics); !judged.empty()) {
+    parts.push_back(judged);
   }
   return fmt::format("{}", fmt::join(parts, " · "));
 }

@@ -43,6 +43,10 @@ MEMORY = {
     "nan_written": "G0 pattern",
     "race": "G0 determinism",
     "swapped_rows": "G1 bound",
+    "all_nan": "G0 pattern",
+    "all_seven": "G1 bound",
+    "all_zero": "G1 bound",
+    "signs_flipped": "G1 bound",
     "input_overwritten": "G0 guards",
     "workspace_overrun": "G0 guards",
 }

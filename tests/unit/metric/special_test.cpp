@@ -102,7 +102,9 @@ TEST(Special, overflow_threshold) {
   EXPECT_EQ(with(p, 70000, kInf).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, -70000, -kInf).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, 70000, 65504).nonfinite_mismatch, 1U);
-  EXPECT_EQ(with(p, 65530, 65504).nonfinite_mismatch, 0U) << "a correct kernel may have been below the threshold";
+  EXPECT_EQ(with(p, 65523, 65504).nonfinite_mismatch, 0U) << "a correct kernel may have been below the threshold";
+  EXPECT_EQ(with(p, 65530, 65504).nonfinite_mismatch, 1U) << "it has at least 65526";
+  EXPECT_EQ(with(p, 65523, 7).nonfinite_mismatch, 1U) << "nor may it have been far below";
   EXPECT_EQ(with(p, 65505, kInf).nonfinite_mismatch, 0U) << "or above";
   EXPECT_EQ(with(p, 65480, kInf).nonfinite_mismatch, 1U);
   EXPECT_EQ(with(p, 65505, -kInf).nonfinite_mismatch, 1U);
@@ -134,6 +136,73 @@ TEST(Special, partial_sums_that_may_overflow_are_only_reported) {
   EXPECT_EQ(with(p, 1e39, 7).nonfinite_mismatch, 1U) << "an overflow does not become finite again";
   p.magnitude[20] = 9e29F;
   EXPECT_EQ(with(p, 5, kInf).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, every_element_that_is_not_judged_is_counted) {
+  Problem p = quiet(Dtype::fp32);
+  EXPECT_EQ(with(p, 5, 5).judged(), 1);
+  p.magnitude[20] = static_cast<float>(kNan);
+  EXPECT_EQ(with(p, 5, 7).unknown, 1U) << "a NaN bound is not an agreement";
+  EXPECT_EQ(with(p, 5, 7).judged(), 64.0 / 65);
+  p.second_moment[20] = static_cast<float>(kNan);
+  p.magnitude[20] = 1;
+  EXPECT_EQ(with(p, 5, 7).unknown, 1U);
+  p = quiet(Dtype::fp32);
+  p.model.bound_magnitude = 1;
+  p.magnitude[20] = 2e38F;
+  EXPECT_EQ(with(p, 5, 7).undetermined, 1U);
+  p.magnitude[20] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(with(p, 5, 7).unknown, 1U) << "an infinite bound";
+  p.model.exact = true;
+  EXPECT_EQ(with(p, 5, 7).judged(), 1) << "bits are compared, whatever the bound";
+  EXPECT_EQ(with(p, 5, 7).exact_mismatch, 1U);
+}
+
+TEST(Special, bounds_as_large_as_the_format_ask_nothing_but_that_it_saturates) {
+  Problem p = quiet(Dtype::fp8_e4m3);
+  p.model.bound_magnitude = 1;
+  p.magnitude[20] = 500;
+  EXPECT_EQ(with(p, 100, -100).undetermined, 1U);
+  EXPECT_EQ(with(p, 2000, 448).judged(), 1) << "at least 1500 in any order";
+  EXPECT_EQ(with(p, 2000, 448).nonfinite_mismatch, 0U);
+  EXPECT_EQ(with(p, 2000, 416).nonfinite_mismatch, 1U);
+}
+
+TEST(Special, elements_outside_a_sample_are_counted) {
+  Problem p = quiet(Dtype::fp32);
+  const op::Sample sample{{3, 20, 64}};
+  CompareInput input = p.input();
+  for (std::size_t i = 0; i < sample.indices.size(); ++i) {
+    p.expected[i] = p.expected[static_cast<std::size_t>(sample.indices[i])];
+  }
+  input.sample = &sample;
+  input.expected = input.expected.first(3);
+  input.magnitude = input.magnitude.first(3);
+  input.second_moment = input.second_moment.first(3);
+  input.unrounded = {};
+  EXPECT_EQ(compare(input).elements, 3U);
+  EXPECT_EQ(compare(input).unsampled, 62U);
+}
+
+TEST(Special, what_the_op_leaves_to_the_implementation_need_not_be_judged) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.bound_magnitude = 1;
+  p.magnitude[20] = 2e38F;
+  const std::vector<op::OutputValues::Range> outside = {{3, 5}, {20, 21}};
+  CompareInput input = p.input();
+  input.outside = outside;
+  EXPECT_EQ(compare(input).judged(), 1);
+  EXPECT_EQ(compare(input).outside, 1U);
+}
+
+TEST(Special, poison_is_found_where_nan_is_expected) {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
+    Problem p = quiet(dtype);
+    p.expected[20] = kNan;
+    p.set_bits(20, ~std::uint64_t{0});
+    EXPECT_EQ(compare(p.input()).poison, 1U);
+    EXPECT_EQ(compare(p.input()).nonfinite_mismatch, 1U);
+  }
 }
 
 TEST(Special, infinities_may_meet_where_partial_sums_overflow) {

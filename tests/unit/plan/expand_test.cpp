@@ -203,11 +203,14 @@ TEST(Expand, entries_of_defaults_need_not_match_everywhere) {
 }
 
 TEST(Expand, tolerance_in_all_its_forms) {
-  const Case c = load_case(R"("tolerance": {"allclose": {"rtol": 1e-2, "atol": 0}, "ulp": 2, "rel_l2": 0.5})").cases[0];
+  const Case c = load_case(R"("tolerance": {"allclose": {"rtol": 1e-2, "atol": 0}, "ulp": 2, "rel_l2": 0.5,
+      "min_judged": 0.25})")
+                     .cases[0];
   EXPECT_EQ(c.tolerance.allclose_rtol, 1e-2);
   EXPECT_EQ(c.tolerance.allclose_atol, 0.0);
   EXPECT_EQ(c.tolerance.max_ulp, 2.0);
   EXPECT_EQ(c.tolerance.rel_l2, 0.5);
+  EXPECT_EQ(c.tolerance.min_judged, 0.25);
 }
 
 TEST(Expand, repeated_cases_run_once_with_all_their_tags) {

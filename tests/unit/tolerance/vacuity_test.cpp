@@ -37,7 +37,7 @@ TEST(Certificate, every_fake_of_an_ordinary_output_is_rejected) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
     const Problem p = random_problem(dtype, {2, 100, 70, 3, 1});
     const Certificate certificate = certify(p.input());
-    EXPECT_EQ(certificate.fakes.size(), 8U);
+    EXPECT_EQ(certificate.fakes.size(), 11U);
     for (const Fake& fake : certificate.fakes) {
       EXPECT_EQ(fake.outcome, Outcome::rejected) << fake.name << ": " << fake.detail;
       EXPECT_FALSE(fake.detail.empty());
@@ -95,7 +95,7 @@ TEST(Certificate, exact_leg_rejects_any_difference) {
   EXPECT_FALSE(fakes.contains("coarser_format"));
   for (const auto& [name, fake] : fakes) {
     EXPECT_EQ(fake.outcome, Outcome::rejected) << name;
-    EXPECT_EQ(fake.detail, "exact") << name;
+    EXPECT_EQ(fake.detail, name == "nan" || name == "infinity" ? "G0 pattern" : "exact") << name;
   }
 }
 
@@ -103,8 +103,22 @@ TEST(Certificate, non_finite_elements_are_no_evidence) {
   Problem p = random_problem(Dtype::fp32, {1, 40, 40});
   std::fill(p.expected.begin(), p.expected.end(), std::numeric_limits<double>::quiet_NaN());
   for (const auto& [name, fake] : fakes_of(p.input())) {
-    EXPECT_EQ(fake.outcome, Outcome::dropped) << name << ": " << fake.detail;
+    const bool replaces_nan = name == "constant" || name == "infinity";
+    EXPECT_EQ(fake.outcome, replaces_nan ? Outcome::rejected : Outcome::dropped) << name << ": " << fake.detail;
   }
+}
+
+TEST(Certificate, garbage_in_elements_that_are_not_judged_is_exposed) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Problem p = random_problem(Dtype::fp32, {1, 40, 40});
+  std::fill(p.magnitude.begin(), p.magnitude.end(), static_cast<float>(nan));
+  auto fakes = fakes_of(p.input());
+  for (const char* name : {"zeros", "constant", "mean", "sign_flipped", "noise"}) {
+    EXPECT_EQ(fakes[name].outcome, Outcome::accepted) << name << ": a NaN bound is not an agreement";
+  }
+  p = random_problem(Dtype::fp32, {1, 40, 40});
+  p.model.overflow_magnitude = 0;
+  EXPECT_EQ(fakes_of(p.input())["nan"].outcome, Outcome::accepted) << "NaN passes where overflow excuses it";
 }
 
 TEST(Certificate, missing_tail_of_the_caller_is_used) {

@@ -1,0 +1,80 @@
+"""No element goes unjudged in silence: outputs that are garbage must not pass because nothing was asked of them."""
+
+import json
+import unittest
+
+from faults import PlantsFaults
+
+SIM = "sim:sm_90"
+
+
+def case(op, mode, distribution, params, tolerance=None, **inputs):
+    made = {"op": op, "mode": mode, "backend": "sim", "params": params,
+            "inputs": {"distribution": distribution, **inputs}}
+    return {**made, "tolerance": tolerance} if tolerance else made
+
+
+def gemm(mode, distribution="normal", m=64, n=64, k=64, tolerance=None, params=None, **inputs):
+    return case("gemm", mode, distribution, {"m": m, "n": n, "k": k, **(params or {})}, tolerance, **inputs)
+
+
+SPECIALS = gemm("tf32", "specials", fraction=0.001)
+FP16_SUMS = gemm("fp16_acc16", k=4096, sigma=6)
+FP32_SPECIALS = gemm("fp32", "specials", fraction=0.1)
+NORM = case("layernorm_bwd", "fp32", "log_uniform", {"rows": 64, "hidden": 64}, low=-10, high=66)
+OUTLIERS = case("rmsnorm_fwd", "fp32", "outliers", {"rows": 64, "hidden": 64}, fraction=0.5, scale=1e19)
+GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
+
+# What used to pass: the fault, and the case that excused it.
+GARBAGE = [
+    ("all_nan", SPECIALS),
+    ("all_nan", FP16_SUMS),
+    ("all_nan", FP32_SPECIALS),
+    ("all_seven", NORM),
+    ("all_seven", OUTLIERS),
+    ("all_seven", GELU),
+    ("all_zero", GELU),
+]
+
+
+class Accounted(PlantsFaults):
+    def status(self, planted, fault=None):
+        arguments = ["--inject", fault] if fault else []
+        plan = self.plan(cases=[planted])
+        self.run_cli("run", plan, "--device", SIM, "--json", "report.json", "--no-save", "--allow-empty", *arguments,
+                     code=None)
+        (result,) = json.loads((self.folder / "report.json").read_text())["cases"]
+        return result
+
+    def test_garbage_does_not_pass(self):
+        for fault, planted in GARBAGE:
+            with self.subTest(fault=fault, op=planted["op"], mode=planted["mode"]):
+                self.assertIn(self.status(planted, fault)["status"], ("fail", "inconclusive"))
+
+    def test_every_element_is_in_the_record(self):
+        result = self.status(NORM)
+        self.assertEqual(result["status"], "inconclusive")
+        metrics = result["runs"][0]["outputs"]["dx"]["metrics"]
+        unjudged = metrics["unknown"] + metrics["undetermined"] + metrics["order_dependent"]
+        self.assertGreater(unjudged, 0)
+        self.assertAlmostEqual(metrics["judged"], 1 - unjudged / metrics["elements"])
+        self.assertRegex(result["reason"], r"dx: only [0-9.]+ % of the elements are judged, less than 99 %")
+
+    def test_a_plan_may_ask_for_less_or_more(self):
+        self.assertEqual(self.status({**NORM, "tolerance": {"min_judged": 0.01}})["status"], "pass")
+        few = gemm("fp32", "specials", m=256, n=256, fraction=0.00002)
+        share = self.status(few)["runs"][0]["outputs"]["d"]["metrics"]["judged"]
+        self.assertTrue(0.99 <= share < 1, share)
+        self.assertEqual(self.status({**few, "tolerance": {"min_judged": 1}})["status"], "inconclusive")
+
+    def test_the_console_says_how_much_was_judged(self):
+        plan = self.plan(cases=[NORM])
+        for words in ([], ["-vv"]):
+            done = self.run_cli("run", plan, "--device", SIM, "--no-save", *words, code=None)
+            self.assertRegex(done.stdout, r"judged [0-9]+\.[0-9] %")
+        done = self.run_cli("run", self.plan(cases=[gemm("fp32")]), "--device", SIM, "--no-save", "-vv", code=0)
+        self.assertNotIn("judged", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
