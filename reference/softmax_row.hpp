@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
+#include "reference/softmax_interval.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -63,13 +65,14 @@ inline Tracked difference(const Tracked& score, double maximum, double bound) {
 inline double exponential_of(double d) {
   return std::exp(d);
 }
-/// The first-order term of exp is not enough where scores are so large that d itself is uncertain.
+/// The first-order term of exp is not enough where scores are so large that d itself is uncertain. exp(y) may be 0 there and
+/// the factor exp(b) infinite.
 inline Tracked exponential_of(const Tracked& d) {
   constexpr double kSmall = 0x1p-10;
   const double ulps = 2 + 1.173 * (std::fabs(d.y) + d.b);
   const double y = std::exp(d.y);
   Tracked e = tolerance::function_of({d.y, 0, d.v}, y, y, ulps, tolerance::kFlush);
-  const double carried = y * (d.b < kSmall ? d.b * (1 + kSmall) : std::expm1(d.b));
+  const double carried = d.b < kSmall ? y * d.b * (1 + kSmall) : std::exp(d.y + d.b) - y;
   e.b += carried * (1 + 2 * tolerance::kUnit32 * ulps);
   return e;
 }
@@ -85,11 +88,13 @@ inline Tracked reciprocal(const Tracked& sum) {
 inline double probability(double y) {
   return y;
 }
-/// The device's result is between 0 and 1 + a few roundings, however uncertain the scores are.
+/// The device's result is between 0 and 1 + a few roundings, however uncertain the scores are: also where an infinite bound
+/// times 0 is NaN.
 inline Tracked probability(const Tracked& product) {
   constexpr double kLargest = 1 + 0x1p-16;
   const Tracked y = tolerance::function_of(product, product.y, 1, 0, tolerance::kFlush);
-  return {y.y, std::min(y.b, kLargest), std::min(y.v, kLargest)};
+  const auto at_most = [](double x) { return x < kLargest ? x : kLargest; };
+  return std::isnan(y.y) ? y : Tracked{y.y, at_most(y.b), at_most(y.v)};
 }
 
 struct Maximum {
@@ -104,6 +109,29 @@ struct Maximum {
     }
   }
 };
+
+inline void narrow(const SoftmaxRow& /*row*/, const std::vector<double>& /*y*/) {}
+/// Where scores are so large that the bounds carried through the formula say little.
+inline void narrow(const SoftmaxRow& row, std::vector<Tracked>& y) {
+  constexpr double kLarge = 0x1p-10;  // an error in an exponent
+  std::vector<UncertainScore> scores;
+  double largest = 0;
+  for (std::size_t j = 0; j < row.columns; ++j) {
+    const Tracked score = score_of<Tracked>(row, j);
+    if (std::isnan(score.y) || score.y + score.b >= kOverflow32) {
+      return;
+    }
+    scores.push_back({score.y, score.b});
+    largest = std::isfinite(score.y) ? std::max(largest, score.b) : largest;
+  }
+  if (largest < kLarge) {
+    return;
+  }
+  if (row.hidden > 0) {
+    scores.push_back({row.masked_score, 0, row.hidden});
+  }
+  narrow_bounds(scores, std::span(y).first(row.columns));
+}
 
 }  // namespace detail
 
@@ -145,6 +173,9 @@ template <class Scalar>
   const Scalar factor = zero ? Scalar(0.0) : detail::reciprocal(total);
   for (std::size_t j = 0; j < y.size(); ++j) {
     y[j] = zero || j >= row.columns ? Scalar(0.0) : detail::probability(y[j] * factor);
+  }
+  if (!masked && std::isfinite(tolerance::value_of(total))) {
+    detail::narrow(row, y);
   }
   return !near;
 }

@@ -23,10 +23,14 @@ FP16_SUMS = gemm("fp16_acc16", k=4096, sigma=6)
 FP32_SPECIALS = gemm("fp32", "specials", fraction=0.1)
 NORM = case("layernorm_bwd", "fp32", "log_uniform", {"rows": 64, "hidden": 64}, low=-10, high=66)
 OUTLIERS = case("rmsnorm_fwd", "fp32", "outliers", {"rows": 64, "hidden": 64}, fraction=0.5, scale=1e19)
+SOFTMAX = case("softmax_fwd", "fp32", "normal", {"batches": 2, "heads": 2, "sq": 64, "sk": 64, "scale": 1}, sigma=1e8)
 GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
 
 # What used to pass: the fault, and the case that excused it.
 GARBAGE = [
+    ("all_zero", SOFTMAX),
+    ("signs_flipped", SOFTMAX),
+    ("all_seven", SOFTMAX),
     ("all_nan", SPECIALS),
     ("all_nan", FP16_SUMS),
     ("all_nan", FP32_SPECIALS),
@@ -50,6 +54,13 @@ class Accounted(PlantsFaults):
         for fault, planted in GARBAGE:
             with self.subTest(fault=fault, op=planted["op"], mode=planted["mode"]):
                 self.assertIn(self.status(planted, fault)["status"], ("fail", "inconclusive"))
+
+    def test_softmax_of_huge_scores_is_judged(self):
+        for fault in (None, "all_zero", "all_seven", "signs_flipped", "last_row_stale", "swapped_rows"):
+            with self.subTest(fault=fault):
+                result = self.status(SOFTMAX, fault)
+                self.assertEqual(result["status"], "fail" if fault else "pass", result["reason"])
+                self.assertEqual(result["runs"][0]["outputs"]["y"]["metrics"]["judged"], 1)
 
     def test_every_element_is_in_the_record(self):
         result = self.status(NORM)

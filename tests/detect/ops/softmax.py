@@ -25,6 +25,8 @@ def bwd(mode="fp32", **rest):
     return case("softmax_bwd", mode, **rest)
 
 
+# Scores down to -1e11, and in each row a few around 0.
+HUGE = {"distribution": "log_uniform", "inputs": {"low": -8, "high": 40, "signed": False}, "scale": -0.13}
 MASKED = {"mask": "arbitrary"}
 INFINITE = {"masked_value": "minus_infinity"}
 CAUSAL = {"mask": "causal"}
@@ -39,6 +41,10 @@ FAULTS = [
     ("softmax_scale_1_01", fwd(), SEEN),
     ("softmax_scale_1_01", fwd("bf16", scale=1.3), SEEN),
     ("softmax_scale_1_01", fwd("fp16", **MASKED), SEEN),
+    ("softmax_scale_missing", fwd(**HUGE), SEEN),
+    ("softmax_scale_missing", fwd("bf16", **HUGE), SEEN),
+    ("softmax_scale_1_01", fwd(**HUGE), SEEN),
+    ("last_column_missing", fwd(**HUGE), SEEN),
     ("softmax_scale_fp32", fwd("bf16"), SEEN),
     ("softmax_scale_fp32", fwd("fp16", scale=1.3), SEEN),
     ("softmax_scale_rounded", bwd("bf16"), ROUNDING),
