@@ -12,7 +12,6 @@
 #include "command.hpp"
 #include "core/printable.hpp"
 #include "files.hpp"
-#include "report/brief.hpp"
 #include "report/comparison.hpp"
 
 namespace numcheck::app {
@@ -30,14 +29,7 @@ std::set<std::string> digests_of(const plan::Plan& plan) {
 
 /// In brief form. Throws core::IoError unless it can be compared and has one of the plan's cases.
 json usable(const std::string& path, const plan::Plan& plan) {
-  json base = read_report(path);
-  if (!base.value("brief", false)) {
-    try {
-      base = report::brief_report(base);
-    } catch (const json::exception& error) {
-      throw core::IoError(fmt::format("{} lacks what is compared: {}", path, error.what()));
-    }
-  }
+  json base = read_brief(path);
   static_cast<void>(report::compare_reports(base, base, {}));
   const std::set<std::string> known = digests_of(plan);
   const json& cases = base.at("cases");

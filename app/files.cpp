@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "report/brief.hpp"
 #include "report/parse_report.hpp"
 
 namespace numcheck::app {
@@ -23,6 +24,18 @@ nlohmann::json read_report(const std::filesystem::path& path) {
     throw core::IoError(fmt::format("cannot read {}: {}", path.string(), content.problem));
   }
   return report::parse_report(content.text, path.string());
+}
+
+nlohmann::json read_brief(const std::filesystem::path& path) {
+  nlohmann::json report = read_report(path);
+  if (report.value("brief", false)) {
+    return report;
+  }
+  try {
+    return report::brief_report(report);
+  } catch (const nlohmann::json::exception& error) {
+    throw core::IoError(fmt::format("{} lacks what is compared: {}", path.string(), report::missing_text(error)));
+  }
 }
 
 }  // namespace numcheck::app

@@ -11,4 +11,7 @@ namespace numcheck::app {
 /// regular file of at most 1 GiB is read.
 [[nodiscard]] nlohmann::json read_report(const std::filesystem::path& path);
 
+/// The same in brief form, which takes a tenth of the memory: gigabytes, for a full report on 100 000 cases.
+[[nodiscard]] nlohmann::json read_brief(const std::filesystem::path& path);
+
 }  // namespace numcheck::app

@@ -78,7 +78,7 @@ check_shell() {
 # The committed schemas equal those that the program emits.
 check_schema() {
   local which file status=0
-  for which in plan report comparison doctor; do
+  for which in plan report comparison contract doctor; do
     file=configs/schema/$which-1.schema.json
     if [ ! -f "$file" ]; then
       say "$file is missing; scripts/te-numcheck schema $which > $file"

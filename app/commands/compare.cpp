@@ -57,7 +57,7 @@ class CompareCommand : public Command {
       options_.allow_worse = parse_number(allow_worse_, "--allow-worse", 1, kMost);
     }
     check_requested_files(requested_files(), reports_);
-    const nlohmann::json base = read_report(reports_[0]), now = read_report(reports_[1]);
+    const nlohmann::json base = read_brief(reports_[0]), now = read_brief(reports_[1]);
     const report::Comparison comparison = report::compare_reports(base, now, options_);
     write(context, comparison);
     return comparison.regressions > 0 ? core::ExitCode::numerics_differ

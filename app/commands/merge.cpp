@@ -20,6 +20,7 @@
 #include "gate_options.hpp"
 #include "output_checks.hpp"
 #include "report/gate_findings.hpp"
+#include "report/parse_report.hpp"
 #include "report/report.hpp"
 #include "report_output.hpp"
 
@@ -65,7 +66,7 @@ class MergeCommand : public Command {
     try {
       return judge(context, report, policy);
     } catch (const nlohmann::json::exception& error) {
-      throw core::IoError(fmt::format("a report lacks what is shown: {}", error.what()));
+      throw core::IoError(fmt::format("a report lacks what is shown: {}", report::missing_text(error)));
     }
   }
 

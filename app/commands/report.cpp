@@ -10,6 +10,7 @@
 #include "commands/commands.hpp"
 #include "files.hpp"
 #include "output_checks.hpp"
+#include "report/parse_report.hpp"
 #include "report/views/console.hpp"
 #include "view_files.hpp"
 
@@ -57,7 +58,7 @@ class ReportCommand : public Command {
     try {
       write(context, report, files);
     } catch (const nlohmann::json::exception& error) {
-      throw core::IoError(fmt::format("{} lacks what is shown: {}", reports_[0], error.what()));
+      throw core::IoError(fmt::format("{} lacks what is shown: {}", reports_[0], report::missing_text(error)));
     }
     return core::ExitCode::success;
   }

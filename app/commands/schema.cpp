@@ -8,6 +8,7 @@
 #include "commands/commands.hpp"
 #include "doctor_json.hpp"
 #include "report/comparison.hpp"
+#include "report/contract.hpp"
 #include "report/report.hpp"
 
 namespace numcheck::app::commands {
@@ -15,11 +16,11 @@ namespace {
 
 const CommandInfo kInfo{
     .name = "schema",
-    .summary = "print the JSON Schema (draft-07) of plans, reports, comparisons or doctor --json",
-    .usage = "[plan|report|comparison|doctor]",
+    .summary = "print the JSON Schema (draft-07) of plans, reports, comparisons, contracts or doctor --json",
+    .usage = "[plan|report|comparison|contract|doctor]",
     .examples = {"schema plan", "schema report > report-1.schema.json"},
     .exit_codes = {0, 2},
-    .words = {"plan", "report", "comparison", "doctor"},
+    .words = {"plan", "report", "comparison", "contract", "doctor"},
 };
 
 class SchemaCommand : public Command {
@@ -27,7 +28,7 @@ class SchemaCommand : public Command {
   [[nodiscard]] const CommandInfo& info() const override { return kInfo; }
 
   void add_options(CLI::App& cli) override {
-    cli.add_option("which", which_, "plan, report, comparison or doctor")->type_name("WHICH");
+    cli.add_option("which", which_, "plan, report, comparison, contract or doctor")->type_name("WHICH");
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
@@ -35,6 +36,7 @@ class SchemaCommand : public Command {
     const nlohmann::json schema = which_ == "plan"         ? plan::plan_schema(vocabulary())
                                   : which_ == "report"     ? report::report_schema()
                                   : which_ == "comparison" ? report::comparison_schema()
+                                  : which_ == "contract"   ? report::contract_schema()
                                                            : doctor_schema();
     context.terminal.data(schema.dump(2) + "\n");
     return core::ExitCode::success;

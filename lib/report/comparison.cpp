@@ -14,6 +14,7 @@
 #include "report/bits.hpp"
 #include "report/case_facts.hpp"
 #include "report/number.hpp"
+#include "report/parse_report.hpp"
 #include "report/settings_changes.hpp"
 
 namespace numcheck::report {
@@ -206,7 +207,7 @@ Comparison compare_reports(const json& base, const json& now, const ComparisonOp
     }
     comparison.settings = settings_changes(base, now);
   } catch (const json::exception& error) {
-    throw core::IoError(fmt::format("a report lacks what is compared: {}", error.what()));
+    throw core::IoError(fmt::format("a report lacks what is compared: {}", missing_text(error)));
   }
   for (const CaseChange& change : comparison.cases) {
     ++comparison.counts.at(static_cast<std::size_t>(change.change));

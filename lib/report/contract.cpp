@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "plan/backend_name.hpp"
+#include "report/parse_report.hpp"
 #include "verdict/record.hpp"
 
 namespace numcheck::report {
@@ -98,7 +99,7 @@ Contract contract_of(std::span<const json* const> reports) {
       }
     }
   } catch (const json::exception& error) {
-    throw core::IoError(fmt::format("a report lacks what a contract is made of: {}", error.what()));
+    throw core::IoError(fmt::format("a report lacks what a contract is made of: {}", missing_text(error)));
   }
   return contract;
 }
@@ -158,13 +159,18 @@ json check_contract(const Contract& contract, const json& report, const std::set
     const auto [at, is_new] = records.emplace(record.at("id").get_ref<const std::string&>(), &record);
     at->second = is_new || is_judged_record(*at->second) ? &record : at->second;
   }
-  std::set<std::string> promised;
+  const json& libraries = report.at("machine").at("libraries");
+  std::set<std::string> promised, absent;
   for (const PlanPromises& promises : contract.plans) {
     if (is_about(promises, report.at("plan").at("name").get_ref<const std::string&>())) {
       promised.insert(promises.cases.begin(), promises.cases.end());
+      for (const auto& [name, version] : promises.libraries) {
+        if (!libraries.contains(name)) {
+          absent.insert(version.empty() ? name : name + " " + version_text(version));
+        }
+      }
     }
   }
-  const json& libraries = report.at("machine").at("libraries");
   const auto is_left_out = [&](const std::string& id) {
     const std::string backend = backend_in(id);
     return left_out.contains(id) || (!plan::version_of(backend).empty() && !libraries.contains(backend));
@@ -181,7 +187,11 @@ json check_contract(const Contract& contract, const json& report, const std::set
       broken.push_back(broken_promise(id, record == records.end() ? nullptr : record->second));
     }
   }
-  return {{"promised", promised.size()}, {"kept", kept}, {"not_selected", not_selected}, {"broken", std::move(broken)}};
+  return {{"promised", promised.size()},
+          {"kept", kept},
+          {"not_selected", not_selected},
+          {"absent_libraries", absent},
+          {"broken", std::move(broken)}};
 }
 
 bool breaks_contract(const json& report) {

@@ -52,6 +52,12 @@ struct ContractSetting {
 /// Reads it back; `name` is for messages. Throws core::IoError if the text is not a contract.
 [[nodiscard]] Contract parse_contract(std::string_view text, const std::string& name);
 
+inline constexpr std::string_view kContractSchemaName = "te-numcheck/contract";
+inline constexpr std::string_view kContractSchemaVersion = "1.0.0";
+
+/// JSON Schema (draft-07) of contracts.
+[[nodiscard]] nlohmann::json contract_schema();
+
 /// Why the contract says nothing about a run of this plan, which may be several joined by "+"; empty if it does.
 [[nodiscard]] std::string plan_problem(const Contract& contract, std::string_view plan);
 
@@ -66,8 +72,10 @@ struct ContractSetting {
 
 /// What became of the promises about the plan of this report:
 ///
-///   {"promised", "kept", "not_selected",
+///   {"promised", "kept", "not_selected", "absent_libraries": ["cudnn 9.14.0"],
 ///    "broken": [{"id", "status": "unsupported" | ... | "missing", "reason"}]}    in the contract's order
+///
+/// Absent are libraries that the contract names for the plan and the run does not have.
 ///
 /// A promise is kept by a verdict, whatever it is. `left_out` has the identifiers of cases that a selection left out on
 /// purpose. Cases of a library version that only --te-lib names ("transformer_engine@2.11.0") are not selected, either,

@@ -6,14 +6,13 @@
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
 #include "report/contract.hpp"
+#include "report/schema_check.hpp"
 
 namespace numcheck::report {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSchema = "te-numcheck/contract";
-constexpr std::string_view kSchemaVersion = "1.0.0";
 constexpr std::string_view kArchitecture = "sm_";
 
 std::string dumped(const json& value) {
@@ -46,11 +45,11 @@ PlanPromises parse_promises(const json& plan) {
                         .device = plan.at("device").get<std::string>(),
                         .libraries = {},
                         .cases = {}};
-  for (const auto& [name, version] : plan.at("libraries").get_ref<const json::object_t&>()) {
+  for (const auto& [name, version] : plan.at("libraries").items()) {
     promises.libraries[name] =
         version.is_null() ? plan::Version() : plan::leading_version(version.get_ref<const std::string&>());
   }
-  for (const json& id : plan.at("cases").get_ref<const json::array_t&>()) {
+  for (const json& id : plan.at("cases")) {
     promises.cases.insert(id.get<std::string>());
   }
   return promises;
@@ -59,15 +58,13 @@ PlanPromises parse_promises(const json& plan) {
 Contract parsed(const json& document) {
   Contract contract;
   const auto& architecture = document.at("architecture").get_ref<const std::string&>();
-  const plan::Version number = architecture.starts_with(kArchitecture)
-                                   ? plan::leading_version(architecture.substr(kArchitecture.size()))
-                                   : plan::Version();
+  const plan::Version number = plan::leading_version(architecture.substr(kArchitecture.size()));
   if (number.size() != 1) {
-    throw core::IoError("its architecture is not like sm_90");
+    throw core::IoError("architecture is not like sm_90");
   }
   contract.sm = number.front();
   contract.simulated = document.at("simulated").get<bool>();
-  for (const json& plan : document.at("plans").get_ref<const json::array_t&>()) {
+  for (const json& plan : document.at("plans")) {
     contract.plans.push_back(parse_promises(plan));
   }
   return contract;
@@ -79,7 +76,7 @@ std::string contract_text(const Contract& contract) {
   std::string text = fmt::format(
       "{{\n\"schema\": \"{}\",\n\"schema_version\": \"{}\",\n\"architecture\": \"{}{}\",\n\"simulated\": "
       "{},\n\"plans\": [",
-      kSchema, kSchemaVersion, kArchitecture, contract.sm, contract.simulated);
+      kContractSchemaName, kContractSchemaVersion, kArchitecture, contract.sm, contract.simulated);
   const char* before = "\n";
   for (const PlanPromises& promises : contract.plans) {
     text += before + promises_text(promises);
@@ -90,7 +87,7 @@ std::string contract_text(const Contract& contract) {
 
 Contract parse_contract(std::string_view text, const std::string& name) {
   const json document = core::nests_deeper(text) ? json() : json::parse(text, nullptr, false);
-  if (!document.is_object() || document.value("schema", json()) != kSchema) {
+  if (!document.is_object() || document.value("schema", json()) != kContractSchemaName) {
     throw core::IoError(fmt::format("{} is not a contract of te-numcheck", name));
   }
   const json version = document.value("schema_version", json());
@@ -98,10 +95,12 @@ Contract parse_contract(std::string_view text, const std::string& name) {
     throw core::IoError(
         fmt::format("{} has contract version {}, but this program reads only 1.x", name, dumped(version)));
   }
+  static const SchemaChecker checker(contract_schema());
+  if (const auto found = checker.check(document, Strictness::everything)) {
+    throw core::IoError(fmt::format("{} is not a valid contract: {}", name, found->sentence("it")));
+  }
   try {
     return parsed(document);
-  } catch (const json::exception& error) {
-    throw core::IoError(fmt::format("{} is not a valid contract: {}", name, error.what()));
   } catch (const core::IoError& error) {
     throw core::IoError(fmt::format("{} is not a valid contract: {}", name, error.what()));
   }

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "report/number.hpp"
+#include "report/parse_report.hpp"
 #include "report/report.hpp"
 #include "report/shard_checks.hpp"
 
@@ -231,7 +232,7 @@ json merge_reports(std::vector<NamedReport> reports) {
   try {
     return merged(reports);
   } catch (const json::exception& error) {
-    throw core::IoError(fmt::format("a report lacks what is merged: {}", error.what()));
+    throw core::IoError(fmt::format("a report lacks what is merged: {}", missing_text(error)));
   }
 }
 

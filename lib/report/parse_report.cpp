@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/json_depth.hpp"
+#include "report/record_shape.hpp"
 #include "report/report.hpp"
 #include "report/summary.hpp"
 
@@ -19,10 +20,9 @@ bool is_case(const json& record) {
          verdict::parse_status(record.at("status").get_ref<const std::string&>()).has_value();
 }
 
-/// "1.1.0", or whatever the member contains.
-std::string version_of(const json& report) {
-  const json version = report.value("schema_version", json());
-  return version.is_string() ? version.get<std::string>() : version.dump();
+/// Whether this program reads a report of that version.
+bool is_known(const json& version) {
+  return version.is_string() && version.get_ref<const std::string&>().starts_with("1.");
 }
 
 /// The first number of the summary that the cases contradict, as a sentence; empty if there is none. A gate must not
@@ -53,18 +53,28 @@ nlohmann::json parse_report(std::string_view text, const std::string& name) {
       !report.at("cases").is_array()) {
     throw core::IoError(fmt::format("{} is not a report of te-numcheck", name));
   }
-  if (const std::string version = version_of(report); !version.starts_with("1.")) {
-    throw core::IoError(fmt::format("{} has report version \"{}\", but this program reads only 1.x", name, version));
+  if (const json version = report.value("schema_version", json()); !is_known(version)) {
+    throw core::IoError(fmt::format("{} has report version {}, but this program reads only 1.x", name,
+                                    version.dump(-1, ' ', false, json::error_handler_t::replace)));
   }
   for (const json& record : report.at("cases")) {
     if (!is_case(record)) {
       throw core::IoError(fmt::format("{}: a case has no valid id, digest or status", name));
     }
   }
+  if (const std::string problem = type_error(report); !problem.empty()) {
+    throw core::IoError(fmt::format("{} is not a valid report: {}", name, problem));
+  }
   if (const std::string problem = contradiction(report); !problem.empty()) {
     throw core::IoError(fmt::format("{}: {}", name, problem));
   }
   return report;
+}
+
+std::string missing_text(const std::exception& error) {
+  const std::string_view text = error.what();
+  const std::size_t end = text.starts_with("[json.exception") ? text.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
 }
 
 }  // namespace numcheck::report

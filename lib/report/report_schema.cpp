@@ -109,6 +109,7 @@ json contract_definition() {
   return object({{"promised", count("cases of this plan that the contract says must run")},
                  {"kept", count("of those, cases with a verdict")},
                  {"not_selected", count("of those, cases that were left out on purpose")},
+                 {"absent_libraries", texts("libraries that the contract names and the run does not have")},
                  {"broken", described(list_of(std::move(promise)), "the others")}});
 }
 

@@ -5,6 +5,7 @@ import unittest
 import xml.etree.ElementTree as xml
 
 from support import SOURCE, CliTest
+from test_report import closed, jsonschema
 
 SIM = ["--device", "sim:sm_90", "--no-save"]
 CASES = [{"op": "gemm", "backend": ["sim", "cudnn"], "mode": ["fp32", "bf16"], "params": {"m": 16, "n": 16, "k": [16, 24, 32, 40, 48, 56]}}]
@@ -103,7 +104,7 @@ class Kept(ContractTest):
     def test_a_run_that_keeps_it_passes(self):
         self.write()
         done, report = self.keep(code=0)
-        self.assertEqual(report["contract"], {"promised": 12, "kept": 12, "not_selected": 0, "broken": []})
+        self.assertEqual(report["contract"], {"promised": 12, "kept": 12, "not_selected": 0, "absent_libraries": [], "broken": []})
         self.assertIn("contract kept: 12 of 12 promised cases ran", done.stdout)
 
     def test_a_selection_is_no_breach(self):
@@ -122,6 +123,26 @@ class Kept(ContractTest):
         self.write()
         edited = self.edit(lambda c: c["plans"][0]["cases"].append("gemm/m=16,n=16,k=16/fp32/transformer_engine@2.11.0"))
         self.assertEqual(self.keep(contract=edited, code=0)[1]["contract"]["not_selected"], 1)
+
+
+    def test_a_library_that_is_not_here_is_named(self):
+        self.write()
+        edited = self.edit(lambda c: c["plans"][0].update(libraries={"cudnn": "9.14.0", "cublaslt": None}))
+        done, report = self.keep(contract=edited, code=0)
+        self.assertEqual(report["contract"]["absent_libraries"], ["cublaslt", "cudnn 9.14.0"])
+        self.assertIn("  the contract names cudnn 9.14.0, which is not here\n", done.stdout)
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_it_is_valid_under_the_published_schema(self):
+        schema = json.loads((SOURCE / "configs/schema/contract-1.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        validator = jsonschema.Draft7Validator(closed(schema))
+        shipped = json.loads((SOURCE / "configs/contracts/sm_90.json").read_text())
+        for contract in (self.write(), shipped):
+            self.assertEqual([error.message[:300] for error in validator.iter_errors(contract)], [])
+        for broken in [{**shipped, "plans": []}, {**shipped, "more": 1}, {**shipped, "architecture": "turing"}]:
+            self.assertFalse(validator.is_valid(broken))
+        self.assertEqual(json.loads(self.run_cli("schema", "contract", code=0).stdout), schema)
 
 
 class Broken(ContractTest):
@@ -192,9 +213,15 @@ class Refused(ContractTest):
             self.assertIn(words, self.run_cli("run", self.path, *SIM, "--contract", name, code=2).stderr)
         for change in [lambda c: c.pop("plans"), lambda c: c.update(plans=3), lambda c: c.update(architecture="turing"),
                        lambda c: c["plans"][0].update(cases={"a": 1}), lambda c: c["plans"][0].update(cases=[1]),
-                       lambda c: c["plans"][0].update(libraries=[]), lambda c: c.update(simulated="no")]:
+                       lambda c: c["plans"][0].update(libraries=[]), lambda c: c.update(simulated="no"),
+                       lambda c: c.update(architecture="sm_99999999999999999999")]:
             done = self.run_cli("run", self.path, *SIM, "--contract", self.edit(change), code=2)
             self.assertIn("edited.json is not a valid contract", done.stderr)
+        for change, words in [(lambda c: c["plans"][0].update(cases=[]), "plans/0/cases has too few items"),
+                              (lambda c: c.update(plans=[]), "plans has too few items"),
+                              (lambda c: c["plans"][0]["cases"].append(7), "plans/0/cases/12 is not of type string")]:
+            done = self.run_cli("run", self.path, *SIM, "--contract", self.edit(change), code=2)
+            self.assertIn(f"edited.json is not a valid contract: {words}\n", done.stderr)
         done = self.run_cli("run", self.path, *SIM, "--contract", self.edit(lambda c: c.update(schema_version="2.0.0")), code=2)
         self.assertIn('contract version "2.0.0", but this program reads only 1.x', done.stderr)
 

@@ -25,6 +25,9 @@ std::string render_contract(const nlohmann::json& report, const ConsoleOptions& 
                                     : paint("CONTRACT BROKEN", Colour::alarm, options.colour) +
                                           fmt::format(": {} of {} promised cases did not run", broken.size(), promised);
   text += not_selected == 0 ? "\n" : fmt::format("; {} were not selected\n", not_selected);
+  for (const nlohmann::json& library : contract.value("absent_libraries", nlohmann::json::array())) {
+    text += fmt::format("  the contract names {}, which is not here\n", library.get<std::string>());
+  }
   const std::size_t shown = options.verbosity > 0 ? broken.size() : std::min(kShown, broken.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const nlohmann::json& promise = broken[i];
