@@ -12,6 +12,7 @@
 
 #include "arguments.hpp"
 #include "catalog.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/strings.hpp"
 #include "files.hpp"
@@ -324,6 +325,19 @@ Selection select(std::vector<plan::Case> cases, const SelectionOptions& options)
   }
   selection.cases = std::move(cases);
   return selection;
+}
+
+bool is_empty_shard(const Selection& selection) noexcept {
+  return selection.cases.empty() && selection.shard.count > 1 && selection.shard.of > 0;
+}
+
+std::string nothing_to_run(const Selection& selection, std::size_t expanded, const std::string& hint) {
+  if (is_empty_shard(selection)) {
+    return fmt::format("nothing to run: shard {}/{} has none of the {}", selection.shard.index + 1,
+                       selection.shard.count, core::counted(static_cast<double>(selection.shard.of), "selected case"));
+  }
+  return fmt::format("nothing to run: the selection matches none of the plan's {}{}{}",
+                     core::counted(static_cast<double>(expanded), "case"), hint.empty() ? "" : "; ", hint);
 }
 
 }  // namespace numcheck::app

@@ -48,4 +48,10 @@ struct Selection {
 /// --failed-in that is not a report.
 [[nodiscard]] Selection select(std::vector<plan::Case> cases, const SelectionOptions& options);
 
+/// Whether all cases of the selection are in other shards: then there is nothing to do, which is no mistake.
+[[nodiscard]] bool is_empty_shard(const Selection& selection) noexcept;
+
+/// Why a selection without cases of a plan of `expanded` cases has none.
+[[nodiscard]] std::string nothing_to_run(const Selection& selection, std::size_t expanded, const std::string& hint);
+
 }  // namespace numcheck::app

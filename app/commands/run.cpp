@@ -132,9 +132,7 @@ class Run {
                        .inject_cases = options_.execution.inject_cases};
     acknowledge_shard(options_.selection.shard);
     if (selection_.cases.empty()) {
-      context_.terminal.err(fmt::format("nothing to run: the selection matches none of the plan's {}{}{}\n",
-                                        core::counted(static_cast<double>(facts_.plan.expanded), "case"),
-                                        hint.empty() ? "" : "; ", hint));
+      context_.terminal.err(nothing_to_run(selection_, facts_.plan.expanded, hint) + "\n");
     }
   }
 
@@ -286,6 +284,7 @@ class Run {
     if (result.interrupted) {
       return interrupt.exit_code();
     }
+    gates_.allow_empty = gates_.allow_empty || is_empty_shard(selection_);
     return gate_baseline(context_, report, gate(context_, report, gates_));
   }
 

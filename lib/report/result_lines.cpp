@@ -15,6 +15,8 @@ using nlohmann::json;
 
 constexpr std::array kInHeader = {"schema", "schema_version", "tool", "plan", "machine", "environment", "started"};
 constexpr std::array kInSummary = {"summary", "interrupted", "time_s"};
+/// If the report has them.
+constexpr std::array kAlsoInSummary = {"gates", "budget", "contract", "comparison"};
 
 json members_of(const json& object, std::span<const char* const> names) {
   json picked = json::object();
@@ -47,17 +49,23 @@ json case_line(const json& record) {
 }
 
 json summary_line(const json& report) {
-  return line("summary", members_of(report, kInSummary));
+  json summary = members_of(report, kInSummary);
+  for (const char* name : kAlsoInSummary) {
+    if (const auto member = report.find(name); member != report.end()) {
+      summary[name] = *member;
+    }
+  }
+  return line("summary", std::move(summary));
 }
 
 json line_rule(const json& properties) {
-  return {
-      {"description", "a line of run --jsonl: first the header, then a line for each case, last the summary"},
-      {"oneOf",
-       json::array({rule("header", "what is known before the first case ends",
-                         schema::object(members_of(properties, kInHeader))),
-                    rule("case", "a case, in order of completion", schema::ref("case")),
-                    rule("summary", "what is known at the end", schema::object(members_of(properties, kInSummary)))})}};
+  json summary = schema::object(members_of(properties, kInSummary));
+  summary["properties"].update(members_of(properties, kAlsoInSummary));
+  return {{"description", "a line of run --jsonl: first the header, then a line for each case, last the summary"},
+          {"oneOf", json::array({rule("header", "what is known before the first case ends",
+                                      schema::object(members_of(properties, kInHeader))),
+                                 rule("case", "a case, in order of completion", schema::ref("case")),
+                                 rule("summary", "what is known at the end", std::move(summary))})}};
 }
 
 }  // namespace numcheck::report

@@ -149,7 +149,9 @@ class Broken(ContractTest):
     def test_a_hidden_backend(self):
         self.write()
         edited = self.edit(lambda c: c["plans"][0]["cases"].append(HIDDEN))
-        done, report = self.keep("--junit", "junit.xml", "--markdown", "summary.md", contract=edited, code=1)
+        done, report = self.keep("--junit", "junit.xml", "--markdown", "summary.md", "--jsonl", "lines", contract=edited, code=1)
+        last = json.loads((self.folder / "lines").read_text().splitlines()[-1])["summary"]
+        self.assertEqual(last["contract"], report["contract"])
         (promise,) = report["contract"]["broken"]
         self.assertEqual((promise["id"], promise["status"]), (HIDDEN, "unsupported"))
         self.assertTrue(promise["reason"])
@@ -159,6 +161,7 @@ class Broken(ContractTest):
         self.assertEqual(self.junit_failures(), {HIDDEN: "unsupported"})
         self.assertIn(f'message="promised, but unsupported: {promise["reason"][:20]}', self.junit_text())
         markdown = (self.folder / "summary.md").read_text()
+        self.assertTrue(markdown.startswith("### te-numcheck plan: contract broken, 12 pass"), markdown[:100])
         self.assertIn("**Contract broken: 1 of 13 promised cases did not run.**", markdown)
         self.assertIn("| unsupported | gemm/m=16,n=16,k=16/fp32/cudnn |", markdown)
         shown = self.run_cli("report", "new.json", code=0).stdout

@@ -101,13 +101,17 @@ class Whole(MergeTest):
 
     def test_shards_without_cases(self):
         shards = self.shards("--op", "softmax_fwd", count=9)
-        self.assertIn([], [self.report(name)["cases"] for name in shards])
+        empty = [i for i, name in enumerate(shards) if not self.report(name)["cases"]]
+        self.assertTrue(empty)
+        done = self.run_cli("run", self.plan(cases=CASES), *SIM, "--op", "softmax_fwd", "--shard", f"{empty[0] + 1}/9", code=0)
+        self.assertRegex(done.stderr, rf"nothing to run: shard {empty[0] + 1}/9 has none of the \d+ selected cases?\n")
         self.run_cli("run", self.plan(cases=CASES), *SIM, "--op", "softmax_fwd", "--json", "whole.json")
         self.expect_equal(shards, "whole.json")
 
     def test_nothing_at_all(self):
         shards = self.shards("--filter", "nothing", count=2)
         self.run_cli("merge", *shards, code=4)
+        self.run_cli("run", self.plan(cases=CASES), *SIM, "--filter", "nothing", "--shard", "1/2", code=4)
         self.run_cli("merge", *shards, "--allow-empty", code=0)
 
     def test_one_report_is_a_whole(self):

@@ -68,7 +68,8 @@ class Views(CliTest):
     def test_hostile_names(self):
         report = self.report("report.json")
         report["plan"]["name"] = '<a & "b"|`\x1b[31m\n*'
-        report["cases"][0]["reason"] = '=1+1,"x"\r\n<script>|'
+        report["cases"][0]["reason"] = '=1+1,"x"\r\n<script>|\x1b[31m'
+        report["cases"][0]["reproduce"] = "te-numcheck run 'a|b`.json' --case 1"
         (self.folder / "report.json").write_text(json.dumps(report))
         views = self.again("report.json")
         root = ElementTree.fromstring(views["--junit"])
@@ -77,6 +78,10 @@ class Views(CliTest):
         self.assertEqual(len(rows), 5)
         self.assertTrue(rows[0]["reason"].startswith("'=1+1,\"x\""), rows[0]["reason"])
         self.assertNotIn("<script>", views["--markdown"].replace("\\<", ""))
+        rows = [line for line in views["--markdown"].splitlines() if line.startswith("|") and "**fail**" in line]
+        for row in rows:
+            self.assertEqual(row.replace("\\|", "").count("|"), 4, row)
+        self.assertIn("<br>`te-numcheck run 'a\\|b'.json' --case 1` |", views["--markdown"])
         for text in views.values():
             self.assertNotIn("\x1b", text)
 

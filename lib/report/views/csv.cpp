@@ -1,9 +1,11 @@
 // Comma-separated values (RFC 4180): a row for each output of each run, one for cases that did not run.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/printable.hpp"
 #include "report/case_facts.hpp"
 #include "report/number.hpp"
 #include "report/views/views.hpp"
@@ -19,9 +21,11 @@ std::string quoted(std::string text) {
   if (!text.empty() && kFormula.find(text.front()) != std::string_view::npos) {
     text.insert(0, 1, '\'');
   }
+  // A line break is a blank, as a row is a line; whatever else acts on a terminal is a visible escape.
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   std::string result = "\"";
-  for (const char c : text) {
-    result += c == '"' ? "\"\"" : c == '\n' || c == '\r' ? " " : std::string(1, c);
+  for (const char c : core::printable(text)) {
+    result += c == '"' ? "\"\"" : std::string(1, c);
   }
   return result + "\"";
 }

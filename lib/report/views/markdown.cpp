@@ -73,6 +73,16 @@ std::string counts_of(const std::vector<CaseFacts>& cases) {
   return text.empty() ? "no cases" : text;
 }
 
+/// What fails the run besides cases, for the title, as "9 pass" alone would mislead: "contract broken, ".
+std::string gates_of(const json& report) {
+  std::string text = breaks_contract(report) ? "contract broken, " : "";
+  if (const auto comparison = report.find("comparison"); comparison != report.end()) {
+    const auto regressions = comparison->at("summary").at("regressions").get<std::size_t>();
+    text += regressions == 0 ? "" : core::counted(static_cast<double>(regressions), "regression") + ", ";
+  }
+  return text;
+}
+
 /// What NVIDIA_TF32_OVERRIDE did; each sentence says where it is a prediction.
 void add_override(const json& report, std::string& text) {
   constexpr std::size_t kShown = 20;
@@ -88,8 +98,17 @@ void add_override(const json& report, std::string& text) {
   }
 }
 
+/// As code in a cell of a table: there a bar ends the cell even inside backticks, and a backtick ends the code.
+std::string code(const std::string& text) {
+  std::string result;
+  for (const char c : core::printable(text)) {
+    result += c == '|' ? "\\|" : c == '`' ? "'" : std::string(1, c);
+  }
+  return "`" + result + "`";
+}
+
 std::string failure_row(const CaseFacts& facts, const std::string& digest) {
-  const std::string command = facts.reproduce.empty() ? "" : fmt::format("<br>`{}`", core::printable(facts.reproduce));
+  const std::string command = facts.reproduce.empty() ? "" : fmt::format("<br>{}", code(facts.reproduce));
   return fmt::format("| **{}** | {} #{}{} | {} |\n", facts.status, markdown_text(facts.id), digest, command,
                      markdown_text(facts.reason));
 }
@@ -186,8 +205,8 @@ std::string render_markdown(const json& report) {
     cases.push_back(facts_of(record));
   }
   const json plan = report.value("plan", json::object());
-  std::string text = fmt::format("### te-numcheck {}: {}\n\n{}\n", markdown_text(plan.value("name", "")),
-                                 counts_of(cases), markdown_text(machine_line(report)));
+  std::string text = fmt::format("### te-numcheck {}: {}{}\n\n{}\n", markdown_text(plan.value("name", "")),
+                                 gates_of(report), counts_of(cases), markdown_text(machine_line(report)));
   if (report.value("interrupted", false)) {
     text += "\n**The run was interrupted.**\n";
   }
