@@ -44,10 +44,15 @@ struct Section {
 };
 
 constexpr std::array kSections = {
-    Section{"matrix", "Ops and modes", &matrix_section},  Section{"failures", "Not passed", &failures_section},
-    Section{"charts", "Errors", &charts_section},         Section{"override", "TF32 override", &override_section},
-    Section{"libraries", "Versions", &libraries_section}, Section{"precision", "Precision", &precision_section},
-    Section{"cases", "All cases", &cases_section},        Section{"times", "Times", &times_section},
+    Section{"gates", "Required", &gates_section},
+    Section{"matrix", "Ops and modes", &matrix_section},
+    Section{"failures", "Not passed", &failures_section},
+    Section{"charts", "Errors", &charts_section},
+    Section{"override", "TF32 override", &override_section},
+    Section{"libraries", "Versions", &libraries_section},
+    Section{"precision", "Precision", &precision_section},
+    Section{"cases", "All cases", &cases_section},
+    Section{"times", "Times", &times_section},
     Section{"machine", "Machine", &machine_section},
 };
 

@@ -29,6 +29,7 @@ struct HtmlSource {
 
 [[nodiscard]] std::string verdict_section(const HtmlSource& source);   ///< a sentence and counts by status
 [[nodiscard]] std::string matrix_section(const HtmlSource& source);    ///< op x mode, worst error/limit
+[[nodiscard]] std::string gates_section(const HtmlSource& source);     ///< --fail-on, budget, contract, baseline
 [[nodiscard]] std::string failures_section(const HtmlSource& source);  ///< causes, then cases with pictures
 [[nodiscard]] std::string charts_section(const HtmlSource& source);    ///< error/limit against k, ulps, z
 [[nodiscard]] std::string override_section(const HtmlSource& source);
