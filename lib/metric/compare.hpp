@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,12 @@
 #include "op/reference.hpp"
 
 namespace numcheck::metric {
+
+/// What is known of the operands of all elements in one row, or in one column, of a product's output.
+struct Line {
+  double largest = 0;                                         ///< finite magnitude
+  double smallest = std::numeric_limits<double>::infinity();  ///< magnitude that is not zero
+};
 
 /// What is compared. Arrays are dense in logical order, or follow `sample`.
 struct CompareInput {
@@ -28,6 +35,7 @@ struct CompareInput {
   double atol = 0;
   bool have_allclose = false;
   std::span<const op::OutputValues::Range> outside;  ///< ascending: what the op leaves to the implementation
+  std::span<const Line> row_lines, column_lines;     ///< of all batches; empty if what they say is not needed
   std::span<const double> missing_tail;              ///< for tolerance::certify only, see there; may be empty
 };
 

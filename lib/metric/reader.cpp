@@ -163,74 +163,6 @@ double SegmentReader::bound_at(double y, double a) const {
   return bound + core::ulp(std::min(std::abs(y) + bound, setup_.format.overflow_threshold), input_.port->dtype) / 2;
 }
 
-bool SegmentReader::is_unwritten(std::size_t i, std::int64_t index) const {
-  const bool may_be_right = std::isnan(expected_[i]) && core::dtype_info(input_.port->dtype).storage_bytes == 1;
-  return std::isnan(got_[i]) && !may_be_right && bits_at(input_, index) == setup_.poison_bits;
-}
-
-SegmentReader::Finding SegmentReader::classify_nan_expected(std::size_t i) const {
-  const bool dropped = setup_.nan_may_become_zero && got_[i] == 0;
-  const bool is_nan = std::isnan(got_[i]) && !is_unwritten(i, flat_index(first_ + static_cast<std::int64_t>(i)));
-  return is_nan || dropped ? Finding::agrees : Finding::mismatch;
-}
-
-/// For an infinite y, which requires an infinite operand.
-SegmentReader::Finding SegmentReader::classify_infinite(double got, double y) const {
-  if (std::isnan(got)) {
-    return setup_.overflow_possible ? Finding::order_dependent : Finding::mismatch;
-  }
-  const double expected = std::isinf(setup_.clamp) ? y : std::copysign(setup_.clamp, y);
-  return got == expected ? Finding::agrees : Finding::mismatch;
-}
-
-/// For a finite y without a yardstick: an infinite input was stored as a finite value or multiplied by zero.
-SegmentReader::Finding SegmentReader::classify_unknown(double got, double y) const {
-  if (setup_.exact && std::isfinite(got)) {
-    return std::abs(y) < setup_.format.overflow_threshold ? Finding::regular : Finding::mismatch;
-  }
-  const bool overflowed = std::isinf(got) && std::abs(y) >= setup_.format.overflow_threshold;
-  return overflowed && std::signbit(got) == std::signbit(y) ? Finding::agrees : Finding::unknown;
-}
-
-SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
-  const double got = got_[i];
-  const double y = expected_[i];
-  if (std::isnan(y)) {
-    return classify_nan_expected(i);
-  }
-  const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
-  const double a = unknown ? infinite(1) : static_cast<double>(magnitude_[i]);
-  // An infinite A may only mean that A exceeds FP32: if y is finite, no operand was infinite.
-  const bool may_overflow = a >= setup_.overflow_magnitude;
-  // If the format saturates or the epilogue clips, an overflow becomes the largest number or zero; an amax may have
-  // missed any element.
-  const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
-  if (may_overflow && setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible)) {
-    return Finding::order_dependent;
-  }
-  if (std::isinf(y)) {
-    return classify_infinite(got, y);
-  }
-  if (unknown && (std::isfinite(got) || (std::isnan(got) && setup_.nan_may_become_zero))) {
-    return classify_unknown(got, y);
-  }
-  const double threshold = setup_.format.overflow_threshold;
-  const double bound = bound_at(y, a);
-  if (std::isfinite(got)) {
-    // An overflow cannot become finite again, in any order; just above the threshold there may be none.
-    const bool is_right = std::abs(y) < threshold ? got == y || !saturates(i) : std::abs(got - y) <= bound;
-    return !is_right ? Finding::mismatch : std::abs(y) < threshold ? Finding::regular : Finding::agrees;
-  }
-  const Finding otherwise = may_overflow ? Finding::order_dependent : Finding::mismatch;
-  if (std::isnan(got)) {
-    return otherwise;
-  }
-  const bool same_sign = std::signbit(got) == std::signbit(y);
-  const double reach = same_sign ? bound + std::abs(y) : bound - std::abs(y);
-  const bool near = std::isfinite(threshold) && reach >= threshold;
-  return near ? Finding::agrees : otherwise;
-}
-
 void SegmentReader::count_removed(double got, double y, bool agrees) {
   const double rounded = std::abs(y) >= setup_.format.overflow_threshold ? infinite(y) : y;
   const bool both_nan = std::isnan(got) && std::isnan(rounded);
@@ -253,16 +185,30 @@ bool SegmentReader::saturates(std::size_t i) const {
   return y - bound_at(y, static_cast<double>(magnitude_[i])) >= setup_.clamp;
 }
 
-/// Such elements pass through the gates like all others: V may still ask something. In these, an infinite A stands for a
-/// large one.
+/// Such elements pass through the gates like all others. In these, an infinite A stands for a large one, and V asks
+/// something where B does not.
 void SegmentReader::count_unjudged(std::size_t i) {
   constexpr double kMaxMagnitude = 1e39;
   const auto a = static_cast<double>(magnitude_[i]);
   const bool is_compared = std::abs(expected_[i]) < setup_.format.overflow_threshold;
-  if ((is_compared ? std::min(a, kMaxMagnitude) : a) >= setup_.undetermined_magnitude && !saturates(i)) {
-    const bool outside = is_outside(flat_index(first_ + static_cast<std::int64_t>(i)));
-    ++(outside ? specials_.outside : std::isinf(a) ? specials_.unknown : specials_.undetermined);
+  const double held = is_compared ? std::min(a, kMaxMagnitude) : a;
+  if (held < setup_.undetermined_magnitude || saturates(i) || (is_compared && spread_asks(i, held))) {
+    return;
   }
+  const bool outside = is_outside(flat_index(first_ + static_cast<std::int64_t>(i)));
+  ++(outside ? specials_.outside : std::isinf(a) ? specials_.unknown : specials_.undetermined);
+}
+
+bool SegmentReader::spread_asks(std::size_t i, double a) const {
+  const ModelConstants& model = setup_.model;
+  const double y = expected_[i], a2 = a * a * model.scale2;
+  constexpr double kLost = 0x1p-118;  // smaller ones may have been flushed to zero: A^2 bounds them
+  const auto second = static_cast<double>(second_moment_[i]);
+  const double s2 = second < kLost ? a2 : std::min(second * model.scale2, a2);
+  const double coherent = a2 > 0 ? y * y / a2 * y * y : 0;
+  const double v = model.var_second * s2 + model.var_magnitude * a2 + model.var_value * y * y + model.var_absolute +
+                   model.var_coherent * coherent;
+  return model.lambda_kappa * std::sqrt(v) < setup_.undetermined_bound;
 }
 
 void SegmentReader::prepare_regular(std::size_t i) {

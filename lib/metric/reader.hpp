@@ -61,6 +61,8 @@ class SegmentReader {
   void remove_specials(std::int64_t first, std::size_t count);
   void prepare_regular(std::size_t i);
   [[nodiscard]] bool is_outside(std::int64_t index) const;
+  /// G2 asks something of an element with that A.
+  [[nodiscard]] bool spread_asks(std::size_t i, double a) const;
   /// Counts the element if any number is within its bound.
   void count_unjudged(std::size_t i);
   [[nodiscard]] Finding classify(std::size_t i) const;
@@ -71,7 +73,18 @@ class SegmentReader {
   /// Got is the NaN that the output held before the run: no device makes it by itself, save in 8 bits, which have few.
   [[nodiscard]] bool is_unwritten(std::size_t i, std::int64_t index) const;
   [[nodiscard]] Finding classify_nan_expected(std::size_t i) const;
-  [[nodiscard]] Finding classify_infinite(double got, double y) const;
+  [[nodiscard]] Finding classify_infinite(std::size_t i) const;
+  /// NaN or an infinity where a finite y is expected: whether an overflow of partial sums may have caused it.
+  [[nodiscard]] bool may_come_from_overflow(std::size_t i) const;
+  /// An operand of the element may be infinite when it is multiplied.
+  [[nodiscard]] bool has_infinite_operand(std::size_t i) const;
+  /// An infinity of the element may become NaN.
+  [[nodiscard]] bool may_become_nan(std::size_t i) const;
+  struct Lines {
+    const Line& row;
+    const Line& column;
+  };
+  [[nodiscard]] Lines lines_of(std::size_t i) const;
   [[nodiscard]] Finding classify_unknown(double got, double y) const;
   void count_removed(double got, double y, bool agrees);
   [[nodiscard]] std::int64_t flat_index(std::int64_t element) const;

@@ -56,9 +56,8 @@ FormatConstants format_constants(const core::DtypeInfo& info) {
 /// The A from which the bound is as large as the numbers of the format: it asks nothing then. FP32's are taken to end a
 /// little earlier, as intermediate results may be larger than the result. What is compared bit by bit has no bound.
 double undetermined_from(const Setup& setup) {
-  constexpr double kLargest = 1e38;
   const ModelConstants& model = setup.model;
-  const double room = std::min(setup.format.max_finite, kLargest) - model.bound_absolute;
+  const double room = setup.undetermined_bound - model.bound_absolute;
   if (setup.exact || setup.format.integer) {
     return kInfinity;
   }
@@ -114,6 +113,7 @@ Setup make_setup(const CompareInput& input) {
   setup.poison_bits = (std::uint64_t{1} << (8 * info.storage_bytes)) - 1;
   setup.overflow_magnitude = given.overflow_magnitude;
   setup.overflow_possible = given.overflow_possible;
+  setup.is_sum = given.is_sum && given.output_scale == 1 && std::isinf(setup.clamp);
   setup.nan_may_become_zero = given.nan_may_become_zero;
   setup.overflow_may_be_finite = given.overflow_may_be_finite || std::isfinite(setup.clamp);
   ModelConstants& model = setup.model;
@@ -137,6 +137,8 @@ Setup make_setup(const CompareInput& input) {
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
   setup.exact = given.exact;
+  constexpr double kLargest = 1e38;
+  setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);
   setup.undetermined_magnitude = undetermined_from(setup);
   setup.format.special_magnitude =
       std::min(setup.undetermined_magnitude, setup.overflow_may_be_finite ? setup.overflow_magnitude : kInfinity);

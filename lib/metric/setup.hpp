@@ -15,9 +15,11 @@ struct Setup {
   double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;
   double overflow_magnitude = 0;      ///< in units of the unscaled A; see model::ErrorModel
+  double undetermined_bound = 0;      ///< a bound that asks nothing
   double undetermined_magnitude = 0;  ///< from this A on any number is within the bound
   bool exact = false;
   bool overflow_possible = false;
+  bool is_sum = false;
   bool overflow_may_be_finite = false;
   bool nan_may_become_zero = false;
 };

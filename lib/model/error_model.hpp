@@ -67,6 +67,12 @@ struct ErrorModel {
   /// From this A on partial sums may overflow: then non-finite outputs depend on the order of summation and are only
   /// counted; 0: in every output, because a factor overflows by itself.
   double overflow_magnitude = std::numeric_limits<double>::infinity();
+  /// A is the sum of the magnitudes of the terms whose sum is y: then (A + y) / 2 is that of the positive ones, and what
+  /// does not reach overflow_magnitude cannot overflow.
+  bool is_sum = false;
+  double operand_limit = std::numeric_limits<double>::infinity();  ///< a larger |operand| may become infinite by itself
+  double operand_least = 0;                                        ///< a smaller one may become zero
+  double reach = 0;                     ///< |a b| times this is at least 1 if sums of such products may overflow
   bool overflow_possible = false;       ///< an operand's infinity may meet one from an overflow and become NaN
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)

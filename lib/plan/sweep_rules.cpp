@@ -217,6 +217,10 @@ std::optional<XFailRule> decode_known_failure(const Node& node, const op::Op& op
   rule.xfail.place = reporter.place_of(node);
   if (const Node* match = node.find("match")) {
     if (std::optional<Match> decoded = decode_match(*match, op, MatchUse::xfail, vocabulary, reporter)) {
+      if (decoded->conditions.empty() && decoded->device == DeviceCondition{}) {
+        reporter.error(*match, "\"match\" is empty: it would excuse every case",
+                       {"name the cases that are known to fail, such as {\"mode\": \"bf16\"}", {}});
+      }
       rule.match.conditions = std::move(decoded->conditions);
       rule.xfail.where = std::move(decoded->device);
     }

@@ -38,7 +38,7 @@ core::ExitCode exit_code_of(const nlohmann::json& summary, const GatePolicy& pol
   if (any(summary, std::array{Status::error, Status::crashed, Status::timeout})) {
     return core::ExitCode::environment;
   }
-  if (!any(summary, std::array{Status::pass, Status::warn, Status::xfail}) && !policy.allow_empty) {
+  if (!any(summary, std::array{Status::pass, Status::warn}) && !policy.allow_empty) {
     return core::ExitCode::nothing_verified;
   }
   return core::ExitCode::success;

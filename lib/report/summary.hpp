@@ -26,7 +26,7 @@ struct GatePolicy {
 /// Exit code of an uninterrupted run from its summary:
 ///   1  any fail or xpass, or a status of fail_on
 ///   3  otherwise, any error, crashed or timeout
-///   4  otherwise, nothing was verified: no pass, warn or xfail (unless allow_empty)
+///   4  otherwise, nothing was verified: no pass or warn (unless allow_empty)
 ///   0  otherwise
 [[nodiscard]] core::ExitCode exit_code_of(const nlohmann::json& summary, const GatePolicy& policy);
 

@@ -6,11 +6,9 @@
 #include <cstdlib>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
@@ -18,6 +16,7 @@
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/declared_rounding.hpp"
+#include "verdict/doubt.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
 
@@ -197,26 +196,6 @@ bool proves_something(const OutputResult& output) {
   });
 }
 
-constexpr double kMinJudged = 0.99;
-
-/// Why too few of the output's elements were judged; empty if enough were.
-std::string unjudged(const OutputResult& output, double least) {
-  const metric::Statistics& s = output.statistics;
-  if (s.judged() >= least) {
-    return "";
-  }
-  std::vector<std::string> parts;
-  for (const auto& [elements, why] : {std::pair(s.unknown, "the bound of their error is unknown"),
-                                      std::pair(s.undetermined, "intermediate results may overflow"),
-                                      std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
-    if (elements != 0) {
-      parts.push_back(fmt::format("{}: {}", elements, why));
-    }
-  }
-  return fmt::format("{}: only {:.4g} % of the elements are judged, less than {:g} % ({})", output.port,
-                     100 * s.judged(), 100 * least, fmt::join(parts, "; "));
-}
-
 void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
   result.status = Status::pass;
   for (const OutputResult& output : result.outputs) {
@@ -236,10 +215,10 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
     }
-    const std::string too_few = unjudged(output, wanted.min_judged.value_or(kMinJudged));
-    if ((result.status == Status::pass || result.status == Status::warn) && !too_few.empty()) {
+    const std::string doubt = doubt_about(output, main, wanted);
+    if ((result.status == Status::pass || result.status == Status::warn) && !doubt.empty()) {
       result.status = Status::inconclusive;
-      result.failing = too_few;
+      result.failing = doubt;
     }
     if (result.status == Status::pass && !output.warning.empty()) {
       result.status = Status::warn;
@@ -251,6 +230,10 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
       result.failing =
           fmt::format("{}: a fake result (\"{}\") would also pass, so passing proves little", output.port, fake);
     }
+  }
+  if (const std::string doubt = doubt_about_fakes(result.outputs); result.status == Status::pass && !doubt.empty()) {
+    result.status = Status::inconclusive;
+    result.failing = doubt;
   }
 }
 

@@ -76,6 +76,9 @@ Expectation::Expectation(const EvaluationContext& context, const ComparedPort& c
   }
   input_.sample = amax ? &whole_ : &context.group->sample;
   input_.model = &model;
+  lines_ = operand_lines(context, port_, model);
+  input_.row_lines = lines_.rows;
+  input_.column_lines = lines_.columns;
   input_.have_allclose = wanted.allclose_rtol.has_value() || wanted.allclose_atol.has_value();
   input_.rtol = wanted.allclose_rtol.value_or(0);
   input_.atol = wanted.allclose_atol.value_or(0);

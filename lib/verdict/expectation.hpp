@@ -9,6 +9,7 @@
 #include "model/error_model.hpp"
 #include "verdict/compared_port.hpp"
 #include "verdict/comparison.hpp"
+#include "verdict/operand_lines.hpp"
 
 namespace numcheck::verdict {
 
@@ -44,6 +45,7 @@ class Expectation {
   std::array<float, 1> own_magnitude_{};
   std::array<float, 1> own_second_moment_{};
   std::vector<float> bounds_, variances_;  ///< of a model with errors of its own
+  OperandLines lines_;
   std::vector<op::OutputValues::Range> outside_;
   std::vector<std::byte> inside_;  ///< the output without elements that the op leaves to the implementation
 };

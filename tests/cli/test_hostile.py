@@ -52,7 +52,7 @@ class Hostile(CliTest):
 
     def test_what_xfail_says_is_shown_in_one_line(self):
         plan = self.hostile_plan(case={"mode": "fp32"})
-        out, _ = self.check("run", plan, *SIM, "--inject", "missing_k_tail", "--no-save", code=0)
+        out, _ = self.check("run", plan, *SIM, "--inject", "missing_k_tail", "--no-save", code=4)
         self.assertRegex(out, r"(?m)^ {12}.*:error::x\\x1b\[2J.*\\n::error::injected")
 
     def test_mistakes_of_a_plan(self):

@@ -32,14 +32,14 @@ class KnownTest(CliTest):
 class Entries(KnownTest):
     def test_an_excuse_is_listed_with_its_place_and_link(self):
         link = "https://example.org/issues/12?a=1"
-        done = self.run_known("--inject", "missing_k_tail", code=0, entries=[{"link": link, "expires": day(90)}])
+        done = self.run_known("--inject", "missing_k_tail", code=4, entries=[{"link": link, "expires": day(90)}])
         self.assertIn(f"excuses   known.json:2:1  1 case, until {day(90)}\n            tracked as 12  {link}\n", done.stdout)
         self.assertEqual(self.xfail() | {"expires": ""}, {"reason": "tracked as 12", "expires": "", "link": link,
                                                           "file": "known.json", "line": 2, "column": 1})
 
     def test_the_long_name_of_the_option_is_the_same(self):
         done = self.run_cli("run", self.plan(), *SIM, "--known-issues", self.known({}), "--inject", "missing_k_tail",
-                            "--no-save", code=0)
+                            "--no-save", code=4)
         self.assertIn("1 xfail", done.stdout)
 
     def test_an_expired_entry_excuses_nothing_and_says_so(self):
@@ -49,7 +49,7 @@ class Entries(KnownTest):
         self.assertIn("give the entry a later date", done.stdout)
         self.assertTrue(self.xfail()["expired"])
         self.assertIn(f"its known issue at known.json:3:1 expired on {day(-1)}", self.report("report.json")["cases"][0]["reason"])
-        self.run_known("--inject", "missing_k_tail", code=0, entries=[valid, {"expires": day(0)}])
+        self.run_known("--inject", "missing_k_tail", code=4, entries=[valid, {"expires": day(0)}])
 
     def test_an_entry_of_a_plan_expires_as_well(self):
         plan = self.plan(case={"xfail": [{"reason": "tracked as 12", "expires": "2020-01-31"}]})
@@ -68,7 +68,7 @@ class Entries(KnownTest):
 
     def test_hostile_texts_stay_on_their_lines(self):
         text = "x\x1b[2J\n::error::y"
-        done = self.run_known("--inject", "missing_k_tail", code=0, entries=[{"reason": text, "link": text}])
+        done = self.run_known("--inject", "missing_k_tail", code=4, entries=[{"reason": text, "link": text}])
         self.assertNotIn("\x1b", done.stdout)
         self.assertNotRegex(done.stdout, r"(?m)^::error")
 
@@ -83,7 +83,7 @@ class Errors(KnownTest):
         return done, self.report("report.json")["cases"][0]["status"]
 
     def test_only_an_entry_that_names_the_error_excuses_it(self):
-        for entry, status, code in [({"error": self.REFUSAL}, "xfail", 0), ({"error": "CUDNN_STATUS"}, "error", 3),
+        for entry, status, code in [({"error": self.REFUSAL}, "xfail", 4), ({"error": "CUDNN_STATUS"}, "error", 3),
                                     ({}, "error", 3), ({"cause": TAIL}, "error", 3)]:
             done, found = self.late(entry, code=code)
             self.assertEqual(found, status, entry)

@@ -50,15 +50,16 @@ class ExitCodes(CliTest):
         plan = self.plan(case={"xfail": [{"match": {"k": 32}, "reason": "tracked as 12"}]})
         self.assertIn("XPASS", self.run_cli("run", plan, *SIM, code=1).stdout)
 
-    def test_0_a_known_failure_failed(self):
+    def test_4_only_known_failures(self):
         plan = self.plan(case={"xfail": [{"match": {"k": 32}, "reason": "tracked as 12"}]})
-        self.assertIn("1 xfail", self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", code=0).stdout)
+        self.assertIn("1 xfail", self.run_cli("run", plan, *SIM, "--inject", "missing_k_tail", code=4).stdout,
+                      "nothing else was verified")
 
     def test_a_known_failure_of_some_devices_only(self):
         match = {"k": 32, "architecture": {"from": "sm_89", "to": "sm_90"}}
         plan = self.plan(case={"xfail": [{"match": match, "reason": "tracked as 12"}]})
         arguments = ["run", plan, "--inject", "missing_k_tail", "--device"]
-        self.assertIn("1 xfail", self.run_cli(*arguments, "sim:sm_90", code=0).stdout)
+        self.assertIn("1 xfail", self.run_cli(*arguments, "sim:sm_90", code=4).stdout)
         self.assertIn("1 fail", self.run_cli(*arguments, "sim:sm_80", code=1).stdout)
         self.assertIn("1 pass", self.run_cli("run", plan, "--device", "sim:sm_80", code=0).stdout)
         plan = self.plan(case={"xfail": [{"match": {"libraries": {"cublaslt": "13"}}, "reason": "tracked as 12"}]})
@@ -74,7 +75,7 @@ class ExitCodes(CliTest):
         known.write_text(json.dumps({"version": 1, "known_issues": [issue]}))
         plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [32, 33]}})
         arguments = ["run", plan, *SIM, "--known-issues", "known.json"]
-        self.assertIn("2 xfail", self.run_cli(*arguments, "--inject", "missing_k_tail", code=0).stdout)
+        self.assertIn("2 xfail", self.run_cli(*arguments, "--inject", "missing_k_tail", code=4).stdout)
         failed = self.run_cli(*arguments, "--inject", "k_tail_of_next_row", code=1).stdout
         self.assertIn("2 fail", failed)
         self.assertIn("--known known.json", failed, "the command that repeats it")

@@ -138,6 +138,55 @@ TEST(Special, partial_sums_that_may_overflow_are_only_reported) {
   EXPECT_EQ(with(p, 5, kInf).nonfinite_mismatch, 1U);
 }
 
+TEST(Special, sums_overflow_only_towards_the_side_that_is_large_enough) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_magnitude = 1e30;
+  p.model.is_sum = true;
+  p.magnitude[20] = 1.5e30F;  // 1e30 and 0.5e30 of either sign
+  EXPECT_EQ(with(p, 5e29, kInf).order_dependent, 1U);
+  EXPECT_EQ(with(p, 5e29, -kInf).nonfinite_mismatch, 1U);
+  EXPECT_EQ(with(p, 5e29, kNan).nonfinite_mismatch, 1U) << "NaN needs infinities of both signs";
+  EXPECT_EQ(with(p, 0, kInf).nonfinite_mismatch, 1U) << "neither side reaches 1e30";
+  p.magnitude[20] = 4e30F;
+  EXPECT_EQ(with(p, 0, kNan).order_dependent, 1U);
+}
+
+TEST(Special, operands_that_become_infinite_excuse_their_rows_and_columns_only) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.operand_limit = 3e38;
+  p.model.overflow_possible = true;
+  p.model.reach = 1e-38;
+  std::vector<Line> rows(5, {1, 1}), columns(13, {2, 1});
+  p.expected[20] = 5;  // row 1, column 7
+  p.set_got(20, kNan);
+  CompareInput input = p.input();
+  input.row_lines = rows;
+  input.column_lines = columns;
+  EXPECT_EQ(compare(input).nonfinite_mismatch, 1U);
+  rows[2].largest = columns[6].largest = 3.2e38;
+  EXPECT_EQ(compare(input).nonfinite_mismatch, 1U) << "neighbours";
+  columns[7].largest = 3.2e38;
+  EXPECT_EQ(compare(input).order_dependent, 1U);
+}
+
+TEST(Special, infinities_become_nan_only_if_finite_terms_can_overflow) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_possible = true;
+  p.model.reach = 1e-38;
+  p.model.operand_least = 1e-38;
+  std::vector<Line> rows(5, {1e18, 1}), columns(13, {1e18, 1});
+  p.expected[20] = kInf;
+  p.set_got(20, kNan);
+  CompareInput input = p.input();
+  input.row_lines = rows;
+  input.column_lines = columns;
+  EXPECT_EQ(compare(input).nonfinite_mismatch, 1U);
+  columns[7].largest = 1e21;
+  EXPECT_EQ(compare(input).order_dependent, 1U) << "1e39 exceeds FP32";
+  columns[7] = {1e18, 1e-40};
+  EXPECT_EQ(compare(input).order_dependent, 1U) << "1e-40 may become 0, and infinity times 0 is NaN";
+}
+
 TEST(Special, every_element_that_is_not_judged_is_counted) {
   Problem p = quiet(Dtype::fp32);
   EXPECT_EQ(with(p, 5, 5).judged(), 1);
@@ -148,10 +197,13 @@ TEST(Special, every_element_that_is_not_judged_is_counted) {
   p.magnitude[20] = 1;
   EXPECT_EQ(with(p, 5, 7).unknown, 1U);
   p = quiet(Dtype::fp32);
-  p.model.bound_magnitude = 1;
+  p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 2e38F;
+  p.second_moment[20] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(with(p, 5, 7).undetermined, 1U);
-  p.magnitude[20] = std::numeric_limits<float>::infinity();
+  p.second_moment[20] = 1;
+  EXPECT_EQ(with(p, 5, 7).judged(), 1) << "V asks something";
+  p.magnitude[20] = p.second_moment[20] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(with(p, 5, 7).unknown, 1U) << "an infinite bound";
   p.model.exact = true;
   EXPECT_EQ(with(p, 5, 7).judged(), 1) << "bits are compared, whatever the bound";
@@ -160,8 +212,9 @@ TEST(Special, every_element_that_is_not_judged_is_counted) {
 
 TEST(Special, bounds_as_large_as_the_format_ask_nothing_but_that_it_saturates) {
   Problem p = quiet(Dtype::fp8_e4m3);
-  p.model.bound_magnitude = 1;
+  p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 500;
+  p.second_moment[20] = 500 * 500;
   EXPECT_EQ(with(p, 100, -100).undetermined, 1U);
   EXPECT_EQ(with(p, 2000, 448).judged(), 1) << "at least 1500 in any order";
   EXPECT_EQ(with(p, 2000, 448).nonfinite_mismatch, 0U);
@@ -186,8 +239,9 @@ TEST(Special, elements_outside_a_sample_are_counted) {
 
 TEST(Special, what_the_op_leaves_to_the_implementation_need_not_be_judged) {
   Problem p = quiet(Dtype::fp32);
-  p.model.bound_magnitude = 1;
+  p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 2e38F;
+  p.second_moment[20] = std::numeric_limits<float>::infinity();
   const std::vector<op::OutputValues::Range> outside = {{3, 5}, {20, 21}};
   CompareInput input = p.input();
   input.outside = outside;

@@ -119,7 +119,7 @@ TEST(KnownIssueFiles, ranges_of_numbers) {
 
 TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
   const std::string all = mistakes(R"({"version": 2, "issues": [], "known_issues": [
-      {"op": "gem", "reason": "12"},
+      {"op": "gem", "reason": "12"}, {"op": "gemm", "match": {}, "reason": "12"},
       {"match": {}, "reason": "12"},
       {"op": "gemm", "match": {"rows": 3}, "reason": "12"},
       {"op": "gemm", "cause": "", "expires": "soon"},
@@ -128,7 +128,7 @@ TEST(KnownIssueFiles, mistakes_are_all_named_with_their_places) {
       {"op": "gemm", "match": {"alpha": {"from": "1"}, "trans_a": {"from": 1}}, "reason": "12"},
       7]})");
   for (const char* part :
-       {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"",
+       {"known.json:1:13", "unknown key \"issues\"", "did you mean \"gemm\"", "has no \"op\"", "\"match\" is empty",
         "\"rows\" is not a field of a gemm case", "\"cause\" must be a text", "has no \"reason\"", "must be a date",
         "unknown key \"until\"", "known.json:9:7", "a range of \"k\" from 5 to 4 is empty",
         "a range of \"m\" has neither end", "a range of \"n\" must be", "unknown key \"min\"",

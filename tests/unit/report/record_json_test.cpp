@@ -117,7 +117,8 @@ TEST(ExitCode, follows_the_documented_table) {
   using core::ExitCode;
   EXPECT_EQ(exit_code_of(statuses({"pass", "warn"}), {}), ExitCode::success);
   EXPECT_EQ(exit_code_of(statuses({"pass", "unsupported", "skipped"}), {}), ExitCode::success);
-  EXPECT_EQ(exit_code_of(statuses({"xfail"}), {}), ExitCode::success);
+  EXPECT_EQ(exit_code_of(statuses({"xfail"}), {}), ExitCode::nothing_verified);
+  EXPECT_EQ(exit_code_of(statuses({"xfail", "pass"}), {}), ExitCode::success);
   EXPECT_EQ(exit_code_of(statuses({"pass", "fail"}), {}), ExitCode::numerics_differ);
   EXPECT_EQ(exit_code_of(statuses({"pass", "xpass"}), {}), ExitCode::numerics_differ);
   for (const char* broken : {"error", "crashed", "timeout"}) {

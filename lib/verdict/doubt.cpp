@@ -1,0 +1,61 @@
+#include "verdict/doubt.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace numcheck::verdict {
+namespace {
+
+constexpr double kMinJudged = 0.99;
+
+/// Why elements were not judged: "3: the bound of their error is unknown".
+std::vector<std::string> reasons_of(const metric::Statistics& s) {
+  std::vector<std::string> reasons;
+  for (const auto& [elements, why] : {std::pair(s.unknown, "the bound of their error is unknown"),
+                                      std::pair(s.undetermined, "any number is within the bound of their error"),
+                                      std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
+    if (elements != 0) {
+      reasons.push_back(fmt::format("{}: {}", elements, why));
+    }
+  }
+  return reasons;
+}
+
+}  // namespace
+
+std::string doubt_about(const OutputResult& output, bool is_main, const plan::ToleranceSpec& wanted) {
+  const metric::Statistics& s = output.statistics;
+  if (is_main && s.elements == 0) {
+    return output.port + ": there are no elements, so passing proves nothing";
+  }
+  if (is_main && 2 * s.finite < s.elements - s.outside) {
+    return fmt::format("{}: only {} of {} elements are finite, so passing proves little", output.port, s.finite,
+                       s.elements - s.outside);
+  }
+  const double least = wanted.min_judged.value_or(kMinJudged);
+  return s.judged() >= least ? std::string()
+                             : fmt::format("{}: only {:.4g} % of the elements are judged, less than {:g} % ({})",
+                                           output.port, 100 * s.judged(), 100 * least, fmt::join(reasons_of(s), "; "));
+}
+
+std::string doubt_about_fakes(std::span<const OutputResult> outputs) {
+  // NaN and infinities are told from any number.
+  const auto tells = [](const tolerance::Fake& fake) {
+    return fake.outcome == tolerance::Fake::Outcome::rejected && fake.name != "nan" && fake.name != "infinity";
+  };
+  bool any = false;
+  for (const OutputResult& output : outputs) {
+    if (std::ranges::any_of(output.certificate.fakes, tells)) {
+      return "";
+    }
+    any = any || !output.certificate.fakes.empty();
+  }
+  return any ? "no fake result could be told from the reference, so passing proves little" : "";
+}
+
+}  // namespace numcheck::verdict

@@ -1,0 +1,20 @@
+// Why an output that passes all gates proves little.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "plan/case.hpp"
+#include "verdict/record.hpp"
+
+namespace numcheck::verdict {
+
+/// Too few elements that are judged, or, of the main output, none at all or mostly NaN and infinities; empty if there is no
+/// such doubt.
+[[nodiscard]] std::string doubt_about(const OutputResult& output, bool is_main, const plan::ToleranceSpec& wanted);
+
+/// No fake of any output was rejected, save NaN and infinities, although there were some: all were dropped. Empty if one
+/// was.
+[[nodiscard]] std::string doubt_about_fakes(std::span<const OutputResult> outputs);
+
+}  // namespace numcheck::verdict

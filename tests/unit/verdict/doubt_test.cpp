@@ -1,0 +1,47 @@
+// Why an output that passes proves little.
+#include "verdict/doubt.hpp"
+
+#include <gtest/gtest.h>
+
+namespace numcheck::verdict {
+namespace {
+
+OutputResult output(std::uint64_t elements, std::uint64_t finite) {
+  OutputResult out;
+  out.port = "d";
+  out.statistics.elements = elements;
+  out.statistics.finite = finite;
+  return out;
+}
+
+TEST(Doubt, of_outputs_that_are_empty_or_mostly_not_finite) {
+  EXPECT_NE(doubt_about(output(0, 0), true, {}), "");
+  EXPECT_EQ(doubt_about(output(0, 0), false, {}), "") << "only the main output";
+  EXPECT_NE(doubt_about(output(10, 4), true, {}), "");
+  EXPECT_EQ(doubt_about(output(10, 5), true, {}), "");
+}
+
+TEST(Doubt, of_outputs_of_which_too_little_is_judged) {
+  OutputResult out = output(1000, 1000);
+  out.statistics.undetermined = 10;
+  EXPECT_EQ(doubt_about(out, true, {}), "");
+  out.statistics.unknown = 1;
+  EXPECT_EQ(
+      doubt_about(out, false, {}),
+      "d: only 98.9 % of the elements are judged, less than 99 % (1: the bound of their error is unknown; 10: any "
+      "number is within the bound of their error)");
+  EXPECT_EQ(doubt_about(out, true, {.min_judged = 0.98}), "");
+}
+
+TEST(Doubt, of_cases_whose_fakes_were_all_dropped) {
+  using Outcome = tolerance::Fake::Outcome;
+  std::vector<OutputResult> outputs = {output(10, 10)};
+  EXPECT_EQ(doubt_about_fakes(outputs), "") << "no fakes: judged by gates of its own";
+  outputs[0].certificate.fakes = {{"zeros", Outcome::dropped, ""}, {"nan", Outcome::rejected, ""}};
+  EXPECT_NE(doubt_about_fakes(outputs), "") << "NaN can always be told";
+  outputs[0].certificate.fakes[0].outcome = Outcome::rejected;
+  EXPECT_EQ(doubt_about_fakes(outputs), "");
+}
+
+}  // namespace
+}  // namespace numcheck::verdict
