@@ -15,6 +15,12 @@ def key(case):
     return json.dumps(case, sort_keys=True)
 
 
+def accounted(case):
+    """Sums of infinities and of the largest numbers are not judged: a case with such inputs asks for fewer elements."""
+    special = case["inputs"]["distribution"] == "specials"
+    return {**case, "tolerance": {"min_judged": 0.9}} if special else case
+
+
 def first_failing(run, blind_to=""):
     """The first gate that fails, of the output that the report names; None if none does."""
     output = run["outputs"].get(run["failing"].partition(": ")[0], {"criteria": []})
@@ -30,7 +36,7 @@ class PlantsFaults(CliTest):
     def run_cases(self, cases, device, *arguments, code):
         """Runs all cases at once; returns the reported ones by key()."""
         cases = {key(case): case for case in cases}
-        plan = self.plan(cases=list(cases.values()))
+        plan = self.plan(cases=[accounted(case) for case in cases.values()])
         done = self.run_cli("run", plan, "--device", device, "--json", "report.json", "--no-save", *arguments, code=code)
         results = json.loads((self.folder / "report.json").read_text())["cases"]
         self.assertEqual(len(results), len(cases), done.stderr)
