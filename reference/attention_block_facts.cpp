@@ -159,14 +159,17 @@ double AttentionBlock::largest_weight(std::int64_t i) const {
 }
 
 double AttentionBlock::scatter(const Row& row) {
-  constexpr double kOneKey = 1e-12;  // 1 - C' from here on is rounding
+  constexpr double kOneKey = 1e-12;  // 1 - S C' from here on is rounding
   if (row.rounded1 == 0 || row.own < kLost) {
     return 0;
   }
+  const double of_keys = row.own / row.sum;
   const double together = row.power2 / square(row.own);
   const double second = row.rounded2 / (row.own * row.rounded1),
                third = row.rounded3 / (square(row.own) * row.rounded1);
-  return 1 - together < kOneKey ? 0 : std::max(0.0, (1 + together) * second - 2 * third) / (1 - together);
+  const double rest = 1 - of_keys * together;
+  const double moved = (1 + square(of_keys) * together) * second - 2 * of_keys * third;
+  return rest < kOneKey ? 0 : of_keys * std::max(0.0, moved) / rest;
 }
 
 }  // namespace numcheck::reference

@@ -129,6 +129,7 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
                             .has_dot_variance = what_ != Of::queries,
                             .has_tanh_variance = what_ != Of::bias},
                            terms_);
+    note_dropped(query, pairs);
   }
   kernels.score_terms(query, lanes, what_ == Of::queries, terms_);
   if (what_ != Of::bias && what_ != Of::capped_bias) {
@@ -140,6 +141,15 @@ void GradientFacts::find_terms(const GradientHead& head, const PairRow& pairs) {
   // Kept weights may be divided by 1 - dropout before or after they are rounded.
   const double before = 1 / gradients_.problem().dropout().scale();
   kernels.shifts(format_, rounded_.scale * (what_ == Of::values ? before : query.factor), lanes, terms_);
+}
+
+/// A kernel that multiplies dp by a mask of 0 makes NaN of one that overflows.
+void GradientFacts::note_dropped(const QueryTerms& query, const PairRow& pairs) {
+  for (std::size_t n = 0; n < pairs.kept.size(); ++n) {
+    if (pairs.kept[n] == 0) {
+      terms_[kLargestChange][n] = query.gradient * pairs.value_norms[n] + query.dot_magnitude;
+    }
+  }
 }
 
 std::span<const double> GradientFacts::plain(PairTerm term) const {

@@ -56,6 +56,7 @@ class GradientFacts {
   [[nodiscard]] double shift(std::size_t row) const;
   /// Finds the terms of a query's pairs.
   void find_terms(const GradientHead& head, const PairRow& pairs);
+  void note_dropped(const QueryTerms& query, const PairRow& pairs);
   /// Rows share all pairs of a query, or each has its own: terms are together in the first case.
   [[nodiscard]] std::size_t at(PairTerm term, std::size_t row) const {
     return has_pairs_of_a_query() ? row * kPairTerms + term : term * rows_ + row;

@@ -135,9 +135,9 @@ struct Finding {
   std::string text;                                        ///< what it means, one sentence; may be empty
   std::string cause;  ///< of a diagnosis: what is wrong, in words that equal faults share; may be empty
   std::string fake;   ///< of a gate: a wrong result that would also pass it, and all the others; may be empty
-  /// What a cause explains: errors of numbers; NaN and infinities in the wrong places; or the same where some of them are
-  /// elements that were not written.
-  enum class About : std::uint8_t { numbers, pattern, unwritten } about = About::numbers;
+  /// What a cause explains: errors of numbers; NaN and infinities in the wrong places; the same where some of them are
+  /// elements that were not written; or that repeated runs differ.
+  enum class About : std::uint8_t { numbers, pattern, unwritten, repetition } about = About::numbers;
 };
 
 /// A gate that only some ops have: the name of its findings, and what it asks.

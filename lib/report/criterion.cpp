@@ -16,7 +16,8 @@ namespace {
 using nlohmann::json;
 using About = tolerance::Criterion::About;
 
-constexpr std::array kAbouts = {About::errors, About::rounding, About::pattern, About::unwritten, About::conduct};
+constexpr std::array kAbouts = {About::errors,    About::rounding, About::pattern,
+                                About::unwritten, About::conduct,  About::repetition};
 
 About about_of(const json& criterion) {
   const auto name = criterion.find("about");
@@ -45,6 +46,8 @@ std::string_view about_name(About about) noexcept {
       return "unwritten";
     case About::conduct:
       return "conduct";
+    case About::repetition:
+      return "repetition";
   }
   return "errors";
 }

@@ -10,7 +10,8 @@
 
 namespace numcheck::report {
 
-/// What a gate is about, as the record's "about" says it: "errors", "rounding", "pattern", "unwritten", "conduct".
+/// What a gate is about, as the record's "about" says it: "errors", "rounding", "pattern", "unwritten", "conduct",
+/// "repetition".
 [[nodiscard]] std::string_view about_name(tolerance::Criterion::About about) noexcept;
 
 /// The gate of a full or a brief record. Without "about" it is about errors; without "ok" it compares. Throws

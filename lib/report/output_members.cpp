@@ -46,11 +46,12 @@ const Members<tolerance::Criterion>& criterion_members() {
 /// Most gates are about errors; only the others say what they are about.
 json criterion_rule() {
   json rule = rule_of(criterion_members());
-  rule["properties"]["about"] = {{"enum", {"errors", "rounding", "pattern", "unwritten", "conduct"}},
+  rule["properties"]["about"] = {{"enum", {"errors", "rounding", "pattern", "unwritten", "conduct", "repetition"}},
                                  {"description",
                                   "what the gate is about: errors (if absent); errors whose limit has half an ulp of a "
                                   "16- or 8-bit output for its "
-                                  "rounding; NaN and infinities; elements that were not written; how the run behaved"}};
+                                  "rounding; NaN and infinities; elements that were not written; how the run behaved; "
+                                  "whether it repeats"}};
   return rule;
 }
 
@@ -290,7 +291,7 @@ namespace {
 
 bool has_wrong_numbers(const verdict::OutputResult& output) {
   return std::ranges::any_of(output.criteria, [](const tolerance::Criterion& criterion) {
-    return !criterion.ok && criterion.about != tolerance::Criterion::About::conduct;
+    return !criterion.ok && !tolerance::is_conduct(criterion.about);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include <fmt/format.h>
@@ -32,6 +33,12 @@ const op::OutputValues& output_named(const op::Values& values, std::string_view 
 float upward(double x) {
   const auto nearest = static_cast<float>(x);
   return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+}
+
+/// Of `count` elements from `first` on.
+double mean_of(std::span<const float> numbers, std::size_t first, std::int64_t count) {
+  const std::span<const float> part = numbers.subspan(first, static_cast<std::size_t>(count));
+  return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(count);
 }
 
 /// True if correct kernels may differ by any amount in an element of a row (reference/attention_gradient_fates.hpp).
@@ -109,6 +116,7 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         continue;
       }
       const GradientRowErrors row(common, early, {judged, r});
+      const double mean_squares = mean_of(judged.second_moment.span(), shape.first_of(r), shape.channels);
       for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
         const std::size_t at = shape.first_of(r) + c;
         const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
@@ -116,7 +124,7 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         const GradientElement element(judged, at);
         const GradientError e = row.is_empty() ? GradientError()
                                 : shape.bias   ? row.bias(y, rho, squares, element)
-                                               : row.gradient(y, rho, squares, element);
+                                               : row.gradient(y, rho, squares, mean_squares, element);
         set(bound, variance, at, e,
             e.bound < kUndeterminedBound && !std::isnan(e.variance) && rho < kUndeterminedBound &&
                 (row.is_empty() || !row.may_overflow(rho)));
@@ -174,7 +182,7 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
   if (port != "dp_amax") {
     model.shared_slope = [request, p, port](const op::Values& values) {
       const op::OutputValues& judged = output_named(values, port);
-      return slope_of_alike_weights(request, values, port) + slope_of_truncated_scores(request, values, port) +
+      return slope_of_rows(request, values, port) + slope_of_truncated_scores(request, values, port) +
              GradientRounding(request, p, port, judged).shared_slope(judged);
     };
   }

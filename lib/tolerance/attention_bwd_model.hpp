@@ -31,7 +31,7 @@ enum class GradientFact : std::size_t {
   largest_product,   ///< max a, of weights that may be more than 0 in FP32
   largest_argument,  ///< max e, of the same
   largest_gradient,  ///< max |w|
-  largest_change,    ///< max b + m
+  largest_change,    ///< max b + m, also of dropped pairs
   largest_term,      ///< max p |w|
   length,            ///< L = sqrt(sum |x|^2)
   score_second,      ///< S2 = mean_(p w)^2 of scale^2 sum (q k)^2, as |k|^2 times the mean over keys; keys with large
@@ -137,8 +137,8 @@ enum class OffsetFact : std::size_t {
 /// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
 /// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///
-/// With a cap, (c_S + 0.36 u^2) T^2 has 4 u^2 s'^2 (inner_square) more: a tanh may be off by an ulp in the same
-/// direction for all scores of one size. Measured: CUDA's, for scores near 0.35 of the cap. And rho^2 u^2 J of dq has
+/// With a cap, (c_S + 0.36 u^2) T^2 has 4 u^2 s'^2 more, s' the row's largest capped score: a tanh may be off by an ulp in
+/// the same direction for all scores of one size. Measured: CUDA's, for scores near 0.35 and 0.6 of the cap. And rho^2 u^2 J of dq has
 /// (scale L)^2 / (N channels) instead of rho^2 if that is larger: the slope errs most where weights are small.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,

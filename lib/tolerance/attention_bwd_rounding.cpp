@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tolerance/attention_products.hpp"
 #include "tolerance/output_reduction.hpp"
 #include "tolerance/tracked.hpp"
 
@@ -30,7 +31,7 @@ double gradient_steps(const op::AttentionParams& p, std::string_view port) {
 GradientRounding::GradientRounding(const model::ModelRequest& request, const op::AttentionParams& p,
                                    std::string_view port, const op::OutputValues& output)
     : what_(roundings_of(request.rounding, port, p)),
-      scores_(what_, request.mode->first, p),
+      scores_(what_, request.mode->first, p, has_few_values(request)),
       unit_(core::dtype_info(request.mode->first).unit_roundoff),
       steps_((what_.weights && port != "dv" ? 1 : 0) + (what_.dropped_weights && port == "dv" ? 1 : 0) +
              (what_.score_gradients ? gradient_steps(p, port) : 0)),
@@ -77,14 +78,15 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), z = score_variance(facts);
   const double statistic = of_queries_ ? facts[GradientFact::statistic_square] : 0;
   Row row;
+  row.unknown = scores_.may_exchange_keys(largest_score_);
   row.relative = std::expm1(weight) + steps_ * unit_;
   row.steep = growth * std::exp(weight);
   row.tanh = 2 * slope_steps_ * unit_ * (1 + facts[GradientFact::largest_score] * cap_) +
              (what_.approximate_tanh ? 2 * kTanhError : 0);
   row.bound = row.relative * facts[GradientFact::weight] +
               row.steep * (dp * facts[GradientFact::products] + row.tanh / 12 * facts[GradientFact::arithmetic]);
-  row.weights =
-      z * std::exp(std::min(2 * z, kSteepest)) + kRoundVariance * (steps_ * square(unit_) + dp2) + square(sink) / 3;
+  row.scores = z * std::exp(std::min(2 * z, kSteepest));
+  row.weights = kRoundVariance * (steps_ * square(unit_) + dp2) + square(sink) / 3;
   row.spread =
       kRoundVariance * dp2 * facts[GradientFact::gradient_square] + slope_variance() * facts[GradientFact::saturation];
   row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic});
@@ -100,7 +102,7 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, d
   const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), terms = facts[GradientFact::terms];
   GradientError e{std::sqrt(terms) *
                       (std::sqrt(squares) * row.relative * row.steep + row.steep * (rho * dp + row.tanh * saturation)),
-                  squares * row.weights * weight_ratio +
+                  squares * (row.scores + row.weights) * weight_ratio +
                       square(rho) * kRoundVariance * dp2 * facts[GradientFact::gradient_square] +
                       slope_variance() * square(saturation)};
   if (what_

@@ -40,7 +40,9 @@ class GradientRow {
 ///   V + W (z exp(2 z) + (n + 1) 0.18 u^2 + (u S)^2 / 3) + rho^2 (0.18 u^2 H + (0.72 n_c u^2 + 4 e^2 / 3) X)
 ///     + y^2 ((u S)^2 / 3 + N2 in dq)
 ///
-/// where u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp = w + D, and X is `saturation`. Underflow grows by that of
+/// with the mean of W over the row's channels, if that is larger, before z exp(2 z) in dk and dv: where one pair has most
+/// of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which count for
+/// more in a channel that is small in that pair. And u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp = w + D, and X is `saturation`. Underflow grows by that of
 /// each rounding. dbias has the same per element, with E instead of X. Sums that are rounded on the way:
 ///
 ///   heads that share keys   B + u sum |part|,  V + 0.18 u^2 sum part^2
@@ -62,14 +64,16 @@ class GradientRounding {
 
   /// What a row's elements have in common.
   struct Row {
-    double relative = 0;  ///< (exp(L) - 1 + n u)
-    double steep = 1;     ///< exp(L)
-    double bound = 0;     ///< per rho
-    double weights = 0;   ///< variance per W
-    double spread = 0;    ///< per rho^2
-    double common = 0;    ///< per y^2
-    double tanh = 0;      ///< bound of the error of a slope, 1 - y^2
-    double lost = 0;      ///< per pair, what underflow takes
+    double relative = 0;   ///< (exp(L) - 1 + n u)
+    double steep = 1;      ///< exp(L)
+    double bound = 0;      ///< per rho
+    double scores = 0;     ///< variance of a weight by its score's roundings, per W
+    double weights = 0;    ///< other variance of a weight, per W
+    double spread = 0;     ///< per rho^2
+    double common = 0;     ///< per y^2
+    double tanh = 0;       ///< bound of the error of a slope, 1 - y^2
+    double lost = 0;       ///< per pair, what underflow takes
+    bool unknown = false;  ///< errors of scores say nothing of weights
   };
   /// `factor` is |scale| where the output has it, `growth` c.
   [[nodiscard]] Row row(const GradientRow& facts, double factor, double growth) const;

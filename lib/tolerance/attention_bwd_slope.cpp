@@ -8,12 +8,18 @@
 #include "op/attention_bwd.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_bwd_rounding.hpp"
+#include "tolerance/attention_gradient_row.hpp"
 #include "tolerance/attention_gradient_shape.hpp"
 #include "tolerance/attention_products.hpp"
 
 namespace numcheck::tolerance {
+namespace {
 
-double slope_of_alike_weights(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
+constexpr double kTruncation = 1.5;  // of what is predicted, as in gate G3
+
+}  // namespace
+
+double slope_of_rows(const model::ModelRequest& request, const op::Values& values, std::string_view port) {
   const AttentionProducts products(request);
   if (port == "dbias" || port == "dsoftmax_offset" || products.unit() == 0) {
     return 0;
@@ -25,12 +31,14 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
   const double rounded_alike = core::dtype_info(request.output).unit_roundoff / 2;
-  double shifted = 0, signal = 0, single = 0;
+  const double shrunk = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common);
+  double shifted = 0, signal = 0, single = 0, truncated = 0;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {
       continue;
     }
     const double of_row = GradientRow(judged, row)[GradientFact::shift];
+    const double dot = GradientRow(judged, row)[GradientFact::own_dot];
     const double shift =
         is_ordered(request) && std::isfinite(of_row) ? std::max(std::fabs(of_row), products.unit()) : of_row;
     const bool is_single = GradientRow(judged, row)[GradientFact::terms] == 1;
@@ -41,13 +49,15 @@ double slope_of_alike_weights(const model::ModelRequest& request, const op::Valu
         continue;
       }
       const double step = core::ulp(y, request.output), v = static_cast<double>(variance[at]);
-      const double weight = y * y / (std::min(v, b * b) + step * step / 12);
+      const double per_square = 1 / (std::min(v, b * b) + step * step / 12), weight = y * y * per_square;
       shifted += weight * (has_sign ? shift : std::fabs(shift));
       signal += weight;
       single += is_single ? weight * rounded_alike : 0;
+      const double of_dot = GradientElement(judged, at).mean * dot;
+      truncated += shrunk == 0 || !std::isfinite(of_dot) ? 0 : y * of_dot * per_square;
     }
   }
-  return signal == 0 ? 0 : (std::fabs(shifted) + single) / signal;
+  return signal == 0 ? 0 : (std::fabs(shifted) + single + shrunk * std::fabs(truncated)) / signal;
 }
 
 double slope_of_truncated_scores(const model::ModelRequest& request, const op::Values& values, std::string_view port) {

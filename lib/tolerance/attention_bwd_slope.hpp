@@ -8,14 +8,20 @@
 
 namespace numcheck::tolerance {
 
-/// The slope of e on y that comes from weights that are all rounded alike: with M the relative shift of a row by rounding
-/// p w to the format of products (GradientFact::shift), |sum y^2 M / V| / sum y^2 / V over the elements of output dq, dk or
-/// dv, weighted as gate G3 does. Of |M| where p w may be scaled before or after it is rounded: dq and dk but for FP8, dv with
-/// dropout. Where inputs are structured, M is u_P at least. Rows of a single pair add half the unit roundoff of the output: if
-/// p w is the same number in all of them, products are rounded to the output in one direction more often than in the other
-/// (times 255 / 256, 1 - x is lost of 8-bit significands x). 0 for dbias, and where nothing is rounded.
-[[nodiscard]] double slope_of_alike_weights(const model::ModelRequest& request, const op::Values& values,
-                                            std::string_view port);
+/// The slope of e on y, over the elements of output dq, dk or dv weighted as gate G3 does, that rows have by themselves:
+///
+/// - Weights that are all rounded alike: with M the relative shift of a row by rounding p w to the format of products
+///   (GradientFact::shift), |sum y^2 M / V| / sum y^2 / V; of |M| where p w may be scaled before or after it is rounded: dq
+///   and dk but for FP8, dv with dropout. Where inputs are structured, M is u_P at least.
+/// - Rows of a single pair add half the unit roundoff of the output: if p w is the same number in all of them, products are
+///   rounded to the output in one direction more often than in the other (times 255 / 256, 1 - x is lost of 8-bit
+///   significands x).
+/// - dp is truncated towards zero, by the part sqrt(c_V) of itself, but D is not: |sum y K P / V| sqrt(c_V) / sum y^2 / V for
+///   dq and dk. Where dp and D cancel, y is smaller than K P by the same factor in all rows (one key, a dropout scale that
+///   its format does not hold).
+///
+/// 0 for dbias, and where nothing is rounded.
+[[nodiscard]] double slope_of_rows(const model::ModelRequest& request, const op::Values& values, std::string_view port);
 
 /// That which comes from FP8 scores of one sign, whose sums are all truncated: the root mean square of T over rows
 /// (GradientFact::score_mean) times the slope of such a sum. 0 in other modes.

@@ -107,7 +107,7 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
   }
   stored_ = early.row(facts, common.factor, growth_);
   flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient)) + stored_.lost;
-  overflows_ = overflows();
+  overflows_ = stored_.unknown || overflows();
 }
 
 bool GradientRowErrors::overflows() const {
@@ -132,7 +132,8 @@ bool GradientRowErrors::may_overflow(double rho) const {
          !(rho * std::max(1.0, fact(GradientFact::weight) / std::min(1.0, common_.factor)) < kMayOverflow);
 }
 
-GradientError GradientRowErrors::gradient(double y, double rho, double squares, const GradientElement& element) const {
+GradientError GradientRowErrors::gradient(double y, double rho, double squares, double mean_squares,
+                                          const GradientElement& element) const {
   constexpr double u = kUnit32;
   const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
   const double all = rho * fact(GradientFact::weight);  // at least the sum of magnitudes
@@ -147,7 +148,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       u * u * fact(GradientFact::own_dot_variance) + common_.equal_values * square(fact(GradientFact::own_dot));
   const double alike_terms =
       y * y * (1 + 0x1p-12) > terms_ * squares ? equal_terms(terms_) + common_.equal_operands() : 0;
-  const double of_cap = std::isinf(common_.swing) ? 0 : square(2 * u) * std::max(0.0, fact(GradientFact::inner_square));
+  const double capped = std::min(fact(GradientFact::largest_score), common_.swing / 2);
+  const double of_cap = std::isinf(common_.swing) ? 0 : square(2 * u * capped);
   const double of_value =
       sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
       (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) + of_cap +
@@ -155,6 +157,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_shift = common_.stored == 0 ? 0
                           : common_.ordered   ? kRoundVariance * square(common_.stored * all)
                                               : square(fact(GradientFact::shift) * y);
+  const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, mean_squares);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
             (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
@@ -169,7 +172,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       (common_.ordered
            ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
            : std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width)) +
-      squares * stored_.weights * std::max(1.0, element.weight_ratio) +
+      (of_scores * stored_.scores + squares * stored_.weights) *
+          std::max(1.0, element.weight_ratio) +
       square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }

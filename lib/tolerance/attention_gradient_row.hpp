@@ -62,8 +62,9 @@ class GradientRowErrors {
   /// a gradient exceeds its scaled format: `rho` as below.
   [[nodiscard]] bool may_overflow(double rho) const;
 
-  /// Of an element of dq, dk or dv: its value, rho and W.
-  [[nodiscard]] GradientError gradient(double y, double rho, double squares, const GradientElement& element) const;
+  /// Of an element of dq, dk or dv: its value, rho, W, and the mean of W over the row.
+  [[nodiscard]] GradientError gradient(double y, double rho, double squares, double mean_squares,
+                                       const GradientElement& element) const;
   /// Of the largest |scale dt| of the whole output, dq: p (|w| a + b) is at most G for each pair, p |w| at most R.
   [[nodiscard]] GradientError largest(double of_all) const;
   /// Of an element of dbias.

@@ -64,7 +64,9 @@ class MaxLogit {
 
  private:
   MaxLogit(const model::ModelRequest& request, const op::AttentionParams& p, const AttentionProducts& products)
-      : scores_(products.sum(p.d)), early_(request.rounding, request.mode->first, p), ordered_(is_ordered(request)) {
+      : scores_(products.sum(p.d)),
+        early_(request.rounding, request.mode->first, p, has_few_values(request)),
+        ordered_(is_ordered(request)) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
     lost_ = scores_.star * static_cast<double>(p.d) * both * factor + (static_cast<double>(p.d) + 4) * kFlush;

@@ -30,9 +30,10 @@ enum class AttentionFact : std::size_t {
   scored_square,  ///< S = sum p_j s_j^2
   largest_score,  ///< max |t_j|, |s_j|
   squared_weights,  ///< C = sum p_j^2 x_j^2 / sum p_j x_j^2, x = max(|t|, |s|), by which roundings of scores count
-  scatter,  ///< G = sum p_j^2 x_j^2 (1 - 2 p_j + C') / (1 - C') / sum p_j x_j^2, C' = sum p_j^2: what sum p_j^2 x_j^2
-            ///< (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says nothing of v
-  sink,     ///< |sink| exp(sink - lse)
+  scatter,  ///< G = S sum p_j^2 x_j^2 (1 - 2 S p_j + S^2 C') / (1 - S C') / sum p_j x_j^2, C' = sum p_j^2 and S what the
+  ///< sink leaves to keys: what S^2 sum p_j^2 x_j^2 (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says
+  ///< nothing of v
+  sink,          ///< |sink| exp(sink - lse)
   value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
   least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
   contest,  ///< how far errors in FP32 may move the largest scores, 0 if less than matters; negative if no other key may
@@ -98,6 +99,9 @@ inline constexpr double kSettledMargin = 40;
 ///   o     B + e d_r sigma + u |sink| |o| + 2^-25 sqrt(n V2) for FP16 weights
 ///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
+///
+/// V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. Queries whose
+/// keys may be exchanged (ScoreRounding::may_exchange_keys) have the B and V of `contest`, below.
 ///
 /// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
 /// o is |o| + sqrt(sum v^2) of `value_square` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are

@@ -45,6 +45,11 @@ bool is_ordered(const model::ModelRequest& request) {
   return request.first_pattern.order != data::Order::random || request.second_pattern.order != data::Order::random;
 }
 
+bool has_few_values(const model::ModelRequest& request) {
+  return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
+         request.second_pattern.few_values || is_ordered(request);
+}
+
 void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> variance) {
   for (std::size_t at = 0; request.constant_inputs && at < bound.size(); ++at) {
     const float deviation = bound[at] / static_cast<float>(kAttentionKappa);

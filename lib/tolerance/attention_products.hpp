@@ -49,6 +49,9 @@ struct AttentionProducts {
 /// True if terms of one sign may follow each other in a sum, so that partial sums are far larger than the sum.
 [[nodiscard]] bool is_ordered(const model::ModelRequest& request);
 
+/// True if queries and keys are drawn from so few numbers that scores have few values, too.
+[[nodiscard]] bool has_few_values(const model::ModelRequest& request);
+
 /// Limit of the rms of e / sqrt(V) in attention's models.
 inline constexpr double kAttentionKappa = 2;
 

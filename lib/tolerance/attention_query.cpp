@@ -48,17 +48,12 @@ double rounding_of_largest(const AttentionProducts& products, bool normalised, c
   return normalised || products.unit() == 0 ? 0 : std::fabs(core::round_to(kept, products.format) / kept - 1);
 }
 
-bool has_few_values(const model::ModelRequest& request) {
-  return request.exact_leg || request.constant_inputs || request.first_pattern.few_values ||
-         request.second_pattern.few_values || is_ordered(request);
-}
-
 }  // namespace
 
 QueryCommon::QueryCommon(const model::ModelRequest& request, const op::AttentionParams& p)
     : products(request),
       scores(products.sum(p.d)),
-      stored_scores(request.rounding, request.mode->first, p),
+      stored_scores(request.rounding, request.mode->first, p, has_few_values(request)),
       rounding(request.rounding),
       format(request.mode->first),
       unit(products.unit()),
@@ -108,7 +103,8 @@ QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
   variance = scores.variance(squares) * std::exp(std::min(kSteepest, scores.variance(squares)));
   scatter = few_values ? 1 : facts[AttentionFact::scatter];
   alike = size == 0 || !rounding.scores ? 0 : tolerance::alike(spread / (2 * u * size), few_values);
-  common = together + (1 - together) * alike;
+  common = together + (1 - together) * alike / kRoundVariance;  // alike in all queries, they are not spread over an ulp
+  unknown = scores.may_exchange_keys(facts[AttentionFact::largest_score]);
   sink = rounding.sink ? u * facts[AttentionFact::sink] : 0;
   if (rounding.weights && rounding.scores && size > 0) {
     const double same = u * size / (std::sqrt(std::numbers::pi) * spread);
@@ -167,7 +163,7 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   if (!settled && kDeviations * std::sqrt(weights_.variance) > kLargestScoreError) {
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
-  if (contest_ > 0) {  // o may be what another key alone would give
+  if (contest_ > 0 || stored_.unknown) {  // o may be what another key alone would give
     e.bound = std::max(e.bound, std::fabs(o) + all_values_);
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }

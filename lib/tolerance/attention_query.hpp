@@ -76,17 +76,18 @@ class QueryErrors {
   };
   /// What declared roundings add.
   struct Stored {
-    double bound = 0;     ///< of a weight's numerator, in root mean square
-    double growth = 1;    ///< e
-    double variance = 0;  ///< of a weight's numerator
-    double scatter = 0;   ///< G
-    double common = 0;    ///< part of the variance that lse has
-    double alike = 0;     ///< a_s
-    double sink = 0;      ///< u |sink|
-    double equal = 0;     ///< k 0.18 u^2
-    double lost = 0;      ///< of a weight that is subnormal in FP16
-    double values = 0;    ///< V2
-    double dropped = 0;   ///< u, if dropped weights are stored
+    double bound = 0;      ///< of a weight's numerator, in root mean square
+    double growth = 1;     ///< e
+    double variance = 0;   ///< of a weight's numerator
+    double scatter = 0;    ///< G
+    double common = 0;     ///< part of the variance that lse has
+    double alike = 0;      ///< a_s
+    double sink = 0;       ///< u |sink|
+    double equal = 0;      ///< k 0.18 u^2
+    double lost = 0;       ///< of a weight that is subnormal in FP16
+    double values = 0;     ///< V2
+    double dropped = 0;    ///< u, if dropped weights are stored
+    bool unknown = false;  ///< errors of scores say nothing of weights
     Stored(const QueryCommon& all, const QueryFacts& facts);
   };
 

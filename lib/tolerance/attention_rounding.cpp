@@ -11,6 +11,10 @@
 namespace numcheck::tolerance {
 namespace {
 
+double square(double x) {
+  return x * x;
+}
+
 /// "a", "a and b", "a, b and c"
 std::string enumerated(const std::vector<std::string_view>& names) {
   std::string text;
@@ -23,27 +27,42 @@ std::string enumerated(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-ScoreRounding::ScoreRounding(const model::AttentionRounding& rounding, core::Dtype format, const op::AttentionParams& p)
+ScoreRounding::ScoreRounding(const model::AttentionRounding& rounding, core::Dtype format, const op::AttentionParams& p,
+                             bool few_values)
     : unit_(rounding.scores ? core::dtype_info(format).unit_roundoff : 0),
+      square_((few_values ? 1 : kRoundVariance) * square(unit_)),
       tanh_(rounding.approximate_tanh && p.softcap != 0 ? kTanhError : 0),
       products_(p.bias == "pre_scale" ? 1 : 0),
       inner_((p.bias == "pre_scale" ? 2 : 1) + (p.softcap != 0 ? 3 : 0)),
-      scores_(p.bias == "post_scale" || p.bias == "alibi" ? 1 : 0) {}
+      scores_(p.bias == "post_scale" || p.bias == "alibi" ? 1 : 0) {
+  if (!rounding.scores) {
+    return;
+  }
+  const double half = core::dtype_info(format).min_subnormal / 2;
+  const double cap = std::fabs(p.softcap), scaled = p.bias == "pre_scale" ? 2 * std::fabs(p.factor()) : 0;
+  lost_ = half * (scaled + 1 + (cap != 0 ? 2 * cap + 1 : 0) + scores_);
+  lost_square_ = square(half) * (square(scaled) / 2 + 1 + (cap != 0 ? 2 * square(cap) + 1 : 0) + scores_);
+}
 
 double ScoreRounding::bound(const ScoreSquares& squares) const {
   const double inner = std::sqrt(squares.inner);
   return unit_ * (products_ * std::sqrt(squares.product) + inner_ * inner + scores_ * std::sqrt(squares.score)) +
-         tanh_ * inner;
+         tanh_ * inner + lost_;
 }
 
 double ScoreRounding::variance(const ScoreSquares& squares) const {
-  return kRoundVariance * unit_ * unit_ *
-             (products_ * squares.product + inner_ * squares.inner + scores_ * squares.score) +
-         tanh_ * tanh_ / 3 * squares.inner;
+  return square_ * (products_ * squares.product + inner_ * squares.inner + scores_ * squares.score) +
+         tanh_ * tanh_ / 3 * squares.inner + lost_square_ / 3;
 }
 
 double ScoreRounding::bound(double largest) const {
-  return (unit_ * (products_ + inner_ + scores_) + tanh_) * largest;
+  return (unit_ * (products_ + inner_ + scores_) + tanh_) * largest + lost_;
+}
+
+bool ScoreRounding::may_exchange_keys(double largest) const {
+  constexpr double kDeviations = 6, kLargestError = 2;
+  const double square_of_largest = square(largest);
+  return kDeviations * std::sqrt(variance({square_of_largest, square_of_largest, square_of_largest})) > kLargestError;
 }
 
 model::AttentionRounding roundings_of(const model::AttentionRounding& declared, std::string_view port,

@@ -10,7 +10,7 @@ namespace numcheck::tolerance {
 
 std::string words_of(const Criterion& criterion) {
   using About = Criterion::About;
-  if (criterion.about == About::conduct) {
+  if (is_conduct(criterion.about)) {
     return fmt::format("{}: {}", criterion.name, criterion.source);
   }
   if (std::isnan(criterion.measured)) {

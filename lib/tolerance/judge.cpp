@@ -27,8 +27,8 @@ class Gates {
     add(gate, measured, 0, std::move(source));
     criteria_.back().about = about;
   }
-  void add_conduct(Gate gate, double measured, std::string source) {
-    add_about(Criterion::About::conduct, gate, measured, std::move(source));
+  void add_conduct(Gate gate, double measured, std::string source, Criterion::About about = Criterion::About::conduct) {
+    add_about(about, gate, measured, std::move(source));
   }
   void add_model(Gate gate, double measured, double limit) { add(gate, measured, limit, model_source_); }
   /// For the last gate: half an ulp of the output is part of its limit, and correct rounding uses all of that.
@@ -53,7 +53,8 @@ void add_pattern(Gates& gates, const metric::Statistics& s, const RunFacts& fact
                     facts.guards_intact ? (facts.inputs_intact ? "guards and inputs intact" : "an input was changed")
                                         : "memory outside an output was written");
   gates.add_conduct(Gate::determinism, facts.deterministic ? 0 : 1,
-                    facts.deterministic ? "repeated runs give the same bits" : "repeated runs give different bits");
+                    facts.deterministic ? "repeated runs give the same bits" : "repeated runs give different bits",
+                    Criterion::About::repetition);
 }
 
 void add_class(Gates& gates, const RunFacts& facts) {

@@ -23,10 +23,15 @@ struct Criterion {
   bool ok = false;
   std::string source;
   /// How far the numbers are off; the same, where the output's own rounding to 16 or 8 bits takes up to all of the limit;
-  /// which are NaN or infinite; which were not written; or how the run behaved: what it wrote besides, and in which class
-  /// it computed.
-  enum class About { errors, rounding, pattern, unwritten, conduct } about = About::errors;
+  /// which are NaN or infinite; which were not written; how the run behaved: what it wrote besides, and in which class it
+  /// computed; or whether it repeats.
+  enum class About { errors, rounding, pattern, unwritten, conduct, repetition } about = About::errors;
 };
+
+/// Whether the gate looks at the run and not at the output's numbers.
+[[nodiscard]] constexpr bool is_conduct(Criterion::About about) noexcept {
+  return about == Criterion::About::conduct || about == Criterion::About::repetition;
+}
 
 /// Facts other than the numbers that gates depend on.
 struct RunFacts {

@@ -24,7 +24,8 @@ bool explains(const op::Finding& finding, tolerance::Criterion::About about) {
   const bool numbers = about == Criterion::About::errors || about == Criterion::About::rounding;
   const bool concerns = (numbers && finding.about == Explained::numbers) ||
                         (about == Criterion::About::pattern && finding.about != Explained::numbers) ||
-                        (about == Criterion::About::unwritten && finding.about == Explained::unwritten);
+                        (about == Criterion::About::unwritten && finding.about == Explained::unwritten) ||
+                        (about == Criterion::About::repetition && finding.about == Explained::repetition);
   return concerns && finding.measured >= kLeastShare;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -160,6 +162,30 @@ std::vector<Shortcut> shortcuts_of(const model::DeclaredRounding& declared, cons
   return explanations(product_shortcuts(declared, context, port.dtype));
 }
 
+/// How far the worst gate is beyond its limit. Gates that allow nothing are beyond any.
+double excess(const std::vector<tolerance::Criterion>& criteria) {
+  double most = 0;
+  for (const tolerance::Criterion& criterion : criteria) {
+    if (!criterion.ok) {
+      const double ratio = criterion.measured / criterion.limit;
+      most = std::max(most, std::isfinite(ratio) ? ratio : std::numeric_limits<double>::infinity());
+    }
+  }
+  return most;
+}
+
+/// What still fails with the declared roundings that explain most.
+op::Finding unexplained(std::string_view port, const Shortcut& shortcut,
+                        const std::vector<tolerance::Criterion>& criteria) {
+  const auto broken = std::ranges::find(criteria, false, &tolerance::Criterion::ok);
+  op::Finding finding;
+  finding.name = "declared roundings";
+  finding.port = port;
+  finding.measured = excess(criteria);
+  finding.text = fmt::format("{}, but this would fail even so: {}", shortcut.sentence, tolerance::words_of(*broken));
+  return finding;
+}
+
 }  // namespace
 
 void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
@@ -168,6 +194,7 @@ void judge_declared_rounding(const EvaluationContext& context, const model::Decl
   if (strict.exact) {
     return;
   }
+  std::optional<op::Finding> nearest;
   for (const Shortcut& shortcut : shortcuts_of(declared, context, compared.port(), facts.expected)) {
     if (!has_evidence(output, shortcut.evidence)) {
       continue;
@@ -177,6 +204,10 @@ void judge_declared_rounding(const EvaluationContext& context, const model::Decl
     std::vector<tolerance::Criterion> criteria =
         tolerance::judge(entry->statistics, model, facts, context.prepared->c->tolerance);
     if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
+      op::Finding finding = unexplained(output.port, shortcut, criteria);
+      if (!nearest.has_value() || finding.measured < nearest->measured) {
+        nearest = std::move(finding);
+      }
       continue;
     }
     const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
@@ -188,6 +219,9 @@ void judge_declared_rounding(const EvaluationContext& context, const model::Decl
     output.certificate = entry->certificate;
     output.criteria = std::move(criteria);
     return;
+  }
+  if (nearest.has_value()) {
+    output.findings.push_back(*std::move(nearest));
   }
 }
 

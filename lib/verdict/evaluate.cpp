@@ -51,7 +51,7 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
 }
 
 bool has_wrong_numbers(const tolerance::Criterion& criterion) {
-  return !criterion.ok && criterion.about != tolerance::Criterion::About::conduct;
+  return !criterion.ok && !tolerance::is_conduct(criterion.about);
 }
 
 /// Elements of an output that still hold the poison pattern: all bits set, a NaN in every floating-point format.
@@ -118,6 +118,17 @@ std::vector<op::Finding> diagnosis_of(const EvaluationContext& context, const op
   return findings;
 }
 
+/// Of repeated runs, by whose cause known issues excuse that they differ, and nothing else.
+op::Finding finding_of_repeats(std::string_view port) {
+  op::Finding finding;
+  finding.name = "repeated runs";
+  finding.port = port;
+  finding.measured = 1;
+  finding.cause = "repeated runs give different bits";
+  finding.about = op::Finding::About::repetition;
+  return finding;
+}
+
 /// True unless the output differed from run to run although the backend does not declare that it may.
 bool repeats(const worker::RunReport& run, std::string_view port) {
   return output_named(run, port).repeats || std::ranges::find(run.unordered, port) != run.unordered.end();
@@ -181,6 +192,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
       output.findings = diagnosis_of(context, port);
     }
     judge_declared_rounding(context, run.rounding, compared, facts, model, output);
+  }
+  if (!facts.deterministic) {
+    output.findings.push_back(finding_of_repeats(port.name));
   }
   const bool has_own = entry->ideal.has_value() && output.pass.empty();
   if (context.last_pass != nullptr && (has_own || (!output.pass.empty() && !all_ok(output.criteria)))) {

@@ -124,6 +124,25 @@ def largest(inputs):
     return abs(inputs.get("mean", 0)) + 6 * inputs.get("sigma", 1)
 
 
+def unfused_limits(case, rng):
+    """What the unfused path takes. It keeps scores and their gradients in 16 bits, which FP16 may not hold."""
+    params, inputs = case["params"], case["inputs"]
+    params["layout"] = "bshd" if params["layout"] == "thd" else params["layout"]
+    params.pop("align", None)
+    if params.pop("dropout_mask", "given") == "drawn":
+        params.pop("rng_seed")
+    if "statistics" in params:
+        params["statistics"] = "reference"
+    name = inputs["distribution"]
+    wide = name in ("rows", "outliers") or inputs.get("high", 0) > 0 or inputs.get("outlier", 0) > 5
+    # Products of up to 128 numbers of one sign, or of random signs.
+    sums = 128 * inputs.get("mean", 0) ** 2 + 64 * inputs.get("sigma", 1) ** 2
+    if case["mode"] in FP8:
+        case["mode"] = rng.choice(["bf16", "fp16"])
+    if case["mode"] == "fp16" and (wide or sums > 2**14):
+        case["mode"] = "bf16"
+
+
 def fp8_limits(op, params):
     """On sm_90. 9.14's forward pass is wrong with more tiles of 128 queries than multiprocessors, and its dq in the last
     rows unless sq is a multiple of 16. dp_amax is too large with fewer than 16 keys."""
@@ -135,15 +154,19 @@ def fp8_limits(op, params):
     params["sq"], params["sk"] = multiple(params["sq"], 16), max(16, params["sk"])
     if params.get("packing", "none").startswith("qkv"):
         params["sk"] = params["sq"]
-    # Repeated backward passes differ with 265 and 273 keys.
-    if op == "attention_bwd" and params["sk"] > 256:
-        params["sk"] = multiple(params["sk"], 16)
+    # Repeated backward passes differ with more keys.
+    if op == "attention_bwd":
+        params["sk"] = min(256, params["sk"])
+        if params.get("packing", "none").startswith("qkv"):
+            params["sq"] = params["sk"]
     params["d"] = 128 if op == "attention_bwd" else multiple(params["d"], 16)
 
 
 def libraries_take(inputs, backend, mode):
-    """NaN and infinities of masked keys reach the results of cuDNN and TransformerEngine, and gradients that overflow
-    are NaN there. Where dp and D are the same throughout, their FP8 kernels report a dp_amax that is none of its error."""
+    """NaN and infinities of masked keys reach the results of cuDNN, TransformerEngine and unfused products, and gradients
+    that overflow are NaN in the former. Where dp and D are the same throughout, their FP8 kernels report a dp_amax that is none of its error."""
+    if backend == "unfused":
+        return inputs["distribution"] != "specials"
     infinite = inputs.get("low") == -149 or (mode in ("fp16", "fp32") and inputs.get("high", 0) >= 8)
     wild = inputs["distribution"] in ("specials", "rows") or infinite
     wild = wild or (mode in FP8 and inputs["distribution"] == "constant")

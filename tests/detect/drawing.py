@@ -26,6 +26,8 @@ class Clean:
     modes: tuple = ("fp32", "bf16", "fp16")
     # the same for cuDNN
     cudnn_limits: collections.abc.Callable = None
+    # the same for products with kernels in between
+    unfused_limits: collections.abc.Callable = None
     # Backends whose warnings are no false alarms: the library rounds early, and declares it.
     may_warn: tuple = ()
     # The limits are also those of cases that a library accepts and gets wrong.
@@ -50,7 +52,7 @@ class Clean:
     def limits(self, backend):
         if backend.startswith("transformer_engine"):
             return self.te_limits
-        return self.cudnn_limits if backend == "cudnn" else None
+        return {"cudnn": self.cudnn_limits, "unfused": self.unfused_limits}.get(backend)
 
     def inputs(self, rng, backend, mode):
         inputs = distribution(rng)

@@ -153,6 +153,16 @@ TEST_F(SpecialGradients, a_dropped_pair_that_is_not_finite_is_not_determined) {
   EXPECT_EQ(pattern("dv"), "......");
 }
 
+TEST_F(SpecialGradients, a_dropped_pair_whose_dp_overflows_is_not_determined) {
+  p_.dropout = 0.5;
+  problem_.params = op::to_params(p_);
+  inputs_["dropout_mask"] = {1, 1, 1, 1, 0, 1, 1, 1, 1};  // query 1 drops key 1
+  inputs_["v"][2] = inputs_["v"][3] = 1e16;               // of key 1
+  inputs_["do"][2] = inputs_["do"][3] = 1e23;             // of query 1
+  evaluate();
+  EXPECT_EQ(pattern("dq"), "..??..");
+}
+
 class SpecialGradientsFp16 : public SpecialGradients {
  protected:
   SpecialGradientsFp16() : SpecialGradients("fp16") {}

@@ -33,6 +33,7 @@ struct RoundingData {
 struct Fit {
   double worst = 0;  ///< of |e| / B
   double rms = 0;    ///< of e / sqrt V
+  double most = 0;   ///< of |e| / sqrt V
 };
 
 inline Inputs inputs_of(const Problem& problem, core::Dtype format, const RoundingData& data) {
@@ -75,11 +76,13 @@ inline Fit fit_of(const Problem& problem, const op::Values& values, std::string_
   std::size_t count = 0;
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     const double e = got[n] - wanted[n], b = static_cast<double>(bound[n]);
-    if (e == 0 && (b == 0 || variance[n] == 0)) {
+    if (e * e == 0 && (b == 0 || variance[n] == 0)) {
       continue;
     }
     fit.worst = std::max(fit.worst, std::fabs(e) / b);
-    fit.rms += e * e / std::min(static_cast<double>(variance[n]), b * b);
+    const double square = e * e / std::min(static_cast<double>(variance[n]), b * b);
+    fit.rms += square;
+    fit.most = std::max(fit.most, std::sqrt(square));
     ++count;
   }
   fit.rms = std::sqrt(fit.rms / static_cast<double>(std::max<std::size_t>(count, 1)));
@@ -115,7 +118,7 @@ struct RoundingCase {
   }
 };
 
-/// Variants 0 to 6 differ in biases, sinks, caps, shared heads and dropout.
+/// Variants 0 to 6 differ in biases, sinks, caps, shared heads and dropout; 7 and 8 have one key and a sink.
 inline Unfused kernel_of(const std::string& mode, const std::string& mask, int variant) {
   Unfused kernel;
   kernel.mode = mode;
@@ -140,6 +143,12 @@ inline Unfused kernel_of(const std::string& mode, const std::string& mask, int v
     kernel.p.bias = "alibi";
     kernel.p.heads = 2;
     kernel.p.softmax = "off_by_one";
+  } else if (variant >= 7) {
+    kernel.p.sk = 1;
+    kernel.p.mask = "none";
+    kernel.p.heads = 3;
+    kernel.p.softmax = variant == 7 ? "learnable" : "off_by_one";
+    kernel.p.softcap = variant == 7 ? 0 : 30;
   } else if (variant >= 5) {
     kernel.p.dropout = variant == 5 ? 0.1 : 0.6;
     kernel.p.heads = 2;

@@ -61,7 +61,7 @@ std::string gate_lines(const std::string& port, const json& output) {
       continue;
     }
     // Words about conduct are the source.
-    const std::string source = criterion.about == Criterion::About::conduct ? "" : criterion.source;
+    const std::string source = tolerance::is_conduct(criterion.about) ? "" : criterion.source;
     if (lines.empty() || source.empty() || lines.back().source != source) {
       lines.push_back({source, {}});
     }

@@ -111,6 +111,23 @@ TEST(Conclude, a_known_cause_excuses_only_what_it_explains) {
 
 using About = op::Finding::About;
 
+TEST(Conclude, runs_that_differ_excuse_no_error) {
+  const auto with = [](About about, bool errors) {
+    Explained made;
+    for (verdict::RunResult& run : made.result.runs) {
+      for (verdict::OutputResult& output : run.outputs) {
+        output.criteria.front().ok = !errors;
+        output.criteria.push_back({"G0 determinism", 1, 0, false, "", tolerance::Criterion::About::repetition});
+        output.findings.front().about = about;
+      }
+    }
+    return made.conclude();
+  };
+  EXPECT_EQ(with(About::repetition, false), Status::xfail);
+  EXPECT_EQ(with(About::repetition, true), Status::fail);
+  EXPECT_EQ(with(About::numbers, false), Status::fail);
+}
+
 TEST(Conclude, a_cause_of_nan_excuses_nothing_else) {
   const auto with = [](About about, bool errors) {
     Explained made;
