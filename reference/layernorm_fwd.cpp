@@ -1,5 +1,7 @@
 #include "op/layernorm_fwd.hpp"
 
+#include <cmath>
+
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
 #include "reference/norm_rows.hpp"
@@ -35,7 +37,10 @@ void normalise(const Problem& problem, Outputs& out) {
     } else {
       out.mu.set(i, mean);
     }
-    if (range.finite && (range.sum_may_overflow || range.squares_may_overflow)) {
+    // With epsilon = 0, the variance of equal elements is 0, or the square of the mean's rounding error.
+    const bool variance_is_error =
+        std::isinf(tolerance::value_of(rsigma)) && bound_of(mean) > 0 && epsilon_of(problem.p) == 0;
+    if (range.finite && (range.sum_may_overflow || range.squares_may_overflow || variance_is_error)) {
       out.rsigma.set_undetermined(i, 0);
       for (std::size_t j = 0; j < x.size(); ++j) {
         out.y.set_undetermined(i * x.size() + j, 0);
@@ -96,7 +101,7 @@ op::Reference layernorm_fwd_reference() {
   reference.values = &values;
   reference.findings = &findings;
   reference.gates = norm_gates();
-  reference.version = "layernorm_fwd-3";
+  reference.version = "layernorm_fwd-4";
   return reference;
 }
 

@@ -35,7 +35,13 @@ add_custom_target(op_sweep_full
   COMMENT "10 000 clean simulated cases of every op: no gate may fail"
   USES_TERMINAL VERBATIM)
 add_test(NAME op_sweep_borders COMMAND ${sweep} --cases 60 --borders --device sim:sm_90)
-set(detect_tests op_sweep_borders)
+add_test(NAME op_sweep_unusual COMMAND ${sweep} --cases 60 --unusual --device sim:sm_90 --families gemm norm moe
+  softmax)
+set(detect_tests op_sweep_borders op_sweep_unusual)
+add_custom_target(op_sweep_unusual_full
+  COMMAND ${sweep} --cases 1000 --unusual --seed 2 --device sim:sm_90
+  COMMENT "1000 unusual simulated cases of every op: no gate may fail"
+  USES_TERMINAL VERBATIM)
 
 # Each family of ops has one file with its planted faults and clean cases; a new file adds these tests.
 set(detect_environment "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR}")

@@ -107,6 +107,8 @@ struct ModelRequest {
   double second_max = 0;
   data::Pattern first_pattern;
   data::Pattern second_pattern;
+  const op::Operand* first = nullptr;  ///< the operands themselves; null if only their patterns are known
+  const op::Operand* second = nullptr;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number
   AttentionRounding rounding;    ///< what the model of attention allows besides; nothing: what the mode promises
 };

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
 #include "core/strings.hpp"
 #include "op/gemm_exact.hpp"
 
@@ -69,6 +72,21 @@ std::vector<Port> gemm_ports(const Params& values, const Mode& mode) {
   return ports;
 }
 
+/// True if FP16 has the factor to half a unit in the last place: libraries take it in the compute type.
+bool fp16_holds(double factor) {
+  const double stored = core::round_to(factor, Dtype::fp16);
+  return std::isfinite(stored) && std::fabs(stored - factor) <= 0x1p-11 * std::fabs(factor);
+}
+
+void check_factor(std::string_view name, double factor, const Mode& mode, std::vector<std::string>& mistakes) {
+  if (mode.compute == Compute::fp16 && !fp16_holds(factor)) {
+    mistakes.push_back(
+        fmt::format("gemm: mode {} computes in FP16, which cannot hold {} = {:g}; it holds 0 and magnitudes "
+                    "from 6.1e-05 to 65504",
+                    mode.name, name, factor));
+  }
+}
+
 bool output_is_legal(Dtype output, const Mode& mode) {
   if (mode.scaled) {
     const bool mixed = mode.first != mode.second;
@@ -96,6 +114,8 @@ std::vector<std::string> gemm_check(const Params& values, const Mode& mode) {
     mistakes.emplace_back(p.beta == 0 ? "gemm: in_place says that C is D, but with beta = 0 there is no C"
                                       : "gemm: in_place needs C and D in the same format, and C is never FP8");
   }
+  check_factor("alpha", p.alpha, mode, mistakes);
+  check_factor("beta", p.beta, mode, mistakes);
   constexpr double kMaxElements = 0x1p40;
   const auto count = [&p](std::int64_t rows, std::int64_t cols) {
     return static_cast<double>(p.batch) * static_cast<double>(rows) * static_cast<double>(cols);

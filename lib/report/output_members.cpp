@@ -272,7 +272,7 @@ const Members<metric::Statistics>& statistics_members() {
       {"max_over_half_ulp", real("G4: largest |e| over half an ulp and the error allowed before rounding"),
        &at<&Statistics::max_over_half_ulp>},
       {"expected_constant",
-       flag("the same result is expected everywhere: reference values are equal, or all overflow alike"),
+       flag("the same result is expected everywhere: reference values are equal, or all are stored as the same number"),
        &at<&Statistics::expected_constant>},
       {"ulp_histogram",
        described(list_of(count("elements")),

@@ -28,13 +28,14 @@ PartialSquare partial_square(double chains) {
 
 }  // namespace
 
-Accumulation fma_accumulation(std::int64_t k) {
+Accumulation fma_accumulation(std::int64_t k, double drift) {
   const auto terms = static_cast<double>(k);
   const double variance = kRoundingVariance * kUnit32 * kUnit32 * terms;
   Accumulation out;
   out.magnitude = terms * kUnit32;
   out.second = variance / 6;
-  out.value = variance / 3;
+  out.value = variance / 3 + drift * drift;
+  out.slope_slack = drift;
   return out;
 }
 

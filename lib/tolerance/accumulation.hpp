@@ -32,8 +32,10 @@ struct Accumulation {
 ///
 /// is that of the natural order for products that are exchangeable along k, and the upper envelope of blocked and split
 /// schedules: the squares of the partial sums of a random walk that ends at y add up to k (S2 / 6 + y^2 / 3).
+/// `drift` is the relative error that a long sum of one sign has besides (see chain_drift.hpp): V += drift^2 y^2, and a
+/// slope of either sign.
 /// Source: tensor_core_numerics, sections 5.1 and 5.3.
-[[nodiscard]] Accumulation fma_accumulation(std::int64_t k);
+[[nodiscard]] Accumulation fma_accumulation(std::int64_t k, double drift = 0);
 
 /// Fused steps of L products, each product and the accumulator truncated to 2^-F of the step's largest power of two M,
 /// the sum rounded to tau bits; `fraction_bits` are those of an exact product. With T = ceil(k / L) steps,

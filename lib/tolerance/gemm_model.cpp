@@ -12,6 +12,7 @@
 #include "model/arithmetic.hpp"
 #include "op/gemm.hpp"
 #include "tolerance/accumulation.hpp"
+#include "tolerance/chain_drift.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -60,6 +61,12 @@ struct Gemm {
   }
   [[nodiscard]] bool plain_fp32() const { return fp32_chain || first == Dtype::fp32; }
   [[nodiscard]] bool accumulates_fp16() const { return request.mode->compute == op::Compute::fp16 && !fp32_chain; }
+  /// Sums of both signs do not drift: their partial sums pass through zero again and again.
+  [[nodiscard]] double drift() const {
+    const bool one_sign = request.first_pattern.coherence * request.second_pattern.coherence > 0;
+    const bool known = request.first != nullptr && request.second != nullptr;
+    return known && one_sign ? chain_drift(p, *request.first, *request.second) : 0;
+  }
   /// Factor by which rounding to the storage format may enlarge |a b|.
   [[nodiscard]] double enlargement() const {
     const op::Mode& mode = *request.mode;
@@ -81,12 +88,12 @@ model::Arithmetic arithmetic_of(const Gemm& g) {
 
 Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
   // If no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
-  const Accumulation chain = fma_accumulation(g.p.k);
+  if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain && !g.plain_fp32()) {
+    return fp16_accumulation(arithmetic, g.p.k);
+  }
+  const Accumulation chain = fma_accumulation(g.p.k, g.drift());
   if (g.plain_fp32()) {
     return chain;
-  }
-  if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain) {
-    return fp16_accumulation(arithmetic, g.p.k);
   }
   const int fraction_bits = core::dtype_info(g.first).fraction_bits + core::dtype_info(g.second).fraction_bits;
   return either_of(fused_accumulation(arithmetic, g.p.k, fraction_bits), chain);
@@ -144,9 +151,14 @@ void add_conversion(const Gemm& g, model::ErrorModel& model) {
                         std::abs(constant_error(g.request.second_pattern, g.request.second_max, g.first));
   model.var_value += shared * shared;
   model.slope_slack += shared;
-  // FP32 subnormals round in steps of 2^-136.
-  model.bound_absolute +=
-      static_cast<double>(g.p.k) * 0x1p-137 * (g.request.first_max + g.request.second_max) * g.product_scale;
+  // FP32 subnormals round in steps of 2^-136 to TF32 and of 2^-133 to BF16.
+  const core::DtypeInfo& format = core::dtype_info(g.first);
+  const double step = std::ldexp(1.0, format.emin - format.fraction_bits) * g.product_scale;
+  const double most_a = g.request.first_max * step;
+  const double most_b = g.request.second_max * step;
+  const auto k = static_cast<double>(g.p.k);
+  model.bound_absolute += k * (most_a + most_b) / 2;
+  model.var_absolute += k * (most_a * most_a + most_b * most_b) / 12;
 }
 
 bool is_power_of_two(double x) {
@@ -205,8 +217,8 @@ void add_epilogue(const Gemm& g, model::ErrorModel& model) {
   const bool gelu = g.p.epilogue == "gelu";
   if (g.p.beta != 0 || g.p.bias || gelu) {
     // Terms may cancel, and gelu flattens: only A bounds the intermediate results.
-    model.bound_magnitude += roundings * u + lost;
-    model.var_magnitude += variance;
+    model.bound_magnitude += (roundings * u + lost) * g.enlargement();
+    model.var_magnitude += variance * g.enlargement() * g.enlargement();
   } else {
     model.bound_value += roundings * u + lost;
     model.var_value += variance;

@@ -32,9 +32,13 @@ class Clean:
     may_warn: tuple = ()
     # The limits are also those of cases that a library accepts and gets wrong.
     accept_too_much: bool = False
+    # (case, rng): gives a case, in place, parameters and inputs that hardly any plan has
+    unusual: collections.abc.Callable = None
 
-    def case(self, rng, op, backend, borders=False):
+    def case(self, rng, op, backend, borders=False, unusual=False):
         mode = rng.choice(self.modes)
+        if unusual:
+            return self.unusual_case(rng, op, backend, mode)
         case = {
             "op": op,
             "mode": mode,
@@ -49,6 +53,19 @@ class Clean:
             limits(case, rng)
         return case
 
+    def unusual_case(self, rng, op, backend, mode):
+        case = {
+            "op": op,
+            "mode": mode,
+            "backend": backend,
+            "params": self.params(rng, unusual_shape, mode),
+            "inputs": unusual_inputs(rng),
+            "seed": rng.randint(0, 2**32),
+        }
+        if self.unusual:
+            self.unusual(case, rng)
+        return case
+
     def limits(self, backend):
         if backend.startswith("transformer_engine"):
             return self.te_limits
@@ -60,10 +77,10 @@ class Clean:
             inputs = distribution(rng)
         return inputs
 
-    def cases(self, op, backend, count, seed, borders=False):
+    def cases(self, op, backend, count, seed, borders=False, unusual=False):
         """`count` cases of the op; the same for the same arguments, whatever other ops are drawn."""
-        rng = random.Random(f"{op} {seed} {borders}")
-        return [self.case(rng, op, backend, borders) for _ in range(count)]
+        rng = random.Random(f"{op} {seed} {borders}" + (" unusual" if unusual else ""))
+        return [self.case(rng, op, backend, borders, unusual) for _ in range(count)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +90,12 @@ class DrawnBy:
     program: str
     # Backends whose warnings are no false alarms: the library rounds early, and declares or shows it.
     may_warn: tuple = ()
+    # (rng) -> mode, parameters and inputs that hardly any plan has; they are drawn here, not by the program
+    unusual: collections.abc.Callable = None
+
+    def unusual_cases(self, op, backend, count, seed):
+        rng = random.Random(f"{op} {seed} unusual")
+        return [{"op": op, "backend": backend, **self.unusual(rng), "seed": rng.randint(0, 2**32)} for _ in range(count)]
 
 
 def distribution(rng):
@@ -111,6 +134,43 @@ def border_shape(rng):
 
     cols = border(8193)
     return border(max(1, 8 * MOST_ELEMENTS // cols)), cols
+
+
+def unusual_shape(rng):
+    """One row, one column, very long rows."""
+    cols = rng.choice([1, 1, 2, rng.randint(1, 64), rng.randint(1000, 20000), 2 ** rng.randint(14, 20)])
+    if cols > MOST_ELEMENTS:
+        return rng.choice([1, 1, 2]), cols
+    most = max(1, MOST_ELEMENTS // cols)
+    return rng.choice([1, 1, 2, rng.randint(1, min(40, most)), rng.randint(1, most)]), cols
+
+
+def unusual_values(rng):
+    """Equal or nearly equal numbers, subnormals, numbers near the ends of the range, rows of very different scales."""
+    name = rng.choice(["constant", "constant", "large_mean", "large_mean", "log_uniform", "rows", "normal", "positive",
+                       "structured", "specials", "uniform"])
+    values = {"distribution": name}
+    if name == "constant":
+        values["value"] = rng.choice([0, 1, 0.1, -3, 1e-40, -1e-45, 1e30, -1e38, round(rng.uniform(-6, 6), 3)])
+    if name == "large_mean":
+        values["mean"] = rng.choice([-1, 1]) * 10.0 ** rng.randint(-6, 6)
+        values["sigma"] = max(1e-30, abs(values["mean"]) * 10.0 ** rng.randint(-7, 0))
+    if name == "log_uniform":
+        values["low"], values["high"] = rng.choice([(-149, -126), (-149, 127), (-60, 0), (100, 127), (-100, 0)])
+    if name == "rows":
+        values["low"], values["high"] = rng.choice([(-100, 100), (-50, 50), (-100, -90), (60, 100)])
+    if name == "normal":
+        values["sigma"] = 10.0 ** rng.choice([-30, -20, -10, -5, 5, 10, 20])
+    if name == "uniform":
+        values["low"] = 10.0 ** rng.randint(-3, 3)
+        values["high"] = values["low"] * (1 + 2.0 ** -rng.randint(0, 12))
+    if name == "structured":
+        values["period"] = rng.choice([1, 7, 4096, 10**6])
+    return values
+
+
+def unusual_inputs(rng):
+    return unusual_values(rng)
 
 
 def multiple(value, of):

@@ -139,6 +139,25 @@ std::vector<CleanCase> cancelled_sums() {
   };
 }
 
+/// Products small against the ulp of their sum are not rounded at random.
+std::vector<CleanCase> long_sums() {
+  const Distribution positive = distribution("positive");
+  const Distribution narrow = distribution("large_mean", {100, 0.01});
+  return {{"long_sum", "fp32", 90, shape(16, 16, 1 << 18), positive},
+          {"longer_sum", "fp32", 90, shape(8, 9, 1 << 20), positive},
+          {"longer_sum_of_equals", "fp32_pedantic", 90, shape(8, 8, 1 << 18), narrow},
+          {"long_row_sum", "fp32", 90, shape(9, 8, 1 << 18), positive, {{"a", distribution("constant", {0.1})}}}};
+}
+
+/// FP32 subnormals that are rounded to BF16 lose bits by steps of 2^-133, not by their own size.
+std::vector<CleanCase> subnormal_operands() {
+  op::GemmParams p = shape(56, 37, 1);
+  p.trans_a = p.trans_b = true;
+  p.alpha = -1e20;
+  p.epilogue = "gelu";
+  return {{"subnormal_operands", "fp32_fast16bf", 90, p, distribution("log_uniform", {-149, 127}), {}, 3766304402}};
+}
+
 class CleanCases : public testing::TestWithParam<CleanCase> {};
 
 TEST_P(CleanCases, pass) {
@@ -158,6 +177,8 @@ std::string test_name(const testing::TestParamInfo<CleanCase>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Shared, CleanCases, testing::ValuesIn(shared_roundings()), test_name);
 INSTANTIATE_TEST_SUITE_P(Repeated, CleanCases, testing::ValuesIn(repeated_sums()), test_name);
+INSTANTIATE_TEST_SUITE_P(Long, CleanCases, testing::ValuesIn(long_sums()), test_name);
+INSTANTIATE_TEST_SUITE_P(Subnormal, CleanCases, testing::ValuesIn(subnormal_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(Cancelled, CleanCases, testing::ValuesIn(cancelled_sums()), test_name);
 
 /// Name of the first gate that fails, empty if none does.
@@ -189,6 +210,14 @@ TEST(FaultsInUnusualCases, are_still_caught) {
   EXPECT_EQ(verdict(repeated, "tf32_silently"), "G1 bound");
   repeated.p.k = 4096;
   EXPECT_EQ(verdict(repeated, "tf32_silently"), "G2 rms") << "nine independent errors are enough";
+}
+
+/// What the drift of long sums adds to the limits leaves them sharp enough for these.
+TEST(FaultsInUnusualCases, are_still_caught_in_long_sums) {
+  const CleanCase clean{"long_sum", "fp32", 90, shape(16, 16, 1 << 18), distribution("positive")};
+  for (const std::string fault : {"scale_1_01", "unreduced_split_k", "bf16_output_in_fp32"}) {
+    EXPECT_NE(verdict(clean, fault), "") << fault;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ program gemm_cases, which is built with the tests.
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend sim --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --cases 10000 --backend cuda transformer_engine -- --te-lib PATH
     sweep_ops.py --program build/app/te-numcheck --cases 500 --borders --backend cuda
+    sweep_ops.py --program build/app/te-numcheck --cases 2000 --unusual --device sim:sm_90
     sweep_ops.py --program build/app/te-numcheck --backend cudnn -- --known configs/known_issues.json
 
 Prints a line per op and backend, and every case that is neither passed, inconclusive (one element, a masked row: nothing
@@ -47,14 +48,16 @@ def drawing_program(clean, arguments):
 
 def cases_of(clean, op, backend, arguments):
     if not isinstance(clean, DrawnBy):
-        return clean.cases(op, backend, arguments.cases, arguments.seed, arguments.borders)
+        return clean.cases(op, backend, arguments.cases, arguments.seed, arguments.borders, arguments.unusual)
+    if arguments.unusual:
+        return clean.unusual_cases(op, backend, arguments.cases, arguments.seed)
     command = [drawing_program(clean, arguments), backend, str(arguments.cases), str(arguments.seed)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def obstacle(clean, op, arguments):
     """Why the op's cases cannot be drawn; empty if they can."""
-    if not isinstance(clean, DrawnBy):
+    if not isinstance(clean, DrawnBy) or arguments.unusual:
         return ""
     if arguments.borders:
         return f"{op} has no --borders"
@@ -105,6 +108,7 @@ def parse():
     parser.add_argument("--backend", nargs="+", default=["sim"])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
+    parser.add_argument("--unusual", action="store_true", help="sizes, scales and inputs that hardly any plan has")
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()

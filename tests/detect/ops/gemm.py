@@ -1,6 +1,6 @@
 """The matrix product. Its clean cases are drawn in C++ (gemm_cases.cpp), like those of clean_sweep."""
 
-from drawing import DrawnBy
+from drawing import DrawnBy, unusual_values
 from families import Row
 
 
@@ -203,7 +203,28 @@ STORES = [
 
 FAULTS = [*of_memory(), *of_operands(), *of_sums(), *of_ranges(), *EPILOGUE, *NOT_EXCUSED, *STORES]
 
-CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"))}
+MODES = ["fp32", "fp32_pedantic", "tf32", "fp32_fast16f", "fp32_fast16bf", "bf16", "fp16", "fp16_acc16", "fp8_e4m3",
+         "fp8_hybrid"]
+
+
+def unusual(rng):
+    """Long sums, factors of any size, operands of very different scales."""
+    mode = rng.choice(MODES)
+    k = rng.choice([1, 2, rng.randint(1, 100), 4096, 2 ** rng.randint(12, 20), rng.randint(2**12, 2**20)])
+    most = max(9, min(64, 2**21 // k))
+    params = {"m": rng.randint(1, most), "n": rng.randint(1, most), "k": k, "trans_a": rng.random() < 0.5,
+              "trans_b": rng.random() < 0.5, "bias": rng.random() < 0.2,
+              "epilogue": rng.choice(["none", "none", "none", "relu", "gelu"])}
+    factors = [1, 1, 1, 1, 0, -1, 0.1, 1e-3, 1e3] if mode == "fp16_acc16" else [1, 1, 1, 0, 0.1, 1e10, -1e20, 1e30, 1e-30]
+    params["alpha"] = rng.choice(factors)
+    params["beta"] = rng.choice([0, 0, 0, *factors])
+    inputs = unusual_values(rng)
+    if rng.random() < 0.5:
+        inputs["b"] = unusual_values(rng)
+    return {"mode": mode, "params": params, "inputs": inputs}
+
+
+CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"), unusual=unusual)}
 
 PATHS = [
     # Whole and ragged tiles, every layout, one batch and several.

@@ -103,11 +103,17 @@ def te_limits(case, rng):
     case["params"].pop("gamma_order", None)
 
 
+def unusual(case, rng):
+    case["params"]["epsilon"] = rng.choice([0, 0, 1e-30, 1e-12, 1e-5, 1])
+    if rng.random() < 0.5:  # only x
+        case["inputs"] = {"distribution": "normal", "x": case["inputs"]}
+
+
 CLEAN = {
-    "layernorm_fwd": Clean(layernorm_fwd, te_limits),
-    "layernorm_bwd": Clean(layernorm_bwd, te_limits),
-    "rmsnorm_fwd": Clean(rmsnorm_fwd, te_limits),
-    "rmsnorm_bwd": Clean(rmsnorm_bwd, te_limits),
+    "layernorm_fwd": Clean(layernorm_fwd, te_limits, unusual=unusual),
+    "layernorm_bwd": Clean(layernorm_bwd, te_limits, unusual=unusual),
+    "rmsnorm_fwd": Clean(rmsnorm_fwd, te_limits, unusual=unusual),
+    "rmsnorm_bwd": Clean(rmsnorm_bwd, te_limits, unusual=unusual),
 }
 
 PATHS = [

@@ -1,6 +1,6 @@
 """Softmax of scaled, masked scores, and its gradient."""
 
-from drawing import Clean, multiple, sixteen_bit
+from drawing import MOST_ELEMENTS, Clean, multiple, sixteen_bit
 from families import SEEN, Row
 
 ROUNDED = "exponentials are rounded to {} before they are divided"
@@ -159,7 +159,19 @@ def te_limits(case, rng):
         params["scale_rounding"] = "as_implemented"
 
 
-CLEAN = {"softmax_fwd": Clean(softmax_fwd, te_limits), "softmax_bwd": Clean(softmax_bwd, te_limits)}
+def unusual(case, rng):
+    params = case["params"]
+    if params["sk"] > MOST_ELEMENTS:
+        params["batches"] = params["heads"] = 1
+    params["scale"] = rng.choice([0, 1, -1, 1e-20, 6e4, -6e4, round(rng.uniform(-4, 4), 2)])
+    if rng.random() < 0.5:
+        params["masked_value"] = "minus_infinity"  # and so are all logits of some rows
+
+
+CLEAN = {
+    "softmax_fwd": Clean(softmax_fwd, te_limits, unusual=unusual),
+    "softmax_bwd": Clean(softmax_bwd, te_limits, unusual=unusual),
+}
 
 PATHS = [
     # Warps, blocks and passes; full, whole and ragged rows.

@@ -192,6 +192,15 @@ TEST(Compare, constant_expectation_is_noticed) {
   EXPECT_FALSE(compare(p.input()).expected_constant);
 }
 
+TEST(Compare, expectations_that_are_stored_as_one_number_are_constant) {
+  Problem p = make_problem(Dtype::bf16, {1, 9, 11}, 0, 1);
+  std::fill(p.expected.begin(), p.expected.end(), 3.0);
+  p.expected.back() = 3.007;  // half an ulp is 0.0078
+  EXPECT_TRUE(compare(p.input()).expected_constant);
+  p.expected.back() = 3.009;
+  EXPECT_FALSE(compare(p.input()).expected_constant);
+}
+
 TEST(Compare, without_yardsticks_the_exact_leg_is_counted) {
   Problem p = make_problem(Dtype::bf16, {1, 20, 20}, 0, 1);
   for (std::int64_t i = 0; i < 400; ++i) {

@@ -1,0 +1,24 @@
+// The error of a long FP32 chain that no independence explains: replayed on a few outputs.
+#pragma once
+
+#include "op/gemm.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::tolerance {
+
+/// Errors of a chain of k fused multiply-adds have the second moment 0.18 u^2 k (S2 / 6 + y^2 / 3) as long as the last
+/// bits of a product relative to the sum's ulp are random. In a long sum of one sign they are not: products are small
+/// against the ulp, those below half of it are lost, and products that are all alike are all rounded in the same
+/// direction. The relative error then grows like k^2, not like k^(1/2):
+///
+///   k u / 2  at most, where all products are equal
+///   (k u)^2 f(0) E[p] / 33  for products with the density f from 0 on; each adds with the error -h^2 f(0) / 24 on average,
+///                           h the ulp of the sum: 2 u s on average 0.72 times (uniform in (0, 1]: 2.2 times the other
+///                           term at k = 2^18, 18 times at 2^20)
+///
+/// What the products' density is, only the operands tell. So the natural chain is replayed on up to 16 outputs, spread
+/// over rows and columns. The result is |mean(e / y)| if that exceeds 4 of its predicted standard deviations, and 0 if it
+/// does not: then nothing is added to the predicted moment. Other orders add shorter chains and so drift less.
+[[nodiscard]] double chain_drift(const op::GemmParams& params, const op::Operand& a, const op::Operand& b);
+
+}  // namespace numcheck::tolerance
