@@ -46,12 +46,15 @@ json tolerance() {
                                  {"atol", described(limit, "Absolute, in units of the output")}},
                                 "|got - expected| <= atol + rtol |expected|");
   allclose["required"] = {"rtol", "atol"};
-  json own = closed_object({{"allclose", std::move(allclose)},
-                            {"ulp", described(limit, "Largest error, in units of the last place of the output")},
-                            {"rel_l2", described(limit, "Frobenius-relative error |e|_2 / |y|_2")},
-                            {"min_judged", described(number(0, 1),
-                                                     "Share of an output's elements that must be judged for it to "
-                                                     "pass; with fewer the case is inconclusive. Without it 0.99")}});
+  json own = closed_object(
+      {{"allclose", std::move(allclose)},
+       {"ulp", described(limit, "Largest error, in units of the last place of the output")},
+       {"rel_l2", described(limit, "Frobenius-relative error |e|_2 / |y|_2")},
+       {"min_judged",
+        described(number(0, 1),
+                  "Share of an output's elements that must be judged for it to "
+                  "pass; with fewer the case is inconclusive. Without it 0.99; 0 if nothing is to be judged, "
+                  "as in an output without elements or without finite numbers")}});
   return described({{"anyOf", {{{"const", "default"}}, std::move(own)}},
                     {"examples", json::array({{{"ulp", 2}}, {{"rel_l2", 0.01}}})}},
                    "Gates in addition to those of the error model, which no plan can loosen", "default");

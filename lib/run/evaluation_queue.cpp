@@ -1,6 +1,7 @@
 #include "run/evaluation_queue.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/error.hpp"
@@ -16,11 +17,14 @@ constexpr std::size_t kPendingPerThread = 4;
 
 EvaluationQueue::EvaluationQueue(std::size_t threads, std::function<void()> on_exception)
     : on_exception_(std::move(on_exception)) {
+  // Threads that have started do the work.
   try {
+    threads_.reserve(threads);  // no memory for a thread that runs would end the program
     for (std::size_t i = 0; i < threads; ++i) {
       threads_.push_back(worker::start_thread("to judge results", [this] { serve(); }));
     }
-  } catch (const core::EnvironmentError&) {  // those that have started do the work
+  } catch (const core::EnvironmentError&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 

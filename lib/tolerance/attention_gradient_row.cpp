@@ -172,8 +172,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       (common_.ordered
            ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
            : std::min(squares, square((lost + flushed_) * length) / 3 * element.length_ratio / common_.width)) +
-      (of_scores * stored_.scores + squares * stored_.weights) *
-          std::max(1.0, element.weight_ratio) +
+      (of_scores * stored_.scores + squares * stored_.weights) * std::max(1.0, element.weight_ratio) +
       square(rho) * stored_.spread * std::max(1.0, element.spread_ratio) + square(y) * stored_.common;
   return widened(sum_of(e, early_.parts(facts_, rho, element.parts)));
 }

@@ -16,7 +16,7 @@ except ImportError:
 
 # Mistakes that a schema cannot see: they need values compared with each other or with the op's rules.
 BEYOND_A_SCHEMA = {
-    "name of two lines", "integer as a float", "version as a float",
+    "factors that FP16 cannot hold", "name of two lines", "integer as a float", "version as a float",
     "number no double can hold", "range out of bounds", "range with step 0", "range that goes the wrong way",
     "range whose step leads away", "pow2 downwards", "pow2 beyond any integer", "pow2 beyond the range",
     "pow2 below the range", "illegal combination", "illegal combination with inherited parameters",

@@ -87,11 +87,12 @@ TEST(Judge, criteria_tell_what_they_are_about) {
   for (const Criterion& criterion : judge(clean(), bf16_model(), {}, {})) {
     // Of a 16-bit output: its own rounding is most of what single elements may be off.
     const bool of_elements = criterion.name == "G1 bound" || criterion.name.starts_with("G4");
-    const About about = criterion.name == "G0 pattern"     ? About::pattern
-                        : criterion.name == "G0 unwritten" ? About::unwritten
-                        : criterion.name.starts_with("G0") ? About::conduct
-                        : of_elements                      ? About::rounding
-                                                           : About::errors;
+    const About about = criterion.name == "G0 pattern"       ? About::pattern
+                        : criterion.name == "G0 unwritten"   ? About::unwritten
+                        : criterion.name == "G0 determinism" ? About::repetition
+                        : criterion.name.starts_with("G0")   ? About::conduct
+                        : of_elements                        ? About::rounding
+                                                             : About::errors;
     EXPECT_EQ(criterion.about, about) << criterion.name;
   }
 }
