@@ -9,8 +9,9 @@
 
 namespace numcheck::report {
 
-/// Parses a report and checks what selection needs: every case has an identifier, a digest and a status, what is there has
-/// the types of the schema, and the summary counts the cases rightly. `name` is for messages. Throws core::IoError if the text is not a report or has another major version.
+/// Parses a report and checks what selection needs: every case has an identifier, a digest and a status, what is there
+/// has the types of the schema, and the summary counts the cases rightly. `name` is for messages. Throws core::IoError
+/// if the text is not a report or has another major version.
 [[nodiscard]] nlohmann::json parse_report(std::string_view text, const std::string& name);
 
 /// What a report lacks, from the exception of the JSON library, without that library's name and number for it.

@@ -137,9 +137,10 @@ enum class OffsetFact : std::size_t {
 /// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
 /// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///
-/// With a cap, (c_S + 0.36 u^2) T^2 has 4 u^2 s'^2 more, s' the row's largest capped score: a tanh may be off by an ulp in
-/// the same direction for all scores of one size. Measured: CUDA's, for scores near 0.35 and 0.6 of the cap. And rho^2 u^2 J of dq has
-/// (scale L)^2 / (N channels) instead of rho^2 if that is larger: the slope errs most where weights are small.
+/// With a cap, (c_S + 0.36 u^2) T^2 has 4 u^2 s'^2 more, s' the row's largest capped score: a tanh may be off by an ulp
+/// in the same direction for all scores of one size. Measured: CUDA's, for scores near 0.35 and 0.6 of the cap. And
+/// rho^2 u^2 J of dq has (scale L)^2 / (N channels) instead of rho^2 if that is larger: the slope errs most where
+/// weights are small.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,

@@ -40,10 +40,11 @@ class GradientRow {
 ///   V + W (z exp(2 z) + (n + 1) 0.18 u^2 + (u S)^2 / 3) + rho^2 (0.18 u^2 H + (0.72 n_c u^2 + 4 e^2 / 3) X)
 ///     + y^2 ((u S)^2 / 3 + N2 in dq)
 ///
-/// with the mean of W over the row's channels, if that is larger, before z exp(2 z) in dk and dv: where one pair has most
-/// of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which count for
-/// more in a channel that is small in that pair. And u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp = w + D, and X is `saturation`. Underflow grows by that of
-/// each rounding. dbias has the same per element, with E instead of X. Sums that are rounded on the way:
+/// with the mean of W over the row's channels, if that is larger, before z exp(2 z) in dk and dv: where one pair has
+/// most of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which
+/// count for more in a channel that is small in that pair. And u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp
+/// = w + D, and X is `saturation`. Underflow grows by that of each rounding. dbias has the same per element, with E
+/// instead of X. Sums that are rounded on the way:
 ///
 ///   heads that share keys   B + u sum |part|,  V + 0.18 u^2 sum part^2
 ///   scaled parts of dbias   B + u sqrt(N W),   V + 0.18 u^2 W; each part underflows at 1 / |scale| times the usual

@@ -100,8 +100,8 @@ inline constexpr double kSettledMargin = 40;
 ///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
 ///
-/// V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. Queries whose
-/// keys may be exchanged (ScoreRounding::may_exchange_keys) have the B and V of `contest`, below.
+/// V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. The o of
+/// queries whose keys may be exchanged (ScoreRounding::may_exchange_keys) has the B and V of `contest`, below.
 ///
 /// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
 /// o is |o| + sqrt(sum v^2) of `value_square` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are

@@ -39,9 +39,10 @@ struct Certificate {
 ///   nan, infinity, constant     everywhere, also where the reference is not finite; the constant is rms(y)
 ///
 /// In the others, elements that are not finite in the reference stay as they are. A fake is dropped if it equals the
-/// rounded reference, unless the only elements in which it may differ are not judged; if it is none of zeros, sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at
-/// most 1); if it is noise or last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it
-/// is coarser_format and G2 judges no rms (has_rms).
+/// rounded reference, unless the only elements in which it may differ are not judged; if it is none of zeros,
+/// sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at most 1); if it is noise or
+/// last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it is coarser_format and G2
+/// judges no rms (has_rms).
 [[nodiscard]] Certificate certify(const metric::CompareInput& input);
 
 }  // namespace numcheck::tolerance
