@@ -235,7 +235,9 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
       count_unjudged(i);
     }
     specials_.unknown += finding == Finding::unknown ? 1 : 0;
-    specials_.order_dependent += finding == Finding::order_dependent ? 1 : 0;
+    if (finding == Finding::order_dependent) {
+      ++(is_outside(index) ? specials_.outside : specials_.order_dependent);
+    }
     specials_.poison += is_unwritten(i, index) ? 1 : 0;
     count_removed(got_[i], expected_[i], finding == Finding::agrees || finding == Finding::unknown);
     if (finding == Finding::mismatch) {

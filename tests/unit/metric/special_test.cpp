@@ -249,6 +249,21 @@ TEST(Special, what_the_op_leaves_to_the_implementation_need_not_be_judged) {
   EXPECT_EQ(compare(input).outside, 1U);
 }
 
+TEST(Special, what_the_op_leaves_to_the_implementation_does_not_depend_on_an_order) {
+  Problem p = quiet(Dtype::fp32);
+  p.model.overflow_magnitude = 1e38;
+  p.model.overflow_may_be_finite = true;
+  p.magnitude[20] = 2e38F;
+  p.expected[20] = 0;
+  p.set_bits(20, 0);
+  CompareInput input = p.input();
+  EXPECT_EQ(compare(input).order_dependent, 1U);
+  const std::vector<op::OutputValues::Range> outside = {{20, 21}};
+  input.outside = outside;
+  EXPECT_EQ(compare(input).order_dependent, 0U);
+  EXPECT_EQ(compare(input).judged(), 1);
+}
+
 TEST(Special, poison_is_found_where_nan_is_expected) {
   for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
     Problem p = quiet(dtype);
