@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
+#include "kernels/sim/perturbation.hpp"
 #include "machine/device.hpp"
 #include "te_libraries.hpp"
 
@@ -136,7 +137,9 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
     for (const kernels::FaultInfo& fault : faults()) {
       names.push_back(fault.name);
     }
-    require_known(options.inject, "fault", names);
+    if (!kernels::sim::perturbation_named(options.inject, 0)) {
+      require_known(options.inject, "fault", names);
+    }
     workers.execute.inject = options.inject;
   }
   workers.factory = executor_factory(options.lib_dir, options.te_libs);

@@ -21,5 +21,5 @@ numcheck_test(model_unit_test LABEL unit
   LIBRARIES numcheck_model numcheck_op numcheck_core)
 
 numcheck_test(model_sim_test LABEL unit
-  SOURCES unit/sim/device_test.cpp unit/sim/faults_test.cpp unit/sim/device.cpp
+  SOURCES unit/sim/device_test.cpp unit/sim/faults_test.cpp unit/sim/perturbation_test.cpp unit/sim/device.cpp
   LIBRARIES numcheck_sim numcheck_model numcheck_op numcheck_core)

@@ -9,6 +9,7 @@
 #include "core/strings.hpp"
 #include "kernels/sim/fault_conditions.hpp"
 #include "kernels/sim/fault_table.hpp"
+#include "kernels/sim/perturbation.hpp"
 #include "kernels/sim/sim.hpp"
 
 namespace numcheck::kernels::sim {
@@ -289,7 +290,8 @@ std::string fault_obstacle(std::string_view name, const SimGemm& gemm) {
 }
 
 void plant_fault(std::string_view fault, const SimGemm& gemm, GemmTask& task) {
-  if (!fault.empty()) {
+  task.epilogue.perturbation = perturbation_named(fault, gemm.params.batch * gemm.params.m);
+  if (!fault.empty() && !task.epilogue.perturbation) {
     find_fault(fault).plant(gemm, task);
   }
 }

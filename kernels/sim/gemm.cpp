@@ -116,6 +116,7 @@ void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int sp
   const auto run_one = [&](std::size_t batch) {
     model::GemmTask task = make_task(gemm, ports, static_cast<std::int64_t>(batch), split_k);
     plant_fault(fault, gemm, task);
+    task.epilogue.first_row = static_cast<std::int64_t>(batch) * gemm.params.m;
     amax[batch] = model::simulate_gemm(task);
   };
   // Enough matrices keep all threads busy by themselves, and a parallel loop inside another one runs serially.

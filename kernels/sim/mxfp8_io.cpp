@@ -6,6 +6,7 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
+#include "kernels/sim/perturbation.hpp"
 #include "kernels/sim/tensor_io.hpp"
 
 namespace numcheck::kernels::sim {
@@ -90,6 +91,23 @@ float with_output_fault(float result, std::string_view fault) {
   return fault == "output_scale_1_01" ? result * kWrongScale : result;
 }
 
+/// Changes the results by one of perturbations(), if the fault is that and the port the one that it changes.
+void perturb(std::string_view fault, const op::Port& port, std::span<const PortMemory> ports,
+             std::vector<float>& results) {
+  const auto perturbation = perturbation_named(fault, port.batch * port.rows);
+  if (!perturbation || !is_perturbed(port, ports)) {
+    return;
+  }
+  const auto columns = static_cast<std::size_t>(port.cols);
+  std::vector<double> line(columns);
+  for (std::size_t first = 0; first < results.size(); first += columns) {
+    std::copy_n(results.begin() + static_cast<std::ptrdiff_t>(first), columns, line.begin());
+    perturbation->apply(static_cast<std::int64_t>(first / columns), line);
+    std::ranges::transform(line, results.begin() + static_cast<std::ptrdiff_t>(first),
+                           [](double value) { return static_cast<float>(value); });
+  }
+}
+
 const op::Port* scaled_port(const Call& call) {
   const auto found = std::ranges::find_if(call.ports, [](const op::Port& port) { return !port.scaled_by.empty(); });
   return found == call.ports.end() ? nullptr : &*found;
@@ -106,6 +124,7 @@ void write_mxfp8(std::span<const PortMemory> ports, const op::Mxfp8Names& names,
   const PortMemory* rowwise = find_port(ports, names.rowwise_scales);
   const PortMemory* columnwise = find_port(ports, names.columnwise_scales);
   const op::Port& port = *find_port(ports, rowwise != nullptr ? names.rowwise : names.columnwise)->port;
+  perturb(fault, port, ports, results);
   const bool rounds = fault != "first_rounding_missing";
   std::ranges::transform(results, results.begin(), [&](float result) {
     const float value = with_output_fault(result, fault);

@@ -14,6 +14,7 @@
 #include "kernels/sim/binding.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/host_memory.hpp"
+#include "kernels/sim/perturbation.hpp"
 #include "machine/memory.hpp"
 #include "model/instruction_table.hpp"
 
@@ -88,6 +89,9 @@ class SimBackend final : public Backend {
   }
 
   [[nodiscard]] std::string fault_obstacle(const SimBinding& binding, const Call& call) const {
+    if (perturbation_named(call.inject, 0)) {
+      return perturbation_obstacle(call.inject, call.ports);
+    }
     if (has_fault(binding.faults(), call.inject)) {
       return binding.fault_obstacle(call, context_);
     }
@@ -130,6 +134,9 @@ std::vector<FaultInfo> faults_of(Bindings bindings) {
         all.push_back(fault);
       }
     }
+  }
+  if (!all.empty()) {
+    all.insert(all.end(), perturbations().begin(), perturbations().end());
   }
   return all;
 }

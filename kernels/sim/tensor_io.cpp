@@ -10,6 +10,7 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "kernels/sim/perturbation.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -74,11 +75,12 @@ struct Store {
   std::string_view fault;
   Dtype dtype = Dtype::fp32;
 
-  [[nodiscard]] double operator()(float value) const {
-    if (fault == "nan_dropped" && std::isnan(value)) {
+  [[nodiscard]] double operator()(double given) const {
+    if (fault == "nan_dropped" && std::isnan(given)) {
       return 0;
     }
-    double x = static_cast<double>(factor == 1 ? value * wrong : value * wrong * factor);
+    const auto value = static_cast<float>(given);
+    double x = factor == 1 && wrong == 1 ? given : static_cast<double>(value * wrong * factor);
     if (fault == "double_rounded_output" && (dtype == Dtype::bf16 || is_byte_float(dtype))) {
       x = core::round_to(x, Dtype::fp16);
     } else if (fault == "bf16_output_in_fp32" && dtype == Dtype::fp32) {
@@ -125,11 +127,18 @@ void write_floats(std::span<const PortMemory> ports, std::string_view name, std:
   const bool saturates = is_byte_float(port.dtype) && fault != "saturate_missing";
   const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::int64_t all_rows = port.batch * port.rows;
+  const std::optional<model::Perturbation> perturbation =
+      is_perturbed(port, ports) ? perturbation_named(fault, all_rows) : std::nullopt;
+  std::vector<double> line(static_cast<std::size_t>(port.cols));
   for (std::int64_t row = 0; row < all_rows; ++row) {
     const std::int64_t first = row / port.rows * port.batch_stride + row % port.rows * port.ld;
     const bool stale = fault == "last_row_stale" && row == all_rows - 1;
+    std::ranges::copy(values.subspan(static_cast<std::size_t>(row) * line.size(), line.size()), line.begin());
+    if (perturbation) {
+      perturbation->apply(row, line);
+    }
     for (std::int64_t col = 0; col < port.cols; ++col) {
-      const double x = stale ? 0 : store(values[static_cast<std::size_t>(row * port.cols + col)]);
+      const double x = stale ? 0 : store(line[static_cast<std::size_t>(col)]);
       const std::uint64_t word =
           core::encode(x, port.dtype, saturates ? core::Overflow::saturate : core::Overflow::ieee,
                        truncates ? core::Rounding::toward_zero : core::Rounding::nearest_even);

@@ -33,7 +33,7 @@ namespace numcheck::kernels::sim {
 
 /// Stores the values in the port's format, to nearest even. A port with a `scale` port of its own holds
 /// sat(RN(RN32(value * scale))); its `amax` port gets max |value| before scaling, NaN dropped, as TransformerEngine's
-/// casts do. Integers are stored unchanged.
+/// casts do. Integers are stored unchanged. The fault may also be one of perturbations().
 void write_floats(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
                   std::string_view fault = {});
 

@@ -58,9 +58,15 @@ class Rows {
       float z = e_.scale * acc[j * stride];
       z = e_.product_format ? with_c(rounded(with_bias(z, at), e_.product_format), at)
                             : with_bias(rounded(with_c(z, at), e_.sum_format), at);
-      z = activated(e_.activation, z, e_.tanh_error);
+      z_[at] = static_cast<double>(activated(e_.activation, z, e_.tanh_error));
+    }
+    if (e_.perturbation) {
+      e_.perturbation->apply(e_.first_row + i, z_);
+    }
+    for (double& value : z_) {
+      const auto z = static_cast<float>(value);
       amax = std::fmax(amax, std::fabs(z));
-      z_[at] = finished(e_.d_scale ? z * *e_.d_scale : z);
+      value = finished(e_.d_scale ? static_cast<double>(z * *e_.d_scale) : value);
     }
     const auto bytes = static_cast<std::size_t>(n_ * core::dtype_info(e_.output).storage_bytes);
     core::encode(z_, e_.output, {to, bytes}, e_.overflow, e_.rounding);
@@ -83,8 +89,7 @@ class Rows {
     return format ? static_cast<float>(core::round_to(static_cast<double>(z), *format)) : z;
   }
 
-  [[nodiscard]] double finished(float z) const {
-    double value = static_cast<double>(z);
+  [[nodiscard]] double finished(double value) const {
     if (e_.detour) {
       value = core::round_to(value, *e_.detour);
     }

@@ -9,6 +9,7 @@
 #include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "model/operand_image.hpp"
+#include "model/perturbation.hpp"
 
 namespace numcheck::model {
 
@@ -38,11 +39,13 @@ struct Epilogue {
   core::Rounding rounding = core::Rounding::nearest_even;
   core::Overflow overflow = core::Overflow::ieee;
   std::optional<core::Dtype> product_format;  ///< product and bias are rounded to it before C is added
-  std::optional<core::Dtype> sum_format;  ///< alpha op(A) op(B) + beta C is rounded to it before bias and activation
-  float tanh_error = 0;                   ///< amplitude of an oscillating error of gelu_tanh's tanh
-  std::optional<core::Dtype> detour;      ///< rounded to this format before the output's: a double rounding
-  bool flushes_subnormals = false;        ///< subnormal outputs become zero
-  bool drops_nan = false;                 ///< NaN becomes zero
+  std::optional<core::Dtype> sum_format;     ///< alpha op(A) op(B) + beta C is rounded to it before bias and activation
+  float tanh_error = 0;                      ///< amplitude of an oscillating error of gelu_tanh's tanh
+  std::optional<core::Dtype> detour;         ///< rounded to this format before the output's: a double rounding
+  bool flushes_subnormals = false;           ///< subnormal outputs become zero
+  bool drops_nan = false;                    ///< NaN becomes zero
+  std::optional<Perturbation> perturbation;  ///< of f(z)
+  std::int64_t first_row = 0;                ///< that of this matrix in the perturbed output
 };
 
 /// Where D goes; element (i, j) is at data + (i * row_stride + j) * storage bytes.

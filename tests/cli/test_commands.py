@@ -34,7 +34,8 @@ class Lists(CliTest):
 
     def test_every_listed_fault_can_be_named(self):
         for fault in json.loads(self.run_cli("list", "faults", "--json", code=0).stdout):
-            done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", "--inject", fault["name"])
+            name = fault["name"] + ("=0.1" if fault["name"].startswith("perturb_") else "")
+            done = self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--no-save", "--inject", name)
             self.assertIn(done.returncode, (3,) if fault["name"] == "late_refusal" else (0, 1, 4), fault["name"] + done.stdout + done.stderr)
 
     def test_cases(self):

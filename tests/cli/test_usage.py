@@ -78,6 +78,10 @@ class Mistakes(CliTest):
         self.expect(["run", plan, "--op", "gem"], 'unknown op "gem" (did you mean gemm?)')
         self.expect(["run", plan, "--backend", "cublast"], 'unknown backend "cublast" (did you mean cublaslt?)')
         self.expect(["run", plan, "--inject", "bit_flop"], 'unknown fault "bit_flop" (did you mean bit_flip?)')
+        for fault in ("perturb_row", "perturb_row=", "perturb_row=much", "perturb_row=-1", "perturb_row=inf", "perturb_row=1x"):
+            self.expect(["run", plan, "--inject", fault],
+                        "the fault perturb_row needs a relative size above 0, such as perturb_row=1e-3")
+        self.expect(["run", plan, "--inject", "bit_flip=2"], 'unknown fault "bit_flip=2" (did you mean bit_flip?)')
         self.expect(["run", plan, "--tag", "x"], "--tag x: no case of the plan has a tag")
         self.expect(["run", plan, "--filter", "("], '--filter: "(" is not a usable regular expression')
         self.expect(["run", plan, "--case", "nothing"], '--case: no case is named "nothing"')
