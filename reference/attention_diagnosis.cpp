@@ -8,6 +8,7 @@
 #include "op/attention_layout.hpp"
 #include "reference/attention_compared.hpp"
 #include "reference/attention_empty_sequences.hpp"
+#include "reference/attention_missing_sink.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_zero_channels.hpp"
 
@@ -106,6 +107,7 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
     explain_alibi(problem, *lse, findings);
   }
   explain_empty_sequences(request, problem, findings);
+  explain_missing_sink(request, findings);
   return findings;
 }
 

@@ -11,6 +11,7 @@ namespace numcheck::reference {
 ///   - masked scores are -infinity before they are scaled by a negative number: rows of NaN, with a log-sum-exp of infinity
 ///   - the log-sum-exp lacks slope (keys - queries), ALiBi's shift of the diagonal
 ///   - sequences with queries, but without keys, are left unwritten
+///   - the sink is left out of the denominator
 /// A finding names the cause if it explains 90 % of what is wrong with an output.
 [[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);
 

@@ -44,14 +44,27 @@ Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
   return sum.result();
 }
 
+/// True if a product of a gradient and a value may overflow: where D is the sum of p dp, NaN may come of weights of 0.
+bool may_overflow(const AttentionGradients& g, const GradientHead& head, const GradientOutput& dq) {
+  const op::AttentionParams& p = g.params();
+  const std::span<const float> changes =
+      dq.fact(GradientFact::largest_change)
+          .subspan(static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq),
+                   static_cast<std::size_t>(head.lengths.queries));
+  return !head.special && std::ranges::any_of(changes, [](float change) {
+    return !(static_cast<double>(change) < tolerance::kMayOverflow);
+  });
+}
+
 /// Sets the gradient of one head's offset.
-void set(const AttentionGradients& g, std::int64_t index, TrackedOutput& offset) {
+void set(const AttentionGradients& g, std::int64_t index, const GradientOutput& dq, TrackedOutput& offset) {
   const auto at = static_cast<std::size_t>(index);
   const Tracked sum = head_gradient(g, index);
   bool nan = false, unknown = !g.scales_fit() || !(std::fabs(sum.y) + sum.b < tolerance::kMayOverflow);
   double infinities = 0;
   for (std::int64_t batch = 0; batch < g.params().batches; ++batch) {
     const GradientHead& head = g.head(batch, index);
+    unknown = unknown || may_overflow(g, head, dq);
     for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
       const Fate fate = fate_of_sink(g, head, i);
       nan = nan || fate == Fate::nan;
@@ -77,7 +90,7 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
   }
   for (std::int64_t index = 0; index < p.heads; ++index) {
     const double offset = g.problem().sink(index);
-    double sum = 0, squares = 0, scores = 0, largest = 0;
+    double sum = 0, squares = 0, scores = 0, largest = 0, products = 0, arguments = 0;
     for (std::int64_t batch = 0; batch < p.batches; ++batch) {
       const GradientHead& head = g.head(batch, index);
       for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
@@ -94,6 +107,8 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
         squares += x * x;
         scores += x * x * fact(GradientFact::statistic_square);
         largest = std::max(largest, fact(GradientFact::largest_score));
+        products += std::fabs(x) * fact(GradientFact::largest_product);
+        arguments += std::fabs(x) * fact(GradientFact::largest_argument);
       }
     }
     const auto set = [&](OffsetFact which, double value) {
@@ -104,6 +119,8 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
     set(OffsetFact::squares, squares);
     set(OffsetFact::scores, scores);
     set(OffsetFact::largest, largest);
+    set(OffsetFact::products, products);
+    set(OffsetFact::arguments, arguments);
   }
   return facts;
 }
@@ -115,7 +132,7 @@ op::OutputValues offset_gradient(const AttentionGradients& g, const GradientOutp
   TrackedOutput offset("dsoftmax_offset", heads, g.values_only());
   core::parallel_for(heads, [&](std::size_t h) {
     const auto index = static_cast<std::int64_t>(h);
-    g.values_only() ? offset.set(h, head_gradient(g, index)) : set(g, index, offset);
+    g.values_only() ? offset.set(h, head_gradient(g, index)) : set(g, index, dq, offset);
   });
   op::OutputValues values = std::move(offset).take();
   if (!g.values_only()) {

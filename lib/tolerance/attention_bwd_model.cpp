@@ -90,8 +90,9 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const GradientRounding early(request, p, port, port == "dp_amax" ? output_named(values, "dq") : judged);
   if (port == "dsoftmax_offset") {
+    const GradientCommon common(request, p, "dq");
     for (std::size_t head = 0; head < bound.size(); ++head) {
-      const GradientError e = early.offset(judged, head);
+      const GradientError e = sum_of(early.offset(judged, head), common.offset(judged, head));
       bound[head] = upward(static_cast<double>(judged.magnitude[head]) + e.bound);
       variance[head] = upward(static_cast<double>(judged.second_moment[head]) + e.variance);
     }

@@ -94,11 +94,13 @@ inline constexpr std::size_t kLengthRatio = kSpreadRatio + 1;  ///< and |x|^2 / 
 
 /// op::OutputValues::row_facts of dsoftmax_offset, one number per head of what its queries add, x = exp(sink - lse) D:
 enum class OffsetFact : std::size_t {
-  sink,     ///< |sink|
-  sum,      ///< sum |x|
-  squares,  ///< sum x^2
-  scores,   ///< sum x^2 sum_j p_j^2 max(t_j^2, s_j^2)
-  largest,  ///< max |t|, |s| of all pairs
+  sink,       ///< |sink|
+  sum,        ///< sum |x|
+  squares,    ///< sum x^2
+  scores,     ///< sum x^2 sum_j p_j^2 max(t_j^2, s_j^2)
+  largest,    ///< max |t|, |s| of all pairs
+  products,   ///< sum |x| max a
+  arguments,  ///< sum |x| max e
   count
 };
 
@@ -107,11 +109,15 @@ enum class OffsetFact : std::size_t {
 /// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (in `second_moment`):
 ///
 ///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
-///   B = rho (r R + (1 + r) c (g G + u U)) + eta L sqrt(N) + N 2^-126        r = u_P + g_N + (N + 16) u
+///   B = rho (r R + (1 + r) c (g (G + R max a) + u (U + R max e))) + eta L sqrt(N) + N 2^-126    r = u_P + g_N + (N + 16) u
 ///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 exp(2 z) (s_V F + t_V H + u^2 J)
 ///       + K^2 exp(2 z) (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
 ///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
-///   z = s_S S2 + t_S T2 + u^2 (E2 + 3)                    of a weight's relative error; dv has none of dp's terms
+///   z = s_S S2 + t_S T2 + u^2 (E2 + 3) + l N2             of a weight's relative error; dv has none of dp's terms
+///
+/// l = s_S + t_S + 0.72 u^2: lse was computed from scores with errors of their own, or is again, and that of a score with
+/// most of a query's weight is that of lse, too. R max a and R max e bound the same. dq has y^2 l N2 instead, since the
+/// whole query shares it.
 ///
 /// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), dp (g b) and D.
 /// V: the first line has what is independent from pair to pair, the second what a row shares: the rounding of its q or
@@ -149,11 +155,12 @@ enum class OffsetFact : std::size_t {
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
 ///
-///   B = sqrt(N) (sqrt(W) c (g max a + u (max e + N + 4)) + rho c (g + (d_v + 4) u) + 8 u c E) + 2^-126 N (1 + max |w|)
+///   B = sqrt(N) (sqrt(W) c (2 g max a + u (2 max e + N + 4)) + rho c (g + (d_v + 4) u) + 8 u c E) + 2^-126 N (1 + max |w|)
 ///   V = W (z exp(2 z) + c_S T2 + t_V + (N / 6 + 4) 0.18 u^2) + rho^2 (s_V F + (t_V + c_V) H + u^2 J) + 0.06 N (u y)^2
 ///       + 64 / 3 (u E)^2
 ///
-/// dsoftmax_offset is FP32 throughout: its reference has B and V itself.
+/// dsoftmax_offset is FP32 throughout: its reference has B and V itself, to which errors of scores in lse are added, those
+/// of OffsetFact::products, OffsetFact::arguments and l times OffsetFact::scores.
 ///
 /// ModelRequest::rounding allows more: see GradientRounding (attention_bwd_rounding.hpp).
 ///
@@ -167,7 +174,7 @@ enum class OffsetFact : std::size_t {
 /// which it is multiplied, unless that has a scale and hence saturates) may overflow. Inputs that are not finite:
 /// reference/attention_gradient_fates.hpp.
 ///
-/// Assumed: lse and o are those of the inputs, but for the errors of a forward pass; S, dp and D are not rounded below
+/// Assumed: o is that of the inputs, but for the errors of a forward pass; S, dp and D are not rounded below
 /// FP32 (TF32 for its operands); sums of dq over keys, of dk and dv over queries and heads are FP32, in any order
 /// (atomics).
 ///

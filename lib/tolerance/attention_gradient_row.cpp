@@ -29,11 +29,11 @@ double mean_square(double z) {
   return std::exp(2 * std::min(z, 40.0));
 }
 
+}  // namespace
+
 GradientError sum_of(const GradientError& a, const GradientError& b) {
   return {a.bound + b.bound, a.variance + b.variance};
 }
-
-}  // namespace
 
 GradientCommon::GradientCommon(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port)
     : products(request),
@@ -70,6 +70,19 @@ double GradientCommon::equal_operands() const {
   return square(2 * products.tf32_unit()) / 3;
 }
 
+double GradientCommon::statistic() const {
+  return scores.second + scores.value + 4 * kRoundVariance * kUnit32 * kUnit32;
+}
+
+GradientError GradientCommon::offset(const op::OutputValues& output, std::size_t head) const {
+  const auto fact = [&](OffsetFact which) {
+    return static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][head]);
+  };
+  const double first = bound() * fact(OffsetFact::products) + arithmetic_unit() * fact(OffsetFact::arguments);
+  const double sum = fact(OffsetFact::sum);
+  return {sum == 0 ? 0 : first * std::exp(first / sum), statistic() * fact(OffsetFact::scores)};
+}
+
 GradientElement::GradientElement(const op::OutputValues& judged, std::size_t at) {
   const auto read = [&](std::size_t which, double& x) {
     if (judged.row_facts.size() > which && !judged.row_facts[which].empty()) {
@@ -93,7 +106,8 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
   const double z = common.scores.second * fact(GradientFact::score_second) +
                    common.scores.value * fact(GradientFact::score_square) +
                    (common.ordered ? common.scores.value * square(fact(GradientFact::largest_product)) : 0) +
-                   u * u * (fact(GradientFact::argument_square) + 3);
+                   u * u * (fact(GradientFact::argument_square) + 3) +
+                   (common.of_queries ? 0 : common.statistic() * fact(GradientFact::statistic_square));
   weights_ = z;
   growth2_ = mean_square(z);
   if (!common.of_values) {
@@ -153,6 +167,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_value =
       sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
       (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) + of_cap +
+      (common_.of_queries ? common_.statistic() * fact(GradientFact::statistic_square) : 0) +
       2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
   const double of_shift = common_.stored == 0 ? 0
                           : common_.ordered   ? kRoundVariance * square(common_.stored * all)
@@ -191,7 +206,7 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
   constexpr double u = kUnit32;
   const double saturation = element.saturation, g = common_.bound();
   const double argument =
-      g * fact(GradientFact::largest_product) + u * (fact(GradientFact::largest_argument) + terms_ + 4);
+      2 * (g * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument)) + u * (terms_ + 4);
   GradientError e;
   e.bound = std::sqrt(terms_) * growth_ *
                 (std::sqrt(squares) * argument + rho * (g + common_.steps * u) + 8 * u * saturation) +
@@ -224,8 +239,11 @@ GradientError GradientRowErrors::widened(GradientError e) const {
 }
 
 double GradientRowErrors::carried_error() const {
-  return growth_ *
-         (common_.bound() * fact(GradientFact::products) + common_.arithmetic_unit() * fact(GradientFact::arithmetic));
+  const double own =
+      common_.bound() * fact(GradientFact::products) + common_.arithmetic_unit() * fact(GradientFact::arithmetic);
+  const double of_statistic = common_.bound() * fact(GradientFact::largest_product) +
+                              common_.arithmetic_unit() * fact(GradientFact::largest_argument);
+  return growth_ * (own + of_statistic * fact(GradientFact::weight));
 }
 
 double GradientRowErrors::weights(const GradientElement& element) const {

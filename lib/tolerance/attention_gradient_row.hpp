@@ -43,7 +43,13 @@ struct GradientCommon {
   [[nodiscard]] double arithmetic_unit() const { return (1 + products.scale_steps() / 4) * kUnit32; }
   /// Of two factors that are each rounded to TF32 by the same part throughout a sum.
   [[nodiscard]] double equal_operands() const;
+  /// l, the variance of a score as lse has it, per square of the score.
+  [[nodiscard]] double statistic() const;
+  /// What errors of scores in lse add to dsoftmax_offset, of head `head`.
+  [[nodiscard]] GradientError offset(const op::OutputValues& output, std::size_t head) const;
 };
+
+[[nodiscard]] GradientError sum_of(const GradientError& a, const GradientError& b);
 
 /// Facts of one element besides its row's: kMean and the following.
 struct GradientElement {

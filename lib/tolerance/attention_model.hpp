@@ -98,9 +98,10 @@ inline constexpr double kSettledMargin = 40;
 ///
 ///   o     B + e d_r sigma + u |sink| |o| + 2^-25 sqrt(n V2) for FP16 weights
 ///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
-///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + (u sink)^2 / 3
+///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + h^2 + (u sink)^2 / 3
 ///
-/// V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. The o of
+/// With a cap, x the root mean square of s' / softcap: tanh x = x - x^3 / 3 of a stored x is rounded alike for all x less
+/// than 1 / x^2 ulps apart, so lse is off by h = (1 - C) min(u, x^2 / 3) sqrt(s'^2) exp(-4 pi^2 (x^2 s_s / 2 u s')^2). V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. The o of
 /// queries whose keys may be exchanged (ScoreRounding::may_exchange_keys) has the B and V of `contest`, below.
 ///
 /// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
@@ -126,7 +127,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
 
 /// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a, with
 /// declared roundings + u |sink| + z G; for `lse`, with them, the ratio of root mean squares of lse and of the
-/// errors that scores of a query have in common, with u |sink| + z + d_r a_s for declared roundings.
+/// errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for declared roundings.
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");
 

@@ -58,6 +58,7 @@ QueryCommon::QueryCommon(const model::ModelRequest& request, const op::Attention
       format(request.mode->first),
       unit(products.unit()),
       largest_alike(rounding_of_largest(products, rounding.weights || products.scaled, p)),
+      cap(std::fabs(p.softcap)),
       steps(p.has_dropout() ? 18 : 16),
       contest(products.tf32_unit() == 0 ? AttentionFact::contest : AttentionFact::tf32_contest),
       largest_error(p.has_dropout() ? kLargestError : kInfinity),
@@ -104,6 +105,12 @@ QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
   scatter = few_values ? 1 : facts[AttentionFact::scatter];
   alike = size == 0 || !rounding.scores ? 0 : tolerance::alike(spread / (2 * u * size), few_values);
   common = together + (1 - together) * alike / kRoundVariance;  // alike in all queries, they are not spread over an ulp
+  if (rounding.scores && all.cap > 0) {
+    // tanh x = x - x^3 / 3 of a stored x is rounded nearly alike for all x that are less than 1 / x^2 ulps apart.
+    const double inner = std::sqrt(squares.inner), x2 = square(inner / all.cap);
+    shift = inner * std::min(u, x2 / 3) * (1 - together) *
+            (inner == 0 ? 0 : tolerance::alike(x2 * spread / (2 * u * inner), few_values));
+  }
   unknown = scores.may_exchange_keys(facts[AttentionFact::largest_score]);
   sink = rounding.sink ? u * facts[AttentionFact::sink] : 0;
   if (rounding.weights && rounding.scores && size > 0) {
@@ -175,7 +182,8 @@ QueryError QueryErrors::statistic(double lse) const {
   return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse) +
               stored_.growth * stored_.bound + stored_.sink + std::max(0.0, contest_),
           square(std::max(0.0, contest_) / kAttentionKappa) + weights_.variance * largest_ + weights_.shared +
-              u * u * (keys_ / 12 + 1 + lse * lse) + stored_.variance * stored_.common + square(stored_.sink) / 3};
+              u * u * (keys_ / 12 + 1 + lse * lse) + stored_.variance * stored_.common + square(stored_.shift) +
+              square(stored_.sink) / 3};
 }
 
 QueryError QueryErrors::largest(double lse) const {
@@ -196,7 +204,7 @@ double QueryErrors::shared_slope() const {
 }
 
 double QueryErrors::shared_square() const {
-  return square(stored_.sink + stored_.variance + stored_.bound * stored_.alike) + weights_.shared;
+  return square(stored_.sink + stored_.variance + stored_.bound * stored_.alike + stored_.shift) + weights_.shared;
 }
 
 }  // namespace numcheck::tolerance

@@ -36,6 +36,7 @@ struct QueryCommon {
   core::Dtype format;     ///< of the tensors
   double unit;            ///< u_P
   double largest_alike;   ///< c
+  double cap;             ///< softcap, or 0
   double steps;           ///< roundings to FP32 besides those of sums
   AttentionFact contest;  ///< which one counts
   double largest_error;   ///< of a weight, from which on outputs could be anything
@@ -82,6 +83,7 @@ class QueryErrors {
     double scatter = 0;    ///< G
     double common = 0;     ///< part of the variance that lse has
     double alike = 0;      ///< a_s
+    double shift = 0;      ///< h, by which lse is off where a cap's tanh is rounded alike in all keys
     double sink = 0;       ///< u |sink|
     double equal = 0;      ///< k 0.18 u^2
     double lost = 0;       ///< of a weight that is subnormal in FP16

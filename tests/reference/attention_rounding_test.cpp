@@ -75,6 +75,41 @@ TEST_P(AttentionRounding, of_unfused_kernels_is_bounded_and_predicted) {
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionRounding, ::testing::Values("bf16", "fp16"),
                          [](const auto& tested) { return std::string(tested.param); });
 
+// Where x is small, tanh(x) of a stored x is rounded to x, always by the same part.
+TEST_P(AttentionRounding, of_a_cap_may_be_alike_in_all_keys) {
+  for (const double mean : {0.3, 0.5, 0.8, 1.2}) {
+    for (const char* mask : {"none", "causal"}) {
+      for (const int variant : {9, 10}) {
+        const RoundingCase c(kernel_of(GetParam(), mask, variant), {"one sign", 0.3, 0, 1, mean});
+        c.each_output(c.kernel, kUnfused, [&](const std::string& port, const Fit& fit) {
+          const std::string what = port + ", " + GetParam() + ", mean " + std::to_string(mean) + ", mask " + mask +
+                                   ", variant " + std::to_string(variant);
+          EXPECT_LE(fit.worst, 1) << what;
+          EXPECT_LE(fit.rms, 1.3) << what;
+        });
+      }
+    }
+  }
+}
+
+// A kernel that recomputes the log-sum-exp: the error of a score with most of a query's weight is in all of its weights.
+TEST(AttentionRecomputedStatistics, have_errors_that_are_predicted) {
+  for (const double q : {1.0, 8.0}) {
+    for (const char* mask : {"none", "causal"}) {
+      for (const int variant : {0, 1, 2, 3, 4, 6}) {
+        const RoundingCase c(kernel_of("fp32", mask, variant), {"uneven", q, 0, 1, 0, 30});
+        c.each_output(c.kernel, {}, [&](const std::string& port, const Fit& fit) {
+          const std::string what =
+              port + ", q " + std::to_string(q) + ", mask " + mask + ", variant " + std::to_string(variant);
+          EXPECT_LE(fit.worst, 1) << what;
+          EXPECT_LE(fit.rms, port == "dsoftmax_offset" ? 3 : 1.3) << what;  // three numbers
+          EXPECT_LE(fit.most, 13) << what;
+        });
+      }
+    }
+  }
+}
+
 TEST(AttentionRoundingFault, is_seen_with_all_roundings_declared) {
   for (const char* mode : {"bf16", "fp16"}) {
     for (const int variant : {0, 1, 2, 3, 4}) {

@@ -49,6 +49,7 @@ MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative
 EMPTY = "sequences without queries or without keys are left unwritten"
 SUMS = "D is not multiplied by 1 - dropout"
 OFFSET = "the gradient of the softmax offset is multiplied by 1 - dropout"
+SINK = "the sink is left out of the denominator"
 HALF = "half of the channels of the last rows of dq are zero"
 # The third sequence is empty, the fifth has queries only, the seventh keys only.
 NO_KEYS = {"mask": "padding", "batches": 5}
@@ -142,8 +143,9 @@ FAULTS = [
     ("key_tile_dropped", exact(), ["exact"]),
     ("values_transposed", fwd(), SEEN),
     ("values_transposed", exact(), ["exact"]),
-    ("sink_missing", fwd(softmax="off_by_one"), SEEN + ["G3 slope"]),
-    ("sink_missing", fwd("fp32", softmax="learnable"), SEEN),
+    Row("sink_missing", fwd(softmax="off_by_one"), SEEN + ["G3 slope"], named=SINK),
+    Row("sink_missing", fwd("fp32", softmax="learnable"), SEEN, named=SINK),
+    Row("sink_missing", fwd("fp8_hybrid", sq=100, sk=100, softmax="off_by_one"), SEEN, named=SINK),
     ("sink_missing", exact(softmax="off_by_one"), ["exact"]),
     # statistics: the output itself is right
     Row("stale_lse", fwd(), SEEN),
@@ -236,6 +238,7 @@ FAULTS = [
     Row("empty_sequence_unwritten", bwd(**{**NO_QUERIES, "kv_heads": 2}), ["G0 pattern"] + SEEN, named=EMPTY),
     Row("dq_half_zero", bwd("fp8_hybrid", sq=100, d=128), SEEN, named=HALF),
     Row("dq_half_zero", bwd("fp8_e4m3", sq=95, d=128, **CAUSAL), SEEN, named=HALF),
+    Row("dq_half_zero", bwd("fp8_hybrid", heads=8, kv_heads=2, sq=255, sk=385, d=128, inputs=WIDE_VALUES), SEEN, named=HALF),
     ("dq_not_zeroed", bwd(), SEEN),
     ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
     ("one_head_of_group", bwd(), SEEN),
