@@ -1,13 +1,13 @@
 # Tests of lib/metric and lib/tolerance: comparison, gates and the certificate.
 numcheck_test(metric_test LABEL unit
   SOURCES unit/metric/problem.cpp unit/metric/statistics_test.cpp unit/metric/special_test.cpp
-          unit/metric/error_map_test.cpp unit/metric/opinion_test.cpp unit/metric/torch_opinion_test.cpp unit/metric/invariance_test.cpp unit/metric/wrong_elements_test.cpp
+          unit/metric/error_map_test.cpp unit/metric/opinion_test.cpp unit/metric/torch_opinion_test.cpp unit/metric/invariance_test.cpp unit/metric/lattice_test.cpp unit/metric/wrong_elements_test.cpp
   LIBRARIES numcheck_metric numcheck_op numcheck_core)
 
 numcheck_test(tolerance_test LABEL unit
   SOURCES unit/metric/problem.cpp unit/tolerance/judge_test.cpp unit/tolerance/model_test.cpp
           unit/tolerance/vacuity_test.cpp unit/tolerance/alike_test.cpp unit/tolerance/dependence_test.cpp
-          unit/tolerance/drift_test.cpp
+          unit/tolerance/drift_test.cpp unit/tolerance/few_bits_test.cpp
   LIBRARIES numcheck_tolerance numcheck_metric numcheck_plan numcheck_data numcheck_op numcheck_core
             nlohmann_json::nlohmann_json)
 

@@ -17,6 +17,9 @@ inline constexpr int kSegmentRoom = kSegment + 3 * kLanes;
 inline constexpr int kUlpBins = 16;
 inline constexpr int kSpreadBins = 2048;  ///< of z^2: 32 per octave from 2^-16 to 2^48
 inline constexpr int kWorst = 5;
+/// How many last bits of FP32 are zero in numbers of E8M13 (FP8 sums), of TF32 or FP16, and of BF16.
+inline constexpr int kLattices = 3;
+inline constexpr int kLatticeBits[kLattices] = {10, 13, 16};
 
 /// Sums of e = got - y against one reference.
 struct ErrorSums {
@@ -54,6 +57,14 @@ struct RoundingSums {
   double max_over_half_ulp;
 };
 
+/// The lattice gate, for each of kLatticeBits. An element counts if its rounded reference is at least a quarter of the
+/// lattice's spacing away from it and correct results are mostly not on the lattice.
+struct LatticeSums {
+  std::int64_t count[kLattices][kLanes];
+  std::int64_t found[kLattices][kLanes];  ///< got ends in that many zeros
+  double expected[kLattices][kLanes];     ///< sum of the probabilities of that
+};
+
 /// The worst elements so far, sorted by descending |e| / B; ties keep the earlier element.
 struct WorstList {
   double over_bound[kWorst];
@@ -70,6 +81,7 @@ struct Accumulators {
   PredicateSums torch, numpy, te, plan;
   GateSums gates;
   RoundingSums rounding;
+  LatticeSums lattice;
   WorstList worst;
   double plan_over_bound;  ///< smallest limit / B of the plan's predicate
 };
@@ -104,6 +116,13 @@ struct ModelConstants {
   double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;
+};
+
+/// model::Spacing, multiplied by the output scale.
+struct LatticeConstants {
+  bool asked;
+  float value, second, magnitude, absolute;
+  float share[kLattices];
 };
 
 /// A run of elements, finite on both sides, padded with zeros to a multiple of kLanes.

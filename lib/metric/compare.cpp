@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "core/codec.hpp"
 #include "metric/clusters.hpp"
@@ -69,6 +70,13 @@ void add_rounding(const RoundingSums& sums, Statistics& out) {
   out.rounding_ratio_perfect = 12 * mean;
   out.rounding_sd = 12 * std::sqrt(std::max(0.0, total_of(sums.perfect2) / n - mean * mean));
   out.rounding_arith = total_of(sums.arith) / n;
+}
+
+void add_lattices(const LatticeSums& sums, Statistics& out) {
+  static_assert(std::tuple_size_v<decltype(out.lattices)> == kLattices);
+  for (std::size_t l = 0; l < out.lattices.size(); ++l) {
+    out.lattices[l] = {kLatticeBits[l], total_of(sums.count[l]), total_of(sums.found[l]), total_of(sums.expected[l])};
+  }
 }
 
 /// `specials` of the mismatches are among the elements that were removed.
@@ -188,6 +196,7 @@ Statistics compare(const CompareInput& given) {
   add_gates(pass, out);
   add_spread(pass, out);
   add_rounding(pass.sums.rounding, out);
+  add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {
     out.plan_allclose = opinion_of(pass.sums.plan, pass.specials.plan);

@@ -62,6 +62,15 @@ struct ErrorNorms {
   double rms = 0, mean_signed = 0, nmse = 0, sqnr_db = 0, cosine = 0;
 };
 
+/// FP32 results that end in zeros, as numbers of shorter formats do; counted are those elements of which correct
+/// arithmetic would leave few.
+struct Lattice {
+  int bits = 0;  ///< zeros at the end
+  std::uint64_t count = 0;
+  std::uint64_t found = 0;
+  double expected = 0;  ///< most of them that chance leaves
+};
+
 struct Statistics {
   std::uint64_t elements = 0;
   std::uint64_t finite = 0;              ///< compared numerically
@@ -103,6 +112,8 @@ struct Statistics {
   std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
+
+  std::array<Lattice, 3> lattices{};  ///< counts are 0 where the model does not know the spacing of correct results
 
   Opinion torch_allclose;  ///< assert_close(got, y.to(got.dtype)) on CUDA tensors, bit for bit: see torch_close.hpp
   Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's

@@ -23,6 +23,9 @@ struct Kernels {
   /// they have already been counted. Returns the sums of a = w y e' and b = w y^2 over the segment.
   RowSums (*gates)(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
                    Accumulators& sums, Histograms& histograms);
+  /// The lattice gate, of an FP32 output.
+  void (*lattice)(const SegmentView& segment, const FormatConstants& format, const LatticeConstants& constants,
+                  LatticeSums& sums);
 };
 
 namespace baseline {

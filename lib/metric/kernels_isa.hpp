@@ -11,6 +11,9 @@ bool norms(const SegmentView& segment, const FormatConstants& format, bool speci
 RowSums gates(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums, Histograms& histograms);
 
+void lattice(const SegmentView& segment, const FormatConstants& format, const LatticeConstants& constants,
+             LatticeSums& sums);
+
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 

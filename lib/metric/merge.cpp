@@ -64,6 +64,14 @@ void merge(RoundingSums& into, const RoundingSums& from) {
   into.max_over_half_ulp = std::max(into.max_over_half_ulp, from.max_over_half_ulp);
 }
 
+void merge(LatticeSums& into, const LatticeSums& from) {
+  for (int l = 0; l < kLattices; ++l) {
+    add(into.count[l], from.count[l]);
+    add(into.found[l], from.found[l]);
+    add(into.expected[l], from.expected[l]);
+  }
+}
+
 void merge(WorstList& into, const WorstList& from) {
   for (int i = 0; i < from.count; ++i) {
     insert_worst(into, from.over_bound[i], from.position[i], from.got[i], from.expected[i]);
@@ -82,6 +90,7 @@ void merge(Accumulators& into, const Accumulators& from) {
   merge(into.plan, from.plan);
   merge(into.gates, from.gates);
   merge(into.rounding, from.rounding);
+  merge(into.lattice, from.lattice);
   merge(into.worst, from.worst);
   into.plan_over_bound = std::min(into.plan_over_bound, from.plan_over_bound);
 }

@@ -56,6 +56,9 @@ struct Worker {
     const RowSums row = kernels.gates(view, setup.format, setup.model, task.sums, histograms);
     task.a += row.a;
     task.b += row.b;
+    if (setup.lattice.asked) {
+      kernels.lattice(view, setup.format, setup.lattice, task.sums.lattice);
+    }
     return row;
   }
 };

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "core/error.hpp"
 
@@ -62,6 +64,24 @@ double undetermined_from(const Setup& setup) {
     return kInfinity;
   }
   return room <= 0 ? 0 : room / (model.bound_magnitude * model.scale);
+}
+
+LatticeConstants lattice_constants(const CompareInput& input) {
+  const model::ErrorModel& given = *input.model;
+  LatticeConstants out{};
+  if (!given.spacing || given.exact || input.port->dtype != Dtype::fp32) {
+    return out;
+  }
+  const model::Spacing& spacing = *given.spacing;
+  const double scale = std::abs(given.output_scale);
+  static_assert(std::tuple_size_v<decltype(spacing.share)> == kLattices);
+  out.asked = true;
+  out.value = static_cast<float>(spacing.value);
+  out.second = static_cast<float>(spacing.second * scale);
+  out.magnitude = static_cast<float>(spacing.magnitude * scale);
+  out.absolute = static_cast<float>(spacing.absolute * scale);
+  std::ranges::transform(spacing.share, std::begin(out.share), [](double share) { return static_cast<float>(share); });
+  return out;
 }
 
 void check(bool ok, const char* what) {
@@ -137,6 +157,7 @@ Setup make_setup(const CompareInput& input) {
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
   setup.exact = given.exact;
+  setup.lattice = lattice_constants(input);
   constexpr double kLargest = 1e38;
   setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);
   setup.undetermined_magnitude = undetermined_from(setup);

@@ -1,6 +1,7 @@
 // The error that correct arithmetic may make: deterministic bound B and predicted second moment V per element.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -23,6 +24,15 @@ enum class PrecisionClass { fp32, tf32_rne, tf32_truncated, bf16_inputs, native,
 [[nodiscard]] const char* class_name(PrecisionClass c) noexcept;
 /// The class of that name; nothing if no class has it.
 [[nodiscard]] std::optional<PrecisionClass> class_named(std::string_view name) noexcept;
+
+/// Correct FP32 results are multiples of no more than
+///   value |y| + second sqrt(S2) + magnitude A + absolute,
+/// because terms and partial sums are no larger and so many of their bits are kept. Before they are output, not even
+/// operands of few bits leave more than `share` of the results with 10, 13 and 16 zeros at the end.
+struct Spacing {
+  double value = 0, second = 0, magnitude = 0, absolute = 0;
+  std::array<double, 3> share{};
+};
 
 /// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
@@ -76,6 +86,7 @@ struct ErrorModel {
   bool overflow_possible = false;       ///< an operand's infinity may meet one from an overflow and become NaN
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
+  std::optional<Spacing> spacing;       ///< of results in FP32; nothing if it is not known
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
   /// For ops whose B and V are no such sums: computes B and V of every element of the port from the reference's values.
   /// They are then A and S2 above. Empty: the reference's own are.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "tolerance/product_terms.hpp"
+
 namespace numcheck::tolerance {
 namespace {
 
@@ -13,29 +15,13 @@ constexpr double kRoundingVariance = 0.1803;  // of a log-uniform value rounded 
 /// Of a normal variable: more than 4 standard deviations occur once in 16 000.
 constexpr double kAccident = 4;
 
-/// k numbers of an operand, one stride apart.
-struct Vector {
-  const double* data;
-  std::int64_t stride;
-
-  [[nodiscard]] double at(std::int64_t t) const { return data[t * stride]; }
-};
-
-Vector row_of(const op::GemmParams& p, const op::Operand& a, std::int64_t i) {
-  return p.trans_a ? Vector{a.data + i, a.cols} : Vector{a.data + i * a.cols, 1};
-}
-
-Vector column_of(const op::GemmParams& p, const op::Operand& b, std::int64_t j) {
-  return p.trans_b ? Vector{b.data + j * b.cols, 1} : Vector{b.data + j, b.cols};
-}
-
 /// Relative error of one output's chain, and the predicted square of it.
 struct Replay {
   double error = 0;
   double predicted = 0;
 };
 
-Replay replay(const Vector& a, const Vector& b, std::int64_t k) {
+Replay replay(const TermsOf& a, const TermsOf& b, std::int64_t k) {
   float chain = 0;
   double exact = 0, squares = 0;
   for (std::int64_t t = 0; t < k; ++t) {
@@ -62,9 +48,8 @@ double chain_drift(const op::GemmParams& p, const op::Operand& a, const op::Oper
   const std::int64_t outputs = std::min(kOutputs, std::max(p.m, p.n));
   double errors = 0, predicted = 0;
   for (std::int64_t s = 0; s < outputs; ++s) {
-    // The middle of the s-th part; where there are fewer rows than parts, they repeat.
-    const Replay one = replay(row_of(p, a, (2 * s + 1) * p.m / (2 * outputs)),
-                              column_of(p, b, (2 * s + 1) * p.n / (2 * outputs)), p.k);
+    const Replay one =
+        replay(row_of(p, a, middle_of(s, outputs, p.m)), column_of(p, b, middle_of(s, outputs, p.n)), p.k);
     errors += one.error;
     predicted += one.predicted;
   }

@@ -39,6 +39,12 @@ constexpr std::array kGates = {
     GateInfo{Gate::rounding_element, "G4 element",
              "for 16- and 8-bit outputs, largest |e| over half an ulp and the error allowed before rounding", "1",
              "an element that is not the nearest number of its format"},
+    GateInfo{Gate::lattice, "lattice",
+             "of matrix products in FP32, share of the elements that end in 10, 13 or 16 zeros although the exact "
+             "result does not, "
+             "whichever is closest to its limit",
+             "what the bits that are kept leave to chance, and its statistical error",
+             "results that were stored in TF32, FP16, BF16 or an FP8 accumulator before FP32"},
     GateInfo{Gate::allclose, "allclose", "elements with |e| > atol + rtol |y|, as the plan has it", "0",
              "what the plan asks"},
     GateInfo{Gate::max_ulp, "max_ulp", "largest error in units of the last place of the output", "the plan's \"ulp\"",

@@ -21,6 +21,7 @@ enum class Gate : std::uint8_t {
   slope,
   rounding_ratio,
   rounding_element,
+  lattice,
   allclose,
   max_ulp,
   rel_l2,

@@ -13,6 +13,8 @@
 #include "op/gemm.hpp"
 #include "tolerance/accumulation.hpp"
 #include "tolerance/chain_drift.hpp"
+#include "tolerance/few_bits.hpp"
+#include "tolerance/product_spacing.hpp"
 
 namespace numcheck::tolerance {
 namespace {
@@ -99,6 +101,15 @@ Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic)
   return either_of(fused_accumulation(arithmetic, g.p.k, fraction_bits), chain);
 }
 
+/// A* exceeds A by at most this per product: products with a subnormal operand are aligned by the format's smallest
+/// exponent.
+double subnormal_products(const Gemm& g) {
+  const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
+  const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
+  const double star = smallest_a * g.request.second_max + smallest_b * g.request.first_max + smallest_a * smallest_b;
+  return star * g.product_scale;
+}
+
 void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel& model) {
   // The yardsticks are those of the unrounded inputs: rounding them to the storage format may enlarge them.
   const double enlarged = g.enlargement();
@@ -110,15 +121,14 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel&
   model.slope_coherent = -sum.slope_coherent;
   model.slope_slack = sum.slope_slack;
 
-  // A* exceeds A by at most this: products with a subnormal operand are aligned by the format's smallest exponent.
   const double smallest_a = std::ldexp(1.0, core::dtype_info(g.first).emin);
   const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
   const double largest = std::max(smallest_a * g.request.second_max, smallest_b * g.request.first_max);
-  const double star = smallest_a * g.request.second_max + smallest_b * g.request.first_max + smallest_a * smallest_b;
+  const double star = subnormal_products(g);
   const auto k = static_cast<double>(g.p.k);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   const double scale = std::max(1.0, g.product_scale);
-  model.bound_absolute = sum.star * k * star * g.product_scale + (k + 4) * spacing * scale;
+  model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
   model.var_absolute =
       sum.absolute * std::pow(largest * g.product_scale, 2) + (k + 4) / 12 * std::pow(spacing * scale, 2);
 }
@@ -251,6 +261,26 @@ void widen_for_patterns(const Gemm& g, model::ErrorModel& model) {
   model.slope_slack = std::numeric_limits<double>::infinity();
 }
 
+/// What the operands' own rounding leaves of their bits is known only where they are.
+void add_spacing(const Gemm& g, const model::Arithmetic& arithmetic, model::ErrorModel& model) {
+  const bool converts = g.is_fp32_storage && !g.plain_fp32();
+  if (model.output != Dtype::fp32 || (converts && (g.request.first == nullptr || g.request.second == nullptr))) {
+    return;
+  }
+  model.spacing =
+      product_spacing(g.request, g.p,
+                      {.unit = g.plain_fp32() ? 0 : accumulator_unit(arithmetic),
+                       .chains = arithmetic.promoted ? static_cast<double>(g.p.k) / arithmetic.promotion_interval : 1,
+                       .subnormal = subnormal_products(g),
+                       .scale = g.product_scale,
+                       .enlargement = g.enlargement()});
+  if (converts) {
+    const bool truncates = g.operands == model::PrecisionClass::tf32_truncated;
+    model.spacing->share = few_bit_shares(g.p, *g.request.first, *g.request.second, g.first,
+                                          truncates ? core::Rounding::toward_zero : core::Rounding::nearest_even);
+  }
+}
+
 /// True if the product of the scales is infinite in FP32.
 bool scales_overflow(const Gemm& g) {
   const double scales = g.request.first_scale * g.request.second_scale;
@@ -314,6 +344,9 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   add_cancellation(g, model);
   add_epilogue(g, model);
   widen_for_patterns(g, model);
+  if (port == "d") {
+    add_spacing(g, arithmetic, model);
+  }
   add_overflow(g, port, model);
   model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,
                              g.fp32_chain ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,

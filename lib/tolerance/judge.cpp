@@ -123,6 +123,30 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
   gates.mark_rounding();
 }
 
+/// Of n elements with the sum m of their probabilities, all of them correct, more than m + sqrt(2 m t) + t / 3 are on the
+/// lattice once in e^t cases (Bernstein). Elements that share an error are counted as one.
+void add_lattice(Gates& gates, const metric::Statistics& s) {
+  constexpr double kLogOfChance = 15;  // e^-15: 3e-7
+  const metric::Lattice* closest = nullptr;
+  double measured = 0, limit = 1;
+  for (const metric::Lattice& lattice : s.lattices) {
+    const double n = count(lattice.count) / s.copies;
+    const double m = lattice.expected / s.copies;
+    const double most = (m + std::sqrt(2 * m * kLogOfChance) + kLogOfChance / 3) / n;
+    const double found = count(lattice.found) / count(lattice.count);
+    if (most < 1 && (closest == nullptr || found / most > measured / limit)) {
+      closest = &lattice, measured = found, limit = most;
+    }
+  }
+  if (closest != nullptr) {
+    gates.add(Gate::lattice, measured, limit,
+              fmt::format("{} of {} numbers end in {} zeros, as {} do", closest->found, closest->count, closest->bits,
+                          closest->bits == 16   ? "BF16's"
+                          : closest->bits == 13 ? "TF32's and FP16's"
+                                                : "sums of FP8 products"));
+  }
+}
+
 void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSpec& extra) {
   if (extra.allclose_rtol || extra.allclose_atol) {
     std::string source =
@@ -163,6 +187,7 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
     add_spread(gates, statistics, model);
     add_slope(gates, statistics, model);
     add_rounding(gates, statistics, model);
+    add_lattice(gates, statistics);
   }
   add_plan(gates, statistics, extra);
   return gates.take();

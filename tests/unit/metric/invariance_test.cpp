@@ -57,6 +57,9 @@ std::vector<double> numbers_of(const Statistics& s) {
     out.push_back(static_cast<double>(opinion->mismatches));
     out.push_back(opinion->max_excess);
   }
+  for (const Lattice& lattice : s.lattices) {
+    out.insert(out.end(), {static_cast<double>(lattice.count), static_cast<double>(lattice.found), lattice.expected});
+  }
   for (const Worst& worst : s.worst) {
     out.insert(out.end(), {static_cast<double>(worst.index), worst.got, worst.expected, worst.ulps, worst.over_bound});
   }
@@ -77,6 +80,7 @@ class Invariance : public testing::TestWithParam<Dtype> {
 
 Problem interesting(Dtype dtype, bool sampled) {
   Problem p = make_problem(dtype, {3, 131, 1201, 3, 1}, 1e-4, 41);
+  p.model.spacing = model::Spacing{.value = 0x1p-18, .second = 0x1p-18, .magnitude = 0x1p-20};
   p.unrounded = p.expected;
   for (double& y : p.unrounded) {
     y *= 1.001;

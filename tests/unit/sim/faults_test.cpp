@@ -66,6 +66,7 @@ const std::map<std::string, Meant>& meant_cases() {
                                         {"bias_missing", {"bf16", addends}},
                                         {"gelu_erf", {"fp32", addends}},
                                         {"bf16_output_in_fp32", {"fp32", base()}},
+                                        {"tf32_output_in_fp32", {"fp32", base()}},
                                         {"double_rounded_output", {"bf16", base()}},
                                         {"truncated_output", {"bf16", base()}},
                                         {"fp16_detour_fp8_output", {"fp8_e4m3", fp8_output}},

@@ -244,6 +244,31 @@ TEST(Judge, rounding_element) {
   EXPECT_FALSE(judged("G4 element", s, wide));
 }
 
+TEST(Judge, lattice) {
+  metric::Statistics s = clean();
+  EXPECT_FALSE(judged("lattice", s)) << "not asked";
+  s.lattices[1] = {.bits = 13, .count = 1000, .found = 0, .expected = 10};
+  const double most = 10 + std::sqrt(2 * 10 * 15.0) + 5;
+  s.lattices[1].found = static_cast<std::uint64_t>(most);
+  EXPECT_TRUE(holds("lattice", s));
+  ++s.lattices[1].found;
+  EXPECT_FALSE(holds("lattice", s));
+  s.lattices[0] = {.bits = 10, .count = 1000, .found = 50, .expected = 100};
+  EXPECT_NE(find(judge(s, bf16_model(), {}, {}), "lattice")->source.find("33 of 1000 numbers end in 13 zeros"),
+            std::string::npos)
+      << "the one that is closest to its limit";
+  s.copies = 100;
+  EXPECT_TRUE(holds("lattice", s)) << "ten independent elements";
+  s.copies = 1000;
+  EXPECT_FALSE(judged("lattice", s)) << "one";
+  s.copies = 1;
+  s.lattices = {};
+  s.lattices[2] = {.bits = 16, .count = 5, .found = 5, .expected = 0};
+  EXPECT_FALSE(judged("lattice", s)) << "too few to tell";
+  s.lattices[2].count = s.lattices[2].found = 6;
+  EXPECT_FALSE(holds("lattice", s));
+}
+
 TEST(Judge, exact_leg_allows_no_mismatch) {
   model::ErrorModel m = bf16_model();
   m.exact = true;

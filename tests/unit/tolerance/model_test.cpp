@@ -286,5 +286,32 @@ TEST(Accumulation, envelope_is_the_larger_of_both) {
   EXPECT_EQ(c.slope, 2);
 }
 
+TEST(GemmModel, results_in_fp32_keep_the_bits_of_the_accumulator) {
+  const auto spacing_of = [](std::string_view mode, GemmParams p, Setting s = {}) {
+    s.mode = mode;
+    s.p = p;
+    s.p.output = "fp32";
+    return model_of(s).spacing;
+  };
+  EXPECT_NEAR(spacing_of("bf16", with_k(256))->value, 0x1p-22, 0x1p-24);
+  GemmParams fast = with_k(256);
+  fast.accumulate = "fast";
+  EXPECT_NEAR(spacing_of("fp8_e4m3", fast)->value, 0x1p-13, 0x1p-15) << "E8M13";
+  EXPECT_NEAR(spacing_of("fp8_e4m3", with_k(4096))->value, 0x1p-13 / 32, 0x1p-20) << "the finest of 32 chains";
+  EXPECT_EQ(spacing_of("bf16", with_k(256))->magnitude, 0) << "a random walk is hardly larger than its end";
+  Setting ordered;
+  ordered.more.first_pattern.order = data::Order::structured;
+  EXPECT_GT(spacing_of("bf16", with_k(256), ordered)->magnitude, 0) << "partial sums may be as large as A";
+  GemmParams added = with_k(256);
+  added.bias = true;
+  EXPECT_GT(spacing_of("bf16", added)->magnitude, 0) << "a bias may cancel";
+  GemmParams enlarged = with_k(1);
+  enlarged.alpha = 1e20;
+  EXPECT_GE(spacing_of("bf16", enlarged)->absolute, 1e20 * 0x1p-149) << "of a product that is subnormal";
+  EXPECT_FALSE(model_of({.mode = "bf16", .p = with_k(256)}).spacing.has_value());
+  EXPECT_FALSE(model_of({.mode = "tf32", .p = with_k(256), .expected = model::PrecisionClass::tf32_rne}).spacing)
+      << "what rounding leaves of the operands is not known without them";
+}
+
 }  // namespace
 }  // namespace numcheck::tolerance

@@ -1,0 +1,52 @@
+#include "tolerance/few_bits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "metric/accumulators.hpp"
+#include "tolerance/product_terms.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr std::int64_t kOutputs = 128;
+constexpr std::int64_t kTerms = std::int64_t{1} << 22;  ///< most products that are replayed
+
+float sum_of(const TermsOf& a, const TermsOf& b, std::int64_t k, core::Dtype format, core::Rounding rounding) {
+  double sum = 0;
+  for (std::int64_t t = 0; t < k; ++t) {
+    sum += core::round_to(a.at(t), format, core::Overflow::ieee, rounding) *
+           core::round_to(b.at(t), format, core::Overflow::ieee, rounding);
+  }
+  return static_cast<float>(sum);
+}
+
+}  // namespace
+
+std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Operand& a, const op::Operand& b,
+                                     core::Dtype format, core::Rounding rounding) {
+  constexpr double kMost = 0.5;
+  std::array<double, 3> shares{};
+  const std::int64_t outputs = std::clamp<std::int64_t>(kTerms / std::max<std::int64_t>(1, params.k), 1, kOutputs);
+  if (params.m == 0 || params.n == 0) {
+    return shares;
+  }
+  for (std::int64_t s = 0; s < outputs; ++s) {
+    const float sum = sum_of(row_of(params, a, middle_of(s, outputs, params.m)),
+                             column_of(params, b, middle_of(s, outputs, params.n)), params.k, format, rounding);
+    for (std::size_t l = 0; l < shares.size(); ++l) {
+      const std::uint32_t last = (std::uint32_t{1} << metric::kLatticeBits[l]) - 1;
+      shares[l] += (std::bit_cast<std::uint32_t>(sum) & last) == 0 ? 1 : 0;
+    }
+  }
+  for (double& share : shares) {
+    const double most = (share + 3 * std::sqrt(share + 1)) / static_cast<double>(outputs);
+    share = most > kMost ? 1 : most;
+  }
+  return shares;
+}
+
+}  // namespace numcheck::tolerance
