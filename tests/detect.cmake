@@ -59,10 +59,12 @@ add_test(NAME detect_accounted
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_accounted.py")
 add_test(NAME detect_sensitivity
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_sensitivity.py")
+add_test(NAME detect_converted
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_converted.py")
 add_custom_target(sensitivity_table
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/sensitivity.py" --program
           "$<TARGET_FILE:te-numcheck>"
   COMMENT "The smallest faults that are caught, for the table in CONTRIBUTING.md"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_sensitivity)
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_converted detect_sensitivity)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

@@ -38,9 +38,18 @@ constexpr std::array<Hypothesis, 6> kHypotheses = {{
 
 constexpr std::size_t kRangeProbe = kProbeValues.size() - 1;
 
-/// The classes differ by 2^-12 or more; anything closer comes from rounding alpha * x.
+/// Classes differ by 2^-12 or more in some result, so only one is closer than half of that. What is left comes from rounding
+/// alpha * x, or is an error that must not hide how operands are rounded: it is judged by what they are rounded to.
 bool agrees(float got, double wanted) {
-  return std::fabs(static_cast<double>(got) - wanted) <= 0x1p-20 * std::fabs(wanted);
+  return std::fabs(static_cast<double>(got) - wanted) < 0x1.fp-14 * std::fabs(wanted);
+}
+
+/// An error that all results share, as a factor: 2^17 is a number of every format but FP16. 1 if that is not a small error.
+double shared_error(std::span<const float, kProbeValues.size()> got, float factor) {
+  constexpr double kSmall = 0x1p-5;
+  const double error = static_cast<double>(got[kRangeProbe]) /
+                       (static_cast<double>(factor) * static_cast<double>(kProbeValues[kRangeProbe]));
+  return std::fabs(error - 1) < kSmall ? error : 1;
 }
 
 class Prober {
@@ -112,10 +121,10 @@ class Prober {
 }  // namespace
 
 Classification classify_values(std::span<const float, kProbeValues.size()> got, float factor) {
+  const double scale = static_cast<double>(factor) * shared_error(got, factor);
   const auto fits = [&](const Hypothesis& h) {
     for (std::size_t i = 0; i < kRangeProbe; ++i) {
-      if (!agrees(got[i], static_cast<double>(factor) *
-                              core::round_to(kProbeValues[i], h.dtype, core::Overflow::ieee, h.rounding))) {
+      if (!agrees(got[i], scale * core::round_to(kProbeValues[i], h.dtype, core::Overflow::ieee, h.rounding))) {
         return false;
       }
     }
@@ -123,13 +132,18 @@ Classification classify_values(std::span<const float, kProbeValues.size()> got, 
   };
   const auto found = std::ranges::find_if(kHypotheses, fits);
   if (found == kHypotheses.end()) {
-    return {PrecisionClass::unknown, "no known rounding of the operands explains the bits"};
+    return {.precision = PrecisionClass::unknown, .note = "no known rounding of the operands explains the bits"};
   }
-  Classification result{found->precision, std::string(found->note)};
+  Classification result{.precision = found->precision, .note = std::string(found->note)};
+  if (found->precision != PrecisionClass::fp32) {
+    result.conversion = model::Conversion{found->dtype, found->rounding};
+  }
   const double range = static_cast<double>(factor) * kProbeValues[kRangeProbe];
-  if (std::isfinite(static_cast<float>(range)) && !agrees(got[kRangeProbe], range)) {
+  if (std::isfinite(static_cast<float>(range)) &&
+      !(std::fabs(static_cast<double>(got[kRangeProbe]) - range) <= 0.25 * std::fabs(range))) {
     // FP16 and TF32 have the same significand; only the range distinguishes them.
     result.note += std::string(result.note.empty() ? "" : ", ") + "operands have the range of FP16";
+    result.conversion.reset();
   }
   return result;
 }
@@ -176,6 +190,9 @@ Classification classify_algorithm(const Algorithm& algorithm, const Call& call, 
   Classification a = prober.classify(got_a);
   const Classification b = prober.classify(got_b);
   if (a.precision == b.precision) {
+    if (a.conversion != b.conversion) {
+      a.conversion.reset();
+    }
     if (a.note != b.note) {
       a.note = "a: " + (a.note.empty() ? "-" : a.note) + "; b: " + (b.note.empty() ? "-" : b.note);
     }
@@ -184,7 +201,7 @@ Classification classify_algorithm(const Algorithm& algorithm, const Call& call, 
   const auto name = [](const Classification& found) {
     return std::string(model::class_name(found.precision.value_or(PrecisionClass::unknown)));
   };
-  return {PrecisionClass::unknown, "a is " + name(a) + ", b is " + name(b)};
+  return {.precision = PrecisionClass::unknown, .note = "a is " + name(a) + ", b is " + name(b)};
 }
 
 }  // namespace numcheck::kernels::harness

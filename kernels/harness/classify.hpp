@@ -15,6 +15,8 @@ namespace numcheck::kernels::harness {
 /// The result of the probe.
 struct Classification {
   std::optional<model::PrecisionClass> precision;  ///< nothing if the probe does not apply to the case
+  /// Of both operands; nothing if they are FP32, differ, or have a range that the format does not have.
+  std::optional<model::Conversion> conversion = {};
   std::string note;  ///< what the class leaves out: "operands have the range of FP16"; or why the probe does not apply
 };
 

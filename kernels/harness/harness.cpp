@@ -104,6 +104,7 @@ worker::RunReport describe(const Backend& backend, const Algorithm& algorithm) {
 
 void set_class(worker::RunReport& report, const Classification& found) {
   report.observed = found.precision;
+  report.conversion = found.conversion;
   if (!found.note.empty()) {
     report.details.emplace_back("classification", found.note);
   }

@@ -1,5 +1,8 @@
 #include "model/error_model.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 namespace numcheck::model {
 
 const char* class_name(PrecisionClass c) noexcept {
@@ -28,6 +31,22 @@ std::optional<PrecisionClass> class_named(std::string_view name) noexcept {
     }
   }
   return std::nullopt;
+}
+
+std::string describe(const Conversion& conversion) {
+  std::string name(core::dtype_info(conversion.format).name);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  switch (conversion.rounding) {
+    case core::Rounding::nearest_even:
+      return name + ", to nearest even";
+    case core::Rounding::nearest_away:
+      return name + ", to nearest, ties away from zero";
+    case core::Rounding::toward_zero:
+      return name + ", truncated";
+    case core::Rounding::toward_positive:
+      break;
+  }
+  return name + ", upward";
 }
 
 }  // namespace numcheck::model

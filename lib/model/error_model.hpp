@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "data/pattern.hpp"
 #include "model/declared_rounding.hpp"
@@ -33,6 +34,16 @@ struct Spacing {
   double value = 0, second = 0, magnitude = 0, absolute = 0;
   std::array<double, 3> share{};
 };
+
+/// How FP32 operands were rounded before they were multiplied, as bits showed (probe G6).
+struct Conversion {
+  core::Dtype format = core::Dtype::tf32;
+  core::Rounding rounding = core::Rounding::nearest_even;
+  friend bool operator==(const Conversion&, const Conversion&) = default;
+};
+
+/// "TF32, to nearest even".
+[[nodiscard]] std::string describe(const Conversion& conversion);
 
 /// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
@@ -121,7 +132,8 @@ struct ModelRequest {
   const op::Operand* first = nullptr;  ///< the operands themselves; null if only their patterns are known
   const op::Operand* second = nullptr;
   bool constant_inputs = false;  ///< every drawn input is a single repeated number
-  AttentionRounding rounding;    ///< what the model of attention allows besides; nothing: what the mode promises
+  bool converted = false;      ///< y is the result for FP32 operands as the run converted them, not as they are stored
+  AttentionRounding rounding;  ///< what the model of attention allows besides; nothing: what the mode promises
 };
 
 /// An op's function that makes the model of one of its output ports.

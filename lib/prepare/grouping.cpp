@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/strings.hpp"
+#include "model/expected_class.hpp"
 
 namespace numcheck::prepare {
 namespace {
@@ -69,9 +70,24 @@ std::uint64_t judged_twice(const std::vector<op::Port>& ports) {
   return std::ranges::any_of(ports, &op::Port::passed_on) ? elements_of(ports, op::Role::output) : 0;
 }
 
+/// True if the case asks for FP32 operands to be rounded before they are multiplied: a second reference, of the operands so
+/// rounded, then judges it.
+bool may_convert(const plan::Case& c) {
+  const auto setting = c.environment.find("NVIDIA_TF32_OVERRIDE");
+  const std::string value = setting == c.environment.end() ? "" : setting->second.value_or("");
+  const model::PrecisionClass expected =
+      c.op->multiplies_matrices ? model::expected_class(*c.mode, value) : model::PrecisionClass::native;
+  return expected != model::PrecisionClass::native && expected != model::PrecisionClass::fp32;
+}
+
 // Bytes per element: unrounded double; decoded double; value (8) and the two FP32 yardsticks (8) of an output.
 constexpr std::uint64_t kDouble = sizeof(double);
 constexpr std::uint64_t kYardsticks = 2 * sizeof(float);
+
+/// Of the converted operands and what they yield.
+std::uint64_t converted_bytes(const plan::Case& c, const std::vector<op::Port>& ports) {
+  return may_convert(c) ? (elements_of(ports, op::Role::input) + elements_of(ports, op::Role::output)) * kDouble : 0;
+}
 
 }  // namespace
 
@@ -97,16 +113,18 @@ std::vector<GroupPlan> group_cases(const std::vector<plan::Case>& cases, const s
 std::uint64_t estimate_case_bytes(const plan::Case& c) {
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
   return elements_of(ports, op::Role::input) * 2 * kDouble +
-         (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports);
+         (elements_of(ports, op::Role::output) + judged_twice(ports)) * (kDouble + kYardsticks) + extent_of(ports) +
+         converted_bytes(c, ports);
 }
 
 std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPlan& group) {
   std::set<std::string> roundings;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, converted = 0;
   for (const std::size_t index : group.cases) {
     const plan::Case& c = cases[index];
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     bytes += extent_of(ports);
+    converted = std::max(converted, converted_bytes(c, ports));
     if (roundings.empty()) {
       bytes += elements_of(ports, op::Role::input) * kDouble + elements_of(ports, op::Role::output) * kYardsticks;
     }
@@ -117,7 +135,7 @@ std::uint64_t estimate_bytes(const std::vector<plan::Case>& cases, const GroupPl
                judged_twice(ports) * (kDouble + kYardsticks);
     }
   }
-  return bytes;
+  return bytes + converted;
 }
 
 std::vector<GroupPlan> split_to_fit(const std::vector<plan::Case>& cases, const GroupPlan& group,

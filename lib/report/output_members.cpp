@@ -183,6 +183,16 @@ json worst_json(const OutputSource& source) {
   return list;
 }
 
+/// Requires OutputResult::judged.
+const Members<verdict::OutputResult>& judged_members() {
+  using verdict::OutputResult;
+  static const Members<OutputResult> members = {
+      {"note", text("what it is against"), &at<&OutputResult::judged_note>},
+      {"error", described(rule_of(norm_members()), "norms of that error"),
+       [](const OutputResult& output) { return object_of(norm_members(), *output.judged); }}};
+  return members;
+}
+
 /// Requires OutputResult::ideal.
 const Members<verdict::OutputResult>& ideal_members() {
   using verdict::OutputResult;
@@ -307,7 +317,9 @@ const Members<OutputSource>& output_members() {
        [](const S& s) { return json(s.output->sampled); }},
       {"model", text("error model that the limits come from"), [](const S& s) { return json(s.output->model_source); }},
       {"metrics",
-       described(ref("metrics"), "the arithmetic error, which is judged: against the inputs as rounded to the format"),
+       described(ref("metrics"),
+                 "the arithmetic error, which is judged unless there is a judged_error: against the inputs as rounded "
+                 "to the format"),
        [](const S& s) {
          json metrics = object_of(norm_members(), s.output->statistics.arithmetic);
          metrics.update(object_of(statistics_members(), s.output->statistics));
@@ -316,6 +328,13 @@ const Members<OutputSource>& output_members() {
       {"total_error",
        described(rule_of(norm_members()), "norms of the error against the unrounded inputs, which is not judged"),
        [](const S& s) { return object_of(norm_members(), s.output->statistics.total); }},
+      {"judged_error",
+       {{"description",
+         "the error that is judged, where it is not that of `metrics`: of a product whose FP32 operands the run "
+         "converted "
+         "in a known way, against the product of the converted ones; else null"},
+        {"anyOf", json::array({{{"type", "null"}}, rule_of(judged_members())})}},
+       [](const S& s) { return s.output->judged.has_value() ? object_of(judged_members(), *s.output) : json(); }},
       {"ideal",
        {{"description",
          "error against exact real arithmetic, where the op as implemented rounds or runs a pass in between; else "

@@ -7,7 +7,9 @@
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "verdict/conversion.hpp"
 #include "verdict/expectation.hpp"
+#include "verdict/output_model.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -24,6 +26,15 @@ metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const dou
   return metric::compare(input).arithmetic;
 }
 
+/// Of an output that is judged by converted operands: the comparison with what the operands as given yield.
+metric::Statistics compare_given(const EvaluationContext& judging, const ComparedPort& compared) {
+  EvaluationContext context = judging;
+  context.converted = nullptr;
+  const model::ErrorModel model = output_model(context, compared.port(), context.judged);
+  const Expectation expectation(context, compared, model);
+  return metric::compare(expectation.input());
+}
+
 std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context,
                                                            const ComparedPort& compared,
                                                            const model::ErrorModel& model) {
@@ -34,6 +45,10 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   entry->statistics = metric::compare(input);
   if (input.sample->all()) {
     compared.measure_in_code_ulps(input.expected, entry->statistics);
+  }
+  if (context.converted != nullptr) {
+    entry->judged = entry->statistics.arithmetic;
+    report_errors(compare_given(context, compared), entry->statistics);
   }
   if (!expectation.ideal().empty()) {
     const op::Sample whole;
@@ -70,6 +85,9 @@ bool judges_last_pass(const EvaluationContext& context, const op::Port& port) {
 const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port) {
   if (judges_last_pass(context, port)) {
     return *context.last_pass->values;
+  }
+  if (context.converted != nullptr) {
+    return *context.converted;
   }
   const bool given = context.last_pass != nullptr && context.last_pass->given_choice != nullptr;
   return given && !is_chosen(*context.prepared, port) ? *context.last_pass->given_choice
@@ -113,6 +131,17 @@ void ComparisonCache::store_values(const std::string& key, std::shared_ptr<const
   if (values_.size() > kKept) {
     values_.pop_front();
   }
+}
+
+std::shared_ptr<const op::Values> ComparisonCache::values_or(const std::string& key,
+                                                             const std::function<op::Values()>& compute) {
+  const std::lock_guard lock(computing_);
+  std::shared_ptr<const op::Values> values = find_values(key);
+  if (values == nullptr) {
+    values = std::make_shared<const op::Values>(compute());
+    store_values(key, values);
+  }
+  return values;
 }
 
 std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,

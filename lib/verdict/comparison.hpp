@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,7 @@ class ComparisonCache {
     metric::Statistics statistics;
     tolerance::Certificate certificate;
     std::optional<metric::ErrorNorms> ideal;     ///< OutputResult::ideal
+    std::optional<metric::ErrorNorms> judged;    ///< OutputResult::judged
     bool vanishes = false;                       ///< OutputResult::vanishes
     std::optional<metric::WrongElements> wrong;  ///< OutputResult::wrong
   };
@@ -40,8 +42,12 @@ class ComparisonCache {
   /// stored last are kept: they are as large as the outputs in doubles.
   [[nodiscard]] std::shared_ptr<const op::Values> find_values(const std::string& key) const;
   void store_values(const std::string& key, std::shared_ptr<const op::Values> values);
+  /// The same, computed if they are not there: by one caller, for which others wait.
+  [[nodiscard]] std::shared_ptr<const op::Values> values_or(const std::string& key,
+                                                            const std::function<op::Values()>& compute);
 
  private:
+  std::mutex computing_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Entry>> entries_;
   std::deque<std::pair<std::string, std::shared_ptr<const op::Values>>> values_;
@@ -55,8 +61,11 @@ struct EvaluationContext {
   const machine::Device* device = nullptr;
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
-  bool all_maps = false;                           ///< OutputResult::picture also of outputs that pass
-  std::shared_ptr<const LastPass> last_pass = {};  ///< of a case with several passes
+  bool all_maps = false;                                         ///< OutputResult::picture also of outputs that pass
+  std::shared_ptr<const LastPass> last_pass = {};                ///< of a case with several passes
+  model::PrecisionClass judged = model::PrecisionClass::native;  ///< the class by which the run is judged
+  /// The outputs for operands as the run converted them (see conversion.hpp), which then are what is expected of it.
+  std::shared_ptr<const op::Values> converted = {};
 
   /// What the reference was given: of a last pass, with what the device's earlier passes left.
   [[nodiscard]] std::span<const op::Operand> inputs() const {

@@ -15,6 +15,7 @@
 #include "metric/reader.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
+#include "verdict/conversion.hpp"
 #include "verdict/declared_rounding.hpp"
 #include "verdict/doubt.hpp"
 #include "verdict/output_model.hpp"
@@ -177,6 +178,10 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.statistics = entry->statistics;
   output.certificate = entry->certificate;
   output.ideal = entry->ideal;
+  output.judged = entry->judged;
+  if (entry->judged.has_value()) {
+    output.judged_note = fmt::format("with operands as the run converted them ({})", model::describe(*run.conversion));
+  }
   output.vanishes = entry->vanishes;
   output.wrong = entry->wrong;
   if (entry->ideal.has_value()) {
@@ -302,7 +307,6 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
     context.group->total.wait();
   }
   context.last_pass = last_pass_of(context, run);
-  const prepare::Stopwatch watch;
   const PrecisionClass observed = run.observed.value_or(PrecisionClass::unknown);
   const PrecisionClass expected = expected_of(context);
   const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
@@ -311,6 +315,9 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
                             .expected = permitted ? observed : expected,
                             .observed = observed};
   result.expected_class = expected;
+  context.judged = facts.expected;
+  context.converted = converted_values(context, run, facts.expected);
+  const prepare::Stopwatch watch;
   const prepare::PreparedCase& prepared = *context.prepared;
   const auto is_judged = [&](const op::Port& port) {
     return port.role == op::Role::output ||

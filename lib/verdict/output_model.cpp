@@ -68,6 +68,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   request.params = &c.params;
   request.mode = c.mode;
   request.expected = expected;
+  request.converted = context.converted != nullptr;
   request.rounding = rounding;
   request.sm = context.device->sm;
   request.arithmetic = context.arithmetic;

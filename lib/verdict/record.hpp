@@ -63,9 +63,11 @@ struct OutputResult {
   bool vanishes = false;  ///< zeros are expected everywhere, and the op says that this is no sign of degenerate inputs
   std::vector<op::Finding> findings;  ///< the op's own statistics without a limit
   std::optional<metric::ErrorNorms>
-      ideal;               ///< against exact real arithmetic, if the op as implemented rounds or runs a pass in between
-  std::string ideal_note;  ///< which rounding or pass that is
-  std::string pass;        ///< the op that leaves it for the case's last pass; empty: an output of the last pass
+      ideal;  ///< against exact real arithmetic, if the op as implemented rounds or runs a pass in between
+  std::optional<metric::ErrorNorms> judged;  ///< the error that is judged, if it is not `statistics.arithmetic`
+  std::string judged_note;                   ///< how it differs: "with operands as the run converted them (TF32, ...)"
+  std::string ideal_note;                    ///< which rounding or pass that is
+  std::string pass;  ///< the op that leaves it for the case's last pass; empty: an output of the last pass
   std::optional<OutputPicture> picture;  ///< of outputs that fail or warn, or of all (EvaluationContext::all_maps)
   std::optional<metric::WrongElements>
       wrong;             ///< judged without declared roundings; nothing if no values in particular are expected

@@ -40,6 +40,7 @@ struct RunReport {
   std::size_t workspace_bytes = 0;
   model::DeclaredRounding rounding;
   std::optional<model::PrecisionClass> observed;  ///< what ran; nothing if it was not classified
+  std::optional<model::Conversion> conversion;    ///< of its FP32 operands; nothing if it is not known
   std::vector<std::string> unordered;             ///< outputs of which the backend declares that runs may differ
   bool guards_intact = true;
   bool inputs_intact = true;

@@ -66,6 +66,7 @@ json report_to_json(const RunReport& report) {
           {"workspace_bytes", report.workspace_bytes},
           {"rounding", rounding_to_json(report.rounding)},
           {"observed_class", report.observed ? json(model::class_name(*report.observed)) : json()},
+          {"conversion", conversion_to_json(report.conversion)},
           {"unordered", report.unordered},
           {"guards_intact", report.guards_intact},
           {"inputs_intact", report.inputs_intact},
@@ -95,6 +96,7 @@ RunReport report_from(const json& object) {
   report.workspace_bytes = count(object, "workspace_bytes");
   report.rounding = rounding_from_json(member(object, "rounding"));
   report.observed = observed_class(object);
+  report.conversion = conversion_from_json(member(object, "conversion"));
   for (const json& name : list(object, "unordered")) {
     if (!name.is_string() || report.unordered.size() == kMaxUnordered) {
       reject("unordered", "a list of up to 64 names of outputs");

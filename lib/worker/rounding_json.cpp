@@ -1,6 +1,9 @@
 #include "worker/rounding_json.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -26,6 +29,10 @@ constexpr std::array<AttentionFlag, 9> kAttentionFlags{{
     {"approximate_tanh", &model::AttentionRounding::approximate_tanh},
 }};
 
+/// In the order of core::Rounding.
+constexpr std::array<std::string_view, 4> kRoundings = {"nearest_even", "nearest_away", "toward_zero",
+                                                        "toward_positive"};
+
 json to_json(const model::AttentionRounding& rounding) {
   json object = json::object();
   for (const auto& [name, flag] : kAttentionFlags) {
@@ -50,6 +57,29 @@ json rounding_to_json(const model::DeclaredRounding& rounding) {
           {"bias", rounding.bias},
           {"gelu", rounding.gelu},
           {"attention", to_json(rounding.attention)}};
+}
+
+json conversion_to_json(const std::optional<model::Conversion>& conversion) {
+  if (!conversion) {
+    return {};
+  }
+  return {{"format", core::dtype_info(conversion->format).name},
+          {"rounding", kRoundings.at(static_cast<std::size_t>(conversion->rounding))}};
+}
+
+std::optional<model::Conversion> conversion_from_json(const json& object) {
+  if (object.is_null()) {
+    return std::nullopt;
+  }
+  const std::optional<core::Dtype> format = core::parse_dtype(text(object, "format"));
+  if (!format) {
+    reject("format", "a format");
+  }
+  const auto* found = std::ranges::find(kRoundings, text(object, "rounding"));
+  if (found == kRoundings.end()) {
+    reject("rounding", "a way to round");
+  }
+  return model::Conversion{*format, static_cast<core::Rounding>(found - kRoundings.begin())};
 }
 
 model::DeclaredRounding rounding_from_json(const json& object) {

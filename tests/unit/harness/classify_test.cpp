@@ -1,7 +1,9 @@
 // The classification product (probe G6) on products whose operand rounding is known.
 #include "kernels/harness/classify.hpp"
 
+#include <array>
 #include <stdexcept>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -49,6 +51,10 @@ void expect_class(const GemmParams& params, const Expectation& wanted, std::stri
   const auto report = test.run(backend).at(0);
   EXPECT_EQ(report.observed, model::class_named(wanted.name)) << test.c.mode->name;
   EXPECT_EQ(note_of(report), wanted.note);
+  const bool known = report.observed && report.observed != model::PrecisionClass::fp32 &&
+                     report.observed != model::PrecisionClass::unknown && wanted.rounding.dtype != Dtype::fp16;
+  EXPECT_EQ(report.conversion,
+            known ? std::optional(model::Conversion{wanted.rounding.dtype, wanted.rounding.rounding}) : std::nullopt);
   EXPECT_TRUE(report.deterministic() && report.guards_intact && report.inputs_intact) << report.guard_detail;
 }
 
@@ -112,6 +118,36 @@ TEST(Classify, operands_that_disagree_are_unknown) {
   const auto report = test.run(backend).at(0);
   EXPECT_EQ(report.observed, model::PrecisionClass::unknown);
   EXPECT_EQ(note_of(report), "a is tf32_rne, b is fp32");
+}
+
+TEST(Classify, operands_that_break_ties_differently_have_no_known_conversion) {
+  FakeBackend backend;
+  backend.first = {Dtype::tf32, Rounding::nearest_even};
+  backend.second = {Dtype::tf32, Rounding::nearest_away};
+  TestCase test(shape(8, 8, 8), "tf32");
+  const auto report = test.run(backend).at(0);
+  EXPECT_EQ(report.observed, model::PrecisionClass::tf32_rne);
+  EXPECT_EQ(report.conversion, std::nullopt);
+}
+
+TEST(Classify, small_errors_do_not_hide_the_class) {
+  for (const Expectation& wanted : expectations()) {
+    // One error of all results, and one of changing sign.
+    for (const auto& [shared, alternating] : {std::pair(1e-2, 0.0), std::pair(-3e-5, 0.0), std::pair(0.0, 5e-5)}) {
+      if (wanted.rounding.dtype == Dtype::fp16 && shared > 1e-3) {
+        continue;  // 2^17, which would show the shared error, overflows
+      }
+      std::array<float, kernels::harness::kProbeValues.size()> got{};
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const double rounded = core::round_to(kernels::harness::kProbeValues[i], wanted.rounding.dtype,
+                                              core::Overflow::ieee, wanted.rounding.rounding);
+        got[i] = static_cast<float>(3 * rounded * (1 + shared + (i % 2 == 0 ? alternating : -alternating)));
+      }
+      const auto found = kernels::harness::classify_values(got, 3);
+      EXPECT_EQ(found.precision, model::class_named(wanted.name)) << shared << " " << alternating;
+      EXPECT_EQ(found.note, wanted.note);
+    }
+  }
 }
 
 TEST(Classify, bits_that_nothing_explains_are_unknown) {

@@ -69,6 +69,28 @@ TEST(GemmModel, bounds_for_long_sums_are_those_of_the_table) {
   EXPECT_NEAR(model_of({.mode = "fp8_e4m3", .p = with_k(4096)}).bound_magnitude / inputs, promoted, 1e-4);
 }
 
+TEST(GemmModel, known_conversions_are_no_part_of_the_error) {
+  const auto of = [](std::string_view mode, model::PrecisionClass c, bool converted) {
+    Setting s{.mode = mode, .p = with_k(1024), .expected = c};
+    s.more.converted = converted;
+    return model_of(s);
+  };
+  for (const model::PrecisionClass c :
+       {model::PrecisionClass::tf32_rne, model::PrecisionClass::tf32_truncated, model::PrecisionClass::bf16_inputs}) {
+    const model::ErrorModel given = of("fp32_fast16bf", c, false), converted = of("fp32_fast16bf", c, true);
+    EXPECT_LT(converted.var_second, given.var_second / 1000) << model::class_name(c);
+    EXPECT_LT(converted.bound_magnitude, given.bound_magnitude / 10);
+    EXPECT_NE(converted.source.find("as converted"), std::string::npos) << converted.source;
+  }
+  EXPECT_NEAR(of("tf32", model::PrecisionClass::tf32_truncated, true).slope_low,
+              of("tf32", model::PrecisionClass::tf32_rne, false).slope_low, 1e-12);
+  // FP32 operands are not converted, nor are those of other formats by anything that a run shows.
+  EXPECT_EQ(of("fp32", model::PrecisionClass::fp32, true).var_second,
+            of("fp32", model::PrecisionClass::fp32, false).var_second);
+  EXPECT_EQ(of("bf16", model::PrecisionClass::native, true).var_second,
+            of("bf16", model::PrecisionClass::native, false).var_second);
+}
+
 TEST(GemmModel, predicted_spread_is_that_of_the_simulated_numbers) {
   // Section 5.3: rms(e) / rms(y) for N(0,1) at k = 4096, at an output with y^2 = S2 = 4096 and A = 0.6366 k. V has to
   // cover the number without being blind: within a factor of 3 on either side.

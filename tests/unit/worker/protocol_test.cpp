@@ -23,6 +23,7 @@ RunReport full_report() {
                      .gelu = true,
                      .attention = {.scores = true, .sink = true, .bias_sum = true}};
   report.observed = model::PrecisionClass::tf32_rne;
+  report.conversion = model::Conversion{core::Dtype::tf32, core::Rounding::nearest_away};
   report.unordered = {"d"};
   report.guards_intact = false;
   report.inputs_intact = false;
@@ -57,6 +58,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.rounding, sent.rounding);
   EXPECT_EQ(got.report.workspace_bytes, sent.workspace_bytes);
   EXPECT_EQ(got.report.observed, sent.observed);
+  EXPECT_EQ(got.report.conversion, sent.conversion);
   EXPECT_FALSE(got.report.deterministic());
   EXPECT_EQ(got.report.unordered, sent.unordered);
   EXPECT_FALSE(got.report.guards_intact);
@@ -196,6 +198,18 @@ TEST(Protocol, refuses_an_unknown_precision_class) {
   }
   message["report"]["observed_class"] = nullptr;
   EXPECT_EQ(std::get<RunDone>(decode_from_worker(message.dump())).report.observed, std::nullopt);
+}
+
+TEST(Protocol, refuses_an_unknown_conversion) {
+  auto message = nlohmann::json::parse(encode(RunDone{1, full_report()}));
+  nlohmann::json& conversion = message["report"]["conversion"];
+  for (const char* wrong : {R"({"format":"tf33","rounding":"toward_zero"})", R"({"format":"tf32","rounding":"down"})",
+                            R"({"format":"tf32"})", R"({"format":1,"rounding":"toward_zero"})", "[]", "\"tf32\""}) {
+    conversion = nlohmann::json::parse(wrong);
+    EXPECT_THROW((void)decode_from_worker(message.dump()), ProtocolError) << wrong;
+  }
+  conversion = nullptr;
+  EXPECT_EQ(std::get<RunDone>(decode_from_worker(message.dump())).report.conversion, std::nullopt);
 }
 
 TEST(Protocol, cuts_and_cleans_texts) {
