@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -43,6 +46,17 @@ machine::DeviceChoice device_of(const std::string& text) {
   }
 }
 
+/// Of --reference-flops: "1.5e12".
+double parse_flops(const std::string& text) {
+  double flops = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), flops);
+  if (error != std::errc() || end != text.data() + text.size() || !(flops >= 1) || std::isinf(flops)) {
+    throw core::UsageError(
+        fmt::format("--reference-flops: \"{}\" is not a number of operations of at least 1, such as 1.5e12", text));
+  }
+  return flops;
+}
+
 }  // namespace
 
 void add_device_options(CLI::App& cli, ExecutionOptions& options) {
@@ -76,6 +90,10 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
   cli.add_option("--memory", options.memory,
                  "host memory for tensors, such as 8GiB [60 % of what this process may use]")
       ->type_name("BYTES")
+      ->group(group);
+  cli.add_option("--reference-flops", options.reference_flops,
+                 "references of more operations cover a sample of the outputs, and a projection the rest [1.5e12]")
+      ->type_name("N")
       ->group(group);
   cli.add_option("--repeat", options.repeat, "runs per algorithm; their outputs must be bit-identical [2]")
       ->type_name("N")
@@ -128,6 +146,9 @@ run::PipelineOptions pipeline_options(const ExecutionOptions& options) {
       throw core::UsageError(fmt::format("--memory: \"{}\" is not a size from 1 byte to {}", options.memory,
                                          core::human_bytes(kMaxMemory)));
     }
+  }
+  if (!options.reference_flops.empty()) {
+    pipeline.reference_flops_limit = parse_flops(options.reference_flops);
   }
   if (!options.repeat.empty()) {
     workers.execute.repeats = static_cast<int>(parse_count(options.repeat, "--repeat", 1, kMaxRepeats));

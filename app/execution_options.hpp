@@ -16,6 +16,7 @@ struct ExecutionOptions {
   std::string jobs;
   std::string timeout;
   std::string memory;
+  std::string reference_flops;
   std::string repeat;
   std::string inject;
   std::vector<std::string> inject_cases;  ///< identifiers or prefixes of digests; only for `run`

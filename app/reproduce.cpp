@@ -83,6 +83,7 @@ std::string command_text(const PlanOptions& plans, const ExecutionOptions& execu
   add("--repeat", execution.repeat, "");
   add("--timeout", execution.timeout, "");
   add("--memory", execution.memory, "");
+  add("--reference-flops", execution.reference_flops, "");
   add("--inject", execution.inject, "");
   for (const std::string& name : execution.inject_cases) {
     add("--inject-case", name, "");

@@ -13,6 +13,7 @@
 #include "reference/gemm_diagnosis.hpp"
 #include "reference/gemm_k_ranges.hpp"
 #include "reference/gemm_operands.hpp"
+#include "reference/gemm_projection.hpp"
 #include "reference/gemm_sampled.hpp"
 #include "reference/gemm_yardsticks.hpp"
 #include "reference/matmul.hpp"
@@ -132,6 +133,7 @@ op::Reference gemm_reference() {
   reference.yardsticks = &gemm_yardsticks;
   reference.version = version;
   reference.exact_holds = &gemm_exact_holds;
+  reference.project = &gemm_projection;
   reference.diagnose = [](const op::FindingRequest& request) {
     std::vector<op::Finding> findings = gemm_diagnosis(request);
     std::ranges::move(gemm_k_ranges(request), std::back_inserter(findings));

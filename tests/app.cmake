@@ -19,7 +19,7 @@ if(TE_NUMCHECK_PYTHON)
   add_library(many_cpus SHARED cli/many_cpus.cpp)
   target_link_libraries(many_cpus PRIVATE numcheck_flags)
   foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
-          run files jsonl console selection resume workers report views readme versions new_op layers
+          sampled run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
           man doctor containerfile contract merge types maps html explain plans)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")

@@ -132,4 +132,10 @@ core::Buffer<double> load_port(const op::Port& port, std::span<const std::byte> 
   return values;
 }
 
+void load_row(const op::Port& port, std::span<const std::byte> bytes, std::int64_t row, std::span<double> values) {
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  core::decode(bytes.subspan(offset_of(port, row / port.rows, row % port.rows), values.size() * element), port.dtype,
+               values);
+}
+
 }  // namespace numcheck::data

@@ -34,4 +34,7 @@ void store_port(const op::Port& port, std::span<const double> values, float scal
 /// The stored values, dense in logical order: what the device sees, without the dequantisation factor. Parallel.
 [[nodiscard]] core::Buffer<double> load_port(const op::Port& port, std::span<const std::byte> bytes);
 
+/// The same of one row, counted through all matrices of the batch.
+void load_row(const op::Port& port, std::span<const std::byte> bytes, std::int64_t row, std::span<double> values);
+
 }  // namespace numcheck::data

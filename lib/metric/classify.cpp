@@ -92,12 +92,12 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   }
   const bool unknown = std::isnan(magnitude_[i]) || std::isnan(second_moment_[i]);
   const double a = unknown ? kInfinity : static_cast<double>(magnitude_[i]);
-  // An infinite A may only mean that A exceeds FP32: if y is finite, no operand was infinite.
-  const bool may_overflow = a >= setup_.overflow_magnitude;
   // If the format saturates or the epilogue clips, an overflow becomes the largest number or zero; an amax may have
   // missed any element.
   const bool hidden = got == 0 || std::abs(got) == setup_.clamp || input_.port->role == op::Role::amax;
-  if (may_overflow && setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible)) {
+  // An infinite A may only mean that A exceeds FP32: if y is finite, no operand was infinite.
+  if (setup_.overflow_may_be_finite && hidden && (std::isfinite(y) || setup_.overflow_possible) &&
+      (a >= setup_.overflow_magnitude || has_infinite_operand(i))) {
     return Finding::order_dependent;
   }
   if (std::isinf(y)) {

@@ -90,6 +90,12 @@ void check(bool ok, const char* what) {
   }
 }
 
+/// Whether an operand becomes infinite by itself, whatever the size of sums.
+bool has_infinite_operand(const CompareInput& input) {
+  const auto is_infinite = [&](const Line& line) { return line.largest > input.model->operand_limit; };
+  return std::ranges::any_of(input.row_lines, is_infinite) || std::ranges::any_of(input.column_lines, is_infinite);
+}
+
 }  // namespace
 
 double lambda_of(std::uint64_t elements) {
@@ -161,8 +167,9 @@ Setup make_setup(const CompareInput& input) {
   constexpr double kLargest = 1e38;
   setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);
   setup.undetermined_magnitude = undetermined_from(setup);
+  const double overflow = has_infinite_operand(input) ? 0 : setup.overflow_magnitude;
   setup.format.special_magnitude =
-      std::min(setup.undetermined_magnitude, setup.overflow_may_be_finite ? setup.overflow_magnitude : kInfinity);
+      std::min(setup.undetermined_magnitude, setup.overflow_may_be_finite ? overflow : kInfinity);
   return setup;
 }
 

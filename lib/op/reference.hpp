@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -154,6 +155,24 @@ struct FindingRequest {
   const Sample* sample = nullptr;  ///< what `expected` holds of the main output
 };
 
+/// The main output of a run, all of it, where only a sample of it is expected.
+struct WholeOutput {
+  static constexpr std::int64_t kBlock = 256;  ///< columns of a block; the last one of a row may have fewer
+
+  std::int64_t rows = 0;  ///< of all matrices of the batch
+  std::int64_t cols = 0;
+  /// Decodes a row, without its scale. Called once per row, by several threads at a time.
+  std::function<void(std::int64_t row, std::span<double> values)> read;
+
+  [[nodiscard]] std::int64_t blocks() const noexcept { return (cols + kBlock - 1) / kBlock; }
+};
+
+/// For every block of every row the sums over its columns j, with random signs r and S2 as in Yardsticks:
+struct Projection {
+  std::vector<double> error;   ///< sum r_j (d_j - y_j)
+  std::vector<double> second;  ///< sum S2_j
+};
+
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`
 /// once per shape and distribution. All run on core::parallel_for.
 struct Reference {
@@ -164,6 +183,10 @@ struct Reference {
   /// Checks the whole main output of a large exact-leg case (all elements, dense, unscaled) without a full reference;
   /// null if the op has no such check.
   bool (*exact_holds)(const ReferenceRequest&, std::span<const double> output) = nullptr;
+  /// Where only a sample is expected: a linear check of all elements, at a cost of 1 / WholeOutput::kBlock of the product.
+  /// Errors add up like random numbers, whatever they are, because the signs are random. Null if the op has none; nothing
+  /// if it does not hold for the case (an epilogue that is not linear, operands that are not finite).
+  std::optional<Projection> (*project)(const ReferenceRequest&, const WholeOutput&) = nullptr;
   /// Fills a derived input. On entry `values` holds draws from the port's distribution. Called for the unrounded inputs
   /// and for every rounding; the result is rounded to the port's format like any input. Null: no derived inputs.
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;

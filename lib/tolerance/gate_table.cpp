@@ -45,6 +45,18 @@ constexpr std::array kGates = {
              "whichever is closest to its limit",
              "what the bits that are kept leave to chance, and its statistical error",
              "results that were stored in TF32, FP16, BF16 or an FP8 accumulator before FP32"},
+    GateInfo{
+        Gate::block_rms, "G2 block rms",
+        "where only a sample is expected, the same of all elements: root mean square of sums of e over blocks of 256 "
+        "columns, with random signs, over their own sqrt(sum V)",
+        "kappa", "arithmetic that is coarser than declared outside the sample"},
+    GateInfo{Gate::block_largest, "G2 block max", "the largest of these sums over its sqrt(sum V)", "kappa lambda(N)",
+             "wrong tiles, rows and most single elements that hold no sample"},
+    GateInfo{Gate::amax_of_all, "amax of all",
+             "where only a sample is expected, whether the amax, rounded like the output, is not its largest number, "
+             "or is less "
+             "than the sample has",
+             "0", "the amax of another tensor, a stale one, one of a part of the output"},
     GateInfo{Gate::allclose, "allclose", "elements with |e| > atol + rtol |y|, as the plan has it", "0",
              "what the plan asks"},
     GateInfo{Gate::max_ulp, "max_ulp", "largest error in units of the last place of the output", "the plan's \"ulp\"",

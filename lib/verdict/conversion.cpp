@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -48,19 +49,33 @@ core::Buffer<double> convert(const op::Operand& operand, const model::Conversion
   return to;
 }
 
-op::Values compute(const EvaluationContext& context, const model::Conversion& conversion) {
-  std::vector<op::Operand> operands = context.prepared->rounding->operands;
-  std::vector<core::Buffer<double>> owned;
+/// Replaces A and B; `owned` keeps what they point to.
+std::vector<op::Operand> convert_all(std::vector<op::Operand> operands, const model::Conversion& conversion,
+                                     std::vector<core::Buffer<double>>& owned) {
   for (op::Operand& operand : operands) {
     if (is_converted(operand.port)) {
       operand.data = owned.emplace_back(convert(operand, conversion)).data();
     }
   }
-  const op::ReferenceRequest request{&context.group->params, operands, context.group->sample};
+  return operands;
+}
+
+op::Values compute(const EvaluationContext& context, const model::Conversion& conversion) {
+  std::vector<core::Buffer<double>> owned;
+  const op::ReferenceRequest request{&context.group->params,
+                                     convert_all(context.prepared->rounding->operands, conversion, owned),
+                                     context.group->sample};
   return context.group->row->reference.values(request);
 }
 
 }  // namespace
+
+JudgedOperands::JudgedOperands(const EvaluationContext& context, const worker::RunReport& run)
+    : operands_(context.prepared->rounding->operands) {
+  if (context.converted != nullptr) {
+    operands_ = convert_all(std::move(operands_), *run.conversion, owned_);
+  }
+}
 
 std::shared_ptr<const op::Values> converted_values(const EvaluationContext& context, const worker::RunReport& run,
                                                    model::PrecisionClass judged) {

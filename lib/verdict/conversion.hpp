@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "core/buffer.hpp"
 #include "model/error_model.hpp"
 #include "op/reference.hpp"
 #include "verdict/comparison.hpp"
@@ -17,6 +19,18 @@ namespace numcheck::verdict {
 [[nodiscard]] std::shared_ptr<const op::Values> converted_values(const EvaluationContext& context,
                                                                  const worker::RunReport& run,
                                                                  model::PrecisionClass judged);
+
+/// The operands of the case, or, if the run is judged by converted ones (EvaluationContext::converted), those.
+class JudgedOperands {
+ public:
+  JudgedOperands(const EvaluationContext& context, const worker::RunReport& run);
+
+  [[nodiscard]] const std::vector<op::Operand>& get() const noexcept { return operands_; }
+
+ private:
+  std::vector<op::Operand> operands_;
+  std::vector<core::Buffer<double>> owned_;
+};
 
 /// Puts the errors against the operands as given into the statistics of a comparison with converted ones: what people look
 /// for in TF32 is that error. Everything that gates use stays.

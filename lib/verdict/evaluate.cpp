@@ -20,6 +20,7 @@
 #include "verdict/doubt.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
+#include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -191,6 +192,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {
     output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
+  }
+  if (output.sampled) {
+    judge_whole_output(context, run, compared, model, output.criteria);
   }
   if (!all_ok(output.criteria)) {
     if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {

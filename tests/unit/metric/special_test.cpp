@@ -165,7 +165,12 @@ TEST(Special, operands_that_become_infinite_excuse_their_rows_and_columns_only) 
   EXPECT_EQ(compare(input).nonfinite_mismatch, 1U);
   rows[2].largest = columns[6].largest = 3.2e38;
   EXPECT_EQ(compare(input).nonfinite_mismatch, 1U) << "neighbours";
+  p.model.overflow_may_be_finite = true;
+  p.set_got(20, 0);
+  EXPECT_EQ(compare(input).order_dependent, 0U);
   columns[7].largest = 3.2e38;
+  EXPECT_EQ(compare(input).order_dependent, 1U) << "relu(NaN)";
+  p.set_got(20, kNan);
   EXPECT_EQ(compare(input).order_dependent, 1U);
 }
 

@@ -1,0 +1,259 @@
+#include "verdict/whole_output.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/parallel.hpp"
+#include "data/inputs.hpp"
+#include "metric/reader.hpp"
+#include "tolerance/gate_table.hpp"
+#include "verdict/conversion.hpp"
+#include "verdict/expectation.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+using tolerance::Criterion;
+using tolerance::Gate;
+
+constexpr std::size_t kRowsPerTask = 16;
+constexpr std::size_t kComputed = 64;  // elements that are not finite, at most
+
+/// What reading an output tells: sums for every block of every row, and elements that are not finite.
+class Scan {
+ public:
+  Scan(const op::Port& port, std::span<const std::byte> bytes, double scale)
+      : port_(port),
+        bytes_(bytes),
+        scale_(scale),
+        format_(core::dtype_info(port.dtype)),
+        output_{.rows = port.batch * port.rows,
+                .cols = port.cols,
+                .read = [this](std::int64_t row, std::span<double> values) { read(row, values); }},
+        squares(static_cast<std::size_t>(output_.rows * output_.blocks())),
+        rounding(squares.size()) {
+    stored_.port = &port;
+    stored_.got = bytes;
+  }
+  Scan(const Scan&) = delete;
+  Scan& operator=(const Scan&) = delete;
+
+  [[nodiscard]] const op::WholeOutput& output() const noexcept { return output_; }
+  [[nodiscard]] std::uint64_t unwritten() const noexcept { return unwritten_; }
+  /// Sorted; those that were not written are not among them.
+  [[nodiscard]] std::vector<std::int64_t> nonfinite() const {
+    std::vector<std::int64_t> sorted = nonfinite_;
+    std::ranges::sort(sorted);
+    return sorted;
+  }
+  /// Of the stored numbers that are finite.
+  [[nodiscard]] double largest() const noexcept { return largest_; }
+  void read_all() {
+    core::parallel_chunks(static_cast<std::size_t>(output_.rows), kRowsPerTask,
+                          [&](std::size_t, std::size_t begin, std::size_t end) {
+                            std::vector<double> row(static_cast<std::size_t>(output_.cols));
+                            for (std::size_t i = begin; i < end; ++i) {
+                              read(static_cast<std::int64_t>(i), row);
+                            }
+                          });
+  }
+
+ private:
+  void read(std::int64_t row, std::span<double> values) {
+    data::load_row(port_, bytes_, row, values);
+    const auto first = static_cast<std::size_t>(row * output_.blocks());
+    double most = 0;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      const std::size_t block = first + j / static_cast<std::size_t>(op::WholeOutput::kBlock);
+      if (!std::isfinite(values[j])) {
+        note(row * output_.cols + static_cast<std::int64_t>(j), std::isnan(values[j]));
+      } else {
+        most = std::max(most, std::fabs(values[j]));
+      }
+      const double ulp = core::ulp(values[j], port_.dtype) / scale_;
+      const bool saturated = format_.storage_bytes == 1 && std::fabs(values[j]) >= format_.max_finite;
+      values[j] /= scale_;
+      squares[block] += values[j] * values[j];
+      rounding[block] += saturated ? std::numeric_limits<double>::infinity() : ulp * ulp / 12;
+    }
+    for (double before = largest_; most > before && !largest_.compare_exchange_weak(before, most);) {
+    }
+  }
+  void note(std::int64_t element, bool is_nan) {
+    const std::uint64_t poison = (std::uint64_t{1} << (8 * format_.storage_bytes)) - 1;
+    if (is_nan && metric::bits_at(stored_, element) == poison) {
+      ++unwritten_;
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (nonfinite_.size() < kComputed) {
+      nonfinite_.push_back(element);
+    }
+  }
+
+  const op::Port& port_;
+  std::span<const std::byte> bytes_;
+  double scale_;
+  const core::DtypeInfo& format_;
+  op::WholeOutput output_;
+  metric::CompareInput stored_;
+  std::atomic<std::uint64_t> unwritten_ = 0;
+  std::atomic<double> largest_ = 0;
+  std::mutex mutex_;
+  std::vector<std::int64_t> nonfinite_;
+
+ public:
+  std::vector<double> squares;   ///< sum d^2
+  std::vector<double> rounding;  ///< sum ulp^2 / 12; infinite where the output is saturated
+};
+
+Criterion criterion_of(Gate gate, double measured, double limit, std::string source) {
+  return {std::string(tolerance::gate_name(gate)), measured, limit, measured <= limit, std::move(source)};
+}
+
+/// Replaces what the sample says by what the whole output does.
+void replace(std::vector<Criterion>& criteria, Gate gate, double measured) {
+  const auto found = std::ranges::find(criteria, tolerance::gate_name(gate), &Criterion::name);
+  found->measured = std::max(found->measured, measured);
+  found->ok = found->measured <= found->limit;
+}
+
+/// How many of these elements are NaN or infinite though no admissible overflow explains it.
+std::uint64_t wrongly_nonfinite(const EvaluationContext& context, const ComparedPort& compared,
+                                const model::ErrorModel& model, const std::vector<op::Operand>& operands,
+                                std::vector<std::int64_t> elements) {
+  if (elements.empty()) {
+    return 0;
+  }
+  const op::Reference& reference = context.group->row->reference;
+  const op::ReferenceRequest request{
+      &context.group->params, context.prepared->rounding->operands, {std::move(elements)}};
+  const op::Values values = reference.values(request);
+  const op::Yardsticks yardsticks = reference.yardsticks(request);
+  const std::string_view port = compared.port().name;
+  const auto& yardstick = *std::ranges::find(yardsticks.outputs, port, &op::OutputYardsticks::port);
+  const Expectation expectation(context, compared, model);
+  metric::CompareInput input = expectation.input();
+  input.expected = std::ranges::find(values.outputs, port, &op::OutputValues::port)->value.span();
+  input.magnitude = yardstick.magnitude.span();
+  input.second_moment = yardstick.second_moment.span();
+  input.sample = &request.sample;
+  input.unrounded = {};
+  return metric::compare(input).nonfinite_mismatch;
+}
+
+/// Root mean square and largest of |e| / sqrt V, over all blocks that can be judged.
+struct Blocks {
+  double rms = 0, largest = 0;
+  std::uint64_t count = 0;
+};
+
+Blocks judge_blocks(const op::Projection& projection, const Scan& scan, const model::ErrorModel& model) {
+  const auto per_row = static_cast<std::size_t>(scan.output().blocks());
+  const std::int64_t width = std::min(op::WholeOutput::kBlock, scan.output().cols);
+  Blocks blocks;
+  double sum = 0;
+  for (std::size_t at = 0; at < projection.error.size(); ++at) {
+    const bool last = at % per_row + 1 == per_row;
+    const double columns =
+        static_cast<double>(last ? scan.output().cols - static_cast<std::int64_t>(per_row - 1) * width : width);
+    const double v = (model.var_second + model.var_magnitude * model.reduction) * projection.second[at] +
+                     (model.var_value + model.var_coherent) * scan.squares[at] + model.var_absolute * columns +
+                     scan.rounding[at];
+    const double e = projection.error[at];
+    if (!std::isfinite(e) || !std::isfinite(v) || v == 0) {
+      continue;
+    }
+    const double square = e * e / v;
+    sum += square;
+    blocks.largest = std::max(blocks.largest, std::sqrt(square));
+    ++blocks.count;
+  }
+  blocks.rms = blocks.count == 0 ? 0 : std::sqrt(sum / static_cast<double>(blocks.count));
+  return blocks;
+}
+
+/// The case's amax of the output; nothing if there is none.
+std::optional<double> amax_of(const EvaluationContext& context, const op::Port& output) {
+  for (std::size_t i = 0; i < context.prepared->ports.size(); ++i) {
+    const op::Port& port = context.prepared->ports[i];
+    if (port.role == op::Role::amax && port.of == output.name) {
+      return data::load_port(port, context.host[i].bytes)[0];
+    }
+  }
+  return {};
+}
+
+/// What the largest number of the sample must at least be, before it is stored.
+double least_amax(const EvaluationContext& context, const op::Port& port, const model::ErrorModel& model) {
+  const op::OutputValues& expected = expected_values(context, port);
+  const auto& outputs = context.group->yardsticks.get()->outputs;
+  const auto& yardstick = *std::ranges::find(outputs, port.name, &op::OutputYardsticks::port);
+  double least = 0;
+  for (std::size_t n = 0; n < expected.value.size(); ++n) {
+    const double y = std::fabs(expected.value[n]), a = static_cast<double>(yardstick.magnitude[n]);
+    const double bound = model.bound_magnitude * a + model.bound_value * y + model.bound_absolute;
+    least = std::isfinite(y) ? std::max(least, y - bound) : least;
+  }
+  return least;
+}
+
+/// An amax that is not of these numbers, or is less than `least`. Products with the scale may be rounded on the way.
+Criterion judge_amax(double amax, double largest, double least, const op::Port& port, double scale) {
+  const core::DtypeInfo& format = core::dtype_info(port.dtype);
+  const auto rounded = [&](double factor) {
+    return core::round_to(std::min(amax * std::fabs(scale) * factor, format.max_finite), port.dtype);
+  };
+  const bool ok = rounded(1 - 0x1p-21) <= largest && largest <= rounded(1 + 0x1p-21) && amax >= least;
+  return criterion_of(Gate::amax_of_all, ok ? 0 : 1, 0,
+                      fmt::format("the amax {:.9g} would be stored as {:.9g}, the largest number is {:.9g}; the sample "
+                                  "has at least {:.9g}",
+                                  amax, rounded(1), largest, least));
+}
+
+}  // namespace
+
+void judge_whole_output(const EvaluationContext& context, const worker::RunReport& run, const ComparedPort& compared,
+                        const model::ErrorModel& model, std::vector<Criterion>& criteria) {
+  constexpr std::uint64_t kFewest = 32;
+  const op::Port& port = compared.port();
+  Scan scan(port, compared.bytes(), model.output_scale);
+  const op::Reference& reference = context.group->row->reference;
+  const JudgedOperands operands(context, run);
+  std::optional<op::Projection> projection;
+  if (reference.project != nullptr && !model.exact) {
+    const op::ReferenceRequest request{&context.group->params, operands.get(), {}};
+    projection = reference.project(request, scan.output());
+  }
+  if (!projection) {
+    scan.read_all();
+  }
+  replace(criteria, Gate::unwritten, static_cast<double>(scan.unwritten()));
+  const std::vector<std::int64_t> nonfinite = scan.nonfinite();
+  replace(criteria, Gate::pattern, static_cast<double>(wrongly_nonfinite(context, compared, model, operands.get(), nonfinite)));
+  if (projection) {
+    const Blocks blocks = judge_blocks(*projection, scan, model);
+    if (blocks.count >= kFewest) {
+      criteria.push_back(criterion_of(Gate::block_rms, blocks.rms, model.kappa, model.source));
+    }
+    criteria.push_back(criterion_of(Gate::block_largest, blocks.largest,
+                                    tolerance::lambda_of(blocks.count) * model.kappa, model.source));
+  }
+  const std::optional<double> amax = amax_of(context, port);
+  if (amax && nonfinite.empty() && scan.unwritten() == 0) {
+    criteria.push_back(judge_amax(*amax, scan.largest(), least_amax(context, port, model), port, model.output_scale));
+  }
+}
+
+}  // namespace numcheck::verdict
