@@ -82,7 +82,7 @@ void filter_by_backend(std::vector<Case>& cases, const std::vector<std::string>&
     }
   }
   legal.insert(legal.end(), versions.begin(), versions.end());
-  legal.emplace_back("auto");
+  legal.emplace_back(plan::kAutoBackend);
   filter_by_field(cases, values, "backend", legal, [](const Case& c, const auto& word) {
     return c.backend == word || plan::backend_of(c.backend) == word;
   });
@@ -286,9 +286,10 @@ void add_selection_options(CLI::App& cli, SelectionOptions& options) {
 }
 
 std::string auto_backend_hint(const std::vector<plan::Case>& all, const SelectionOptions& options) {
-  const auto is_auto = [](const Case& c) { return c.backend == "auto"; };
+  const auto is_auto = [](const Case& c) { return c.backend == plan::kAutoBackend; };
   const std::vector<std::string> wanted = split_lists(options.backends, "--backend");
-  if (wanted.empty() || std::ranges::find(wanted, "auto") != wanted.end() || !std::ranges::any_of(all, is_auto)) {
+  if (wanted.empty() || std::ranges::find(wanted, plan::kAutoBackend) != wanted.end() ||
+      !std::ranges::any_of(all, is_auto)) {
     return "";
   }
   const auto is_wanted = [&wanted](const Case& c) {

@@ -129,7 +129,7 @@ class ExecCommand : public Command {
     }
     if (object.is_object()) {
       for (const char* measured : {"id", "digest", "status", "reason", "runs", "error_over_limit", "time_s",
-                                   "reproduce", "xfail", "tags", "tolerance"}) {
+                                   "reproduce", "xfail", "expired_issues", "tags", "tolerance"}) {
         object.erase(measured);
       }
     }

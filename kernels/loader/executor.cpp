@@ -62,7 +62,7 @@ class DeviceExecutor : public worker::Executor {
 
  private:
   [[nodiscard]] Backend* backend_of(const plan::Case& c) {
-    return find(c.backend == "auto" ? preferred(c.op->name) : plan::backend_of(c.backend));
+    return find(c.backend == plan::kAutoBackend ? preferred(c.op->name) : plan::backend_of(c.backend));
   }
 
   [[nodiscard]] std::string needs_cuda(const plan::Case& c) const {

@@ -172,6 +172,19 @@ std::optional<FileIdentity> identity_of_file(const fs::path& path) noexcept {
   return FileIdentity{facts.st_dev, facts.st_ino};
 }
 
+fs::path resolved_path(const fs::path& path) {
+  std::error_code failure;
+  // A path from the root: otherwise one whose first folder does not exist would stay relative.
+  const fs::path whole = fs::absolute(path.empty() ? fs::path(".") : path, failure);
+  fs::path result = fs::weakly_canonical(whole, failure);
+  return failure ? whole.lexically_normal() : result;
+}
+
+bool is_inside(const fs::path& folder, const fs::path& file) {
+  const fs::path outer = resolved_path(folder), inner = resolved_path(file);
+  return std::ranges::mismatch(outer, inner).in1 == outer.end();
+}
+
 NewFile::NewFile(fs::path target) : target_(std::move(target)) {
   struct stat there{};
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {

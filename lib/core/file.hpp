@@ -33,6 +33,12 @@ struct FileIdentity {
 /// Nothing if there is no regular file.
 [[nodiscard]] std::optional<FileIdentity> identity_of_file(const std::filesystem::path& path) noexcept;
 
+/// The path from the root, links resolved as far as it exists; its end need not exist.
+[[nodiscard]] std::filesystem::path resolved_path(const std::filesystem::path& path);
+
+/// Whether a file is in a folder or below, wherever links lead; neither need exist.
+[[nodiscard]] bool is_inside(const std::filesystem::path& folder, const std::filesystem::path& file);
+
 /// A file being written: a temporary file next to the target, with an unguessable name, which replaces the target at
 /// the end. Its mode is 0666 minus the umask. Without publish() nothing is left of it.
 /// Throws IoError "cannot write TARGET: reason".

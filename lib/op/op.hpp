@@ -105,8 +105,6 @@ struct Op {
   /// True if the op multiplies matrices, so that its precision class (FP32, TF32, ...) is a question. Other ops compute
   /// in FP32 whatever NVIDIA_TF32_OVERRIDE says.
   bool multiplies_matrices = false;
-  /// Backend of a case that names none.
-  std::string_view default_backend = "auto";
 };
 
 /// Op::passes of a case; empty if it runs only the op itself.

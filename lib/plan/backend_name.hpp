@@ -1,4 +1,4 @@
-// Names of backends. If a run has several libraries for one backend, each is a backend of its own, named after its
+// Names of backends: that of a case which leaves the choice to the device, and those of one among several libraries. If a run has several libraries for one backend, each is a backend of its own, named after its
 // version: "transformer_engine@2.20.2".
 #pragma once
 
@@ -10,6 +10,9 @@
 #include "plan/case.hpp"
 
 namespace numcheck::plan {
+
+/// What a case without a backend has: the op's first one on a GPU, sim on a simulated device.
+inline constexpr std::string_view kAutoBackend = "auto";
 
 /// "transformer_engine" of "transformer_engine@2.20.2"; a name without version unchanged.
 [[nodiscard]] constexpr std::string_view backend_of(std::string_view name) noexcept {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/backend_name.hpp"
 #include "plan/settings.hpp"
 #include "plan/sweep_rules.hpp"
 
@@ -182,7 +183,7 @@ class CaseDecoder {
   void decode_backends() {
     const Node* node = get("backend");
     if (node == nullptr) {
-      spec_.backends.emplace_back(spec_.op == nullptr ? "" : spec_.op->default_backend);
+      spec_.backends.emplace_back(kAutoBackend);
       return;
     }
     for (const Node* element : elements_of(*node, "\"backend\"")) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -27,12 +26,6 @@ constexpr std::size_t kMaxPath = 4096;
 constexpr std::array<std::string_view, 9> kKeys = {R"("cases")",   R"("include")",     R"("defaults")",
                                                    R"("seed")",    R"("extends")",     R"("name")",
                                                    R"("version")", R"("description")", R"("$schema")"};
-
-fs::path resolved(const fs::path& path) {
-  std::error_code error;
-  fs::path result = fs::weakly_canonical(path, error);
-  return error ? fs::absolute(path, error).lexically_normal() : result;
-}
 
 /// Why the text is not a plan; empty if it looks like one. Nothing is quoted from a file that was never meant to be a
 /// plan.
@@ -73,7 +66,7 @@ class Loader {
       : limits_(limits), sources_(sources), reporter_(reporter) {}
 
   Node load_plan_text(std::string_view text, const std::string& path) {
-    folder_ = resolved(fs::path(path).parent_path().empty() ? fs::path(".") : fs::path(path).parent_path());
+    folder_ = fs::path(path).parent_path();
     bytes_ = text.size();
     return load(add_source(path, std::string(text)), path);
   }
@@ -81,7 +74,7 @@ class Loader {
  private:
   std::uint32_t add_source(const std::string& path, std::string text) {
     sources_.push_back({path, std::move(text)});
-    canonical_.push_back(resolved(path));
+    canonical_.push_back(core::resolved_path(path));
     return static_cast<std::uint32_t>(sources_.size() - 1);
   }
 
@@ -189,8 +182,8 @@ class Loader {
       return {};
     }
     const fs::path target = (fs::path(path).parent_path() / name.text).lexically_normal();
-    const fs::path identity = resolved(target);
-    if (limits_.sandbox && !is_inside(identity)) {
+    const fs::path identity = core::resolved_path(target);
+    if (limits_.sandbox && !core::is_inside(folder_, target)) {
       reporter_.error(name, fmt::format("{} is outside the plan's folder", quote(name.text)),
                       {"--sandbox allows only files in or below the plan's folder", {}});
       return {};
@@ -216,10 +209,6 @@ class Loader {
     }
     bytes_ += content.text.size();
     return load(add_source(target.string(), std::move(content.text)), target.string());
-  }
-
-  [[nodiscard]] bool is_inside(const fs::path& path) const {
-    return std::ranges::mismatch(folder_, path).in1 == folder_.end();
   }
 
   [[nodiscard]] std::string cycle(std::uint32_t file) const {

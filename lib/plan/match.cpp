@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/backend_name.hpp"
 #include "plan/decode_device.hpp"
 #include "plan/settings.hpp"
 #include "plan/values.hpp"
@@ -213,7 +214,7 @@ std::vector<const Node*> elements(const Node& node, std::string_view what, Repor
 
 std::optional<std::string> decode_backend(const Node& node, const Vocabulary& vocabulary, Reporter& reporter) {
   std::vector<std::string_view> names = vocabulary.backends;
-  names.push_back("auto");
+  names.push_back(kAutoBackend);
   if (!node.is(Node::Kind::text)) {
     wrong_kind(node, "\"backend\"", "a string or a list of strings", reporter, suggestion("", names, "backends are:"));
     return {};

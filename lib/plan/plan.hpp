@@ -52,7 +52,7 @@ struct Plan {
 };
 
 /// Reads, merges, checks and expands a plan file, which must be a regular file; throws PlanError with all mistakes at
-/// once. A case that names no backend has Op::default_backend; "auto" is kept and means whatever the device has.
+/// once. A case that names no backend has kAutoBackend, which is kept and means whatever the device has.
 [[nodiscard]] Plan load_plan(const std::string& path, const Vocabulary& vocabulary, const Limits& limits);
 
 /// The same from text; `path` is used for messages and relative paths.

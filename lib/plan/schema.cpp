@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "op/mode.hpp"
+#include "plan/backend_name.hpp"
 #include "plan/plan.hpp"
 #include "plan/schema_parts.hpp"
 #include "plan/settings.hpp"
@@ -145,7 +146,7 @@ json case_properties(const Vocabulary& vocabulary) {
     modes.push_back(std::string(mode.name));
   }
   std::vector<std::string_view> backends = vocabulary.backends;
-  backends.push_back("auto");
+  backends.push_back(kAutoBackend);
   std::ranges::sort(backends);  // the published copy must not depend on the order of the catalog
   const json match = {
       {"type", "object"},
@@ -161,7 +162,7 @@ json case_properties(const Vocabulary& vocabulary) {
        described(axis({{"enum", strings(backends)}}),
                  "Who computes it: te-numcheck list backends; auto is the op's first one on a GPU, and sim on "
                  "a simulated device; a list is an axis",
-                 std::string(op::Op{}.default_backend))},
+                 kAutoBackend)},
       {"inputs",
        described(axis(reference("inputs")),
                  "What the inputs are drawn from, all of them or by name: te-numcheck list distributions; a list "

@@ -69,6 +69,11 @@ json brief_case(const json& record) {
                {"status", record.at("status")},
                {"runs", std::move(runs)}};
   copy_nonempty(kept, record, "reason");
+  for (const char* member : {"xfail", "expired_issues"}) {
+    if (const auto known = record.find(member); known != record.end()) {
+      kept[member] = *known;
+    }
+  }
   return kept;
 }
 

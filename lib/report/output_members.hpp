@@ -16,9 +16,6 @@ struct OutputSource {
 /// [row, col], or [batch, row, col] if there are several matrices.
 [[nodiscard]] nlohmann::json position(std::int64_t flat, const op::Port& port);
 
-[[nodiscard]] const Members<metric::ErrorNorms>& norm_members();
-/// Written together with the norms of the arithmetic error.
-[[nodiscard]] const Members<metric::Statistics>& statistics_members();
 /// An output's object and its schema; some members are there only if they say something.
 [[nodiscard]] nlohmann::json output_json(const OutputSource& source);
 [[nodiscard]] nlohmann::json output_rule();

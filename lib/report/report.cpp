@@ -168,8 +168,16 @@ void add_tables(json& report, const std::vector<json>& records) {
 
 nlohmann::json without_folders(nlohmann::json record) {
   record["reason"] = strip_directories(record.at("reason").get<std::string>());
-  if (const auto known = record.find("xfail"); known != record.end() && known->contains("file")) {
-    (*known)["file"] = strip_directories(known->at("file").get<std::string>());
+  const auto strip_file = [](json& known) {
+    if (const auto file = known.find("file"); file != known.end()) {
+      *file = strip_directories(file->get<std::string>());
+    }
+  };
+  if (const auto known = record.find("xfail"); known != record.end()) {
+    strip_file(*known);
+  }
+  if (const auto expired = record.find("expired_issues"); expired != record.end()) {
+    std::ranges::for_each(*expired, strip_file);
   }
   for (json& run : record.at("runs")) {
     run["error"] = strip_directories(run.at("error").get<std::string>());

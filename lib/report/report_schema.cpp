@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/comparison.hpp"
+#include "report/metric_members.hpp"
 #include "report/output_members.hpp"
 #include "report/record_members.hpp"
 #include "report/report.hpp"
@@ -52,17 +53,7 @@ json case_definition() {
   definition["properties"]["reproduce"] = text("command that runs this case alone");
   definition["properties"]["algorithms"] = {{"type", {"string", "object"}},
                                             {"description", "\"heuristic\", \"all\" or {\"top\": N}"}};
-  definition["properties"]["xfail"] =
-      described(object({{"reason", text("why it is known to fail")}, {"expires", text("date, or empty")}}),
-                "the entry of known failures that applies");
-  definition["properties"]["xfail"]["properties"].update(
-      {{"cause", text("the cause that is known, if only that one is")},
-       {"error", text("the text in an error's message that is known, if only such errors are")},
-       {"link", text("where to read more")},
-       {"file", text("file of the entry")},
-       {"line", count("1-based")},
-       {"column", count("1-based, in code points")},
-       {"expired", flag("the entry had expired; absent: false")}});
+  definition["properties"].update(known_issue_properties());
   return definition;
 }
 

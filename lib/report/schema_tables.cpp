@@ -92,6 +92,21 @@ json library_changes_definition() {
                  {"sentences", texts("what the rows say together")}});
 }
 
+json known_issue_properties() {
+  json entry = object({{"reason", text("why it is known to fail")}, {"expires", text("date, or empty")}});
+  entry["properties"].update({{"cause", text("the cause that is known, if only that one is")},
+                              {"error", text("the text in an error's message that is known, if only such errors are")},
+                              {"link", text("where to read more")},
+                              {"file", text("file of the entry")},
+                              {"line", count("1-based")},
+                              {"column", count("1-based, in code points")}});
+  json applied = entry;
+  applied["properties"]["expired"] = flag("the entry had expired; absent: false");
+  return {
+      {"xfail", described(std::move(applied), "the entry of known failures that applies")},
+      {"expired_issues", described(list_of(std::move(entry)), "other entries that match the case, and had expired")}};
+}
+
 json brief_case_definition() {
   const json criterion =
       object({{"name", text("gate")}, {"measured", real("the statistic")}, {"limit", real("the most that passes")}});
@@ -113,6 +128,7 @@ json brief_case_definition() {
                             {"status", described(ref("status"), "verdict on the case")},
                             {"runs", described(list_of(run), "one for each algorithm that ran")}});
   definition["properties"]["reason"] = text("a sentence, for every status but pass");
+  definition["properties"].update(known_issue_properties());
   return definition;
 }
 

@@ -14,6 +14,8 @@ namespace numcheck::report::schema {
 /// Of the result of library_changes.
 [[nodiscard]] nlohmann::json library_changes_definition();
 /// Of a case in brief_report.
+/// Members of full and brief cases that few of them have.
+[[nodiscard]] nlohmann::json known_issue_properties();
 [[nodiscard]] nlohmann::json brief_case_definition();
 
 }  // namespace numcheck::report::schema

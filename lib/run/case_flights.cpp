@@ -177,13 +177,17 @@ void CaseFlights::show_tensors(const Flight& flight, const verdict::EvaluationCo
 
 void CaseFlights::conclude(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome) {
   result.c = &cases_[index];
+  verdict::conclude(result, outcome, known_issues_of(*result.c), today_);
+  finish(index, result);
+}
+
+std::vector<plan::XFail> CaseFlights::known_issues_of(const plan::Case& c) const {
   std::optional<plan::DeviceFacts> device;
-  if (!result.c->known_issues.empty() && !handshake_->fails()) {
+  if (!c.known_issues.empty() && handshake_ && !handshake_->fails()) {
     const worker::WorkerHello& hello = handshake_->hello();
     device = {hello.device.sm, hello.device.driver, hello.libraries};
   }
-  verdict::conclude(result, outcome, plan::known_issues_on(*result.c, device), today_);
-  finish(index, result);
+  return plan::known_issues_on(c, device);
 }
 
 void CaseFlights::refuse(std::size_t index, const worker::Outcome& answer) {
@@ -206,6 +210,7 @@ void CaseFlights::finish_with(std::size_t index, verdict::Status status, std::st
   result.c = &cases_[index];
   result.status = status;
   result.reason = std::move(reason);
+  verdict::note_expired(result, known_issues_of(*result.c), today_);
   finish(index, result);
 }
 

@@ -59,6 +59,8 @@ class CaseFlights {
   void show_tensors(const Flight& flight, const verdict::EvaluationContext& context);
   /// Concludes a case, applying known issues of this device, and adds it to the results.
   void conclude(std::size_t index, verdict::CaseResult& result, const worker::Outcome& outcome);
+  /// Those of this device; without one, those of every device.
+  [[nodiscard]] std::vector<plan::XFail> known_issues_of(const plan::Case& c) const;
   void finish(std::size_t index, const verdict::CaseResult& result);
   void finish_with(std::size_t index, verdict::Status status, std::string reason);
 

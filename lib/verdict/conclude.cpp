@@ -96,10 +96,10 @@ plan::XFail combined(std::span<const plan::XFail* const> entries) {
   return all;
 }
 
-/// A known issue that concerns the case.
+/// Known issues that concern the case together.
 struct Fit {
-  plan::XFail issue;
-  bool excuses = false;  ///< it covers all that went wrong
+  std::vector<const plan::XFail*> issues;  ///< one or more
+  bool excuses = false;                    ///< they cover all that went wrong
 };
 
 /// An entry without a cause or an error concerns the whole case. The others concern what goes wrong only, and only if
@@ -108,7 +108,7 @@ std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const Cas
                            const worker::Outcome& outcome) {
   const auto whole = std::ranges::find_if(issues, &plan::XFail::expects_failure);
   if (whole != issues.end()) {
-    return Fit{**whole, result.status == Status::fail && outcome.kind == worker::Outcome::Kind::done};
+    return Fit{{*whole}, result.status == Status::fail && outcome.kind == worker::Outcome::Kind::done};
   }
   const auto faults = faults_of(result, outcome);
   if (!faults || (result.status != Status::fail && result.status != Status::error)) {
@@ -125,7 +125,7 @@ std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const Cas
       used.push_back(*issue);
     }
   }
-  return used.empty() ? std::nullopt : std::optional(Fit{combined(used), true});
+  return used.empty() ? std::nullopt : std::optional(Fit{std::move(used), true});
 }
 
 /// The first failed output that no cause explains, if they explain others; null otherwise.
@@ -149,8 +149,8 @@ bool is_expired(const plan::XFail& issue, const std::string& today) {
   return !issue.expires.empty() && issue.expires < today;
 }
 
-void apply(Fit fit, CaseResult& result, const std::string& today) {
-  const plan::XFail& known = result.known_issue.emplace(std::move(fit.issue));
+void apply(const Fit& fit, CaseResult& result, const std::string& today) {
+  const plan::XFail& known = result.known_issue.emplace(combined(fit.issues));
   result.known_issue_expired = is_expired(known, today);
   if (fit.excuses && !result.known_issue_expired) {
     result.status = Status::xfail;
@@ -213,19 +213,35 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
     }
   }
   std::vector<const plan::XFail*> issues;
+  std::optional<Fit> fit;
   for (const bool expired : {false, true}) {
     for (const plan::XFail& issue : known_issues) {
       if (is_expired(issue, today) == expired) {
         issues.push_back(&issue);
       }
     }
-    if (std::optional<Fit> fit = fitting(issues, result, outcome)) {
-      apply(std::move(*fit), result, today);
-      return;
+    if (fit = fitting(issues, result, outcome); fit.has_value()) {
+      break;
     }
   }
-  if (const OutputResult* rest = result.status == Status::fail ? first_unexplained(issues, result) : nullptr) {
+  if (fit.has_value()) {
+    apply(*fit, result, today);
+  } else if (const OutputResult* rest = result.status == Status::fail ? first_unexplained(issues, result) : nullptr) {
     result.reason = failure_of(*rest) + ", besides what is known";
+  }
+  note_expired(result, known_issues, today);
+  if (fit.has_value()) {
+    std::erase_if(result.expired_issues, [&fit](const plan::XFail& issue) {
+      return std::ranges::any_of(fit->issues, [&issue](const plan::XFail* used) { return *used == issue; });
+    });
+  }
+}
+
+void note_expired(CaseResult& result, std::span<const plan::XFail> known_issues, const std::string& today) {
+  for (const plan::XFail& issue : known_issues) {
+    if (is_expired(issue, today)) {
+      result.expired_issues.push_back(issue);
+    }
   }
 }
 

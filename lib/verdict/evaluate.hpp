@@ -22,4 +22,8 @@ namespace numcheck::verdict {
 void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<const plan::XFail> known_issues,
               const std::string& today);
 
+/// Notes the known issues on this device that have expired by `today`, of a case that has no outcome to apply them to;
+/// conclude() notes those that it does not apply.
+void note_expired(CaseResult& result, std::span<const plan::XFail> known_issues, const std::string& today);
+
 }  // namespace numcheck::verdict

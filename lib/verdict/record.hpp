@@ -92,6 +92,7 @@ struct CaseResult {
   std::vector<RunResult> runs;
   std::optional<plan::XFail> known_issue;  ///< the entry that applies
   bool known_issue_expired = false;
+  std::vector<plan::XFail> expired_issues;  ///< other entries that are for this case and have expired
   prepare::StageTimes times;
 };
 

@@ -129,12 +129,24 @@ class Refused(BaselineTest):
         for value, words in [(7, '"baseline" must be the name of a report'), ("", '"baseline" must be the name of a file')]:
             self.assertIn(words, self.run_cli("validate", self.plan(baseline=value), code=2).stderr)
         self.assertIn("is outside the plan's folder", self.run_cli("validate", self.named, "--sandbox", code=2).stderr)
+        # A missing file in the plan's folder is missing, not outside.
+        for name in ("missing.json", "missing/base.json", "missing/../base-2.json"):
+            said = self.run_cli("validate", self.plan("here.json", baseline=name), "--sandbox", code=2).stderr
+            self.assertRegex(said, r"here.json:1:\d+: error: cannot compare with the baseline .*: no such file")
+        for name in ("../missing.json", "missing/../../missing.json"):
+            said = self.run_cli("validate", self.plan("here.json", baseline=name), "--sandbox", code=2).stderr
+            self.assertIn("is outside the plan's folder", said)
         second = self.plan("second.json", case={"params": {"m": 8, "n": 8, "k": 8}}, baseline="another.json")
         self.assertIn("a run is compared with one report", self.run_cli("run", self.named, second, *SIM, code=2).stderr)
 
     def test_a_run_does_not_overwrite_its_baseline(self):
         done = self.run_cli("run", self.named, *SIM, "--no-save", "--brief-json", "base.json", code=2)
         self.assertIn("this would overwrite", done.stderr)
+
+    def test_a_missing_base_plan_is_missing_in_a_sandbox_too(self):
+        for name in ("missing.json", "missing/plan.json"):
+            said = self.run_cli("validate", self.plan("here.json", extends=name), "--sandbox", code=2).stderr
+            self.assertRegex(said, r"here.json:1:\d+: error: cannot read .*: no such file")
 
 
 class Annotations(BaselineTest):

@@ -73,6 +73,71 @@ class Entries(KnownTest):
         self.assertNotRegex(done.stdout, r"(?m)^::error")
 
 
+class Expired(KnownTest):
+    """An entry that has expired is never lost, whatever becomes of its cases."""
+
+    OLD = {"expires": "2020-01-31"}
+    SAID = "EXPIRED   known.json:2:1  expired on 2020-01-31; "
+
+    def said(self, *arguments, code, entries, **options):
+        done = self.run_known(*arguments, code=code, entries=entries, **options)
+        return done.stdout
+
+    def test_cases_that_are_unsupported(self):
+        plan = self.plan(case={"backend": "cudnn", "params": {"m": [8, 16], "n": 8, "k": 8}})
+        for entry in ({}, {"cause": TAIL}, {"error": "CUDNN_STATUS"}):
+            said = self.said(code=4, plan=plan, entries=[self.OLD | entry])
+            self.assertIn(self.SAID + "none of its 2 cases fails as it says: 2 unsupported\n            tracked as 12\n"
+                          "            delete the entry, or give it a later date\n", said, entry)
+
+    def test_cases_that_are_skipped(self):
+        said = self.said("--memory", "1KiB", code=4, entries=[self.OLD])
+        self.assertIn(self.SAID + "its only case does not fail as it says: 1 skipped\n", said)
+
+    def test_cases_that_pass_or_fail_otherwise(self):
+        self.assertIn(self.SAID + "its only case does not fail as it says: 1 pass\n",
+                      self.said(code=0, entries=[self.OLD | {"cause": TAIL}]))
+        self.assertIn(self.SAID + "its only case does not fail as it says: 1 fail\n",
+                      self.said("--inject", "scale_1_01", code=1, entries=[self.OLD | {"cause": TAIL}]))
+
+    def test_beside_an_entry_that_excuses(self):
+        said = self.said("--inject", "missing_k_tail", code=4, entries=[self.OLD, {}])
+        self.assertIn("excuses   known.json:3:1  1 case\n", said)
+        self.assertIn(self.SAID + "its only case does not fail as it says: 1 xfail\n", said)
+
+    def test_one_that_fails_or_passes_somewhere_is_told_once(self):
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [32, 64]}, "backend": ["sim", "cudnn"]})
+        fault = ["--inject", "missing_k_tail", "--inject-case", "gemm/m=16,n=16,k=32/fp32/sim"]
+        for arguments, entry in [(fault, {"match": {"backend": ["sim", "cudnn"], "k": 32}}), ([], {})]:
+            self.assertEqual(self.said(*arguments, code=1, plan=plan, entries=[self.OLD | entry]).count("known.json:2:1"), 1)
+
+    def test_not_one_of_another_device(self):
+        said = self.said(code=0, entries=[self.OLD | {"cause": TAIL, "match": {"architecture": "sm_80"}}])
+        self.assertNotIn("EXPIRED", said)
+
+    def test_paths_stay_out_of_the_report(self):
+        known = self.folder / self.known(self.OLD | {"cause": TAIL})
+        self.run_cli("run", self.plan(), *SIM, "--known", known, "--out", "out", code=0)
+        self.assertEqual(self.report()["cases"][0]["expired_issues"][0]["file"], "known.json")
+
+    def test_brief_reports_and_their_merger_say_the_same(self):
+        plan = self.plan(case={"params": {"m": 16, "n": 16, "k": list(range(8, 40))}, "backend": ["sim", "cudnn"]})
+        known = self.known(self.OLD | {"match": {"backend": "cudnn"}}, self.OLD | {"cause": TAIL, "match": {"backend": "sim"}},
+                           {"match": {"k": 9, "backend": "sim"}, "reason": "passes"})
+        whole = self.run_cli("run", plan, *SIM, "--known", known, "--no-save", "--inject", "missing_k_tail", "--inject-case",
+                             "gemm/m=16,n=16,k=8/fp32/sim", code=1).stdout
+        table = whole[whole.index("known issues\n"):].split("\n\n")[0]
+        self.assertEqual(table.count("EXPIRED"), 2)
+        self.assertIn("32 unsupported", table)
+        self.assertIn("1 case passes that should fail", table)
+        for i in (1, 2, 3):
+            self.run_cli("run", plan, *SIM, "--known", known, "--shard", f"{i}/3", "--inject", "missing_k_tail", "--inject-case",
+                         "gemm/m=16,n=16,k=8/fp32/sim", "--json", f"{i}.json", "--brief-json", f"brief-{i}.json")
+        for form in ("", "brief-"):
+            merged = self.run_cli("merge", *(f"{form}{i}.json" for i in (1, 2, 3)), code=1).stdout
+            self.assertIn(table, merged, form)
+
+
 class Errors(KnownTest):
     """The fault late_refusal: a case that was accepted ends in an error."""
 

@@ -293,7 +293,10 @@ std::string render_console(const json& raw, const ConsoleOptions& options) {
   }
   std::string text = render_header(report, options);
   if (report.value("brief", false)) {
-    return text + "\n" + render_contract(report, options) + render_summary(report, options);
+    for (const std::string& part : {render_known_issues(report, options), render_contract(report, options)}) {
+      text += part.empty() ? "" : "\n" + part;
+    }
+    return text + "\n" + render_summary(report, options);
   }
   for (const auto& part :
        {render_cases(report, options), render_groups(report, options), render_override(report, options),

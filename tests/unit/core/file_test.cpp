@@ -176,5 +176,26 @@ TEST(WriteFile, a_probe_leaves_nothing) {
   EXPECT_NE(failure([&] { try_new_file(folder.path() / "gone" / "report"); }).find("No such file"), std::string::npos);
 }
 
+TEST(IsInside, holds_for_files_that_do_not_exist_and_follows_links) {
+  const test::TemporaryFolder folder;
+  const fs::path back = fs::current_path();
+  fs::current_path(folder.path());
+  fs::create_directory("in");
+  fs::create_directory("out");
+  fs::create_directory_symlink("../out", "in/link");
+  for (const char* file : {"in/none", "in/none/none", "in/../in/none", "./in"}) {
+    EXPECT_TRUE(is_inside("in", file)) << file;
+  }
+  for (const char* file : {"none", "none/none", "none/../none"}) {
+    EXPECT_TRUE(is_inside("", file)) << file;
+  }
+  for (const char* file : {"none", "inside", "in/link/none", "in/../none", "in/none/../../none"}) {
+    EXPECT_FALSE(is_inside("in", file)) << file;
+  }
+  EXPECT_FALSE(is_inside("", "../none"));
+  EXPECT_EQ(resolved_path("none/x"), fs::canonical(folder.path()) / "none/x");
+  fs::current_path(back);
+}
+
 }  // namespace
 }  // namespace numcheck::core

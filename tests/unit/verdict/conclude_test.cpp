@@ -281,6 +281,22 @@ TEST(Conclude, an_expired_entry_does_not_hide_a_valid_one) {
   }
 }
 
+TEST(Conclude, expired_entries_are_noted_unless_they_apply) {
+  const plan::XFail old{.reason = "old", .expires = "2025-12-31"},
+      cause{.reason = "cause", .expires = "2025-12-31", .where = {}, .cause = "x"};
+  const plan::XFail valid{.reason = "new", .expires = "2026-01-01"};
+  Explained failed;
+  verdict::conclude(failed.result, {worker::Outcome::Kind::done, "", 0}, std::vector{old, cause}, "2026-01-01");
+  EXPECT_EQ(failed.result.known_issue->reason, "old");
+  EXPECT_EQ(failed.result.expired_issues, std::vector{cause});
+  Explained excused;
+  verdict::conclude(excused.result, {worker::Outcome::Kind::done, "", 0}, std::vector{old, cause, valid}, "2026-01-01");
+  EXPECT_EQ(excused.result.expired_issues, (std::vector{old, cause}));
+  verdict::CaseResult refused;
+  verdict::conclude(refused, {worker::Outcome::Kind::unsupported, "", 0}, std::vector{cause, valid}, "2026-01-01");
+  EXPECT_EQ(refused.expired_issues, std::vector{cause});
+}
+
 TEST(Conclude, a_known_cause_expects_no_failure) {
   Explained passes;
   for (verdict::RunResult& run : passes.result.runs) {
