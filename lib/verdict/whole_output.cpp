@@ -137,8 +137,7 @@ std::uint64_t wrongly_nonfinite(const EvaluationContext& context, const Compared
     return 0;
   }
   const op::Reference& reference = context.group->row->reference;
-  const op::ReferenceRequest request{
-      &context.group->params, context.prepared->rounding->operands, {std::move(elements)}};
+  const op::ReferenceRequest request{&context.group->params, operands, {std::move(elements)}};
   const op::Values values = reference.values(request);
   const op::Yardsticks yardsticks = reference.yardsticks(request);
   const std::string_view port = compared.port().name;
