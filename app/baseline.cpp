@@ -36,7 +36,8 @@ json usable(const std::string& path, const plan::Plan& plan) {
   if (std::ranges::none_of(cases,
                            [&known](const json& c) { return known.contains(c.at("digest").get<std::string>()); })) {
     throw core::IoError(
-        fmt::format("none of its {} cases is in the plan: another plan, seed or version made it", cases.size()));
+        fmt::format("{} in the plan: another plan, seed or version made it",
+                    cases.size() == 1 ? "its only case is not" : fmt::format("none of its {} cases is", cases.size())));
   }
   return base;
 }

@@ -11,6 +11,7 @@
 #include "annotations.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
+#include "core/counted.hpp"
 #include "core/strings.hpp"
 #include "report/contract.hpp"
 #include "report/number.hpp"
@@ -29,7 +30,7 @@ std::vector<std::string_view> fail_on_words() {
   return words;
 }
 
-/// "1067 of 1107 cases were skipped: the budget of 20 s was used up; exit code 0 is about the rest", unless another gate
+/// "1067 of 1107 cases skipped: the budget of 20 s was used up; exit code 0 is about the rest", unless another gate
 /// is about them.
 void say_what_the_budget_left(Context& context, const nlohmann::json& report, const report::GatePolicy& policy,
                               core::ExitCode code) {
@@ -39,8 +40,8 @@ void say_what_the_budget_left(Context& context, const nlohmann::json& report, co
     return;
   }
   const std::string text = fmt::format(
-      "{} of {} cases were skipped: the budget of {} s was used up{}", left,
-      report.at("summary").at("cases").get<std::size_t>(), core::shortest(report::number_value(budget->at("limit_s"))),
+      "{} of {} skipped: the budget of {} s was used up{}", left,
+      core::counted(report.at("summary").at("cases").get<double>(), "case"), core::shortest(report::number_value(budget->at("limit_s"))),
       report::breaks_contract(report) || policy.fail_on.contains(verdict::Status::skipped)
           ? ""
           : fmt::format("; exit code {} is about the rest", static_cast<int>(code)));

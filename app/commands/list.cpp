@@ -10,6 +10,7 @@
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "data/distribution.hpp"
 #include "execution_options.hpp"
@@ -269,8 +270,9 @@ class ListCommand : public Command {
     print(context, cases_list(selection.cases), {"digest", "id"});
     if (!json_) {
       context.terminal.err(selection.cases.size() == expanded
-                               ? fmt::format("{} cases\n", expanded)
-                               : fmt::format("{} of {} cases\n", selection.cases.size(), expanded));
+                               ? core::counted(static_cast<double>(expanded), "case") + "\n"
+                               : fmt::format("{} of {}\n", selection.cases.size(),
+                                             core::counted(static_cast<double>(expanded), "case")));
       if (selection.cases.empty() && !hint.empty()) {
         context.terminal.err("note: " + hint + "\n");
       }

@@ -9,6 +9,7 @@
 #include "baseline.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "plans.hpp"
@@ -61,8 +62,9 @@ class ValidateCommand : public Command {
           fmt::format("largest case needs {} of host memory; all cases together are {:.3g} floating-point operations\n",
                       core::human_bytes(largest), flops);
     }
-    text += fmt::format("{}: {} cases in {} groups that share inputs and references; the plan is valid\n",
-                        core::printable(plan.name), plan.cases.size(), groups);
+    text += fmt::format("{}: {} in {}; the plan is valid\n", core::printable(plan.name),
+                        core::counted(static_cast<double>(plan.cases.size()), "case"),
+                        groups == 1 ? "one group" : fmt::format("{} groups that share inputs and references", groups));
     context.terminal.out(text);
     return core::ExitCode::success;
   }

@@ -115,7 +115,7 @@ class Refused(BaselineTest):
         (self.folder / "broken.json").write_text(json.dumps(broken))
         for name, words in [("missing.json", "no such file"), ("text.json", "text.json is not a report of te-numcheck"),
                             ("broken.json", "lacks what is compared"), ("plans", "not a regular file|is a folder"),
-                            ("other-report.json", "none of its 1 cases is in the plan")]:
+                            ("other-report.json", "its only case is not in the plan")]:
             plan = self.plan("plan.json", case=SIX, baseline=name)
             for command in (["run", plan, *SIM, "--out", "out"], ["validate", plan]):
                 done = self.run_cli(*command, code=2)

@@ -50,7 +50,7 @@ class Lists(CliTest):
 class Validate(CliTest):
     def test_counts(self):
         done = self.run_cli("validate", self.plan(case={"mode": ["fp32", "bf16"]}), code=0)
-        self.assertIn("plan: 2 cases in 1 groups", done.stdout)
+        self.assertIn("plan: 2 cases in one group;", done.stdout)
 
     def test_every_shipped_plan(self):
         plans = sorted((SOURCE / "configs" / "plans").rglob("*.json"))

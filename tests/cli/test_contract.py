@@ -278,7 +278,7 @@ class Budget(CliTest):
         skipped = report["summary"]["skipped"]
         self.assertGreater(skipped, 0)
         self.assertEqual(report["budget"], {"limit_s": 0.001, "not_started": skipped})
-        line = f"{skipped} of 300 cases were skipped: the budget of 0.001 s was used up; exit code {done.returncode} is about the rest"
+        line = f"{skipped} of 300 cases skipped: the budget of 0.001 s was used up; exit code {done.returncode} is about the rest"
         self.assertIn(line, done.stderr)
         required = self.run_cli("run", self.plan(case=case), *SIM, "--budget", "1ms", "--require-run", code=1)
         self.assertIn("--fail-on skipped makes the exit code 1", required.stderr)
