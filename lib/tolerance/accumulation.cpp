@@ -83,7 +83,7 @@ Accumulation fused_accumulation(const model::Arithmetic& arithmetic, std::int64_
   return out;
 }
 
-Accumulation fp16_accumulation(const model::Arithmetic& arithmetic, std::int64_t k) {
+Accumulation fp16_accumulation(const model::Arithmetic& arithmetic, std::int64_t k, bool cancels) {
   Accumulation out;
   if (k == 0) {
     return out;
@@ -100,7 +100,7 @@ Accumulation fp16_accumulation(const model::Arithmetic& arithmetic, std::int64_t
   const double steps = std::ceil(terms / arithmetic.L);
   const double stagnation = 0.25 * steps * kUnit16;
   out.coherent = stagnation * stagnation;
-  out.slope_slack = 0.05 * steps * kUnit16;
+  out.slope_slack = cancels ? terms * kUnit16 * kUnit16 / 3 : 0.05 * steps * kUnit16;
   return out;
 }
 

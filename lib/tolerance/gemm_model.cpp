@@ -71,6 +71,13 @@ struct Gemm {
     const bool known = request.first != nullptr && request.second != nullptr;
     return known && one_sign ? chain_drift(p, *request.first, *request.second) : 0;
   }
+  /// Products of random signs that nothing orders: neither operand's values repeat or share a sign.
+  [[nodiscard]] bool cancels() const {
+    const auto random = [](const data::Pattern& pattern) {
+      return pattern.order == data::Order::random && pattern.coherence == 0 && !pattern.few_values;
+    };
+    return random(request.first_pattern) && random(request.second_pattern);
+  }
   /// Factor by which rounding to the format in which they are multiplied may enlarge |a b| of what y is made of.
   [[nodiscard]] double enlargement() const {
     const op::Mode& mode = *request.mode;
@@ -96,7 +103,7 @@ model::Arithmetic arithmetic_of(const Gemm& g) {
 Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
   // If no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
   if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain && !g.plain_fp32()) {
-    return fp16_accumulation(arithmetic, g.p.k);
+    return fp16_accumulation(arithmetic, g.p.k, g.cancels());
   }
   const Accumulation chain = fma_accumulation(g.p.k, g.drift());
   if (g.plain_fp32()) {

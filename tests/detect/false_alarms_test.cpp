@@ -158,6 +158,30 @@ std::vector<CleanCase> subnormal_operands() {
   return {{"subnormal_operands", "fp32_fast16bf", 90, p, distribution("log_uniform", {-149, 127}), {}, 3766304402}};
 }
 
+/// 3.4e38 becomes infinite in TF32, and relu turns minus infinity into a 0 that looks like any other, where A is small.
+std::vector<CleanCase> infinite_operands() {
+  op::GemmParams p = shape(88, 80, 64);
+  p.trans_b = p.bias = true;
+  p.alpha = 0.5;
+  p.epilogue = "relu";
+  return {{"infinite_operands", "fp32_fast16f", 89, p, distribution("specials"), {}, 248825308}};
+}
+
+/// Sums of products far beyond FP32, of which what remains by chance fits: how large the others are is not known.
+std::vector<CleanCase> immense_terms() {
+  op::GemmParams p = shape(60, 48, 82), q = shape(45, 16, 4096);
+  p.trans_b = q.trans_b = true;
+  p.alpha = q.alpha = -1e20;
+  q.beta = 1;
+  op::GemmParams narrow = shape(26, 47, 4096);
+  narrow.trans_b = true;
+  narrow.alpha = 0.1;
+  const Distribution large = distribution("normal", {1e10});
+  return {{"immense_terms", "tf32", 90, p, large, {}, 1000099633},
+          {"immense_terms", "fp32_fast16bf", 90, q, large, {}, 2598962910},
+          {"immense_terms", "fp8_e4m3", 90, narrow, distribution("normal", {1e20}), {}, 1955866522}};
+}
+
 class CleanCases : public testing::TestWithParam<CleanCase> {};
 
 TEST_P(CleanCases, pass) {
@@ -179,6 +203,8 @@ INSTANTIATE_TEST_SUITE_P(Shared, CleanCases, testing::ValuesIn(shared_roundings(
 INSTANTIATE_TEST_SUITE_P(Repeated, CleanCases, testing::ValuesIn(repeated_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(Long, CleanCases, testing::ValuesIn(long_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(Subnormal, CleanCases, testing::ValuesIn(subnormal_operands()), test_name);
+INSTANTIATE_TEST_SUITE_P(Infinite, CleanCases, testing::ValuesIn(infinite_operands()), test_name);
+INSTANTIATE_TEST_SUITE_P(Immense, CleanCases, testing::ValuesIn(immense_terms()), test_name);
 INSTANTIATE_TEST_SUITE_P(Cancelled, CleanCases, testing::ValuesIn(cancelled_sums()), test_name);
 
 /// Name of the first gate that fails, empty if none does.

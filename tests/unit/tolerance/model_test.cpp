@@ -69,6 +69,23 @@ TEST(GemmModel, bounds_for_long_sums_are_those_of_the_table) {
   EXPECT_NEAR(model_of({.mode = "fp8_e4m3", .p = with_k(4096)}).bound_magnitude / inputs, promoted, 1e-4);
 }
 
+TEST(GemmModel, fp16_sums_of_random_signs_have_hardly_a_slope) {
+  const auto slack = [](data::Pattern a, data::Pattern b) {
+    Setting s{.mode = "fp16_acc16", .p = with_k(4096)};
+    s.more.first_pattern = a;
+    s.more.second_pattern = b;
+    return model_of(s).slope_slack;
+  };
+  const data::Pattern random, positive{.coherence = 1}, constant{.order = data::Order::constant},
+      integers{.few_values = true};
+  EXPECT_NEAR(slack(random, random), 4096 * 0x1p-22 / 3, 1e-9);
+  for (const data::Pattern& other : {positive, integers}) {
+    EXPECT_GT(slack(random, other), 1e-3);
+    EXPECT_GT(slack(other, random), 1e-3);
+  }
+  EXPECT_GT(slack(constant, random), 1e-3);
+}
+
 TEST(GemmModel, known_conversions_are_no_part_of_the_error) {
   const auto of = [](std::string_view mode, model::PrecisionClass c, bool converted) {
     Setting s{.mode = mode, .p = with_k(1024), .expected = c};
