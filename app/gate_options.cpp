@@ -39,12 +39,13 @@ void say_what_the_budget_left(Context& context, const nlohmann::json& report, co
   if (left == 0) {
     return;
   }
-  const std::string text = fmt::format(
-      "{} of {} skipped: the budget of {} s was used up{}", left,
-      core::counted(report.at("summary").at("cases").get<double>(), "case"), core::shortest(report::number_value(budget->at("limit_s"))),
-      report::breaks_contract(report) || policy.fail_on.contains(verdict::Status::skipped)
-          ? ""
-          : fmt::format("; exit code {} is about the rest", static_cast<int>(code)));
+  const std::string text =
+      fmt::format("{} of {} skipped: the budget of {} s was used up{}", left,
+                  core::counted(report.at("summary").at("cases").get<double>(), "case"),
+                  core::shortest(report::number_value(budget->at("limit_s"))),
+                  report::breaks_contract(report) || policy.fail_on.contains(verdict::Status::skipped)
+                      ? ""
+                      : fmt::format("; exit code {} is about the rest", static_cast<int>(code)));
   context.terminal.err(text + "\n");
   context.terminal.annotate(annotation(text));
 }

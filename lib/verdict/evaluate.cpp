@@ -194,7 +194,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     output.criteria.push_back(check_whole_output(context, port, compared.bytes()));
   }
   if (output.sampled) {
-    judge_whole_output(context, run, compared, model, output.criteria);
+    judge_whole_output(context, run, compared, model, entry->statistics, output.criteria);
   }
   if (!all_ok(output.criteria)) {
     if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {

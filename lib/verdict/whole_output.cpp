@@ -224,8 +224,9 @@ Criterion judge_amax(double amax, double largest, double least, const op::Port& 
 }  // namespace
 
 void judge_whole_output(const EvaluationContext& context, const worker::RunReport& run, const ComparedPort& compared,
-                        const model::ErrorModel& model, std::vector<Criterion>& criteria) {
-  constexpr std::uint64_t kFewest = 32;
+                        const model::ErrorModel& model, const metric::Statistics& sample,
+                        std::vector<Criterion>& criteria) {
+  constexpr double kFewest = 32;
   const op::Port& port = compared.port();
   Scan scan(port, compared.bytes(), model.output_scale);
   const op::Reference& reference = context.group->row->reference;
@@ -240,10 +241,11 @@ void judge_whole_output(const EvaluationContext& context, const worker::RunRepor
   }
   replace(criteria, Gate::unwritten, static_cast<double>(scan.unwritten()));
   const std::vector<std::int64_t> nonfinite = scan.nonfinite();
-  replace(criteria, Gate::pattern, static_cast<double>(wrongly_nonfinite(context, compared, model, operands.get(), nonfinite)));
+  replace(criteria, Gate::pattern,
+          static_cast<double>(wrongly_nonfinite(context, compared, model, operands.get(), nonfinite)));
   if (projection) {
     const Blocks blocks = judge_blocks(*projection, scan, model);
-    if (blocks.count >= kFewest) {
+    if (static_cast<double>(blocks.count) >= kFewest * sample.copies) {
       criteria.push_back(criterion_of(Gate::block_rms, blocks.rms, model.kappa, model.source));
     }
     criteria.push_back(criterion_of(Gate::block_largest, blocks.largest,

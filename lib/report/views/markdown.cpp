@@ -144,7 +144,8 @@ void add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
 void add_gates(const json& report, std::string& text) {
   if (const json budget = report.value("budget", json()); budget.is_object() && budget.at("not_started") > 0) {
     text += fmt::format("\n**{} skipped: the budget of {} s was used up.**\n",
-                        core::counted(budget.at("not_started").get<double>(), "case"), short_number(budget.at("limit_s"), ".6g"));
+                        core::counted(budget.at("not_started").get<double>(), "case"),
+                        short_number(budget.at("limit_s"), ".6g"));
   }
   if (!breaks_contract(report)) {
     return;
