@@ -61,10 +61,19 @@ add_test(NAME detect_sensitivity
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_sensitivity.py")
 add_test(NAME detect_converted
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_converted.py")
+add_test(NAME detect_groups
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_groups.py")
+add_test(NAME detect_headroom
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_headroom.py")
+add_custom_target(headroom_table
+  COMMAND ${sweep} --cases 500 --seed 3 --device sim:sm_90 --headroom
+  COMMENT "How far 500 clean cases of every op stay from each limit"
+  USES_TERMINAL VERBATIM)
 add_custom_target(sensitivity_table
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/sensitivity.py" --program
           "$<TARGET_FILE:te-numcheck>"
   COMMENT "The smallest faults that are caught, for the table in CONTRIBUTING.md"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_converted detect_sensitivity)
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_converted detect_groups detect_headroom
+     detect_sensitivity)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

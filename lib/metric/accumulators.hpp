@@ -21,6 +21,16 @@ inline constexpr int kWorst = 5;
 inline constexpr int kLattices = 3;
 inline constexpr int kLatticeBits[kLattices] = {10, 13, 16};
 
+/// What an element adds to those of its row, column, tile and matrix, see groups.hpp. FP32: e^2 / V. Otherwise, with
+/// b = |e| - ulp / 2, what arithmetic must have contributed at least: (b / sd)^2, less what it may contribute where y is
+/// within reach of a boundary between two numbers, or anywhere if sd is that wide.
+inline constexpr float kGroupReach = 10;    ///< in sd
+inline constexpr float kGroupWide = 0.05F;  ///< in ulps
+inline constexpr float kGroupNearOffset = 1;
+inline constexpr float kGroupWideOffset = 8;
+inline constexpr std::int64_t kTileSide = 64;  ///< of the tiles, aligned to multiples of it; a block is a row of one
+static_assert(kTileSide == kBlock);
+
 /// Sums of e = got - y against one reference.
 struct ErrorSums {
   double e[kLanes], abs_e[kLanes], e2[kLanes], y[kLanes], y2[kLanes], ey[kLanes];
@@ -134,6 +144,8 @@ struct SegmentView {
   const float* second_moment;
   float* column_a;  ///< += a of each element
   float* column_b;
+  float* column_z;  ///< += what each element adds to its column
+  float* block_z;   ///< the sum of these of each block
   /// Distance in elements to the segment that is read next, for prefetching; 0: unknown.
   std::ptrdiff_t ahead;
   std::int64_t position;          ///< flat index of the first element

@@ -48,6 +48,15 @@ void PartialSums::resize(std::size_t part_count, std::size_t cluster_count) {
   clusters = cluster_count;
   a.assign(parts * clusters, 0.0);
   b.assign(parts * clusters, 0.0);
+  z.assign(parts * clusters, 0.0);
+}
+
+double PartialSums::total_z(std::size_t cluster) const {
+  double total = 0;
+  for (std::size_t p = 0; p < parts; ++p) {
+    total += z[p * clusters + cluster];
+  }
+  return total;
 }
 
 double PartialSums::squared_residuals(double slope) const {

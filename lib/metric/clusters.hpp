@@ -22,12 +22,15 @@ struct SlopeTotals {
 /// Sums per cluster, as partial sums that are added in order.
 struct PartialSums {
   std::vector<double> a, b;  ///< [part][cluster]
+  std::vector<double> z;     ///< what elements add to their groups, see groups.hpp
   std::size_t clusters = 0;
   std::size_t parts = 0;
 
   void resize(std::size_t part_count, std::size_t cluster_count);
   /// Sum over clusters of (A - slope B)^2.
   [[nodiscard]] double squared_residuals(double slope) const;
+  /// Sum of z of a cluster.
+  [[nodiscard]] double total_z(std::size_t cluster) const;
 };
 
 /// Fewest rows and columns for which a standard error is meaningful.

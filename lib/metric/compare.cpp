@@ -195,6 +195,7 @@ Statistics compare(const CompareInput& given) {
   add_ulps(pass, out);
   add_gates(pass, out);
   add_spread(pass, out);
+  out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);

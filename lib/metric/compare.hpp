@@ -71,6 +71,21 @@ struct Lattice {
   double expected = 0;  ///< most of them that chance leaves
 };
 
+/// Of the rows, columns, 64 x 64 tiles or matrices of an output, the one with the largest errors.
+struct Group {
+  std::int64_t count = 0;     ///< how many there are
+  std::int64_t index = 0;     ///< from 0
+  std::int64_t elements = 0;  ///< of that one
+  double copies = 1;          ///< elements per independent error
+  double excess = 0;          ///< sum over its elements of squared errors, less what is expected of it at most
+  double unit = 0;            ///< an excess beyond unit t copies has a probability of at most e^-t; 0: not known
+};
+
+/// See groups.hpp.
+struct Groups {
+  Group row, column, tile, matrix;
+};
+
 struct Statistics {
   std::uint64_t elements = 0;
   std::uint64_t finite = 0;              ///< compared numerically
@@ -114,6 +129,8 @@ struct Statistics {
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
 
   std::array<Lattice, 3> lattices{};  ///< counts are 0 where the model does not know the spacing of correct results
+
+  Groups groups;
 
   Opinion torch_allclose;  ///< assert_close(got, y.to(got.dtype)) on CUDA tensors, bit for bit: see torch_close.hpp
   Opinion numpy_allclose;  ///< assert_allclose(got, y), in double: NumPy promotes every format to y's

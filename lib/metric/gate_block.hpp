@@ -39,6 +39,8 @@ struct Block {
   alignas(64) float variance[kBlock];        ///< V_arith; may be infinite or NaN beyond the range of FP32
   alignas(64) float coherence[kBlock];       ///< |y| / A
   alignas(64) float weight[kBlock];          ///< 1 / V
+  alignas(64) float half[kBlock];            ///< half an ulp at |y| + 3 sd
+  alignas(64) float deviation[kBlock];       ///< sd, the root of V_arith
   alignas(64) float limit[kBlock];           ///< smaller |e| cannot be a new extreme of G1, G4 or |e| / |y|
   alignas(64) std::int32_t rounded[kBlock];  ///< mask: element is in U of G4
   alignas(64) std::int32_t spread_bin[kBlock];
@@ -168,6 +170,8 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
     limit = smaller(limits.relative * y, limit);
     if (narrow) {
       store(block.rounded + i, (v <= 1.0F / 256) & (y > 0.0F));
+      store(block.half + i, 0.5F * reached);
+      store(block.deviation + i, deviation);
       limit = smaller(limits.half_reached * reached + limits.deviation * deviation, limit);
     }
     store(block.limit + i, limit);
@@ -216,17 +220,41 @@ Vd add_errors(const double* got, const double* expected, std::size_t begin, std:
   return largest;
 }
 
+/// What elements of a 16- or 8-bit output add to their groups.
+inline Vf group_share(Vf abs_error, Vf best, Vf half, Vf deviation) {
+  const Vf over = larger(abs_error - half, Vf{});
+  const Vf z = over / larger(deviation, splat_float(1e-9F));
+  const Wi wide = deviation > kGroupWide;
+  const Wi near = magnitude_of(best) + kGroupReach * deviation > 0.5F;
+  const Vf offset = Vf((Wi(splat_float(kGroupWideOffset)) & wide) | (Wi(splat_float(kGroupNearOffset)) & near & ~wide));
+  return z * z - offset;
+}
+
+/// The sum over all lanes, in one order for all instruction sets.
+inline float sum_of(const Vf (&groups)[kGroups]) {
+  alignas(64) float x[kLanes];
+  for (int g = 0; g < kGroups; ++g) {
+    store(x + g * kFloats, groups[g]);
+  }
+  return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
 /// Conditions found by add_slope().
 struct BlockFlags {
   bool extreme;    ///< an |e| exceeds its limit
   bool torch, te;  ///< that tool's predicate may have a mismatch or a new extreme
 };
 
-/// G2 and G3 of a block: z^2 = e^2 / V, a = w y e', b = w y^2, w = 1 / V.
+/// Where a block's elements lie in their columns' sums.
+struct Columns {
+  float *a, *b, *z;
+};
+
+/// G2 and G3 of a block: z^2 = e^2 / V, a = w y e', b = w y^2, w = 1 / V; and what it adds to groups.
 template <bool narrow, bool coherent>
-BlockFlags add_slope(float* column_a, float* column_b, std::size_t size, Limits limits, Block& block,
-                     Running& running) {
+BlockFlags add_slope(Columns columns, float& block_z, std::size_t size, Limits limits, Block& block, Running& running) {
   Running::Group r = running.group;
+  Vf shares[kGroups]{};
   Wi extreme{};
   Wi torch{};
   Wi te{};
@@ -266,11 +294,15 @@ BlockFlags add_slope(float* column_a, float* column_b, std::size_t size, Limits 
       if (coherent) {
         r.coherence[g] += b * load(block.coherence + at);
       }
-      store(column_a + at, load(column_a + at) + a);
-      store(column_b + at, load(column_b + at) + b);
+      store(columns.a + at, load(columns.a + at) + a);
+      store(columns.b + at, load(columns.b + at) + b);
+      const Vf share = narrow ? group_share(abs_error, best, load(block.half + at), load(block.deviation + at)) : z2;
+      shares[g] += share;
+      store(columns.z + at, load(columns.z + at) + share);
     }
   }
   running.group = r;
+  block_z = sum_of(shares);
   running.flush_slopes();
   return {any(extreme), any(torch), any(te)};
 }

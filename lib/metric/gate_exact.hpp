@@ -83,6 +83,17 @@ inline double limit_of(const Element& element, const ModelConstants& model) {
   return 0.5 * element.reached + model.lambda_kappa * element.deviation;
 }
 
+/// What an element of a 16- or 8-bit output adds to its groups.
+inline double group_share(const Element& element) {
+  const double over = __builtin_fabs(element.error) - 0.5 * element.reached;
+  const double z = over > 0 ? over / (element.deviation > 1e-9 ? element.deviation : 1e-9) : 0;
+  const bool near = __builtin_fabs(element.best) + static_cast<double>(kGroupReach) * element.deviation > 0.5;
+  const float offset = element.deviation > static_cast<double>(kGroupWide) ? kGroupWideOffset
+                       : near                                              ? kGroupNearOffset
+                                                                           : 0;
+  return z * z - static_cast<double>(offset);
+}
+
 inline std::uint64_t spread_bin_of(double z2) {
   const double low = z2 > 0x1p-16 ? z2 : 0x1p-16;
   return (__builtin_bit_cast(std::uint64_t, low < 0x1.ffp47 ? low : 0x1.ffp47) >> 47) - ((1023 - 16) << 5);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "metric/accumulators.hpp"
+
 namespace numcheck::metric {
 namespace {
 
-constexpr std::int64_t kMinRows = 64;
+constexpr std::int64_t kMinRows = kTileSide;
 constexpr std::int64_t kMaxRowBlocks = 64;
 constexpr std::int64_t kTaskElements = 1 << 15;
 
@@ -19,7 +21,7 @@ Grid::Grid(const op::Port& port) : rows_(port.rows), cols_(port.cols), batch_(po
   if (port.elements() == 0) {
     return;
   }
-  rows_per_block_ = std::max(kMinRows, divide_up(rows_, kMaxRowBlocks));
+  rows_per_block_ = kMinRows * std::max<std::int64_t>(1, divide_up(rows_, kMaxRowBlocks * kMinRows));
   row_blocks_ = divide_up(rows_, rows_per_block_);
   column_blocks_ = divide_up(cols_, kTileColumns);
   tiles_ = batch_ * row_blocks_ * column_blocks_;

@@ -16,8 +16,8 @@ struct Tile {
   std::int64_t column_begin = 0, column_end = 0;
 };
 
-/// Tiles of at most 1024 columns (so that their column sums stay in the L1 cache) and at least 64 rows, at most 64 row
-/// blocks per matrix (so that their column sums stay small compared with the output). Small tiles share a task.
+/// Tiles of at most 1024 columns (so that their column sums stay in the L1 cache) and a multiple of 64 rows (so that each
+/// has whole tiles of the groups), at most 64 row blocks per matrix (so that their column sums stay small compared with the output). Small tiles share a task.
 class Grid {
  public:
   explicit Grid(const op::Port& port);

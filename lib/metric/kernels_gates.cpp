@@ -66,11 +66,15 @@ bool variance_matters(const SegmentView& segment, std::size_t begin, std::size_t
   return found;
 }
 
-/// G2 to G4 of an element, in double.
+/// Sums over rows and columns are in FP32; an error of this size fails anyway.
+float held(double x) {
+  constexpr double kMost = 1e36;
+  return static_cast<float>(x < kMost ? (x > -kMost ? x : -kMost) : kMost);
+}
+
+/// G2 to G4 of an element, in double. Returns what it adds to its groups.
 template <bool narrow>
-void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
-  // Sums over rows and columns are in FP32; an error of this size fails anyway.
-  constexpr double kMaxColumn = 1e36;
+float add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   const Element x = element_of(c.segment, i, c.format, c.model);
   const std::size_t lane = i % kLanes;
   c.sums.ulps.inexact[lane] += x.error != x.best ? 1 : 0;
@@ -88,9 +92,10 @@ void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   gates.coherence[lane] += c.model.coherent ? b * x.coherence : 0;
   c.row.a += a;
   c.row.b += b;
-  const double held = a < kMaxColumn ? (a > -kMaxColumn ? a : -kMaxColumn) : kMaxColumn;
-  c.segment.column_a[i] += static_cast<float>(held);
+  const float share = held(narrow ? group_share(x) : z2);
+  c.segment.column_a[i] += held(a);
   c.segment.column_b[i] += static_cast<float>(b);
+  c.segment.column_z[i] += share;
   if (with_rounding && x.y != 0 && x.deviation <= 1.0 / 16) {
     RoundingSums& rounding = c.sums.rounding;
     const double best2 = x.best * x.best;
@@ -100,6 +105,7 @@ void add_wide_element(Context& c, std::size_t i, bool with_rounding) {
     rounding.perfect2[lane] += best2 * best2;
     rounding.arith[lane] += x.variance;
   }
+  return share;
 }
 
 void count_spread(const Block& block, std::size_t size, Histograms& histograms) {
@@ -183,9 +189,11 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   if (narrow) {
     add_arith(block, size, running);
   }
+  float& block_z = segment.block_z[begin / kBlock];
+  block_z = 0;
   if (wide_variance || any(wide_error)) {
     for (std::size_t i = begin; i < begin + size; ++i) {
-      add_wide_element<narrow>(c, i, narrow && wide_variance);
+      block_z += add_wide_element<narrow>(c, i, narrow && wide_variance);
     }
     raise_extremes(c, begin, size, block, true);
     check_opinions(c, begin, begin + size, {true, true, true});
@@ -193,7 +201,8 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
     return;
   }
   const BlockFlags flags =
-      add_slope<narrow, coherent>(segment.column_a + begin, segment.column_b + begin, size, limits, block, running);
+      add_slope<narrow, coherent>({segment.column_a + begin, segment.column_b + begin, segment.column_z + begin},
+                                  block_z, size, limits, block, running);
   count_spread(block, size, c.histograms);
   if (flags.extreme) {
     raise_extremes(c, begin, size, block, false);

@@ -29,6 +29,19 @@ struct TaskSums {
   TaskSums() { sums.plan_over_bound = std::numeric_limits<double>::infinity(); }
 };
 
+/// Of the columns of a segment.
+struct ColumnSums {
+  float *a = nullptr, *b = nullptr, *z = nullptr;
+};
+
+/// Sums over the rows of a tile of the grid so far; those of the groups' tiles, over the rows that these share.
+struct TileColumns {
+  std::vector<float> a = std::vector<float>(Grid::kTileColumns + kLanes, 0.0F);
+  std::vector<float> b = a;
+  std::vector<float> z = a;
+  std::array<double, Grid::kTileColumns / kTileSide> tiles{};
+};
+
 /// What a task works with.
 struct Worker {
   Worker(const CompareInput& input, const Setup& given, const Kernels& loops, TaskSums& sums)
@@ -41,9 +54,11 @@ struct Worker {
   Histograms histograms{};
   std::array<float, kSegmentRoom> unused_a{};  ///< column sums that nobody needs
   std::array<float, kSegmentRoom> unused_b{};
+  std::array<float, kSegmentRoom> unused_z{};
+  std::array<float, kSegment / kBlock> block_z{};  ///< of the last segment
 
-  /// One segment through all kernels; `column_a` and `column_b` have room for a padded segment, or are null.
-  RowSums add(std::int64_t first, std::size_t count, std::int64_t next, float* column_a, float* column_b) {
+  /// One segment through all kernels; sums of columns have room for a padded segment, or are null.
+  RowSums add(std::int64_t first, std::size_t count, std::int64_t next, ColumnSums columns) {
     SegmentView view = reader.read(first, count, next);
     if (!kernels.norms(view, setup.format, false, task.sums)) {
       kernels.opinions(view, setup.format, setup.model, task.sums);
@@ -51,8 +66,10 @@ struct Worker {
       view.opinions_counted = true;
       (void)kernels.norms(view, setup.format, true, task.sums);
     }
-    view.column_a = column_a == nullptr ? unused_a.data() : column_a;
-    view.column_b = column_b == nullptr ? unused_b.data() : column_b;
+    view.column_a = columns.a == nullptr ? unused_a.data() : columns.a;
+    view.column_b = columns.b == nullptr ? unused_b.data() : columns.b;
+    view.column_z = columns.z == nullptr ? unused_z.data() : columns.z;
+    view.block_z = block_z.data();
     const RowSums row = kernels.gates(view, setup.format, setup.model, task.sums, histograms);
     task.a += row.a;
     task.b += row.b;
@@ -128,8 +145,8 @@ class Pass {
       const auto worker = std::make_unique<Worker>(input_, setup_, kernels_, tasks_[index]);
       for (std::size_t at = begin; at < end; at += kSegment) {
         const auto first = static_cast<std::int64_t>(at);
-        worker->add(first, std::min<std::size_t>(kSegment, end - at), first + kSegment, a == nullptr ? nullptr : a + at,
-                    b == nullptr ? nullptr : b + at);
+        worker->add(first, std::min<std::size_t>(kSegment, end - at), first + kSegment,
+                    {.a = a == nullptr ? nullptr : a + at, .b = b == nullptr ? nullptr : b + at});
       }
       collect(*worker);
     });
@@ -148,33 +165,51 @@ class Pass {
     finish(clusters.rows, clusters.columns, clusters.cluster);
   }
 
+  /// A row of a tile of the grid.
+  void run_row(Worker& worker, const Tile& tile, std::int64_t row, TileColumns& columns) {
+    const op::Port& port = *input_.port;
+    RowSums sums{};
+    double z = 0;
+    for (std::int64_t c = tile.column_begin; c < tile.column_end; c += kSegment) {
+      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kSegment, tile.column_end - c));
+      const std::int64_t offset = c - tile.column_begin;
+      const bool last = c + kSegment >= tile.column_end;
+      const std::int64_t next = last ? (row + 1) * port.cols + tile.column_begin : row * port.cols + c + kSegment;
+      const RowSums part =
+          worker.add(row * port.cols + c, count, next,
+                     {.a = columns.a.data() + offset, .b = columns.b.data() + offset, .z = columns.z.data() + offset});
+      sums.a += part.a;
+      sums.b += part.b;
+      for (std::size_t block = 0; block * kBlock < count; ++block) {
+        const auto value = static_cast<double>(worker.block_z[block]);
+        z += value;
+        columns.tiles[static_cast<std::size_t>(offset) / kBlock + block] += value;
+      }
+    }
+    const std::size_t at = static_cast<std::size_t>(tile.column_block) * rows_.clusters + static_cast<std::size_t>(row);
+    rows_.a[at] = sums.a;
+    rows_.b[at] = sums.b;
+    rows_.z[at] = z;
+  }
+
   void run_tile(Worker& worker, const Tile& tile) {
     const op::Port& port = *input_.port;
-    std::vector<float> column_a(Grid::kTileColumns + kLanes, 0.0F);
-    std::vector<float> column_b(Grid::kTileColumns + kLanes, 0.0F);
+    TileColumns columns;
     for (std::int64_t r = tile.row_begin; r < tile.row_end; ++r) {
-      const std::int64_t row = tile.batch * port.rows + r;
-      RowSums sums{};
-      for (std::int64_t c = tile.column_begin; c < tile.column_end; c += kSegment) {
-        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kSegment, tile.column_end - c));
-        const std::int64_t offset = c - tile.column_begin;
-        const bool last = c + kSegment >= tile.column_end;
-        const std::int64_t next = last ? (row + 1) * port.cols + tile.column_begin : row * port.cols + c + kSegment;
-        const RowSums part =
-            worker.add(row * port.cols + c, count, next, column_a.data() + offset, column_b.data() + offset);
-        sums.a += part.a;
-        sums.b += part.b;
+      run_row(worker, tile, tile.batch * port.rows + r, columns);
+      if ((r + 1) % kTileSide == 0 || r + 1 == tile.row_end) {
+        tiles_.take(columns.tiles, {tile.batch, r / kTileSide, tile.column_begin / kTileSide});
       }
-      const std::size_t at =
-          static_cast<std::size_t>(tile.column_block) * rows_.clusters + static_cast<std::size_t>(row);
-      rows_.a[at] = sums.a;
-      rows_.b[at] = sums.b;
     }
     const auto width = tile.column_end - tile.column_begin;
     const std::size_t at = static_cast<std::size_t>(tile.row_block) * columns_.clusters +
                            static_cast<std::size_t>(tile.batch * port.cols + tile.column_begin);
-    std::copy_n(column_a.begin(), width, columns_.a.begin() + static_cast<std::ptrdiff_t>(at));
-    std::copy_n(column_b.begin(), width, columns_.b.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto move = [&](const std::vector<float>& from, std::vector<double>& to) {
+      std::copy_n(from.begin(), width, to.begin() + static_cast<std::ptrdiff_t>(at));
+    };
+    move(columns.a, columns_.a);
+    move(columns.b, columns_.b);
+    move(columns.z, columns_.z);
   }
 
   void run_tiles() {
@@ -182,6 +217,7 @@ class Pass {
     const Grid grid(port);
     rows_.resize(static_cast<std::size_t>(grid.column_blocks()), static_cast<std::size_t>(port.batch * port.rows));
     columns_.resize(static_cast<std::size_t>(grid.row_blocks()), static_cast<std::size_t>(port.batch * port.cols));
+    tiles_ = TileSums(port);
     tasks_.resize(grid.tasks());
     core::parallel_for(grid.tasks(), [&](std::size_t index) {
       const auto worker = std::make_unique<Worker>(input_, setup_, kernels_, tasks_[index]);
@@ -191,6 +227,7 @@ class Pass {
       collect(*worker);
     });
     merge_tasks();
+    result_.groups = largest_groups(input_, setup_, rows_, columns_, tiles_, total_of(result_.sums.gates.z2));
     finish(rows_.squared_residuals(result_.slope), columns_.squared_residuals(result_.slope),
            static_cast<double>(std::max(port.rows, port.cols)));
   }
@@ -200,6 +237,7 @@ class Pass {
   const Kernels& kernels_;
   std::vector<TaskSums> tasks_;
   PartialSums rows_, columns_;
+  TileSums tiles_;
   std::mutex mutex_;
   PassResult result_;
 };

@@ -7,6 +7,7 @@
 #include "metric/accumulators.hpp"
 #include "metric/clusters.hpp"
 #include "metric/compare.hpp"
+#include "metric/groups.hpp"
 #include "metric/reader.hpp"
 #include "metric/setup.hpp"
 
@@ -19,6 +20,7 @@ struct PassResult {
   std::array<std::uint64_t, kSpreadBins> spread{};
   std::array<std::uint64_t, kUlpBins> ulps{};
   SlopeTotals slope_totals;
+  Groups groups;
   double slope = 0;
   double slope_error = 0;      ///< infinite below 8 x 8 outputs
   double slope_predicted = 0;  ///< see Statistics::slope_predicted_se

@@ -45,6 +45,12 @@ constexpr std::array kGates = {
              "whichever is closest to its limit",
              "what the bits that are kept leave to chance, and its statistical error",
              "results that were stored in TF32, FP16, BF16 or an FP8 accumulator before FP32"},
+    GateInfo{Gate::homogeneity, "homogeneity",
+             "of the row, column, 64 x 64 tile or matrix with the largest errors, the root of what the mean of e^2 / V "
+             "exceeds 5.5 by, or 5.5 times that of the rest; for 16- and 8-bit outputs, of errors across the "
+             "boundary between two numbers",
+             "what that exceeds once in 10^6 comparisons of independent errors",
+             "arithmetic that is coarser, or a scale that is wrong, in one row, column, tile or matrix"},
     GateInfo{
         Gate::block_rms, "G2 block rms",
         "where only a sample is expected, the same of all elements: root mean square of sums of e over blocks of 256 "

@@ -22,6 +22,7 @@ enum class Gate : std::uint8_t {
   rounding_ratio,
   rounding_element,
   lattice,
+  homogeneity,
   block_rms,
   block_largest,
   amax_of_all,

@@ -1,6 +1,7 @@
 #include "tolerance/judge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -78,6 +79,35 @@ void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorMod
     gates.add_model(Gate::quantile, s.z_q999, kQuantileFactor * model.kappa);
   }
   gates.add_model(Gate::largest, s.z_max, lambda_of(s.elements) * model.kappa);
+}
+
+/// The group of all rows, columns, tiles and matrices that is closest to its limit.
+void add_groups(Gates& gates, const metric::Groups& groups) {
+  if (groups.row.unit == 0) {
+    return;
+  }
+  struct Named {
+    const metric::Group& group;
+    std::string_view name;
+  };
+  const std::array all = {Named{groups.row, "row"}, Named{groups.column, "column"}, Named{groups.tile, "64 x 64 tile"},
+                          Named{groups.matrix, "matrix"}};
+  std::int64_t count = 0;
+  for (const Named& one : all) {
+    count += one.group.count;
+  }
+  const double lambda = lambda_of(static_cast<std::uint64_t>(count));
+  // What has no more than is expected of it shows as 0.
+  const auto share = [&](const metric::Group& group, double sum) {
+    return sum <= 0 ? 0 : std::sqrt(sum / static_cast<double>(group.elements));
+  };
+  const auto limit = [&](const metric::Group& group) { return group.unit * group.copies * lambda * lambda / 2; };
+  const auto ratio = [&](const Named& one) { return one.group.excess / limit(one.group); };
+  const auto* closest = std::ranges::find_if(all, [](const Named& one) { return std::isnan(one.group.excess); });
+  closest = closest == all.end() ? std::ranges::max_element(all, {}, ratio) : closest;
+  const metric::Group& group = closest->group;
+  gates.add(Gate::homogeneity, share(group, group.excess), share(group, limit(group)),
+            fmt::format("{} {} of {}", closest->name, group.index, group.count));
 }
 
 /// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If
@@ -188,6 +218,7 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
     add_slope(gates, statistics, model);
     add_rounding(gates, statistics, model);
     add_lattice(gates, statistics);
+    add_groups(gates, statistics.groups);
   }
   add_plan(gates, statistics, extra);
   return gates.take();

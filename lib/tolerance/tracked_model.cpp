@@ -21,6 +21,7 @@ model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::s
   model.slope_slack = kSlopeUnits * kUnit32;
   model.one_error = request.constant_inputs;
   model.lost_alike = true;
+  model.lines_share = true;
   if (core::dtype_info(request.output).storage_bytes == 1) {
     model.bound_value = kUnit32;
     model.var_value = kRoundVariance * kUnit32 * kUnit32;

@@ -23,6 +23,7 @@ import tempfile
 
 import families
 from drawing import DrawnBy
+from headroom import Headroom
 
 HARMLESS = ("pass", "inconclusive", "unsupported", "xfail")
 # Of cases with at most 100 keys and values each: a plan may have 250 000.
@@ -65,7 +66,7 @@ def obstacle(clean, op, arguments):
     return "" if drawing_program(clean, arguments) else f"{op} needs {option}, the program that draws its cases"
 
 
-def sweep(clean, op, backend, arguments, options):
+def sweep(clean, op, backend, arguments, options, headroom):
     """Counts by status, the reasons of unsupported cases, and the cases that must not occur."""
     statuses, reasons, wrong = collections.Counter(), collections.Counter(), []
     cases = cases_of(clean, op, backend, arguments)
@@ -73,6 +74,7 @@ def sweep(clean, op, backend, arguments, options):
     for first in range(0, len(cases), BATCH):
         for result in run_batch(arguments.program, cases[first : first + BATCH], options):
             statuses[result["status"]] += 1
+            headroom.add(result)
             if result["status"] == "unsupported":
                 reasons[result.get("reason", "")] += 1
             elif result["status"] not in harmless:
@@ -109,6 +111,7 @@ def parse():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--borders", action="store_true", help="shapes at 2^k - 1, 2^k and 2^k + 1")
     parser.add_argument("--unusual", action="store_true", help="sizes, scales and inputs that hardly any plan has")
+    parser.add_argument("--headroom", action="store_true", help="end with a table of how far clean cases stay from limits")
     parser.add_argument("--wrong", type=pathlib.Path, help="append the report's entries of wrong cases, a line each")
     parser.add_argument("options", nargs="*", help="further options of te-numcheck run, after --")
     arguments = parser.parse_args()
@@ -118,10 +121,10 @@ def parse():
 def main():
     arguments, ops = parse()
     options = ["--device", arguments.device, *arguments.options]
-    bad = False
+    bad, headroom = False, Headroom()
     for op, clean in ops.items():
         for backend in arguments.backend:
-            statuses, reasons, wrong = sweep(clean, op, backend, arguments, options)
+            statuses, reasons, wrong = sweep(clean, op, backend, arguments, options, headroom)
             counts = ", ".join(f"{number} {status}" for status, number in sorted(statuses.items()))
             print(f"{op:16}{backend:20}{counts}", flush=True)
             for reason, number in reasons.most_common(3):
@@ -132,6 +135,8 @@ def main():
                 with arguments.wrong.open("a") as file:
                     file.writelines(json.dumps(case) + "\n" for case in wrong)
             bad = bad or bool(wrong) or (statuses["pass"] == 0 and statuses["unsupported"] < arguments.cases)
+    if arguments.headroom:
+        print("\n".join(headroom.table()))
     sys.exit(1 if bad else 0)
 
 

@@ -57,6 +57,9 @@ std::vector<double> numbers_of(const Statistics& s) {
     out.push_back(static_cast<double>(opinion->mismatches));
     out.push_back(opinion->max_excess);
   }
+  for (const Group* group : {&s.groups.row, &s.groups.column, &s.groups.tile, &s.groups.matrix}) {
+    out.insert(out.end(), {static_cast<double>(group->index), static_cast<double>(group->elements), group->excess});
+  }
   for (const Lattice& lattice : s.lattices) {
     out.insert(out.end(), {static_cast<double>(lattice.count), static_cast<double>(lattice.found), lattice.expected});
   }

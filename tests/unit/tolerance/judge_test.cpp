@@ -244,6 +244,25 @@ TEST(Judge, rounding_element) {
   EXPECT_FALSE(judged("G4 element", s, wide));
 }
 
+TEST(Judge, groups) {
+  metric::Statistics s = clean();
+  EXPECT_FALSE(judged("homogeneity", s)) << "nothing is known";
+  s.groups.row = {.count = 100, .index = 7, .elements = 1000, .excess = -500, .unit = 16};
+  s.groups.column.unit = s.groups.matrix.unit = 16;
+  s.groups.tile = {.count = 4, .index = 2, .elements = 4096, .excess = -700, .unit = 16};
+  EXPECT_TRUE(holds("homogeneity", s));
+  const double most = 16 * std::log(2 * 104 / 1e-6);
+  s.groups.row.excess = most * 0.999;
+  EXPECT_TRUE(holds("homogeneity", s));
+  s.groups.row.excess = most * 1.001;
+  EXPECT_FALSE(holds("homogeneity", s));
+  EXPECT_EQ(find(judge(s, bf16_model(), {}, {}), "homogeneity")->source, "row 7 of 100");
+  s.groups.row.copies = 2;
+  EXPECT_TRUE(holds("homogeneity", s)) << "half as many independent errors";
+  s.groups.row.excess = kNan;
+  EXPECT_FALSE(holds("homogeneity", s)) << "NaN never passes";
+}
+
 TEST(Judge, lattice) {
   metric::Statistics s = clean();
   EXPECT_FALSE(judged("lattice", s)) << "not asked";

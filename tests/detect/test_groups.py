@@ -1,0 +1,53 @@
+"""A fault in one row or one tile is caught not far above the size at which it would be caught in the whole output."""
+
+import unittest
+
+from faults import PlantsFaults, first_failing, key
+
+SIM = "sim:sm_90"
+
+
+def case(op, mode, **params):
+    return {"op": op, "mode": mode, "backend": "sim", "params": params, "inputs": {"distribution": "normal"},
+            "algorithms": "heuristic"}
+
+
+def gemm(mode, k, n=128, **params):
+    return case("gemm", mode, m=128, n=n, k=k, trans_b=True, **params)
+
+
+# The part, its relative error, and the case.
+CAUGHT = [
+    ("row", 3e-5, gemm("bf16", 1024, n=2048)),
+    ("row", 8e-5, gemm("bf16", 4096, n=2048)),
+    ("row", 4e-6, gemm("fp32", 1024)),
+    ("row", 8e-6, gemm("bf16", 1024, output="fp32")),
+    ("row", 2e-3, gemm("fp8_e4m3", 1024, output="fp32")),
+    ("row", 3e-5, gemm("bf16", 1024, n=2048, batch=2)),
+    ("tile", 2e-5, gemm("bf16", 1024, n=2048)),
+    ("tile", 8e-6, gemm("bf16", 1024, output="fp32")),
+]
+
+
+class Groups(PlantsFaults):
+    def test_errors_of_one_row_or_tile_are_caught(self):
+        for part, size, planted in CAUGHT:
+            with self.subTest(part=part, params=planted["params"], mode=planted["mode"]):
+                results = self.run_cases([planted], SIM, "--inject", f"perturb_{part}={size}", code=1)
+                (run,) = results[key(planted)]["runs"]
+                self.assertEqual(first_failing(run), "homogeneity")
+
+    def test_the_one_that_is_wrong_is_named(self):
+        planted = gemm("fp32", 1024)
+        results = self.run_cases([planted], SIM, "--inject", "perturb_row=6e-6", code=1)
+        (run,) = results[key(planted)]["runs"]
+        (gate,) = [gate for gate in run["outputs"]["d"]["criteria"] if gate["name"] == "homogeneity"]
+        self.assertEqual(gate["source"], "row 64 of 128")
+
+    def test_the_same_cases_pass_without_a_fault(self):
+        for result in self.run_cases([planted for *_, planted in CAUGHT], SIM, code=0).values():
+            self.assertEqual(result["status"], "pass", result["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
