@@ -11,6 +11,7 @@
 #include "reference/freivalds.hpp"
 #include "reference/gemm_check.hpp"
 #include "reference/gemm_diagnosis.hpp"
+#include "reference/gemm_gelu_overflow.hpp"
 #include "reference/gemm_k_ranges.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_projection.hpp"
@@ -103,7 +104,7 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 //
 //   Z[i,j] = (alpha sA sB) sum_t op(A)[i,t] op(B)[t,j] + beta C[i,j] + bias[j],   D = f(Z)
 //
-// f is identity, relu, or gelu in its tanh form, evaluated without cancellation as z / (1 + exp(-2u)) with
+// With alpha = 0, A and B are not read: NaN in them stay out of D, as in BLAS. f is identity, relu, or gelu in its tanh form, evaluated without cancellation as z / (1 + exp(-2u)) with
 // u = sqrt(2/pi) (z + 0.044715 z^3). Inputs are looked up by port name: `a`, `b`, `c` (only if beta != 0) and `bias`
 // (only if the parameter says so), each dense and row-major in its stored shape. NaN and infinities propagate.
 //
@@ -137,6 +138,7 @@ op::Reference gemm_reference() {
   reference.diagnose = [](const op::FindingRequest& request) {
     std::vector<op::Finding> findings = gemm_diagnosis(request);
     std::ranges::move(gemm_k_ranges(request), std::back_inserter(findings));
+    std::ranges::move(gelu_overflow(request), std::back_inserter(findings));
     return findings;
   };
   return reference;

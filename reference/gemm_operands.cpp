@@ -42,7 +42,7 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   GemmOperands g;
   g.params = op::from_params<op::GemmParams>(*request.params);
   const op::GemmParams& p = g.params;
-  g.shape = {.batch = p.batch, .m = p.m, .n = p.n, .k = p.k};
+  g.shape = {.batch = p.batch, .m = p.m, .n = p.n, .k = p.alpha == 0 ? 0 : p.k};  // without alpha nothing is multiplied
   const op::Operand& a = operand_of(request, "a", p.batch, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k);
   const op::Operand& b = operand_of(request, "b", p.batch, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n);
   g.a = {a.data, p.trans_a};

@@ -96,7 +96,7 @@ __global__ void gemm_kernel(GemmLaunch p) {
       if (row >= p.m || col >= p.n) {
         continue;
       }
-      float z = p.alpha * sum[i][j];
+      float z = p.alpha == 0 ? 0 : p.alpha * sum[i][j];  // BLAS does not read A and B then
       if (p.c.data != nullptr) {
         const auto* c = static_cast<const Out*>(p.c.data) + batch * p.c.batch_stride;
         z = fmaf(p.beta, to_float(c[row * p.c.ld + col]), z);

@@ -55,7 +55,7 @@ class Rows {
     float amax = 0;
     for (std::int64_t j = 0; j < n_; ++j) {
       const auto at = static_cast<std::size_t>(j);
-      float z = e_.scale * acc[j * stride];
+      float z = e_.scale == 0 ? 0 : e_.scale * acc[j * stride];  // BLAS does not read A and B then
       z = e_.product_format ? with_c(rounded(with_bias(z, at), e_.product_format), at)
                             : with_bias(rounded(with_c(z, at), e_.sum_format), at);
       z_[at] = static_cast<double>(activated(e_.activation, z, e_.tanh_error));

@@ -164,6 +164,8 @@ EPILOGUE = [
     Row("sum_rounded", plain("bf16", bias=True), ["G1 bound"], also="G4 ratio"),
     Row("sum_rounded", plain("fp16", bias=True, epilogue="gelu"), ["G1 bound"], also="G4 ratio"),
     ("sum_rounded", gemm("fp16", epilogue="gelu", k=16), ["G1 bound", "G4 ratio"]),
+    Row("sum_rounded", plain("fp16", epilogue="gelu", inputs={"sigma": 100}), ["G0 pattern"],
+        named="sums below the smallest fp16 number become NaN in gelu"),
     Row("approximate_tanh", plain("fp32", k=8, epilogue="gelu"), ["G1 bound"], also="G2 rms"),
     ("gelu_erf", gemm("fp32", epilogue="gelu"), ["G1 bound", "G2 rms", "G2 q999"]),
     ("gelu_erf", plain("fp32", **SCALED_GELU), ["G1 bound"]),

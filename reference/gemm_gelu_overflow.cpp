@@ -1,0 +1,64 @@
+#include "reference/gemm_gelu_overflow.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "reference/gemm_operands.hpp"
+#include "reference/gemm_sampled.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::size_t kComputed = 64;
+
+/// Flat indices of elements that are NaN and should not be.
+std::vector<std::int64_t> broken(const op::FindingRequest& request) {
+  const std::span<const double> got = request.outputs[0].value;
+  const std::span<const double> expected = request.expected->outputs.at(0).value.span();
+  std::vector<std::int64_t> found;
+  for (std::size_t n = 0; n < expected.size() && found.size() < kComputed; ++n) {
+    const std::int64_t at = request.sample->all() ? static_cast<std::int64_t>(n) : request.sample->indices[n];
+    if (std::isnan(got[static_cast<std::size_t>(at)]) && !std::isnan(expected[n])) {
+      found.push_back(at);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
+  constexpr double kLeastShare = 0.9;
+  const op::Delivered& d = request.outputs[0];
+  op::ReferenceRequest of_broken{request.params, {request.inputs.begin(), request.inputs.end()}, {broken(request)}};
+  const GemmOperands g = gemm_operands(of_broken);
+  const std::vector<std::int64_t>& elements = of_broken.sample.indices;
+  if (parse_epilogue(g.params) != Epilogue::gelu || elements.empty()) {
+    return {};
+  }
+  const std::vector<double> sums = sampled_products(g.shape, g.a, g.b, elements);
+  const double half_ulp = core::dtype_info(d.dtype).unit_roundoff;
+  std::size_t explained = 0;
+  for (std::size_t n = 0; n < elements.size(); ++n) {
+    const double z = affine(g, sums[n], elements[n], elements[n] % g.shape.n);
+    explained += z < -core::dtype_info(d.dtype).max_finite * (1 - half_ulp) ? 1 : 0;
+  }
+  const double share = static_cast<double>(explained) / static_cast<double>(elements.size());
+  if (share < kLeastShare) {
+    return {};
+  }
+  const std::string cause =
+      fmt::format("sums below the smallest {} number become NaN in gelu", core::dtype_info(d.dtype).name);
+  return {{.name = "cause",
+           .port = std::string(d.port),
+           .measured = share,
+           .text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * share),
+           .cause = cause,
+           .about = op::Finding::About::pattern}};
+}
+
+}  // namespace numcheck::reference
