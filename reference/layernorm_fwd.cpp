@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/references.hpp"
@@ -100,6 +101,7 @@ op::Reference layernorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.findings = &findings;
+  reference.diagnose = &diagnose_layernorm;
   reference.gates = norm_gates();
   reference.version = "layernorm_fwd-4";
   return reference;

@@ -1,0 +1,47 @@
+// What a norm's statistics are put down to: rows with infinities, and nothing else.
+#include "reference/norm_diagnosis.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Of three rows of two numbers; the first row has an infinity, the second a NaN.
+std::string cause_of(const std::vector<double>& rsigma) {
+  const std::vector<double> x = {1, -kInfinity, kNan, 2, 3, 4};
+  op::Values expected;
+  op::OutputValues& output = expected.outputs.emplace_back();
+  output.port = "rsigma";
+  output.value = core::Buffer<double>(3);
+  std::ranges::copy(std::vector<double>{kNan, kNan, 2}, output.value.span().begin());
+  const std::vector<op::Operand> inputs = {{.port = "x", .data = x.data(), .rows = 3, .cols = 2}};
+  const op::Delivered got{"rsigma", rsigma};
+  op::FindingRequest request;
+  request.inputs = inputs;
+  request.expected = &expected;
+  request.outputs = {&got, 1};
+  const auto findings = diagnose_layernorm(request);
+  return findings.empty() ? "" : findings.front().cause;
+}
+
+TEST(NormDiagnosis, names_rows_with_infinities_whose_reciprocal_deviation_is_0) {
+  EXPECT_EQ(cause_of({0, kNan, 2}), "rows with infinities have a reciprocal deviation of 0");
+}
+
+TEST(NormDiagnosis, names_nothing_else) {
+  EXPECT_EQ(cause_of({kNan, kNan, 2}), "") << "nothing is wrong";
+  EXPECT_EQ(cause_of({kNan, 0, 2}), "") << "a row with NaN";
+  EXPECT_EQ(cause_of({1, kNan, 2}), "") << "not 0";
+  EXPECT_EQ(cause_of({0, 0, 2}), "") << "only half of what is wrong";
+  EXPECT_EQ(cause_of({0, kNan, kNan}), "") << "a row of finite numbers";
+}
+
+}  // namespace
+}  // namespace numcheck::reference
