@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
+#include "reference/cause.hpp"
 
 namespace numcheck::reference {
 
@@ -36,15 +36,8 @@ std::optional<Compared> compared(const op::FindingRequest& request, std::string_
 
 void add_if_explained(std::vector<op::Finding>& findings, const Compared& output, op::Finding::About about,
                       double share, std::string cause) {
-  constexpr double kLeastShare = 0.9;
-  if (share >= kLeastShare) {
-    std::string text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * share);
-    findings.push_back({.name = "cause",
-                        .port = std::string(output.port),
-                        .measured = share,
-                        .text = std::move(text),
-                        .cause = std::move(cause),
-                        .about = about});
+  if (share >= kLeastExplained) {
+    findings.push_back(cause_finding("cause", output.port, share, std::move(cause), "what is wrong", about));
   }
 }
 

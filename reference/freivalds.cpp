@@ -1,7 +1,6 @@
 #include "reference/freivalds.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -67,19 +66,7 @@ Residues random_vector(Index size, std::uint64_t seed, Index batch) {
   return out;
 }
 
-bool is_finite(const double* values, Index size) {
-  std::atomic<bool> finite = true;
-  constexpr std::size_t kChunk = std::size_t{1} << 16;
-  core::parallel_chunks(static_cast<std::size_t>(size), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
-    if (!std::all_of(values + begin, values + end, [](double x) { return std::isfinite(x); })) {
-      finite = false;
-    }
-  });
-  return finite;
-}
-
 void check_operands(const GemmOperands& g, std::size_t outputs) {
-  const ProductShape& s = g.shape;
   if (parse_epilogue(g.params) != Epilogue::none) {
     throw core::InternalError("freivalds: epilogue \"" + g.params.epilogue + "\" is not linear");
   }
@@ -87,9 +74,7 @@ void check_operands(const GemmOperands& g, std::size_t outputs) {
     throw core::InternalError("freivalds: " + std::to_string(outputs) + " outputs given, the parameters say " +
                               std::to_string(g.outputs()));
   }
-  const bool finite = is_finite(g.a.data, s.batch * s.m * s.k) && is_finite(g.b.data, s.batch * s.k * s.n) &&
-                      (g.c == nullptr || is_finite(g.c, g.outputs())) && (g.bias == nullptr || is_finite(g.bias, s.n));
-  if (!finite || !std::isfinite(g.product_scale) || !std::isfinite(g.c_scale) || !std::isfinite(g.bias_scale)) {
+  if (!all_finite(g)) {
     throw core::InternalError("freivalds: an operand is not finite");
   }
 }

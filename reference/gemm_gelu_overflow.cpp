@@ -3,10 +3,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "reference/cause.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_sampled.hpp"
 
@@ -32,9 +36,9 @@ std::vector<std::int64_t> broken(const op::FindingRequest& request) {
 }  // namespace
 
 std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
-  constexpr double kLeastShare = 0.9;
   const op::Delivered& d = request.outputs[0];
-  op::ReferenceRequest of_broken{request.params, {request.inputs.begin(), request.inputs.end()}, {broken(request)}};
+  const op::ReferenceRequest of_broken{
+      request.params, {request.inputs.begin(), request.inputs.end()}, {broken(request)}};
   const GemmOperands g = gemm_operands(of_broken);
   const std::vector<std::int64_t>& elements = of_broken.sample.indices;
   if (parse_epilogue(g.params) != Epilogue::gelu || elements.empty()) {
@@ -48,17 +52,12 @@ std::vector<op::Finding> gelu_overflow(const op::FindingRequest& request) {
     explained += z < -core::dtype_info(d.dtype).max_finite * (1 - half_ulp) ? 1 : 0;
   }
   const double share = static_cast<double>(explained) / static_cast<double>(elements.size());
-  if (share < kLeastShare) {
+  if (share < kLeastExplained) {
     return {};
   }
-  const std::string cause =
+  std::string cause =
       fmt::format("sums below the smallest {} number become NaN in gelu", core::dtype_info(d.dtype).name);
-  return {{.name = "cause",
-           .port = std::string(d.port),
-           .measured = share,
-           .text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * share),
-           .cause = cause,
-           .about = op::Finding::About::pattern}};
+  return {cause_finding("cause", d.port, share, std::move(cause), "what is wrong", op::Finding::About::pattern)};
 }
 
 }  // namespace numcheck::reference

@@ -10,6 +10,7 @@
 
 #include "op/field.hpp"
 #include "op/gemm.hpp"
+#include "reference/cause.hpp"
 #include "reference/gemm_range_search.hpp"
 
 namespace numcheck::reference {
@@ -115,11 +116,8 @@ std::string count_text(const ScaleError& scale, std::int64_t k) {
 }
 
 op::Finding finding(const op::FindingRequest& request, double share, std::string cause) {
-  return {.name = std::string(op::kRangeOfK),
-          .port = std::string(request.outputs[0].port),
-          .measured = share,
-          .text = fmt::format("{}; this explains {:.4g} % of the error", cause, 100 * share),
-          .cause = cause};
+  return cause_finding(op::kRangeOfK, request.outputs[0].port, share, std::move(cause), "the error",
+                       op::Finding::About::numbers);
 }
 
 }  // namespace

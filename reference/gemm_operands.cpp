@@ -1,10 +1,12 @@
 #include "reference/gemm_operands.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "op/field.hpp"
 
 namespace numcheck::reference {
@@ -36,6 +38,17 @@ void check_sample(const op::Sample& sample, std::int64_t outputs) {
   }
 }
 
+bool is_finite(const double* values, std::int64_t size) {
+  std::atomic<bool> finite = true;
+  constexpr std::size_t kChunk = std::size_t{1} << 16;
+  core::parallel_chunks(static_cast<std::size_t>(size), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
+    if (!std::all_of(values + begin, values + end, [](double x) { return std::isfinite(x); })) {
+      finite = false;
+    }
+  });
+  return finite;
+}
+
 }  // namespace
 
 GemmOperands gemm_operands(const op::ReferenceRequest& request) {
@@ -61,6 +74,13 @@ GemmOperands gemm_operands(const op::ReferenceRequest& request) {
   g.has_amax = p.output == "fp8_e4m3" || p.output == "fp8_e5m2";
   check_sample(request.sample, g.outputs());
   return g;
+}
+
+bool all_finite(const GemmOperands& g) {
+  const ProductShape& s = g.shape;
+  return is_finite(g.a.data, s.batch * s.m * s.k) && is_finite(g.b.data, s.batch * s.k * s.n) &&
+         (g.c == nullptr || is_finite(g.c, g.outputs())) && (g.bias == nullptr || is_finite(g.bias, s.n)) &&
+         std::isfinite(g.product_scale) && std::isfinite(g.c_scale) && std::isfinite(g.bias_scale);
 }
 
 Epilogue parse_epilogue(const op::GemmParams& params) {

@@ -29,6 +29,9 @@ struct GemmOperands {
 /// parameters say, or if a sampled index is not an output.
 [[nodiscard]] GemmOperands gemm_operands(const op::ReferenceRequest& request);
 
+/// Whether all that the formula reads is finite, scales included.
+[[nodiscard]] bool all_finite(const GemmOperands& g);
+
 enum class Epilogue { none, relu, gelu };
 
 [[nodiscard]] Epilogue parse_epilogue(const op::GemmParams& params);

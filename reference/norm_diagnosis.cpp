@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 
-#include <fmt/format.h>
+#include "reference/cause.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -19,7 +18,6 @@ bool has_only_infinities(std::span<const double> row) {
 }  // namespace
 
 std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
-  constexpr double kLeastShare = 0.9;
   const auto got = std::ranges::find(request.outputs, "rsigma", &op::Delivered::port);
   const auto expected = std::ranges::find(request.expected->outputs, "rsigma", &op::OutputValues::port);
   if (got == request.outputs.end() || expected == request.expected->outputs.end()) {
@@ -34,16 +32,11 @@ std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
       explained += got->value[i] == 0 && has_only_infinities({x.data + i * columns, columns}) ? 1 : 0;
     }
   }
-  if (!(explained / wrong >= kLeastShare)) {
+  if (!(explained / wrong >= kLeastExplained)) {
     return {};
   }
-  const std::string cause = "rows with infinities have a reciprocal deviation of 0";
-  return {{.name = "cause",
-           .port = "rsigma",
-           .measured = explained / wrong,
-           .text = fmt::format("{}; this explains {:.4g} % of what is wrong", cause, 100 * explained / wrong),
-           .cause = cause,
-           .about = op::Finding::About::pattern}};
+  return {cause_finding("cause", "rsigma", explained / wrong, "rows with infinities have a reciprocal deviation of 0",
+                        "what is wrong", op::Finding::About::pattern)};
 }
 
 }  // namespace numcheck::reference

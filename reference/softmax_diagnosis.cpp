@@ -5,10 +5,12 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
+#include "reference/cause.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -95,11 +97,7 @@ std::vector<op::Finding> diagnose_softmax(const op::FindingRequest& request, std
     return {};
   }
   std::string cause = fmt::format(fmt::runtime(best->cause), core::dtype_info(got->dtype).name);
-  return {{.name = "rounding",
-           .port = std::string(port),
-           .measured = share,
-           .text = fmt::format("{}; this explains {:.4g} % of the error", cause, 100 * share),
-           .cause = cause}};
+  return {cause_finding("rounding", port, share, std::move(cause), "the error", op::Finding::About::numbers)};
 }
 
 }  // namespace numcheck::reference

@@ -14,6 +14,7 @@
 #include "tolerance/accumulation.hpp"
 #include "tolerance/chain_drift.hpp"
 #include "tolerance/few_bits.hpp"
+#include "tolerance/gemm_overflow.hpp"
 #include "tolerance/product_spacing.hpp"
 
 namespace numcheck::tolerance {
@@ -297,46 +298,6 @@ void add_spacing(const Gemm& g, const model::Arithmetic& arithmetic, model::Erro
   }
 }
 
-/// True if the product of the scales is infinite in FP32.
-bool scales_overflow(const Gemm& g) {
-  const double scales = g.request.first_scale * g.request.second_scale;
-  return std::isinf(core::round_to(scales, Dtype::fp32)) || std::isinf(core::round_to(scales * g.p.alpha, Dtype::fp32));
-}
-
-/// The largest operand that stays finite when it is rounded to a shorter format or multiplied by alpha (algorithm 11 of
-/// cuBLASLt 13.1 does so first).
-double largest_operand(const Gemm& g) {
-  const bool alpha_first = g.request.arithmetic == model::MatrixArithmetic::by_mode_alpha_first;
-  const double factor = alpha_first ? std::max(1.0, std::abs(g.p.alpha)) : 1;
-  return core::dtype_info(g.first).max_finite / factor;
-}
-
-/// The A from which partial sums may overflow, with a margin for their own rounding.
-void add_overflow(const Gemm& g, std::string_view port, model::ErrorModel& model) {
-  const double margin = g.p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
-  const double limit = margin * (g.accumulates_fp16() ? 65520.0 : 0x1p128);
-  const double largest = std::max(g.request.first_max, g.request.second_max);
-  if (g.is_fp32_storage && largest > largest_operand(g)) {
-    model.operand_limit = largest_operand(g);
-  }
-  if (scales_overflow(g) || (port == "d_amax" && std::isfinite(model.operand_limit))) {
-    model.overflow_magnitude = 0;
-    model.overflow_possible = true;
-    return;
-  }
-  model.overflow_magnitude = limit * std::min(1.0, g.product_scale) / g.enlargement();
-  const double reach = static_cast<double>(g.p.k) * g.request.first_max * g.request.second_max;
-  // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).
-  const bool shortened = g.is_fp32_storage && g.first != Dtype::fp32;
-  const bool reaches = reach * std::max(1.0, g.product_scale) >= limit;
-  model.overflow_possible = shortened || g.p.beta != 0 || g.p.bias || reaches || std::isfinite(model.operand_limit);
-  model.is_sum = g.p.epilogue == "none" && port == "d";
-  if (g.p.beta == 0 && !g.p.bias) {
-    model.reach = static_cast<double>(g.p.k) * std::max(1.0, g.product_scale) / limit;
-    model.operand_least = shortened ? std::ldexp(1.0, core::dtype_info(g.first).emin) : 0;
-  }
-}
-
 }  // namespace
 
 model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::string_view port) {
@@ -363,7 +324,13 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   if (port == "d") {
     add_spacing(g, arithmetic, model);
   }
-  add_overflow(g, port, model);
+  add_overflow(request, g.p, port,
+               {.operands = g.first,
+                .fp32_storage = g.is_fp32_storage,
+                .fp16_sums = g.accumulates_fp16(),
+                .scale = g.product_scale,
+                .enlargement = g.enlargement()},
+               model);
   model.source = fmt::format("gemm/{} on {}, k={}{}", request.mode->name,
                              g.fp32_chain ? "own FP32 fused multiply-add chain" : arithmetic.description, g.p.k,
                              g.is_fp32_storage ? fmt::format(", operands {}{}", model::class_name(g.operands),

@@ -1,7 +1,6 @@
 #include "verdict/whole_output.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -34,31 +33,21 @@ constexpr std::size_t kComputed = 64;  // elements that are not finite, at most
 class Scan {
  public:
   Scan(const op::Port& port, std::span<const std::byte> bytes, double scale)
-      : port_(port),
-        bytes_(bytes),
-        scale_(scale),
-        format_(core::dtype_info(port.dtype)),
-        output_{.rows = port.batch * port.rows,
-                .cols = port.cols,
-                .read = [this](std::int64_t row, std::span<double> values) { read(row, values); }},
-        squares(static_cast<std::size_t>(output_.rows * output_.blocks())),
-        rounding(squares.size()) {
+      : port_(port), bytes_(bytes), scale_(scale), format_(core::dtype_info(port.dtype)) {
     stored_.port = &port;
     stored_.got = bytes;
+    output_ = {.rows = port.batch * port.rows,
+               .cols = port.cols,
+               .read = [this](std::int64_t row, std::span<double> values) { read(row, values); }};
+    squares_.resize(static_cast<std::size_t>(output_.rows * output_.blocks()));
+    rounding_.resize(squares_.size());
   }
   Scan(const Scan&) = delete;
   Scan& operator=(const Scan&) = delete;
 
+  /// For a reference that reads it all.
   [[nodiscard]] const op::WholeOutput& output() const noexcept { return output_; }
-  [[nodiscard]] std::uint64_t unwritten() const noexcept { return unwritten_; }
-  /// Sorted; those that were not written are not among them.
-  [[nodiscard]] std::vector<std::int64_t> nonfinite() const {
-    std::vector<std::int64_t> sorted = nonfinite_;
-    std::ranges::sort(sorted);
-    return sorted;
-  }
-  /// Of the stored numbers that are finite.
-  [[nodiscard]] double largest() const noexcept { return largest_; }
+  /// Where no reference does.
   void read_all() {
     core::parallel_chunks(static_cast<std::size_t>(output_.rows), kRowsPerTask,
                           [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -67,6 +56,19 @@ class Scan {
                               read(static_cast<std::int64_t>(i), row);
                             }
                           });
+  }
+
+  /// sum d^2 of each block, and sum ulp^2 / 12; the latter is infinite where the output is saturated.
+  [[nodiscard]] const std::vector<double>& squares() const noexcept { return squares_; }
+  [[nodiscard]] const std::vector<double>& rounding() const noexcept { return rounding_; }
+  [[nodiscard]] std::uint64_t unwritten() const noexcept { return unwritten_; }
+  /// Of the stored numbers that are finite.
+  [[nodiscard]] double largest() const noexcept { return largest_; }
+  /// Sorted; those that were not written are not among them.
+  [[nodiscard]] std::vector<std::int64_t> nonfinite() const {
+    std::vector<std::int64_t> sorted = nonfinite_;
+    std::ranges::sort(sorted);
+    return sorted;
   }
 
  private:
@@ -84,20 +86,19 @@ class Scan {
       const double ulp = core::ulp(values[j], port_.dtype) / scale_;
       const bool saturated = format_.storage_bytes == 1 && std::fabs(values[j]) >= format_.max_finite;
       values[j] /= scale_;
-      squares[block] += values[j] * values[j];
-      rounding[block] += saturated ? std::numeric_limits<double>::infinity() : ulp * ulp / 12;
+      squares_[block] += values[j] * values[j];
+      rounding_[block] += saturated ? std::numeric_limits<double>::infinity() : ulp * ulp / 12;
     }
-    for (double before = largest_; most > before && !largest_.compare_exchange_weak(before, most);) {
-    }
+    const std::lock_guard lock(mutex_);
+    largest_ = std::max(largest_, most);
   }
   void note(std::int64_t element, bool is_nan) {
     const std::uint64_t poison = (std::uint64_t{1} << (8 * format_.storage_bytes)) - 1;
-    if (is_nan && metric::bits_at(stored_, element) == poison) {
-      ++unwritten_;
-      return;
-    }
+    const bool unwritten = is_nan && metric::bits_at(stored_, element) == poison;
     const std::lock_guard lock(mutex_);
-    if (nonfinite_.size() < kComputed) {
+    if (unwritten) {
+      ++unwritten_;
+    } else if (nonfinite_.size() < kComputed) {
       nonfinite_.push_back(element);
     }
   }
@@ -106,16 +107,13 @@ class Scan {
   std::span<const std::byte> bytes_;
   double scale_;
   const core::DtypeInfo& format_;
-  op::WholeOutput output_;
   metric::CompareInput stored_;
-  std::atomic<std::uint64_t> unwritten_ = 0;
-  std::atomic<double> largest_ = 0;
-  std::mutex mutex_;
+  op::WholeOutput output_;
+  std::vector<double> squares_, rounding_;
+  std::mutex mutex_;  ///< of what follows
+  std::uint64_t unwritten_ = 0;
+  double largest_ = 0;
   std::vector<std::int64_t> nonfinite_;
-
- public:
-  std::vector<double> squares;   ///< sum d^2
-  std::vector<double> rounding;  ///< sum ulp^2 / 12; infinite where the output is saturated
 };
 
 Criterion criterion_of(Gate gate, double measured, double limit, std::string source) {
@@ -168,8 +166,8 @@ Blocks judge_blocks(const op::Projection& projection, const Scan& scan, const mo
     const double columns =
         static_cast<double>(last ? scan.output().cols - static_cast<std::int64_t>(per_row - 1) * width : width);
     const double v = (model.var_second + model.var_magnitude * model.reduction) * projection.second[at] +
-                     (model.var_value + model.var_coherent) * scan.squares[at] + model.var_absolute * columns +
-                     scan.rounding[at];
+                     (model.var_value + model.var_coherent) * scan.squares()[at] + model.var_absolute * columns +
+                     scan.rounding()[at];
     const double e = projection.error[at];
     if (!std::isfinite(e) || !std::isfinite(v) || v == 0) {
       continue;
@@ -245,11 +243,15 @@ void judge_whole_output(const EvaluationContext& context, const worker::RunRepor
           static_cast<double>(wrongly_nonfinite(context, compared, model, operands.get(), nonfinite)));
   if (projection) {
     const Blocks blocks = judge_blocks(*projection, scan, model);
+    const std::string source =
+        fmt::format("{}; {} of {} blocks can be judged", model.source, blocks.count, projection->error.size());
     if (static_cast<double>(blocks.count) >= kFewest * sample.copies) {
-      criteria.push_back(criterion_of(Gate::block_rms, blocks.rms, model.kappa, model.source));
+      criteria.push_back(criterion_of(Gate::block_rms, blocks.rms, model.kappa, source));
     }
-    criteria.push_back(criterion_of(Gate::block_largest, blocks.largest,
-                                    tolerance::lambda_of(blocks.count) * model.kappa, model.source));
+    if (blocks.count > 0) {
+      criteria.push_back(
+          criterion_of(Gate::block_largest, blocks.largest, tolerance::lambda_of(blocks.count) * model.kappa, source));
+    }
   }
   const std::optional<double> amax = amax_of(context, port);
   if (amax && nonfinite.empty() && scan.unwritten() == 0) {

@@ -1,0 +1,60 @@
+#include "tolerance/gemm_overflow.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/codec.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+/// True if the product of the scales is infinite in FP32.
+bool scales_overflow(const model::ModelRequest& request, const op::GemmParams& p) {
+  const auto is_infinite = [](double x) { return std::isinf(core::round_to(x, core::Dtype::fp32)); };
+  const double scales = request.first_scale * request.second_scale;
+  return is_infinite(scales) || is_infinite(scales * p.alpha);
+}
+
+/// The largest operand that stays finite when it is rounded to a shorter format or multiplied by alpha (algorithm 11 of
+/// cuBLASLt 13.1 does so first).
+double largest_operand(const model::ModelRequest& request, const op::GemmParams& p, core::Dtype format) {
+  const bool alpha_first = request.arithmetic == model::MatrixArithmetic::by_mode_alpha_first;
+  return core::dtype_info(format).max_finite / (alpha_first ? std::max(1.0, std::abs(p.alpha)) : 1);
+}
+
+}  // namespace
+
+void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, std::string_view port,
+                  const OverflowFacts& facts, model::ErrorModel& model) {
+  const double margin = p.epilogue == "gelu" ? 0.495 : 0.99;  // z (1 + tanh) is up to twice gelu(z)
+  const double limit = margin * (facts.fp16_sums ? 65520.0 : 0x1p128);
+  const bool has_addend = p.beta != 0 || p.bias;
+  model.is_sum = p.epilogue == "none" && port == "d";
+  if (p.alpha == 0) {
+    model.overflow_magnitude = limit;
+    model.overflow_possible = has_addend;
+    return;
+  }
+  const double finite = largest_operand(request, p, facts.operands);
+  if (facts.fp32_storage && std::max(request.first_max, request.second_max) > finite) {
+    model.operand_limit = finite;
+  }
+  if (scales_overflow(request, p) || (port == "d_amax" && std::isfinite(model.operand_limit))) {
+    model.overflow_magnitude = 0;
+    model.overflow_possible = true;
+    model.is_sum = false;
+    return;
+  }
+  model.overflow_magnitude = limit * std::min(1.0, facts.scale) / facts.enlargement;
+  const auto k = static_cast<double>(p.k);
+  const bool reaches = k * request.first_max * request.second_max * std::max(1.0, facts.scale) >= limit;
+  const bool shortened = facts.fp32_storage && facts.operands != core::Dtype::fp32;
+  // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).
+  model.overflow_possible = shortened || has_addend || reaches || std::isfinite(model.operand_limit);
+  if (!has_addend) {
+    model.reach = k * std::max(1.0, facts.scale) / limit;
+    model.operand_least = shortened ? std::ldexp(1.0, core::dtype_info(facts.operands).emin) : 0;
+  }
+}
+
+}  // namespace numcheck::tolerance

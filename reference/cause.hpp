@@ -1,0 +1,18 @@
+// Findings that name the cause of what is wrong with an output.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// A cause counts from this part of what is wrong on.
+inline constexpr double kLeastExplained = 0.9;
+
+/// The finding `name` of an output: "<cause>; this explains 98 % of <what>". `share` is the part.
+[[nodiscard]] op::Finding cause_finding(std::string_view name, std::string_view port, double share, std::string cause,
+                                        std::string_view what, op::Finding::About about);
+
+}  // namespace numcheck::reference
