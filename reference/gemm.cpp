@@ -15,6 +15,7 @@
 #include "reference/gemm_k_ranges.hpp"
 #include "reference/gemm_operands.hpp"
 #include "reference/gemm_projection.hpp"
+#include "reference/gemm_replay.hpp"
 #include "reference/gemm_sampled.hpp"
 #include "reference/gemm_yardsticks.hpp"
 #include "reference/matmul.hpp"
@@ -141,6 +142,7 @@ op::Reference gemm_reference() {
     std::ranges::move(gelu_overflow(request), std::back_inserter(findings));
     return findings;
   };
+  reference.replay = &gemm_replay;
   return reference;
 }
 

@@ -21,7 +21,7 @@ add_custom_target(clean_sweep_full
 
 # Clean products whose errors are not independent, and what a declared shortcut excuses.
 numcheck_test(detect_test LABEL detect TIMEOUT 300
-  SOURCES detect/false_alarms_test.cpp detect/passes_test.cpp detect/shortcuts_test.cpp
+  SOURCES detect/false_alarms_test.cpp detect/passes_test.cpp detect/shortcuts_test.cpp detect/slices_test.cpp
   LIBRARIES numcheck_detect numcheck_sim)
 
 if(NOT TE_NUMCHECK_PYTHON)

@@ -92,7 +92,27 @@ SimGemm make_sim_gemm(const Call& call, int sm, std::string_view tf32_override) 
   return gemm;
 }
 
-model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch, int split_k) {
+std::string describe(const SplitK& split) {
+  if (split.slices == 1) {
+    return "unsplit";
+  }
+  const std::string text = fmt::format("split-K {}", split.slices);
+  return !split.rounds() ? text
+                         : text + (split.reduction == SplitK::Reduction::in_place ? " (inplace)" : " (output_type)");
+}
+
+model::Schedule schedule_of(const SimGemm& gemm, const SplitK& split) {
+  model::Schedule schedule = model::gemm_schedule(gemm.sm, *gemm.mode, op::gemm_promotes(gemm.params, *gemm.mode),
+                                                  gemm.uses_tf32(), split.slices);
+  if (split.rounds()) {
+    schedule.slice_format = gemm.output;
+    schedule.adds_in_place = split.reduction == SplitK::Reduction::in_place;
+  }
+  return schedule;
+}
+
+model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch,
+                          const SplitK& split) {
   const op::GemmParams& p = gemm.params;
   model::GemmTask task;
   const model::MatrixView a = view_of(port_memory(ports, "a"), batch);
@@ -102,19 +122,19 @@ model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports
   if (gemm.uses_tf32()) {
     task.conversion.dtype = Dtype::tf32;
   }
-  task.schedule =
-      model::gemm_schedule(gemm.sm, *gemm.mode, op::gemm_promotes(p, *gemm.mode), gemm.uses_tf32(), split_k);
+  task.schedule = schedule_of(gemm, split);
   task.epilogue = make_epilogue(gemm, ports, batch);
   const PortMemory& d = port_memory(ports, "d");
   task.d = {first_element(d, batch), d.port->ld};
   return task;
 }
 
-void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int split_k, const std::string& fault) {
+void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, const SplitK& split,
+                  const std::string& fault) {
   const auto batches = static_cast<std::size_t>(gemm.params.batch);
   std::vector<float> amax(batches, 0);
   const auto run_one = [&](std::size_t batch) {
-    model::GemmTask task = make_task(gemm, ports, static_cast<std::int64_t>(batch), split_k);
+    model::GemmTask task = make_task(gemm, ports, static_cast<std::int64_t>(batch), split);
     plant_fault(fault, gemm, task);
     task.epilogue.first_row = static_cast<std::int64_t>(batch) * gemm.params.m;
     amax[batch] = model::simulate_gemm(task);

@@ -31,11 +31,31 @@ struct SimGemm {
 /// Why the architecture has no such product, as a sentence; empty if it has one.
 [[nodiscard]] std::string sim_gemm_obstacle(const op::Mode& mode, int sm);
 
-/// The task of matrix `batch`, with split_k slices. Scales are read from memory.
+/// How k is cut into slices, and where these are added: named as by cuBLASLt.
+struct SplitK {
+  enum class Reduction {
+    compute_type,  ///< in FP32
+    output_type,   ///< after rounding each to the output's format
+    in_place,      ///< to the output, which is rounded each time
+  };
+  int slices = 1;
+  Reduction reduction = Reduction::compute_type;
+
+  [[nodiscard]] bool rounds() const noexcept { return reduction != Reduction::compute_type; }
+};
+
+/// "split-K 4 (output_type)".
+[[nodiscard]] std::string describe(const SplitK& split);
+
+/// The schedule of the product with these slices.
+[[nodiscard]] model::Schedule schedule_of(const SimGemm& gemm, const SplitK& split);
+
+/// The task of matrix `batch`. Scales are read from memory.
 [[nodiscard]] model::GemmTask make_task(const SimGemm& gemm, std::span<const PortMemory> ports, std::int64_t batch,
-                                        int split_k);
+                                        const SplitK& split);
 
 /// Runs all matrices of the batch, with the fault (empty: none), and stores amax where the op has one.
-void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, int split_k, const std::string& fault);
+void run_sim_gemm(const SimGemm& gemm, std::span<const PortMemory> ports, const SplitK& split,
+                  const std::string& fault);
 
 }  // namespace numcheck::kernels::sim

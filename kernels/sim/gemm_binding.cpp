@@ -14,23 +14,34 @@
 namespace numcheck::kernels::sim {
 namespace {
 
-/// Slices of the available algorithms; the first one is the heuristic's choice.
-constexpr std::array kSplits = {1, 2, 4};
+/// The available algorithms; the first one is the heuristic's choice.
+constexpr std::array kSplits = {SplitK{1}, SplitK{2}, SplitK{4}, SplitK{4, SplitK::Reduction::output_type},
+                                SplitK{3, SplitK::Reduction::in_place}};
 
 SimGemm describe(const Call& call, const SimContext& context) {
   return make_sim_gemm(call, context.sm, context.tf32_override);
 }
 
-Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
+/// Slices are rounded to 16-bit outputs of sums in FP32, if there is something to add in each.
+bool has_split(const SimGemm& gemm, const SplitK& split) {
+  const bool narrow = gemm.output == core::Dtype::bf16 || gemm.output == core::Dtype::fp16;
+  const auto slices = model::slices_of(schedule_of(gemm, split), gemm.params.k).size();
+  return !split.rounds() || (narrow && gemm.mode->compute == op::Compute::fp32 && !gemm.mode->scaled &&
+                             slices == static_cast<std::size_t>(split.slices));
+}
+
+Algorithm algorithm(const Call& call, const SimContext& context, const SplitK& split) {
   const SimGemm gemm = describe(call, context);
-  const model::Schedule schedule =
-      model::gemm_schedule(gemm.sm, *gemm.mode, op::gemm_promotes(gemm.params, *gemm.mode), gemm.uses_tf32(), split_k);
   Algorithm a;
-  a.label = fmt::format("simulated sm_{}, {}", gemm.sm, split_k == 1 ? "unsplit" : fmt::format("split-K {}", split_k));
-  a.details = {{"schedule", schedule.text},
-               {"split_k", std::to_string(split_k)},
+  a.label = fmt::format("simulated sm_{}, {}", gemm.sm, describe(split));
+  a.details = {{"schedule", schedule_of(gemm, split).text},
+               {"split_k", std::to_string(split.slices)},
                {"evidence", context.evidence},
                {"NVIDIA_TF32_OVERRIDE", context.tf32_override.empty() ? "unset" : context.tf32_override}};
+  if (split.rounds()) {
+    a.details.emplace_back("slices", describe(split));
+    a.rounding.slices = split.slices;
+  }
   if (gemm.params.in_place) {
     a.details.emplace_back("addend", "in place");
     a.rounding.in_place = true;
@@ -38,8 +49,8 @@ Algorithm algorithm(const Call& call, const SimContext& context, int split_k) {
   if (!call.inject.empty()) {
     a.details.emplace_back("fault", call.inject);
   }
-  a.launch = [gemm, split_k, fault = call.inject](std::span<const PortMemory> ports, std::byte*) {
-    run_sim_gemm(gemm, ports, split_k, fault);
+  a.launch = [gemm, split, fault = call.inject](std::span<const PortMemory> ports, std::byte*) {
+    run_sim_gemm(gemm, ports, split, fault);
     return not_measured();
   };
   return a;
@@ -50,9 +61,10 @@ std::vector<Algorithm> algorithms(const Call& call, const SimContext& context) {
   const plan::AlgorithmSpec& spec = call.c->algorithms;
   const std::int64_t requested = spec.kind == Kind::heuristic ? 1 : spec.kind == Kind::top ? spec.top : kSplits.size();
   std::vector<Algorithm> found;
-  for (const int split_k : kSplits) {
-    if (static_cast<std::int64_t>(found.size()) < requested) {
-      found.push_back(algorithm(call, context, split_k));
+  const SimGemm gemm = describe(call, context);
+  for (const SplitK& split : kSplits) {
+    if (static_cast<std::int64_t>(found.size()) < requested && has_split(gemm, split)) {
+      found.push_back(algorithm(call, context, split));
     }
   }
   return found;

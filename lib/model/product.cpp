@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "core/isa.hpp"
@@ -73,8 +74,11 @@ class Tile {
     TileSums total{};
     bool first = true;
     for (const KRange& slice : slices_of(schedule_, operands_.k)) {
-      const TileSums& partial = slice_sums(slice);
-      accumulate(total, partial, first);
+      slice_sums(slice);
+      if (schedule_.slice_format) {
+        round_to_slice_format(schedule_.adds_in_place ? total : slice_);
+      }
+      accumulate(total, slice_, first);
       first = false;
       if (!schedule_.reduces_slices) {
         break;
@@ -93,14 +97,19 @@ class Tile {
     }
   }
 
-  const TileSums& slice_sums(const KRange& slice) {
+  void round_to_slice_format(TileSums& sums) const {
+    for (float& sum : sums) {
+      sum = static_cast<float>(core::round_to(static_cast<double>(sum), *schedule_.slice_format));
+    }
+  }
+
+  void slice_sums(const KRange& slice) {
     const std::int64_t interval = schedule_.promotion_interval;
     const std::int64_t length = interval == 0 ? slice.end - slice.begin : interval;
     for (std::int64_t begin = slice.begin; begin < slice.end; begin += length) {
       segment_sums({begin, std::min(begin + length, slice.end)});
       accumulate(slice_, chain_, begin == slice.begin);
     }
-    return slice_;
   }
 
   void segment_sums(const KRange& segment) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/dtype.hpp"
 #include "model/fused_step.hpp"
 #include "op/mode.hpp"
 
@@ -16,7 +18,8 @@ namespace numcheck::model {
 ///              split_granularity; empty slices are omitted
 ///   segments   a slice is cut every promotion_interval products (0: not at all)
 ///   chain      a segment starts at zero and runs its products in ascending order
-///   sum        segments are added to their slice, slices to the result, both ascending, in FP32, to nearest even
+///   sum        segments are added to their slice, slices to the result, both ascending, in FP32, to nearest even; with a
+///              slice_format every slice is rounded to it first, or, in place, the sum so far before each further slice
 ///
 /// Measured with cuBLASLt 13.1 on an H200: unsplit chains, promotion every 128 products and contiguous slices reproduce
 /// whole matrix products bit for bit; some kernels (algorithm 55, stream-K seams) do not follow this pattern.
@@ -29,6 +32,8 @@ struct Schedule {
   std::int64_t promotion_interval = 0;
   int split_k = 1;
   std::int64_t split_granularity = 1;
+  std::optional<core::Dtype> slice_format;
+  bool adds_in_place = false;
   bool reduces_slices = true;         ///< false: only the first slice reaches the output
   std::vector<std::int64_t> k_order;  ///< order of the products, as indices along k; empty: 0, 1, ..., k - 1
   std::string text;                   ///< "FP32 fused multiply-add chain, split-K 2"

@@ -15,6 +15,7 @@
 #include "core/buffer.hpp"
 #include "core/dtype.hpp"
 #include "op/op.hpp"
+#include "op/replay.hpp"
 #include "op/value.hpp"
 
 namespace numcheck::op {
@@ -195,6 +196,8 @@ struct Reference {
   std::span<const OwnGate> gates;  ///< those of `findings`: every one with a limit is of these
   /// What may explain an output that failed a gate; called only then, and never a gate itself. Null: nothing.
   std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;
+  /// Whether the bits of the main output show roundings that the run declares. Null: the op's are not known bit for bit.
+  Replay (*replay)(const ReplayRequest&) = nullptr;
 
   [[nodiscard]] bool tracked() const noexcept { return yardsticks == nullptr; }
 };

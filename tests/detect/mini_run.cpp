@@ -103,6 +103,9 @@ std::string describe_failure(const plan::Case& c, const verdict::RunResult& run)
         "{:.4g} R0 {:.4g} element {:.3g}; {}",
         output.port, s.elements, s.max_over_bound, s.z_rms, s.z_max, s.slope, s.slope_se, s.coherence, s.rounding_ratio,
         s.rounding_ratio_perfect, s.max_over_half_ulp, output.model_source);
+    for (const op::Finding& finding : output.findings) {
+      text += fmt::format("\n    {}: {}: {}", output.port, finding.name, finding.text);
+    }
     for (const metric::Worst& worst : s.worst) {
       text += fmt::format("\n      [{}] got {:.9g} (0x{:x}) expected {:.17g} e/B {:.3g}", worst.index, worst.got,
                           worst.got_bits, worst.expected, worst.over_bound);

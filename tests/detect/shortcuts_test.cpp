@@ -105,6 +105,26 @@ TEST(Shortcuts, need_their_bits) {
   EXPECT_NE(sum.failing.find("the sum is rounded"), std::string::npos) << "not the product: " << sum.failing;
 }
 
+TEST(Shortcuts, need_their_bits_behind_gelu) {
+  for (const std::string_view mode : {"bf16", "fp16"}) {
+    op::GemmParams p = with_epilogue(256, "gelu", true);
+    p.alpha = 0.0625;
+    const model::DeclaredRounding declared = {.bias = true, .gelu = true};
+    const verdict::RunResult rounded = run({mode, p, "sum_rounded", declared});
+    EXPECT_EQ(rounded.status, verdict::Status::warn) << mode << ": " << rounded.failing;
+    for (const char* fault : {"fp16_accumulation", "truncated_output", "perturb_all=1e-3", "perturb_noise=1e-3",
+                              "gelu_erf", "scale_1_01"}) {
+      EXPECT_EQ(run({mode, p, fault, declared}).status, verdict::Status::fail) << fault << " in " << mode;
+    }
+  }
+  op::GemmParams p = with_epilogue(256, "gelu", true);
+  p.alpha = 0.0625;
+  const model::DeclaredRounding declared = {.bias = true, .gelu = true};
+  EXPECT_EQ(run({"bf16", p, "double_rounded_output", declared}).status, verdict::Status::fail);
+  EXPECT_EQ(run({"fp32", with_epilogue(8, "gelu", false), "perturb_noise=2e-5", {.gelu = true}}).status,
+            verdict::Status::fail);
+}
+
 TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
   for (const std::string_view mode : {"bf16", "fp16"}) {
     std::vector<double> shares;
@@ -120,7 +140,7 @@ TEST(Shortcuts, a_rounded_product_is_named_and_only_in_place_excused) {
       EXPECT_NE(result.failing.find(in_place ? "C is added, in place" : "G1 bound"), std::string::npos)
           << result.failing;
       const std::vector<op::Finding>& findings = result.outputs.front().findings;
-      ASSERT_EQ(findings.size(), 1U) << mode;
+      ASSERT_EQ(findings.size(), in_place ? 2U : 1U) << mode;
       EXPECT_EQ(findings.front().name, "product rounded before C is added");
       shares.push_back(findings.front().measured);
       s.fault.clear();

@@ -236,7 +236,7 @@ def unusual(rng):
     return {"mode": mode, "params": params, "inputs": inputs}
 
 
-CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "transformer_engine"), unusual=unusual)}
+CLEAN = {"gemm": DrawnBy("gemm_cases", may_warn=("cublaslt", "sim", "transformer_engine"), unusual=unusual)}
 
 PATHS = [
     # Whole and ragged tiles, every layout, one batch and several.

@@ -1,0 +1,276 @@
+#include "reference/gemm_replay.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/parallel.hpp"
+#include "op/reference.hpp"
+#include "reference/gemm_replay_element.hpp"
+#include "reference/gemm_slices.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::int64_t kMostElements = 4096, kFewestElements = 256;
+constexpr std::int64_t kMostProducts = std::int64_t{1} << 24;  // of all elements together
+constexpr std::size_t kScreened = 192, kKept = 4;
+constexpr double kLeastCertain = 0.5;  // an element that is more probably rounded otherwise says nothing
+
+/// What came of an element, or of many.
+struct Count {
+  double elements = 0, other = 0, expected = 0, telling = 0, told = 0;
+  std::uint64_t signature = 0;  ///< equal for ways that predict the same
+
+  void add(const Count& more) noexcept {
+    elements += more.elements;
+    other += more.other;
+    expected += more.expected;
+    telling += more.telling;
+    told += more.told;
+    signature += more.signature;
+  }
+  /// Elements with bits that neither were predicted nor are due to chance.
+  [[nodiscard]] double surplus() const noexcept {
+    constexpr double kSlack = 3, kSigmas = 6, kShare = 0.01;
+    return other - kSlack * expected - kSigmas * std::sqrt(kSlack * expected) - kShare * elements;
+  }
+};
+
+double log2_binomial(double n, double x) {
+  return (std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1)) / std::log(2.0);
+}
+
+/// How k is cut, and what is done with the slices.
+struct Way {
+  const Partition* partition = nullptr;
+  Scheme scheme;
+};
+
+bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
+  constexpr double kLeastTold = 0.8, kLeastBits = 1;
+  if (!(count.elements > 0) || count.surplus() > 0) {
+    return false;
+  }
+  if (!rounding.rounds()) {
+    return true;
+  }
+  const auto bits = [&count](double x) { return x + log2_binomial(count.elements, x); };
+  return count.told >= kLeastTold * count.telling &&
+         bits(count.told) - bits(count.other) - std::log2(ways) >= kLeastBits;
+}
+
+/// Of a prediction for an element.
+std::uint64_t signature(std::int64_t index, double predicted) {
+  std::uint64_t bits =
+      std::bit_cast<std::uint64_t>(predicted) ^ static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15U;
+  bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93U;
+  return bits ^ bits >> 32;
+}
+
+/// How many different predictions there are.
+double distinct(const std::vector<Count>& counts) {
+  std::set<std::uint64_t> signatures;
+  for (const Count& count : counts) {
+    signatures.insert(count.signature);
+  }
+  return static_cast<double>(signatures.size());
+}
+
+/// Sums of the products of one element up to each of them.
+class RunningSums {
+ public:
+  RunningSums(const op::ReplayRequest& request, const GemmOperands& g)
+      : request_(request), g_(g), sums_(static_cast<std::size_t>(g.shape.k) + 1) {}
+
+  void load(std::int64_t index) {
+    const std::int64_t n = g_.shape.n, m = g_.shape.m, k = g_.shape.k;
+    const std::int64_t batch = index / (m * n), row = index / n % m, column = index % n;
+    const double* a = g_.a.data + batch * m * k + (g_.a.transposed ? row : row * k);
+    const double* b = g_.b.data + batch * k * n + (g_.b.transposed ? column * k : column);
+    const std::int64_t a_step = g_.a.transposed ? m : 1, b_step = g_.b.transposed ? 1 : n;
+    Sums sums;
+    for (std::int64_t t = 0; t < k; ++t) {
+      const double product = a[t * a_step] * b[t * b_step];
+      sums.value += product;
+      sums.magnitude += std::abs(product);
+      sums.second += product * product;
+      sums_[static_cast<std::size_t>(t) + 1] = sums;
+    }
+  }
+
+  [[nodiscard]] Sum of(const Slice& slice) const {
+    Sums sums;
+    for (const Range& range : slice) {
+      const Sums& high = sums_[static_cast<std::size_t>(range.end)];
+      const Sums& low = sums_[static_cast<std::size_t>(range.begin)];
+      sums.value += high.value - low.value;
+      sums.magnitude += high.magnitude - low.magnitude;
+      sums.second += high.second - low.second;
+    }
+    const double scale = std::abs(g_.product_scale);
+    const double variance =
+        scale > 0
+            ? request_.variance(scale * sums.magnitude, scale * scale * sums.second, scale * sums.value) / scale / scale
+            : 0;
+    return {sums.value, variance};
+  }
+
+ private:
+  struct Sums {
+    double value = 0, magnitude = 0, second = 0;
+  };
+  const op::ReplayRequest& request_;
+  const GemmOperands& g_;
+  std::vector<Sums> sums_;
+};
+
+class Replays {
+ public:
+  explicit Replays(const op::ReplayRequest& request)
+      : request_(request),
+        g_(gemm_operands({request.params, {request.inputs.begin(), request.inputs.end()}, {}})),
+        rounding_(request.rounding) {
+    if (g_.shape.k == 0) {
+      rounding_.slices = 1;
+    }
+    partitions_ = rounding_.slices > 1 ? plausible_partitions(g_.shape.k, rounding_.slices)
+                                       : std::vector<Partition>{{{{Range{0, g_.shape.k}}}, ""}};
+    const std::vector<Scheme> schemes = schemes_of(rounding_, g_);
+    for (const Partition& partition : partitions_) {
+      for (const Scheme& scheme : schemes) {
+        ways_.push_back({&partition, scheme});
+      }
+    }
+    choose_elements();
+  }
+
+  [[nodiscard]] op::Replay best() const {
+    const std::vector<Count> screened = count(ways_, std::min(kScreened, elements_.size()));
+    const std::vector<Way> ways = best_of(screened);
+    const std::vector<Count> counts = count(ways, elements_.size());
+    const auto best = std::ranges::min_element(counts, {}, &Count::other) - counts.begin();
+    const Count& found = counts[static_cast<std::size_t>(best)];
+    return {.shown = shows(found, request_.rounding, distinct(screened)),
+            .share = found.elements > 0 ? 1 - found.other / found.elements : 0,
+            .text = text_of(found, ways[static_cast<std::size_t>(best)])};
+  }
+
+ private:
+  /// Some that are spread over D. An odd step meets all columns of most outputs.
+  void choose_elements() {
+    const std::int64_t outputs = g_.outputs();
+    const std::int64_t most =
+        std::clamp(kMostProducts / std::max<std::int64_t>(1, g_.shape.k), kFewestElements, kMostElements);
+    const std::int64_t step = outputs <= most ? 1 : (outputs / most) | 1;
+    for (std::int64_t index = 0; index < outputs; index += step) {
+      elements_.push_back(index);
+    }
+  }
+
+  /// The ways of which fewest elements have other bits.
+  [[nodiscard]] std::vector<Way> best_of(const std::vector<Count>& screened) const {
+    std::vector<std::size_t> order(ways_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return screened[i].other; });
+    order.resize(std::min(order.size(), kKept));
+    std::vector<Way> best;
+    std::ranges::transform(order, std::back_inserter(best), [this](std::size_t i) { return ways_[i]; });
+    return best;
+  }
+
+  /// Of every way, over `number` of the elements, spread over all of them.
+  [[nodiscard]] std::vector<Count> count(const std::vector<Way>& ways, std::size_t number) const {
+    constexpr std::size_t kPerTask = 32;
+    const ElementReplay replay(request_, g_);
+    std::vector<Count> total(ways.size());
+    std::mutex mutex;
+    core::parallel_chunks(number, kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+      RunningSums sums(request_, g_);
+      std::vector<Count> counts(ways.size());
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::int64_t index = elements_[i * elements_.size() / number];
+        sums.load(index);
+        count_element(replay, sums, index, ways, counts);
+      }
+      const std::lock_guard lock(mutex);
+      for (std::size_t w = 0; w < ways.size(); ++w) {
+        total[w].add(counts[w]);
+      }
+    });
+    return total;
+  }
+
+  void count_element(const ElementReplay& replay, const RunningSums& sums, std::int64_t index,
+                     const std::vector<Way>& ways, std::vector<Count>& counts) const {
+    const double got = request_.stored(static_cast<std::size_t>(index));
+    ElementParts parts;
+    parts.addend = g_.c == nullptr ? 0 : g_.c_scale * g_.c[index];
+    parts.bias = g_.bias == nullptr ? 0 : g_.bias_scale * g_.bias[index % g_.shape.n];
+    const Partition* loaded = nullptr;
+    for (std::size_t w = 0; w < ways.size(); ++w) {
+      if (ways[w].partition != loaded) {
+        loaded = ways[w].partition;
+        parts.slices.clear();
+        std::ranges::transform(loaded->slices, std::back_inserter(parts.slices),
+                               [&](const Slice& slice) { return sums.of(slice); });
+      }
+      const Prediction once = replay.strict(parts);
+      const Prediction more = replay.predict(parts, ways[w].scheme);
+      const bool finite =
+          std::isfinite(got) && std::isfinite(once.low) && std::isfinite(more.low) && std::isfinite(more.high);
+      if (!finite || more.otherwise > kLeastCertain) {
+        continue;
+      }
+      const bool as_predicted = more.low <= got && got <= more.high;
+      const bool telling = once.high < more.low || once.low > more.high;
+      counts[w].add({.elements = 1,
+                     .other = as_predicted ? 0.0 : 1.0,
+                     .expected = more.otherwise,
+                     .telling = telling ? 1.0 : 0.0,
+                     .told = telling && as_predicted ? 1.0 : 0.0,
+                     .signature = signature(index, more.low)});
+    }
+  }
+
+  [[nodiscard]] std::string text_of(const Count& found, const Way& way) const {
+    std::string how = rounding_.slices > 1 ? fmt::format("slices {}", way.partition->text) : "";
+    if (const std::string scheme = way.scheme.text(); !scheme.empty()) {
+      how += (how.empty() ? "" : ", ") + scheme;
+    }
+    const std::string ways =
+        ways_.size() > 1 ? fmt::format(" (the best of {} ways{})", ways_.size(), how.empty() ? "" : ": " + how) : "";
+    const std::string telling =
+        rounding_.rounds() ? fmt::format("; {:.0f} of the {:.0f} that rounding once would give other bits have them",
+                                         found.told, found.telling)
+                           : "";
+    return fmt::format(
+        "computed again with these roundings{}, {:.0f} of {:.0f} elements have other bits, where {:.3g} are expected{}",
+        ways, found.other, found.elements, found.expected, telling);
+  }
+
+  const op::ReplayRequest& request_;
+  GemmOperands g_;
+  op::EarlyRounding rounding_;
+  std::vector<Partition> partitions_;
+  std::vector<Way> ways_;
+  std::vector<std::int64_t> elements_;
+};
+
+}  // namespace
+
+op::Replay gemm_replay(const op::ReplayRequest& request) {
+  return Replays(request).best();
+}
+
+}  // namespace numcheck::reference

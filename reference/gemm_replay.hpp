@@ -1,0 +1,27 @@
+// Whether the bits of a product are those of roundings that its library declares.
+#pragma once
+
+#include "op/replay.hpp"
+
+namespace numcheck::reference {
+
+/// Computes up to 4096 elements from all over D again (fewer of long sums, at least 256), in doubles, but for the declared
+/// roundings. How k is cut and in which order slices, C and bias are added is not declared: all plausible ways are tried
+/// (gemm_slices.hpp, Scheme) on some elements, and the best few on all of them. Where the device's own sums may be off by
+/// more than their distance to the boundary between two numbers, other bits are expected, too, and counted:
+///
+///   expected   sum of the probabilities that an element is rounded otherwise; those where it exceeds 1/2 do not count
+///   other      elements with other bits than predicted, of n
+///   telling    elements of which one rounding at the end would predict other bits
+///
+/// The roundings are shown if one way has
+///
+///   - other <= 3 expected + 6 sqrt(3 expected) + n / 100
+///   - at least 80 % of the telling elements as predicted, and these are more than chance: with bits(x) = x + log2 binom(n, x),
+///     bits(telling as predicted) - bits(other) - log2(ways that predict different bits) >= 1. Nothing is telling of tanh,
+///     whose error is an interval.
+///
+/// What an FP32 output shows of tanh is that no element is further off than it explains.
+[[nodiscard]] op::Replay gemm_replay(const op::ReplayRequest& request);
+
+}  // namespace numcheck::reference

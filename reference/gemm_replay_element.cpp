@@ -1,0 +1,194 @@
+#include "reference/gemm_replay_element.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/codec.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kGeluSteepness = 1.13;
+
+Sum scaled(const Sum& sum, double factor) {
+  return {factor * sum.value, factor * factor * sum.variance};
+}
+
+Sum plus(const Sum& x, const Sum& y) {
+  return {x.value + y.value, x.variance + y.variance};
+}
+
+/// Adds a term in FP32. Sums of rounded terms are exact there: they have few bits.
+Sum with_term(const Sum& sum, double term) {
+  const double error = 0x1p-24 * term;
+  return {sum.value + term, sum.variance > 0 ? sum.variance + error * error : 0};
+}
+
+/// P(e > distance) of a normal error.
+double beyond(double distance, double variance) {
+  constexpr double kNever = 8;
+  if (!(variance > 0) || distance > kNever * std::sqrt(variance)) {
+    return 0;
+  }
+  return 0.5 * std::erfc(distance / std::sqrt(2 * variance));
+}
+
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::abs(std::frexp(x, &exponent)) == 0.5;
+}
+
+}  // namespace
+
+std::string Scheme::text() const {
+  std::string text;
+  switch (reduction) {
+    case Reduction::none:
+      return bias_in_product ? "bias among the product" : "";
+    case Reduction::stored:
+      text = "each rounded, then added";
+      break;
+    case Reduction::in_place:
+      text = "each added to the rounded sum so far";
+      break;
+    case Reduction::running:
+      text = "each rounded, and added to the rounded sum so far";
+      break;
+  }
+  text += descending ? ", the last one first" : "";
+  text += addend_first ? ", C before them" : "";
+  return text + (scaled_late ? ", before alpha" : "");
+}
+
+std::vector<Scheme> schemes_of(const op::EarlyRounding& rounding, const GemmOperands& g) {
+  using Reduction = Scheme::Reduction;
+  std::vector<Scheme> all;
+  const bool bias_may_come_early = rounding.product && g.bias != nullptr;
+  if (rounding.slices < 2) {
+    all.push_back({});
+    if (bias_may_come_early) {
+      all.push_back({.bias_in_product = true});
+    }
+    return all;
+  }
+  std::vector<Scheme> reductions = {{.reduction = Reduction::stored}};
+  for (const Reduction reduction : {Reduction::in_place, Reduction::running}) {
+    for (const bool descending : {false, true}) {
+      reductions.push_back({.reduction = reduction, .descending = descending});
+      if (g.c != nullptr && !rounding.product) {
+        reductions.push_back({.reduction = reduction, .descending = descending, .addend_first = true});
+      }
+    }
+  }
+  for (const Scheme& reduction : reductions) {
+    for (const bool late : {false, true}) {
+      for (const bool with_bias : {false, true}) {
+        const bool late_matters = !is_power_of_two(g.product_scale) && !reduction.addend_first;
+        if ((!late || late_matters) && (!with_bias || bias_may_come_early)) {
+          Scheme scheme = reduction;
+          scheme.scaled_late = late;
+          scheme.bias_in_product = with_bias;
+          all.push_back(scheme);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+ElementReplay::ElementReplay(const op::ReplayRequest& request, const GemmOperands& g)
+    : rounding_(request.rounding),
+      dtype_(request.dtype),
+      scale_(request.scale),
+      product_scale_(g.product_scale),
+      epilogue_(parse_epilogue(g.params)) {}
+
+double ElementReplay::round(double value) const {
+  const core::Overflow overflow = core::is_fp8(dtype_) ? core::Overflow::saturate : core::Overflow::ieee;
+  return core::round_to(value * scale_, dtype_, overflow) / scale_;
+}
+
+Sum ElementReplay::rounded(const Sum& sum, double& otherwise) const {
+  const double nearest = round(sum.value);
+  const double half = core::ulp(nearest * scale_, dtype_) / scale_ / 2;
+  otherwise += beyond(nearest + half - sum.value, sum.variance) + beyond(sum.value - nearest + half, sum.variance);
+  return {nearest, 0};
+}
+
+Sum ElementReplay::stored_slices(const ElementParts& parts, const Scheme& scheme, double& otherwise) const {
+  const double early = scheme.scaled_late ? 1 : product_scale_;
+  Sum sum;
+  for (const Sum& slice : parts.slices) {
+    sum = plus(sum, rounded(scaled(slice, early), otherwise));
+  }
+  return scaled(sum, product_scale_ / early);
+}
+
+Sum ElementReplay::product(const ElementParts& parts, const Scheme& scheme, double& otherwise) const {
+  using Reduction = Scheme::Reduction;
+  if (scheme.reduction == Reduction::none) {
+    return scaled(parts.slices.front(), product_scale_);
+  }
+  if (scheme.reduction == Reduction::stored) {
+    return stored_slices(parts, scheme, otherwise);
+  }
+  const double early = scheme.scaled_late ? 1 : product_scale_;
+  const std::size_t count = parts.slices.size();
+  Sum sum{scheme.addend_first ? parts.addend : 0, 0};
+  for (std::size_t i = 0; i < count; ++i) {
+    Sum slice = scaled(parts.slices[scheme.descending ? count - 1 - i : i], early);
+    slice = scheme.reduction == Reduction::running ? rounded(slice, otherwise) : slice;
+    sum = plus(sum, slice);
+    sum = i + 1 < count ? rounded(sum, otherwise) : sum;
+  }
+  return scaled(sum, product_scale_ / early);
+}
+
+Prediction ElementReplay::finish(const Sum& z, double tanh_error, double otherwise) const {
+  const bool gelu = epilogue_ == Epilogue::gelu;
+  const double value = apply_epilogue(epilogue_, z.value);
+  if (epilogue_ == Epilogue::relu && z.value < 0) {
+    return {0, 0, beyond(-z.value, z.variance)};
+  }
+  // gelu itself is computed in FP32, where 1 + tanh loses the bits that they share.
+  const double own = gelu ? 0x1p-24 * z.value : 0;
+  const double variance = gelu ? kGeluSteepness * kGeluSteepness * z.variance + own * own : z.variance;
+  const double spread = std::abs(z.value) / 2 * tanh_error;
+  if (core::dtype_info(dtype_).storage_bytes >= 4) {
+    constexpr double kFar =
+        4;  // standard deviations: rounding to FP32 is a part of the error, and no bits are predicted
+    const double most = spread + kFar * std::sqrt(variance) + core::ulp(value, dtype_);
+    return {value - most, value + most, otherwise + 2 * beyond(kFar, 1)};
+  }
+  Prediction found{round(value - spread), round(value + spread), otherwise};
+  const auto half_ulp = [this](double at) { return core::ulp(at * scale_, dtype_) / scale_ / 2; };
+  found.otherwise += beyond(found.high + half_ulp(found.high) - value - spread, variance) +
+                     beyond(value - spread - found.low + half_ulp(found.low), variance);
+  return found;
+}
+
+Prediction ElementReplay::predict(const ElementParts& parts, const Scheme& scheme) const {
+  double otherwise = 0;
+  Sum z = product(parts, scheme, otherwise);
+  if (rounding_.product) {
+    z = rounded(with_term(z, scheme.bias_in_product ? parts.bias : 0), otherwise);
+  }
+  z = with_term(z, scheme.addend_first ? 0 : parts.addend);
+  if (rounding_.sum) {
+    z = rounded(z, otherwise);
+  }
+  z = with_term(z, scheme.bias_in_product ? 0 : parts.bias);
+  return finish(z, rounding_.tanh_error, otherwise);
+}
+
+Prediction ElementReplay::strict(const ElementParts& parts) const {
+  Sum product;
+  for (const Sum& slice : parts.slices) {
+    product = plus(product, slice);
+  }
+  const Sum z = with_term(with_term(scaled(product, product_scale_), parts.addend), parts.bias);
+  return finish(z, 0, 0);
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,145 @@
+// Slices of k that a library declares to add in the output's format excuse what their bits show, and nothing else.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "data/distribution.hpp"
+#include "mini_run.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::detect {
+namespace {
+
+op::GemmParams product(std::int64_t k) {
+  op::GemmParams p;
+  p.m = 72;
+  p.n = 56;
+  p.k = k;
+  return p;
+}
+
+op::GemmParams with(op::GemmParams p, std::string epilogue, bool bias, double beta = 0) {
+  p.epilogue = std::move(epilogue);
+  p.bias = bias;
+  p.beta = beta;
+  return p;
+}
+
+plan::Case make_case(std::string_view mode, const op::GemmParams& p) {
+  plan::Case c;
+  c.op = &op::gemm();
+  c.mode = op::find_mode(mode);
+  c.params = op::to_params(p);
+  c.backend = "sim";
+  c.inputs.common = data::make_distribution("normal");
+  c.algorithms.kind = plan::AlgorithmSpec::Kind::all;
+  c.seed = 7;
+  plan::identify(c);
+  return c;
+}
+
+/// All algorithms of the simulated device: some of them add slices in the output's format, and declare it.
+std::vector<verdict::RunResult> run(const plan::Case& c, const std::string& fault,
+                                    const std::optional<model::DeclaredRounding>& declared = {}) {
+  MiniRunner runner;
+  return runner.run(c, 90, {.inject = fault, .classify = false}, declared).runs;
+}
+
+op::GemmParams scaled(op::GemmParams p, double alpha) {
+  p.alpha = alpha;
+  return p;
+}
+
+const std::vector<op::GemmParams>& products() {
+  static const std::vector<op::GemmParams> all = {product(1024), with(product(1000), "relu", true),
+                                                  scaled(with(product(1024), "none", true, 0.5), 0.3),
+                                                  scaled(with(product(512), "gelu", true), 0.0625)};
+  return all;
+}
+
+TEST(Slices, that_are_declared_and_rounded_are_warnings) {
+  for (const std::string_view mode : {"bf16", "fp16"}) {
+    for (const op::GemmParams& p : products()) {
+      int sliced = 0;
+      for (const verdict::RunResult& result : run(make_case(mode, p), "")) {
+        const bool declared = result.run.rounding.slices > 1;
+        EXPECT_EQ(result.status, declared ? verdict::Status::warn : verdict::Status::pass)
+            << result.run.label << ' ' << mode << ' ' << p.epilogue << ": " << result.failing;
+        if (declared) {
+          ++sliced;
+          EXPECT_NE(result.failing.find("slices of k are added in"), std::string::npos) << result.failing;
+          ASSERT_FALSE(result.outputs.front().findings.empty());
+          EXPECT_GT(result.outputs.front().findings.back().measured, 0.98)
+              << result.outputs.front().findings.back().text;
+        }
+      }
+      EXPECT_EQ(sliced, 2);
+    }
+  }
+}
+
+TEST(Slices, excuse_no_other_fault) {
+  for (const std::string_view mode : {"bf16", "fp16"}) {
+    for (const op::GemmParams& p : products()) {
+      for (const char* fault : {"fp16_accumulation", "truncated_output", "scale_1_01", "perturb_all=1e-3",
+                                "perturb_noise=1e-3", "missing_k_tail", "unreduced_split_k"}) {
+        for (const verdict::RunResult& result : run(make_case(mode, p), fault)) {
+          EXPECT_EQ(result.status, verdict::Status::fail)
+              << fault << ' ' << result.run.label << ' ' << mode << ' ' << p.epilogue << ": " << result.failing
+              << (result.outputs.front().findings.empty() ? "" : result.outputs.front().findings.back().text);
+        }
+      }
+    }
+  }
+}
+
+TEST(Slices, that_were_not_rounded_excuse_nothing) {
+  for (const int slices : {4, 32}) {
+    for (const op::GemmParams& p : products()) {
+      for (const char* fault : {"fp16_accumulation", "double_rounded_output", "truncated_output", "perturb_all=1e-3"}) {
+        plan::Case c = make_case("bf16", p);
+        c.algorithms.kind = plan::AlgorithmSpec::Kind::heuristic;
+        for (const verdict::RunResult& result :
+             run(c, fault, model::DeclaredRounding{.slices = slices, .gelu = p.epilogue == "gelu"})) {
+          EXPECT_EQ(result.status, verdict::Status::fail) << fault << ' ' << slices << ": " << result.failing;
+        }
+      }
+    }
+  }
+}
+
+/// Of the algorithm that rounds its slices, as if it had declared other roundings besides.
+verdict::RunResult run_sliced(const plan::Case& c, const std::string& fault, model::DeclaredRounding declared) {
+  constexpr std::size_t kOutputType = 3;
+  declared.slices = 4;
+  return run(c, fault, declared).at(kOutputType);
+}
+
+TEST(Slices, may_be_declared_with_a_rounded_sum) {
+  for (const char* epilogue : {"none", "relu", "gelu"}) {
+    const plan::Case c = make_case("bf16", scaled(with(product(1024), epilogue, true), 0.0625));
+    const model::DeclaredRounding epilogue_too = {.bias = true, .gelu = epilogue == std::string_view("gelu")};
+    const verdict::RunResult both = run_sliced(c, "sum_rounded", epilogue_too);
+    EXPECT_EQ(both.status, verdict::Status::warn) << epilogue << ": " << both.failing;
+    EXPECT_NE(both.failing.find("slices of k"), std::string::npos) << both.failing;
+    EXPECT_NE(both.failing.find("before the epilogue"), std::string::npos) << both.failing;
+    EXPECT_EQ(run_sliced(c, "sum_rounded", {}).status, verdict::Status::fail) << epilogue << ", not declared";
+    for (const char* fault : {"truncated_output", "perturb_all=1e-3", "fp16_accumulation", "scale_1_01"}) {
+      EXPECT_EQ(run_sliced(c, fault, epilogue_too).status, verdict::Status::fail) << fault << ' ' << epilogue;
+    }
+  }
+}
+
+TEST(Slices, name_the_elements_that_do_not_fit) {
+  const std::vector<verdict::RunResult> all = run(make_case("bf16", product(1024)), "perturb_all=1e-3");
+  const op::Finding& finding = all.back().outputs.front().findings.back();
+  EXPECT_EQ(finding.name, "declared roundings");
+  EXPECT_NE(finding.text.find("3 slices of k are added in bf16, as the library declares, but the bits do not show it"),
+            std::string::npos)
+      << finding.text;
+}
+
+}  // namespace
+}  // namespace numcheck::detect

@@ -1,0 +1,188 @@
+// Bits of outputs show declared roundings, however k is cut and whatever comes first, and show nothing that is not there.
+#include "reference/gemm_replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/codec.hpp"
+#include "gemm_problem.hpp"
+#include "reference/gemm_slices.hpp"
+
+namespace numcheck::reference::testing {
+namespace {
+
+using core::Dtype;
+
+double rn(double value) {
+  return core::round_to(value, Dtype::bf16);
+}
+
+op::GemmParams shape(std::int64_t k) {
+  op::GemmParams p;
+  p.m = 48;
+  p.n = 40;
+  p.k = k;
+  return p;
+}
+
+op::Replay replay(GemmProblem problem, const std::vector<double>& d, const op::EarlyRounding& rounding,
+                  Dtype dtype = Dtype::bf16) {
+  const op::ReferenceRequest request = problem.request();
+  return gemm_replay({.params = request.params,
+                      .inputs = request.inputs,
+                      .dtype = dtype,
+                      .stored = [&d](std::size_t index) { return d[index]; },
+                      .rounding = rounding,
+                      .variance = [](double, double second, double) { return 0x1p-48 * second; }});
+}
+
+/// The sum of some products of an element.
+double sum(const GemmProblem& problem, std::size_t index, std::int64_t begin, std::int64_t end) {
+  const std::int64_t row = static_cast<std::int64_t>(index) / problem.gemm.n;
+  const std::int64_t column = static_cast<std::int64_t>(index) % problem.gemm.n;
+  double value = 0;
+  for (std::int64_t t = begin; t < end; ++t) {
+    value += problem.first(0, row, t) * problem.second(0, t, column);
+  }
+  return problem.gemm.alpha * value;
+}
+
+/// What `element` makes of each element.
+template <class Element>
+std::vector<double> outputs(const GemmProblem& problem, Element element) {
+  std::vector<double> d(static_cast<std::size_t>(problem.gemm.m * problem.gemm.n));
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    d[i] = element(i);
+  }
+  return d;
+}
+
+TEST(GemmSlices, are_cut_in_every_plausible_way_once) {
+  const auto ends = [](const Partition& partition) {
+    std::vector<std::int64_t> found;
+    for (const Slice& slice : partition.slices) {
+      found.push_back(slice.back().end);
+    }
+    return found;
+  };
+  std::vector<std::vector<std::int64_t>> contiguous;
+  for (const Partition& partition : plausible_partitions(300, 4)) {
+    std::int64_t size = 0;
+    for (const Slice& slice : partition.slices) {
+      for (const Range& range : slice) {
+        size += range.size();
+      }
+    }
+    EXPECT_EQ(size, 300) << partition.text;
+    if (partition.slices.front().size() == 1 && partition.slices.front().front().end > 16) {
+      contiguous.push_back(ends(partition));
+    }
+  }
+  for (const std::vector<std::int64_t>& wanted : std::vector<std::vector<std::int64_t>>{
+           {75, 150, 225, 300}, {128, 256, 300}, {96, 192, 256, 300}, {64, 128, 192, 300}}) {
+    EXPECT_EQ(std::ranges::count(contiguous, wanted), 1) << wanted[0] << ' ' << wanted[1];
+  }
+}
+
+TEST(GemmReplay, shows_slices_in_any_order_and_place) {
+  GemmProblem p = noisy(shape(200));
+  const op::EarlyRounding three{.slices = 3};
+  const auto slice = [&p](std::size_t i, int s) { return sum(p, i, 67 * s, std::min(67 * (s + 1), 200)); };
+  const auto stored =
+      outputs(p, [&](std::size_t i) { return rn(rn(slice(i, 0)) + rn(slice(i, 1)) + rn(slice(i, 2))); });
+  const auto in_place = outputs(p, [&](std::size_t i) { return rn(rn(rn(slice(i, 0)) + slice(i, 1)) + slice(i, 2)); });
+  const auto backwards = outputs(p, [&](std::size_t i) { return rn(rn(rn(slice(i, 2)) + slice(i, 1)) + slice(i, 0)); });
+  const auto once = outputs(p, [&](std::size_t i) { return rn(sum(p, i, 0, 200)); });
+  const auto uneven = outputs(p, [&](std::size_t i) { return rn(rn(sum(p, i, 0, 61)) + rn(sum(p, i, 61, 200))); });
+  for (const auto& d : {stored, in_place, backwards}) {
+    const op::Replay found = replay(p, d, three);
+    EXPECT_TRUE(found.shown) << found.text;
+    EXPECT_EQ(found.share, 1) << found.text;
+    EXPECT_FALSE(replay(p, d, {.slices = 4}).shown) << "not four of them";
+  }
+  EXPECT_FALSE(replay(p, once, three).shown);
+  EXPECT_FALSE(replay(p, uneven, {.slices = 2}).shown) << "61 products are no stages";
+}
+
+TEST(GemmReplay, finds_c_before_the_slices_and_alpha_after_them) {
+  op::GemmParams params = shape(128);
+  params.beta = 0.5;
+  GemmProblem p = noisy(params);
+  const auto c_first =
+      outputs(p, [&](std::size_t i) { return rn(rn(0.5 * p.c[i] + sum(p, i, 0, 64)) + sum(p, i, 64, 128)); });
+  EXPECT_TRUE(replay(p, c_first, {.slices = 2}).shown);
+  params.alpha = 0.3;
+  params.beta = 0;
+  p = noisy(params);
+  const auto late =
+      outputs(p, [&](std::size_t i) { return rn(0.3 * (rn(sum(p, i, 0, 64) / 0.3) + rn(sum(p, i, 64, 128) / 0.3))); });
+  const auto early = outputs(p, [&](std::size_t i) { return rn(rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))); });
+  EXPECT_TRUE(replay(p, late, {.slices = 2}).shown);
+  EXPECT_TRUE(replay(p, early, {.slices = 2}).shown);
+}
+
+TEST(GemmReplay, sees_through_gelu) {
+  op::GemmParams params = shape(64);
+  params.epilogue = "gelu";
+  params.bias = true;
+  params.alpha = 0.25;
+  const GemmProblem p = noisy(params);
+  const auto bias = [&p](std::size_t i) { return p.bias[i % 40]; };
+  const auto gelu = [](double z) { return apply_epilogue(Epilogue::gelu, z); };
+  const auto once = outputs(p, [&](std::size_t i) { return rn(gelu(sum(p, i, 0, 64) + bias(i))); });
+  const auto twice = outputs(p, [&](std::size_t i) { return rn(gelu(rn(sum(p, i, 0, 64)) + bias(i))); });
+  EXPECT_TRUE(replay(p, twice, {.sum = true}).shown);
+  EXPECT_FALSE(replay(p, once, {.sum = true}).shown);
+  const auto both =
+      outputs(p, [&](std::size_t i) { return rn(gelu(rn(rn(sum(p, i, 0, 32)) + rn(sum(p, i, 32, 64))) + bias(i))); });
+  EXPECT_TRUE(replay(p, both, {.slices = 2, .sum = true}).shown);
+  EXPECT_FALSE(replay(p, both, {.sum = true}).shown);
+}
+
+TEST(GemmReplay, bounds_what_tanh_explains) {
+  op::GemmParams params = shape(64);
+  params.epilogue = "gelu";
+  const GemmProblem p = noisy(params);
+  const auto off = [&p](double error) {
+    return outputs(p, [&p, error](std::size_t i) {
+      const double z = sum(p, i, 0, 64);
+      return core::round_to(apply_epilogue(Epilogue::gelu, z) + z / 2 * error, Dtype::fp32);
+    });
+  };
+  EXPECT_TRUE(replay(p, off(7e-6), {.tanh_error = 8e-6}, Dtype::fp32).shown);
+  EXPECT_FALSE(replay(p, off(1.2e-5), {.tanh_error = 8e-6}, Dtype::fp32).shown);
+}
+
+TEST(GemmReplay, does_not_take_other_faults_for_slices) {
+  const GemmProblem p = noisy(shape(128));
+  const auto with = [&p](double factor) {
+    return outputs(
+        p, [&p, factor](std::size_t i) { return rn(rn(factor * sum(p, i, 0, 64)) + rn(factor * sum(p, i, 64, 128))); });
+  };
+  EXPECT_TRUE(replay(p, with(1), {.slices = 2}).shown);
+  EXPECT_FALSE(replay(p, with(1.0003), {.slices = 2}).shown);
+  const auto truncated = outputs(p, [&p](std::size_t i) {
+    return core::round_to(sum(p, i, 0, 128), Dtype::bf16, core::Overflow::ieee, core::Rounding::toward_zero);
+  });
+  EXPECT_FALSE(replay(p, truncated, {.slices = 2}).shown);
+  EXPECT_FALSE(replay(p, truncated, {.slices = 32}).shown);
+}
+
+TEST(GemmReplay, needs_elements_that_tell) {
+  op::GemmParams params = shape(0);
+  params.bias = true;
+  const GemmProblem empty = noisy(params);
+  const auto bias = outputs(empty, [&](std::size_t i) { return rn(empty.bias[i % 40]); });
+  EXPECT_FALSE(replay(empty, bias, {.slices = 4}).shown) << "there is nothing to add";
+  const GemmProblem p = noisy(shape(128));
+  const auto nan = outputs(p, [](std::size_t) { return std::nan(""); });
+  EXPECT_FALSE(replay(p, nan, {.slices = 2}).shown);
+}
+
+}  // namespace
+}  // namespace numcheck::reference::testing
