@@ -52,6 +52,12 @@ constexpr std::array kGates = {
              "what that exceeds once in 10^6 comparisons of independent errors",
              "arithmetic that is coarser, or a scale that is wrong, in one row, column, tile or matrix"},
     GateInfo{
+        Gate::replayed_scale, "G5 scale",
+        "of matrix products whose rounding errors are those of the hardware's model, replayed on up to 1024 outputs, "
+        "the factor, less 1, that all sums carry",
+        "what rounded factors may do, and what the outputs that the model does not explain leave open",
+        "a wrong scale, far below what the arithmetic's own errors hide"},
+    GateInfo{
         Gate::block_rms, "G2 block rms",
         "where only a sample is expected, the same of all elements: root mean square of sums of e over blocks of 256 "
         "columns, with random signs, over their own sqrt(sum V)",

@@ -23,6 +23,7 @@ enum class Gate : std::uint8_t {
   rounding_element,
   lattice,
   homogeneity,
+  replayed_scale,
   block_rms,
   block_largest,
   amax_of_all,

@@ -1,0 +1,129 @@
+#include "tolerance/replayed_scale.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tolerance/gate_table.hpp"
+
+namespace numcheck::tolerance {
+namespace {
+
+constexpr std::uint64_t kFewestOutputs = 128;
+constexpr std::uint64_t kFewestTelling = 32;  // outputs that the expected values leave unexplained
+constexpr std::uint64_t kRest = 16;           // of which one in so many may be unexplained by the replayed values
+constexpr std::uint64_t kFewestMoved = 8;     // outputs that only a factor explains
+constexpr double kFactors = 0x1p-23;          // scales are multiplied with each other, and the product with the sum
+
+/// The x of (1 + x) p that are rounded to what was stored.
+struct Interval {
+  double low, high;
+};
+
+Interval interval_of(const ReplayedOutput& output, double predicted) {
+  const double low = output.low / predicted - 1, high = output.high / predicted - 1;
+  return {std::min(low, high), std::max(low, high)};
+}
+
+bool counts(const ReplayedOutput& output) {
+  return std::isfinite(output.replayed) && std::isfinite(output.expected) && output.replayed != 0 &&
+         output.expected != 0;
+}
+
+/// Most intervals that share a point, and where; of several such places the one closest to 0.
+struct Most {
+  std::uint64_t count = 0;
+  double low = 0, high = 0;
+};
+
+double distance_from_zero(double low, double high) {
+  return std::max({0.0, low, -high});
+}
+
+Most most_shared(const std::vector<Interval>& intervals) {
+  std::vector<std::pair<double, int>> ends;
+  for (const Interval& interval : intervals) {
+    ends.emplace_back(interval.low, 0);  // sorted before the ends at the same place
+    ends.emplace_back(interval.high, 1);
+  }
+  std::ranges::sort(ends);
+  Most most;
+  std::uint64_t open = 0;
+  for (std::size_t n = 0; n < ends.size(); ++n) {
+    if (ends[n].second == 1) {
+      --open;
+      continue;
+    }
+    ++open;
+    const bool last_start = ends[n + 1].second == 1;
+    if (!last_start || open < most.count) {
+      continue;
+    }
+    const double low = ends[n].first, high = ends[n + 1].first;
+    if (open > most.count || distance_from_zero(low, high) < distance_from_zero(most.low, most.high)) {
+      most = {open, low, high};
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+bool is_telling(std::uint64_t count, std::uint64_t expected) noexcept {
+  return count >= kFewestOutputs && count - expected >= kFewestTelling;
+}
+
+bool ScaleFit::identified() const noexcept {
+  return is_telling(count, expected) && (count - scaled) * kRest <= count - expected;
+}
+
+std::uint64_t explained_by_expected(std::span<const ReplayedOutput> outputs) {
+  std::vector<Interval> intervals;
+  for (const ReplayedOutput& output : outputs) {
+    if (counts(output)) {
+      intervals.push_back(interval_of(output, output.expected));
+    }
+  }
+  return most_shared(intervals).count;
+}
+
+ScaleFit fit_scale(std::span<const ReplayedOutput> outputs) {
+  ScaleFit fit;
+  std::vector<Interval> intervals;
+  for (const ReplayedOutput& output : outputs) {
+    if (counts(output)) {
+      const Interval& interval = intervals.emplace_back(interval_of(output, output.replayed));
+      fit.unscaled += interval.low <= 0 && 0 <= interval.high ? 1 : 0;
+    }
+  }
+  fit.count = intervals.size();
+  fit.expected = explained_by_expected(outputs);
+  const Most most = most_shared(intervals);
+  fit.scaled = most.count;
+  fit.low = most.low;
+  fit.high = most.high;
+  return fit;
+}
+
+std::optional<Criterion> judge_scale(const ScaleFit& fit, const model::ErrorModel& model, std::string_view schedule) {
+  const double drift = std::fabs(model.slope_low) + std::fabs(model.slope_coherent);
+  if (!fit.identified() || !std::isfinite(model.slope_slack)) {
+    return {};
+  }
+  const bool moved = fit.scaled - fit.unscaled >= kFewestMoved;
+  const double rest = static_cast<double>(fit.count - fit.scaled) / static_cast<double>(fit.count - fit.expected);
+  const double measured = moved ? distance_from_zero(fit.low, fit.high) : 0;
+  const double limit = model.slope_slack + kFactors + rest * drift;
+  std::string source = fmt::format("{} of {} outputs have the bits of {}", fit.unscaled, fit.count, schedule);
+  if (measured > limit) {
+    source += fmt::format(", {} with all sums multiplied by 1 {} {:.2g}", fit.scaled, fit.low > 0 ? '+' : '-',
+                          distance_from_zero(fit.low, fit.high));
+  }
+  return Criterion{std::string(gate_name(Gate::replayed_scale)), measured, limit, measured <= limit, std::move(source)};
+}
+
+}  // namespace numcheck::tolerance
