@@ -19,8 +19,8 @@ double copies_of(const model::ErrorModel& model, std::int64_t rows, std::int64_t
   const auto height = static_cast<double>(rows);
   const auto width = static_cast<double>(columns);
   const double alike = std::max(model.slope_copies, model.rounding_copies);
-  const double along =
-      model.lines_share ? std::max(height, width) : (model.rows_agree ? height : 1) * (model.columns_agree ? width : 1);
+  const bool down = model.rows_agree || model.rows_walk_alike, across = model.columns_agree || model.columns_walk_alike;
+  const double along = model.lines_share ? std::max(height, width) : (down ? height : 1) * (across ? width : 1);
   return std::min(height * width, along * alike);
 }
 

@@ -188,7 +188,7 @@ bool SegmentReader::saturates(std::size_t i) const {
 /// Such elements pass through the gates like all others. In these, an infinite A stands for a large one, and V asks
 /// something where B does not.
 void SegmentReader::count_unjudged(std::size_t i) {
-  constexpr double kMaxMagnitude = 1e150;  // as in gate_exact.hpp
+  constexpr double kMaxMagnitude = 1e100;  // as in gate_exact.hpp
   const auto a = static_cast<double>(magnitude_[i]);
   const bool is_compared = std::abs(expected_[i]) < setup_.format.overflow_threshold;
   const double held = is_compared ? std::min(a, kMaxMagnitude) : a;

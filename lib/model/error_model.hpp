@@ -76,6 +76,8 @@ struct ErrorModel {
   double reduction = 1;        ///< terms of one output's sum; the certificate's missing tail is a part of them
   bool rows_agree = false;     ///< the errors within a column are mostly one error, see Statistics::copies
   bool columns_agree = false;  ///< those within a row are
+  /// The running sums of the elements of a column (of a row) are alike, so an excursion of theirs makes all errors larger.
+  bool rows_walk_alike = false, columns_walk_alike = false;
   bool lines_share = false;    ///< the elements of a row, and those of a column, may share an error
   /// Outputs per independent error besides those of a row or column, by which gate G3 enlarges its standard errors: heads
   /// that share keys have the same output where a single key has all the weight.

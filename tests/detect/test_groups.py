@@ -44,6 +44,16 @@ class Groups(PlantsFaults):
         (gate,) = [gate for gate in run["outputs"]["d"]["criteria"] if gate["name"] == "homogeneity"]
         self.assertEqual(gate["source"], "row 64 of 128")
 
+    def test_rows_whose_sums_stray_far_on_the_way_pass(self):
+        """All elements of a row follow the same running sum where B has a mean."""
+        straying = {**gemm("tf32", 4096), "inputs": {"a": {"distribution": "normal"}, "b": {"distribution": "large_mean"}}}
+        straying["params"] = {**straying["params"], "m": 1024}
+        plan = self.plan(cases=[{**straying, "seed": [1, 2, 3]}])
+        self.run_cli("run", plan, "--device", SIM, "--no-save", code=0)
+        across = {**straying, "inputs": {"a": {"distribution": "large_mean"}, "b": {"distribution": "normal"}},
+                  "params": {**straying["params"], "m": 128, "n": 1024}}
+        self.run_cli("run", self.plan(cases=[{**across, "seed": [1, 2, 3]}]), "--device", SIM, "--no-save", code=0)
+
     def test_the_same_cases_pass_without_a_fault(self):
         for result in self.run_cases([planted for *_, planted in CAUGHT], SIM, code=0).values():
             self.assertEqual(result["status"], "pass", result["reason"])

@@ -350,10 +350,14 @@ TEST(Special, infinite_yardsticks_give_empty_bounds_not_nan) {
   Problem p = quiet(Dtype::fp32);
   p.magnitude[20] = std::numeric_limits<float>::infinity();
   p.second_moment[20] = std::numeric_limits<float>::infinity();
-  const Statistics s = with(p, 1e30, 1.0001e30);
-  EXPECT_TRUE(std::isfinite(s.z_rms));
-  EXPECT_TRUE(std::isfinite(s.slope));
-  EXPECT_FALSE(std::isnan(s.max_over_bound));
+  for (const double scale : {1.0, 0x1p40}) {
+    p.model.output_scale = scale;
+    p.model.var_magnitude = 0;
+    const Statistics s = with(p, 1e20, 1.0001e20 * scale);
+    EXPECT_TRUE(std::isfinite(s.z_rms)) << scale;
+    EXPECT_TRUE(std::isfinite(s.slope)) << scale;
+    EXPECT_FALSE(std::isnan(s.max_over_bound)) << scale;
+  }
 }
 
 }  // namespace
