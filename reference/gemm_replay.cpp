@@ -1,14 +1,12 @@
 #include "reference/gemm_replay.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
-#include <mutex>
 #include <numeric>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 
 #include "core/parallel.hpp"
 #include "op/reference.hpp"
+#include "reference/gemm_replay_count.hpp"
 #include "reference/gemm_replay_element.hpp"
 #include "reference/gemm_slices.hpp"
 
@@ -25,67 +24,12 @@ namespace {
 constexpr std::int64_t kMostElements = 4096, kFewestElements = 256;
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 24;  // of all elements together
 constexpr std::size_t kScreened = 192, kKept = 4;
-constexpr double kLeastCertain = 0.5;  // an element that is more probably rounded otherwise says nothing
-
-/// What came of an element, or of many.
-struct Count {
-  double elements = 0, other = 0, expected = 0, telling = 0, told = 0;
-  std::uint64_t signature = 0;  ///< equal for ways that predict the same
-
-  void add(const Count& more) noexcept {
-    elements += more.elements;
-    other += more.other;
-    expected += more.expected;
-    telling += more.telling;
-    told += more.told;
-    signature += more.signature;
-  }
-  /// Elements with bits that neither were predicted nor are due to chance.
-  [[nodiscard]] double surplus() const noexcept {
-    constexpr double kSlack = 3, kSigmas = 6, kShare = 0.01;
-    return other - kSlack * expected - kSigmas * std::sqrt(kSlack * expected) - kShare * elements;
-  }
-};
-
-double log2_binomial(double n, double x) {
-  return (std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1)) / std::log(2.0);
-}
 
 /// How k is cut, and what is done with the slices.
 struct Way {
   const Partition* partition = nullptr;
   Scheme scheme;
 };
-
-bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
-  constexpr double kLeastTold = 0.8, kLeastBits = 1;
-  if (!(count.elements > 0) || count.surplus() > 0) {
-    return false;
-  }
-  if (!rounding.rounds()) {
-    return true;
-  }
-  const auto bits = [&count](double x) { return x + log2_binomial(count.elements, x); };
-  return count.told >= kLeastTold * count.telling &&
-         bits(count.told) - bits(count.other) - std::log2(ways) >= kLeastBits;
-}
-
-/// Of a prediction for an element.
-std::uint64_t signature(std::int64_t index, double predicted) {
-  std::uint64_t bits =
-      std::bit_cast<std::uint64_t>(predicted) ^ static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15U;
-  bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93U;
-  return bits ^ bits >> 32;
-}
-
-/// How many different predictions there are.
-double distinct(const std::vector<Count>& counts) {
-  std::set<std::uint64_t> signatures;
-  for (const Count& count : counts) {
-    signatures.insert(count.signature);
-  }
-  return static_cast<double>(signatures.size());
-}
 
 /// Sums of the products of one element up to each of them.
 class RunningSums {
@@ -156,14 +100,20 @@ class Replays {
   }
 
   [[nodiscard]] op::Replay best() const {
-    const std::vector<Count> screened = count(ways_, std::min(kScreened, elements_.size()));
+    const std::vector<Count> screened = total(count(ways_, spread(kScreened)));
     const std::vector<Way> ways = best_of(screened);
-    const std::vector<Count> counts = count(ways, elements_.size());
-    const auto best = std::ranges::min_element(counts, {}, &Count::other) - counts.begin();
-    const Count& found = counts[static_cast<std::size_t>(best)];
-    return {.shown = shows(found, request_.rounding, distinct(screened)),
+    const std::vector<std::vector<Count>> counts = count(ways, elements_);
+    const std::vector<Count> totals = total(counts);
+    const auto best = static_cast<std::size_t>(std::ranges::max_element(totals, {}, &Count::lead) - totals.begin());
+    GroupCounts groups(g_.shape);
+    for (std::size_t i = 0; i < elements_.size(); ++i) {
+      groups.add(elements_[i], counts[i][best]);
+    }
+    const Count& found = totals[best];
+    const std::string uneven = groups.uneven();
+    return {.shown = shows(found, request_.rounding, distinct(screened)) && uneven.empty(),
             .share = found.elements > 0 ? 1 - found.other / found.elements : 0,
-            .text = text_of(found, ways[static_cast<std::size_t>(best)])};
+            .text = text_of(found, ways[best]) + (uneven.empty() ? "" : ", and too many of them are of " + uneven)};
   }
 
  private:
@@ -178,41 +128,56 @@ class Replays {
     }
   }
 
-  /// The ways of which fewest elements have other bits.
+  /// So many of the elements, if there are more, from all over D.
+  [[nodiscard]] std::vector<std::int64_t> spread(std::size_t most) const {
+    const std::size_t number = std::min(most, elements_.size());
+    std::vector<std::int64_t> some(number);
+    for (std::size_t i = 0; i < number; ++i) {
+      some[i] = elements_[i * elements_.size() / number];
+    }
+    return some;
+  }
+
+  /// The ways that most elements speak for.
   [[nodiscard]] std::vector<Way> best_of(const std::vector<Count>& screened) const {
     std::vector<std::size_t> order(ways_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return screened[i].other; });
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return screened[i].lead(); });
     order.resize(std::min(order.size(), kKept));
     std::vector<Way> best;
     std::ranges::transform(order, std::back_inserter(best), [this](std::size_t i) { return ways_[i]; });
     return best;
   }
 
-  /// Of every way, over `number` of the elements, spread over all of them.
-  [[nodiscard]] std::vector<Count> count(const std::vector<Way>& ways, std::size_t number) const {
+  /// Of every element, of every way.
+  [[nodiscard]] std::vector<std::vector<Count>> count(const std::vector<Way>& ways,
+                                                      const std::vector<std::int64_t>& elements) const {
     constexpr std::size_t kPerTask = 32;
     const ElementReplay replay(request_, g_);
-    std::vector<Count> total(ways.size());
-    std::mutex mutex;
-    core::parallel_chunks(number, kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+    std::vector<std::vector<Count>> counts(elements.size());
+    core::parallel_chunks(elements.size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
       RunningSums sums(request_, g_);
-      std::vector<Count> counts(ways.size());
       for (std::size_t i = begin; i < end; ++i) {
-        const std::int64_t index = elements_[i * elements_.size() / number];
-        sums.load(index);
-        count_element(replay, sums, index, ways, counts);
-      }
-      const std::lock_guard lock(mutex);
-      for (std::size_t w = 0; w < ways.size(); ++w) {
-        total[w].add(counts[w]);
+        sums.load(elements[i]);
+        counts[i] = count_element(replay, sums, elements[i], ways);
       }
     });
-    return total;
+    return counts;
   }
 
-  void count_element(const ElementReplay& replay, const RunningSums& sums, std::int64_t index,
-                     const std::vector<Way>& ways, std::vector<Count>& counts) const {
+  [[nodiscard]] static std::vector<Count> total(const std::vector<std::vector<Count>>& counts) {
+    std::vector<Count> sums(counts.empty() ? 0 : counts.front().size());
+    for (const std::vector<Count>& of_element : counts) {
+      for (std::size_t w = 0; w < sums.size(); ++w) {
+        sums[w].add(of_element[w]);
+      }
+    }
+    return sums;
+  }
+
+  [[nodiscard]] std::vector<Count> count_element(const ElementReplay& replay, const RunningSums& sums,
+                                                 std::int64_t index, const std::vector<Way>& ways) const {
+    std::vector<Count> counts;
     const double got = request_.stored(static_cast<std::size_t>(index));
     ElementParts parts;
     parts.addend = g_.c == nullptr ? 0 : g_.c_scale * g_.c[index];
@@ -225,22 +190,9 @@ class Replays {
         std::ranges::transform(loaded->slices, std::back_inserter(parts.slices),
                                [&](const Slice& slice) { return sums.of(slice); });
       }
-      const Prediction once = replay.strict(parts);
-      const Prediction more = replay.predict(parts, ways[w].scheme);
-      const bool finite =
-          std::isfinite(got) && std::isfinite(once.low) && std::isfinite(more.low) && std::isfinite(more.high);
-      if (!finite || more.otherwise > kLeastCertain) {
-        continue;
-      }
-      const bool as_predicted = more.low <= got && got <= more.high;
-      const bool telling = once.high < more.low || once.low > more.high;
-      counts[w].add({.elements = 1,
-                     .other = as_predicted ? 0.0 : 1.0,
-                     .expected = more.otherwise,
-                     .telling = telling ? 1.0 : 0.0,
-                     .told = telling && as_predicted ? 1.0 : 0.0,
-                     .signature = signature(index, more.low)});
+      counts.push_back(count_of(index, got, replay.strict(parts), replay.predict(parts, ways[w].scheme)));
     }
+    return counts;
   }
 
   [[nodiscard]] std::string text_of(const Count& found, const Way& way) const {

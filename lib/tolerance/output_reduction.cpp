@@ -1,5 +1,7 @@
 #include "tolerance/output_reduction.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/dtype.hpp"
@@ -22,6 +24,9 @@ model::ErrorModel with_output_reduction(model::ErrorModel model, int slices) {
   model.var_second += variance * (1 + count / 6);
   model.var_value += variance * (1 + count / 3);
   model.var_magnitude += model.cancelled * model.cancelled * variance * (1 + count / 3);
+  if (std::isinf(model.slope_slack)) {  // operands that repeat: slices may be alike, and so may their errors
+    model.var_magnitude = std::max(model.var_magnitude, std::pow(model.bound_magnitude / model.kappa, 2));
+  }
   model.source += ", " + std::to_string(slices) + " slices added in " + std::string(format.name);
   return model;
 }

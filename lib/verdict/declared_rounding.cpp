@@ -25,6 +25,7 @@
 #include "tolerance/criterion_words.hpp"
 #include "tolerance/output_reduction.hpp"
 #include "verdict/output_model.hpp"
+#include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -233,18 +234,21 @@ void excuse(const Shortcut& shortcut, const model::ErrorModel& model, const Comp
 
 }  // namespace
 
-void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
+void judge_declared_rounding(const EvaluationContext& context, const worker::RunReport& run,
                              const ComparedPort& compared, const tolerance::RunFacts& facts,
                              const model::ErrorModel& strict, OutputResult& output) {
   if (strict.exact) {
     return;
   }
   std::optional<op::Finding> nearest, closest;  // by errors, and by bits
-  for (const Shortcut& shortcut : shortcuts_of(declared, context, compared.port(), facts.expected)) {
+  for (const Shortcut& shortcut : shortcuts_of(run.rounding, context, compared.port(), facts.expected)) {
     const model::ErrorModel model = shortcut.model(strict);
     const auto entry = compare_output(context, compared, model);
     std::vector<tolerance::Criterion> criteria =
         tolerance::judge(entry->statistics, model, facts, context.prepared->c->tolerance);
+    if (output.sampled) {
+      judge_whole_output(context, run, compared, model, entry->statistics, criteria);
+    }
     if (!std::ranges::all_of(criteria, &tolerance::Criterion::ok)) {
       op::Finding finding = unexplained(output.port, shortcut, criteria);
       if (!nearest.has_value() || finding.measured < nearest->measured) {

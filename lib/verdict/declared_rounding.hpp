@@ -14,7 +14,7 @@ namespace numcheck::verdict {
 /// and a warning with the gate that failed. Otherwise it keeps what it has. What the bits show, or what would fail even so,
 /// becomes a finding. No bits are predicted for attention, whose model is made again with all roundings that the run
 /// declares and that matter to the output.
-void judge_declared_rounding(const EvaluationContext& context, const model::DeclaredRounding& declared,
+void judge_declared_rounding(const EvaluationContext& context, const worker::RunReport& run,
                              const ComparedPort& compared, const tolerance::RunFacts& facts,
                              const model::ErrorModel& strict, OutputResult& output);
 

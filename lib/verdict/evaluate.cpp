@@ -204,7 +204,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
       output.findings = diagnosis_of(context, port);
     }
-    judge_declared_rounding(context, run.rounding, compared, facts, model, output);
+    judge_declared_rounding(context, run, compared, facts, model, output);
   }
   if (!facts.deterministic) {
     output.findings.push_back(finding_of_repeats(port.name));

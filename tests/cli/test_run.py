@@ -143,6 +143,22 @@ class ExitCodes(CliTest):
         self.assertIn("no case failed, but --fail-on inconclusive makes the exit code 1: 1 inconclusive\n", done.stderr)
         self.assertIn("::error::no case failed", done.stderr)
 
+    def test_fail_on_warn_fails_slices_that_a_library_declares(self):
+        plan = self.plan(case={"mode": "bf16", "params": {"m": 64, "n": 64, "k": 512}, "algorithms": "all"})
+        done = self.run_cli("run", plan, *SIM, "-v", code=0)
+        self.assertIn("d: 4 slices of k are added in bf16, as the library declares; otherwise this would fail: ", done.stdout)
+        self.assertIn("that rounding once would give other bits have them", done.stdout)
+        self.run_cli("run", plan, *SIM, "--strict", code=0)
+        done = self.run_cli("run", plan, *SIM, "--fail-on", "warn", code=1)
+        self.assertIn("no case failed, but --fail-on warn makes the exit code 1: 1 warn\n", done.stderr)
+        self.run_cli("run", plan, *SIM, "--reference-flops", "1e6", "--json", "r.json", code=0)
+        sampled = self.report("r.json")["cases"][0]["runs"][-1]["outputs"]["d"]
+        self.assertTrue(sampled["sampled"] and "declared" in sampled)
+        self.assertIn("G2 block max", [gate["name"] for gate in sampled["criteria"]], "all of D is still judged")
+        self.run_cli("run", plan, *SIM, "--inject", "perturb_all=1e-3", "--json", "r.json", code=1)
+        sliced = self.report("r.json")["cases"][0]["runs"][-1]["outputs"]["d"]["findings"][-1]
+        self.assertIn("3 slices of k are added in bf16, as the library declares, but the bits do not show it: ", sliced["text"])
+
     def test_what_only_fail_on_fails_is_a_failure_in_junit(self):
         plan = self.plan(case=VACUOUS)
         good, none = self.plan("good.json", case={"mode": "bf16"}), self.plan("none.json", case={"backend": "cublaslt"})

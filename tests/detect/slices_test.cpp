@@ -132,6 +132,21 @@ TEST(Slices, may_be_declared_with_a_rounded_sum) {
   }
 }
 
+TEST(Slices, excuse_no_fault_of_one_row_or_tile) {
+  op::GemmParams p = product(1024);
+  p.m = 192;
+  p.n = 128;
+  for (const char* fault : {"perturb_row=1e-2", "perturb_tile=1e-3"}) {
+    for (const verdict::RunResult& result : run(make_case("bf16", p), fault)) {
+      EXPECT_EQ(result.status, verdict::Status::fail) << fault << ' ' << result.run.label << ": " << result.failing;
+      if (result.run.rounding.slices > 1 && std::string_view(fault) == "perturb_tile=1e-3") {
+        const std::string& text = result.outputs.front().findings.back().text;
+        EXPECT_NE(text.find("too many of them are of 64 x 64 tile 3 ("), std::string::npos) << text;
+      }
+    }
+  }
+}
+
 TEST(Slices, name_the_elements_that_do_not_fit) {
   const std::vector<verdict::RunResult> all = run(make_case("bf16", product(1024)), "perturb_all=1e-3");
   const op::Finding& finding = all.back().outputs.front().findings.back();

@@ -173,6 +173,20 @@ TEST(GemmReplay, does_not_take_other_faults_for_slices) {
   EXPECT_FALSE(replay(p, truncated, {.slices = 32}).shown);
 }
 
+TEST(GemmReplay, allows_no_row_that_does_not_fit) {
+  const GemmProblem p = noisy(shape(128));
+  const auto with_row = [&p](std::size_t wrong, double factor) {
+    return outputs(p, [&p, wrong, factor](std::size_t i) {
+      const double scale = i / 40 == wrong ? factor : 1;
+      return rn(scale * (rn(sum(p, i, 0, 64)) + rn(sum(p, i, 64, 128))));
+    });
+  };
+  EXPECT_TRUE(replay(p, with_row(7, 1), {.slices = 2}).shown);
+  const op::Replay found = replay(p, with_row(7, 1.004), {.slices = 2});
+  EXPECT_FALSE(found.shown);
+  EXPECT_NE(found.text.find("too many of them are of row 7 ("), std::string::npos) << found.text;
+}
+
 TEST(GemmReplay, needs_elements_that_tell) {
   op::GemmParams params = shape(0);
   params.bias = true;

@@ -1,0 +1,121 @@
+#include "reference/gemm_replay_count.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::int64_t kTile = 64;
+// Of what chance explains: errors may be larger than V says, and few elements may be added in another order.
+constexpr double kSlack = 3, kShare = 0.01;
+
+double log2_binomial(double n, double x) {
+  return (std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1)) / std::log(2.0);
+}
+
+/// Of a prediction for an element.
+std::uint64_t signature(std::int64_t index, double predicted) {
+  std::uint64_t bits =
+      std::bit_cast<std::uint64_t>(predicted) ^ static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15U;
+  bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93U;
+  return bits ^ bits >> 32;
+}
+
+/// So many of a group have other bits with a probability of at most e^-improbability (Chernoff's bound of a Poisson sum).
+double improbability(const Count& count) {
+  const double mean = kSlack * count.expected + kShare * count.elements;
+  return count.other > mean ? count.other * std::log(count.other / mean) - count.other + mean : 0;
+}
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+void Count::add(const Count& more) noexcept {
+  elements += more.elements;
+  other += more.other;
+  expected += more.expected;
+  telling += more.telling;
+  told += more.told;
+  signature += more.signature;
+}
+
+Count count_of(std::int64_t index, double got, const Prediction& once, const Prediction& more) {
+  constexpr double kLeastCertain = 0.5;
+  const bool finite =
+      std::isfinite(got) && std::isfinite(once.low) && std::isfinite(more.low) && std::isfinite(more.high);
+  if (!finite || more.otherwise > kLeastCertain) {
+    return {};
+  }
+  const bool as_predicted = more.low <= got && got <= more.high;
+  const bool telling = once.high < more.low || once.low > more.high;
+  return {.elements = 1,
+          .other = as_predicted ? 0.0 : 1.0,
+          .expected = more.otherwise,
+          .telling = telling ? 1.0 : 0.0,
+          .told = telling && as_predicted ? 1.0 : 0.0,
+          .signature = signature(index, more.low)};
+}
+
+double distinct(const std::vector<Count>& ways) {
+  std::set<std::uint64_t> signatures;
+  for (const Count& count : ways) {
+    signatures.insert(count.signature);
+  }
+  return static_cast<double>(signatures.size());
+}
+
+bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
+  constexpr double kSigmas = 6, kLeastTold = 0.8, kLeastBits = 1;
+  const double by_chance = kSlack * count.expected + kSigmas * std::sqrt(kSlack * count.expected);
+  if (!(count.elements > 0) || count.other > by_chance + kShare * count.elements) {
+    return false;
+  }
+  if (!rounding.rounds()) {
+    return true;
+  }
+  const auto bits = [&count](double x) { return x + log2_binomial(count.elements, x); };
+  return count.told >= kLeastTold * count.telling &&
+         bits(count.told) - bits(count.other) - std::log2(ways) >= kLeastBits;
+}
+
+GroupCounts::GroupCounts(const ProductShape& shape) : shape_(shape), tiles_across_((shape.n + kTile - 1) / kTile) {
+  const std::int64_t tiles = (shape.batch * shape.m + kTile - 1) / kTile * tiles_across_;
+  groups_ = {{"row", std::vector<Count>(at(shape.batch * shape.m))},
+             {"column", std::vector<Count>(at(shape.n))},
+             {"64 x 64 tile", std::vector<Count>(at(tiles))},
+             {"matrix", std::vector<Count>(at(shape.batch))}};
+}
+
+void GroupCounts::add(std::int64_t index, const Count& count) {
+  const std::int64_t row = index / shape_.n, column = index % shape_.n;
+  groups_[0].counts[at(row)].add(count);
+  groups_[1].counts[at(column)].add(count);
+  groups_[2].counts[at(row / kTile * tiles_across_ + column / kTile)].add(count);
+  groups_[3].counts[at(row / shape_.m)].add(count);
+}
+
+std::string GroupCounts::uneven() const {
+  constexpr double kMost = 18.4;  // -ln 10^-8
+  double most = kMost;
+  std::string found;
+  for (const Groups& groups : groups_) {
+    for (std::size_t i = 0; i < groups.counts.size(); ++i) {
+      const Count& count = groups.counts[i];
+      if (const double improbable = improbability(count); improbable > most) {
+        most = improbable;
+        found = fmt::format("{} {} ({:.0f} of {:.0f})", groups.name, i, count.other, count.elements);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace numcheck::reference
