@@ -10,7 +10,7 @@ namespace numcheck::reference {
 /// (gemm_slices.hpp, Scheme) on some elements, and the best few on all of them. Where the device's own sums may be off by
 /// more than their distance to the boundary between two numbers, other bits are expected, too, and counted:
 ///
-///   expected   sum of the probabilities that an element is rounded otherwise; those where it exceeds 1/2 do not count
+///   expected   sum of the probabilities that an element is rounded otherwise
 ///   other      elements with other bits than predicted, of n
 ///   telling    elements of which one rounding at the end would predict other bits
 ///

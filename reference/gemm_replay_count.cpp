@@ -1,5 +1,6 @@
 #include "reference/gemm_replay_count.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -48,17 +49,16 @@ void Count::add(const Count& more) noexcept {
 }
 
 Count count_of(std::int64_t index, double got, const Prediction& once, const Prediction& more) {
-  constexpr double kLeastCertain = 0.5;
   const bool finite =
       std::isfinite(got) && std::isfinite(once.low) && std::isfinite(more.low) && std::isfinite(more.high);
-  if (!finite || more.otherwise > kLeastCertain) {
+  if (!finite) {
     return {};
   }
   const bool as_predicted = more.low <= got && got <= more.high;
   const bool telling = once.high < more.low || once.low > more.high;
   return {.elements = 1,
           .other = as_predicted ? 0.0 : 1.0,
-          .expected = more.otherwise,
+          .expected = std::min(1.0, more.otherwise),
           .telling = telling ? 1.0 : 0.0,
           .told = telling && as_predicted ? 1.0 : 0.0,
           .signature = signature(index, more.low)};

@@ -26,7 +26,7 @@ struct Count {
 };
 
 /// Of one element, with the bits that were predicted for it and if it were rounded once; nothing (no elements) if it is not
-/// finite or is more probably rounded otherwise than as predicted.
+/// finite.
 [[nodiscard]] Count count_of(std::int64_t index, double got, const Prediction& once, const Prediction& more);
 
 /// Of ways, how many predict different bits.

@@ -155,17 +155,17 @@ Prediction ElementReplay::finish(const Sum& z, double tanh_error, double otherwi
   const double own = gelu ? 0x1p-24 * z.value : 0;
   const double variance = gelu ? kGeluSteepness * kGeluSteepness * z.variance + own * own : z.variance;
   const double spread = std::abs(z.value) / 2 * tanh_error;
-  if (core::dtype_info(dtype_).storage_bytes >= 4) {
-    constexpr double kFar =
-        4;  // standard deviations: rounding to FP32 is a part of the error, and no bits are predicted
-    const double most = spread + kFar * std::sqrt(variance) + core::ulp(value, dtype_);
-    return {value - most, value + most, otherwise + 2 * beyond(kFar, 1)};
-  }
-  Prediction found{round(value - spread), round(value + spread), otherwise};
+  // Where the sum's error may be of several roundings, as in FP32, no bits are predicted, but an interval.
+  constexpr double kFar = 4, kFine = 4;  // standard deviations
+  const double far = kFar * std::sqrt(variance);
   const auto half_ulp = [this](double at) { return core::ulp(at * scale_, dtype_) / scale_ / 2; };
-  found.otherwise += beyond(found.high + half_ulp(found.high) - value - spread, variance) +
-                     beyond(value - spread - found.low + half_ulp(found.low), variance);
-  return found;
+  if (kFine * std::sqrt(variance) > half_ulp(value)) {
+    return {round(value - spread - far), round(value + spread + far), otherwise + 2 * beyond(kFar, 1)};
+  }
+  const Prediction found{round(value - spread), round(value + spread), otherwise};
+  const double above = beyond(found.high + half_ulp(found.high) - value - spread, variance);
+  const double below = beyond(value - spread - found.low + half_ulp(found.low), variance);
+  return {found.low, found.high, otherwise + above + below};
 }
 
 Prediction ElementReplay::predict(const ElementParts& parts, const Scheme& scheme) const {

@@ -19,7 +19,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t to) {
 /// Collects partitions; those that it has already are left out.
 class Partitions {
  public:
-  explicit Partitions(std::int64_t k) : k_(k) {}
+  Partitions(std::int64_t k, std::int64_t count) : k_(k), count_(count) {}
 
   /// Contiguous slices with these ends; ends beyond k are k.
   void add_contiguous(const std::vector<std::int64_t>& ends, std::string text) {
@@ -55,12 +55,13 @@ class Partitions {
                               [&](const Slice& a, const Slice& b) { return std::ranges::equal(a, b, same_range); });
   }
   void add(Partition partition) {
-    if (std::ranges::none_of(found_, [&](const Partition& other) { return same(other, partition); })) {
+    const bool most = 2 * static_cast<std::int64_t>(partition.slices.size()) > count_;
+    if (most && std::ranges::none_of(found_, [&](const Partition& other) { return same(other, partition); })) {
       found_.push_back(std::move(partition));
     }
   }
 
-  std::int64_t k_;
+  std::int64_t k_, count_;
   std::vector<Partition> found_;
 };
 
@@ -79,7 +80,7 @@ std::vector<std::int64_t> ends_of(std::int64_t count, std::int64_t stage, Stages
 }  // namespace
 
 std::vector<Partition> plausible_partitions(std::int64_t k, std::int64_t count) {
-  Partitions all(k);
+  Partitions all(k, count);
   for (const std::int64_t stage : kStages) {
     const std::int64_t length = round_up((k + count - 1) / count, stage);
     all.add_contiguous(ends_of(count, length, [](std::int64_t) { return 1; }), fmt::format("of {} each", length));

@@ -83,6 +83,8 @@ TEST(GemmSlices, are_cut_in_every_plausible_way_once) {
       contiguous.push_back(ends(partition));
     }
   }
+  EXPECT_TRUE(plausible_partitions(1, 4).empty());
+  EXPECT_TRUE(plausible_partitions(2, 4).empty()) << "most slices would be empty";
   for (const std::vector<std::int64_t>& wanted : std::vector<std::vector<std::int64_t>>{
            {75, 150, 225, 300}, {128, 256, 300}, {96, 192, 256, 300}, {64, 128, 192, 300}}) {
     EXPECT_EQ(std::ranges::count(contiguous, wanted), 1) << wanted[0] << ' ' << wanted[1];
@@ -193,6 +195,9 @@ TEST(GemmReplay, needs_elements_that_tell) {
   const GemmProblem empty = noisy(params);
   const auto bias = outputs(empty, [&](std::size_t i) { return rn(empty.bias[i % 40]); });
   EXPECT_FALSE(replay(empty, bias, {.slices = 4}).shown) << "there is nothing to add";
+  const GemmProblem one = noisy(shape(1));
+  const auto product_of_one = outputs(one, [&](std::size_t i) { return rn(sum(one, i, 0, 1)); });
+  EXPECT_EQ(replay(one, product_of_one, {.slices = 2}).text, "k = 1 is too short for these slices");
   const GemmProblem p = noisy(shape(128));
   const auto nan = outputs(p, [](std::size_t) { return std::nan(""); });
   EXPECT_FALSE(replay(p, nan, {.slices = 2}).shown);
