@@ -100,9 +100,6 @@ class Replays {
   }
 
   [[nodiscard]] op::Replay best() const {
-    if (ways_.empty()) {
-      return {.shown = false, .share = 0, .text = fmt::format("k = {} is too short for these slices", g_.shape.k)};
-    }
     const std::vector<Count> screened = total(count(ways_, spread(kScreened)));
     const std::vector<Way> ways = best_of(screened);
     const std::vector<std::vector<Count>> counts = count(ways, elements_);

@@ -45,6 +45,7 @@ void Count::add(const Count& more) noexcept {
   expected += more.expected;
   telling += more.telling;
   told += more.told;
+  single += more.single;
   signature += more.signature;
 }
 
@@ -61,6 +62,7 @@ Count count_of(std::int64_t index, double got, const Prediction& once, const Pre
           .expected = std::min(1.0, more.otherwise),
           .telling = telling ? 1.0 : 0.0,
           .told = telling && as_predicted ? 1.0 : 0.0,
+          .single = more.low == more.high ? 1.0 : 0.0,
           .signature = signature(index, more.low)};
 }
 
@@ -78,7 +80,8 @@ bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
   if (!(count.elements > 0) || count.other > by_chance + kShare * count.elements) {
     return false;
   }
-  if (!rounding.rounds()) {
+  const bool uncontradicted = count.telling == 0 && count.other == 0 && 2 * count.single >= count.elements;
+  if (!rounding.rounds() || uncontradicted) {
     return true;
   }
   const auto bits = [&count](double x) { return x + log2_binomial(count.elements, x); };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array<std::int64_t, 9> kStages = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 constexpr std::int64_t kShortestDealt = 8;
+constexpr std::int64_t kCoarse = 128;  // products of a slice that need not be cut any further
 
 std::int64_t round_up(std::int64_t value, std::int64_t to) {
   return (value + to - 1) / to * to;
@@ -19,7 +20,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t to) {
 /// Collects partitions; those that it has already are left out.
 class Partitions {
  public:
-  Partitions(std::int64_t k, std::int64_t count) : k_(k), count_(count) {}
+  Partitions(std::int64_t k, std::int64_t count)
+      : k_(k), least_(std::min(count, (k + kCoarse - 1) / kCoarse) / 2 + 1) {}
 
   /// Contiguous slices with these ends; ends beyond k are k.
   void add_contiguous(const std::vector<std::int64_t>& ends, std::string text) {
@@ -55,13 +57,13 @@ class Partitions {
                               [&](const Slice& a, const Slice& b) { return std::ranges::equal(a, b, same_range); });
   }
   void add(Partition partition) {
-    const bool most = 2 * static_cast<std::int64_t>(partition.slices.size()) > count_;
-    if (most && std::ranges::none_of(found_, [&](const Partition& other) { return same(other, partition); })) {
+    const bool enough = static_cast<std::int64_t>(partition.slices.size()) >= std::min(least_, k_);
+    if (enough && std::ranges::none_of(found_, [&](const Partition& other) { return same(other, partition); })) {
       found_.push_back(std::move(partition));
     }
   }
 
-  std::int64_t k_, count_;
+  std::int64_t k_, least_;
   std::vector<Partition> found_;
 };
 

@@ -17,7 +17,8 @@ struct Partition {
   std::string text;           ///< "in steps of 1024"
 };
 
-/// Every plausible way of cutting k >= 1 into `count` slices, of which fewer than half may be empty, each once. With stages of 1, 2, 4, ... 256 products:
+/// Every plausible way of cutting k >= 1 into `count` slices, each once. Slices may be empty, as cuBLASLt declares
+/// more than 100 even for k = 64, but not half of those that 128 products fill. With stages of 1, 2, 4, ... 256 products:
 ///
 ///   contiguous, of equal length rounded up to whole stages, so that the last one is shorter or missing
 ///   contiguous, of equally many whole stages, of which the first or the last slices have one more, or the last one all the
