@@ -1,5 +1,7 @@
 #include "doctor_json.hpp"
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "machine/build_info.hpp"
@@ -190,12 +192,20 @@ json doctor_schema() {
       {"variables", variables_schema()},
       {"findings", schema::list_of(std::move(finding))},
   });
-  whole["properties"]["schema"] = {{"const", kName}};
+  whole["properties"]["schema"] = {{"const", kName}, {"description", "name of this format"}};
+  for (const auto& [name, description] : {std::pair{"tool", "the te-numcheck that looked"},
+                                          {"driver", "the NVIDIA driver of this machine"},
+                                          {"host", "processor and memory that references have"},
+                                          {"ignored_search_paths", "entries of search paths that are not used"},
+                                          {"findings", "what is right, worth knowing or wrong, in the order shown"}}) {
+    whole["properties"][name]["description"] = description;
+  }
   whole["properties"]["verdict"] = {{"enum", {"usable", "unusable"}},
                                     {"description", "unusable: exit code 3, as a run would end"}};
   whole["required"].push_back("schema");
   whole["required"].push_back("verdict");
   whole["$schema"] = "http://json-schema.org/draft-07/schema#";
+  whole["$id"] = "https://te-numcheck.invalid/doctor-1.schema.json";  // a name, not a place
   whole["title"] = "te-numcheck doctor --json";
   return whole;
 }

@@ -46,6 +46,25 @@ class Lists(CliTest):
         done = self.run_cli("list", "cases", plan, "--mode", "bf16", code=0)
         self.assertEqual(done.stderr, "1 of 2 cases\n")
 
+    def test_every_op_has_the_backend_auto_unless_told_otherwise(self):
+        def one(value):
+            return one(value[0]) if isinstance(value, list) else value
+
+        first = {}
+        for path in sorted((SOURCE / "configs" / "plans").rglob("*.json")):
+            plan = json.loads(path.read_text())
+            for case in plan.get("cases", []):
+                merged = {**plan.get("defaults", {}), **case}
+                params = {name: one(value) for name, value in one(merged.get("params", {})).items()}
+                for op in merged["op"] if isinstance(merged["op"], list) else [merged["op"]]:
+                    first.setdefault(op, {"op": op, "mode": one(merged["mode"]), "params": params})
+        ops = {op["name"] for op in json.loads(self.run_cli("list", "ops", "--json", code=0).stdout)}
+        self.assertEqual(set(first), ops)
+        (self.folder / "ops.json").write_text(json.dumps({"version": 1, "name": "ops", "cases": list(first.values())}))
+        cases = json.loads(self.run_cli("list", "cases", "ops.json", "--json", code=0).stdout)
+        self.assertEqual({case["id"].split("/")[0] for case in cases}, ops)
+        self.assertEqual({case["id"].split("/")[3] for case in cases}, {"auto"})
+
 
 class Validate(CliTest):
     def test_counts(self):
@@ -147,6 +166,31 @@ class Schema(CliTest):
             emitted = self.run_cli("schema", name, code=0).stdout
             committed = (SOURCE / "configs" / "schema" / f"{name}-1.schema.json").read_text()
             self.assertEqual(emitted, committed, f"te-numcheck schema {name} > configs/schema/{name}-1.schema.json")
+
+    def undescribed(self, node, path="#"):
+        """Properties without a description, and how many there are. Conditions repeat properties and need none."""
+        found, count = [], 0
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+            if key in ("if", "then", "else", "default", "examples"):
+                continue
+            if key == "properties":
+                count += len(value)
+                found += [f"{path}/{name}" for name, rule in value.items() if not rule.get("description")]
+            if key == "properties":
+                inner = [self.undescribed(rule, f"{path}/{name}") for name, rule in value.items()]
+            else:
+                inner = [self.undescribed(value, f"{path}/{key}")]
+            found += [name for names, _ in inner for name in names]
+            count += sum(more for _, more in inner)
+        return found, count
+
+    def test_every_property_is_described(self):
+        for name, least in {"plan": 400, "report": 500, "comparison": 25, "doctor": 50}.items():
+            schema = json.loads(self.run_cli("schema", name, code=0).stdout)
+            found, count = self.undescribed(schema)
+            self.assertEqual(found, [], name)
+            self.assertGreaterEqual(count, least, name)
+            self.assertTrue(schema["$id"].endswith(f"/{name}-1.schema.json"), schema["$id"])
 
     def test_plan_is_the_default(self):
         self.assertEqual(self.run_cli("schema", code=0).stdout, self.run_cli("schema", "plan", code=0).stdout)
