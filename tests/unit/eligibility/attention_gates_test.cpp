@@ -122,6 +122,20 @@ TEST(AttentionGates, fp8_is_taken_from_hopper_on) {
   EXPECT_NE(refusal(Selector::cudnn, 90, true).find("128 only"), std::string::npos);
 }
 
+TEST(AttentionGates, fp8_of_ragged_sequences_is_refused_for_being_ragged) {
+  op::AttentionParams p = plain();
+  p.layout = "thd";
+  p.mask = "padding";
+  p.d = 128;
+  for (const Selector selector : {Selector::cudnn, Selector::fused_kernels}) {
+    for (const std::int64_t cudnn : {91400, 92100, 92200}) {
+      Circumstances at = training(90, cudnn);
+      at.storage = core::Dtype::fp8_e4m3;
+      EXPECT_NE(first_refusal(selector, p, at).find("layout thd needs"), std::string::npos) << cudnn;
+    }
+  }
+}
+
 TEST(AttentionGates, hopper_prefers_fused_attention) {
   EXPECT_EQ(te_order(plain(), training(80)).front(), TeChoice::flash);
   EXPECT_EQ(te_order(plain(), training(90)).front(), TeChoice::fused);
