@@ -47,8 +47,20 @@ bool SegmentReader::may_become_nan(std::size_t i) const {
   return vanishes || has_infinite_operand(i) || row.largest * column.largest * model.reach >= 1;
 }
 
+bool SegmentReader::product_may_be_infinite(std::size_t i) const {
+  if (input_.row_lines.empty()) {
+    return false;
+  }
+  const auto [row, column] = lines_of(i);
+  return !row.finite || !column.finite || has_infinite_operand(i) ||
+         row.largest * column.largest * input_.model->reach >= 1;
+}
+
 bool SegmentReader::may_come_from_overflow(std::size_t i) const {
   const double got = got_[i];
+  if (input_.model->zero_times_product && std::isnan(got) && product_may_be_infinite(i)) {
+    return true;
+  }
   const double y = expected_[i];
   const auto a = std::isnan(magnitude_[i]) ? kInfinity : static_cast<double>(magnitude_[i]);
   if (has_infinite_operand(i)) {

@@ -18,6 +18,7 @@ namespace numcheck::metric {
 struct Line {
   double largest = 0;                                         ///< finite magnitude
   double smallest = std::numeric_limits<double>::infinity();  ///< magnitude that is not zero
+  bool finite = true;                                         ///< all are
 };
 
 /// What is compared. Arrays are dense in logical order, or follow `sample`.

@@ -85,6 +85,8 @@ class SegmentReader {
     const Line& column;
   };
   [[nodiscard]] Lines lines_of(std::size_t i) const;
+  /// With an alpha of 0, where that may be NaN: see ErrorModel::zero_times_product.
+  [[nodiscard]] bool product_may_be_infinite(std::size_t i) const;
   [[nodiscard]] Finding classify_unknown(double got, double y) const;
   void count_removed(double got, double y, bool agrees);
   [[nodiscard]] std::int64_t flat_index(std::int64_t element) const;

@@ -97,6 +97,8 @@ struct ErrorModel {
   double operand_limit = std::numeric_limits<double>::infinity();  ///< a larger |operand| may become infinite by itself
   double operand_least = 0;                                        ///< a smaller one may become zero
   double reach = 0;                     ///< |a b| times this is at least 1 if sums of such products may overflow
+  /// alpha is 0: where the product is not finite, it may be multiplied all the same, which makes NaN.
+  bool zero_times_product = false;
   bool overflow_possible = false;       ///< an operand's infinity may meet one from an overflow and become NaN
   bool overflow_may_be_finite = false;  ///< the epilogue turns an infinity into a number (max(0, -inf) = 0)
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)

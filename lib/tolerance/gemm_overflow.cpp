@@ -30,14 +30,17 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
   const double limit = margin * (facts.fp16_sums ? 65520.0 : 0x1p128);
   const bool has_addend = p.beta != 0 || p.bias;
   model.is_sum = p.epilogue == "none" && port == "d";
-  if (p.alpha == 0) {
-    model.overflow_magnitude = limit;
-    model.overflow_possible = has_addend;
-    return;
-  }
   const double finite = largest_operand(request, p, facts.operands);
   if (facts.fp32_storage && std::max(request.first_max, request.second_max) > finite) {
     model.operand_limit = finite;
+  }
+  const auto k = static_cast<double>(p.k);
+  if (p.alpha == 0) {
+    model.overflow_magnitude = limit;
+    model.overflow_possible = true;
+    model.zero_times_product = true;
+    model.reach = k / limit;
+    return;
   }
   if (scales_overflow(request, p) || (port == "d_amax" && std::isfinite(model.operand_limit))) {
     model.overflow_magnitude = 0;
@@ -46,7 +49,6 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
     return;
   }
   model.overflow_magnitude = limit * std::min(1.0, facts.scale) / facts.enlargement;
-  const auto k = static_cast<double>(p.k);
   const bool reaches = k * request.first_max * request.second_max * std::max(1.0, facts.scale) >= limit;
   const bool shortened = facts.fp32_storage && facts.operands != core::Dtype::fp32;
   // C and bias may be arbitrarily large, and an FP32 subnormal may become zero when it is shortened (inf * 0).

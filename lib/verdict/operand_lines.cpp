@@ -20,8 +20,9 @@ std::vector<metric::Line> lines_of(const op::Operand& operand, bool by_row, std:
     for (std::int64_t row = 0; row < operand.rows; ++row) {
       for (std::int64_t col = 0; col < operand.cols; ++col) {
         const double x = std::fabs(data[row * operand.cols + col]);
+        metric::Line& line = lines[static_cast<std::size_t>(batch * count + (by_row ? row : col))];
+        line.finite = line.finite && std::isfinite(x);
         if (x > 0 && std::isfinite(x)) {
-          metric::Line& line = lines[static_cast<std::size_t>(batch * count + (by_row ? row : col))];
           line.largest = std::max(line.largest, x);
           line.smallest = std::min(line.smallest, x);
         }
@@ -40,7 +41,7 @@ OperandLines operand_lines(const EvaluationContext& context, const op::Port& por
   }
   const bool infinite =
       std::ranges::any_of(expected_values(context, port).value.span(), [](double y) { return std::isinf(y); });
-  if (!infinite && !std::isfinite(model.operand_limit)) {
+  if (!infinite && !std::isfinite(model.operand_limit) && !model.zero_times_product) {
     return {};
   }
   const auto p = op::from_params<op::GemmParams>(c.params);

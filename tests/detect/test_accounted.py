@@ -25,8 +25,8 @@ NORM = case("layernorm_bwd", "fp32", "log_uniform", {"rows": 64, "hidden": 64}, 
 OUTLIERS = case("rmsnorm_fwd", "fp32", "outliers", {"rows": 64, "hidden": 64}, fraction=0.5, scale=1e19)
 SOFTMAX = case("softmax_fwd", "fp32", "normal", {"batches": 2, "heads": 2, "sq": 64, "sk": 64, "scale": 1}, sigma=1e8)
 OVERFLOWING = gemm("fp16", sigma=1e5)
-# With alpha = 0, BLAS does not read A and B, whatever is in them.
-ALPHA_ZERO = gemm("bf16", params={"alpha": 0, "beta": 1}, a={"distribution": "specials", "fraction": 0.5})
+# With alpha = 0, BLAS does not read A and B, but some kernels of cuBLASLt multiply: then rows that are not finite are NaN.
+ALPHA_ZERO = gemm("bf16", params={"alpha": 0, "beta": 1}, a={"distribution": "specials", "fraction": 0.002})
 GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
 
 # What used to pass: the fault, and the case that excused it.
