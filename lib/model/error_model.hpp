@@ -78,7 +78,7 @@ struct ErrorModel {
   bool columns_agree = false;  ///< those within a row are
   /// The running sums of the elements of a column (of a row) are alike, so an excursion of theirs makes all errors larger.
   bool rows_walk_alike = false, columns_walk_alike = false;
-  bool lines_share = false;    ///< the elements of a row, and those of a column, may share an error
+  bool lines_share = false;  ///< the elements of a row, and those of a column, may share an error
   /// Outputs per independent error besides those of a row or column, by which gate G3 enlarges its standard errors: heads
   /// that share keys have the same output where a single key has all the weight.
   double slope_copies = 1;
@@ -96,7 +96,7 @@ struct ErrorModel {
   bool is_sum = false;
   double operand_limit = std::numeric_limits<double>::infinity();  ///< a larger |operand| may become infinite by itself
   double operand_least = 0;                                        ///< a smaller one may become zero
-  double reach = 0;                     ///< |a b| times this is at least 1 if sums of such products may overflow
+  double reach = 0;  ///< |a b| times this is at least 1 if sums of such products may overflow
   /// alpha is 0: where the product is not finite, it may be multiplied all the same, which makes NaN.
   bool zero_times_product = false;
   bool overflow_possible = false;       ///< an operand's infinity may meet one from an overflow and become NaN
