@@ -15,7 +15,7 @@
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/strings.hpp"
-#include "files.hpp"
+#include "failed_in.hpp"
 #include "pattern.hpp"
 #include "plan/backend_name.hpp"
 #include "prepare/grouping.hpp"
@@ -167,24 +167,6 @@ void filter_by_case(std::vector<Case>& cases, const SelectionOptions& options) {
   std::erase_if(cases, [&wanted](const Case& c) { return !wanted.contains(c.digest); });
 }
 
-/// Digests of a report's cases that made its run fail.
-std::set<std::string> failures_in(const std::string& path) {
-  nlohmann::json report;
-  try {
-    report = read_report(path);
-  } catch (const core::IoError& error) {
-    throw core::UsageError(fmt::format("--failed-in: {}", error.what()));
-  }
-  std::set<std::string> failed;
-  for (const nlohmann::json& record : report.at("cases")) {
-    const std::string status = record.at("status").get<std::string>();
-    if (status == "fail" || status == "xpass" || status == "error" || status == "crashed" || status == "timeout") {
-      failed.insert(record.at("digest").get<std::string>());
-    }
-  }
-  return failed;
-}
-
 /// Keeps the cases whose hash comes first: the same sample on every machine, and mostly the same when a plan grows. The
 /// versions of a case share a hash and count once, so that they stay together and the sample is that of one version.
 void keep_sample(std::vector<Case>& cases, std::uint64_t count) {
@@ -311,8 +293,7 @@ Selection select(std::vector<plan::Case> cases, const SelectionOptions& options)
   filter_by_tags(cases, options);
   filter_by_fields(cases, options);
   if (!options.failed_in.empty()) {
-    const std::set<std::string> failed = failures_in(options.failed_in);
-    std::erase_if(cases, [&failed](const Case& c) { return !failed.contains(c.digest.hex()); });
+    selection.notes = keep_failed(cases, options.failed_in);
   }
   if (!options.sample.empty()) {
     keep_sample(cases, parse_count(options.sample, "--sample", 1, UINT64_MAX));

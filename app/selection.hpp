@@ -32,6 +32,7 @@ void add_selection_options(CLI::App& cli, SelectionOptions& options);
 struct Selection {
   std::vector<plan::Case> cases;  ///< in plan order
   report::ShardFacts shard;
+  std::vector<std::string> notes;  ///< what a user would want to know of the choice
 };
 
 /// The case that an identifier, or a digest's first 4 or more digits, names. Throws core::UsageError if there is none,

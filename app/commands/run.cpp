@@ -125,6 +125,9 @@ class Run {
     }
     const std::string hint = auto_backend_hint(plan.cases, options_.selection);
     selection_ = contract_.select(std::move(plan.cases), before_survey);
+    for (const std::string& note : selection_.notes) {
+      context_.terminal.err("note: " + core::printable(note) + "\n");
+    }
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard = selection_.shard;
     facts_.settings = {.repeat = pipeline_.workers.execute.repeats,

@@ -81,7 +81,8 @@ SegmentReader::Finding SegmentReader::classify_infinite(std::size_t i) const {
   const double got = got_[i];
   const double y = expected_[i];
   if (std::isnan(got)) {
-    return may_become_nan(i) ? Finding::order_dependent : Finding::mismatch;
+    const bool multiplied = input_.model->zero_times_product && product_may_be_infinite(i);
+    return multiplied || may_become_nan(i) ? Finding::order_dependent : Finding::mismatch;
   }
   const double expected = std::isinf(setup_.clamp) ? y : std::copysign(setup_.clamp, y);
   return got == expected ? Finding::agrees : Finding::mismatch;

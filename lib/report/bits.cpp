@@ -49,26 +49,29 @@ std::vector<const json*> runs_with_outputs(const json& record) {
 }
 
 std::vector<std::pair<const json*, const json*>> matching_runs(const json& left, const json& right) {
-  const std::vector<const json*> left_runs = runs_with_outputs(left);
-  const std::vector<const json*> right_runs = runs_with_outputs(right);
+  std::vector<const json*> rest = runs_with_outputs(right), unmatched;
   std::vector<std::pair<const json*, const json*>> pairs;
-  for (const json* a : left_runs) {
+  for (const json* a : runs_with_outputs(left)) {
     const auto b = std::ranges::find_if(
-        right_runs, [a](const json* run) { return run->at("implementation") == a->at("implementation"); });
-    if (b != right_runs.end()) {
-      pairs.emplace_back(a, *b);
+        rest, [a](const json* run) { return run->at("implementation") == a->at("implementation"); });
+    if (b == rest.end()) {
+      unmatched.push_back(a);
+      continue;
     }
+    pairs.emplace_back(a, *b);
+    rest.erase(b);
   }
-  if (pairs.empty()) {
-    pairs.emplace_back(left_runs.front(), right_runs.front());
+  for (std::size_t i = 0; i < std::max(unmatched.size(), rest.size()); ++i) {
+    pairs.emplace_back(i < unmatched.size() ? unmatched[i] : nullptr, i < rest.size() ? rest[i] : nullptr);
   }
   return pairs;
 }
 
 std::set<std::string> changed_outputs(const json& left, const json& right) {
+  static const json kLacking = {{"outputs", json::object()}};
   std::set<std::string> changed;
   for (const auto& [a, b] : matching_runs(left, right)) {
-    changed.merge(difference(*a, *b));
+    changed.merge(difference(a == nullptr ? kLacking : *a, b == nullptr ? kLacking : *b));
   }
   return changed;
 }

@@ -29,18 +29,34 @@ double tightness(const json& criterion) {
   return criterion.at("ok").get<bool>() ? 0 : HUGE_VAL;
 }
 
-json brief_output(const json& output) {
+bool is_about_rounding(const json& criterion) {
+  return criterion.value("about", "") == "rounding";
+}
+
+/// The gate closest to its limit, or furthest beyond it, among those in which the output's own rounding takes up to all of the
+/// limit, or among the others; null if there is none.
+const json* tightest_of(const json& criteria, bool rounding) {
   const json* tightest = nullptr;
-  for (const json& criterion : output.at("criteria")) {
-    if (tightest == nullptr || tightness(criterion) > tightness(*tightest)) {
+  for (const json& criterion : criteria) {
+    if (is_about_rounding(criterion) == rounding &&
+        (tightest == nullptr || tightness(criterion) > tightness(*tightest))) {
       tightest = &criterion;
     }
   }
+  return tightest;
+}
+
+json brief_output(const json& output) {
   json criteria = json::array();
-  if (tightest != nullptr) {
-    criteria.push_back({{"name", tightest->at("name")},
-                        {"measured", rounded(tightest->at("measured"))},
-                        {"limit", rounded(tightest->at("limit"))}});
+  for (const bool rounding : {false, true}) {
+    if (const json* tightest = tightest_of(output.at("criteria"), rounding); tightest != nullptr) {
+      json& kept = criteria.emplace_back(json{{"name", tightest->at("name")},
+                                              {"measured", rounded(tightest->at("measured"))},
+                                              {"limit", rounded(tightest->at("limit"))}});
+      if (rounding) {
+        kept["about"] = "rounding";
+      }
+    }
   }
   const json& metrics = output.at("metrics");
   return {{"xxh128", output.at("xxh128")},

@@ -58,11 +58,14 @@ CaseFacts facts_of(const json& record) {
       facts.seconds += number_value(seconds);
     }
   }
-  facts.ratio = std::numeric_limits<double>::quiet_NaN();
+  facts.ratio = facts.rounding = facts.others = std::numeric_limits<double>::quiet_NaN();
   for (const json& run : record.at("runs")) {
     for (const auto& [port, output] : run.at("outputs").items()) {
       for (const json& criterion : output.at("criteria")) {
-        if (const double ratio = ratio_of_criterion(criterion); !(ratio <= facts.ratio)) {
+        const double ratio = ratio_of_criterion(criterion);
+        double& of_kind = text_of(criterion, "about") == "rounding" ? facts.rounding : facts.others;
+        of_kind = ratio <= of_kind ? of_kind : ratio;
+        if (!(ratio <= facts.ratio)) {
           facts.ratio = ratio;
           facts.tightest = port + ": " + text_of(criterion, "name");
         }

@@ -19,7 +19,8 @@ enum class Change : std::uint8_t {
   newly_failing,  ///< bad now, and not before: it was good or excused, did not run, or was not there
   gone,           ///< ran before; now it is not there, unsupported or skipped
   worse,  ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; inconclusive after a verdict
-  restated,   ///< not worse, but of another status: "warn" or "xfail" after "pass", "inconclusive" after "fail"
+  restated,  ///< not worse, but of another status: "warn" or "xfail" after "pass", "inconclusive" after "fail"; or excused
+             ///< with another gate closest to its limit, or furthest beyond it
   better,     ///< other bits, and error/limit shrank beyond the ratio
   same,       ///< other bits, and about as good
   fixed,      ///< bad before, good now
@@ -37,7 +38,9 @@ struct CaseChange {
   Change change = Change::identical;
   std::string base_status;  ///< empty: not in that report
   std::string new_status;
-  double base_ratio = 0;  ///< largest error/limit of all outputs and runs; NaN if nothing was judged
+  /// Largest error/limit of all outputs and runs, but of what is worse that of the gates that are: those in which the output's
+  /// own rounding takes up to all of the limit, or the others. NaN if nothing was judged.
+  double base_ratio = 0;
   double new_ratio = 0;
   std::set<std::string> outputs;  ///< whose bits changed
   std::string implementation;     ///< "algo 67 -> algo 71" if another one ran; empty otherwise

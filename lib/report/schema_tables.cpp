@@ -108,15 +108,19 @@ json known_issue_properties() {
 }
 
 json brief_case_definition() {
-  const json criterion =
+  json criterion =
       object({{"name", text("gate")}, {"measured", real("the statistic")}, {"limit", real("the most that passes")}});
+  criterion["properties"]["about"] =
+      described({{"const", "rounding"}}, "the output's own rounding takes up to all of the limit; absent: it does not");
   const json output =
       object({{"xxh128", digest("of the output's bytes")},
               {"criteria",
                {{"type", "array"},
                 {"items", criterion},
-                {"maxItems", 1},
-                {"description", "the tightest gate, if there is one"}}},
+                {"maxItems", 2},
+                {"description",
+                 "the tightest gate, and the tightest of those in which the output's own rounding takes up to all of "
+                 "the limit"}}},
               {"metrics", described(object({{"rel_l2", real("Frobenius-relative error")},
                                             {"max_ulp", real("largest error in units of the last place")}}),
                                     "two of the full report's metrics")}});

@@ -44,6 +44,13 @@ void add_members(std::vector<std::string>& changes, const json& base, const json
   }
 }
 
+void add_fault(std::vector<std::string>& changes, const json& report, const char* which) {
+  const json& fault = at_path(report, "/settings/inject");
+  if (fault.is_string() && !fault.get_ref<const std::string&>().empty()) {
+    changes.push_back(fmt::format("the {} run has the planted fault {}", which, fault.get<std::string>()));
+  }
+}
+
 void add_state(std::vector<std::string>& changes, const json& report, const char* which) {
   if (at_path(report, "/interrupted") == true) {
     changes.push_back(fmt::format("the {} run was interrupted", which));
@@ -67,6 +74,9 @@ std::vector<std::string> settings_changes(const json& base, const json& now) {
         std::pair("device", "/machine/device/name"), std::pair("driver", "/machine/driver")}) {
     add_if_different(changes, name, at_path(base, path), at_path(now, path));
   }
+  add_fault(changes, base, "base");
+  add_fault(changes, now, "new");
+  add_if_different(changes, "repeat", at_path(base, "/settings/repeat"), at_path(now, "/settings/repeat"));
   add_members(changes, at_path(base, "/machine/libraries"), at_path(now, "/machine/libraries"), "none");
   add_members(changes, at_path(base, "/environment"), at_path(now, "/environment"), "unset");
   add_state(changes, base, "base");

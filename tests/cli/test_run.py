@@ -124,8 +124,13 @@ class ExitCodes(CliTest):
         self.assertIn("unsupported: the backend cublaslt needs a CUDA device", done.stdout)
         self.run_cli("run", plan, *SIM, "--allow-empty", code=0)
         for option in (["--require-supported"], ["--fail-on", "unsupported"]):
-            done = self.run_cli("run", plan, *SIM, *option, code=1)
+            done = self.run_cli("run", plan, *SIM, *option, "--markdown", "s.md", code=1)
             self.assertIn("no case failed, but --fail-on unsupported makes the exit code 1: 1 unsupported\n", done.stderr)
+            summary = (self.folder / "s.md").read_text()
+            self.assertIn(": not as required, 1 unsupported\n", summary)
+            self.assertIn("**These fail the run because `--fail-on` says so.**\n\n| status | case | why |\n|---|---|---|\n"
+                          "| unsupported | gemm/m=16,n=16,k=32/fp32/cublaslt |", summary)
+            (self.folder / "s.md").unlink()
 
     def test_4_nothing_fits_into_memory(self):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)

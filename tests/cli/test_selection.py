@@ -64,6 +64,17 @@ class Selection(CliTest):
         failed = [case["id"] for case in self.report()["cases"] if case["status"] == "fail"]
         self.assertEqual(failed, ["gemm/m=16,n=16,k=32/fp32/sim"])
         self.assertEqual(self.ids(plan, "--failed-in", "out/report.json"), failed)
+        other = self.plan("other.json", case={"mode": "bf16"})
+        done = self.run_cli("run", other, *SIM, "--failed-in", "out/report.json", "--no-save", code=4)
+        self.assertIn("note: --failed-in: 1 of the 1 case that failed in out/report.json is not in the plan, or not selected\n",
+                      done.stderr)
+        done = self.run_cli("run", plan, *SIM, "--failed-in", "out/report.json", "--no-save", code=0)
+        self.assertNotIn("note: ", done.stderr)
+        report = self.report()
+        report["interrupted"] = True
+        (self.folder / "cut.json").write_text(json.dumps(report))
+        done = self.run_cli("run", plan, *SIM, "--failed-in", "cut.json", "--no-save", code=0)
+        self.assertIn("note: --failed-in: the run of cut.json was interrupted; ", done.stderr)
         self.assertIn("not a report", self.run_cli("run", plan, "--failed-in", plan, code=2).stderr)
         self.assertIn("nothere", self.run_cli("run", plan, "--failed-in", "nothere.json", code=2).stderr)
 

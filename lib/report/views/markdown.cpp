@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -26,16 +27,18 @@ using nlohmann::json;
 /// Cases of one op, mode and backend.
 struct Group {
   std::string op, mode, backend;
-  std::array<std::size_t, 4> counts{};  ///< by Outcome
+  std::array<std::size_t, 4> counts{};    ///< by Outcome
+  std::size_t unproven = 0, excused = 0;  ///< inconclusive and xfail: neither passed nor not run
   double worst = std::nan("");
   std::string at;  ///< the case with that ratio
 };
 
 std::string row_of(const Group& group) {
   const auto count = [&group](Outcome outcome) { return group.counts.at(static_cast<std::size_t>(outcome)); };
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", markdown_text(group.op),
-                     markdown_text(group.mode), markdown_text(group.backend), count(Outcome::passed),
-                     count(Outcome::failed), count(Outcome::broken), count(Outcome::skipped),
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", markdown_text(group.op),
+                     markdown_text(group.mode), markdown_text(group.backend), count(Outcome::passed) - group.unproven,
+                     count(Outcome::failed), count(Outcome::broken), group.unproven + group.excused,
+                     count(Outcome::skipped) - group.excused,
                      std::isnan(group.worst) ? "" : ratio_text(number(group.worst)), markdown_text(group.at));
 }
 
@@ -49,6 +52,8 @@ std::vector<Group> groups_of(const std::vector<CaseFacts>& cases) {
     }
     Group& group = groups[place->second];
     ++group.counts.at(static_cast<std::size_t>(outcome_of(facts.status)));
+    group.unproven += facts.status == "inconclusive" ? 1 : 0;
+    group.excused += facts.status == "xfail" ? 1 : 0;
     if (!std::isnan(facts.ratio) && !(facts.ratio <= group.worst)) {
       group.worst = facts.ratio;
       group.at = facts.id;
@@ -73,9 +78,22 @@ std::string counts_of(const std::vector<CaseFacts>& cases) {
   return text.empty() ? "no cases" : text;
 }
 
+/// Statuses of cases that fail the run only because --fail-on names them.
+std::set<std::string> failed_on_request(const json& report) {
+  std::set<std::string> statuses;
+  for (const json& status : report.value("gates", json::object()).value("fail_on", json::array())) {
+    const auto& name = status.get_ref<const std::string&>();
+    if (report.at("summary").value(name, 0) > 0) {
+      statuses.insert(name);
+    }
+  }
+  return statuses;
+}
+
 /// What fails the run besides cases, for the title, as "9 pass" alone would mislead: "contract broken, ".
 std::string gates_of(const json& report) {
   std::string text = breaks_contract(report) ? "contract broken, " : "";
+  text += failed_on_request(report).empty() ? "" : "not as required, ";
   if (const auto comparison = report.find("comparison"); comparison != report.end()) {
     const auto regressions = comparison->at("summary").at("regressions").get<std::size_t>();
     text += regressions == 0 ? "" : core::counted(static_cast<double>(regressions), "regression") + ", ";
@@ -137,6 +155,22 @@ void add_failures(const std::vector<CaseFacts>& cases, std::string& text) {
       return;
     }
     text += row;
+  }
+}
+
+/// The first cases that only --fail-on makes fail.
+void add_failed_on_request(const json& report, const std::vector<CaseFacts>& cases, std::string& text) {
+  constexpr std::size_t kMaxShown = 50;
+  const std::set<std::string> statuses = failed_on_request(report);
+  std::size_t shown = 0;
+  for (const CaseFacts& facts : cases) {
+    if (shown == kMaxShown || !statuses.contains(facts.status)) {
+      continue;
+    }
+    text += shown++ == 0
+                ? "\n**These fail the run because `--fail-on` says so.**\n\n| status | case | why |\n|---|---|---|\n"
+                : "";
+    text += fmt::format("| {} | {} | {} |\n", facts.status, markdown_text(facts.id), markdown_text(facts.reason));
   }
 }
 
@@ -212,13 +246,14 @@ std::string render_markdown(const json& report) {
     text += "\n**The run was interrupted.**\n";
   }
   add_gates(report, text);
+  add_failed_on_request(report, cases, text);
   add_baseline(report, text);
   add_failures(cases, text);
   add_override(report, text);
   const std::vector<Group> groups = groups_of(cases);
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    text += i == 0 ? "\n| op | mode | backend | passed | failed | lost | not run | worst error/limit | at |\n"
-                     "|---|---|---|--:|--:|--:|--:|--:|---|\n"
+    text += i == 0 ? "\n| op | mode | backend | passed | failed | lost | other | not run | worst error/limit | at |\n"
+                     "|---|---|---|--:|--:|--:|--:|--:|--:|---|\n"
                    : "";
     const std::string row = row_of(groups[i]);
     if (text.size() + row.size() > kMaxMarkdown) {

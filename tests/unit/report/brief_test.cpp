@@ -44,6 +44,19 @@ TEST(Brief, keeps_digests_and_the_tightest_gate) {
   EXPECT_EQ(output.size(), 3U);
 }
 
+TEST(Brief, keeps_what_the_rounding_of_the_output_would_hide) {
+  const plan::Case c = sample_case("bf16", 64);
+  verdict::CaseResult result = sample_result(c, {{}});
+  const auto rounding = tolerance::Criterion::About::rounding;
+  result.runs[0].outputs[0].criteria = {{"G1 bound", 0.9, 1, true, "x", rounding},
+                                        {"G2 rms", 1, 3, true, "x"},
+                                        {"G4 element", 0.99, 1, true, "x", rounding}};
+  const json brief = brief_report(report_of({to_json(result)}));
+  EXPECT_EQ(brief["cases"][0]["runs"][0]["outputs"]["d"]["criteria"],
+            json::array({{{"name", "G2 rms"}, {"measured", 1}, {"limit", 3}},
+                         {{"name", "G4 element"}, {"measured", 0.99}, {"limit", 1}, {"about", "rounding"}}}));
+}
+
 TEST(Brief, a_failed_gate_without_a_ratio_is_the_tightest) {
   const plan::Case c = sample_case("fp32", 64);
   verdict::CaseResult result = sample_result(c, {{}});

@@ -149,6 +149,53 @@ TEST(Comparison, of_other_bits_follows_from_error_over_limit) {
   EXPECT_TRUE(worse.gates);
 }
 
+/// What correct rounding to 16 bits fills by itself, beside the arithmetic's own error.
+json narrow(const std::string& bits, double arithmetic, const std::string& status = "pass") {
+  json report = with(Sample{.status = status, .bits = bits, .measured = arithmetic});
+  report["cases"][0]["runs"][0]["outputs"]["d"]["criteria"].push_back(
+      {{"name", "G4 element"}, {"measured", 0.99}, {"limit", 1}, {"about", "rounding"}});
+  return report;
+}
+
+TEST(Comparison, sees_arithmetic_that_is_worse_behind_the_rounding_of_the_output) {
+  const CaseChange change = compare_reports(narrow("aaaa", 0.3), narrow("bbbb", 0.9), {}).cases[0];
+  EXPECT_EQ(change.change, Change::worse);
+  EXPECT_TRUE(change.gates);
+  EXPECT_EQ(change.base_ratio, 0.3);
+  EXPECT_EQ(change.new_ratio, 0.9);
+  EXPECT_EQ(compare_reports(narrow("aaaa", 0.3), narrow("bbbb", 0.31), {}).cases[0].change, Change::same);
+  EXPECT_EQ(compare_reports(narrow("aaaa", 0.3), narrow("aaaa", 0.9), {}).cases[0].change, Change::identical);
+  EXPECT_EQ(compare_reports(with(Sample{.measured = 0.99}), narrow("bbbb", 0.5), {}).cases[0].change, Change::same)
+      << "of an older brief report";
+}
+
+TEST(Comparison, of_what_is_excused_for_another_gate_says_so) {
+  const auto known = [](const char* bits, const char* gate) {
+    json report = with(Sample{.status = "xfail", .bits = bits, .measured = 9});
+    report["cases"][0]["runs"][0]["outputs"]["d"]["criteria"][0]["name"] = gate;
+    return report;
+  };
+  const CaseChange change = compare_reports(known("aaaa", "G2 rms"), known("bbbb", "G1 bound"), {}).cases[0];
+  EXPECT_EQ(change.change, Change::restated);
+  EXPECT_FALSE(change.gates);
+  EXPECT_EQ(compare_reports(known("aaaa", "G2 rms"), known("bbbb", "G2 rms"), {}).cases[0].change, Change::same);
+}
+
+TEST(Comparison, algorithms_that_came_or_went_are_not_the_same_bits) {
+  const json one = with(kPass);
+  json two = one;
+  json& runs = two["cases"][0]["runs"];
+  runs.push_back(runs[0]);
+  runs[1]["outputs"]["d"]["xxh128"] = "bbbb";
+  EXPECT_EQ(compare_reports(two, two, {}).cases[0].change, Change::identical) << "of the same name";
+  for (const auto& [base, now] : {std::pair(one, two), std::pair(two, one)}) {
+    const CaseChange change = compare_reports(base, now, {}).cases[0];
+    EXPECT_EQ(change.change, Change::same);
+    EXPECT_EQ(change.outputs, std::set<std::string>{"d"});
+    EXPECT_FALSE(change.implementation.empty());
+  }
+}
+
 TEST(Comparison, of_a_warning_that_is_worse_gates) {
   const CaseChange change = changed(kPass, Sample{.status = "warn", .bits = "cccc", .measured = 0.9});
   EXPECT_EQ(change.change, Change::worse);
@@ -195,9 +242,11 @@ TEST(Comparison, names_what_else_differs) {
   now["machine"]["libraries"]["cudnn"] = "9.19.0";
   now["environment"]["NVIDIA_TF32_OVERRIDE"] = "0";
   now["interrupted"] = true;
+  now["settings"] = {{"inject", "bit_flip"}, {"repeat", 1}};
   EXPECT_EQ(compare_reports(with(kPass), now, {}).settings,
-            (std::vector<std::string>{"driver: 570.1 -> 580.2", "cudnn: none -> 9.19.0",
-                                      "NVIDIA_TF32_OVERRIDE: unset -> 0", "the new run was interrupted"}));
+            (std::vector<std::string>{"driver: 570.1 -> 580.2", "the new run has the planted fault bit_flip",
+                                      "repeat: none -> 1", "cudnn: none -> 9.19.0", "NVIDIA_TF32_OVERRIDE: unset -> 0",
+                                      "the new run was interrupted"}));
 }
 
 TEST(Comparison, refuses_what_it_cannot_join) {
