@@ -25,6 +25,7 @@ using nlohmann::json;
 constexpr std::array kPages = {
     PageInfo{"plan", "writing a plan, from one case to a sweep to a gate"},
     PageInfo{"gates", "what is compared with what, each gate and what it catches"},
+    PageInfo{"metrics", "each number that describes an error: formula, unit and source"},
     PageInfo{"report", "reading the console and report.json"},
     PageInfo{"statuses", "how a case can end, which statuses fail a run, exit codes"},
 };
@@ -109,6 +110,9 @@ std::vector<Term> terms_of(std::string_view name) {
   }
   if (name == "case_members") {
     return definition(report::report_schema(), "case");
+  }
+  if (name == "metrics") {
+    return definition(report::report_schema(), "metrics");
   }
   if (name == "output_members") {
     return definition(report::report_schema(), "output");

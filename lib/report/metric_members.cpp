@@ -1,88 +1,149 @@
 #include "report/metric_members.hpp"
 
+#include <string>
+
 namespace numcheck::report {
 
 using namespace schema;
 
-const Members<metric::ErrorNorms>& norm_members() {
-  using metric::ErrorNorms;
+namespace {
+
+using metric::ErrorNorms;
+using metric::Statistics;
+using nlohmann::json;
+
+constexpr const char* kOwn = "";  ///< defined by this program
+constexpr const char* kValue = "unit of the output";
+constexpr const char* kHigham = "Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapters 1 and 3";
+
+/// "formula [unit]; source": what the schema describes and `explain metrics` lists.
+std::string metric(const std::string& formula, const char* unit, const char* source) {
+  return formula + " [" + unit + "]" + (*source == '\0' ? "" : std::string("; source: ") + source);
+}
+
+json measure(const char* formula, const char* unit, const char* source = kOwn) {
+  return real(metric(formula, unit, source).c_str());
+}
+
+json elements(const char* which) {
+  return count(metric(which, "elements", kOwn).c_str());
+}
+
+json histogram(const char* bins) {
+  return described(list_of(count("elements")), metric(bins, "elements per bin", kOwn).c_str());
+}
+
+}  // namespace
+
+const Members<ErrorNorms>& norm_members() {
   static const Members<ErrorNorms> members = {
-      {"max_abs", real("largest |e|, e = got - reference"), &at<&ErrorNorms::max_abs>},
-      {"max_rel", real("largest |e| / |y|"), &at<&ErrorNorms::max_rel>},
-      {"l1", real("sum of |e|"), &at<&ErrorNorms::l1>},
-      {"l2", real("square root of the sum of e^2"), &at<&ErrorNorms::l2>},
-      {"linf", real("largest |e|"), &at<&ErrorNorms::linf>},
-      {"rel_l2", real("Frobenius-relative error |e|_2 / |y|_2"), &at<&ErrorNorms::rel_l2>},
-      {"rms", real("root mean square of e"), &at<&ErrorNorms::rms>},
-      {"mean_signed", real("mean of e"), &at<&ErrorNorms::mean_signed>},
-      {"nmse", real("sum of e^2 / sum of y^2"), &at<&ErrorNorms::nmse>},
-      {"sqnr_db", real("signal to quantisation noise ratio in dB"), &at<&ErrorNorms::sqnr_db>},
-      {"cosine", real("cosine of the angle between got and reference"), &at<&ErrorNorms::cosine>}};
+      {"max_abs", measure("largest |e|, e = got - y, y the reference", kValue, kHigham), &at<&ErrorNorms::max_abs>},
+      {"max_rel", measure("largest |e| / |y|", "1", kHigham), &at<&ErrorNorms::max_rel>},
+      {"l1", measure("sum of |e|", kValue, kHigham), &at<&ErrorNorms::l1>},
+      {"l2", measure("square root of the sum of e^2", kValue, kHigham), &at<&ErrorNorms::l2>},
+      {"linf", measure("largest |e|", kValue, kHigham), &at<&ErrorNorms::linf>},
+      {"rel_l2", measure("|e|_2 / |y|_2, relative to the Frobenius norm", "1", kHigham), &at<&ErrorNorms::rel_l2>},
+      {"rms", measure("square root of the mean of e^2", kValue), &at<&ErrorNorms::rms>},
+      {"mean_signed", measure("mean of e", kValue), &at<&ErrorNorms::mean_signed>},
+      {"nmse", measure("sum of e^2 / sum of y^2", "1"), &at<&ErrorNorms::nmse>},
+      {"sqnr_db",
+       measure("-10 log10(nmse), the signal to quantisation noise ratio", "dB",
+               "Oppenheim and Schafer, Discrete-Time Signal Processing, section 4.8"),
+       &at<&ErrorNorms::sqnr_db>},
+      {"cosine", measure("got . y / (|got|_2 |y|_2)", "1"), &at<&ErrorNorms::cosine>}};
   return members;
 }
 
-const Members<metric::Statistics>& statistics_members() {
-  using metric::Statistics;
+namespace {
+
+const Members<Statistics>& counts() {
   static const Members<Statistics> members = {
-      {"elements", count("elements that were compared"), &at<&Statistics::elements>},
-      {"finite", count("of those, finite in the output and in the reference"), &at<&Statistics::finite>},
-      {"nonfinite_mismatch", count("elements that are NaN or infinite where the reference is not, or the reverse"),
+      {"elements", elements("elements that were compared"), &at<&Statistics::elements>},
+      {"finite", elements("of those, finite in the output and in the reference"), &at<&Statistics::finite>},
+      {"nonfinite_mismatch", elements("elements that are NaN or infinite where the reference is not, or the reverse"),
        &at<&Statistics::nonfinite_mismatch>},
       {"judged",
-       real("share of the compared elements that are judged; the others are unknown, undetermined or "
-            "order_dependent"),
+       measure("share of the compared elements that are judged; the others are unknown, undetermined or "
+               "order_dependent",
+               "1"),
        [](const Statistics& s) { return number(s.judged()); }},
-      {"unknown", count("elements not judged because the bound of their error is NaN or infinite"),
+      {"unknown", elements("elements not judged because the bound of their error is NaN or infinite"),
        &at<&Statistics::unknown>},
       {"undetermined",
-       count("elements not judged because intermediate results may overflow: any number is within the "
-             "bound"),
+       elements("elements not judged because intermediate results may overflow: any number is within the "
+                "bound"),
        &at<&Statistics::undetermined>},
       {"order_dependent",
-       count("elements not judged because they are NaN or infinite, which may depend on the order of the partial sums"),
+       elements(
+           "elements not judged because they are NaN or infinite, which may depend on the order of the partial sums"),
        &at<&Statistics::order_dependent>},
-      {"unsampled", count("elements that were not compared because they are not part of the sample"),
+      {"unsampled", elements("elements that were not compared because they are not part of the sample"),
        &at<&Statistics::unsampled>},
-      {"poison", count("elements that were not written"), &at<&Statistics::poison>},
-      {"zeros", count("elements that are zero"), &at<&Statistics::zeros_got>},
-      {"exact_mismatch", count("elements other than the rounded reference, bit for bit"),
+      {"poison", elements("elements that were not written"), &at<&Statistics::poison>},
+      {"zeros", elements("elements that are zero"), &at<&Statistics::zeros_got>},
+      {"exact_mismatch", elements("elements other than the rounded reference RN(y), bit for bit"),
        &at<&Statistics::exact_mismatch>},
-      {"rounding_elements", count("elements whose rounding G4 judges"), &at<&Statistics::rounding_elements>},
-      {"rms_expected", real("root mean square of the reference"), &at<&Statistics::rms_expected>},
-      {"effective_bits", real("significant bits of a format whose rounding alone would give this relative L2"),
+      {"rounding_elements", elements("elements whose rounding G4 judges"), &at<&Statistics::rounding_elements>}};
+  return members;
+}
+
+const Members<Statistics>& error_members() {
+  static const Members<Statistics> members = {
+      {"rms_expected", measure("square root of the mean of y^2", kValue), &at<&Statistics::rms_expected>},
+      {"effective_bits",
+       measure(
+           "-log2(rel_l2 / (0.425 sqrt(2))): significant bits of a format to which rounding two operands alone would "
+           "give this relative L2",
+           "bits", "0.425 2^-p is the relative rms error of rounding normal variables to p bits"),
        &at<&Statistics::effective_bits>},
-      {"max_ulp", real("largest error in units of the last place of the output"), &at<&Statistics::max_ulp>},
-      {"mean_ulp", real("mean error in units of the last place of the output"), &at<&Statistics::mean_ulp>},
-      {"max_over_bound", real("G1: largest |e| / bound"), &at<&Statistics::max_over_bound>},
-      {"z_rms", real("G2: root mean square of e / sqrt(V), V the predicted second moment"), &at<&Statistics::z_rms>},
-      {"z_q999", real("G2: 99.9 % quantile of |e| / sqrt(V)"), &at<&Statistics::z_q999>},
-      {"z_max", real("G2: largest |e| / sqrt(V)"), &at<&Statistics::z_max>},
-      {"slope", real("G3: slope of e on the value"), &at<&Statistics::slope>},
-      {"slope_se", real("standard error of the slope"), &at<&Statistics::slope_se>},
-      {"intercept", real("mean of e, in units of the root mean square of the reference"), &at<&Statistics::intercept>},
-      {"toward_zero", real("share of the elements with an error that err toward zero, 0 to 1"),
+      {"max_ulp", measure("largest |e| / ulp(y): large where y is small by cancellation", "ulp of the output", kHigham),
+       &at<&Statistics::max_ulp>},
+      {"mean_ulp", measure("mean of |e| / ulp(y)", "ulp of the output", kHigham), &at<&Statistics::mean_ulp>},
+      {"ulp_histogram", histogram("elements by |e| / ulp(y): 0, (0,1/2], (1/2,1], (1,2], (2,4], ..."),
+       &at<&Statistics::ulp_histogram>}};
+  return members;
+}
+
+const Members<Statistics>& gate_members() {
+  static const Members<Statistics> members = {
+      {"max_over_bound", measure("G1: largest |e| / B, B the bound of the error model", "1"),
+       &at<&Statistics::max_over_bound>},
+      {"z_rms", measure("G2: root mean square of z = e / sqrt(V), V the predicted second moment of e", "1"),
+       &at<&Statistics::z_rms>},
+      {"z_q999", measure("G2: 99.9 % quantile of |z|", "1"), &at<&Statistics::z_q999>},
+      {"z_max", measure("G2: largest |z|", "1"), &at<&Statistics::z_max>},
+      {"slope", measure("G3: slope of e on y, weighted with 1 / V", "1"), &at<&Statistics::slope>},
+      {"slope_se", measure("standard error of the slope, from the scatter of rows and columns", "1"),
+       &at<&Statistics::slope_se>},
+      {"intercept", measure("mean_signed / rms_expected", "1"), &at<&Statistics::intercept>},
+      {"toward_zero", measure("share of the elements with an error that err toward zero, 0 to 1", "1"),
        &at<&Statistics::toward_zero>},
-      {"rounding_ratio", real("G4: noise of the output rounding, relative to uniform noise"),
+      {"rounding_ratio", measure("G4: 12 times the mean of (e / ulp(y))^2, which is 1 for uniform noise", "1"),
        &at<&Statistics::rounding_ratio>},
-      {"rounding_ratio_perfect", real("the same of one perfect rounding of the reference"),
-       &at<&Statistics::rounding_ratio_perfect>},
-      {"rounding_sd", real("standard deviation of that noise over the elements"), &at<&Statistics::rounding_sd>},
-      {"rounding_arith", real("part of the ratio that arithmetic errors may cause"), &at<&Statistics::rounding_arith>},
-      {"max_over_half_ulp", real("G4: largest |e| over half an ulp and the error allowed before rounding"),
+      {"rounding_ratio_perfect", measure("the same of RN(y)", "1"), &at<&Statistics::rounding_ratio_perfect>},
+      {"rounding_sd", measure("standard deviation of 12 (e / ulp(y))^2 of RN(y) over the elements", "1"),
+       &at<&Statistics::rounding_sd>},
+      {"rounding_arith", measure("mean of V before output rounding / ulp(y)^2: what arithmetic errors may add", "1"),
+       &at<&Statistics::rounding_arith>},
+      {"max_over_half_ulp", measure("G4: largest |e| over half an ulp and the error allowed before rounding", "1"),
        &at<&Statistics::max_over_half_ulp>},
       {"expected_constant",
        flag("the same result is expected everywhere: reference values are equal, or all are stored as the same number"),
        &at<&Statistics::expected_constant>},
-      {"ulp_histogram",
-       described(list_of(count("elements")),
-                 "elements by error: 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps"),
-       &at<&Statistics::ulp_histogram>},
-      {"z_histogram",
-       described(
-           list_of(count("elements")),
-           "elements by |z|, the error in predicted standard deviations: [0,1/2), [1/2,1), ... [7/2,4), [4,8), 8 or "
-           "more"),
+      {"z_histogram", histogram("elements by |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), 8 or more"),
        &at<&Statistics::z_histogram>}};
+  return members;
+}
+
+}  // namespace
+
+const Members<Statistics>& statistics_members() {
+  static const Members<Statistics> members = [] {
+    Members<Statistics> all = counts();
+    all.insert(all.end(), error_members().begin(), error_members().end());
+    all.insert(all.end(), gate_members().begin(), gate_members().end());
+    return all;
+  }();
   return members;
 }
 

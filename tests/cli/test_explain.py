@@ -7,7 +7,7 @@ import unittest
 
 from support import CliTest
 
-PAGES = ["plan", "gates", "report", "statuses"]
+PAGES = ["plan", "gates", "metrics", "report", "statuses"]
 SAVED = re.compile(r"as (\w+\.json):\n\n((?:    .*\n)+)")
 SIM = ["--device", "sim:sm_90"]
 SIM_DEVICE = {"TE_NUMCHECK_DEVICE": "sim:sm_90"}
@@ -50,6 +50,16 @@ class Pages(CliTest):
                 self.assertEqual({case["status"] for case in json.loads(done.stdout)["cases"]}, {"pass"}, plan)
         self.assertEqual(sorted(ran), sorted(PAGES), "every page shows a command")
         self.assertGreaterEqual(len(self.save_examples(self.page("plan"))), 5)
+
+    def test_every_metric_has_a_unit(self):
+        schema = json.loads(self.run_cli("schema", "report", code=0).stdout)
+        metrics = schema["definitions"]["metrics"]["properties"]
+        page = unfilled(self.page("metrics"))
+        for name, rule in metrics.items():
+            self.assertRegex(page, rf"(?m)^  {name} ", "is listed")
+            if rule.get("type") != "boolean":
+                self.assertRegex(rule["description"], r" \[[\w ]+\](; source: .+)?$", name)
+        self.assertGreater(len(metrics), 30)
 
     def test_counts_that_the_tutorial_names(self):
         self.save_examples(self.page("plan"))
