@@ -42,8 +42,8 @@ std::vector<std::string> keep_failed(std::vector<plan::Case>& cases, const std::
   std::vector<std::string> notes;
   if (cases.size() < failed.size()) {
     const std::size_t lost = failed.size() - cases.size();
-    notes.push_back(fmt::format("--failed-in: {} of the {} that failed in {} {} not in the plan, or not selected", lost,
-                                core::counted(static_cast<double>(failed.size()), "case"), path,
+    notes.push_back(fmt::format("--failed-in: {} of {} of {} {} not in the plan, or not selected", lost,
+                                core::counted(static_cast<double>(failed.size()), "failed case"), path,
                                 lost == 1 ? "is" : "are"));
   }
   if (report.value("interrupted", false)) {

@@ -113,6 +113,7 @@ class Kept(ContractTest):
             report = self.keep(*arguments)[1]
             self.assertEqual(report["contract"]["broken"], [], arguments)
             self.assertGreater(report["contract"]["not_selected"], 0, arguments)
+        self.assertIn("11 of 12 promised cases ran; 1 was not selected\n", self.keep("--exclude", "k=24/bf16/sim")[0].stdout)
 
     def test_a_failure_is_a_verdict(self):
         self.write()

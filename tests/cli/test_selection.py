@@ -66,7 +66,7 @@ class Selection(CliTest):
         self.assertEqual(self.ids(plan, "--failed-in", "out/report.json"), failed)
         other = self.plan("other.json", case={"mode": "bf16"})
         done = self.run_cli("run", other, *SIM, "--failed-in", "out/report.json", "--no-save", code=4)
-        self.assertIn("note: --failed-in: 1 of the 1 case that failed in out/report.json is not in the plan, or not selected\n",
+        self.assertIn("note: --failed-in: 1 of 1 failed case of out/report.json is not in the plan, or not selected\n",
                       done.stderr)
         done = self.run_cli("run", plan, *SIM, "--failed-in", "out/report.json", "--no-save", code=0)
         self.assertNotIn("note: ", done.stderr)

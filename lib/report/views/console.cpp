@@ -66,7 +66,16 @@ std::string counted(std::size_t number, std::string_view noun) {
   return core::counted(static_cast<double>(number), noun);
 }
 
-std::string plan_line(const json& plan) {
+/// What makes the run prove less than others do.
+std::string caveats(const json& report) {
+  const json settings = report.value("settings", json::object());
+  const json fault = settings.value("inject", json()), repeat = settings.value("repeat", json());
+  return (fault.is_string() ? "    fault planted: " + fault.get<std::string>() : "") +
+         (repeat == 1 ? "    one run each: repeatable bits are not tested" : "");
+}
+
+std::string plan_line(const json& report) {
+  const json& plan = report.at("plan");
   const auto selected = plan.at("selected").get<std::size_t>();
   const auto expanded = plan.at("expanded").get<std::size_t>();
   std::string line = fmt::format("{}    {}", plan.at("name").get<std::string>(), counted(selected, "case"));
@@ -78,7 +87,7 @@ std::string plan_line(const json& plan) {
     line +=
         fmt::format(" (shard {}/{})", shard.at("index").get<std::size_t>() + 1, shard.at("count").get<std::size_t>());
   }
-  return line + fmt::format("    seed {}", plan.at("seed").get<std::uint64_t>());
+  return line + fmt::format("    seed {}", plan.at("seed").get<std::uint64_t>()) + caveats(report);
 }
 
 struct Tally {
@@ -186,7 +195,7 @@ std::string render_header(const json& report, const ConsoleOptions& options) {
   if (!simulated.empty()) {
     text += paint("*** " + simulated + " ***", Colour::alarm, options.colour) + "\n";
   }
-  text += plan_line(report.at("plan")) + "\n";
+  text += plan_line(report) + "\n";
   const std::string variables = set_variables(report.at("environment"));
   if (!variables.empty()) {
     text += "environment    " + paint(variables, Colour::yellow, options.colour) + "\n";

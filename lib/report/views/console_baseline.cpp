@@ -1,5 +1,6 @@
 // The console's account of the comparison with a baseline.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,16 @@ std::string render_baseline(const json& report, const ConsoleOptions& options) {
       const std::string name = change.at(side).at("status").get<std::string>();
       return name.empty() ? std::string("not there") : name;
     };
-    text += fmt::format("  {}  {}   #{}\n      {} -> {}, error/limit {} -> {}\n",
-                        paint(change.at("change").get<std::string>(), Colour::red, options.colour),
-                        change.at("id").get<std::string>(), digests[i], status("base"), status("new"),
-                        ratio_text(change.at("base").at("error_over_limit")),
-                        ratio_text(change.at("new").at("error_over_limit")));
+    const double before = number_value(change.at("base").at("error_over_limit"));
+    const double after = number_value(change.at("new").at("error_over_limit"));
+    text +=
+        fmt::format("  {}  {}   #{}\n      {} -> {}{}\n",
+                    paint(change.at("change").get<std::string>(), Colour::red, options.colour),
+                    change.at("id").get<std::string>(), digests[i], status("base"), status("new"),
+                    std::isnan(before) || std::isnan(after)
+                        ? ""
+                        : fmt::format(", error/limit {} -> {}", ratio_text(change.at("base").at("error_over_limit")),
+                                      ratio_text(change.at("new").at("error_over_limit"))));
     const std::string implementation = change.at("implementation").get<std::string>();
     text += implementation.empty() ? "" : "      " + implementation + "\n";
   }

@@ -24,7 +24,8 @@ std::string render_contract(const nlohmann::json& report, const ConsoleOptions& 
                                                   contract.at("kept").get<std::size_t>(), promised)
                                     : paint("CONTRACT BROKEN", Colour::alarm, options.colour) +
                                           fmt::format(": {} of {} promised cases did not run", broken.size(), promised);
-  text += not_selected == 0 ? "\n" : fmt::format("; {} were not selected\n", not_selected);
+  text += not_selected == 0 ? "\n"
+                            : fmt::format("; {} {} not selected\n", not_selected, not_selected == 1 ? "was" : "were");
   for (const nlohmann::json& library : contract.value("absent_libraries", nlohmann::json::array())) {
     text += fmt::format("  the contract names {}, which is not here\n", library.get<std::string>());
   }
