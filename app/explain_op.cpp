@@ -167,6 +167,13 @@ std::string ports_table(const op::Op& op, bool colour) {
   return report::views::render_table({{"port"}, {"role"}, {"for example with"}, {"meaning"}}, rows, 0, colour);
 }
 
+/// Of the op's first output.
+core::Dtype output_format(const op::Op& op, const op::Mode& mode) {
+  const std::vector<op::Port> ports = op.ports(small_params(op), mode);
+  const auto output = std::ranges::find(ports, op::Role::output, &op::Port::role);
+  return output == ports.end() ? mode.output : output->dtype;
+}
+
 std::string modes_table(const op::Op& op, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const std::string_view name : op.modes) {
@@ -174,7 +181,7 @@ std::string modes_table(const op::Op& op, bool colour) {
     rows.push_back({{std::string(name)},
                     {std::string(core::dtype_info(mode.first).name)},
                     {std::string(core::dtype_info(mode.second).name)},
-                    {std::string(core::dtype_info(mode.output).name)},
+                    {std::string(core::dtype_info(output_format(op, mode)).name)},
                     {mode_doc(mode, op)}});
   }
   return report::views::render_table({{"mode"}, {"first"}, {"second"}, {"output"}, {"meaning"}}, rows, 0, colour);

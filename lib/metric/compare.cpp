@@ -156,6 +156,17 @@ void add_gates(const PassResult& pass, Statistics& out) {
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
 }
 
+/// Finite elements of which something other than zero is expected.
+double nonzero_of(const CompareInput& input, const Statistics& out) {
+  const auto zeros = out.zeros_got == 0 ? 0 : std::ranges::count(input.expected, 0.0);
+  return std::max(0.0, static_cast<double>(out.finite) - static_cast<double>(zeros));
+}
+
+double spread_ulps(const ErrorSums& sums, double nonzero, core::Dtype dtype) {
+  const double mean = ratio(total_of(sums.y), nonzero), square = ratio(total_of(sums.y2), nonzero);
+  return std::sqrt(std::max(0.0, square - mean * mean)) / core::ulp(std::sqrt(square), dtype);
+}
+
 }  // namespace
 
 Statistics compare(const CompareInput& given) {
@@ -185,14 +196,12 @@ Statistics compare(const CompareInput& given) {
               : input.unrounded.empty()   ? ErrorNorms{}
                                           : norms_of(pass.sums.total, out.finite);
   out.rms_expected = std::sqrt(ratio(total_of(errors.y2), static_cast<double>(out.finite)));
-  const double mean = ratio(total_of(errors.y), static_cast<double>(out.finite));
-  out.spread_ulps = std::sqrt(std::max(0.0, out.rms_expected * out.rms_expected - mean * mean)) /
-                    core::ulp(out.rms_expected, input.port->dtype);
   out.effective_bits = -std::log2(out.arithmetic.rel_l2 / (0.425 * std::sqrt(2.0)));
   out.intercept = ratio(out.arithmetic.mean_signed, out.rms_expected);
   out.toward_zero =
       ratio(static_cast<double>(total_of(errors.toward_zero)), static_cast<double>(total_of(errors.nonzero)));
   add_ulps(pass, out);
+  out.spread_ulps = spread_ulps(errors, nonzero_of(input, out), input.port->dtype);
   add_gates(pass, out);
   add_spread(pass, out);
   out.groups = pass.groups;

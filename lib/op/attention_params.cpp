@@ -125,6 +125,9 @@ std::vector<std::string> check_attention(std::string_view op, const AttentionPar
   if (p.has_bias_tensor() && heads * static_cast<double>(p.sq) * static_cast<double>(p.sk) > kMaxElements) {
     mistakes.push_back(fmt::format("{}: the bias has more than 2^40 elements", op));
   }
+  if (p.dropout_mask != "drawn" && p.rng_seed != AttentionParams().rng_seed) {
+    mistakes.push_back(fmt::format("{}: rng_seed is the seed of a mask that is drawn; set dropout_mask to drawn", op));
+  }
   if (p.dropout_mask == "drawn" && !p.has_dropout()) {
     mistakes.push_back(fmt::format("{}: there is no dropout, so no mask is drawn; set dropout", op));
   }

@@ -12,7 +12,7 @@ using metric::ErrorNorms;
 using metric::Statistics;
 using nlohmann::json;
 
-constexpr const char* kOwn = "";  ///< defined by this program
+constexpr const char* kOurs = "";  ///< defined by this program
 constexpr const char* kValue = "unit of the output";
 constexpr const char* kHigham = "Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapters 1 and 3";
 
@@ -21,16 +21,16 @@ std::string metric(const std::string& formula, const char* unit, const char* sou
   return formula + " [" + unit + "]" + (*source == '\0' ? "" : std::string("; source: ") + source);
 }
 
-json measure(const char* formula, const char* unit, const char* source = kOwn) {
+json measure(const char* formula, const char* unit, const char* source = kOurs) {
   return real(metric(formula, unit, source).c_str());
 }
 
 json elements(const char* which) {
-  return count(metric(which, "elements", kOwn).c_str());
+  return count(metric(which, "elements", kOurs).c_str());
 }
 
 json histogram(const char* bins) {
-  return described(list_of(count("elements")), metric(bins, "elements per bin", kOwn).c_str());
+  return described(list_of(count("elements")), metric(bins, "elements per bin", kOurs).c_str());
 }
 
 }  // namespace

@@ -234,6 +234,15 @@ class LikelyMistakes(CliTest):
         self.assertRegex(text, r"\ntf32 .* computed in FP32: there are no products that the mode could round\n")
         self.assertIn("FP32 products", self.run_cli("explain", "gemm", code=0).stdout)
 
+    def test_the_output_of_a_mode_is_the_op_s_own(self):
+        text = self.run_cli("explain", "attention_fwd", code=0).stdout
+        self.assertRegex(text, r"\nfp8_hybrid +fp8_e4m3 +fp8_e5m2 +fp8_e4m3 ")
+        self.assertRegex(self.run_cli("explain", "gemm", code=0).stdout, r"\nfp8_hybrid +fp8_e4m3 +fp8_e5m2 +bf16 ")
+
+    def test_the_seed_of_a_mask_that_nothing_draws(self):
+        text = self.refused(self.case(op="attention_fwd", mode="bf16", params={"sq": 8, "sk": 8, "d": 8, "dropout": 0.5, "rng_seed": 7}))
+        self.assertIn("rng_seed is the seed of a mask that is drawn; set dropout_mask to drawn", text)
+
     def test_absurd_tolerances_are_told(self):
         absurd = [{"tolerance": {"allclose": {"rtol": 0, "atol": 1e6}}}, {"tolerance": {"allclose": {"rtol": 0, "atol": 1e-30}}},
                   {"tolerance": {"allclose": {"rtol": 1e-5, "atol": 1e-5}}}]

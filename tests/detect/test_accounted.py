@@ -83,6 +83,14 @@ class Accounted(PlantsFaults):
         self.assertEqual(result["status"], "pass", result["reason"])
         self.assertEqual(result["runs"][0]["outputs"]["d"]["metrics"]["judged"], 1)
 
+    def test_outputs_that_are_rounded_alike_but_for_zeros_have_no_slope(self):
+        """All values are one BF16 number, and what dropout leaves of them is rounded alike."""
+        alike = case("attention_fwd", "bf16", "large_mean", {"heads": 4, "kv_heads": 2, "sq": 128, "sk": 1, "d": 64, "dv": 71,
+                                                             "scale": 1, "dropout": 0.1}, mean=0.1, sigma=1e-7)
+        result = self.status(alike)
+        self.assertNotEqual(result["status"], "fail", result["reason"])
+        self.assertEqual(self.status(alike, "all_seven")["status"], "fail")
+
     def test_softmax_of_huge_scores_is_judged(self):
         for fault in (None, "all_zero", "all_seven", "signs_flipped", "last_row_stale", "swapped_rows"):
             with self.subTest(fault=fault):

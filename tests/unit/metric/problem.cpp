@@ -160,14 +160,24 @@ void naive_ulps(const std::vector<Element>& elements, Statistics& out) {
   out.mean_ulp = static_cast<double>(sum / static_cast<Real>(elements.size()));
 }
 
+double nonzero_rms(const std::vector<Element>& elements) {
+  Real squares = 0, count = 0;
+  for (const Element& x : elements) {
+    squares += x.y * x.y;
+    count += x.y != 0 ? 1 : 0;
+  }
+  return static_cast<double>(std::sqrt(squares / count));
+}
+
 void naive_spread(const std::vector<Element>& elements, Statistics& out) {
   std::vector<Real> z;
-  Real z2 = 0, y = 0, y2 = 0;
+  Real z2 = 0, y = 0, y2 = 0, nonzero = 0;
   for (const Element& x : elements) {
     z.push_back(std::abs(x.e) / std::sqrt(x.variance));
     z2 += z.back() * z.back();
     y += x.y;
     y2 += x.y * x.y;
+    nonzero += x.y != 0 ? 1 : 0;
     out.max_over_bound = std::max(out.max_over_bound, static_cast<double>(std::abs(x.e) / x.bound));
   }
   std::sort(z.begin(), z.end());
@@ -177,7 +187,7 @@ void naive_spread(const std::vector<Element>& elements, Statistics& out) {
   out.z_max = static_cast<double>(z.back());
   out.z_q999 = static_cast<double>(z[rank - 1]);
   out.rms_expected = static_cast<double>(std::sqrt(y2 / n));
-  out.spread_ulps = static_cast<double>(std::sqrt(y2 / n - y / n * (y / n)));
+  out.spread_ulps = static_cast<double>(std::sqrt(y2 / nonzero - y / nonzero * (y / nonzero)));
 }
 
 }  // namespace
@@ -263,7 +273,7 @@ Statistics naive_statistics(const Problem& problem) {
   }
   naive_ulps(elements, out);
   naive_spread(elements, out);
-  out.spread_ulps /= core::ulp(out.rms_expected, problem.port.dtype);
+  out.spread_ulps /= core::ulp(nonzero_rms(elements), problem.port.dtype);
   naive_slope(problem, elements, out);
   if (core::dtype_info(problem.port.dtype).storage_bytes < 4) {
     const double lambda = std::sqrt(2 * std::log(2e6 * static_cast<double>(elements.size())));
