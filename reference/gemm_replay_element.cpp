@@ -58,6 +58,7 @@ std::string Scheme::text() const {
   }
   text += descending ? ", the last one first" : "";
   text += addend_first ? ", C before them" : "";
+  text += bias_first ? ", bias with the first" : "";
   return text + (scaled_late ? ", before alpha" : "");
 }
 
@@ -79,12 +80,15 @@ std::vector<Scheme> schemes_of(const op::EarlyRounding& rounding, const GemmOper
       if (g.c != nullptr && !rounding.product) {
         reductions.push_back({.reduction = reduction, .descending = descending, .addend_first = true});
       }
+      if (g.bias != nullptr && !rounding.product && !rounding.sum) {
+        reductions.push_back({.reduction = reduction, .descending = descending, .bias_first = true});
+      }
     }
   }
   for (const Scheme& reduction : reductions) {
     for (const bool late : {false, true}) {
       for (const bool with_bias : {false, true}) {
-        const bool late_matters = !is_power_of_two(g.product_scale) && !reduction.addend_first;
+        const bool late_matters = !is_power_of_two(g.product_scale) && !reduction.addend_first && !reduction.bias_first;
         if ((!late || late_matters) && (!with_bias || bias_may_come_early)) {
           Scheme scheme = reduction;
           scheme.scaled_late = late;
@@ -135,7 +139,7 @@ Sum ElementReplay::product(const ElementParts& parts, const Scheme& scheme, doub
   }
   const double early = scheme.scaled_late ? 1 : product_scale_;
   const std::size_t count = parts.slices.size();
-  Sum sum{scheme.addend_first ? parts.addend : 0, 0};
+  Sum sum{(scheme.addend_first ? parts.addend : 0) + (scheme.bias_first ? parts.bias : 0), 0};
   for (std::size_t i = 0; i < count; ++i) {
     Sum slice = scaled(parts.slices[scheme.descending ? count - 1 - i : i], early);
     slice = scheme.reduction == Reduction::running ? rounded(slice, otherwise) : slice;
@@ -178,7 +182,7 @@ Prediction ElementReplay::predict(const ElementParts& parts, const Scheme& schem
   if (rounding_.sum) {
     z = rounded(z, otherwise);
   }
-  z = with_term(z, scheme.bias_in_product ? 0 : parts.bias);
+  z = with_term(z, scheme.bias_in_product || scheme.bias_first ? 0 : parts.bias);
   return finish(z, rounding_.tanh_error, otherwise);
 }
 

@@ -20,6 +20,7 @@ struct Scheme {
   } reduction = Reduction::none;
   bool descending = false;    ///< the last slice comes first
   bool addend_first = false;  ///< C is there before the first slice
+  bool bias_first = false;    ///< the bias is added to the first slice, which is the epilogue of its kernel
   bool scaled_late = false;   ///< slices are rounded before they are multiplied by alpha
   bool bias_in_product = false;
 

@@ -144,6 +144,18 @@ TEST(GemmReplay, finds_c_before_the_slices_and_alpha_after_them) {
   EXPECT_TRUE(replay(p, early, {.slices = 2}).shown);
 }
 
+// cuBLASLt 13.1 on an H100, algorithm 24 with two slices in place.
+TEST(GemmReplay, finds_the_bias_with_the_first_slice) {
+  op::GemmParams params = shape(200);
+  params.bias = true;
+  const GemmProblem p = noisy(params);
+  const auto d =
+      outputs(p, [&](std::size_t i) { return rn(rn(sum(p, i, 0, 104) + p.bias[i % 40]) + sum(p, i, 104, 200)); });
+  const op::Replay found = replay(p, d, {.slices = 2});
+  EXPECT_TRUE(found.shown) << found.text;
+  EXPECT_NE(found.text.find("bias with the first"), std::string::npos) << found.text;
+}
+
 TEST(GemmReplay, sees_through_gelu) {
   op::GemmParams params = shape(64);
   params.epilogue = "gelu";
