@@ -125,14 +125,13 @@ class Run {
     }
     const std::string hint = auto_backend_hint(plan.cases, options_.selection);
     selection_ = contract_.select(std::move(plan.cases), before_survey);
-    for (const std::string& note : selection_.notes) {
-      context_.terminal.err("note: " + core::printable(note) + "\n");
-    }
+    say(selection_.notes);
     facts_.plan.selected = selection_.cases.size();
     facts_.plan.shard = selection_.shard;
     facts_.settings = {.repeat = pipeline_.workers.execute.repeats,
                        .inject = pipeline_.workers.execute.inject,
-                       .inject_cases = options_.execution.inject_cases};
+                       .inject_cases = options_.execution.inject_cases,
+                       .reference_flops = pipeline_.reference_flops_limit};
     acknowledge_shard(options_.selection.shard);
     if (selection_.cases.empty()) {
       context_.terminal.err(nothing_to_run(selection_, facts_.plan.expanded, hint) + "\n");
@@ -209,6 +208,12 @@ class Run {
     };
   }
 
+  void say(const std::vector<std::string>& notes) const {
+    for (const std::string& note : notes) {
+      context_.terminal.err("note: " + core::printable(note) + "\n");
+    }
+  }
+
   run::JournalHeader journal_header(const worker::WorkerHello& hello) const {
     return {.plan_digest = facts_.plan.digest,
             .tool_version = fmt::format("{} ({}{})", facts_.tool.version, facts_.tool.revision,
@@ -219,7 +224,8 @@ class Run {
             .environment = machine::numeric_environment(),
             .settings = {{"repeat", std::to_string(pipeline_.workers.execute.repeats)},
                          {"inject", pipeline_.workers.execute.inject},
-                         {"inject_case", fmt::format("{}", fmt::join(options_.execution.inject_cases, " "))}}};
+                         {"inject_case", fmt::format("{}", fmt::join(options_.execution.inject_cases, " "))},
+                         {"reference_flops", core::shortest(pipeline_.reference_flops_limit)}}};
   }
 
   /// Records of the run that is resumed. A worker is asked first, to know what would run now.
@@ -231,9 +237,7 @@ class Run {
     hello_ = probe.hello(worker::worker_key(selection_.cases.front()));
     contract_.require_setting({hello_->device.sm, hello_->device.simulated, hello_->libraries});
     earlier_ = folder_.resume(journal_header(*hello_), whole_plan_);
-    for (const std::string& note : earlier_.notes) {
-      context_.terminal.err("note: " + core::printable(note) + "\n");
-    }
+    say(earlier_.notes);
     return earlier_.finished;
   }
 
@@ -254,9 +258,7 @@ class Run {
     if (pipeline_.budget_s > 0) {
       facts_.budget = {.limit_s = pipeline_.budget_s, .not_started = result.over_budget};
     }
-    for (const std::string& note : facts_.notes) {
-      context_.terminal.err("note: " + core::printable(note) + "\n");
-    }
+    say(facts_.notes);
     if (facts_.configurations.has_value()) {
       const std::set<std::string> verified =
           run::verified_configurations(configurations_, selection_.cases, result.cases);

@@ -100,7 +100,8 @@ json plan_json(const PlanFacts& plan) {
 json settings_json(const SettingFacts& settings) {
   return {{"repeat", settings.repeat},
           {"inject", settings.inject.empty() ? json() : json(settings.inject)},
-          {"inject_cases", settings.inject_cases}};
+          {"inject_cases", settings.inject_cases},
+          {"reference_flops", settings.reference_flops}};
 }
 
 json times_json(const RunTimes& times) {

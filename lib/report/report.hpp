@@ -52,6 +52,7 @@ struct SettingFacts {
   int repeat = 0;                           ///< runs of each algorithm
   std::string inject{};                     ///< the planted fault; empty: none
   std::vector<std::string> inject_cases{};  ///< where, as named on the command line; empty: everywhere
+  double reference_flops = 0;  ///< floating-point operations of a product from which on its reference is a sample
 };
 
 struct HostFacts {

@@ -88,9 +88,12 @@ json shard_definition() {
 }
 
 json settings_definition() {
-  return object({{"repeat", count("runs of each algorithm, whose outputs must be identical")},
-                 {"inject", text_or_null("fault that was planted on purpose; null: none")},
-                 {"inject_cases", texts("cases in which it was planted; none: in all")}});
+  json settings = object({{"repeat", count("runs of each algorithm, whose outputs must be identical")},
+                          {"inject", text_or_null("fault that was planted on purpose; null: none")},
+                          {"inject_cases", texts("cases in which it was planted; none: in all")}});
+  settings["properties"]["reference_flops"] =
+      real("operations of a product from which on its reference is a sample; absent in older reports");
+  return settings;
 }
 
 json contract_definition() {

@@ -76,7 +76,12 @@ std::vector<std::string> settings_changes(const json& base, const json& now) {
   }
   add_fault(changes, base, "base");
   add_fault(changes, now, "new");
-  add_if_different(changes, "repeat", at_path(base, "/settings/repeat"), at_path(now, "/settings/repeat"));
+  for (const char* name : {"repeat", "reference_flops"}) {
+    const std::string path = std::string("/settings/") + name;
+    if (base.contains(json::json_pointer(path))) {
+      add_if_different(changes, name, at_path(base, path.c_str()), at_path(now, path.c_str()));
+    }
+  }
   add_members(changes, at_path(base, "/machine/libraries"), at_path(now, "/machine/libraries"), "none");
   add_members(changes, at_path(base, "/environment"), at_path(now, "/environment"), "unset");
   add_state(changes, base, "base");

@@ -34,7 +34,8 @@ const std::vector<Fact>& run_facts() {
                                           {"the number of the plan's cases", json::json_pointer("/plan/expanded")},
                                           {"--repeat", json::json_pointer("/settings/repeat")},
                                           {"--inject", json::json_pointer("/settings/inject")},
-                                          {"--inject-case", json::json_pointer("/settings/inject_cases")}};
+                                          {"--inject-case", json::json_pointer("/settings/inject_cases")},
+                                          {"--reference-flops", json::json_pointer("/settings/reference_flops")}};
   return facts;
 }
 

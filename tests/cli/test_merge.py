@@ -196,6 +196,7 @@ class Refused(MergeTest):
             (lambda r: r["environment"].update(NVIDIA_TF32_OVERRIDE="0"),
              "the variable NVIDIA_TF32_OVERRIDE is 0, but shard-1.json has unset"),
             (lambda r: r["settings"].update(repeat=5), "--repeat is 5, but shard-1.json has 2"),
+            (lambda r: r["settings"].update(reference_flops=7), "--reference-flops is 7, but shard-1.json has 1500000000000.0"),
             (lambda r: r["settings"].update(inject="nan_written"), "--inject is nan_written, but shard-1.json has none"),
             (lambda r: r.update(configurations={"asked": 1, "kept": 1, "offered": 1, "verified": 1}),
              "asked is 1, but shard-1.json has not asked for"),

@@ -37,6 +37,7 @@ class Resume(CliTest):
         self.run_cli("run", self.plan(case=SWEEP), *SIM, "--out", "out", code=0)
         self.run_cli("run", "plan.json", "--device", "sim:sm_80", "--resume", "out", code=2)
         self.run_cli("run", "plan.json", *SIM, "--repeat", "3", "--resume", "out", code=2)
+        self.run_cli("run", "plan.json", *SIM, "--reference-flops", "1e6", "--resume", "out", code=2)
         self.run_cli("run", self.plan(case={"mode": "bf16"}), *SIM, "--resume", "out", code=2)
         self.run_cli("run", "plan.json", *SIM, "--resume", "nothere", code=2)
 

@@ -243,9 +243,11 @@ TEST(Comparison, names_what_else_differs) {
   now["environment"]["NVIDIA_TF32_OVERRIDE"] = "0";
   now["interrupted"] = true;
   now["settings"] = {{"inject", "bit_flip"}, {"repeat", 1}};
-  EXPECT_EQ(compare_reports(with(kPass), now, {}).settings,
+  json base = with(kPass);
+  base["settings"] = {{"inject", nullptr}, {"repeat", 2}};
+  EXPECT_EQ(compare_reports(base, now, {}).settings,
             (std::vector<std::string>{"driver: 570.1 -> 580.2", "the new run has the planted fault bit_flip",
-                                      "repeat: none -> 1", "cudnn: none -> 9.19.0", "NVIDIA_TF32_OVERRIDE: unset -> 0",
+                                      "repeat: 2 -> 1", "cudnn: none -> 9.19.0", "NVIDIA_TF32_OVERRIDE: unset -> 0",
                                       "the new run was interrupted"}));
 }
 
