@@ -19,7 +19,8 @@ namespace numcheck::reference {
 ///   - other <= 3 expected + 6 sqrt(3 expected) + n / 100
 ///   - at least 80 % of the telling elements as predicted, and these are more than chance: with bits(x) = x + log2 binom(n, x),
 ///     bits(telling as predicted) - bits(other) - log2(ways that predict different bits) >= 1. If none is telling, no
-///     element may have other bits, and of half of them one number must be predicted, not an interval; nothing is telling of tanh, whose error is an interval
+///     element may have other bits, and of half of them one number must be predicted, not an interval; nothing is telling of
+///     tanh, whose error is an interval
 ///   - no row, column, 64 x 64 tile or matrix with so many others that chance would not have it in 10^8 of them
 ///
 /// What an FP32 output shows of tanh is that no element is further off than it explains.

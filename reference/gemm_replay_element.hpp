@@ -43,8 +43,8 @@ struct ElementParts {
   double bias = 0;
 };
 
-/// What a device may have stored: [low, high], usually one number, or something else with that probability, because a sum was off and was
-/// rounded otherwise.
+/// What a device may have stored: [low, high], usually one number, or something else with that probability, because a sum
+/// was off and was rounded otherwise.
 struct Prediction {
   double low = 0, high = 0;
   double otherwise = 0;

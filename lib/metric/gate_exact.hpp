@@ -13,7 +13,8 @@ namespace {
 /// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
 constexpr float kLostMoment = 0x1p-118F;
 
-/// Stands for an infinite A: one beyond FP32, how far is not known. No error is too large for it, and its square is finite, whatever the output's scale.
+/// Stands for an infinite A: one beyond FP32, how far is not known. No error is too large for it, and its square is finite,
+/// whatever the output's scale.
 constexpr double kMaxMagnitude = 1e100;
 
 inline double power_of(double x) {

@@ -20,8 +20,8 @@ struct CaseFacts {
   std::string reproduce;  ///< command line; empty in a brief record
   double seconds = 0;     ///< all stages together; 0 in a brief record
   double ratio = 0;       ///< largest error/limit; NaN if nothing was judged
-  double rounding =
-      0;  ///< that of gates in which the output's own rounding takes up to all of the limit; NaN if there are none
+  /// That of gates in which the output's own rounding takes up to all of the limit; NaN if there are none.
+  double rounding = 0;
   double others = 0;     ///< that of all other gates; NaN if there are none
   std::string tightest;  ///< "d: G1 bound", the gate with that ratio; empty if nothing was judged
 };

@@ -214,8 +214,7 @@ void add_repetition(const Gemm& g, model::ErrorModel& model) {
   };
   model.rows_agree = repeats(a);
   model.columns_agree = repeats(b);
-  // The sum of a_t b_t follows that of a_t mean(b). Of normal a_t, the largest of some hundred rows strays three times as
-  // far as the mean of all, on the way and not in the end.
+  // The sum of a_t b_t follows that of a_t mean(b), which may stray far on the way, and not in the end.
   model.rows_walk_alike = a.coherence > kMostlyOneSign;
   model.columns_walk_alike = b.coherence > kMostlyOneSign;
 }

@@ -13,8 +13,8 @@ namespace numcheck::tolerance {
 ///
 /// where the first term is the slices' own rounding, the second sum_t s_t^2 for slices like random ones (the bridge
 /// formula that the FP32 chain uses). Slices of operands that repeat may all have the same error: then V is such that an
-/// element at its bound just meets the limit of G2, as in gemm_error_model. 0.18 u^2 is the variance of rounding a log-uniform value to nearest. If other
-/// terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2.
+/// element at its bound just meets the limit of G2, as in gemm_error_model. 0.18 u^2 is the variance of rounding a
+/// log-uniform value to nearest. If other terms of y may cancel the sum, y^2 becomes y^2 + (cancelled A)^2.
 [[nodiscard]] model::ErrorModel with_output_reduction(model::ErrorModel model, int slices);
 
 /// The model of the same product when the sum so far, P, is rounded to the output's format before the rest R is added

@@ -29,9 +29,12 @@ Interval interval_of(const ReplayedOutput& output, double predicted) {
   return {std::min(low, high), std::max(low, high)};
 }
 
-bool counts(const ReplayedOutput& output) {
-  return std::isfinite(output.replayed) && std::isfinite(output.expected) && output.replayed != 0 &&
-         output.expected != 0;
+bool has_factor(double predicted) {
+  return std::isfinite(predicted) && predicted != 0;
+}
+
+bool is_telling(std::uint64_t count, std::uint64_t expected) {
+  return count >= kFewestOutputs && count - expected >= kFewestTelling;
 }
 
 /// Most intervals that share a point, and where; of several such places the one closest to 0.
@@ -73,39 +76,36 @@ Most most_shared(const std::vector<Interval>& intervals) {
 
 }  // namespace
 
-bool is_telling(std::uint64_t count, std::uint64_t expected) noexcept {
-  return count >= kFewestOutputs && count - expected >= kFewestTelling;
-}
-
 bool ScaleFit::identified() const noexcept {
   return is_telling(count, expected) && (count - scaled) * kRest <= count - expected;
 }
 
-std::uint64_t explained_by_expected(std::span<const ReplayedOutput> outputs) {
+bool are_telling(std::span<const ReplayedOutput> outputs) {
   std::vector<Interval> intervals;
   for (const ReplayedOutput& output : outputs) {
-    if (counts(output)) {
+    if (has_factor(output.expected)) {
       intervals.push_back(interval_of(output, output.expected));
     }
   }
-  return most_shared(intervals).count;
+  return is_telling(intervals.size(), most_shared(intervals).count);
 }
 
 ScaleFit fit_scale(std::span<const ReplayedOutput> outputs) {
   ScaleFit fit;
-  std::vector<Interval> intervals;
+  std::vector<Interval> of_replayed, of_expected;
   for (const ReplayedOutput& output : outputs) {
-    if (counts(output)) {
-      const Interval& interval = intervals.emplace_back(interval_of(output, output.replayed));
+    if (has_factor(output.replayed) && has_factor(output.expected)) {
+      of_expected.push_back(interval_of(output, output.expected));
+      const Interval& interval = of_replayed.emplace_back(interval_of(output, output.replayed));
       fit.unscaled += interval.low <= 0 && 0 <= interval.high ? 1 : 0;
     }
   }
-  fit.count = intervals.size();
-  fit.expected = explained_by_expected(outputs);
-  const Most most = most_shared(intervals);
+  const Most most = most_shared(of_replayed);
+  fit.count = of_replayed.size();
   fit.scaled = most.count;
   fit.low = most.low;
   fit.high = most.high;
+  fit.expected = most_shared(of_expected).count;
   return fit;
 }
 

@@ -35,11 +35,8 @@ struct ScaleFit {
 
 [[nodiscard]] ScaleFit fit_scale(std::span<const ReplayedOutput> outputs);
 
-/// How many outputs the expected values explain, with the x that explains most; see ScaleFit::expected.
-[[nodiscard]] std::uint64_t explained_by_expected(std::span<const ReplayedOutput> outputs);
-
-/// Whether replaying can identify anything, if expected values explain so many of the outputs.
-[[nodiscard]] bool is_telling(std::uint64_t count, std::uint64_t expected) noexcept;
+/// Whether replaying them can identify anything, which their expected values tell: enough outputs are not explained by these.
+[[nodiscard]] bool are_telling(std::span<const ReplayedOutput> outputs);
 
 /// Gate G5: |x| of an identified replay, 0 if x = 0 explains as much but for a few outputs. Correct results have x = 0 but
 /// for what the model says of rounded factors, and for the part of the truncation that the few outputs stand for that were

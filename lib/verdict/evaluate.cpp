@@ -20,7 +20,7 @@
 #include "verdict/doubt.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
-#include "verdict/replay.hpp"
+#include "verdict/replayed_scale.hpp"
 #include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
@@ -191,7 +191,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
         context.last_pass != nullptr ? own_passes_note(*context.prepared) : expected_values(context, port).ideal_note;
   }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
-  if (std::optional<tolerance::Criterion> replayed = judge_replay(context, run, compared, model)) {
+  if (std::optional<tolerance::Criterion> replayed = judge_replayed_scale(context, run, compared, model)) {
     output.criteria.push_back(*std::move(replayed));
   }
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {

@@ -44,6 +44,12 @@ class Console(CliTest):
         self.assertRegex(text, r"row regression: epsilon 9\S*e-05: the rows' scales fit 0\.0001\S*, requested 1e-05")
         self.assertNotIn("-0.1 effective bits", text)
 
+    def test_what_proves_less_is_said_at_the_top(self):
+        plan = self.plan()
+        self.assertNotRegex(self.run_cli("run", plan, *SIM, "--no-save", code=0).stdout, "planted|one run each")
+        text = self.run_cli("run", plan, *SIM, "--no-save", "--repeat", "1", "--inject", "race", code=None).stdout
+        self.assertIn("    fault planted: race    one run each: repeatable bits are not tested\n", text)
+
     def test_slowest(self):
         plan = self.plan(case={"params": {"m": 16, "n": 16, "k": [32, 512, 64]}})
         self.run_cli("run", plan, *SIM, "--json", "r.json", code=0)

@@ -132,12 +132,6 @@ class ExitCodes(CliTest):
                           "| unsupported | gemm/m=16,n=16,k=32/fp32/cublaslt |", summary)
             (self.folder / "s.md").unlink()
 
-    def test_what_proves_less_is_said_at_the_top(self):
-        plan = self.plan()
-        self.assertNotRegex(self.run_cli("run", plan, *SIM, "--no-save", code=0).stdout, "planted|one run each")
-        text = self.run_cli("run", plan, *SIM, "--no-save", "--repeat", "1", "--inject", "race", code=None).stdout
-        self.assertIn("    fault planted: race    one run each: repeatable bits are not tested\n", text)
-
     def test_4_nothing_fits_into_memory(self):
         done = self.run_cli("run", self.plan(), *SIM, "--memory", "1KiB", code=4)
         self.assertIn("of host memory, but --memory allows only 1.0 KiB", done.stdout)

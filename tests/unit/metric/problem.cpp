@@ -253,6 +253,14 @@ Problem make_problem(core::Dtype dtype, const Shape& shape, double noise, std::u
   return p;
 }
 
+Problem quiet(core::Dtype dtype) {
+  Problem p = make_problem(dtype, {1, 5, 13, 2, 1}, 0, 1);
+  for (std::int64_t i = 0; i < p.port.elements(); ++i) {
+    p.expected[static_cast<std::size_t>(i)] = p.got_at(i);
+  }
+  return p;
+}
+
 Statistics naive_statistics(const Problem& problem) {
   std::vector<Element> elements;
   std::vector<Real> e, y, total_e, total_y;

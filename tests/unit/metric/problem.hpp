@@ -37,6 +37,9 @@ struct Shape {
 /// padding holds ones. Yardsticks and model are those of a zero-mean sum.
 [[nodiscard]] Problem make_problem(core::Dtype dtype, const Shape& shape, double noise, std::uint64_t seed);
 
+/// 5 x 13 outputs without error, so that one element at a time can be changed.
+[[nodiscard]] Problem quiet(core::Dtype dtype);
+
 /// The statistics of `problem` from their definitions; opinions, worst elements and special values are left out.
 [[nodiscard]] Statistics naive_statistics(const Problem& problem);
 

@@ -85,6 +85,22 @@ TEST(ReplayedScale, says_nothing_where_the_output_hides_the_errors) {
   EXPECT_EQ(fit_scale({}).count, 0U);
 }
 
+// Replaying costs time, so it is asked before.
+TEST(ReplayedScale, is_not_tried_where_expected_values_explain_the_outputs) {
+  const auto telling = [](const Made& made) {
+    std::vector<ReplayedOutput> outputs = outputs_of(made);
+    for (ReplayedOutput& output : outputs) {
+      output.replayed = 0;  // not yet known
+    }
+    return are_telling(outputs);
+  };
+  EXPECT_TRUE(telling({}));
+  EXPECT_TRUE(telling({.format = core::Dtype::bf16, .error = 1e-3}));
+  EXPECT_FALSE(telling({.format = core::Dtype::bf16, .error = 1e-6}));
+  EXPECT_FALSE(telling({.format = core::Dtype::bf16, .error = 1e-6, .factor = 1.001}));
+  EXPECT_FALSE(telling({.count = 100}));
+}
+
 TEST(ReplayedScale, allows_what_the_model_says_of_factors) {
   model::ErrorModel model;
   model.slope_slack = 1e-5;
