@@ -6,7 +6,7 @@ numcheck_test(report_test LABEL unit
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit
-  SOURCES unit/app/catalog_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
+  SOURCES unit/app/catalog_test.cpp unit/app/derived_contract_test.cpp unit/app/page_text_test.cpp unit/app/pattern_test.cpp unit/app/screen_text_test.cpp unit/app/shard_test.cpp
           unit/app/terminal_test.cpp
   LIBRARIES numcheck_app)
 target_compile_definitions(app_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -8,8 +8,10 @@ if(NUMCHECK_HAVE_CUDA)
   # cuDNN needs one before it says which engines accept a graph.
   numcheck_test(cudnn_deviceless_test LABEL unit TIMEOUT 300
     SOURCES unit/cudnn/deviceless_test.cpp unit/cudnn/attention_test.cpp unit/cudnn/attention_fp8_test.cpp
-            unit/cudnn/gate_agreement_test.cpp
-    LIBRARIES numcheck_cuda numcheck_driver numcheck_eligibility numcheck_plan CUDA::cudart_static ${CMAKE_DL_LIBS})
+            unit/cudnn/gate_agreement_test.cpp unit/cudnn/contract_test.cpp
+    LIBRARIES numcheck_app numcheck_cuda numcheck_driver numcheck_eligibility numcheck_plan CUDA::cudart_static
+              ${CMAKE_DL_LIBS})
+  target_compile_definitions(cudnn_deviceless_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_tests_properties(cudnn_deviceless_test PROPERTIES SKIP_REGULAR_EXPRESSION "no usable cuDNN")
   find_file(NUMCHECK_STUB_LIBCUDA libcuda.so HINTS ${CUDAToolkit_LIBRARY_DIR}/stubs ${CUDAToolkit_LIBRARY_ROOT}/lib64/stubs
             NO_DEFAULT_PATH)

@@ -27,8 +27,13 @@ bool is_judged_record(const json& record) {
   return status.has_value() && verdict::is_judged(*status);
 }
 
-std::string version_text(const plan::Version& version) {
-  return version.empty() ? "unknown" : fmt::format("{}", fmt::join(version, "."));
+/// "9.14.0 or 9.19.0"
+std::string versions_text(const std::vector<plan::Version>& versions) {
+  std::vector<std::string> texts;
+  for (const plan::Version& version : versions) {
+    texts.push_back(fmt::format("{}", fmt::join(version, ".")));
+  }
+  return fmt::format("{}", fmt::join(texts, " or "));
 }
 
 PlanPromises promises_of(const json& report) {
@@ -40,7 +45,10 @@ PlanPromises promises_of(const json& report) {
                         .cases = {}};
   for (const auto& [name, version] : machine.at("libraries").items()) {
     if (std::ranges::find(kNotPromised, name) == kNotPromised.end()) {
-      promises.libraries[name] = plan::leading_version(version.get_ref<const std::string&>());
+      std::vector<plan::Version>& versions = promises.libraries[name];
+      if (plan::Version known = plan::leading_version(version.get_ref<const std::string&>()); !known.empty()) {
+        versions.push_back(std::move(known));
+      }
     }
   }
   for (const json& record : report.at("cases")) {
@@ -143,9 +151,10 @@ std::string setting_problem(const Contract& contract, std::string_view plan, con
       if (!is_about(promises, plan) || promised == promises.libraries.end() || promised->second.empty()) {
         continue;
       }
-      if (const plan::Version version = plan::leading_version(text); version != promised->second) {
-        return fmt::format("it is about {} {}, and here is {}", name, version_text(promised->second),
-                           version.empty() ? text : version_text(version));
+      const plan::Version version = plan::leading_version(text);
+      if (std::ranges::find(promised->second, version) == promised->second.end()) {
+        return fmt::format("it is about {} {}, and here is {}", name, versions_text(promised->second),
+                           version.empty() ? text : versions_text({version}));
       }
     }
   }
@@ -164,9 +173,9 @@ json check_contract(const Contract& contract, const json& report, const std::set
   for (const PlanPromises& promises : contract.plans) {
     if (is_about(promises, report.at("plan").at("name").get_ref<const std::string&>())) {
       promised.insert(promises.cases.begin(), promises.cases.end());
-      for (const auto& [name, version] : promises.libraries) {
+      for (const auto& [name, versions] : promises.libraries) {
         if (!libraries.contains(name)) {
-          absent.insert(version.empty() ? name : name + " " + version_text(version));
+          absent.insert(versions.empty() ? name : name + " " + versions_text(versions));
         }
       }
     }
@@ -187,11 +196,15 @@ json check_contract(const Contract& contract, const json& report, const std::set
       broken.push_back(broken_promise(id, record == records.end() ? nullptr : record->second));
     }
   }
-  return {{"promised", promised.size()},
-          {"kept", kept},
-          {"not_selected", not_selected},
-          {"absent_libraries", absent},
-          {"broken", std::move(broken)}};
+  json checked = {{"promised", promised.size()},
+                  {"kept", kept},
+                  {"not_selected", not_selected},
+                  {"absent_libraries", absent},
+                  {"broken", std::move(broken)}};
+  if (!contract.derived.empty()) {
+    checked["derived"] = contract.derived;
+  }
+  return checked;
 }
 
 bool breaks_contract(const json& report) {

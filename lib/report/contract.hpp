@@ -16,18 +16,22 @@
 
 namespace numcheck::report {
 
+/// Versions of libraries, by name: one of them; none: it was unknown, so that any will do.
+using PromisedVersions = std::map<std::string, std::vector<plan::Version>>;
+
 /// The cases of one plan that ran with a verdict, and the libraries that they ran with.
 struct PlanPromises {
-  std::string plan;                                ///< name
-  std::string digest;                              ///< of the plan then, for people: the plan may change
-  std::string device;                              ///< name, for people
-  std::map<std::string, plan::Version> libraries;  ///< empty version: unknown
-  std::set<std::string> cases;                     ///< identifiers
+  std::string plan;    ///< name
+  std::string digest;  ///< of the plan then, for people: the plan may change
+  std::string device;  ///< name, for people
+  PromisedVersions libraries;
+  std::set<std::string> cases;  ///< identifiers
 };
 
 struct Contract {
   int sm = 0;
   bool simulated = false;
+  std::string derived;  ///< from what the promises follow if no run showed them; empty: reports did
   std::vector<PlanPromises> plans;
 };
 
@@ -53,7 +57,7 @@ struct ContractSetting {
 [[nodiscard]] Contract parse_contract(std::string_view text, const std::string& name);
 
 inline constexpr std::string_view kContractSchemaName = "te-numcheck/contract";
-inline constexpr std::string_view kContractSchemaVersion = "1.0.0";
+inline constexpr std::string_view kContractSchemaVersion = "1.1.0";
 
 /// JSON Schema (draft-07) of contracts.
 [[nodiscard]] nlohmann::json contract_schema();
@@ -73,7 +77,8 @@ inline constexpr std::string_view kContractSchemaVersion = "1.0.0";
 /// What became of the promises about the plan of this report:
 ///
 ///   {"promised", "kept", "not_selected", "absent_libraries": ["cudnn 9.14.0"],
-///    "broken": [{"id", "status": "unsupported" | ... | "missing", "reason"}]}    in the contract's order
+///    "broken": [{"id", "status": "unsupported" | ... | "missing", "reason"}],    in the contract's order
+///    "derived": from what, if no run showed what is promised}
 ///
 /// Absent are libraries that the contract names for the plan and the run does not have.
 ///

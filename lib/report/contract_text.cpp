@@ -1,4 +1,7 @@
 // A contract as JSON.
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -19,10 +22,34 @@ std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+/// null, one version, or a list of them.
+json versions_json(const std::vector<plan::Version>& versions) {
+  json texts = json::array();
+  for (const plan::Version& version : versions) {
+    texts.push_back(fmt::format("{}", fmt::join(version, ".")));
+  }
+  return texts.empty() ? json() : texts.size() == 1 ? texts.front() : texts;
+}
+
+std::vector<plan::Version> parse_versions(const json& versions) {
+  std::vector<plan::Version> list;
+  const auto add = [&](const json& text) {
+    if (plan::Version version = plan::leading_version(text.get_ref<const std::string&>()); !version.empty()) {
+      list.push_back(std::move(version));
+    }
+  };
+  if (versions.is_array()) {
+    std::ranges::for_each(versions, add);
+  } else if (!versions.is_null()) {
+    add(versions);
+  }
+  return list;
+}
+
 json libraries_json(const PlanPromises& promises) {
   json libraries = json::object();
-  for (const auto& [name, version] : promises.libraries) {
-    libraries[name] = version.empty() ? json() : json(fmt::format("{}", fmt::join(version, ".")));
+  for (const auto& [name, versions] : promises.libraries) {
+    libraries[name] = versions_json(versions);
   }
   return libraries;
 }
@@ -45,9 +72,8 @@ PlanPromises parse_promises(const json& plan) {
                         .device = plan.at("device").get<std::string>(),
                         .libraries = {},
                         .cases = {}};
-  for (const auto& [name, version] : plan.at("libraries").items()) {
-    promises.libraries[name] =
-        version.is_null() ? plan::Version() : plan::leading_version(version.get_ref<const std::string&>());
+  for (const auto& [name, versions] : plan.at("libraries").items()) {
+    promises.libraries[name] = parse_versions(versions);
   }
   for (const json& id : plan.at("cases")) {
     promises.cases.insert(id.get<std::string>());
@@ -64,6 +90,7 @@ Contract parsed(const json& document) {
   }
   contract.sm = number.front();
   contract.simulated = document.at("simulated").get<bool>();
+  contract.derived = document.value("derived", "");
   for (const json& plan : document.at("plans")) {
     contract.plans.push_back(parse_promises(plan));
   }
@@ -75,8 +102,9 @@ Contract parsed(const json& document) {
 std::string contract_text(const Contract& contract) {
   std::string text = fmt::format(
       "{{\n\"schema\": \"{}\",\n\"schema_version\": \"{}\",\n\"architecture\": \"{}{}\",\n\"simulated\": "
-      "{},\n\"plans\": [",
-      kContractSchemaName, kContractSchemaVersion, kArchitecture, contract.sm, contract.simulated);
+      "{},\n{}\"plans\": [",
+      kContractSchemaName, kContractSchemaVersion, kArchitecture, contract.sm, contract.simulated,
+      contract.derived.empty() ? "" : fmt::format("\"derived\": {},\n", dumped(contract.derived)));
   const char* before = "\n";
   for (const PlanPromises& promises : contract.plans) {
     text += before + promises_text(promises);

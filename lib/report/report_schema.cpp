@@ -100,11 +100,14 @@ json contract_definition() {
   json promise = object({{"id", text("identifier of the case")},
                          {"status", text("status of the case; missing: the run has no such case")},
                          {"reason", text("why it did not run")}});
-  return object({{"promised", count("cases of this plan that the contract says must run")},
-                 {"kept", count("of those, cases with a verdict")},
-                 {"not_selected", count("of those, cases that were left out on purpose")},
-                 {"absent_libraries", texts("libraries that the contract names and the run does not have")},
-                 {"broken", described(list_of(std::move(promise)), "the others")}});
+  json contract = object({{"promised", count("cases of this plan that the contract says must run")},
+                          {"kept", count("of those, cases with a verdict")},
+                          {"not_selected", count("of those, cases that were left out on purpose")},
+                          {"absent_libraries", texts("libraries that the contract names and the run does not have")},
+                          {"broken", described(list_of(std::move(promise)), "the others")}});
+  contract["properties"]["derived"] =
+      text("from what the contract's promises follow if no run showed them; absent: runs did");
+  return contract;
 }
 
 /// Of a merged report: what its shards need not share.

@@ -1,6 +1,8 @@
 """Contracts: a case that ran once must not turn up unsupported, skipped or missing without failing the run."""
 
 import json
+import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -67,6 +69,16 @@ class Written(ContractTest):
         shipped = (SOURCE / "configs" / "contracts" / "sm_90.json").read_text()
         self.assertTrue(done.stdout == shipped, "te-numcheck contract BASELINES writes another configs/contracts/sm_90.json")
 
+    def test_that_of_sm_80_follows_from_that_of_sm_90(self):
+        contracts = SOURCE / "configs" / "contracts"
+        done = subprocess.run([sys.executable, SOURCE / "scripts" / "derive_contract.py", contracts / "sm_90.json"], capture_output=True, text=True, check=True)
+        self.assertTrue(done.stdout == (contracts / "sm_80.json").read_text(), "scripts/derive_contract.py writes another configs/contracts/sm_80.json")
+        derived, shown = (json.loads((contracts / f"sm_{sm}.json").read_text()) for sm in (80, 90))
+        ran = {case for plan in shown["plans"] for case in plan["cases"]}
+        for plan in derived["plans"]:
+            self.assertLessEqual(set(plan["cases"]), ran)
+            self.assertFalse([case for case in plan["cases"] if "fp8" in case or "transformer_engine" in case or "bf16x9" in case])
+
     def test_its_cases_are_in_the_shipped_plans(self):
         contract = json.loads((SOURCE / "configs" / "contracts" / "sm_90.json").read_text())
         self.assertFalse(contract["simulated"])
@@ -126,6 +138,15 @@ class Kept(ContractTest):
         self.assertEqual(self.keep(contract=edited, code=0)[1]["contract"]["not_selected"], 1)
 
 
+    def test_one_that_was_derived_says_so(self):
+        self.write()
+        edited = self.edit(lambda c: c.update(derived="from a <manual>", plans=[{**c["plans"][0], "cases": [*c["plans"][0]["cases"], HIDDEN]}]))
+        done, report = self.keep("--markdown", "summary.md", "--html", "page.html", contract=edited, code=1)
+        self.assertEqual(report["contract"]["derived"], "from a <manual>")
+        self.assertIn('  it was derived and not seen in a run: "derived" in the contract says from what\n', done.stdout)
+        self.assertIn("did not run.** The contract was derived and not seen in a run.\n", (self.folder / "summary.md").read_text())
+        self.assertIn("<p>It was derived and not seen in a run: from a &lt;manual&gt;</p>", (self.folder / "page.html").read_text())
+
     def test_a_library_that_is_not_here_is_named(self):
         self.write()
         edited = self.edit(lambda c: c["plans"][0].update(libraries={"cudnn": "9.14.0", "cublaslt": None}))
@@ -138,8 +159,8 @@ class Kept(ContractTest):
         schema = json.loads((SOURCE / "configs/schema/contract-1.schema.json").read_text())
         jsonschema.Draft7Validator.check_schema(schema)
         validator = jsonschema.Draft7Validator(closed(schema))
-        shipped = json.loads((SOURCE / "configs/contracts/sm_90.json").read_text())
-        for contract in (self.write(), shipped):
+        shipped, derived = (json.loads((SOURCE / f"configs/contracts/sm_{sm}.json").read_text()) for sm in (90, 80))
+        for contract in (self.write(), shipped, derived):
             self.assertEqual([error.message[:300] for error in validator.iter_errors(contract)], [])
         for broken in [{**shipped, "plans": []}, {**shipped, "more": 1}, {**shipped, "architecture": "turing"}]:
             self.assertFalse(validator.is_valid(broken))

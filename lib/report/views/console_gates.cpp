@@ -29,6 +29,9 @@ std::string render_contract(const nlohmann::json& report, const ConsoleOptions& 
   for (const nlohmann::json& library : contract.value("absent_libraries", nlohmann::json::array())) {
     text += fmt::format("  the contract names {}, which is not here\n", library.get<std::string>());
   }
+  if (contract.contains("derived")) {
+    text += "  it was derived and not seen in a run: \"derived\" in the contract says from what\n";
+  }
   const std::size_t shown = options.verbosity > 0 ? broken.size() : std::min(kShown, broken.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const nlohmann::json& promise = broken[i];

@@ -30,6 +30,10 @@ std::string contract_part(const json& contract) {
                                        contract.at("kept").get<std::size_t>(), promised)
                          : fmt::format("<p><b>The contract is broken</b>: {} of {} promised cases did not run.</p>\n",
                                        broken.size(), promised);
+  if (contract.contains("derived")) {
+    text += fmt::format("<p>It was derived and not seen in a run: {}</p>\n",
+                        html_text(contract.at("derived").get<std::string>()));
+  }
   for (const json& library : part_at(contract, "absent_libraries")) {
     text += fmt::format("<p>It names {}, which is not here.</p>\n", html_text(library.get<std::string>()));
   }

@@ -187,8 +187,9 @@ void add_gates(const json& report, std::string& text) {
   const json& contract = report.at("contract");
   const json& broken = contract.at("broken");
   text += fmt::format(
-      "\n**Contract broken: {} of {} promised cases did not run.**\n\n| now | case | why |\n|---|---|---|\n",
-      broken.size(), contract.at("promised").get<std::size_t>());
+      "\n**Contract broken: {} of {} promised cases did not run.**{}\n\n| now | case | why |\n|---|---|---|\n",
+      broken.size(), contract.at("promised").get<std::size_t>(),
+      contract.contains("derived") ? " The contract was derived and not seen in a run." : "");
   constexpr std::size_t kShare = kMaxMarkdown / 4;
   for (std::size_t i = 0; i < broken.size(); ++i) {
     const json& promise = broken[i];

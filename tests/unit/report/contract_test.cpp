@@ -42,8 +42,7 @@ TEST(Contract, promises_what_had_a_verdict) {
   ASSERT_EQ(contract.plans.size(), 1U);
   EXPECT_EQ(contract.plans[0].cases, (std::set<std::string>{"op/a/fp32/cuda", "op/b/fp32/cuda", "op/c/fp32/cuda",
                                                             "op/d/fp32/cuda", "op/z/fp32/cuda"}));
-  EXPECT_EQ(contract.plans[0].libraries,
-            (std::map<std::string, plan::Version>{{"cublaslt", {13, 1, 0}}, {"transformer_engine", {}}}));
+  EXPECT_EQ(contract.plans[0].libraries, (PromisedVersions{{"cublaslt", {{13, 1, 0}}}, {"transformer_engine", {}}}));
 }
 
 TEST(Contract, text_round_trips_with_one_line_a_case) {
@@ -109,6 +108,24 @@ TEST(Contract, of_another_setting_does_not_hold) {
   setting.sm = 90;
   setting.simulated = true;
   EXPECT_EQ(setting_problem(contract, "sample", setting), "it is about sm_90, and this is a simulated sm_90");
+}
+
+TEST(Contract, that_was_derived_may_name_several_versions_and_says_so) {
+  json document = json::parse(contract_text(sample_contract()));
+  EXPECT_FALSE(document.contains("derived"));
+  document["derived"] = "from a manual";
+  document["plans"][0]["libraries"]["cublaslt"] = {"13.1.0", "13.2.0"};
+  const Contract contract = parse_contract(document.dump(), "x");
+  EXPECT_EQ(json::parse(contract_text(contract)), document);
+  ContractSetting setting = setting_of(sample_report());
+  for (const char* version : {"13.1.0", "13.2.0"}) {
+    setting.libraries[0].second = version;
+    EXPECT_EQ(setting_problem(contract, "sample", setting), "") << version;
+  }
+  setting.libraries[0].second = "13.3.0";
+  EXPECT_EQ(setting_problem(contract, "sample", setting), "it is about cublaslt 13.1.0 or 13.2.0, and here is 13.3.0");
+  EXPECT_EQ(check_contract(contract, sample_report(), {}).at("derived"), "from a manual");
+  EXPECT_FALSE(check_contract(sample_contract(), sample_report(), {}).contains("derived"));
 }
 
 TEST(Contract, is_about_plans_by_name) {
