@@ -144,9 +144,11 @@ struct Statistics {
     return unjudged() == 0 ? 1 : 1 - static_cast<double>(unjudged()) / static_cast<double>(elements - outside);
   }
 
-  double plan_limit_over_bound = 0;  ///< smallest limit / B of the plan's own tolerance
-  double plan_atol_over_ulp = 0;     ///< its atol in ulps of the output at rms(y)
-  std::vector<Worst> worst;          ///< at most 5, largest |e|/B first
+  double plan_limit_over_bound = 0;   ///< smallest limit / B of the plan's own tolerance
+  double plan_atol_over_ulp = 0;      ///< its atol in ulps of the output at rms(y)
+  double plan_ulp_over_bound = 0;     ///< the plan's max_ulp over the largest B in ulps; 0: it has none
+  double plan_rel_l2_over_bound = 0;  ///< its rel_l2 over |B|_2 / |y|_2; 0: it has none
+  std::vector<Worst> worst;           ///< at most 5, largest |e|/B first
 };
 
 /// Parallel; merged in a fixed order, hence bit-identical for any thread count and instruction set.

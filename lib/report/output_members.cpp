@@ -126,13 +126,39 @@ const Members<metric::Opinion>& opinion_members() {
   return members;
 }
 
+bool has_allclose(const plan::ToleranceSpec& plan) {
+  return plan.allclose_rtol.has_value() || plan.allclose_atol.has_value();
+}
+
+json real_or_null(const char* description) {
+  return {{"description", description}, {"anyOf", json::array({{{"type", "null"}}, ref("number")})}};
+}
+
+json number_unless_0(double value) {
+  return value == 0 ? json() : number(value);
+}
+
 const Members<OutputSource>& plan_tolerance_members() {
   using S = OutputSource;
   static const Members<S> members = {
-      {"limit_over_bound", real("its smallest limit in error bounds; above 10 it accepts what no correct kernel does"),
-       [](const S& s) { return number(s.output->statistics.plan_limit_over_bound); }},
+      {"limit_over_bound",
+       real_or_null(
+           "the smallest limit of \"allclose\" in error bounds; above 10 it accepts what no correct kernel does; "
+           "null if the plan has none"),
+       [](const S& s) { return has_allclose(*s.plan) ? number(s.output->statistics.plan_limit_over_bound) : json(); }},
+      {"ulp_over_bound",
+       real_or_null(
+           "\"ulp\" over the largest error bound in ulps, likewise; null of outputs that are defined bit for bit, "
+           "too, or no \"allclose\""),
+       [](const S& s) { return number_unless_0(s.output->statistics.plan_ulp_over_bound); }},
+      {"rel_l2_over_bound",
+       real_or_null(
+           "\"rel_l2\" over the largest one within the error bound, likewise; null of outputs that are defined bit "
+           "for bit, too"),
+       [](const S& s) { return number_unless_0(s.output->statistics.plan_rel_l2_over_bound); }},
       {"atol_over_ulp",
-       real("its atol in ulps of a typical output; below 1 it refuses correct rounding; Infinity if it has an rtol, "
+       real("the atol of \"allclose\" in ulps of a typical output; below 1 it refuses correct rounding; Infinity if it "
+            "has an rtol, "
             "too"),
        [](const S& s) {
          const bool is_absolute = s.plan->allclose_rtol.value_or(0) == 0 && s.plan->allclose_atol.value_or(0) > 0;
@@ -146,7 +172,7 @@ json opinions_json(const OutputSource& source) {
   json opinions = {{"torch_assert_close", object_of(opinion_members(), s.torch_allclose)},
                    {"numpy_assert_allclose", object_of(opinion_members(), s.numpy_allclose)},
                    {"te_compare_results", object_of(opinion_members(), s.te_compare)}};
-  if (source.plan != nullptr) {
+  if (source.plan != nullptr && has_allclose(*source.plan)) {
     opinions["plan_allclose"] = object_of(opinion_members(), s.plan_allclose);
   }
   return opinions;
@@ -272,7 +298,7 @@ const Members<OutputSource>& output_members() {
       {"opinions", described(map_of(rule_of(opinion_members())), "what comparisons of other tools would have said"),
        &opinions_json},
       {"plan_tolerance",
-       {{"description", "how sensible the plan's own \"allclose\" is; null if it has none"},
+       {{"description", "how sensible the plan's own limits are; null if it has none"},
         {"anyOf", json::array({{{"type", "null"}}, rule_of(plan_tolerance_members())})}},
        [](const S& s) { return s.plan != nullptr ? object_of(plan_tolerance_members(), s) : json(); }},
       {"worst", described(list_of(rule_of(worst_members())), "at most 5 elements, largest error over bound first"),

@@ -10,7 +10,7 @@ namespace numcheck::report {
 struct OutputSource {
   const verdict::OutputResult* output;
   const op::Port* port;
-  const plan::ToleranceSpec* plan;  ///< if the plan has an allclose of its own
+  const plan::ToleranceSpec* plan;  ///< if the plan has limits of its own
 };
 
 /// [row, col], or [batch, row, col] if there are several matrices.

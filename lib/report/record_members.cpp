@@ -68,10 +68,11 @@ json error_over_limit(const verdict::CaseResult& result) {
 json runs_json(const verdict::CaseResult& result) {
   const plan::Case& c = *result.c;
   const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
-  const bool has_plan_predicate = c.tolerance.allclose_rtol.has_value() || c.tolerance.allclose_atol.has_value();
+  const plan::ToleranceSpec& own = c.tolerance;
+  const bool has_limits = own.allclose_rtol || own.allclose_atol || own.max_ulp || own.rel_l2;
   json runs = json::array();
   for (const verdict::RunResult& run : result.runs) {
-    runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_plan_predicate ? &c.tolerance : nullptr}));
+    runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_limits ? &own : nullptr}));
   }
   return runs;
 }

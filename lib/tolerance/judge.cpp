@@ -177,14 +177,18 @@ void add_lattice(Gates& gates, const metric::Statistics& s) {
   }
 }
 
+/// What is said of a plan's limit that is so many times the error bound.
+std::string worth_text(double over_bound) {
+  return over_bound > kLooseLimit
+             ? fmt::format("; at least {:.3g} times the error bound: accepts what no correct kernel does", over_bound)
+             : std::string();
+}
+
 void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSpec& extra) {
   if (extra.allclose_rtol || extra.allclose_atol) {
     std::string source =
         fmt::format("plan: |d - y| <= {} + {} |y|", extra.allclose_atol.value_or(0), extra.allclose_rtol.value_or(0));
-    if (s.plan_limit_over_bound > kLooseLimit) {
-      source += fmt::format("; at least {:.3g} times the error bound: accepts what no correct kernel does",
-                            s.plan_limit_over_bound);
-    }
+    source += worth_text(s.plan_limit_over_bound);
     if (extra.allclose_rtol.value_or(0) == 0 && extra.allclose_atol.value_or(0) > 0 &&
         s.plan_atol_over_ulp < kFewestUlp) {
       source +=
@@ -193,10 +197,12 @@ void add_plan(Gates& gates, const metric::Statistics& s, const plan::ToleranceSp
     gates.add(Gate::allclose, count(s.plan_allclose.mismatches), 0, source);
   }
   if (extra.max_ulp) {
-    gates.add(Gate::max_ulp, s.nonfinite_mismatch == 0 ? s.max_ulp : kInfinity, *extra.max_ulp, "plan");
+    gates.add(Gate::max_ulp, s.nonfinite_mismatch == 0 ? s.max_ulp : kInfinity, *extra.max_ulp,
+              "plan" + worth_text(s.plan_ulp_over_bound));
   }
   if (extra.rel_l2) {
-    gates.add(Gate::rel_l2, s.nonfinite_mismatch == 0 ? s.arithmetic.rel_l2 : kInfinity, *extra.rel_l2, "plan");
+    gates.add(Gate::rel_l2, s.nonfinite_mismatch == 0 ? s.arithmetic.rel_l2 : kInfinity, *extra.rel_l2,
+              "plan" + worth_text(s.plan_rel_l2_over_bound));
   }
 }
 

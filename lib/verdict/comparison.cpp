@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "metric/bound_size.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/expectation.hpp"
 #include "verdict/output_model.hpp"
@@ -26,13 +27,25 @@ metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const dou
   return metric::compare(input).arithmetic;
 }
 
+/// Of the plan's own limits that compare() knows nothing of. No bound is asked of an exact output.
+void add_worth(const plan::ToleranceSpec& wanted, const metric::CompareInput& input, metric::Statistics& statistics) {
+  if (input.model->exact || (!wanted.max_ulp.has_value() && !wanted.rel_l2.has_value())) {
+    return;
+  }
+  const metric::BoundSize bound = metric::bound_size(input);
+  statistics.plan_ulp_over_bound = wanted.max_ulp.has_value() ? *wanted.max_ulp / bound.ulps : 0;
+  statistics.plan_rel_l2_over_bound = wanted.rel_l2.has_value() ? *wanted.rel_l2 / bound.rel_l2 : 0;
+}
+
 /// Of an output that is judged by converted operands: the comparison with what the operands as given yield.
 metric::Statistics compare_given(const EvaluationContext& judging, const ComparedPort& compared) {
   EvaluationContext context = judging;
   context.converted = nullptr;
   const model::ErrorModel model = output_model(context, compared.port(), context.judged);
   const Expectation expectation(context, compared, model);
-  return metric::compare(expectation.input());
+  metric::Statistics statistics = metric::compare(expectation.input());
+  add_worth(context.prepared->c->tolerance, expectation.input(), statistics);
+  return statistics;
 }
 
 std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationContext& context,
@@ -46,7 +59,9 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   if (input.sample->all()) {
     compared.measure_in_code_ulps(input.expected, entry->statistics);
   }
-  if (context.converted != nullptr) {
+  if (context.converted == nullptr) {
+    add_worth(context.prepared->c->tolerance, input, entry->statistics);
+  } else {
     entry->judged = entry->statistics.arithmetic;
     report_errors(compare_given(context, compared), entry->statistics);
   }
@@ -148,11 +163,11 @@ std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationCon
                                                              const ComparedPort& compared,
                                                              const model::ErrorModel& model) {
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
-  const std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
-                  judges_last_pass(context, compared.port()) ? context.last_pass->key : std::string(),
-                  compared.port().name, compared.digest(), model.source, model.output_scale,
-                  wanted.allclose_rtol.value_or(-1), wanted.allclose_atol.value_or(-1));
+  const std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
+      judges_last_pass(context, compared.port()) ? context.last_pass->key : std::string(), compared.port().name,
+      compared.digest(), model.source, model.output_scale, wanted.allclose_rtol.value_or(-1),
+      wanted.allclose_atol.value_or(-1), wanted.max_ulp.value_or(-1), wanted.rel_l2.value_or(-1));
   std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
   if (entry == nullptr) {
     entry = compare_port(context, compared, model);

@@ -108,6 +108,8 @@ void report_errors(const metric::Statistics& given, metric::Statistics& statisti
   statistics.plan_allclose = given.plan_allclose;
   statistics.plan_limit_over_bound = given.plan_limit_over_bound;
   statistics.plan_atol_over_ulp = given.plan_atol_over_ulp;
+  statistics.plan_ulp_over_bound = given.plan_ulp_over_bound;
+  statistics.plan_rel_l2_over_bound = given.plan_rel_l2_over_bound;
 }
 
 }  // namespace numcheck::verdict

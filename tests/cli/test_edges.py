@@ -254,6 +254,20 @@ class LikelyMistakes(CliTest):
                                    r"may miss it, as in gemm/")
         self.assertNotIn("allclose of", shown[2])
 
+    def test_so_are_ulps_and_relative_norms(self):
+        for limit, member, sensible in (("ulp", "ulp_over_bound", 100), ("rel_l2", "rel_l2_over_bound", 1e-6)):
+            case = {"params": {"m": 16, "n": 16, "k": 32}, "mode": "bf16", "tolerance": {limit: 1000}}
+            done = self.run_cli("run", self.plan(case=case), *SIM, "--json", "report.json", code=0)
+            self.assertRegex(done.stdout, rf"WARN  the plan's {limit} of 1 case: at least \S+ times the error bound: accepts what "
+                                          r"no correct kernel does, as in gemm/m=16,n=16,k=32/bf16/sim\n")
+            output = self.report("report.json")["cases"][0]["runs"][0]["outputs"]["d"]
+            self.assertGreater(output["plan_tolerance"][member], 100)
+            self.assertIsNone(output["plan_tolerance"]["limit_over_bound"])
+            (source,) = [criterion["source"] for criterion in output["criteria"] if criterion["limit"] == 1000]
+            self.assertIn("times the error bound: accepts what no correct kernel does", source)
+            case.update(mode="fp32", tolerance={limit: sensible})
+            self.assertNotIn("accepts what no correct", self.run_cli("run", self.plan(case=case), *SIM, "--no-save").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

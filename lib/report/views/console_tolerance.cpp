@@ -1,7 +1,9 @@
 // The console's warning about tolerances of plans that prove nothing, or that no kernel can meet.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -48,38 +50,51 @@ double worst_of(const json& record, const Badness& of) {
   return worst;
 }
 
-std::string line(const Absurd& absurd, const std::string& what, const ConsoleOptions& options) {
-  return fmt::format("{}  the plan's allclose of {} case{}: {}, as in {}\n",
-                     paint("WARN", Colour::yellow, options.colour), absurd.cases, absurd.cases == 1 ? "" : "s", what,
-                     absurd.id);
+std::string line(std::string_view limit, const Absurd& absurd, const std::string& what, const ConsoleOptions& options) {
+  return fmt::format("{}  the plan's {} of {} case{}: {}, as in {}\n", paint("WARN", Colour::yellow, options.colour),
+                     limit, absurd.cases, absurd.cases == 1 ? "" : "s", what, absurd.id);
 }
+
+/// A limit of plans, and the member of a record that says how many error bounds it is.
+struct Limit {
+  std::string_view name, member;
+};
+constexpr std::array kLimits = {Limit{"allclose", "limit_over_bound"}, Limit{"ulp", "ulp_over_bound"},
+                                Limit{"rel_l2", "rel_l2_over_bound"}};
 
 }  // namespace
 
 std::string render_tolerances(const json& report, const ConsoleOptions& options) {
-  Absurd loose;
+  std::array<Absurd, kLimits.size()> loose;
   Absurd tight;
   for (const json& record : report.at("cases")) {
-    const double over_bound =
-        worst_of(record, [](const json& one) { return number_value(one.at("limit_over_bound")); });
     const double ulps_missing =
         worst_of(record, [](const json& one) { return 1 / number_value(one.at("atol_over_ulp")); });
     const std::string& id = record.at("id").get_ref<const std::string&>();
-    if (over_bound > tolerance::kLooseLimit) {
-      loose.add(over_bound, id);
+    for (std::size_t i = 0; i < kLimits.size(); ++i) {
+      const double over_bound = worst_of(record, [&](const json& one) {
+        const auto found = one.find(kLimits[i].member);  // older reports lack some
+        return found == one.end() || found->is_null() ? 0 : number_value(*found);
+      });
+      if (over_bound > tolerance::kLooseLimit) {
+        loose[i].add(over_bound, id);
+      }
     }
     if (ulps_missing > 1 / tolerance::kFewestUlp) {
       tight.add(ulps_missing, id);
     }
   }
   std::string text;
-  if (loose.cases != 0) {
-    text += line(
-        loose, fmt::format("at least {:.3g} times the error bound: accepts what no correct kernel does", loose.extreme),
-        options);
+  for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    if (loose[i].cases != 0) {
+      text += line(
+          kLimits[i].name, loose[i],
+          fmt::format("at least {:.3g} times the error bound: accepts what no correct kernel does", loose[i].extreme),
+          options);
+    }
   }
   if (tight.cases != 0) {
-    text += line(tight,
+    text += line("allclose", tight,
                  fmt::format("atol is {:.3g} ulp of a typical output: correct rounding may miss it", 1 / tight.extreme),
                  options);
   }

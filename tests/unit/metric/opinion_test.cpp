@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "metric/bound_size.hpp"
 #include "problem.hpp"
 
 namespace numcheck::metric {
@@ -121,6 +122,16 @@ TEST(Opinion, own_tolerance_against_the_bound) {
   in.have_allclose = true;
   in.atol = 25;
   EXPECT_NEAR(compare(in).plan_limit_over_bound, 25, 1e-4);
+}
+
+TEST(Opinion, own_limits_in_ulps_and_norms_against_the_bound) {
+  Problem p = make_problem(Dtype::fp32, {1, 4, 8}, 0, 1);
+  p.expected.assign(p.expected.size(), 4.0);
+  p.model = {};
+  p.model.bound_absolute = 0.5;
+  const BoundSize bound = bound_size(p.input());
+  EXPECT_NEAR(bound.ulps, 0x1p20, 1) << "an ulp of FP32 at 4 is 2^-21";
+  EXPECT_NEAR(bound.rel_l2, 0.125, 1e-6);
 }
 
 }  // namespace
