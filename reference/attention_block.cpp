@@ -213,7 +213,6 @@ void AttentionBlock::add_values(const op::KeyRange& queries, const op::KeyRange&
 }
 
 void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
-  const AttentionKernels& kernels = attention_kernels();
   Row& row = rows_[static_cast<std::size_t>(i)];
   const op::KeyRange part = common(keys, row.visible);
   const std::span<double> all = scores_of(i, keys, keys);
@@ -222,15 +221,12 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
     return;
   }
   const std::span<double> scores = scores_of(i, keys, part);
-  if (head_.values_only) {
-    head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores);
-  } else {
-    score_with_copies(i, part, scores);
-  }
+  const ScoreRange range = head_.values_only ? head_.problem.score(head_.index, head_.lengths, first_ + i, part, scores)
+                                             : score_with_copies(i, part, scores);
   if (p_.max_logit) {
     note_largest(i, scores, part.begin);
   }
-  row.top = std::max(row.top, kernels.largest(scores.data(), scores.size()));
+  row.top = std::max(row.top, range.largest);
   const double largest = std::max(row.largest, row.top);
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
@@ -245,7 +241,7 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   if (shrink != 1) {
     sums_.shrink(static_cast<std::size_t>(i * width_), static_cast<std::size_t>(width_), shrink);
   }
-  const double weight = kernels.exponentials(scores.data(), scores.size(), row.largest);
+  const double weight = attention_kernels().exponentials(scores.data(), scores.size(), row.largest, range);
   row.sum += weight;
   row.own += weight;
   if (!head_.values_only) {
@@ -263,17 +259,18 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   std::fill(all.begin() + (part.end - keys.begin), all.end(), 0.0);
 }
 
-void AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products) {
+ScoreRange AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products) {
   const AttentionProblem& problem = head_.problem;
   if (p_.bias != "none") {
     raw_.assign(products.begin(), products.end());
   }
-  problem.score_inside(head_.index, first_ + i, keys, products);
+  ScoreRange range = problem.score_inside(head_.index, first_ + i, keys, products);
   if (problem.adds_bias_last()) {
     inner_.assign(products.begin(), products.end());
+    range = problem.add_last_bias(head_.index, head_.lengths, first_ + i, keys, products);
   }
-  problem.add_last_bias(head_.index, head_.lengths, first_ + i, keys, products);
   biased_.assign(products.begin(), products.end());
+  return range;
 }
 
 void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double> weights,

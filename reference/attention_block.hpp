@@ -93,7 +93,7 @@ class AttentionBlock {
   /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
   void weigh(std::int64_t i, const op::KeyRange& keys);
   /// Turns products of query first_ + i into scores, and keeps what add_facts needs.
-  void score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products);
+  ScoreRange score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products);
   /// Updates what max_facts needs with the scores of keys from first_key on; before `top` is.
   void note_largest(std::int64_t i, std::span<const double> scores, std::int64_t first_key);
   /// How close to the largest score another one is a rival: errors of products in TF32 exchange them seldom.

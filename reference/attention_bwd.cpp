@@ -301,7 +301,7 @@ std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
 op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_bwd-9";
+  reference.version = "attention_bwd-10";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

@@ -8,28 +8,43 @@ namespace {
 
 constexpr double kLargestFinite = 0x1.fffffffffffffp+1023;
 
-/// An integer per number: compilers vectorise such a loop for every instruction set.
-bool are_normal_exponents(const double* x, std::size_t count, double shift) {
-  std::uint64_t outside = 0;
-  for (std::size_t n = 0; n < count; ++n) {
-    const double given = x[n] - shift;
-    outside |= given >= kLeastNormalExponent ? std::uint64_t{0} : std::uint64_t{1};
-    outside |= given <= kLargestNormalExponent ? std::uint64_t{0} : std::uint64_t{1};
-  }
-  return outside == 0;
-}
-
+template <bool kNormal>
 double exponentials(double* x, std::size_t count, double shift) {
-  if (are_normal_exponents(x, count, shift)) {
-    for (std::size_t n = 0; n < count; ++n) {
-      x[n] = exponential<true>(x[n] - shift);
-    }
-  } else {
-    for (std::size_t n = 0; n < count; ++n) {
-      x[n] = exponential<false>(x[n] - shift);
-    }
+  for (std::size_t n = 0; n < count; ++n) {
+    x[n] = exponential<kNormal>(x[n] - shift);
   }
   return sum_of(x, count);
+}
+
+double exponentials(double* x, std::size_t count, double shift, const ScoreRange& range) {
+  const bool normal = range.least - shift >= kLeastNormalExponent && range.largest - shift <= kLargestNormalExponent;
+  return normal ? exponentials<true>(x, count, shift) : exponentials<false>(x, count, shift);
+}
+
+ScoreRange scale(double* x, std::size_t count, double factor) {
+  Lanes largest = Lanes{} - kInfinity, least = Lanes{} + kInfinity, sum{};
+  std::size_t n = 0;
+  for (; n + kLanes <= count; n += kLanes) {
+    Lanes value;
+    load(x + n, kLanes, 0, value);
+    value *= factor;
+    __builtin_memcpy(x + n, &value, sizeof(value));
+    set_larger(value, largest, largest);
+    set_smaller(value, least, least);
+    sum += value;
+  }
+  ScoreRange range{largest_of(largest), -largest_of(-least)};
+  double all = total(sum);
+  for (; n < count; ++n) {
+    const double value = x[n] *= factor;
+    range.largest = value > range.largest ? value : range.largest;
+    range.least = value < range.least ? value : range.least;
+    all += value;
+  }
+  if (all != all) {
+    range.least = -kInfinity;
+  }
+  return range;
 }
 
 inline void set_magnitude(const Lanes& x, Lanes& out) {
@@ -134,8 +149,8 @@ void differentiate(const double* weights, std::size_t count, double dot, double*
   }
 }
 
-constexpr AttentionKernels kKernels = {largest_of, exponentials,   sums, rounding_sums, magnitudes,
-                                       narrow,     narrow_squares, add,  differentiate};
+constexpr AttentionKernels kKernels = {scale,  exponentials,   sums, rounding_sums, magnitudes,
+                                       narrow, narrow_squares, add,  differentiate};
 
 }  // namespace
 

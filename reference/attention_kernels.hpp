@@ -1,4 +1,5 @@
-// Loops of the attention references over scores, compiled once per instruction set; all sets produce the same bits.
+// Loops of the attention references over scores, compiled once per instruction set; all sets produce the same bits, but for
+// exponentials.
 // Plain types only: nothing here may emit a symbol that another translation unit shares.
 #pragma once
 
@@ -46,11 +47,16 @@ struct Magnitudes {
   bool finite;      ///< all are
 };
 
+struct ScoreRange {
+  double largest;  ///< -infinity if there is none; NaN is passed over
+  double least;    ///< infinity if there is none; -infinity if there is a NaN
+};
+
 struct AttentionKernels {
-  /// The largest number; -infinity if there is none. NaN is passed over.
-  double (*largest)(const double* x, std::size_t count);
-  /// Replaces x by exp(x - shift), see `exponential`, and returns the sum.
-  double (*exponentials)(double* x, std::size_t count, double shift);
+  /// x *= factor
+  ScoreRange (*scale)(double* x, std::size_t count, double factor);
+  /// Replaces x, whose range is that, by exp(x - shift), see `exponential`, and returns the sum.
+  double (*exponentials)(double* x, std::size_t count, double shift, const ScoreRange& range);
   WeightSums (*sums)(const WeighedKeys& keys);
   RoundingSums (*rounding_sums)(const WeighedKeys& keys);
   Magnitudes (*magnitudes)(const double* x, std::size_t count);

@@ -21,6 +21,10 @@ void add(const double* terms, std::span<double> sums) {
   }
 }
 
+ScoreRange range_of(std::span<double> scores) {
+  return attention_kernels().scale(scores.data(), scores.size(), 1);
+}
+
 }  // namespace
 
 const AttentionKernels& attention_kernels() noexcept {
@@ -98,25 +102,27 @@ const double* AttentionProblem::bias_row(std::int64_t head, std::int64_t i, cons
   return bias_->data + (head * p_.sq + i) * p_.sk + keys.begin;
 }
 
-void AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
-                             std::span<double> products) const {
-  score_inside(head, i, keys, products);
-  add_last_bias(head, lengths, i, keys, products);
+ScoreRange AttentionProblem::score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+                                   std::span<double> products) const {
+  const ScoreRange range = score_inside(head, i, keys, products);
+  return adds_bias_last() ? add_last_bias(head, lengths, i, keys, products) : range;
 }
 
-void AttentionProblem::score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
-                                    std::span<double> products) const {
+ScoreRange AttentionProblem::score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
+                                          std::span<double> products) const {
   if (kind_ == Bias::pre_scale && bias_ != nullptr) {
     add(bias_row(head, i, keys), products);
   }
-  std::ranges::for_each(products, [this](double& x) { x *= factor_; });
-  if (p_.softcap != 0) {
-    std::ranges::for_each(products, [this](double& x) { x = p_.softcap * std::tanh(x / p_.softcap); });
+  const ScoreRange range = attention_kernels().scale(products.data(), products.size(), factor_);
+  if (p_.softcap == 0) {
+    return range;
   }
+  std::ranges::for_each(products, [this](double& x) { x = p_.softcap * std::tanh(x / p_.softcap); });
+  return range_of(products);
 }
 
-void AttentionProblem::add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i,
-                                     const op::KeyRange& keys, std::span<double> scores) const {
+ScoreRange AttentionProblem::add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i,
+                                           const op::KeyRange& keys, std::span<double> scores) const {
   if (kind_ == Bias::post_scale && bias_ != nullptr) {
     add(bias_row(head, i, keys), scores);
   } else if (kind_ == Bias::alibi) {
@@ -126,6 +132,7 @@ void AttentionProblem::add_last_bias(std::int64_t head, const Lengths& lengths, 
       scores[n] -= slope * static_cast<double>(std::abs(own - keys.begin - static_cast<std::int64_t>(n)));
     }
   }
+  return range_of(scores);
 }
 
 bool AttentionProblem::has_special_scores(std::int64_t head, const Lengths& lengths) const {

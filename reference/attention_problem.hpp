@@ -10,6 +10,7 @@
 #include "op/attention_layout.hpp"
 #include "op/reference.hpp"
 #include "reference/attention_dropout.hpp"
+#include "reference/attention_kernels.hpp"
 
 namespace numcheck::reference {
 
@@ -55,12 +56,14 @@ class AttentionProblem {
   /// Logarithm of what the denominator has besides the keys; -infinity: nothing.
   [[nodiscard]] double sink(std::int64_t head) const;
   /// Turns products of query i's and keys' channels into scores: those of the keys [keys.begin, keys.end).
-  void score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
-             std::span<double> products) const;
+  ScoreRange score(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+                   std::span<double> products) const;
   /// That in two steps: before and after a post_scale bias or alibi, if there is one.
-  void score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<double> products) const;
-  void add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
-                     std::span<double> scores) const;
+  ScoreRange score_inside(std::int64_t head, std::int64_t i, const op::KeyRange& keys,
+                          std::span<double> products) const;
+  /// Precondition: adds_bias_last().
+  ScoreRange add_last_bias(std::int64_t head, const Lengths& lengths, std::int64_t i, const op::KeyRange& keys,
+                           std::span<double> scores) const;
   [[nodiscard]] bool adds_bias_last() const noexcept { return kind_ == Bias::post_scale || kind_ == Bias::alibi; }
   /// Derivatives of these scores' caps, from the products. Precondition: there is a cap.
   void slopes(std::int64_t head, std::int64_t i, const op::KeyRange& keys, std::span<const double> products,

@@ -233,15 +233,17 @@ void GradientTile::weigh(std::int64_t i, const op::KeyRange& seen, bool visited)
     products_.assign(p.begin(), p.end());
     std::ranges::for_each(products_, [factor = problem.factor()](double& x) { x *= factor; });
   }
-  problem.score_inside(head_->index, i, seen, p);
-  if (visited && problem.adds_bias_last()) {
-    inner_.assign(p.begin(), p.end());
+  ScoreRange range = problem.score_inside(head_->index, i, seen, p);
+  if (problem.adds_bias_last()) {
+    if (visited) {
+      inner_.assign(p.begin(), p.end());
+    }
+    range = problem.add_last_bias(head_->index, head_->lengths, i, seen, p);
   }
-  problem.add_last_bias(head_->index, head_->lengths, i, seen, p);
   if (visited) {
     scores_.assign(p.begin(), p.end());
   }
-  attention_kernels().exponentials(p.data(), p.size(), head_->lse[i]);
+  attention_kernels().exponentials(p.data(), p.size(), head_->lse[i], range);
 }
 
 void GradientTile::drop(std::int64_t i, const op::KeyRange& seen) {
