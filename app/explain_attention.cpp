@@ -150,7 +150,10 @@ std::string landing(const Question& question, const Circumstances& circumstances
   std::string text;
   for (const TeChoice choice : eligibility::te_order(question.params, circumstances)) {
     if (choice == TeChoice::unfused) {
-      return text + unfused_text(question);
+      const std::vector<Refusal> found = question.ask({Selector::unfused}, circumstances);
+      return text + (found.empty() ? unfused_text(question)
+                                   : fmt::format("UnfusedDotProductAttention refused ({}): the layer ends in an error",
+                                                 found.front().sentence));
     }
     const bool fused = choice == TeChoice::fused;
     const std::vector<Refusal> found =

@@ -24,9 +24,10 @@ enum class NumberFact : std::uint8_t {
   sk,
   window_left,   ///< -1: no limit
   window_right,  ///< -1: no limit
+  align,  ///< layout thd: sequences begin at multiples of this many tokens; above 1 there is padding between them
 };
-inline constexpr std::array<std::string_view, 10> kNumberFacts = {
-    "sm", "cudnn", "d", "dv", "wider", "narrower", "sq", "sk", "window_left", "window_right"};
+inline constexpr std::array<std::string_view, 11> kNumberFacts = {
+    "sm", "cudnn", "d", "dv", "wider", "narrower", "sq", "sk", "window_left", "window_right", "align"};
 
 enum class WordFact : std::uint8_t { storage, mask, bias, softmax, layout, packing, dropout_mask };
 inline constexpr std::array<std::string_view, 7> kWordFacts = {"storage", "mask",    "bias",        "softmax",

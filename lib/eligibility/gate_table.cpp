@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 6> kSelectors = {"cudnn",       "fused_interface", "fused_kernels",
-                                                        "fused_layer", "flash",           "fused_case"};
+constexpr std::array<std::string_view, 7> kSelectors = {"cudnn", "fused_interface", "fused_kernels", "fused_layer",
+                                                        "flash", "fused_case",      "unfused"};
 constexpr std::array<std::string_view, 3> kAnswers = {"refused", "documented_only", "not_asked"};
 constexpr std::array<std::string_view, 3> kChoices = {"fused", "flash", "unfused"};
 

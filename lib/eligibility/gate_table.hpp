@@ -33,6 +33,7 @@ enum class Selector : std::uint8_t {
   fused_layer,      ///< TransformerEngine's PyTorch layer, before it calls that function
   flash,            ///< the same layer on behalf of flash-attn, which te-numcheck does not call
   fused_case,       ///< what users of the fused attention get, but not for inputs of their own
+  unfused,  ///< the same layer on behalf of its UnfusedDotProductAttention, which is not our backend of that name
 };
 
 /// What TransformerEngine's PyTorch layer can choose.

@@ -118,6 +118,13 @@ class Explain(CliTest):
         wide = "attention_bwd/b=2,h=8,sq=128,sk=128,d=256,mask=causal/bf16/transformer_engine"
         self.expect_golden("explain-attention-wide.txt", self.attention(wide, "--device", "sim:sm_80"))
 
+    def test_attention_says_where_the_pytorch_layer_ends_in_an_error(self):
+        case = {"op": "attention_fwd", "mode": "bf16", "params": {"sq": 64, "sk": 64, "d": 64, "softcap": 30}}
+        text = self.run_cli("explain", "attention_fwd/sq=64,sk=64,d=64,cap=30/bf16/sim", self.plan(case=case), code=0).stdout
+        self.assertIn("UnfusedDotProductAttention refused (TransformerEngine's PyTorch layer has no softcap): the layer ends",
+                      text)
+        self.assertNotIn("Attention taken", text)
+
     def test_explain_knows_who_draws_masks(self):
         case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim",
                 "params": {"sq": 64, "sk": 64, "d": 64, "dropout": 0.1, "dropout_mask": "drawn", "bias": "alibi"}}

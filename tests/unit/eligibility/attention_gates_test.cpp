@@ -47,6 +47,7 @@ std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) 
   p.softmax = choice(WordFact::softmax);
   p.layout = choice(WordFact::layout);
   p.packing = choice(WordFact::packing);
+  p.align = flag() ? 1 : 16;
   p.window_left = flag() ? -1 : 16;
   p.window_right = flag() ? -1 : 0;
   p.softcap = generator() % 8 == 0 ? 30 : 0;
@@ -87,7 +88,7 @@ TEST(AttentionGates, every_row_can_fail_and_can_hold) {
 TEST(AttentionGates, plain_cases_are_taken_by_all) {
   for (const int sm : {80, 89, 90, 100, 120}) {
     for (const Selector selector : {Selector::cudnn, Selector::fused_interface, Selector::fused_layer,
-                                    Selector::fused_kernels, Selector::flash}) {
+                                    Selector::fused_kernels, Selector::flash, Selector::unfused}) {
       EXPECT_EQ(first_refusal(selector, plain(), training(sm)), "") << sm;
     }
   }
@@ -134,6 +135,63 @@ TEST(AttentionGates, fp8_of_ragged_sequences_is_refused_for_being_ragged) {
       EXPECT_NE(first_refusal(selector, p, at).find("layout thd needs"), std::string::npos) << cudnn;
     }
   }
+}
+
+TEST(AttentionGates, nothing_of_the_pytorch_layer_has_a_softcap) {
+  op::AttentionParams p = plain();
+  p.softcap = 30;
+  for (const Selector selector : {Selector::fused_interface, Selector::flash, Selector::unfused}) {
+    EXPECT_NE(first_refusal(selector, p, training(90)).find("no softcap"), std::string::npos);
+  }
+}
+
+TEST(AttentionGates, padding_between_ragged_sequences_needs_fused_attention_or_flash_attention_3) {
+  op::AttentionParams p = plain();
+  p.layout = "thd";
+  p.mask = "padding";
+  EXPECT_EQ(first_refusal(Selector::flash, p, training(100)), "");
+  EXPECT_EQ(first_refusal(Selector::unfused, p, training(90)), "");
+  p.align = 16;
+  EXPECT_EQ(first_refusal(Selector::flash, p, training(90)), "");
+  EXPECT_NE(first_refusal(Selector::flash, p, training(100)), "");
+  EXPECT_NE(first_refusal(Selector::unfused, p, training(90)), "");
+  p.dropout = 0.1;
+  EXPECT_NE(first_refusal(Selector::flash, p, training(90)), "");
+}
+
+TEST(AttentionGates, the_pytorch_layer_limits_windows_sinks_and_determinism_in_fp8) {
+  op::AttentionParams p = plain();
+  p.d = 128;
+  Circumstances at = training(90);
+  at.storage = core::Dtype::fp8_e4m3;
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, at), "");
+  p.mask = "causal";
+  p.window_right = 0;  // what a causal mask has anyway
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, at), "");
+  p.window_left = 16;
+  EXPECT_NE(first_refusal(Selector::fused_layer, p, at), "");
+  at.sm = 100;
+  at.cudnn = 92100;
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, at), "");
+  p.window_left = p.window_right = -1;
+  at.sm = 90;
+  at.deterministic = true;
+  at.cudnn = 91400;
+  EXPECT_NE(first_refusal(Selector::fused_layer, p, at), "");
+  at.cudnn = 91900;
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, at), "");
+  EXPECT_EQ(first_refusal(Selector::unfused, p, at), "");
+  p.softmax = "off_by_one";
+  EXPECT_NE(first_refusal(Selector::unfused, p, at), "");
+}
+
+TEST(AttentionGates, ragged_sequences_with_a_sink_need_a_newer_library) {
+  op::AttentionParams p = plain();
+  p.layout = "thd";
+  p.mask = "padding";
+  p.softmax = "learnable";
+  EXPECT_NE(first_refusal(Selector::fused_layer, p, training(90, 91400)), "");
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, training(90, 91800)), "");
 }
 
 TEST(AttentionGates, hopper_prefers_fused_attention) {
