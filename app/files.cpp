@@ -1,7 +1,5 @@
 #include "files.hpp"
 
-#include <cstdint>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,13 +9,6 @@
 #include "report/parse_report.hpp"
 
 namespace numcheck::app {
-namespace {
-
-// A report on 100 000 cases takes 300 MiB.
-constexpr std::uint64_t kMaxReportBytes = std::uint64_t{1} << 30;
-
-}  // namespace
-
 nlohmann::json read_report(const std::filesystem::path& path) {
   const core::FileText content = core::read_regular_file(path, kMaxReportBytes);
   if (!content.problem.empty()) {

@@ -45,11 +45,15 @@ fs::path create_default_folder() {
 
 }  // namespace
 
-fs::path write_report(const fs::path& folder, const std::string& report) {
+fs::path write_report(const fs::path& folder, const std::function<void(const core::TakeText&)>& produce) {
   create_folder(folder);
   fs::path path = folder / "report.json";
-  core::write_file(path, report);
+  core::write_file(path, produce);
   return path;
+}
+
+fs::path write_report(const fs::path& folder, const std::string& report) {
+  return write_report(folder, [&report](const core::TakeText& take) { take(report); });
 }
 
 bool OutputOptions::record_on_stdout() const {

@@ -40,6 +40,9 @@ struct OutputOptions : ViewOptions {
 
 /// Writes `folder`/report.json and returns its path. Throws core::IoError.
 std::filesystem::path write_report(const std::filesystem::path& folder, const std::string& report);
+/// The same with a text that `produce` passes on piece by piece.
+std::filesystem::path write_report(const std::filesystem::path& folder,
+                                   const std::function<void(const core::TakeText&)>& produce);
 
 void add_output_options(CLI::App& cli, OutputOptions& options);
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "report/report.hpp"
+#include "report/report_text.hpp"
 #include "report_output.hpp"
 
 namespace numcheck::app {
@@ -16,7 +16,7 @@ void show(Context& context, const ResultOptions& options, nlohmann::json& report
   if (!options.output.record_on_stdout()) {
     reproduce_as_typed(report, options.command);
   }
-  show_report(context, options.output, report, path);
+  show_report(context, options.output, report, path, record_of(report));
 }
 
 /// Where the report went instead, as the end of the sentence about what could not be written.

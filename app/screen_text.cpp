@@ -81,8 +81,12 @@ std::string screen_text(std::string_view text, bool colour) {
   return out;
 }
 
+std::string stdout_text(std::string json) {
+  return replaced(std::move(json), "##", "#\\u0023");
+}
+
 std::string stdout_json(const nlohmann::json& value, int indent) {
-  return replaced(value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace), "##", "#\\u0023") + "\n";
+  return stdout_text(value.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace numcheck::app

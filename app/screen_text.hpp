@@ -14,6 +14,9 @@ namespace numcheck::app {
 /// the command is escaped.
 [[nodiscard]] std::string screen_text(std::string_view text, bool colour);
 
+/// What stands for a piece of JSON in ASCII on standard output: the same value. Pieces do not end within texts.
+[[nodiscard]] std::string stdout_text(std::string json);
+
 /// JSON for standard output: the same value as in a file, in printable ASCII. `indent` is -1 for a single line.
 [[nodiscard]] std::string stdout_json(const nlohmann::json& value, int indent);
 

@@ -59,11 +59,19 @@ std::size_t slowest_count(const std::string& slowest) {
   return slowest.empty() ? 0 : parse_count(slowest, "--slowest", 1, UINT32_MAX);
 }
 
-void write_view_file(const std::string& path, const std::string& text) {
+void write_view_file(const std::string& path, const std::function<void(const core::TakeText&)>& produce) {
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
   std::error_code ignored;  // of a file that does not exist yet
   const bool appends = summary != nullptr && (path == summary || std::filesystem::equivalent(path, summary, ignored));
-  appends ? core::append_file(path, text) : core::write_file(path, text);
+  if (appends) {
+    produce([&path](std::string_view piece) { core::append_file(path, piece); });
+  } else {
+    core::write_file(path, produce);
+  }
+}
+
+void write_view_file(const std::string& path, const std::string& text) {
+  write_view_file(path, [&text](const core::TakeText& take) { take(text); });
 }
 
 }  // namespace numcheck::app

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli_forward.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "report/views/view.hpp"
 
 namespace numcheck::app {
@@ -65,5 +67,7 @@ class Attempts {
 /// Replaces the file; a step summary, $GITHUB_STEP_SUMMARY, is appended to, as others may have written before. Throws
 /// core::IoError.
 void write_view_file(const std::string& path, const std::string& text);
+/// The same with a text that `produce` passes on piece by piece.
+void write_view_file(const std::string& path, const std::function<void(const core::TakeText&)>& produce);
 
 }  // namespace numcheck::app

@@ -2,7 +2,7 @@
 numcheck_test(report_test LABEL unit
   SOURCES unit/report/brief_test.cpp unit/report/causes_test.cpp unit/report/class_borders_test.cpp unit/report/comparison_test.cpp unit/report/console_test.cpp unit/report/failures_test.cpp unit/report/html_test.cpp
           unit/report/library_table_test.cpp unit/report/override_table_test.cpp unit/report/picture_test.cpp unit/report/precision_map_test.cpp
-          unit/report/contract_test.cpp unit/report/merge_test.cpp unit/report/record_json_test.cpp
+          unit/report/contract_test.cpp unit/report/merge_test.cpp unit/report/stored_report_test.cpp unit/report/record_json_test.cpp
   LIBRARIES numcheck_report nlohmann_json::nlohmann_json)
 
 numcheck_test(app_test LABEL unit

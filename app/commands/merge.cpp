@@ -15,14 +15,13 @@
 #include "commands/commands.hpp"
 #include "contract_option.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
-#include "files.hpp"
 #include "gate_options.hpp"
 #include "output_checks.hpp"
 #include "report/gate_findings.hpp"
 #include "report/parse_report.hpp"
 #include "report/report.hpp"
 #include "report_output.hpp"
+#include "shard_files.hpp"
 
 namespace numcheck::app::commands {
 namespace {
@@ -62,19 +61,18 @@ class MergeCommand : public Command {
     std::vector<std::string> sources = reports_;
     sources.push_back(contract_);
     require_sources_untouched(output_, sources, "which is read");
-    nlohmann::json report = report::merge_reports(read());
+    ShardFiles files;
+    nlohmann::json report = report::merge_reports(read(files));
     try {
-      return judge(context, report, policy);
+      return judge(context, files, report, policy);
     } catch (const nlohmann::json::exception& error) {
       throw core::IoError(fmt::format("a report lacks what is shown: {}", report::missing_text(error)));
     }
   }
 
  private:
-  /// Side by side: reports of large runs take seconds to parse.
-  [[nodiscard]] std::vector<report::NamedReport> read() const {
-    std::vector<report::NamedReport> reports(reports_.size());
-    core::parallel_for(reports.size(), [&](std::size_t i) { reports[i] = {reports_[i], read_report(reports_[i])}; });
+  [[nodiscard]] std::vector<report::NamedReport> read(ShardFiles& files) const {
+    std::vector<report::NamedReport> reports = files.read(reports_);
     const auto promised =
         std::ranges::find_if(reports, [](const report::NamedReport& one) { return one.report.contains("contract"); });
     if (contract_.empty() && promised != reports.end()) {
@@ -92,7 +90,8 @@ class MergeCommand : public Command {
     return reports;
   }
 
-  core::ExitCode judge(Context& context, nlohmann::json& report, const report::GatePolicy& policy) const {
+  core::ExitCode judge(Context& context, const ShardFiles& files, nlohmann::json& report,
+                       const report::GatePolicy& policy) const {
     if (report.value("brief", false)) {
       require_views_of_brief(output_.files(), "what these shards make");
       if (!output_.out.empty()) {
@@ -106,18 +105,30 @@ class MergeCommand : public Command {
     }
     contract.check(report);
     report::record_gates(report, policy);
-    write(context, report);
+    write(context, files, report);
     return gate(context, report, policy);
   }
 
-  void write(Context& context, const nlohmann::json& report) const {
+  void write(Context& context, const ShardFiles& files, const nlohmann::json& report) const {
+    const nlohmann::json& cases = report.at("cases");
+    const ProduceRecord record = [&](report::Characters characters, const core::TakeText& take) {
+      report::write_report_text(
+          report,
+          [&](std::size_t i) {
+            return files.record_text(cases[i].at("digest").get_ref<const std::string&>(), characters);
+          },
+          characters, take);
+    };
     Attempts attempts;
     std::string saved;
     if (!output_.out.empty()) {
-      attempts.attempt([&] { saved = write_report(output_.out, report::report_text(report)).string(); });
+      attempts.attempt([&] {
+        const auto produce = [&](const core::TakeText& take) { record(report::Characters::unicode, take); };
+        saved = write_report(output_.out, produce).string();
+      });
     }
-    write_view_files(attempts, output_, report);
-    show_report(context, output_, report, saved);
+    write_view_files(attempts, output_, report, record);
+    show_report(context, output_, report, saved, record);
     attempts.finish();
   }
 

@@ -52,6 +52,10 @@ std::string_view kind_of(mode_t mode) noexcept {
   }
 }
 
+std::string too_large(std::uint64_t bytes, std::uint64_t max_bytes) {
+  return fmt::format("it is larger than {}: it has {}", human_bytes(max_bytes), human_bytes(bytes));
+}
+
 /// File systems whose files the kernel makes up: sizes are zero, contents are the state of processes and devices.
 bool is_made_up(int file) noexcept {
   static constexpr std::array<std::uint32_t, 9> kMagic = {
@@ -119,40 +123,43 @@ FileDescriptor open_special(const std::filesystem::path& path) {
 
 }  // namespace
 
-FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
+OpenFile open_regular_file(const fs::path& path, std::uint64_t max_bytes) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0) {
-    return {{}, errno == ENOENT ? "no such file" : reason(errno)};
+    return {{}, 0, errno == ENOENT ? "no such file" : reason(errno)};
   }
   if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {
-    return {{}, std::string(kind)};  // not even opened: opening has side effects on some devices
+    return {{}, 0, std::string(kind)};  // not even opened: opening has side effects on some devices
   }
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
-    return {{}, reason(errno)};
+    return {{}, 0, reason(errno)};
   }
   if (const std::string_view kind = kind_of(facts.st_mode); !kind.empty()) {  // replaced since the check above
-    return {{}, std::string(kind)};
+    return {{}, 0, std::string(kind)};
   }
   if (is_made_up(file.get())) {
-    return {{}, "it shows the state of the system (/proc, /sys) and is not a file on disk"};
+    return {{}, 0, "it shows the state of the system (/proc, /sys) and is not a file on disk"};
   }
-  const auto too_large = [max_bytes](std::uint64_t bytes) {
-    return FileText{{}, fmt::format("it is larger than {}: it has {}", human_bytes(max_bytes), human_bytes(bytes))};
-  };
-  if (static_cast<std::uint64_t>(facts.st_size) > max_bytes) {
-    return too_large(static_cast<std::uint64_t>(facts.st_size));
+  const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+  return bytes > max_bytes ? OpenFile{{}, bytes, too_large(bytes, max_bytes)} : OpenFile{std::move(file), bytes, {}};
+}
+
+FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
+  const OpenFile opened = open_regular_file(path, max_bytes);
+  if (!opened.problem.empty()) {
+    return {{}, opened.problem};
   }
   FileText content;
-  content.text.resize(static_cast<std::size_t>(facts.st_size) + 1);  // one more, to see the end without growing
+  content.text.resize(static_cast<std::size_t>(opened.bytes) + 1);  // one more, to see the end without growing
   for (std::size_t size = 0;;) {
-    const ssize_t step = ::read(file.get(), content.text.data() + size, content.text.size() - size);
+    const ssize_t step = ::read(opened.file.get(), content.text.data() + size, content.text.size() - size);
     if (step < 0 && errno != EINTR) {
       return {{}, reason(errno)};
     }
     size += step > 0 ? static_cast<std::size_t>(step) : 0;
     if (size > max_bytes) {  // it is growing while we read
-      return too_large(size);
+      return {{}, too_large(size, max_bytes)};
     }
     if (step == 0) {
       content.text.resize(size);
@@ -231,17 +238,21 @@ void try_new_file(const fs::path& target) {
   const NewFile probe(target);
 }
 
-void write_file(const fs::path& path, std::string_view content) {
+void write_file(const fs::path& path, const std::function<void(const TakeText&)>& produce) {
   struct stat there{};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
     // A device or a pipe is written to directly: renaming a file onto it would replace it.
     const FileDescriptor file = open_special(path);
-    write_all(file.get(), content, path);
+    produce([&](std::string_view piece) { write_all(file.get(), piece, path); });
     return;
   }
   NewFile file(path);
-  file.write(content);
+  produce([&](std::string_view piece) { file.write(piece); });
   file.publish();
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  write_file(path, [content](const TakeText& take) { take(content); });
 }
 
 void append_file(const fs::path& path, std::string_view content) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,16 @@ struct FileText {
 /// Reads a regular file of at most `max_bytes`. Anything else is a problem, reported without waiting for a writer and
 /// without reading forever: pipes, devices, folders, and what the kernel makes up (/proc, /sys).
 [[nodiscard]] FileText read_regular_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+
+/// A file to read, or why there is none.
+struct OpenFile {
+  FileDescriptor file;
+  std::uint64_t bytes = 0;
+  std::string problem;  ///< as of FileText
+};
+
+/// Opens what read_regular_file would read.
+[[nodiscard]] OpenFile open_regular_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 /// What a path leads to: equal for two paths to the same file, whatever links lie between.
 struct FileIdentity {
@@ -65,6 +76,9 @@ void try_new_file(const std::filesystem::path& target);
 
 /// Writes a NewFile; anything but a regular file (a device, a pipe) is written to directly. Throws IoError.
 void write_file(const std::filesystem::path& path, std::string_view content);
+/// The same with content that `produce` passes on piece by piece.
+using TakeText = std::function<void(std::string_view)>;
+void write_file(const std::filesystem::path& path, const std::function<void(const TakeText&)>& produce);
 
 /// Adds to the end of a file, which is created if there is none. Throws IoError.
 void append_file(const std::filesystem::path& path, std::string_view content);

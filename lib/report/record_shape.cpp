@@ -32,19 +32,23 @@ std::string record_error(const json& record) {
   return found.has_value() ? found->sentence("the record") : "";
 }
 
+std::string record_type_error(const json& report, const json& record) {
+  const char* kind = report.value("brief", false) ? "brief_case" : "case";
+  const auto found = checker().check_as(kind, record, strictness_for(report));
+  return found.has_value() ? found->sentence("") : "";
+}
+
 std::string type_error(const json& report) {
-  const Strictness strictness = strictness_for(report);
-  if (const auto found = checker().check(report, strictness)) {
+  if (const auto found = checker().check(report, strictness_for(report))) {
     return found->sentence("the report");
   }
   constexpr std::size_t kCasesPerChunk = 256;
-  const char* kind = report.value("brief", false) ? "brief_case" : "case";
   const json& cases = report.at("cases");
   std::vector<std::string> problems((cases.size() + kCasesPerChunk - 1) / kCasesPerChunk);
   core::parallel_chunks(cases.size(), kCasesPerChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end && problems[chunk].empty(); ++i) {
-      if (const auto found = checker().check_as(kind, cases[i], strictness)) {
-        problems[chunk] = fmt::format("cases/{}/{}", i, found->sentence(""));
+      if (const std::string problem = record_type_error(report, cases[i]); !problem.empty()) {
+        problems[chunk] = fmt::format("cases/{}/{}", i, problem);
       }
     }
   });

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
-#include "core/parallel.hpp"
 #include "report/causes.hpp"
 #include "report/library_table.hpp"
 #include "report/number.hpp"
@@ -108,39 +107,6 @@ json times_json(const RunTimes& times) {
   json stages = object_of(stage_members(), times.stages);
   stages["wall"] = number(times.wall_s);
   return stages;
-}
-
-std::string dumped(const json& value) {
-  return value.dump(1, ' ', false, json::error_handler_t::replace);
-}
-
-/// The JSON `written` as it stands `depth` levels further in.
-void append_indented(std::string_view written, std::size_t depth, std::string& text) {
-  for (std::size_t start = 0; start < written.size();) {
-    const std::size_t end = std::min(written.find('\n', start), written.size() - 1) + 1;  // strings have no line breaks
-    text += written.substr(start, end - start);
-    if (written[end - 1] == '\n') {
-      text.append(depth, ' ');
-    }
-    start = end;
-  }
-}
-
-/// A member of the report that is a list: the cases of a large run take seconds to write on one thread.
-void append_list(const json& list, std::string& text) {
-  constexpr std::size_t kItemsPerChunk = 256;
-  std::vector<std::string> chunks((list.size() + kItemsPerChunk - 1) / kItemsPerChunk);
-  core::parallel_chunks(list.size(), kItemsPerChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      chunks[chunk] += i == 0 ? "\n  " : ",\n  ";
-      append_indented(dumped(list[i]), 2, chunks[chunk]);
-    }
-  });
-  text += '[';
-  for (std::string& chunk : chunks) {
-    text += std::exchange(chunk, {});
-  }
-  text += "\n ]";
 }
 
 /// What the cases show together.
@@ -260,19 +226,6 @@ std::vector<std::string> short_digests(const std::vector<std::string>& digests) 
     prefixes.push_back(digest.substr(0, digits));
   }
   return prefixes;
-}
-
-std::string report_text(const nlohmann::json& report) {
-  std::string text = "{";
-  for (const auto& [name, value] : report.items()) {
-    text += (text.size() > 1 ? ",\n \"" : "\n \"") + name + "\": ";
-    if (value.is_array() && !value.empty()) {
-      append_list(value, text);
-    } else {
-      append_indented(dumped(value), 1, text);
-    }
-  }
-  return text + "\n}\n";
 }
 
 }  // namespace numcheck::report

@@ -115,9 +115,6 @@ void add_cases(nlohmann::json& report, std::vector<nlohmann::json> records);
 /// A case's record as a report has it: what devices and libraries said is without absolute paths.
 [[nodiscard]] nlohmann::json without_folders(nlohmann::json record);
 
-/// Its JSON text. Invalid UTF-8 is replaced.
-[[nodiscard]] std::string report_text(const nlohmann::json& report);
-
 /// JSON Schema (draft-07) of reports.
 [[nodiscard]] nlohmann::json report_schema();
 

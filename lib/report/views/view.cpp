@@ -6,7 +6,7 @@
 
 #include "report/brief.hpp"
 #include "report/contract.hpp"
-#include "report/report.hpp"
+#include "report/report_text.hpp"
 #include "report/views/views.hpp"
 
 namespace numcheck::report::views {

@@ -8,6 +8,7 @@
 
 #include "report/number.hpp"
 #include "report/report.hpp"
+#include "report/report_text.hpp"
 #include "report/views/console_format.hpp"
 #include "report/views/text_table.hpp"
 #include "sample_record.hpp"
