@@ -35,6 +35,14 @@ bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(QueryFacts(o, row)[AttentionFact::keys]);
 }
 
+/// Errors of the largest of several numbers: what one that is `below` it adds, whose own errors have to exceed that.
+QueryError larger_of(const QueryError& all, const QueryError& element, double below) {
+  constexpr double kDeviations = 6;  // hardly an error is larger
+  const double gap = std::max(0.0, below);
+  const double deviation = std::max(0.0, std::sqrt(element.variance) - gap / kDeviations);
+  return {std::max(all.bound, element.bound - gap), std::max(all.variance, deviation * deviation)};
+}
+
 /// The bound of an element as a finite number of its format.
 float bounded(double x) {
   return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
@@ -63,8 +71,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     QueryError largest;
     for (std::size_t query = 0; query < o.row_facts.front().size(); ++query) {
       if (const std::optional<QueryErrors> row = query_at(query)) {
-        const QueryError element = row->largest(lse.value[op::statistic_element(p, query)]);
-        largest = {std::max(largest.bound, element.bound), std::max(largest.variance, element.variance)};
+        const double below = judged.value[0] - QueryFacts(o, query)[AttentionFact::largest_weight];
+        largest = larger_of(largest, row->largest(lse.value[op::statistic_element(p, query)]), below);
       }
     }
     store(0, largest, std::isinf(judged.magnitude[0]) || std::isinf(judged.second_moment[0]));

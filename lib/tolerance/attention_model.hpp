@@ -87,6 +87,9 @@ inline constexpr double kSettledMargin = 40;
 ///
 ///   B = max over queries of max p (exp(d / sqrt(max p) + B_lse) - 1),  V = that of (max p)^2 (V_d / max p + V_lse)
 ///
+/// but, since p = exp(s - lse) and errors of s are in lse as well, with r = 1 - max p + u not more than what max p gets if
+/// its score moves by d / sqrt(max p) and r by d (1 + d) sqrt(r) the other way, and max p r V_d exp(4 V_d), each with what
+/// FP32 rounds. A query whose max p is g below the largest one of all adds B - g and (sqrt V - g / 6)^2;
 /// and `o_amax` by what the elements of o are off.
 ///
 /// Checked against emulated kernels that quantise relative to the largest score so far and normalised, on sm_90

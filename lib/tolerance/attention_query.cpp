@@ -17,6 +17,7 @@ using core::Dtype;
 constexpr double kLostNumerator = 0x1p-112;  // FP32 numerators below 2^-126, in units of W's 2^-14
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestError = 0.25;  // beyond, errors of weights are not proportional to those of scores
+constexpr double kSteepestScore = 600;  // whose exponential is a finite number
 constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
 double square(double x) {
@@ -131,6 +132,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       keys_(facts[AttentionFact::keys]),
       largest_(facts[AttentionFact::largest_weight]),
       equal_(facts[AttentionFact::equal_weight]),
+      argument_(facts[AttentionFact::argument]),
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
       contest_(facts[common.contest]),
       all_values_(std::sqrt(facts[AttentionFact::value_square])),
@@ -190,10 +192,28 @@ QueryError QueryErrors::largest(double lse) const {
   if (largest_ == 0) {
     return {};
   }
+  constexpr double u = kUnit32;
   // A single score is off by at most d / sqrt(max p), since d is a mean weighted with p.
+  const double single = weights_.bound / std::sqrt(largest_);
   const QueryError below = statistic(lse);
-  return {largest_ * std::expm1(weights_.bound / std::sqrt(largest_) + below.bound),
-          largest_ * largest_ * (weights_.variance / largest_ + below.variance)};
+  const QueryError apart{largest_ * std::expm1(single + below.bound),
+                         largest_ * largest_ * (weights_.variance / largest_ + below.variance)};
+  if (contest_ > 0) {
+    return apart;
+  }
+  // The same errors are in the log-sum-exp: of a weight near 1 they are worth what the other keys have.
+  const double others = std::max(0.0, 1 - largest_) + u;  // the fact is an FP32 number
+  const double moved = weights_.bound * (1 + weights_.bound) * std::sqrt(others);
+  const double most = largest_ / (largest_ + std::max(0.0, others - moved) * std::exp(-single));
+  const double least = largest_ / (largest_ + (others + moved) * std::exp(std::min(single, kSteepestScore)));
+  const double steps = common_.products.scale_steps();
+  const double rounded = u * ((5 + steps) * argument_ + keys_ + 16 + 2 * std::fabs(lse));
+  constexpr double kSecondOrder = 4;
+  return {std::min(apart.bound, std::max(most - largest_, largest_ - least) + largest_ * rounded),
+          std::min(apart.variance,
+                   largest_ * others * weights_.variance *
+                           std::exp(std::min(kSteepestScore, kSecondOrder * weights_.variance)) +
+                       square(largest_ * u) * ((1 + steps / 3) * square(argument_) + keys_ / 12 + 4 + square(lse)))};
 }
 
 double QueryErrors::shared_slope() const {

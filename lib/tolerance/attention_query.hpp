@@ -95,6 +95,7 @@ class QueryErrors {
 
   const QueryCommon& common_;
   double keys_, largest_, equal_;
+  double argument_;    ///< AttentionFact::argument
   SumError values_;    ///< of n products
   double contest_;     ///< AttentionFact::contest of the mode
   double all_values_;  ///< bounds every value of the head
