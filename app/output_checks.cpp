@@ -72,14 +72,15 @@ bool is_special(const fs::path& path) {
   return fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
 }
 
-/// The same name in the same folder. What a link leads to does not matter: it is replaced, not followed.
+/// The same name in the same folder, links followed.
 bool same_name(const fs::path& one, const fs::path& other) {
   const auto folder = [](const fs::path& path) {
     std::error_code ignored;
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     return fs::weakly_canonical(parent, ignored);
   };
-  return one.filename() == other.filename() && folder(one) == folder(other);
+  const fs::path left = core::written_path(one), right = core::written_path(other);
+  return left.filename() == right.filename() && folder(left) == folder(right);
 }
 
 void require_different(const std::vector<Output>& outputs) {

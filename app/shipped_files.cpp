@@ -32,6 +32,10 @@ std::vector<std::filesystem::path> roots() {
 }
 
 [[noreturn]] void refuse_name(const std::string& name) {
+  std::error_code error;
+  if (std::filesystem::is_directory(name, error)) {
+    throw core::UsageError(fmt::format("{} is a folder; name a plan in it", core::printable(name)));
+  }
   const std::map<std::string, std::filesystem::path> shipped = shipped_plans();
   std::vector<std::string_view> names;
   names.reserve(shipped.size());

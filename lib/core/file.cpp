@@ -234,8 +234,20 @@ void NewFile::publish() {
   sync_folder(folder_of(target_));
 }
 
+fs::path written_path(fs::path path) {
+  constexpr int kMaxLinks = 40;
+  std::error_code failure;
+  for (int links = 0; links < kMaxLinks; ++links) {
+    if (!fs::is_symlink(fs::symlink_status(path, failure))) {
+      return path;
+    }
+    path = folder_of(path) / fs::read_symlink(path, failure);
+  }
+  throw cannot_write(path, ELOOP);
+}
+
 void try_new_file(const fs::path& target) {
-  const NewFile probe(target);
+  const NewFile probe(written_path(target));
 }
 
 void write_file(const fs::path& path, const std::function<void(const TakeText&)>& produce) {
@@ -246,7 +258,7 @@ void write_file(const fs::path& path, const std::function<void(const TakeText&)>
     produce([&](std::string_view piece) { write_all(file.get(), piece, path); });
     return;
   }
-  NewFile file(path);
+  NewFile file(written_path(path));
   produce([&](std::string_view piece) { file.write(piece); });
   file.publish();
 }

@@ -71,10 +71,14 @@ class NewFile {
   FileDescriptor file_;
 };
 
-/// Checks that the target could be written now: creates and removes the temporary file. Throws IoError like NewFile.
+/// The file that write_file writes: what a link leads to, which need not exist. Throws IoError if links lead in a circle.
+[[nodiscard]] std::filesystem::path written_path(std::filesystem::path path);
+
+/// Checks that write_file could write it now: creates and removes the temporary file. Throws IoError like NewFile.
 void try_new_file(const std::filesystem::path& target);
 
-/// Writes a NewFile; anything but a regular file (a device, a pipe) is written to directly. Throws IoError.
+/// Writes a NewFile; a link stays, and what it leads to is replaced. Anything but a regular file (a device, a pipe) is
+/// written to directly. Throws IoError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 /// The same with content that `produce` passes on piece by piece.
 using TakeText = std::function<void(std::string_view)>;

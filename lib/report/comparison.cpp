@@ -85,6 +85,17 @@ std::string text_of(const json& record, const char* member) {
   return found == record.end() ? "" : found->get<std::string>();
 }
 
+/// The outputs of a record, and whether any gate with a ratio judges them.
+std::map<std::string, bool> judged_outputs(const json& record) {
+  std::map<std::string, bool> outputs;
+  for (const json* run : runs_with_outputs(record)) {
+    for (const auto& [port, output] : run->at("outputs").items()) {
+      outputs[port] = outputs[port] || !output.at("criteria").empty();
+    }
+  }
+  return outputs;
+}
+
 class Comparer {
  public:
   explicit Comparer(const ComparisonOptions& options) : options_(options) {}
@@ -111,12 +122,30 @@ class Comparer {
     if (change.change == Change::same || change.change == Change::better || change.change == Change::restated) {
       look_closer(before, after, change);
     }
+    if (change.change > Change::gone && standing_of(change.new_status) == Standing::good && base != nullptr) {
+      require_gates(*base, *now, change);
+    }
     change.gates = change.change == Change::newly_failing || change.change == Change::worse ||
                    (change.change == Change::gone && !options_.allow_missing);
     return change;
   }
 
  private:
+  /// A report may have been edited: outputs that were judged, and now are not, have no ratio that could be worse.
+  static void require_gates(const json& base, const json& now, CaseChange& change) {
+    const std::map<std::string, bool> before = judged_outputs(base);
+    std::vector<std::string> lost;
+    for (const auto& [port, judged] : judged_outputs(now)) {
+      if (const auto found = before.find(port); found != before.end() && found->second && !judged) {
+        lost.push_back(port);
+      }
+    }
+    if (!lost.empty()) {
+      change.change = Change::worse;
+      change.reason = fmt::format("the new report has no gates of {}, the base has", fmt::join(lost, ", "));
+    }
+  }
+
   /// What the largest ratio hides: correct rounding to 16 or 8 bits takes up to all of its own limits, so errors in the
   /// arithmetic may grow behind it, and another gate may be the one that is excused.
   void look_closer(const CaseFacts& before, const CaseFacts& after, CaseChange& change) const {

@@ -18,7 +18,8 @@ namespace numcheck::report {
 enum class Change : std::uint8_t {
   newly_failing,  ///< bad now, and not before: it was good or excused, did not run, or was not there
   gone,           ///< ran before; now it is not there, unsupported or skipped
-  worse,  ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; inconclusive after a verdict
+  worse,  ///< other bits, and error/limit grew beyond the ratio; "crashed" after "fail"; inconclusive after a verdict; an
+          ///< output without gates that the base has
   restated,  ///< not worse, but of another status: "warn" or "xfail" after "pass", "inconclusive" after "fail"; or excused
              ///< with another gate closest to its limit, or furthest beyond it
   better,     ///< other bits, and error/limit shrank beyond the ratio

@@ -243,6 +243,11 @@ class LikelyMistakes(CliTest):
         text = self.refused(self.case(op="attention_fwd", mode="bf16", params={"sq": 8, "sk": 8, "d": 8, "dropout": 0.5, "rng_seed": 7}))
         self.assertIn("rng_seed is the seed of a mask that is drawn; set dropout_mask to drawn", text)
 
+    def test_a_folder_is_not_a_plan(self):
+        (self.folder / "plans").mkdir()
+        for command in ("validate", "run"):
+            self.assertIn("plans is a folder; name a plan in it", self.run_cli(command, "plans", code=2).stderr)
+
     def test_absurd_tolerances_are_told(self):
         absurd = [{"tolerance": {"allclose": {"rtol": 0, "atol": 1e6}}}, {"tolerance": {"allclose": {"rtol": 0, "atol": 1e-30}}},
                   {"tolerance": {"allclose": {"rtol": 1e-5, "atol": 1e-5}}}]

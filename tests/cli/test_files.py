@@ -73,6 +73,18 @@ class Names(CliTest):
             done = self.run_cli("run", plan, *SIM, *options, code=2)
             self.assertIn("needs a folder there", done.stderr, options)
 
+    def test_links_are_followed(self):
+        (self.folder / "far").mkdir()
+        (self.folder / "latest.json").symlink_to("far/report.json")
+        (self.folder / "loop.json").symlink_to("loop.json")
+        for _ in range(2):
+            self.run_cli("run", self.plan(), *SIM, "--json", "latest.json", code=0)
+            self.assertTrue((self.folder / "latest.json").is_symlink())
+            self.assertEqual(self.report("far/report.json")["summary"]["pass"], 1)
+        done = self.run_cli("run", self.plan(), *SIM, "--json", "latest.json", "--brief-json", "far/report.json", code=2)
+        self.assertIn("are the same file", done.stderr)
+        self.assertIn("loop.json", self.run_cli("run", self.plan(), *SIM, "--json", "loop.json", code=2).stderr)
+
     def test_a_link_to_an_open_file_is_not_replaced(self):
         (self.folder / "stdout").symlink_to("/proc/self/fd/1")
         with open(self.folder / "out.txt", "wb") as out:

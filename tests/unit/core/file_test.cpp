@@ -112,17 +112,29 @@ TEST(IdentityOfFile, is_that_of_the_file_and_not_of_its_name) {
   EXPECT_FALSE(identity_of_file(folder.path() / "gone").has_value());
 }
 
-TEST(WriteFile, replaces_a_file_or_a_link_but_not_the_target_of_the_link) {
+TEST(WriteFile, replaces_what_a_link_leads_to_and_keeps_the_link) {
   const test::TemporaryFolder folder;
-  const fs::path victim = folder.write("victim", "mine");
-  fs::create_symlink(victim, folder.path() / "report");
-  write_file(folder.path() / "report", "new");
-  EXPECT_EQ(content(folder.path() / "report"), "new");
-  EXPECT_EQ(content(victim), "mine");
-  EXPECT_FALSE(fs::is_symlink(folder.path() / "report"));
-  write_file(folder.path() / "report", "newer");
-  EXPECT_EQ(content(folder.path() / "report"), "newer");
-  EXPECT_EQ(entries(folder.path()), 2U) << "nothing else is left";
+  const fs::path target = folder.write("far/target", "old");
+  fs::create_symlink("far/target", folder.path() / "report");
+  fs::create_symlink("report", folder.path() / "link");
+  write_file(folder.path() / "link", "new");
+  EXPECT_EQ(content(target), "new");
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "report"));
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "link"));
+  fs::remove(target);
+  write_file(folder.path() / "link", "newer");
+  EXPECT_EQ(content(target), "newer") << "a link to nothing is followed, too";
+  EXPECT_EQ(entries(folder.path()), 3U) << "nothing else is left";
+  EXPECT_EQ(entries(folder.path() / "far"), 1U);
+}
+
+TEST(WriteFile, refuses_links_that_lead_in_a_circle) {
+  const test::TemporaryFolder folder;
+  fs::create_symlink("b", folder.path() / "a");
+  fs::create_symlink("a", folder.path() / "b");
+  EXPECT_THROW(write_file(folder.path() / "a", "new"), IoError);
+  EXPECT_THROW(try_new_file(folder.path() / "a"), IoError);
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "a"));
 }
 
 TEST(WriteFile, ignores_a_link_with_the_old_temporary_name) {
