@@ -21,7 +21,7 @@ op::Reference layernorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
-  reference.version = "layernorm_bwd-2";
+  reference.version = "layernorm_bwd-3";
   return reference;
 }
 

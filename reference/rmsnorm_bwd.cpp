@@ -21,7 +21,7 @@ op::Reference rmsnorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
-  reference.version = "rmsnorm_bwd-2";
+  reference.version = "rmsnorm_bwd-3";
   return reference;
 }
 

@@ -65,6 +65,8 @@ add_test(NAME detect_groups
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_groups.py")
 add_test(NAME detect_replayed_scale
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_replayed_scale.py")
+add_test(NAME detect_alternating_rows
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_alternating_rows.py")
 add_test(NAME detect_headroom
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_headroom.py")
 add_custom_target(headroom_table
@@ -76,6 +78,6 @@ add_custom_target(sensitivity_table
           "$<TARGET_FILE:te-numcheck>"
   COMMENT "The smallest faults that are caught, for the table in CONTRIBUTING.md"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_converted detect_groups detect_headroom
-     detect_replayed_scale detect_sensitivity)
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_converted detect_groups
+     detect_headroom detect_replayed_scale detect_sensitivity)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

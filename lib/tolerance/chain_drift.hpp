@@ -19,6 +19,7 @@ namespace numcheck::tolerance {
 /// What the products' density is, only the operands tell. So the natural chain is replayed on up to 16 outputs, spread
 /// over rows and columns. The result is |mean(e / y)| if that exceeds 4 of its predicted standard deviations, and 0 if it
 /// does not: then nothing is added to the predicted moment. Other orders add shorter chains and so drift less.
+/// Where partial sums are subnormal, their spacing is 2^-149, and products that are alike are likewise rounded alike.
 [[nodiscard]] double chain_drift(const op::GemmParams& params, const op::Operand& a, const op::Operand& b);
 
 }  // namespace numcheck::tolerance

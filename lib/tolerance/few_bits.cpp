@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "metric/accumulators.hpp"
 #include "tolerance/product_terms.hpp"
@@ -34,16 +35,22 @@ std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Ope
   if (params.m == 0 || params.n == 0) {
     return shares;
   }
+  const auto alpha = static_cast<float>(params.alpha);
+  std::vector<std::uint32_t> results;
   for (std::int64_t s = 0; s < outputs; ++s) {
     const float sum = sum_of(row_of(params, a, middle_of(s, outputs, params.m)),
                              column_of(params, b, middle_of(s, outputs, params.n)), params.k, format, rounding);
+    results.push_back(std::bit_cast<std::uint32_t>(alpha * sum));
+  }
+  std::ranges::sort(results);
+  results.erase(std::unique(results.begin(), results.end()), results.end());
+  for (const std::uint32_t bits : results) {
     for (std::size_t l = 0; l < shares.size(); ++l) {
-      const std::uint32_t last = (std::uint32_t{1} << metric::kLatticeBits[l]) - 1;
-      shares[l] += (std::bit_cast<std::uint32_t>(sum) & last) == 0 ? 1 : 0;
+      shares[l] += (bits & ((std::uint32_t{1} << metric::kLatticeBits[l]) - 1)) == 0 ? 1 : 0;
     }
   }
   for (double& share : shares) {
-    const double most = (share + 3 * std::sqrt(share + 1)) / static_cast<double>(outputs);
+    const double most = (share + 3 * std::sqrt(share + 1)) / static_cast<double>(results.size());
     share = most > kMost ? 1 : most;
   }
   return shares;

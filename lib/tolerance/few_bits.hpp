@@ -11,8 +11,8 @@ namespace numcheck::tolerance {
 
 /// A product of two TF32 numbers has 22 bits, that of one and a power of two 11: sums of few such products, or of sparse
 /// operands, end in zeros although those of the unrounded operands do not. For 10, 13 and 16 zeros: the share of such
-/// sums among up to 128 outputs that are spread over rows and columns, plus three of its standard errors; 1 if that is
-/// more than a half.
+/// sums, times alpha, among up to 128 outputs that are spread over rows and columns, plus three of its standard errors; 1 if
+/// that is more than a half. Equal results are one: where all are, chance alone may have ended them in zeros.
 [[nodiscard]] std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Operand& a,
                                                    const op::Operand& b, core::Dtype format, core::Rounding rounding);
 

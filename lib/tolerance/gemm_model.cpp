@@ -15,6 +15,7 @@
 #include "tolerance/chain_drift.hpp"
 #include "tolerance/few_bits.hpp"
 #include "tolerance/gemm_overflow.hpp"
+#include "tolerance/lost_subnormals.hpp"
 #include "tolerance/product_spacing.hpp"
 
 namespace numcheck::tolerance {
@@ -319,6 +320,9 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   model.nan_may_become_zero = g.p.epilogue == "relu";
   model.overflow_may_be_finite = g.p.epilogue == "relu" || port == "d_amax";
   add_accumulation(g, accumulation_of(g, arithmetic), model);
+  if (!g.plain_fp32()) {
+    add_lost_subnormals(request, g.p, arithmetic, g.product_scale, model);
+  }
   add_conversion(g, model);
   add_repetition(g, model);
   add_cancellation(g, model);

@@ -158,6 +158,46 @@ std::vector<CleanCase> subnormal_operands() {
   return {{"subnormal_operands", "fp32_fast16bf", 90, p, distribution("log_uniform", {-149, 127}), {}, 3766304402}};
 }
 
+/// Sums of subnormals: every step truncates, or rounds in the same direction, by up to 2^-149 or half of it.
+std::vector<CleanCase> subnormal_sums() {
+  op::GemmParams truncated = shape(24, 16, 32768);
+  truncated.trans_a = truncated.trans_b = true;
+  op::GemmParams scaled = shape(9, 2, 210839);
+  scaled.trans_b = true;
+  scaled.alpha = 1e30;
+  scaled.beta = 0.1;
+  return {{"truncated_subnormals",
+           "fp32_fast16bf",
+           90,
+           truncated,
+           distribution("large_mean", {1e-5, 1e-7}),
+           {{"b", distribution("log_uniform", {-149, -126})}},
+           2934493944},
+          {"equal_subnormals",
+           "fp32_pedantic",
+           90,
+           scaled,
+           distribution("constant", {1e-40}),
+           {{"b", distribution("large_mean", {1e-5, 1e-6})}},
+           3535234293}};
+}
+
+/// All results are one, which happens to end in zeros.
+std::vector<CleanCase> one_result() {
+  op::GemmParams p = shape(32, 40, 64);
+  p.batch = 3;
+  p.trans_b = true;
+  p.alpha = 0.1;
+  p.epilogue = "gelu";
+  return {{"one_result",
+           "fp32_fast16f",
+           90,
+           p,
+           distribution("normal"),
+           {{"a", distribution("constant", {10.625})}, {"b", distribution("constant", {5.939453125})}},
+           809874366}};
+}
+
 /// 3.4e38 becomes infinite in TF32, and relu turns minus infinity into a 0 that looks like any other, where A is small.
 std::vector<CleanCase> infinite_operands() {
   op::GemmParams p = shape(88, 80, 64);
@@ -203,6 +243,8 @@ INSTANTIATE_TEST_SUITE_P(Shared, CleanCases, testing::ValuesIn(shared_roundings(
 INSTANTIATE_TEST_SUITE_P(Repeated, CleanCases, testing::ValuesIn(repeated_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(Long, CleanCases, testing::ValuesIn(long_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(Subnormal, CleanCases, testing::ValuesIn(subnormal_operands()), test_name);
+INSTANTIATE_TEST_SUITE_P(SubnormalSums, CleanCases, testing::ValuesIn(subnormal_sums()), test_name);
+INSTANTIATE_TEST_SUITE_P(OneResult, CleanCases, testing::ValuesIn(one_result()), test_name);
 INSTANTIATE_TEST_SUITE_P(Infinite, CleanCases, testing::ValuesIn(infinite_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(Immense, CleanCases, testing::ValuesIn(immense_terms()), test_name);
 INSTANTIATE_TEST_SUITE_P(Cancelled, CleanCases, testing::ValuesIn(cancelled_sums()), test_name);
