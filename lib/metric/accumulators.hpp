@@ -84,6 +84,20 @@ struct WorstList {
   int count;
 };
 
+/// Of outputs whose A and S2 are sums over the terms of y, see model::ErrorModel::terms. Elements whose A, or S2, is
+/// beyond the range in which FP32 holds it are left out where it is needed.
+inline constexpr int kConditions = 6;  ///< powers of ten, from 10
+inline constexpr double kLeastTermSum =
+    0x1p-139;  ///< a thousand steps of FP32's subnormals; smaller ones are not known
+struct TermSums {
+  double backward;                              ///< largest |e| / A
+  double ulps;                                  ///< largest |e| in ulps at A
+  double rho2[kLanes];                          ///< sum of e^2 / S2
+  std::int64_t scaled[kLanes];                  ///< how many these are
+  std::int64_t conditioned[kLanes];             ///< y != 0
+  std::int64_t condition[kConditions][kLanes];  ///< of these, A > 10^(i + 1) |y|
+};
+
 struct Accumulators {
   ErrorSums arithmetic;
   ErrorSums total;
@@ -92,6 +106,7 @@ struct Accumulators {
   GateSums gates;
   RoundingSums rounding;
   LatticeSums lattice;
+  TermSums terms;
   WorstList worst;
   double plan_over_bound;  ///< smallest limit / B of the plan's predicate
 };
@@ -126,6 +141,7 @@ struct ModelConstants {
   double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;
+  bool terms;  ///< A and S2 are those of the terms of y
 };
 
 /// model::Spacing, multiplied by the output scale.
@@ -133,6 +149,15 @@ struct LatticeConstants {
   bool asked;
   float value, second, magnitude, absolute;
   float share[kLattices];
+};
+
+/// Of larger outputs only about so many elements add to rho2 and to conditions: mean values need no more, and the cost of
+/// these is a third of that of the whole comparison.
+inline constexpr std::uint64_t kTermElements = std::uint64_t{1} << 16;
+
+struct TermConstants {
+  bool clipped;          ///< y may be 0 whatever its terms are: no error is to be seen there
+  std::uint64_t stride;  ///< one segment of so many is looked at
 };
 
 /// A run of elements, finite on both sides, padded with zeros to a multiple of kLanes.

@@ -100,6 +100,40 @@ void add_worst(const WorstList& list, const CompareInput& input, Statistics& out
   }
 }
 
+/// Needs the norms.
+double effective_bits(const TermSums& sums, const CompareInput& input, const Statistics& out) {
+  constexpr double kRounding = 0.425;  // rms error of one rounding to p bits over 2^-p and the rms of the values
+  // The rounding of a shorter output is relative to y, not to the terms.
+  const bool is_product = input.model->terms && input.port->dtype == core::Dtype::fp32;
+  if (const std::uint64_t scaled = total_of(sums.scaled); is_product && scaled > 0) {
+    const double rho = std::sqrt(total_of(sums.rho2) / static_cast<double>(scaled));
+    return -std::log2(rho / (kRounding * std::sqrt(input.model->rounded_operands)));
+  }
+  const bool out_of_range = is_product && out.arithmetic.rel_l2 != 0 &&
+                            std::ranges::any_of(input.second_moment, [](float second) { return second > 0; });
+  return out_of_range ? std::numeric_limits<double>::quiet_NaN() : -std::log2(out.arithmetic.rel_l2 / kRounding);
+}
+
+std::optional<TermStatistics> terms_of(const TermSums& sums, const CompareInput& input, const Setup& setup) {
+  if (!setup.model.terms) {
+    return std::nullopt;
+  }
+  TermStatistics terms;
+  terms.backward_error = sums.backward;
+  terms.backward_error_scaled = terms.backward_error / (core::dtype_info(input.port->dtype).unit_roundoff *
+                                                        std::sqrt(std::max(1.0, input.model->reduction)));
+  terms.max_ulp = sums.ulps;
+  static_assert(std::tuple_size_v<decltype(terms.condition_histogram)> == kConditions + 1);
+  std::uint64_t above = total_of(sums.conditioned);
+  for (std::size_t c = 0; c < kConditions; ++c) {
+    const std::uint64_t larger = total_of(sums.condition[c]);
+    terms.condition_histogram[c] = above - larger;
+    above = larger;
+  }
+  terms.condition_histogram[kConditions] = above;
+  return terms;
+}
+
 /// True if the same result is expected everywhere: one value, or values that are all stored as the same number.
 bool is_constant(const CompareInput& input) {
   const std::span<const double> values = input.expected;
@@ -118,7 +152,7 @@ bool is_constant(const CompareInput& input) {
   return std::ranges::all_of(values, [&](double y) { return stored(y) == first; });
 }
 
-void add_ulps(const PassResult& pass, Statistics& out) {
+void add_ulps(const PassResult& pass, bool narrow, Statistics& out) {
   const UlpSums& sums = pass.sums.ulps;
   const std::uint64_t neutral = pass.specials.padding + pass.specials.removed;
   out.ulp_histogram = pass.ulps;
@@ -126,6 +160,9 @@ void add_ulps(const PassResult& pass, Statistics& out) {
   out.zeros_got = total_of(sums.zeros) - neutral;
   out.exact_mismatch = total_of(sums.inexact) + pass.specials.inexact;
   out.max_ulp = largest_of(sums.max);
+  if (narrow && out.elements != 0) {
+    out.flip_rate = static_cast<double>(out.exact_mismatch) / static_cast<double>(out.elements);
+  }
   out.mean_ulp = ratio(total_of(sums.sum), static_cast<double>(out.finite));
 }
 
@@ -196,11 +233,13 @@ Statistics compare(const CompareInput& given) {
               : input.unrounded.empty()   ? ErrorNorms{}
                                           : norms_of(pass.sums.total, out.finite);
   out.rms_expected = std::sqrt(ratio(total_of(errors.y2), static_cast<double>(out.finite)));
-  out.effective_bits = -std::log2(out.arithmetic.rel_l2 / (0.425 * std::sqrt(2.0)));
   out.intercept = ratio(out.arithmetic.mean_signed, out.rms_expected);
   out.toward_zero =
       ratio(static_cast<double>(total_of(errors.toward_zero)), static_cast<double>(total_of(errors.nonzero)));
-  add_ulps(pass, out);
+  out.effective_bits = effective_bits(pass.sums.terms, input, out);
+  out.terms = terms_of(pass.sums.terms, input, setup);
+  out.max_ulp_at_rms = ratio(out.arithmetic.max_abs, core::ulp(out.rms_expected, input.port->dtype));
+  add_ulps(pass, setup.format.narrow && !setup.format.integer, out);
   out.spread_ulps = spread_ulps(errors, nonzero_of(input, out), input.port->dtype);
   add_gates(pass, out);
   add_spread(pass, out);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -87,6 +88,15 @@ struct Groups {
   Group row, column, tile, matrix;
 };
 
+/// Of an output whose A is the sum of the magnitudes of the terms of y.
+struct TermStatistics {
+  double backward_error = 0;         ///< componentwise: largest |e| / A
+  double backward_error_scaled = 0;  ///< the same over u sqrt(k), u the unit roundoff of the output, k products
+  double max_ulp = 0;                ///< largest |e| in ulps of the output at A
+  /// Elements with y != 0 (of more than 2^16, some of them) by A / |y|: up to 10, up to 100, ... up to 10^6, more.
+  std::array<std::uint64_t, 7> condition_histogram{};
+};
+
 struct Statistics {
   std::uint64_t elements = 0;
   std::uint64_t finite = 0;              ///< compared numerically
@@ -105,9 +115,15 @@ struct Statistics {
   ErrorNorms arithmetic;  ///< against `expected`
   ErrorNorms total;       ///< against `unrounded`
   double rms_expected = 0;
-  double effective_bits = 0;  ///< p = -log2(rel_l2 / (0.425 sqrt 2))
+  /// p = -log2(rho / (0.425 sqrt n)). For FP32 sums of products, rho is the rms of e / sqrt(S2), and n the number of
+  /// operands that rounding changes; NaN if FP32 holds none of the S2. For other outputs, and where there are no
+  /// products, rho is rel_l2, and n = 1: the result itself is rounded. Of more than 2^16 elements, rho is that of some.
+  double effective_bits = 0;
+  std::optional<TermStatistics> terms;
 
   double max_ulp = 0, mean_ulp = 0;
+  std::optional<double> max_ulp_at_rms;  ///< largest |e| in ulps of the output at rms(y)
+  std::optional<double> flip_rate;       ///< of 16- and 8-bit numbers: share of the elements that are not RN(y)
   std::array<std::uint64_t, 16> ulp_histogram{};  ///< bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps
 
   /// Of |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), and 8 or more; of perfect errors they are those of a normal variable.

@@ -85,12 +85,15 @@ struct Limits {
     const double te = sums.te.max_excess < 1 ? sums.te.max_excess : 1;
     te_value = lowered_to_float(te * model.te_rtol);
     te_absolute = lowered_to_float(te * model.te_atol);
+    backward = model.terms ? lowered_to_float(sums.terms.backward) : __builtin_inff();
+    backward_power = model.terms ? lowered_to_float(sums.terms.ulps * format.fraction_scale) : __builtin_inff();
   }
 
   float magnitude, value, absolute, half_ulp;  ///< G1
   float half_reached, deviation;               ///< G4
   float relative;                              ///< the largest relative error
   float torch_value, torch_absolute, te_value, te_absolute;
+  float backward, backward_power;  ///< of A, and of the power of two below it
 };
 
 /// Accumulators for a segment: in double per part of a group, in FP32 per group.
@@ -168,6 +171,9 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
     store(block.weight + i, 1.0F / (held + reached * reached * (1.0F / 12)));
     Vf limit = limits.magnitude * a + limits.value * y + limits.absolute * inverse + limits.half_ulp;
     limit = smaller(limits.relative * y, limit);
+    // The first operand is NaN if A is 0 and the limit infinite.
+    limit = smaller(limits.backward * a, limit);
+    limit = smaller(limits.backward_power * Vf(Wu(a) & (Wu{} + 0x7f80'0000U)), limit);
     if (narrow) {
       store(block.rounded + i, (v <= 1.0F / 256) & (y > 0.0F));
       store(block.half + i, 0.5F * reached);

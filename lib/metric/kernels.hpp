@@ -26,6 +26,9 @@ struct Kernels {
   /// The lattice gate, of an FP32 output.
   void (*lattice)(const SegmentView& segment, const FormatConstants& format, const LatticeConstants& constants,
                   LatticeSums& sums);
+  /// Errors and values of sums against the squares and magnitudes of their terms; gates() has the largest errors.
+  void (*terms)(const SegmentView& segment, const ModelConstants& model, const TermConstants& constants,
+                TermSums& sums);
 };
 
 namespace baseline {

@@ -23,6 +23,19 @@ struct Context {
   }
 };
 
+/// Where A is 0, any error is infinitely large.
+void raise_backward(Context& c, std::size_t i, double error) {
+  const auto a = static_cast<double>(c.segment.magnitude[i]);
+  if (a != 0 && !(a >= kLeastTermSum && a < __builtin_inf())) {
+    return;
+  }
+  TermSums& terms = c.sums.terms;
+  const double backward = error / (a * c.model.scale);
+  const double ulps = error / ulp_at(a * c.model.scale, c.format);
+  terms.backward = backward > terms.backward ? backward : terms.backward;
+  terms.ulps = ulps > terms.ulps ? ulps : terms.ulps;
+}
+
 /// Updates the list of worst elements and the largest ratios with an element, exactly.
 void raise_element(Context& c, std::size_t i) {
   const double got = c.segment.got[i];
@@ -39,6 +52,9 @@ void raise_element(Context& c, std::size_t i) {
   double& max_excess = c.sums.numpy.max_excess;
   max_rel = relative > max_rel ? relative : max_rel;
   max_excess = excess > max_excess ? excess : max_excess;
+  if (c.model.terms) {
+    raise_backward(c, i, error);
+  }
   if (c.format.narrow) {
     const Element element = element_of(c.segment, i, c.format, c.model);
     const double over = __builtin_fabs(element.error) / limit_of(element, c.model);
@@ -307,6 +323,6 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
   return model.coherent ? run<false, true>(context) : run<false, false>(context);
 }
 
-const Kernels kKernels = {&norms, &opinions, &gates, &lattice};
+const Kernels kKernels = {&norms, &opinions, &gates, &lattice, &terms};
 
 }  // namespace numcheck::metric::NUMCHECK_ISA

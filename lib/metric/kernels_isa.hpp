@@ -14,6 +14,8 @@ RowSums gates(const SegmentView& segment, const FormatConstants& format, const M
 void lattice(const SegmentView& segment, const FormatConstants& format, const LatticeConstants& constants,
              LatticeSums& sums);
 
+void terms(const SegmentView& segment, const ModelConstants& model, const TermConstants& constants, TermSums& sums);
+
 void opinions(const SegmentView& segment, const FormatConstants& format, const ModelConstants& model,
               Accumulators& sums);
 

@@ -72,6 +72,17 @@ void merge(LatticeSums& into, const LatticeSums& from) {
   }
 }
 
+void merge(TermSums& into, const TermSums& from) {
+  add(into.rho2, from.rho2);
+  add(into.scaled, from.scaled);
+  into.backward = std::max(into.backward, from.backward);
+  into.ulps = std::max(into.ulps, from.ulps);
+  add(into.conditioned, from.conditioned);
+  for (int c = 0; c < kConditions; ++c) {
+    add(into.condition[c], from.condition[c]);
+  }
+}
+
 void merge(WorstList& into, const WorstList& from) {
   for (int i = 0; i < from.count; ++i) {
     insert_worst(into, from.over_bound[i], from.position[i], from.got[i], from.expected[i]);
@@ -91,6 +102,7 @@ void merge(Accumulators& into, const Accumulators& from) {
   merge(into.gates, from.gates);
   merge(into.rounding, from.rounding);
   merge(into.lattice, from.lattice);
+  merge(into.terms, from.terms);
   merge(into.worst, from.worst);
   into.plan_over_bound = std::min(into.plan_over_bound, from.plan_over_bound);
 }

@@ -76,7 +76,16 @@ struct Worker {
     if (setup.lattice.asked) {
       kernels.lattice(view, setup.format, setup.lattice, task.sums.lattice);
     }
+    if (setup.model.terms && is_looked_at(first)) {
+      kernels.terms(view, setup.model, setup.terms, task.sums.terms);
+    }
     return row;
+  }
+
+  /// One segment of terms.stride, wherever it lies.
+  [[nodiscard]] bool is_looked_at(std::int64_t first) const {
+    constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;
+    return (static_cast<std::uint64_t>(first / kSegment) * kGoldenRatio >> 32) % setup.terms.stride == 0;
   }
 };
 

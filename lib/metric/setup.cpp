@@ -163,6 +163,8 @@ Setup make_setup(const CompareInput& input) {
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
   setup.exact = given.exact;
+  model.terms = given.terms && !input.magnitude.empty() && !setup.format.integer;
+  setup.terms = {.clipped = given.nan_may_become_zero, .stride = 1 + (compared_elements(input) - 1) / kTermElements};
   setup.lattice = lattice_constants(input);
   constexpr double kLargest = 1e38;
   setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);

@@ -12,6 +12,7 @@ struct Setup {
   FormatConstants format{};
   ModelConstants model{};
   LatticeConstants lattice{};
+  TermConstants terms{};
   double output_scale = 1;  ///< y and unrounded y are multiplied by it
   double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;

@@ -94,6 +94,10 @@ struct ErrorModel {
   /// A is the sum of the magnitudes of the terms whose sum is y: then (A + y) / 2 is that of the positive ones, and what
   /// does not reach overflow_magnitude cannot overflow.
   bool is_sum = false;
+  /// A and S2 are the sums of the magnitudes and of the squares of the terms of y, as of a product: errors can be
+  /// compared with them. Otherwise A is what bounds the error.
+  bool terms = false;
+  double rounded_operands = 2;  ///< of such a product: how many operands a shorter format could not hold exactly
   double operand_limit = std::numeric_limits<double>::infinity();  ///< a larger |operand| may become infinite by itself
   double operand_least = 0;                                        ///< a smaller one may become zero
   double reach = 0;  ///< |a b| times this is at least 1 if sums of such products may overflow

@@ -1,5 +1,6 @@
 #include "report/metric_members.hpp"
 
+#include <optional>
 #include <string>
 
 namespace numcheck::report {
@@ -10,6 +11,7 @@ namespace {
 
 using metric::ErrorNorms;
 using metric::Statistics;
+using metric::TermStatistics;
 using nlohmann::json;
 
 constexpr const char* kOurs = "";  ///< defined by this program
@@ -25,12 +27,25 @@ json measure(const char* formula, const char* unit, const char* source = kOurs) 
   return real(metric(formula, unit, source).c_str());
 }
 
+json optional_measure(const char* formula, const char* unit, const char* source = kOurs) {
+  return real_or_null(metric(formula, unit, source).c_str());
+}
+
 json elements(const char* which) {
   return count(metric(which, "elements", kOurs).c_str());
 }
 
 json histogram(const char* bins) {
   return described(list_of(count("elements")), metric(bins, "elements per bin", kOurs).c_str());
+}
+
+json number_or_null(const std::optional<double>& value) {
+  return value ? number(*value) : json();
+}
+
+template <auto kField>
+json of_terms(const Statistics& s) {
+  return s.terms ? at<kField>(*s.terms) : json();
 }
 
 }  // namespace
@@ -92,13 +107,43 @@ const Members<Statistics>& error_members() {
       {"rms_expected", measure("square root of the mean of y^2", kValue), &at<&Statistics::rms_expected>},
       {"effective_bits",
        measure(
-           "-log2(rel_l2 / (0.425 sqrt(2))): significant bits of a format to which rounding two operands alone would "
-           "give this relative L2",
+           "-log2(rho / (0.425 sqrt(n))): significant bits of a format whose rounding alone would give this error. Of "
+           "products a b in FP32, rho is the root mean square of e / sqrt(sum (a b)^2), and n how many of the two "
+           "operands have numbers that shorter formats do not hold; NaN where FP32 does not hold these sums. "
+           "Elsewhere rho is rel_l2, and n is 1",
            "bits", "0.425 2^-p is the relative rms error of rounding normal variables to p bits"),
        &at<&Statistics::effective_bits>},
       {"max_ulp", measure("largest |e| / ulp(y): large where y is small by cancellation", "ulp of the output", kHigham),
        &at<&Statistics::max_ulp>},
       {"mean_ulp", measure("mean of |e| / ulp(y)", "ulp of the output", kHigham), &at<&Statistics::mean_ulp>},
+      {"max_ulp_at_rms",
+       optional_measure("largest |e| / ulp(rms_expected); null where blocks of the output have scales of their own",
+                        "ulp of the output"),
+       [](const Statistics& s) { return number_or_null(s.max_ulp_at_rms); }},
+      {"max_ulp_at_magnitude",
+       optional_measure(
+           "largest |e| / ulp(A), A the sum of the magnitudes of the terms of y: sum |alpha a b| + |beta c| + "
+           "|bias|, times 1.13 (the largest slope) with gelu; null where y is not a sum of products",
+           "ulp of the output", kHigham),
+       &of_terms<&TermStatistics::max_ulp>},
+      {"backward_error",
+       optional_measure("componentwise backward error, largest |e| / A; null as for max_ulp_at_magnitude", "1",
+                        "Oettli and Prager, Numerische Mathematik 6, 1964"),
+       &of_terms<&TermStatistics::backward_error>},
+      {"backward_error_scaled",
+       optional_measure("largest |e| / (u sqrt(k) A), u the unit roundoff of the output's format and k the number of "
+                        "products; null as for max_ulp_at_magnitude",
+                        "1", "Higham and Mary, SIAM Journal on Scientific Computing 41, 2019, A2815"),
+       &of_terms<&TermStatistics::backward_error_scaled>},
+      {"condition_histogram",
+       {{"description", metric("elements with y other than 0 by the condition A / |y|: up to 10, up to 100, ... up to "
+                               "10^6, more; about 2^16 of larger outputs; null as for max_ulp_at_magnitude",
+                               "elements per bin", kHigham)},
+        {"anyOf", json::array({{{"type", "null"}}, list_of(count("elements"))})}},
+       &of_terms<&TermStatistics::condition_histogram>},
+      {"flip_rate",
+       optional_measure("exact_mismatch / elements, of 16- and 8-bit floating-point outputs; else null", "1"),
+       [](const Statistics& s) { return number_or_null(s.flip_rate); }},
       {"ulp_histogram", histogram("elements by |e| / ulp(y): 0, (0,1/2], (1/2,1], (1,2], (2,4], ..."),
        &at<&Statistics::ulp_histogram>}};
   return members;

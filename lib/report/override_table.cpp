@@ -1,6 +1,7 @@
 #include "report/override_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -47,7 +48,7 @@ std::string join_key(const json& record) {
 json state_json(const json& record) {
   std::set<std::string> classes;
   double rel_l2 = 0;
-  double bits = std::numeric_limits<double>::infinity();
+  double bits = std::numeric_limits<double>::quiet_NaN();
   const std::vector<const json*> runs = runs_with_outputs(record);
   for (const json* run : runs) {
     const std::string observed = run->value("observed_class", std::string());
@@ -56,7 +57,7 @@ json state_json(const json& record) {
     }
     for (const auto& [port, output] : run->at("outputs").items()) {
       rel_l2 = std::max(rel_l2, number_value(output.at("metrics").at("rel_l2")));
-      bits = std::min(bits, number_value(output.at("metrics").at("effective_bits")));
+      bits = std::fmin(bits, number_value(output.at("metrics").at("effective_bits")));
     }
   }
   return {{"case", record.at("digest")},

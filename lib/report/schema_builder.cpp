@@ -30,6 +30,10 @@ json real(const char* description) {
   return described(ref("number"), description);
 }
 
+json real_or_null(const char* description) {
+  return {{"description", description}, {"anyOf", json::array({{{"type", "null"}}, ref("number")})}};
+}
+
 json number_definition() {
   return {
       {"description", "a number; JSON has no NaN and no infinities, so those are written by name"},

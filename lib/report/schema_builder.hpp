@@ -14,6 +14,8 @@ namespace numcheck::report::schema {
 [[nodiscard]] nlohmann::json text_or_null(const char* description);
 /// A number, or the name of a NaN or infinity.
 [[nodiscard]] nlohmann::json real(const char* description);
+/// A number, or null.
+[[nodiscard]] nlohmann::json real_or_null(const char* description);
 /// What real() refers to: "number" of the schema's definitions.
 [[nodiscard]] nlohmann::json number_definition();
 /// 32 hexadecimal digits.

@@ -56,4 +56,20 @@ std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Ope
   return shares;
 }
 
+double rounded_operands(const op::Operand& a, const op::Operand& b, bool fp32_storage) {
+  const auto is_rounded = [fp32_storage](const op::Operand& operand) {
+    constexpr std::size_t kLooked = std::size_t{1} << 16;
+    const int kept = fp32_storage ? core::dtype_info(core::Dtype::tf32).fraction_bits : 0;
+    const std::uint64_t lost = (std::uint64_t{1} << (52 - kept)) - 1;  // bits of a double's fraction
+    const std::size_t step = operand.elements() / kLooked + 1;
+    for (std::size_t i = 0; i < operand.elements(); i += step) {
+      if ((std::bit_cast<std::uint64_t>(operand.data[i]) & lost) != 0) {
+        return true;
+      }
+    }
+    return false;
+  };
+  return is_rounded(a) && is_rounded(b) ? 2 : 1;
+}
+
 }  // namespace numcheck::tolerance

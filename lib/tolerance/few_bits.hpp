@@ -1,4 +1,4 @@
-// Products of operands that are rounded to few bits: how often their sums end in zeros.
+// Products of operands of few bits, given or rounded to them.
 #pragma once
 
 #include <array>
@@ -15,5 +15,9 @@ namespace numcheck::tolerance {
 /// that is more than a half. Equal results are one: where all are, chance alone may have ended them in zeros.
 [[nodiscard]] std::array<double, 3> few_bit_shares(const op::GemmParams& params, const op::Operand& a,
                                                    const op::Operand& b, core::Dtype format, core::Rounding rounding);
+
+/// How many of two operands have numbers that shorter formats do not hold: FP32 numbers that TF32 does not, shorter ones
+/// that are no powers of two; by up to 2^16 that are spread over each. At least 1: what then errs is a sum.
+[[nodiscard]] double rounded_operands(const op::Operand& a, const op::Operand& b, bool fp32_storage);
 
 }  // namespace numcheck::tolerance

@@ -330,6 +330,10 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   widen_for_patterns(g, model);
   if (port == "d") {
     add_spacing(g, arithmetic, model);
+    model.terms = true;
+    if (request.first != nullptr && request.second != nullptr) {
+      model.rounded_operands = rounded_operands(*request.first, *request.second, g.is_fp32_storage);
+    }
   }
   add_overflow(request, g.p, port,
                {.operands = g.first,

@@ -98,7 +98,10 @@ void report_errors(const metric::Statistics& given, metric::Statistics& statisti
   statistics.total = given.total;
   statistics.rms_expected = given.rms_expected;
   statistics.effective_bits = given.effective_bits;
+  statistics.terms = given.terms;
   statistics.max_ulp = given.max_ulp;
+  statistics.max_ulp_at_rms = given.max_ulp_at_rms;
+  statistics.flip_rate = given.flip_rate;
   statistics.mean_ulp = given.mean_ulp;
   statistics.ulp_histogram = given.ulp_histogram;
   statistics.exact_mismatch = given.exact_mismatch;

@@ -53,6 +53,7 @@ void measure(const Data& data, core::Dtype dtype, std::int64_t rows, core::Isa i
   model.bound_magnitude = 1e-4;
   model.var_second = 1e-11;
   model.var_coherent = 1e-9;
+  model.terms = true;
   metric::CompareInput input;
   input.port = &port;
   input.got = got;

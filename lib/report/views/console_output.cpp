@@ -115,6 +115,9 @@ std::string finding_lines(const json& findings) {
 
 std::string bits_text(const json& bits) {
   const double value = number_value(bits);
+  if (std::isnan(value)) {
+    return "–";
+  }
   return std::isinf(value) && value > 0 ? "exact" : fmt::format("{:.1f}", std::fmax(value, 0.0));
 }
 

@@ -24,6 +24,8 @@ std::vector<double> numbers_of(const Statistics& s) {
   std::vector<double> out = {s.rms_expected,
                              s.effective_bits,
                              s.max_ulp,
+                             s.max_ulp_at_rms.value_or(-1),
+                             s.flip_rate.value_or(-1),
                              s.mean_ulp,
                              s.max_over_bound,
                              s.z_rms,
@@ -52,6 +54,10 @@ std::vector<double> numbers_of(const Statistics& s) {
   }
   for (const std::uint64_t count : s.ulp_histogram) {
     out.push_back(static_cast<double>(count));
+  }
+  if (s.terms) {
+    out.insert(out.end(), {s.terms->backward_error, s.terms->backward_error_scaled, s.terms->max_ulp});
+    out.insert(out.end(), s.terms->condition_histogram.begin(), s.terms->condition_histogram.end());
   }
   for (const Opinion* opinion : {&s.torch_allclose, &s.numpy_allclose, &s.te_compare, &s.plan_allclose}) {
     out.push_back(static_cast<double>(opinion->mismatches));
@@ -84,6 +90,7 @@ class Invariance : public testing::TestWithParam<Dtype> {
 Problem interesting(Dtype dtype, bool sampled) {
   Problem p = make_problem(dtype, {3, 131, 1201, 3, 1}, 1e-4, 41);
   p.model.spacing = model::Spacing{.value = 0x1p-18, .second = 0x1p-18, .magnitude = 0x1p-20};
+  p.model.terms = true;
   p.unrounded = p.expected;
   for (double& y : p.unrounded) {
     y *= 1.001;
