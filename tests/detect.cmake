@@ -78,6 +78,13 @@ add_custom_target(sensitivity_table
           "$<TARGET_FILE:te-numcheck>"
   COMMENT "The smallest faults that are caught, for the table in CONTRIBUTING.md"
   USES_TERMINAL VERBATIM)
+set(tamperings "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/tamperings.py" --program
+    "$<TARGET_FILE:te-numcheck>" --table "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md")
+add_test(NAME detect_tamperings COMMAND ${tamperings} --count 8)
+add_custom_target(tamperings_full
+  COMMAND ${tamperings} --count 500 --seed 2
+  COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
+  USES_TERMINAL VERBATIM)
 list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_converted detect_groups
-     detect_headroom detect_replayed_scale detect_sensitivity)
+     detect_headroom detect_replayed_scale detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

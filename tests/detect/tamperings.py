@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Random tamperings with right results, all of which must be caught: values (all, noise, a row, a tile, an element) at a
+multiple of the smallest fault that CONTRIBUTING's table has for the case, signs, NaN, zeros, poison, a constant, bits, exchanged rows and
+stale tiles. Every tampering has inputs of its own seed.
+
+    tamperings.py --program build/app/te-numcheck --table CONTRIBUTING.md --count 500 --seed 1
+
+Prints a line per case of the table, and every tampering that was not caught. Exit code 1 if there is one, or if a case fails
+without being tampered with."""
+
+import argparse
+import pathlib
+import random
+import re
+import sys
+
+import sensitivity
+
+WHOLE = ["signs_flipped", "nan_written", "all_nan", "all_zero", "all_seven", "unwritten_tile", "bit_flip", "swapped_rows",
+         "stale_tile"]
+# No second row or tile.
+WITHOUT = {"router_topk": ["swapped_rows"], "dropout_fwd": ["swapped_rows", "stale_tile"], "bias_grad": ["swapped_rows"]}
+
+
+def thresholds(table):
+    """By case, the smallest faults by part, as CONTRIBUTING lists them."""
+    rows = re.findall(r"^\| (`[^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", table, re.MULTILINE)
+    return {name: dict(zip(sensitivity.PARTS, map(float, sizes))) for name, *sizes in rows if "–" not in sizes}
+
+
+def unit_of(case):
+    """Unit roundoff of the first output."""
+    mode, output = case["mode"], case["params"].get("output", "default")
+    if case["op"] == "quantize" or output.startswith("fp8"):
+        return 2.0**-4
+    if output == "fp32" or (output == "default" and mode in ("fp32", "tf32", "fp32_fast16bf")):
+        return 2.0**-24
+    return 2.0**-11 if mode.startswith("fp16") else 2.0**-8
+
+
+def seen_through_rounding(case, part):
+    """A relative change d of N numbers moves them by 0.72 d / 2u ulps on average, and only those next to a tie are stored as
+    another number: of this d, 16, so that none is once in e^16 cases. A single number moves by an ulp or more."""
+    sizes = case["params"]
+    columns = next((sizes[name] for name in ("hidden", "cols", "n", "sk", "d", "dim", "experts") if name in sizes), 256)
+    elements = {"row": columns, "tile": min(columns, 64) * 64, "element": 1}.get(part, columns * 128)
+    unit = unit_of(case)
+    if elements == 1:
+        return 3 * unit
+    # BF16 numbers lie on sixteenths of an FP8 ulp: what moves them by less than half a sixteenth only breaks ties.
+    least = 2.0**-8 if case["op"] == "quantize" and case["mode"] == "bf16" else 0
+    return max(least, 16 * 2 * unit / 0.72 / elements)
+
+
+def faults_of(case, smallest, factor):
+    values = [f"perturb_{part}={factor * max(size, seen_through_rounding(case, part) / 2):.6g}"
+              for part, size in smallest.items()]
+    return values + [fault for fault in WHOLE if fault not in WITHOUT.get(case["op"], [])]
+
+
+def tamperings(names, cases, table, arguments):
+    """By fault, the cases in which it is planted, with seeds of their own: `--count` for each case."""
+    rng = random.Random(arguments.seed)
+    planned = {}
+    for name, case in zip(names, cases):
+        faults = faults_of(case, table[name], arguments.factor)
+        first = rng.randrange(len(faults))
+        for i in range(first, first + arguments.count):
+            planned.setdefault(faults[i % len(faults)], []).append((name, {**case, "seed": rng.randint(0, 2**32)}))
+    return planned
+
+
+def missed(program, device, planned):
+    for fault, tampered in planned.items():
+        statuses = sensitivity.run(program, [case for _, case in tampered], device, fault)
+        for (name, case), (status, reason) in zip(tampered, statuses):
+            if status != "fail":
+                yield name, f"{name} with {fault}, seed {case['seed']}: {status}: {reason}"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--table", type=pathlib.Path, required=True, help="CONTRIBUTING.md")
+    parser.add_argument("--device", default="sim:sm_90")
+    parser.add_argument("--count", type=int, default=500, help="tamperings of each case")
+    parser.add_argument("--factor", type=float, default=4, help="of the table's smallest faults, which are "
+                        "those of one seed: at 2, one in a hundred is within the errors that another seed allows")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    table = thresholds(arguments.table.read_text())
+    chosen = [*sensitivity.products([1024]), *sensitivity.others()]
+    names, cases = zip(*[(name, case) for name, case in chosen if arguments.only in name])
+    if unlisted := set(names) - set(table):
+        sys.exit(f"{arguments.table} lists no smallest faults of {', '.join(sorted(unlisted))}")
+    clean = sensitivity.run(arguments.program, cases, arguments.device, "")
+    wrong = [(name, f"{name} without a fault: {status}: {reason}") for name, (status, reason) in zip(names, clean)
+             if status != "pass"]
+    wrong += missed(arguments.program, arguments.device, tamperings(names, cases, table, arguments))
+    for name in names:
+        print(f"{name:44}{arguments.count:6} tampered, {sum(other == name for other, _ in wrong)} missed")
+    print("\n".join(words for _, words in wrong))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
