@@ -134,6 +134,34 @@ json summary_definition() {
   return object(std::move(properties));
 }
 
+/// The smallest report that shows a result: a brief one on one case.
+json report_example() {
+  json example = json::parse(R"({
+    "schema": "te-numcheck/report", "brief": true,
+    "tool": {"version": "0.1.0", "revision": "cb6d35111619", "dirty": false, "argv": ["run", "first.json"]},
+    "plan": {"name": "first", "digest": "8778a5738b2a001c23b782fbda1a7e63", "seed": 0, "expanded": 1, "selected": 1,
+             "shard": {"index": 0, "count": 1}},
+    "settings": {"inject": null, "inject_cases": [], "reference_flops": 1.5e12, "repeat": 2},
+    "machine": {"device": {"name": "simulated sm_90", "sm": 90, "index": 0, "simulated": true, "uuid": "",
+                           "memory_bytes": 25276518400, "multiprocessors": 0},
+                "driver": null, "libraries": {},
+                "host": {"blas": "OpenBLAS 0.3.21 Haswell", "cpus": 2, "isa": "avx512"}},
+    "environment": {"NVIDIA_TF32_OVERRIDE": null},
+    "started": "2025-01-02T03:04:05Z", "interrupted": false,
+    "time_s": {"inputs": 0.0002, "reference": 0.0001, "yardsticks": 0.0001, "device": 0.0, "comparison": 0.002,
+               "wall": 0.01},
+    "summary": {"cases": 1, "pass": 1, "warn": 0, "fail": 0, "inconclusive": 0, "unsupported": 0, "skipped": 0,
+                "error": 0, "crashed": 0, "timeout": 0, "xfail": 0, "xpass": 0},
+    "cases": [{"id": "gemm/m=64,n=64,k=128/bf16/sim", "digest": "d6789f3bc9162fa9773dfd2493030229", "status": "pass",
+               "runs": [{"implementation": "simulated sm_90, unsplit",
+                         "outputs": {"d": {"xxh128": "e6d9b36cbc01fed5e8c72c3b89bb4f5c",
+                                           "metrics": {"max_ulp": 0.499969, "rel_l2": 0.00170165},
+                                           "criteria": [{"name": "G2 rms", "measured": 0.997077, "limit": 3.0}]}}}]}]
+  })");
+  example["schema_version"] = kReportSchemaVersion;
+  return example;
+}
+
 }  // namespace
 
 nlohmann::json report_schema() {
@@ -199,6 +227,7 @@ nlohmann::json report_schema() {
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["$id"] = "https://te-numcheck.invalid/report-1.schema.json";  // a name, not a place
   schema["title"] = "te-numcheck report, version 1";
+  schema["examples"] = json::array({report_example()});
   schema["description"] = "The record of a run; readers must ignore members that they do not know";
   schema["definitions"] = {{"number", number_definition()},         {"status", status_definition()},
                            {"metrics", metrics_definition()},       {"output", output_rule()},

@@ -79,6 +79,7 @@ def main():
         seen, wrong = check_examples(one)
         print(f"{seen} examples and defaults of {one['$id']}")
         failures += wrong + (seen == 0)
+    failures += not json.loads(report_path.read_text(encoding="utf-8")).get("examples")  # of a whole report
     valid = 0
     for path in sorted(plans.rglob("*.json")):
         for error in validator.iter_errors(json.loads(path.read_text(encoding="utf-8"))):
