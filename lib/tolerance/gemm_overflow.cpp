@@ -35,17 +35,17 @@ void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, s
     model.operand_limit = finite;
   }
   const auto k = static_cast<double>(p.k);
+  if (scales_overflow(request, p) || (port == "d_amax" && p.alpha != 0 && std::isfinite(model.operand_limit))) {
+    model.overflow_magnitude = 0;
+    model.overflow_possible = true;
+    model.is_sum = false;
+    return;
+  }
   if (p.alpha == 0) {
     model.overflow_magnitude = limit;
     model.overflow_possible = true;
     model.zero_times_product = true;
     model.reach = k / limit;
-    return;
-  }
-  if (scales_overflow(request, p) || (port == "d_amax" && std::isfinite(model.operand_limit))) {
-    model.overflow_magnitude = 0;
-    model.overflow_possible = true;
-    model.is_sum = false;
     return;
   }
   model.overflow_magnitude = limit * std::min(1.0, facts.scale) / facts.enlargement;

@@ -19,7 +19,8 @@ struct OverflowFacts {
 };
 
 /// Sets what the model says of overflow: the A from which partial sums may overflow, with a margin for their own rounding,
-/// and whether infinities may meet. With alpha = 0 nothing is multiplied, and only C and bias may overflow.
+/// and whether infinities may meet. With alpha = 0 nothing is multiplied, and only C and bias may overflow; but 0 times scales whose
+/// product is infinite is NaN.
 void add_overflow(const model::ModelRequest& request, const op::GemmParams& p, std::string_view port,
                   const OverflowFacts& facts, model::ErrorModel& model);
 

@@ -222,6 +222,15 @@ std::vector<CleanCase> immense_terms() {
           {"immense_terms", "fp8_e4m3", 90, narrow, distribution("normal", {1e20}), {}, 1955866522}};
 }
 
+/// The scales' product is infinite, and alpha = 0 times that is NaN.
+std::vector<CleanCase> infinite_scales() {
+  op::GemmParams p = shape(15, 45, 1);
+  p.trans_a = true;
+  p.alpha = 0;
+  p.epilogue = "relu";
+  return {{"infinite_scales", "fp8_e4m3", 90, p, distribution("constant", {-1e38}), {}, 2730946323}};
+}
+
 class CleanCases : public testing::TestWithParam<CleanCase> {};
 
 TEST_P(CleanCases, pass) {
@@ -245,6 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Long, CleanCases, testing::ValuesIn(long_sums()), test_
 INSTANTIATE_TEST_SUITE_P(Subnormal, CleanCases, testing::ValuesIn(subnormal_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(SubnormalSums, CleanCases, testing::ValuesIn(subnormal_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(OneResult, CleanCases, testing::ValuesIn(one_result()), test_name);
+INSTANTIATE_TEST_SUITE_P(InfiniteScales, CleanCases, testing::ValuesIn(infinite_scales()), test_name);
 INSTANTIATE_TEST_SUITE_P(Infinite, CleanCases, testing::ValuesIn(infinite_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(Immense, CleanCases, testing::ValuesIn(immense_terms()), test_name);
 INSTANTIATE_TEST_SUITE_P(Cancelled, CleanCases, testing::ValuesIn(cancelled_sums()), test_name);
