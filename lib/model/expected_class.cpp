@@ -116,4 +116,10 @@ bool permitted_class(const op::Mode& mode, PrecisionClass observed) {
                              [&](const Permission& p) { return p.request == mode.compute && p.observed == observed; });
 }
 
+PrecisionClass judged_class(const op::Mode& mode, PrecisionClass expected, std::optional<PrecisionClass> observed) {
+  // BF16 has fewer bits than every other class.
+  const PrecisionClass other = observed.value_or(PrecisionClass::bf16_inputs);
+  return permitted_class(mode, other) ? other : expected;
+}
+
 }  // namespace numcheck::model

@@ -1,6 +1,7 @@
 // Which precision class a request should get under NVIDIA_TF32_OVERRIDE; source: configs/tf32_classes.json.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "model/error_model.hpp"
@@ -21,5 +22,10 @@ namespace numcheck::model {
 /// True if the mode's request itself permits operands of that class, although it usually gets another: a run observed
 /// in it is judged by it. BF16 for FAST_16BF.
 [[nodiscard]] bool permitted_class(const op::Mode& mode, PrecisionClass observed);
+
+/// The class by which a run is judged: the one that was observed if the request permits it, otherwise the expected one. If
+/// none was observed, because an epilogue such as gelu hides it, the least precise one that the request permits.
+[[nodiscard]] PrecisionClass judged_class(const op::Mode& mode, PrecisionClass expected,
+                                          std::optional<PrecisionClass> observed);
 
 }  // namespace numcheck::model

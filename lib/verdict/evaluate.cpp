@@ -315,13 +315,11 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
     context.group->total.wait();
   }
   context.last_pass = last_pass_of(context, run);
-  const PrecisionClass observed = run.observed.value_or(PrecisionClass::unknown);
   const PrecisionClass expected = expected_of(context);
-  const bool permitted = model::permitted_class(*context.prepared->c->mode, observed);
   tolerance::RunFacts facts{.guards_intact = run.guards_intact,
                             .inputs_intact = run.inputs_intact,
-                            .expected = permitted ? observed : expected,
-                            .observed = observed};
+                            .expected = model::judged_class(*context.prepared->c->mode, expected, run.observed),
+                            .observed = run.observed.value_or(PrecisionClass::unknown)};
   result.expected_class = expected;
   context.judged = facts.expected;
   context.converted = converted_values(context, run, facts.expected);

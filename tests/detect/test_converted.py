@@ -55,6 +55,12 @@ class Converted(PlantsFaults):
                     self.assertIsNone(output["judged_error"])
                     self.assertNotIn("as converted", output["model"])
 
+    def test_operands_that_gelu_hides_may_be_of_every_class_that_the_mode_permits(self):
+        hidden = [gemm("fp32_fast16bf", epilogue="gelu"), gemm("tf32", epilogue="gelu")]
+        fast, tf32 = self.results(hidden, "--inject", "bf16_inputs", code=1)
+        self.assertEqual(fast["status"], "pass", fast["reason"])
+        self.assertEqual(tf32["status"], "fail")
+
     def test_limits_of_the_plan_are_for_the_operands_as_given(self):
         tight = {**gemm("tf32"), "tolerance": {"rel_l2": 1e-4}}
         (result,) = self.results([tight], code=1)
