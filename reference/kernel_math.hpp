@@ -24,8 +24,7 @@ inline double multiply_add(double a, double b, double c) {
 }
 
 /// e^x, off by less than 1.01 ulp (tests/reference/attention_kernels_test.cpp). Infinities, NaN, overflow and underflow as in
-/// IEEE 754, unless `kNormal` says that x lies between the bounds above, which saves a fifth of the work and changes no
-/// bit. No branches and no calls: compilers vectorise loops over it.
+/// IEEE 754, unless `kNormal` says that x lies between the bounds above, which saves work and changes no bit. No branches and no calls: compilers vectorise loops over it.
 ///
 /// x = n ln 2 + r, |r| <= ln 2 / 2, with the high part of ln 2 so short that n times it is exact (Cody and Waite,
 /// Software Manual for the Elementary Functions, 1980). The polynomial 1 + r + r^2 s(r) of degree 12 has the least largest

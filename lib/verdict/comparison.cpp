@@ -1,6 +1,7 @@
 #include "verdict/comparison.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,8 +34,12 @@ void add_worth(const plan::ToleranceSpec& wanted, const metric::CompareInput& in
     return;
   }
   const metric::BoundSize bound = metric::bound_size(input);
-  statistics.plan_ulp_over_bound = wanted.max_ulp.has_value() ? *wanted.max_ulp / bound.ulps : 0;
-  statistics.plan_rel_l2_over_bound = wanted.rel_l2.has_value() ? *wanted.rel_l2 / bound.rel_l2 : 0;
+  // Where nothing has a bound, as in an empty output, no limit is loose.
+  const auto over = [](const std::optional<double>& limit, double size) {
+    return limit.has_value() && size > 0 ? *limit / size : 0;
+  };
+  statistics.plan_ulp_over_bound = over(wanted.max_ulp, bound.ulps);
+  statistics.plan_rel_l2_over_bound = over(wanted.rel_l2, bound.rel_l2);
 }
 
 /// Of an output that is judged by converted operands: the comparison with what the operands as given yield.

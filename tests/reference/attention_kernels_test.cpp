@@ -1,4 +1,4 @@
-// Loops of the attention references: exp against libm, and the same bits for every instruction set.
+// Loops of the attention references: exp against libm, and otherwise the same bits for every instruction set.
 #include "reference/attention_kernels.hpp"
 
 #include <bit>

@@ -172,6 +172,10 @@ TEST(ExpectedClass, a_fast_bf16_request_permits_bf16) {
   for (const op::Mode& m : op::all_modes()) {
     EXPECT_EQ(model::permitted_class(m, PrecisionClass::bf16_inputs), m.name == "fp32_fast16bf") << m.name;
     EXPECT_FALSE(model::permitted_class(m, PrecisionClass::tf32_truncated)) << m.name;
+    const bool fast = m.name == "fp32_fast16bf";
+    EXPECT_EQ(model::judged_class(m, PrecisionClass::tf32_rne, std::nullopt),
+              fast ? PrecisionClass::bf16_inputs : PrecisionClass::tf32_rne);
+    EXPECT_EQ(model::judged_class(m, PrecisionClass::tf32_rne, PrecisionClass::fp32), PrecisionClass::tf32_rne);
   }
 }
 
