@@ -84,15 +84,19 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
       ->type_name("N")
       ->envname("TE_NUMCHECK_JOBS")
       ->group(group);
-  cli.add_option("--timeout", options.timeout, "time limit per case, such as 500ms, 60s or 2m [120s]")
+  cli.add_option(
+         "--timeout", options.timeout,
+         "time limit per case, such as 500ms, 60s or 2m, for its run on the device and for its reference each [120s]")
       ->type_name("TIME")
       ->group(group);
   cli.add_option("--memory", options.memory,
                  "host memory for tensors, such as 8GiB [60 % of what this process may use]")
       ->type_name("BYTES")
       ->group(group);
-  cli.add_option("--reference-flops", options.reference_flops,
-                 "references of more operations cover a sample of the outputs, and a projection the rest [1.5e12]")
+  cli.add_option(
+         "--reference-flops", options.reference_flops,
+         "gemm: references of more operations cover a sample of the outputs, and a projection the rest [1.5e12]; "
+         "those of other ops are never sampled, and --timeout ends them")
       ->type_name("N")
       ->group(group);
   cli.add_option("--repeat", options.repeat, "runs per algorithm; their outputs must be bit-identical [2]")

@@ -8,8 +8,8 @@ namespace numcheck::app {
 
 void say_interrupted(Context& context, int count) {
   context.terminal.err(count == 1
-                           ? "interrupted: no further case starts; those that run are finished, then the report is "
-                             "written; a second interrupt ends them now\n"
+                           ? "interrupted: no further case starts; those that run are finished unless their reference "
+                             "takes long, then the report is written; a second interrupt ends them now\n"
                            : "interrupted again: the cases that run are given up; the report is written\n");
 }
 

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "reference/attention_block.hpp"
+#include "reference/attention_kernels.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -17,6 +20,75 @@ double square(double x) {
 }
 
 }  // namespace
+
+ScoreRange AttentionBlock::score_with_copies(std::int64_t i, const op::KeyRange& keys, std::span<double> products) {
+  const AttentionProblem& problem = head_.problem;
+  if (p_.bias != "none") {
+    raw_.assign(products.begin(), products.end());
+  }
+  ScoreRange range = problem.score_inside(head_.index, first_ + i, keys, products);
+  if (problem.adds_bias_last()) {
+    inner_.assign(products.begin(), products.end());
+    range = problem.add_last_bias(head_.index, head_.lengths, first_ + i, keys, products);
+  }
+  biased_.assign(products.begin(), products.end());
+  return range;
+}
+
+void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double> weights,
+                               std::int64_t first_key) const {
+  // t is the score before a bias, the score itself where there is none.
+  const bool biased = p_.bias != "none";
+  const WeighedKeys keys{.count = weights.size(),
+                         .weights = weights.data(),
+                         .scores = biased_.data(),
+                         .inner = head_.problem.adds_bias_last() ? inner_.data() : biased_.data(),
+                         .products = biased ? raw_.data() : biased_.data(),
+                         .key_squares = head_.key_squares.data() + first_key,
+                         .factor = biased ? head_.problem.factor() : 1,
+                         .cap = p_.softcap};
+  const WeightSums sums = attention_kernels().sums(keys);
+  const RoundingSums rounded = attention_kernels().rounding_sums(keys);
+  row.keys += sums.keys;
+  row.excess += sums.excess;
+  row.excess2 += sums.excess2;
+  row.squares += sums.squares;
+  row.score += sums.score;
+  row.score2 += sums.score2;
+  row.inner2 += rounded.inner2;
+  row.power2 += rounded.power2;
+  row.rounded1 += rounded.rounded1;
+  row.rounded2 += rounded.rounded2;
+  row.rounded3 += rounded.rounded3;
+  row.reach = std::max(row.reach, sums.reach);
+  for (std::size_t n = 0; measures_lengths_ && n < weights.size(); ++n) {
+    const double length = lengths_[static_cast<std::size_t>(weights.data() - scores_.data()) + n];
+    row.products2 += weights[n] == 0 ? 0 : weights[n] * square(length);
+  }
+  note_contenders(i, row, first_key);
+}
+
+void AttentionBlock::note_contenders(std::int64_t i, Row& row, std::int64_t first_key) const {
+  const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
+  const double length = std::sqrt(std::inner_product(q, q + p_.d, q, 0.0)) * std::fabs(head_.problem.factor());
+  const double largest = length * std::sqrt(head_.largest_square);
+  const auto add = [&](Contenders& contenders, double swing) {
+    for (std::size_t n = 0; n < biased_.size(); ++n) {
+      const double key = std::sqrt(head_.key_squares[static_cast<std::size_t>(first_key) + n]);
+      contenders.add(biased_[n], swing * std::max(length * key, std::fabs(biased_[n])));
+    }
+  };
+  if (swing_ != 0) {
+    add(row.contenders, swing_);
+    return;
+  }
+  for (const auto& [contenders, swing] :
+       {std::pair(&row.in_fp32, swing_in_fp32_), std::pair(&row.in_tf32, swing_in_tf32_)}) {
+    if (swing * largest > Contenders::kMatters || (swing != 0 && p_.bias != "none")) {
+      add(*contenders, swing);
+    }
+  }
+}
 
 double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
   const Row& row = rows_[static_cast<std::size_t>(i)];

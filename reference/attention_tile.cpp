@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/parallel.hpp"
+#include "core/cancel.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
 

@@ -22,6 +22,7 @@
 #include "report/override_sentences.hpp"
 #include "report/views/text_table.hpp"
 #include "reproduce.hpp"
+#include "run/pipeline.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
@@ -126,16 +127,26 @@ std::string model_text(const prepare::CatalogRow& row, const plan::Case& c, int 
   return text;
 }
 
+/// What of the outputs the reference covers, in a run with the default of --reference-flops.
+std::string coverage_text(const prepare::CatalogRow& row, const plan::Case& c) {
+  const double limit = run::PipelineOptions().reference_flops_limit;
+  if (!row.reference.tracked() && c.op->flops(c.params) > limit) {
+    return fmt::format("a sample of the outputs, since these are more than {:.4g} operations (run --reference-flops)",
+                       limit);
+  }
+  return "every output, within the time limit of the case (run --timeout)";
+}
+
 std::string explain_case(const plan::Case& c, int sm, bool colour) {
   const prepare::CatalogRow& row = *prepare::find_row(catalog(), c.op->name);
   return fmt::format(
       "{}\ndigest {}\n\n{}: {}\n  {}\nmode {}: {}\nexact leg: {}\n{:.4g} floating-point operations, {} of host "
-      "memory\n\n"
+      "memory\nreference: {}\n\n"
       "{}\nlimits on sm_{}, before output rounding (A: sum of |terms|, y: value):\n{}\nas exec reads it:\n{}",
       core::printable(c.id), c.digest.hex(), c.op->name, c.op->summary, c.op->formula, c.mode->name,
       mode_doc(*c.mode, *c.op), exact_text(c), c.op->flops(c.params),
-      core::human_bytes(prepare::estimate_case_bytes(c)), ports_text(c, colour), sm, model_text(row, c, sm),
-      stdout_json(plan::case_to_json(c), -1));
+      core::human_bytes(prepare::estimate_case_bytes(c)), coverage_text(row, c), ports_text(c, colour), sm,
+      model_text(row, c, sm), stdout_json(plan::case_to_json(c), -1));
 }
 
 class ExplainCommand : public Command {

@@ -5,11 +5,13 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "core/cancel.hpp"
 #include "core/cpu_limit.hpp"
 #include "core/error.hpp"
 
@@ -22,19 +24,22 @@ using Body = std::function<void(std::size_t)>;
 /// could leave every thread waiting.
 thread_local bool inside_body = false;
 
-std::atomic<bool> references_are_cancelled = false;
-
 /// One call of parallel_for. Threads take indices until none are left.
 class Job {
  public:
-  Job(std::size_t count, const Body& body) : count_(count), body_(body) {}
+  Job(std::size_t count, const Body& body) : count_(count), body_(body), stop_(current_stop()) {}
 
   void work() {
+    const StopSection section(stop_);
     inside_body = true;
     for (std::size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
       try {
+        throw_if_cancelled();
         body_(i);
       } catch (...) {
+        if (stop_.stop_requested()) {
+          next_ = count_;
+        }
         const std::scoped_lock lock(error_mutex_);
         if (!error_) {
           error_ = std::current_exception();
@@ -57,6 +62,7 @@ class Job {
  private:
   std::size_t count_;
   const Body& body_;
+  std::stop_token stop_;
   std::atomic<std::size_t> next_{0};
   std::mutex error_mutex_;
   std::exception_ptr error_;
@@ -169,16 +175,6 @@ void set_thread_count(int threads) {
     throw InternalError("set_thread_count: " + std::to_string(threads) + " threads");
   }
   pool().set_thread_count(threads);
-}
-
-void cancel_references(bool cancelled) noexcept {
-  references_are_cancelled = cancelled;
-}
-
-void throw_if_cancelled() {
-  if (references_are_cancelled) {
-    throw Cancelled();
-  }
 }
 
 SerialSection::SerialSection(bool active) noexcept : before_(inside_body) {

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <functional>
 
-#include "core/error.hpp"
-
 namespace numcheck::core {
 
 /// Number of threads that parallel_for uses, the caller included (default: the CPUs this process may run on).
@@ -27,21 +25,10 @@ class SerialSection {
   bool before_;
 };
 
-/// What a reference ends with while references are cancelled.
-class Cancelled : public Error {
- public:
-  Cancelled() : Error(ExitCode::interrupted, "interrupted") {}
-};
-
-/// From then on throw_if_cancelled() throws, on every thread: for a run that must end at once. False: as before.
-void cancel_references(bool cancelled) noexcept;
-
-/// For references that may take minutes, before each of their tasks. Throws Cancelled.
-void throw_if_cancelled();
-
 /// Calls body(i) for i in [0, count), in no particular order, on the pool and the calling thread; returns when all are
 /// done. May be called from several threads at once (they share the pool) and from inside a body (then it runs
-/// inline). The first exception of a body is rethrown here after the others have finished.
+/// inline). The first exception of a body is rethrown here after the others have finished. Throws Cancelled, leaving out the
+/// bodies that have not started, once the stop of the calling thread's work is requested (core/cancel.hpp).
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
 /// Cuts [0, size) into chunks of `chunk` elements and calls body(chunk_index, begin, end).

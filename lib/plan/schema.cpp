@@ -127,8 +127,10 @@ json rule_properties(const json& match, const Vocabulary& vocabulary) {
       {"xfail", xfail(match, vocabulary)},
       {"tags", described({{"type", "array"}, {"items", tag()}, {"examples", json::array({{"smoke", "nightly"}})}},
                          "Words by which --tag and \"include\" choose cases; not part of the digest", json::array())},
-      {"timeout_s", described({{"type", "number"}, {"minimum", kMinTimeout}, {"maximum", kMaxTimeout}},
-                              "Time limit of the case, in s; without one, that of --timeout holds")},
+      {"timeout_s",
+       described({{"type", "number"}, {"minimum", kMinTimeout}, {"maximum", kMaxTimeout}},
+                 "Time limit of the case, in s, for its run on the device and for its reference each; without "
+                 "one, that of --timeout holds")},
       {"select",
        described({{"enum", {"all", "new_configurations"}}},
                  "new_configurations: only cases that show a kernel that no earlier case shows, as the library's "

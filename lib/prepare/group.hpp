@@ -83,13 +83,19 @@ struct PreparedGroup {
 /// Memory that workers see.
 using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
 
-/// Generates the inputs of a group and stores them for each case. References of more than `flops_limit` operations will
-/// be computed on a sample of the outputs.
+/// Generates the inputs of a group and stores them for each case. References with yardsticks (those of products) and more
+/// than `flops_limit` operations will be computed on a sample of the outputs.
 [[nodiscard]] PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
                                           double flops_limit, const Allocate& allocate);
 
-/// Computes values of every rounding, yardsticks and total values, fulfilling the promises (with the exception if one
-/// is thrown).
-void compute_references(Group& group);
+/// Calls the body, once, or throws.
+using RunPart = std::function<void(const std::function<void()>& body)>;
+
+/// Computes values of every rounding, yardsticks and total values, each as one part, fulfilling the promises (with the
+/// exception if one is thrown).
+void compute_references(Group& group, const RunPart& run_part);
+
+/// Waits until all promises that concern a case of this rounding are fulfilled, with values or exceptions.
+void wait_for_references(const Group& group, const Rounding& rounding);
 
 }  // namespace numcheck::prepare

@@ -92,7 +92,7 @@ json settings_definition() {
                           {"inject", text_or_null("fault that was planted on purpose; null: none")},
                           {"inject_cases", texts("cases in which it was planted; none: in all")}});
   settings["properties"]["reference_flops"] =
-      real("operations of a product from which on its reference is a sample; absent in older reports");
+      real("operations of a product (gemm) above which its reference is a sample; absent in older reports");
   return settings;
 }
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "core/cancel.hpp"
 #include "core/parallel.hpp"
+#include "run/work_watch.hpp"
 #include "worker/pool.hpp"
 
 namespace numcheck::run {
@@ -132,29 +134,42 @@ void CaseFlights::wait_if_failures_stop(const Flight& flight) {
 
 void CaseFlights::judge(Flight& flight, const Run& run) {
   const core::SerialSection serial(flight.shared->is_small);
+  const auto broken = [&](verdict::Status status, std::string why) {
+    verdict::RunResult result;
+    result.run = run.report;
+    result.status = status;
+    result.failing = std::move(why);
+    flight.result.runs.push_back(std::move(result));
+  };
+  prepare::wait_for_references(*flight.shared->group, *flight.prepared.rounding);  // that time is theirs
+  const plan::Case& c = cases_[flight.index];
+  const auto work = stop_.work().begin(fmt::format("the comparison of {}", c.id),
+                                       {.time_s = c.timeout_s.value_or(options_.workers.timeout_s)});
   try {
-    const machine::Device& device = handshake_->hello().device;
-    prepare::Group& group = *flight.shared->group;
-    verdict::EvaluationContext context{&group,
-                                       &flight.prepared,
-                                       run.ports,
-                                       &device,
-                                       prepare::arithmetic_of(*group.row, run.report.backend),
-                                       &flight.shared->cache,
-                                       options_.all_maps};
-    flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
-    show_tensors(flight, context);
+    work.run([&] { compare(flight, run); });
   } catch (const core::Cancelled&) {
     flight.cancelled = true;
     return;
+  } catch (const OutOfTime& limit) {
+    broken(verdict::Status::timeout, fmt::format("{}; the outputs were not judged", limit.what()));
   } catch (const std::exception& failure) {
-    verdict::RunResult broken;
-    broken.run = run.report;
-    broken.status = verdict::Status::error;
-    broken.failing = fmt::format("cannot compare the outputs: {}", failure.what());
-    flight.result.runs.push_back(std::move(broken));
+    broken(verdict::Status::error, fmt::format("cannot compare the outputs: {}", failure.what()));
   }
   flight.result.times.device_s += run.report.device_s;
+}
+
+void CaseFlights::compare(Flight& flight, const Run& run) {
+  const machine::Device& device = handshake_->hello().device;
+  prepare::Group& group = *flight.shared->group;
+  verdict::EvaluationContext context{&group,
+                                     &flight.prepared,
+                                     run.ports,
+                                     &device,
+                                     prepare::arithmetic_of(*group.row, run.report.backend),
+                                     &flight.shared->cache,
+                                     options_.all_maps};
+  flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
+  show_tensors(flight, context);
 }
 
 void CaseFlights::show_tensors(const Flight& flight, const verdict::EvaluationContext& context) {
@@ -203,6 +218,10 @@ void CaseFlights::skip(std::size_t index, std::string reason) {
 
 void CaseFlights::fail(std::size_t index, std::string reason) {
   finish_with(index, verdict::Status::error, std::move(reason));
+}
+
+void CaseFlights::time_out(std::size_t index, std::string reason) {
+  finish_with(index, verdict::Status::timeout, std::move(reason));
 }
 
 void CaseFlights::finish_with(std::size_t index, verdict::Status status, std::string reason) {

@@ -43,7 +43,8 @@ class CaseFlights {
   /// Records a case that a worker has refused when it was asked; nothing if the question was interrupted.
   void refuse(std::size_t index, const worker::Outcome& answer);
   void skip(std::size_t index, std::string reason);
-  void fail(std::size_t index, std::string reason);  ///< as `error`
+  void fail(std::size_t index, std::string reason);      ///< as `error`
+  void time_out(std::size_t index, std::string reason);  ///< as `timeout`
   /// Waits until every submitted case has ended and has been judged. Rethrows the first exception of a callback.
   void wait_idle();
 
@@ -55,6 +56,7 @@ class CaseFlights {
   /// No case starts after the last failure that is allowed, so the worker has to wait for the verdict.
   void wait_if_failures_stop(const Flight& flight);
   void judge(Flight& flight, const Run& run);
+  void compare(Flight& flight, const Run& run);
   /// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
   void show_tensors(const Flight& flight, const verdict::EvaluationContext& context);
   /// Concludes a case, applying known issues of this device, and adds it to the results.

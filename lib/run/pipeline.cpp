@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/cancel.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/strings.hpp"
@@ -25,6 +26,7 @@
 #include "run/result_collector.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
+#include "run/work_watch.hpp"
 #include "worker/start_thread.hpp"
 
 namespace numcheck::run {
@@ -84,7 +86,7 @@ class Pipeline {
     if (!selected.empty()) {
       run_selected(selected);
     }
-    finish_unstarted(selected);
+    finish_rest(selected);
     ended_ = true;
     PipelineResult result = results_.take();
     result.hello = std::move(hello_);
@@ -189,6 +191,9 @@ class Pipeline {
         core::parallel_for(groups.size(), [&](std::size_t i) { body(groups[i]); });
       }
     };
+    for (const Admitted& group : groups) {
+      started_.insert(group.plan.cases.begin(), group.plan.cases.end());
+    }
     for_each_group([this](Admitted& group) { prepare(group); });
     std::exception_ptr failure;
     try {
@@ -204,13 +209,22 @@ class Pipeline {
 
   void prepare(Admitted& group) {
     const core::SerialSection serial(group.small);
-    const auto work = stop_.stuck().begin(fmt::format("the inputs of {}", cases_[group.plan.cases.front()].id),
-                                          std::numeric_limits<double>::infinity());
+    // Each case may need inputs of its own, which may come from a reference.
+    const double limit_s = static_cast<double>(group.plan.cases.size()) * time_limit(group.plan);
+    const auto work =
+        stop_.work().begin(fmt::format("the inputs of {}", cases_[group.plan.cases.front()].id), {.time_s = limit_s});
     try {
       const auto allocate = [this](std::size_t size, worker::BlockUse use) { return pool_.allocate(size, use); };
-      group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
+      work.run([&] {
+        group.made = prepare::prepare_group(cases_, group.plan, catalog_, options_.reference_flops_limit, allocate);
+      });
     } catch (const core::Cancelled&) {
       return;  // they were never started
+    } catch (const OutOfTime& limit) {
+      for (const std::size_t index : group.plan.cases) {
+        flights_.time_out(index, fmt::format("{}; the device was not asked", limit.what()));
+      }
+      return;
     } catch (const std::exception& failure) {
       for (const std::size_t index : group.plan.cases) {
         flights_.fail(index, fmt::format("cannot prepare the inputs: {}", failure.what()));
@@ -233,11 +247,32 @@ class Pipeline {
     const core::SerialSection serial(group.small);
     const prepare::GroupPlan& plan = group.plan;
     {
-      const auto work = stop_.stuck().begin(fmt::format("the reference of {}", cases_[plan.cases.front()].id),
-                                            options_.reference_grace_s + flops_of(plan) / kSlowestFlops);
-      prepare::compute_references(*group.shared->group);
+      const auto work = stop_.work().begin(
+          fmt::format("the reference of {}", cases_[plan.cases.front()].id),
+          {.time_s = time_limit(plan), .stuck_s = options_.reference_grace_s + flops_of(plan) / kSlowestFlops});
+      std::exception_ptr out_of_time;  // the others would take as long
+      prepare::compute_references(*group.shared->group, [&](const std::function<void()>& part) {
+        if (out_of_time) {
+          std::rethrow_exception(out_of_time);
+        }
+        try {
+          work.run(part);
+        } catch (const OutOfTime&) {
+          out_of_time = std::current_exception();
+          throw;
+        }
+      });
     }
     results_.add_times(*group.shared->group);
+  }
+
+  /// The longest of its cases.
+  [[nodiscard]] double time_limit(const prepare::GroupPlan& plan) const {
+    double limit_s = 0;
+    for (const std::size_t index : plan.cases) {
+      limit_s = std::max(limit_s, cases_[index].timeout_s.value_or(options_.workers.timeout_s));
+    }
+    return limit_s;
   }
 
   [[nodiscard]] double flops_of(const prepare::GroupPlan& plan) const {
@@ -248,11 +283,11 @@ class Pipeline {
     return flops;
   }
 
-  /// Records cases that were never started.
-  void finish_unstarted(const std::vector<std::size_t>& selected) {
+  /// Records cases that were never started, or given up.
+  void finish_rest(const std::vector<std::size_t>& selected) {
     for (const std::size_t index : selected) {
       if (!results_.is_finished(index)) {
-        flights_.skip(index, stop_.why_not_started());
+        flights_.skip(index, stop_.why_skipped(started_.contains(index)));
         over_budget_ += stop_.budget_used_up() ? 1 : 0;
       }
     }
@@ -272,6 +307,7 @@ class Pipeline {
   worker::WorkerHello hello_;
   std::size_t over_budget_ = 0;
   bool ended_ = false;
+  std::set<std::size_t> started_;   ///< cases whose inputs were prepared
   std::vector<Admitted> admitted_;  ///< small groups that wait for others to be run with
 };
 

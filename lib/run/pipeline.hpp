@@ -47,7 +47,7 @@ struct RunTensors {
 struct PipelineOptions {
   worker::WorkerOptions workers;
   std::uint64_t memory_bytes = 0;         ///< host memory for tensors; 0: machine default
-  double reference_flops_limit = 1.5e12;  ///< above it, the reference covers only a sample of the outputs
+  double reference_flops_limit = 1.5e12;  ///< of products: above it, the reference covers a sample of the outputs
   double no_wait_flops = 1e10;            ///< smaller groups are prepared without waiting to hear whether they can run
   std::size_t stop_after_failures = 0;    ///< 0: never
   double budget_s = 0;                    ///< no case starts after this time, and cheap ones run first; 0: no limit
@@ -60,8 +60,8 @@ struct PipelineOptions {
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
   /// Called once for each compared run, on any thread, while its tensors exist. Must not throw.
   std::function<void(const RunTensors&)> on_tensors;
-  /// Called on a separate thread when a reference never finishes. Its thread cannot be stopped, so the callback should
-  /// end the process; finished cases are already in the journal.
+  /// Called on a separate thread when a reference never finishes, although its stop was requested when it exceeded the
+  /// time limit. The callback should end the process; finished cases are already in the journal.
   std::function<void(const std::string&)> on_stuck;
   double reference_grace_s = 300;  ///< in addition to the time that a reference may take on the slowest machine
   /// 0: continue; 1: finish running cases, then stop; 2: stop now. Polled.

@@ -3,13 +3,20 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
-#include "core/parallel.hpp"
 #include "core/strings.hpp"
 
 namespace numcheck::run {
+namespace {
+
+/// After an interrupt, work of this process that takes no longer is finished. Schedulers kill what has not ended after some
+/// 30 s, and the report has to be written by then.
+constexpr double kGrace_s = 3;
+
+}  // namespace
 
 StopControl::StopControl(const PipelineOptions& options, const ResultCollector& results, worker::WorkerPool& pool)
     : options_(options), results_(results), pool_(pool) {}
@@ -37,18 +44,17 @@ bool StopControl::must_stop() {
   return cause_ != Cause::none;
 }
 
-StopControl::~StopControl() {
-  core::cancel_references(false);
+bool StopControl::gives_up(double since_s) {
+  return options_.interrupted() >= 2 || (since_s >= kGrace_s && work_.longest_s() >= kGrace_s);
 }
 
 void StopControl::watch(const std::stop_token& stop) {
   constexpr auto kPollInterval = std::chrono::milliseconds(50);
-  constexpr auto kSayAfter = std::chrono::seconds(1);
+  constexpr double kSayAfter_s = 1;
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   bool cancelled = false;
-  bool killed = false;
   std::optional<std::chrono::steady_clock::time_point> interrupted_at;
   bool told = !options_.on_waiting;
   while (!stop.stop_requested()) {
@@ -56,38 +62,40 @@ void StopControl::watch(const std::stop_token& stop) {
       pool_.cancel_pending();
       cancelled = true;
     }
-    if (!killed && options_.interrupted && options_.interrupted() >= 2) {
-      pool_.kill_workers();
-      core::cancel_references(true);
-      killed = true;
-    }
-    if (!told && interrupted()) {
+    if (must_stop() && interrupted()) {
       const auto now = std::chrono::steady_clock::now();
       interrupted_at = interrupted_at.value_or(now);
-      if (now - *interrupted_at >= kSayAfter) {
-        options_.on_waiting(stuck_.running());
+      const double since_s = std::chrono::duration<double>(now - *interrupted_at).count();
+      if (!gave_up_ && gives_up(since_s)) {
+        pool_.kill_workers();
+        work_.stop_all();
+        gave_up_ = true;
+      }
+      if (!told && since_s >= kSayAfter_s) {
+        options_.on_waiting(work_.running());
         told = true;
       }
     }
-    if (const auto sentence = stuck_.check(); sentence && options_.on_stuck) {
+    if (const auto sentence = work_.check(); sentence && options_.on_stuck) {
       options_.on_stuck(*sentence);
     }
     stopped.wait_for(lock, stop, kPollInterval, [&stop] { return stop.stop_requested(); });
   }
 }
 
-std::string StopControl::why_not_started() const {
+std::string StopControl::why_skipped(bool started) const {
+  const std::string_view what = started && gave_up_ ? "not finished" : "not started";
   switch (cause_.load()) {
     case Cause::interrupt:
-      return "not started: the run was interrupted";
+      return fmt::format("{}: the run was interrupted", what);
     case Cause::failures:
-      return "not started: --fail-fast stopped the run";
+      return fmt::format("{}: --fail-fast stopped the run", what);
     case Cause::budget:
-      return fmt::format("not started: the budget of {} s was used up", core::shortest(options_.budget_s));
+      return fmt::format("{}: the budget of {} s was used up", what, core::shortest(options_.budget_s));
     case Cause::none:
       break;
   }
-  return "not started";
+  return std::string(what);
 }
 
 }  // namespace numcheck::run

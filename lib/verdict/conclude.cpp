@@ -49,10 +49,15 @@ struct Fault {
   }
 };
 
+/// True if the reference of a run, or its comparison, exceeded the case's time limit.
+bool any_out_of_time(const CaseResult& result) {
+  return std::ranges::find(result.runs, Status::timeout, &RunResult::status) != result.runs.end();
+}
+
 /// All that went wrong; nothing if something did that no cause and no error can explain.
 std::optional<std::vector<Fault>> faults_of(const CaseResult& result, const worker::Outcome& outcome) {
   using Kind = worker::Outcome::Kind;
-  if (outcome.kind != Kind::done && outcome.kind != Kind::error) {
+  if ((outcome.kind != Kind::done && outcome.kind != Kind::error) || any_out_of_time(result)) {
     return std::nullopt;
   }
   std::vector<Fault> faults;
@@ -108,7 +113,8 @@ std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const Cas
                            const worker::Outcome& outcome) {
   const auto whole = std::ranges::find_if(issues, &plan::XFail::expects_failure);
   if (whole != issues.end()) {
-    return Fit{{*whole}, result.status == Status::fail && outcome.kind == worker::Outcome::Kind::done};
+    const bool complete = outcome.kind == worker::Outcome::Kind::done && !any_out_of_time(result);
+    return Fit{{*whole}, result.status == Status::fail && complete};
   }
   const auto faults = faults_of(result, outcome);
   if (!faults || (result.status != Status::fail && result.status != Status::error)) {
@@ -202,7 +208,7 @@ void conclude(CaseResult& result, const worker::Outcome& outcome, std::span<cons
   const auto settled = [&result] {
     return result.status != Status::pass && result.status != Status::warn && result.status != Status::inconclusive;
   };
-  for (const Status worse : {Status::warn, Status::inconclusive, Status::error, Status::fail}) {
+  for (const Status worse : {Status::warn, Status::inconclusive, Status::error, Status::timeout, Status::fail}) {
     const auto found = std::ranges::find(result.runs, worse, &RunResult::status);
     const bool outranks = worse == Status::fail || !settled();
     if (found != result.runs.end() && lost) {

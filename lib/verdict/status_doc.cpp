@@ -25,7 +25,7 @@ std::string_view status_doc(Status status) noexcept {
     case Status::crashed:
       return "the worker process died, or the device does not respond any more";
     case Status::timeout:
-      return "longer than its time limit (--timeout, or timeout_s of the plan)";
+      return "longer than its time limit (--timeout, or timeout_s of the plan) on the device, or for its reference";
     case Status::xfail:
       return "failed, and is listed as a known failure";
     case Status::xpass:

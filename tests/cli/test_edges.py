@@ -117,14 +117,38 @@ class Interrupts(CliTest):
         self.assertEqual(errors.count("interrupted: no further case starts"), 1)
         self.assertIn("a second interrupt ends them now", errors)
 
+    ENDLESS = {"op": "attention_fwd", "mode": "bf16", "params": {"sq": 1048576, "sk": 1048576, "d": 8}}
+
+    def test_one_is_enough_for_a_long_reference(self):
+        for name in ("attention_fwd", "attention_bwd"):  # the inputs of the latter come from a reference
+            with self.subTest(name):
+                plan = self.plan(case={**self.ENDLESS, "op": name})
+                start = time.monotonic()
+                code, errors = self.interrupted(plan, [signal.SIGTERM])
+                self.assertEqual(code, 143)
+                self.assertLess(time.monotonic() - start, 60)
+                self.assertRegex(errors, f"waiting for the (reference|inputs) of {name}/")
+
     def test_it_says_what_it_waits_for_and_a_second_one_ends_it(self):
-        plan = self.plan(case={"op": "attention_fwd", "mode": "bf16", "params": {"sq": 300000, "sk": 300000, "d": 8}})
+        plan = self.plan(case=self.ENDLESS)
         start = time.monotonic()
-        code, errors = self.interrupted(plan, [signal.SIGINT, signal.SIGINT], pause=4)
+        code, errors = self.interrupted(plan, [signal.SIGINT, signal.SIGINT], pause=2)
         self.assertEqual(code, 130)
         self.assertLess(time.monotonic() - start, 60)
         self.assertRegex(errors, r"waiting for the (reference|inputs) of attention_fwd/")
         self.assertIn("interrupted again: the cases that run are given up", errors)
+
+
+class TimeLimits(CliTest):
+    def test_that_of_a_case_counts_its_inputs(self):
+        """Those of gradients come from a reference. (tests/unit/run/pipeline_test.cpp has the reference itself: on the
+        simulated device, the case would take as long.)"""
+        plan = self.plan(case={**Interrupts.ENDLESS, "op": "attention_bwd", "timeout_s": 2})
+        self.run_cli("run", plan, *SIM, "--json", "r.json", code=3)
+        case = json.loads((self.folder / "r.json").read_text())["cases"][0]
+        self.assertEqual(case["status"], "timeout")
+        self.assertEqual(case["reason"], f"the inputs of {case['id']} took longer than 2 s on the host (--timeout, or "
+                                         "timeout_s of the plan); the device was not asked")
 
 
 class Widths(CliTest):

@@ -6,12 +6,14 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/cancel.hpp"
 #include "core/error.hpp"
 
 namespace numcheck::test {
@@ -50,6 +52,26 @@ TEST_P(Parallel, first_exception_arrives_after_all_others_have_run) {
   EXPECT_EQ(calls, 500);
   core::parallel_for(10, [&](std::size_t) { ++calls; });
   EXPECT_EQ(calls, 510);
+}
+
+TEST_P(Parallel, a_requested_stop_leaves_out_bodies_that_have_not_started) {
+  std::stop_source stop;
+  std::atomic<int> calls = 0;
+  const auto stop_after_ten = [&] {
+    const core::StopSection section(stop.get_token());
+    core::parallel_for(1'000'000, [&](std::size_t) {
+      core::parallel_for(2, [&](std::size_t) {  // also inside bodies, on all threads
+        if (++calls == 10) {
+          stop.request_stop();
+        }
+      });
+    });
+  };
+  EXPECT_THROW(stop_after_ten(), core::Cancelled);
+  EXPECT_GE(calls, 10);
+  EXPECT_LE(calls, 10 + 2 * GetParam());
+  core::parallel_for(10, [&](std::size_t) { ++calls; });
+  EXPECT_GE(calls, 20) << "what comes after the section runs";
 }
 
 TEST_P(Parallel, nested_calls_run_inline) {

@@ -12,6 +12,7 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/parallel.hpp"
 #include "op/field.hpp"
 
 namespace numcheck::run::copy {
@@ -55,6 +56,8 @@ const op::Op& copy_op() {
 op::Values copy_values(const op::ReferenceRequest& request) {
   std::this_thread::sleep_for(reference_delay.load());
   const op::Operand& x = request.inputs.at(0);
+  core::parallel_for(x.cols > 1000 ? reference_steps.load() : 0,
+                     [](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); });
   op::Values values;
   const std::size_t n = request.sample.all() ? static_cast<std::size_t>(x.cols) : request.sample.indices.size();
   core::Buffer<double> y(n);

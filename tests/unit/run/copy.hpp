@@ -28,6 +28,8 @@ struct CopyParams {
 
 /// How long each reference takes.
 inline std::atomic<std::chrono::milliseconds> reference_delay = std::chrono::milliseconds(0);
+/// Steps of 10 ms each that a reference of more than 1000 numbers takes besides, between which it can be stopped.
+inline std::atomic<std::size_t> reference_steps = 0;
 
 [[nodiscard]] std::vector<prepare::CatalogRow> copy_catalog();
 

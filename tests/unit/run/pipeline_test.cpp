@@ -43,6 +43,64 @@ TEST(Pipeline, a_reference_that_does_not_return_is_reported) {
   EXPECT_NE(sentences[0].find("the reference of " + c.id + " is stuck"), std::string::npos) << sentences[0];
 }
 
+/// References that would take an hour, as long as this exists.
+struct EndlessReferences {
+  EndlessReferences() { reference_steps = 360'000; }
+  ~EndlessReferences() { reference_steps = 0; }
+  EndlessReferences(const EndlessReferences&) = delete;
+  EndlessReferences& operator=(const EndlessReferences&) = delete;
+};
+
+TEST(Pipeline, the_time_limit_counts_the_reference) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const std::vector<plan::Case> cases = {make_case(50, "fp32"), make_case(5000, "fp32"), make_case(5000, "bf16")};
+  PipelineOptions options = in_process();
+  options.workers.timeout_s = 0.3;
+  const EndlessReferences endless;
+  const auto start = std::chrono::steady_clock::now();
+  const PipelineResult result = run_cases(cases, catalog, options);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(result.cases[0].status, verdict::Status::pass);
+  for (const std::size_t slow : {1, 2}) {  // of one group
+    EXPECT_EQ(result.cases[slow].status, verdict::Status::timeout);
+    EXPECT_EQ(
+        result.cases[slow].record.at("reason"),
+        "the reference of " + cases[1].id +
+            " took longer than 0.3 s on the host (--timeout, or timeout_s of the plan); the outputs were not judged");
+  }
+}
+
+TEST(Pipeline, a_case_may_have_a_time_limit_of_its_own_for_its_reference) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  plan::Case c = make_case(5000, "fp32");
+  c.timeout_s = 60;
+  PipelineOptions options = in_process();
+  options.workers.timeout_s = 0.05;
+  reference_steps = 50;
+  EXPECT_EQ(run_cases({c}, catalog, options).cases.at(0).status, verdict::Status::pass);
+  reference_steps = 0;
+}
+
+TEST(Pipeline, one_interrupt_ends_a_long_reference_and_keeps_what_was_judged) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const std::vector<plan::Case> cases = {make_case(50, "fp32"), make_case(5000, "fp32")};
+  PipelineOptions options = in_process();
+  std::atomic<int> interrupts = 0;
+  options.interrupted = [&interrupts] { return interrupts.load(); };
+  options.on_finished = [&interrupts](const plan::Case&, const FinishedCase&) { interrupts = 1; };
+  std::vector<std::string> waited_for;
+  options.on_waiting = [&waited_for](const std::vector<std::string>& work) { waited_for = work; };
+  const EndlessReferences endless;
+  const auto start = std::chrono::steady_clock::now();
+  const PipelineResult result = run_cases(cases, catalog, options);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.cases[0].status, verdict::Status::pass);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::skipped);
+  EXPECT_EQ(result.cases[1].record.at("reason"), "not finished: the run was interrupted");
+  EXPECT_EQ(waited_for, (std::vector<std::string>{"the reference of " + cases[1].id}));
+}
+
 TEST(Pipeline, one_flipped_bit_fails) {
   EXPECT_EQ(status_of(make_case(5000, "fp32", {"wrong"})), verdict::Status::fail);
 }
