@@ -17,6 +17,7 @@
 #include "tolerance/attention_gradient_shape.hpp"
 #include "tolerance/attention_model.hpp"
 #include "tolerance/attention_products.hpp"
+#include "tolerance/largest_error.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::tolerance {
@@ -56,7 +57,7 @@ GradientError largest_change(const model::ModelRequest& request, const op::Atten
   const GradientRounding early(request, p, "dq", dq);
   const GradientCommon common(request, p, "dq");
   const GradientShape shape(p, "dq");
-  GradientError largest;
+  LargestError largest;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     const GradientRowErrors of_query(common, early, {dq, row});
     if (!shape.has(row) || of_query.is_empty()) {
@@ -64,9 +65,9 @@ GradientError largest_change(const model::ModelRequest& request, const op::Atten
     }
     const bool unknown = is_unknown(dq, shape, row);
     const GradientError e = unknown ? GradientError{kUndeterminedBound, kUndeterminedBound} : of_query.largest(of_all);
-    largest = {std::max(largest.bound, e.bound), std::max(largest.variance, e.variance)};
+    largest.add(e.bound, e.variance, unknown ? 0 : of_all - of_query.largest_change());
   }
-  return largest;
+  return {largest.bound(), largest.variance()};
 }
 
 /// The output whose errors judge a port: dq for dq_amax.

@@ -202,6 +202,10 @@ GradientError GradientRowErrors::largest(double of_all) const {
   return known ? e : GradientError{kUndeterminedBound, kUndeterminedBound};
 }
 
+double GradientRowErrors::largest_change() const {
+  return common_.factor * fact(GradientFact::largest_term) * (1 + 0x1p-20);  // facts are FP32
+}
+
 GradientError GradientRowErrors::bias(double y, double rho, double squares, const GradientElement& element) const {
   constexpr double u = kUnit32;
   const double saturation = element.saturation, g = common_.bound();

@@ -73,6 +73,8 @@ class GradientRowErrors {
                                        const GradientElement& element) const;
   /// Of the largest |scale dt| of the whole output, dq: p (|w| a + b) is at most G for each pair, p |w| at most R.
   [[nodiscard]] GradientError largest(double of_all) const;
+  /// The largest |scale dt| of the row itself, rounded up.
+  [[nodiscard]] double largest_change() const;
   /// Of an element of dbias.
   [[nodiscard]] GradientError bias(double y, double rho, double squares, const GradientElement& element) const;
 

@@ -16,6 +16,7 @@
 #include "tolerance/attention_products.hpp"
 #include "tolerance/attention_query.hpp"
 #include "tolerance/attention_rounding.hpp"
+#include "tolerance/largest_error.hpp"
 #include "tolerance/tracked.hpp"
 #include "tolerance/tracked_model.hpp"
 
@@ -33,14 +34,6 @@ const op::OutputValues& output_named(const op::Values& values, std::string_view 
 /// A query that the reference has left out.
 bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(QueryFacts(o, row)[AttentionFact::keys]);
-}
-
-/// Errors of the largest of several numbers: what one that is `below` it adds, whose own errors have to exceed that.
-QueryError larger_of(const QueryError& all, const QueryError& element, double below) {
-  constexpr double kDeviations = 6;  // hardly an error is larger
-  const double gap = std::max(0.0, below);
-  const double deviation = std::max(0.0, std::sqrt(element.variance) - gap / kDeviations);
-  return {std::max(all.bound, element.bound - gap), std::max(all.variance, deviation * deviation)};
 }
 
 /// The bound of an element as a finite number of its format.
@@ -68,14 +61,16 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
     variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
   };
   if (port == "s_amax") {
-    QueryError largest;
+    LargestError largest;
     for (std::size_t query = 0; query < o.row_facts.front().size(); ++query) {
       if (const std::optional<QueryErrors> row = query_at(query)) {
         const double below = judged.value[0] - QueryFacts(o, query)[AttentionFact::largest_weight];
-        largest = larger_of(largest, row->largest(lse.value[op::statistic_element(p, query)]), below);
+        const QueryError of_row = row->largest(lse.value[op::statistic_element(p, query)]);
+        largest.add(of_row.bound, of_row.variance, below);
       }
     }
-    store(0, largest, std::isinf(judged.magnitude[0]) || std::isinf(judged.second_moment[0]));
+    store(0, {largest.bound(), largest.variance()},
+          std::isinf(judged.magnitude[0]) || std::isinf(judged.second_moment[0]));
     return;
   }
   const std::int64_t width = p.value_channels();

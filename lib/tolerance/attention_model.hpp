@@ -89,8 +89,7 @@ inline constexpr double kSettledMargin = 40;
 ///
 /// but, since p = exp(s - lse) and errors of s are in lse as well, with r = 1 - max p + u not more than what max p gets if
 /// its score moves by d / sqrt(max p) and r by d (1 + d) sqrt(r) the other way, and max p r V_d exp(4 V_d), each with what
-/// FP32 rounds. A query whose max p is g below the largest one of all adds B - g and (sqrt V - g / 6)^2;
-/// and `o_amax` by what the elements of o are off.
+/// FP32 rounds, of which the largest count as LargestError says, here as of the elements of o for `o_amax`.
 ///
 /// Checked against emulated kernels that quantise relative to the largest score so far and normalised, on sm_90
 /// (tests/reference/attention_fp8_test.cpp): |e| / B below 1, rms of e / sqrt V at most 1.3, at least 0.4 for normal

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "tolerance/largest_error.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -26,6 +27,34 @@ float largest_yardstick(std::span<const float> yardsticks, std::span<const doubl
     }
   }
   return largest;
+}
+
+/// Errors of the largest magnitude, from those of the elements that are not NaN. Unknown ones are unbounded, and so is that
+/// of the maximum then.
+struct Largest {
+  float magnitude;
+  float second_moment;
+};
+
+Largest largest_error(const metric::CompareInput& input, double largest_value) {
+  constexpr float kUnbounded = std::numeric_limits<float>::infinity();
+  tolerance::LargestError largest;
+  bool unknown = false;
+  for (std::size_t i = 0; i < input.expected.size(); ++i) {
+    const double y = std::fabs(input.expected[i]);
+    if (std::isnan(y)) {
+      continue;
+    }
+    const double bound = static_cast<double>(input.magnitude[i]),
+                 variance = static_cast<double>(input.second_moment[i]);
+    unknown = unknown || std::isnan(bound) || std::isnan(variance);
+    largest.add(bound, variance, std::isinf(y) ? 0 : largest_value - y);
+  }
+  const auto upward = [](double x) {
+    const auto rounded = static_cast<float>(x);
+    return static_cast<double>(rounded) < x ? std::nextafter(rounded, kUnbounded) : rounded;
+  };
+  return unknown ? Largest{kUnbounded, kUnbounded} : Largest{upward(largest.bound()), upward(largest.variance())};
 }
 
 /// Elements that the op leaves to the implementation count as 0.
@@ -121,17 +150,23 @@ void Expectation::take_errors(const EvaluationContext& context, const model::Err
       leave_out(values.outside, bounds_);
       leave_out(values.outside, variances_);
     }
-    reduce_to_amax();
+    reduce_to_amax(model.element_errors != nullptr);
   }
 }
 
-/// Reduces to max |y|. Every element's bound holds for the maximum too, so the largest yardsticks apply to it.
-void Expectation::reduce_to_amax() {
+/// Reduces to max |y|. Yardsticks are largest yardsticks, with which every element's bound holds for the maximum, too.
+void Expectation::reduce_to_amax(bool has_errors) {
   for (const double y : input_.expected) {
     own_value_[0] = std::fmax(own_value_[0], std::fabs(y));
   }
-  own_magnitude_[0] = largest_yardstick(input_.magnitude, input_.expected);
-  own_second_moment_[0] = largest_yardstick(input_.second_moment, input_.expected);
+  if (has_errors) {
+    const Largest largest = largest_error(input_, own_value_[0]);
+    own_magnitude_[0] = largest.magnitude;
+    own_second_moment_[0] = largest.second_moment;
+  } else {
+    own_magnitude_[0] = largest_yardstick(input_.magnitude, input_.expected);
+    own_second_moment_[0] = largest_yardstick(input_.second_moment, input_.expected);
+  }
   input_.expected = own_value_;
   input_.magnitude = own_magnitude_;
   input_.second_moment = own_second_moment_;

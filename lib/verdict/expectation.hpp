@@ -33,7 +33,8 @@ class Expectation {
  private:
   void expect(const EvaluationContext& context, const model::ErrorModel& model);
   void take_errors(const EvaluationContext& context, const model::ErrorModel& model);
-  void reduce_to_amax();
+  /// `has_errors`: the yardsticks are the bounds and squares of the elements' errors.
+  void reduce_to_amax(bool has_errors);
   void expect_total(const EvaluationContext& context);
 
   const op::Port& port_;

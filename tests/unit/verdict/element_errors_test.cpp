@@ -1,7 +1,10 @@
 // Models that compute the errors of their elements: what they say is what an output is judged by.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -15,7 +18,8 @@ namespace {
 
 constexpr std::size_t kColumns = 64;
 
-/// y = x, rows of 64 numbers. The error that a row may have is its number times 2^-10: a fact of the row.
+/// y = x, rows of 64 numbers, and the largest magnitude of y. The error that a row may have is its number times 2^-10: a
+/// fact of the row.
 struct RowsParams {
   std::int64_t rows = 40;
   template <class V>
@@ -37,8 +41,10 @@ const op::Op& rows_op() {
       .ports =
           [](const op::Params& values, const op::Mode&) {
             const std::int64_t rows = op::from_params<RowsParams>(values).rows;
+            op::Port largest = op::dense_port("y_amax", op::Role::amax, core::Dtype::fp32, 1, 1, "");
+            largest.of = "y";
             return std::vector{op::dense_port("x", op::Role::input, core::Dtype::fp32, rows, kColumns, ""),
-                               op::dense_port("y", op::Role::output, core::Dtype::fp32, rows, kColumns, "")};
+                               op::dense_port("y", op::Role::output, core::Dtype::fp32, rows, kColumns, ""), largest};
           },
       .check = [](const op::Params&, const op::Mode&) { return std::vector<std::string>{}; },
       .exact_plan = [](const op::Params&, const op::Mode&) { return op::no_exact_leg("it errs"); },
@@ -81,10 +87,18 @@ model::ErrorModel error_model(const model::ModelRequest& request, std::string_vi
   return model;
 }
 
-/// Copies x, and adds an error to element 3 of one row.
+/// Errors of a device: in element 3 of one row; and in the largest magnitude, in units of what the row of the largest
+/// element may err.
+struct Errors {
+  std::size_t row = 0;
+  float of_element = 0;
+  float of_largest = 0;
+};
+
+/// Copies x, and errs.
 class Adder final : public worker::Executor {
  public:
-  Adder(std::size_t row, float error) : row_(row), error_(error) {}
+  explicit Adder(const Errors& errors) : errors_(errors) {}
   const machine::Device& device() const override { return device_; }
   std::vector<std::pair<std::string, std::string>> libraries() const override { return {}; }
 
@@ -92,23 +106,29 @@ class Adder final : public worker::Executor {
                           const worker::RunSink& sink) override {
     std::memcpy(ports[1].bytes.data(), ports[0].bytes.data(), ports[0].bytes.size());
     float* y = reinterpret_cast<float*>(ports[1].bytes.data());
-    y[row_ * kColumns + 3] += error_;
+    const std::span<const float> x(y, ports[1].bytes.size() / sizeof *y);
+    const auto largest = std::ranges::max_element(x, {}, [](float value) { return std::fabs(value); });
+    const auto row = static_cast<float>((largest - x.begin()) / kColumns);
+    EXPECT_TRUE(row > 0 && row < 20) << "rows from 20 on may err more than twice as much";
+    const float amax = std::fabs(*largest) + errors_.of_largest * row * 0x1p-10F;
+    std::memcpy(ports[2].bytes.data(), &amax, sizeof amax);
+    y[errors_.row * kColumns + 3] += errors_.of_element;
     worker::RunReport report;
     report.backend = "sim";
     report.label = "copy";
     report.guards_intact = true;
     report.outputs.push_back({"y", core::digest_of(std::span<const std::byte>(ports[1].bytes))});
+    report.outputs.push_back({"y_amax", core::digest_of(std::span<const std::byte>(ports[2].bytes))});
     sink(report);
     return {};
   }
 
  private:
-  std::size_t row_;
-  float error_;
+  Errors errors_;
   machine::Device device_{.name = "adder", .sm = 90, .simulated = true};
 };
 
-verdict::Status status_with(std::size_t row, float error) {
+verdict::Status status_with(const Errors& errors) {
   plan::Case c;
   c.op = &rows_op();
   c.params = op::to_params(RowsParams{});
@@ -118,7 +138,7 @@ verdict::Status status_with(std::size_t row, float error) {
   plan::identify(c);
   PipelineOptions options;
   options.workers.in_process = true;
-  options.workers.factory = [row, error](const machine::DeviceChoice&) { return std::make_unique<Adder>(row, error); };
+  options.workers.factory = [errors](const machine::DeviceChoice&) { return std::make_unique<Adder>(errors); };
   options.memory_bytes = std::uint64_t{1} << 30;
   prepare::CatalogRow entry;
   entry.op = &rows_op();
@@ -130,11 +150,18 @@ verdict::Status status_with(std::size_t row, float error) {
 }
 
 TEST(ElementErrors, judge_each_element) {
-  EXPECT_EQ(status_with(5, 0), verdict::Status::pass);
-  EXPECT_EQ(status_with(5, 0x1p-8F), verdict::Status::pass) << "5 / 1024 is allowed there";
-  EXPECT_EQ(status_with(5, 0x1p-7F), verdict::Status::fail);
-  EXPECT_EQ(status_with(9, 0x1p-7F), verdict::Status::pass);
-  EXPECT_EQ(status_with(1, 0x1p-8F), verdict::Status::fail);
+  EXPECT_EQ(status_with({}), verdict::Status::pass);
+  EXPECT_EQ(status_with({5, 0x1p-8F}), verdict::Status::pass) << "5 / 1024 is allowed there";
+  EXPECT_EQ(status_with({5, 0x1p-7F}), verdict::Status::fail);
+  EXPECT_EQ(status_with({9, 0x1p-7F}), verdict::Status::pass);
+  EXPECT_EQ(status_with({1, 0x1p-8F}), verdict::Status::fail);
+}
+
+TEST(ElementErrors, judge_the_largest_magnitude_by_elements_that_may_become_it) {
+  EXPECT_EQ(status_with({.of_largest = 0.9F}), verdict::Status::pass);
+  EXPECT_EQ(status_with({.of_largest = -0.9F}), verdict::Status::pass);
+  EXPECT_EQ(status_with({.of_largest = 2}), verdict::Status::fail) << "rows of smaller numbers may err as much";
+  EXPECT_EQ(status_with({.of_largest = -2}), verdict::Status::fail);
 }
 
 }  // namespace
