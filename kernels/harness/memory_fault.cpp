@@ -63,6 +63,14 @@ const PortMemory* first_port(std::span<const PortMemory> ports, op::Role role) {
   return found == ports.end() ? nullptr : &*found;
 }
 
+/// The first output that is not only an earlier pass's, such as a mask of random bits, of which no one knows the right ones.
+const PortMemory* main_output(std::span<const PortMemory> ports) {
+  const auto found = std::ranges::find_if(ports, [](const PortMemory& s) {
+    return s.port->role == op::Role::output && !s.port->passed_on && s.port->elements() != 0;
+  });
+  return found == ports.end() ? first_port(ports, op::Role::output) : &*found;
+}
+
 /// The 64x64 tile in the middle of the first matrix, clipped at its borders.
 struct Tile {
   explicit Tile(const op::Port& port)
@@ -258,7 +266,7 @@ void plant_memory_fault(std::string_view name, int repeat, DeviceMemory& memory,
   if (fault == nullptr) {
     throw core::InternalError("the harness has no fault named " + std::string(name));
   }
-  fault->plant({memory, ports, first_port(ports, op::Role::output), repeat, workspace_end});
+  fault->plant({memory, ports, main_output(ports), repeat, workspace_end});
 }
 
 }  // namespace numcheck::kernels::harness
