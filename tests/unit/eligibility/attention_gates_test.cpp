@@ -209,11 +209,40 @@ TEST(AttentionGates, wide_heads_depend_on_architecture_direction_and_version) {
   EXPECT_NE(kernels(training(100)), "");
   EXPECT_EQ(kernels(training(100, 92300)), "");
   EXPECT_NE(kernels(training(110, 92300)), "");
+  op::AttentionParams ragged = p;
+  ragged.layout = "thd";
+  ragged.mask = "padding";
+  EXPECT_NE(first_refusal(Selector::fused_kernels, ragged, training(100, 92300)).find("in layout thd 9.25"),
+            std::string::npos);
+  EXPECT_EQ(first_refusal(Selector::fused_kernels, ragged, training(100, 92500)), "");
   Circumstances inference = training(80);
   inference.training = false;
   EXPECT_EQ(kernels(inference), "");
   inference.cudnn = 90900;
   EXPECT_NE(kernels(inference), "");
+}
+
+TEST(AttentionGates, flash_attention_on_hopper_takes_what_one_of_its_versions_takes) {
+  const auto refusal = [](std::int64_t d, std::int64_t dv, double dropout = 0,
+                          core::Dtype storage = core::Dtype::bf16) {
+    op::AttentionParams p = plain();
+    p.d = d;
+    p.dv = dv;
+    p.dropout = dropout;
+    Circumstances at = training(90);
+    at.storage = storage;
+    at.training = storage != core::Dtype::fp8_e4m3;
+    return first_refusal(Selector::flash, p, at);
+  };
+  EXPECT_EQ(refusal(256, 0), "");
+  EXPECT_EQ(refusal(192, 128, 0.1), "");
+  EXPECT_EQ(refusal(36, 0), "") << "flash-attn 3 takes any number";
+  EXPECT_NE(refusal(36, 0, 0.1), "") << "but no dropout";
+  EXPECT_EQ(refusal(64, 512), "");
+  EXPECT_NE(refusal(72, 512), "");
+  EXPECT_NE(refusal(264, 0).find("d is 264"), std::string::npos);
+  EXPECT_EQ(refusal(128, 0, 0, core::Dtype::fp8_e4m3), "");
+  EXPECT_NE(refusal(128, 64, 0, core::Dtype::fp8_e4m3), "");
 }
 
 TEST(AttentionGates, without_a_version_only_certain_rows_speak) {
