@@ -92,6 +92,18 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+/// What linkat gives a name to.
+std::string name_of_open_file(const FileDescriptor& file) {
+  return fmt::format("/proc/self/fd/{}", file.get());
+}
+
+/// A file in the folder that is gone with this process, however that ends; not every file system has such files.
+FileDescriptor open_without_name(const fs::path& folder) {
+  FileDescriptor file(::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
+  const bool can_be_named = file.valid() && ::access(name_of_open_file(file).c_str(), F_OK) == 0;
+  return can_be_named ? std::move(file) : FileDescriptor();
+}
+
 /// So that the new name survives a crash of the machine. Not every file system supports this, and the content is
 /// already safe.
 void sync_folder(const fs::path& folder) noexcept {
@@ -192,24 +204,37 @@ bool is_inside(const fs::path& folder, const fs::path& file) {
   return std::ranges::mismatch(outer, inner).in1 == outer.end();
 }
 
-NewFile::NewFile(fs::path target) : target_(std::move(target)) {
-  struct stat there{};
-  if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {
-    throw cannot_write(target_, errno);  // for example a name that is too long; the temporary one is short
-  }
+template <class Create>
+void NewFile::name_it(const Create& create) {
   int error = EEXIST;
   for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
-    temporary_ = temporary_name(folder_of(target_));
-    file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    error = file_.valid() ? 0 : errno;
+    fs::path name = temporary_name(folder_of(target_));
+    error = create(name.c_str()) ? 0 : errno;
+    if (error == 0) {
+      temporary_ = std::move(name);
+    }
   }
   if (error != 0) {
     throw cannot_write(target_, error);
   }
 }
 
+NewFile::NewFile(fs::path target) : target_(std::move(target)) {
+  struct stat there{};
+  if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) {
+    throw cannot_write(target_, errno);  // for example a name that is too long; the temporary one is short
+  }
+  file_ = open_without_name(folder_of(target_));
+  if (!file_.valid()) {
+    name_it([this](const char* name) {
+      file_ = FileDescriptor(::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+      return file_.valid();
+    });
+  }
+}
+
 NewFile::~NewFile() {
-  if (file_.valid()) {
+  if (file_.valid() && !temporary_.empty()) {
     ::unlink(temporary_.c_str());
   }
 }
@@ -227,6 +252,12 @@ void NewFile::publish() {
   if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
     throw cannot_write(target_, errno);
   }
+  if (temporary_.empty()) {
+    const std::string open_file = name_of_open_file(file_);
+    name_it([&open_file](const char* name) {
+      return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    });
+  }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     throw cannot_write(target_, errno);
   }
@@ -234,16 +265,17 @@ void NewFile::publish() {
   sync_folder(folder_of(target_));
 }
 
-fs::path written_path(fs::path path) {
+fs::path written_path(const fs::path& given) {
   constexpr int kMaxLinks = 40;
   std::error_code failure;
+  fs::path path = given;
   for (int links = 0; links < kMaxLinks; ++links) {
     if (!fs::is_symlink(fs::symlink_status(path, failure))) {
       return path;
     }
     path = folder_of(path) / fs::read_symlink(path, failure);
   }
-  throw cannot_write(path, ELOOP);
+  throw cannot_write(given, ELOOP);
 }
 
 void try_new_file(const fs::path& target) {

@@ -50,8 +50,9 @@ struct FileIdentity {
 /// Whether a file is in a folder or below, wherever links lead; neither need exist.
 [[nodiscard]] bool is_inside(const std::filesystem::path& folder, const std::filesystem::path& file);
 
-/// A file being written: a temporary file next to the target, with an unguessable name, which replaces the target at
-/// the end. Its mode is 0666 minus the umask. Without publish() nothing is left of it.
+/// A file being written: a temporary file next to the target, which replaces the target at the end. Where the file system
+/// can, it has no name until then, so that nothing is left even of a process that is killed; otherwise an unguessable one.
+/// Its mode is 0666 minus the umask. Without publish() nothing is left of it.
 /// Throws IoError "cannot write TARGET: reason".
 class NewFile {
  public:
@@ -66,13 +67,17 @@ class NewFile {
   void publish();
 
  private:
+  /// Tries unused names; `create` says whether it created the file, or leaves errno.
+  template <class Create>
+  void name_it(const Create& create);
+
   std::filesystem::path target_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  ///< empty: the file has no name yet
   FileDescriptor file_;
 };
 
 /// The file that write_file writes: what a link leads to, which need not exist. Throws IoError if links lead in a circle.
-[[nodiscard]] std::filesystem::path written_path(std::filesystem::path path);
+[[nodiscard]] std::filesystem::path written_path(const std::filesystem::path& given);
 
 /// Checks that write_file could write it now: creates and removes the temporary file. Throws IoError like NewFile.
 void try_new_file(const std::filesystem::path& target);

@@ -1,10 +1,12 @@
 // Files are read within limits, and written completely or not at all.
 #include "core/file.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -178,6 +180,26 @@ TEST(WriteFile, leaves_nothing_if_it_fails) {
   EXPECT_EQ(content(path), "old");
   EXPECT_EQ(entries(folder.path()), 1U);
   EXPECT_NE(failure([&] { write_file(folder.path(), "x"); }), "") << "a folder is not a file";
+  EXPECT_EQ(entries(folder.path()), 1U);
+}
+
+TEST(WriteFile, leaves_nothing_if_the_process_is_killed) {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.write("report", "old");
+  if (!FileDescriptor(::open(folder.path().c_str(), O_WRONLY | O_TMPFILE, 0600)).valid()) {
+    GTEST_SKIP() << "this file system has no files without a name";
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_file(path, [](const TakeText& take) {
+      take("new");
+      ::raise(SIGKILL);
+    });
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(content(path), "old");
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 
