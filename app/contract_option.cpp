@@ -63,6 +63,20 @@ Selection ContractGate::select(std::vector<plan::Case> cases, const SelectionOpt
   return chosen;
 }
 
+void ContractGate::follow_shards(std::span<const ShardContract> shards) {
+  if (!contract_.has_value()) {
+    return;
+  }
+  std::vector<nlohmann::json> checked;
+  for (const ShardContract& shard : shards) {
+    if (!shard.checked.is_null() && shard.checked.at("digest") != contract_->digest) {
+      throw core::UsageError(fmt::format("--contract {}: {} was run with another contract", path_, shard.report));
+    }
+    checked.push_back(shard.checked);
+  }
+  left_out_ = report::left_out_of_shards(*contract_, plan_, checked);
+}
+
 void ContractGate::require_setting(const report::ContractSetting& setting) const {
   if (!contract_.has_value()) {
     return;

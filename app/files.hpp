@@ -11,6 +11,9 @@ namespace numcheck::app {
 /// A report on 100 000 cases takes 300 MiB in simple runs, and a GiB where all of it ran.
 inline constexpr std::uint64_t kMaxReportBytes = std::uint64_t{1} << 30;
 
+/// Throws core::IoError for a folder, and names the report in it.
+void refuse_folder(const std::filesystem::path& path);
+
 /// A report.json with at least the fields that selection needs; throws core::IoError if the file is not one. Only a
 /// regular file of at most 1 GiB is read.
 [[nodiscard]] nlohmann::json read_report(const std::filesystem::path& path);

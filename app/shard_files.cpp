@@ -1,5 +1,7 @@
 #include "shard_files.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/parallel.hpp"
@@ -10,6 +12,7 @@ namespace numcheck::app {
 std::vector<report::NamedReport> ShardFiles::read(const std::vector<std::string>& paths) {
   files_.resize(paths.size());
   std::vector<report::NamedReport> reports(paths.size());
+  std::ranges::for_each(paths, refuse_folder);
   core::parallel_for(paths.size(), [&](std::size_t i) {
     files_[i] = std::make_unique<report::StoredReport>(paths[i], kMaxReportBytes);
     reports[i] = {paths[i], files_[i]->read(&report::keep_what_views_read)};

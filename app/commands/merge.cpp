@@ -62,9 +62,11 @@ class MergeCommand : public Command {
     sources.push_back(contract_);
     require_sources_untouched(output_, sources, "which is read");
     ShardFiles files;
-    nlohmann::json report = report::merge_reports(read(files));
+    std::vector<report::NamedReport> reports = read(files);
+    const std::vector<ShardContract> contracts = contracts_of(reports);
+    nlohmann::json report = report::merge_reports(std::move(reports));
     try {
-      return judge(context, files, report, policy);
+      return judge(context, files, contracts, report, policy);
     } catch (const nlohmann::json::exception& error) {
       throw core::IoError(fmt::format("a report lacks what is shown: {}", report::missing_text(error)));
     }
@@ -90,8 +92,16 @@ class MergeCommand : public Command {
     return reports;
   }
 
-  core::ExitCode judge(Context& context, const ShardFiles& files, nlohmann::json& report,
-                       const report::GatePolicy& policy) const {
+  static std::vector<ShardContract> contracts_of(const std::vector<report::NamedReport>& reports) {
+    std::vector<ShardContract> contracts;
+    for (const report::NamedReport& one : reports) {
+      contracts.push_back({one.name, one.report.value("contract", nlohmann::json())});
+    }
+    return contracts;
+  }
+
+  core::ExitCode judge(Context& context, const ShardFiles& files, const std::vector<ShardContract>& contracts,
+                       nlohmann::json& report, const report::GatePolicy& policy) const {
     if (report.value("brief", false)) {
       require_views_of_brief(output_.files(), "what these shards make");
       if (!output_.out.empty()) {
@@ -100,6 +110,7 @@ class MergeCommand : public Command {
     }
     ContractGate contract;
     contract.open(contract_, report.at("plan").at("name").get<std::string>());
+    contract.follow_shards(contracts);
     if (!report.at("machine").at("device").is_null()) {
       contract.require_setting(report::setting_of(report));
     }

@@ -68,6 +68,16 @@ std::string setting_name(int sm, bool simulated) {
   return fmt::format("{}sm_{}", simulated ? "a simulated " : "", sm);
 }
 
+std::set<std::string> promised_cases(const Contract& contract, std::string_view plan) {
+  std::set<std::string> cases;
+  for (const PlanPromises& promises : contract.plans) {
+    if (is_about(promises, plan)) {
+      cases.insert(promises.cases.begin(), promises.cases.end());
+    }
+  }
+  return cases;
+}
+
 /// The fourth part of op/params/mode/backend.
 std::string backend_in(const std::string& id) {
   constexpr std::size_t kBackend = 3;
@@ -169,10 +179,10 @@ json check_contract(const Contract& contract, const json& report, const std::set
     at->second = is_new || is_judged_record(*at->second) ? &record : at->second;
   }
   const json& libraries = report.at("machine").at("libraries");
-  std::set<std::string> promised, absent;
+  const auto& plan = report.at("plan").at("name").get_ref<const std::string&>();
+  std::set<std::string> absent;
   for (const PlanPromises& promises : contract.plans) {
-    if (is_about(promises, report.at("plan").at("name").get_ref<const std::string&>())) {
-      promised.insert(promises.cases.begin(), promises.cases.end());
+    if (is_about(promises, plan)) {
       for (const auto& [name, versions] : promises.libraries) {
         if (!libraries.contains(name)) {
           absent.insert(versions.empty() ? name : name + " " + versions_text(versions));
@@ -186,6 +196,7 @@ json check_contract(const Contract& contract, const json& report, const std::set
   };
   std::size_t kept = 0, not_selected = 0;
   json broken = json::array();
+  const std::set<std::string> promised = promised_cases(contract, plan);
   for (const std::string& id : promised) {
     const auto record = records.find(id);
     if (record == records.end() && is_left_out(id)) {
@@ -196,7 +207,8 @@ json check_contract(const Contract& contract, const json& report, const std::set
       broken.push_back(broken_promise(id, record == records.end() ? nullptr : record->second));
     }
   }
-  json checked = {{"promised", promised.size()},
+  json checked = {{"digest", contract.digest},
+                  {"promised", promised.size()},
                   {"kept", kept},
                   {"not_selected", not_selected},
                   {"absent_libraries", absent},
@@ -205,6 +217,20 @@ json check_contract(const Contract& contract, const json& report, const std::set
     checked["derived"] = contract.derived;
   }
   return checked;
+}
+
+std::set<std::string> left_out_of_shards(const Contract& contract, std::string_view plan,
+                                         std::span<const json> checked) {
+  std::set<std::string> left_out = promised_cases(contract, plan);
+  for (const json& one : checked) {
+    if (one.is_null()) {
+      return {};
+    }
+    for (const json& broken : one.at("broken")) {
+      left_out.erase(broken.at("id").get_ref<const std::string&>());
+    }
+  }
+  return left_out;
 }
 
 bool breaks_contract(const json& report) {

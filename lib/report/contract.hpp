@@ -32,6 +32,7 @@ struct Contract {
   int sm = 0;
   bool simulated = false;
   std::string derived;  ///< from what the promises follow if no run showed them; empty: reports did
+  std::string digest;   ///< of the text that it was read from; empty: it was not read
   std::vector<PlanPromises> plans;
 };
 
@@ -76,7 +77,7 @@ inline constexpr std::string_view kContractSchemaVersion = "1.1.0";
 
 /// What became of the promises about the plan of this report:
 ///
-///   {"promised", "kept", "not_selected", "absent_libraries": ["cudnn 9.14.0"],
+///   {"digest": of the contract, "promised", "kept", "not_selected", "absent_libraries": ["cudnn 9.14.0"],
 ///    "broken": [{"id", "status": "unsupported" | ... | "missing", "reason"}],    in the contract's order
 ///    "derived": from what, if no run showed what is promised}
 ///
@@ -87,6 +88,11 @@ inline constexpr std::string_view kContractSchemaVersion = "1.1.0";
 /// where it does not.
 [[nodiscard]] nlohmann::json check_contract(const Contract& contract, const nlohmann::json& report,
                                             const std::set<std::string>& left_out);
+
+/// The promised cases that no shard of a run says it missed, if all of them have checked this contract; none otherwise.
+/// Those that did not run in any shard were left out on purpose. `checked` has what check_contract said of each, or null.
+[[nodiscard]] std::set<std::string> left_out_of_shards(const Contract& contract, std::string_view plan,
+                                                       std::span<const nlohmann::json> checked);
 
 /// Whether a report says that a promise was broken.
 [[nodiscard]] bool breaks_contract(const nlohmann::json& report);

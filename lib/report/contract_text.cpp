@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/json_depth.hpp"
 #include "report/contract.hpp"
 #include "report/schema_check.hpp"
@@ -128,7 +129,9 @@ Contract parse_contract(std::string_view text, const std::string& name) {
     throw core::IoError(fmt::format("{} is not a valid contract: {}", name, found->sentence("it")));
   }
   try {
-    return parsed(document);
+    Contract contract = parsed(document);
+    contract.digest = core::digest_of(text).hex();
+    return contract;
   } catch (const core::IoError& error) {
     throw core::IoError(fmt::format("{} is not a valid contract: {}", name, error.what()));
   }

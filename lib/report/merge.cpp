@@ -55,7 +55,11 @@ std::vector<json> ordered_cases(std::vector<NamedReport>& reports) {
     }
     const json& places = shard.at("places");
     selections.insert(shard.at("selection").get<std::string>());
-    if (places.size() != own.size() || shard.at("of").get<std::size_t>() != total) {
+    if (places.size() != own.size()) {
+      problems.push_back(fmt::format("{} has {} cases, but places for {}", one.name, own.size(), places.size()));
+      continue;
+    }
+    if (shard.at("of").get<std::size_t>() != total) {
       problems.push_back(fmt::format("{} has {} of {} cases, but all the reports together have {}", one.name,
                                      own.size(), shard.at("of").get<std::size_t>(), total));
       continue;

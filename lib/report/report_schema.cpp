@@ -100,7 +100,8 @@ json contract_definition() {
   json promise = object({{"id", text("identifier of the case")},
                          {"status", text("status of the case; missing: the run has no such case")},
                          {"reason", text("why it did not run")}});
-  json contract = object({{"promised", count("cases of this plan that the contract says must run")},
+  json contract = object({{"digest", text("of the contract's text, XXH3, 128 bits")},
+                          {"promised", count("cases of this plan that the contract says must run")},
                           {"kept", count("of those, cases with a verdict")},
                           {"not_selected", count("of those, cases that were left out on purpose")},
                           {"absent_libraries", texts("libraries that the contract names and the run does not have")},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,6 +43,12 @@ unsigned bits_of(const json& value) {
          : value.is_null()           ? 1U << 4U
          : value.is_number_integer() ? kNumber | kInteger
                                      : kNumber;
+}
+
+/// The JSON library compares numbers from 2^63 on, such as seeds, as if they were negative.
+bool is_less(const json& value, const json& minimum) {
+  const bool is_huge = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX;
+  return !is_huge && value < minimum;
 }
 
 bool is_hexadecimal(std::string_view digits) {
@@ -126,7 +133,7 @@ class SchemaChecker::Pass {
         std::ranges::find(rule.words, value) == rule.words.end()) {
       return SchemaViolation{"", "has an invalid value"};
     }
-    if (!rule.minimum.is_null() && value.is_number() && value < rule.minimum) {
+    if (!rule.minimum.is_null() && value.is_number() && is_less(value, rule.minimum)) {
       return SchemaViolation{"", "is too small"};
     }
     if (rule.matches != nullptr && value.is_string() && !rule.matches(value.get_ref<const std::string&>())) {

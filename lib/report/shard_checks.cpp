@@ -29,7 +29,7 @@ const std::vector<Fact>& run_facts() {
                                           {"the program's revision", json::json_pointer("/tool/revision")},
                                           {"\"changed sources\"", json::json_pointer("/tool/dirty")},
                                           {"the plan's name", json::json_pointer("/plan/name")},
-                                          {"the plan's digest", json::json_pointer("/plan/digest")},
+                                          {"the digest of the plan and of --known files", json::json_pointer("/plan/digest")},
                                           {"the plan's seed", json::json_pointer("/plan/seed")},
                                           {"the number of the plan's cases", json::json_pointer("/plan/expanded")},
                                           {"--repeat", json::json_pointer("/settings/repeat")},
@@ -39,7 +39,7 @@ const std::vector<Fact>& run_facts() {
   return facts;
 }
 
-/// Facts of the machine, which a shard without cases does not know.
+/// Facts of the machine, which a shard without a worker does not know.
 const std::vector<Fact>& machine_facts() {
   static const std::vector<Fact> facts = {
       {"the device", json::json_pointer("/machine/device/name")},
@@ -60,7 +60,13 @@ json value_at(const json& report, const json::json_pointer& place) {
 
 class Checks {
  public:
-  explicit Checks(std::span<const NamedReport> reports) : reports_(reports) {}
+  explicit Checks(std::span<const NamedReport> reports) : reports_(reports) {
+    for (const NamedReport& one : reports) {
+      if (knows_machine(one.report)) {
+        informed_.insert(&one.report);
+      }
+    }
+  }
 
   std::vector<std::string> all() {
     same_form();
@@ -68,10 +74,11 @@ class Checks {
     for (const Fact& fact : run_facts()) {
       same_fact(fact, [](const json&) { return true; });
     }
+    const auto is_informed = [this](const json& report) { return informed_.contains(&report); };
     for (const Fact& fact : machine_facts()) {
-      same_fact(fact, knows_machine);
+      same_fact(fact, is_informed);
     }
-    same_members("library", json::json_pointer("/machine/libraries"), {}, "none", knows_machine);
+    same_members("library", json::json_pointer("/machine/libraries"), {}, "none", is_informed);
     same_members("variable", json::json_pointer("/environment"), kDeviceVariables, "unset",
                  [](const json&) { return true; });
     same_survey();
@@ -80,7 +87,11 @@ class Checks {
   }
 
  private:
-  static bool knows_machine(const json& report) { return !report.at("cases").empty(); }
+  /// Not if no worker was needed: there were no cases, or a budget was used up before the first one.
+  static bool knows_machine(const json& report) {
+    return !report.at("machine").at("device").is_null() ||
+           std::ranges::any_of(report.at("cases"), [](const json& record) { return record.at("status") != "skipped"; });
+  }
 
   void differ(std::string_view what, const NamedReport& one, const std::string& value, const NamedReport& first,
               const std::string& other) {
@@ -191,6 +202,7 @@ class Checks {
   }
 
   std::span<const NamedReport> reports_;
+  std::set<const json*> informed_;  ///< reports that know their machine
   std::vector<std::string> problems_;
 };
 

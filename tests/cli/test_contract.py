@@ -116,6 +116,7 @@ class Kept(ContractTest):
     def test_a_run_that_keeps_it_passes(self):
         self.write()
         done, report = self.keep(code=0)
+        self.assertRegex(report["contract"].pop("digest"), "^[0-9a-f]{32}$")
         self.assertEqual(report["contract"], {"promised": 12, "kept": 12, "not_selected": 0, "absent_libraries": [], "broken": []})
         self.assertIn("contract kept: 12 of 12 promised cases ran", done.stdout)
 

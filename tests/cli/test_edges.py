@@ -272,6 +272,16 @@ class LikelyMistakes(CliTest):
         for command in ("validate", "run"):
             self.assertIn("plans is a folder; name a plan in it", self.run_cli(command, "plans", code=2).stderr)
 
+    def test_a_folder_of_a_run_is_not_a_report(self):
+        self.run_cli("run", self.plan(), "--device", "sim:sm_90", "--out", "done", code=0)
+        for command in (["report", "done"], ["merge", "done"], ["compare", "done", "done"], ["contract", "done"]):
+            self.assertIn("cannot read done: it is a folder; name done/report.json\n", self.run_cli(*command, code=3).stderr)
+        self.assertIn("it is a folder; name a report in it\n", self.run_cli("report", ".", code=3).stderr)
+
+    def test_a_seed_may_have_64_bits(self):
+        self.run_cli("run", self.plan(seed=2**64 - 1), *SIM, "--json", "report.json", "--no-save", code=0)
+        self.assertIn(f"seed {2**64 - 1}", self.run_cli("report", "report.json", code=0).stdout)
+
     def test_absurd_tolerances_are_told(self):
         absurd = [{"tolerance": {"allclose": {"rtol": 0, "atol": 1e6}}}, {"tolerance": {"allclose": {"rtol": 0, "atol": 1e-30}}},
                   {"tolerance": {"allclose": {"rtol": 1e-5, "atol": 1e-5}}}]

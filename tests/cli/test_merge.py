@@ -116,6 +116,21 @@ class Whole(MergeTest):
         self.run_cli("run", self.plan(cases=CASES), *SIM, "--filter", "nothing", "--shard", "1/2", code=4)
         self.run_cli("merge", *shards, "--allow-empty", code=0)
 
+    def test_a_shard_whose_budget_was_used_up_knows_no_machine(self):
+        shards = self.shards(cases=CASES[:1], count=2)
+
+        def skip(report):
+            report["machine"].update(device=None, libraries={}, driver=None)
+            for case in report["cases"]:
+                case.update(status="skipped", runs=[])
+
+        idle = [self.change(shards[0], skip), shards[1]]
+        merged = self.merge(*idle, code=0)
+        self.assertEqual(merged["machine"]["device"]["sm"], 90)
+        self.assertEqual(merged["summary"]["skipped"], len(self.report(shards[0])["cases"]))
+        unknown = self.change(shards[1], lambda r: r["machine"].update(device=None))
+        self.assertIn("the device is none, but", self.run_cli("merge", shards[0], unknown, code=2).stderr)
+
     def test_one_report_is_a_whole(self):
         self.run_cli("run", self.plan(), *SIM, "--json", "one.json", code=0)
         self.assertEqual(self.merge("one.json", code=0), self.report("one.json"))
@@ -154,6 +169,25 @@ class Gates(MergeTest):
         self.assertIn("no case failed, but --fail-on unsupported makes the exit code 1: 2 unsupported", done.stderr)
         self.run_cli("merge", *shards, "--fail-on", "inconclusive", code=0)
 
+    def test_a_contract_of_a_selection_is_that_of_a_run(self):
+        plan, contract = self.plan(cases=CASES), ["--contract", "contract.json"]
+        self.run_cli("run", plan, *SIM, "--write-contract", "contract.json")
+        edited = json.loads((self.folder / "contract.json").read_text())
+        edited["plans"][0]["cases"] += ["gemm/m=1/fp32/sim", "softmax_fwd/h=1,sq=4,sk=24,b=2/fp32/cudnn"]
+        (self.folder / "contract.json").write_text(json.dumps(edited))
+        self.run_cli("run", plan, *SIM, "--op", "gemm", *contract, "--json", "whole.json", code=1)
+        shards = self.shards("--op", "gemm", *contract, count=2)
+        merged, whole = self.merge(*shards, *contract, code=1)["contract"], self.report("whole.json")["contract"]
+        self.assertGreater(whole["not_selected"], 0)
+        self.assertEqual([one["id"] for one in whole["broken"] if "m=1/" in one["id"]], ["gemm/m=1/fp32/sim"])
+        self.assertEqual(merged, whole)
+        # A shard that did not keep it does not say what it left out on purpose.
+        shards[1] = self.change(shards[1], lambda r: r.pop("contract"))
+        self.assertEqual(self.merge(*shards, *contract, code=1)["contract"]["not_selected"], 0)
+        self.run_cli("run", plan, *SIM, "--mode", "fp32", "--write-contract", "other.json")
+        done = self.run_cli("merge", *shards, "--contract", "other.json", code=2)
+        self.assertIn("--contract other.json: shard-1.json was run with another contract", done.stderr)
+
     def test_a_baseline_of_shards_is_refused(self):
         self.run_cli("run", self.plan(cases=CASES), *SIM, "--json", "base.json", "--filter", "gemm")
         names = self.shards("--baseline", "base.json", "--filter", "gemm", count=2)
@@ -187,7 +221,7 @@ class Refused(MergeTest):
     def test_reports_that_differ(self):
         shards = self.shards(cases=CASES[:1], count=2)
         changes = [
-            (lambda r: r["plan"].update(digest="0" * 32), "the plan's digest is " + "0" * 32 + ", but shard-1.json has "),
+            (lambda r: r["plan"].update(digest="0" * 32), "the digest of the plan and of --known files is " + "0" * 32 + ", but shard-1.json has "),
             (lambda r: r["plan"].update(expanded=7), "the number of the plan's cases is 7, but"),
             (lambda r: r["tool"].update(version="9.9.9"), "the program's version is 9.9.9, but shard-1.json has "),
             (lambda r: r["tool"].update(revision="abc"), "the program's revision is abc, but"),
@@ -234,7 +268,8 @@ class Refused(MergeTest):
             self.expect_refused(changed, *sentences)
 
         expect(lambda r: r["cases"].append(r["cases"][0]), "has the case gemm/", " twice")
-        expect(lambda r: r["cases"].pop(), "but all the reports together have 71")
+        expect(lambda r: r["plan"]["shard"]["places"].pop(), f"has {len(self.report(shards[filled])['cases'])} cases, but places for ")
+        expect(lambda r: (r["cases"].pop(), r["plan"]["shard"]["places"].pop()), "but all the reports together have 71")
         expect(lambda r: r["plan"]["shard"]["places"].reverse(), "their cases are not those of one selection")
         expect(lambda r: r["plan"]["shard"]["places"].__setitem__(0, 10**9), "is not its own")
         expect(lambda r: r["cases"][0].update(digest="0" * 32), "their cases are not those of one selection")
