@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -28,21 +27,14 @@ BoundSize bound_size(const CompareInput& input) {
   std::vector<Part> parts((count + kPerTask - 1) / kPerTask);
   core::parallel_chunks(count, kPerTask, [&](std::size_t index, std::size_t begin, std::size_t end) {
     Part& part = parts[index];
-    const auto reader = std::make_unique<SegmentReader>(input, setup);
-    for (std::size_t at = begin; at < end; at += kSegment) {
-      const std::size_t length = std::min<std::size_t>(kSegment, end - at);
-      reader->load(static_cast<std::int64_t>(at), length);
-      for (std::size_t i = 0; i < length; ++i) {
-        const ComparedElement element = reader->element(i);
-        if (!element.finite || !std::isfinite(element.bound)) {
-          continue;
-        }
-        const double y = input.expected[at + i];
+    for_each_element(input, setup, begin, end, [&](std::size_t i, const ComparedElement& element) {
+      if (element.finite && std::isfinite(element.bound)) {
+        const double y = input.expected[i];
         part.ulps = std::max(part.ulps, element.bound / core::ulp(y, input.port->dtype));
         part.squared_bounds += element.bound * element.bound;
         part.squared_values += y * y;
       }
-    }
+    });
   });
   Part all;
   for (const Part& part : parts) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <memory>
 
 #include "core/parallel.hpp"
 #include "metric/reader.hpp"
@@ -76,17 +75,11 @@ ErrorMap error_map(const CompareInput& input) {
   std::vector<std::vector<Tally>> parts((count + chunk - 1) / chunk);
   core::parallel_chunks(count, chunk, [&](std::size_t part, std::size_t begin, std::size_t end) {
     parts[part].resize(map.cells.size());
-    const auto reader = std::make_unique<SegmentReader>(input, setup);
-    for (std::size_t at = begin; at < end; at += kSegment) {
-      const std::size_t length = std::min<std::size_t>(kSegment, end - at);
-      reader->load(static_cast<std::int64_t>(at), length);
-      for (std::size_t i = 0; i < length; ++i) {
-        const ComparedElement element = reader->element(i);
-        const std::int64_t row = element.index / map.cols / map.cell_rows;
-        const std::int64_t column = element.index % map.cols / map.cell_cols;
-        parts[part][static_cast<std::size_t>(row * map.across + column)].add(element);
-      }
-    }
+    for_each_element(input, setup, begin, end, [&](std::size_t, const ComparedElement& element) {
+      const std::int64_t row = element.index / map.cols / map.cell_rows;
+      const std::int64_t column = element.index % map.cols / map.cell_cols;
+      parts[part][static_cast<std::size_t>(row * map.across + column)].add(element);
+    });
   });
   for (std::size_t i = 0; i < map.cells.size(); ++i) {
     Tally all;

@@ -1,8 +1,11 @@
 // Turns the caller's arrays into segments for the kernels: decoded, scaled, padded, finite on both sides.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "metric/accumulators.hpp"
 #include "metric/compare.hpp"
@@ -101,6 +104,20 @@ class SegmentReader {
   alignas(64) std::array<float, kSegmentRoom> magnitude_;
   alignas(64) std::array<float, kSegmentRoom> second_moment_;
 };
+
+/// Calls take(i, element i) for the compared elements [begin, end) in order.
+template <class Take>
+void for_each_element(const CompareInput& input, const Setup& setup, std::size_t begin, std::size_t end,
+                      const Take& take) {
+  const auto reader = std::make_unique<SegmentReader>(input, setup);  // too large for a thread's stack
+  for (std::size_t at = begin; at < end; at += kSegment) {
+    const std::size_t length = std::min<std::size_t>(kSegment, end - at);
+    reader->load(static_cast<std::int64_t>(at), length);
+    for (std::size_t i = 0; i < length; ++i) {
+      take(at + i, reader->element(i));
+    }
+  }
+}
 
 /// Bit pattern of an element of the output, by flat logical index.
 [[nodiscard]] std::uint64_t bits_at(const CompareInput& input, std::int64_t flat_index);

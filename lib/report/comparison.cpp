@@ -131,18 +131,22 @@ class Comparer {
   }
 
  private:
-  /// A report may have been edited: outputs that were judged, and now are not, have no ratio that could be worse.
+  /// A report may have been edited: outputs that were judged, and now are not, or are not there, have no ratio that could be
+  /// worse.
   static void require_gates(const json& base, const json& now, CaseChange& change) {
-    const std::map<std::string, bool> before = judged_outputs(base);
-    std::vector<std::string> lost;
-    for (const auto& [port, judged] : judged_outputs(now)) {
-      if (const auto found = before.find(port); found != before.end() && found->second && !judged) {
-        lost.push_back(port);
+    const std::map<std::string, bool> after = judged_outputs(now);
+    std::vector<std::string> lost, gone;
+    for (const auto& [port, judged] : judged_outputs(base)) {
+      const auto found = after.find(port);
+      if (judged && (found == after.end() || !found->second)) {
+        (found == after.end() ? gone : lost).push_back(port);
       }
     }
-    if (!lost.empty()) {
+    if (!lost.empty() || !gone.empty()) {
       change.change = Change::worse;
-      change.reason = fmt::format("the new report has no gates of {}, the base has", fmt::join(lost, ", "));
+      change.reason = gone.empty()
+                          ? fmt::format("the new report has no gates of {}, the base has", fmt::join(lost, ", "))
+                          : fmt::format("the new report has no {}, the base has", fmt::join(gone, ", "));
     }
   }
 

@@ -207,12 +207,8 @@ json check_contract(const Contract& contract, const json& report, const std::set
       broken.push_back(broken_promise(id, record == records.end() ? nullptr : record->second));
     }
   }
-  json checked = {{"digest", contract.digest},
-                  {"promised", promised.size()},
-                  {"kept", kept},
-                  {"not_selected", not_selected},
-                  {"absent_libraries", absent},
-                  {"broken", std::move(broken)}};
+  json checked = {{"digest", contract.digest},    {"promised", promised.size()}, {"kept", kept},
+                  {"not_selected", not_selected}, {"absent_libraries", absent},  {"broken", std::move(broken)}};
   if (!contract.derived.empty()) {
     checked["derived"] = contract.derived;
   }

@@ -24,18 +24,19 @@ struct Fact {
 
 /// Facts of the program, the plan and how it ran, which must be equal.
 const std::vector<Fact>& run_facts() {
-  static const std::vector<Fact> facts = {{"the report version", json::json_pointer("/schema_version")},
-                                          {"the program's version", json::json_pointer("/tool/version")},
-                                          {"the program's revision", json::json_pointer("/tool/revision")},
-                                          {"\"changed sources\"", json::json_pointer("/tool/dirty")},
-                                          {"the plan's name", json::json_pointer("/plan/name")},
-                                          {"the digest of the plan and of --known files", json::json_pointer("/plan/digest")},
-                                          {"the plan's seed", json::json_pointer("/plan/seed")},
-                                          {"the number of the plan's cases", json::json_pointer("/plan/expanded")},
-                                          {"--repeat", json::json_pointer("/settings/repeat")},
-                                          {"--inject", json::json_pointer("/settings/inject")},
-                                          {"--inject-case", json::json_pointer("/settings/inject_cases")},
-                                          {"--reference-flops", json::json_pointer("/settings/reference_flops")}};
+  static const std::vector<Fact> facts = {
+      {"the report version", json::json_pointer("/schema_version")},
+      {"the program's version", json::json_pointer("/tool/version")},
+      {"the program's revision", json::json_pointer("/tool/revision")},
+      {"\"changed sources\"", json::json_pointer("/tool/dirty")},
+      {"the plan's name", json::json_pointer("/plan/name")},
+      {"the digest of the plan and of --known files", json::json_pointer("/plan/digest")},
+      {"the plan's seed", json::json_pointer("/plan/seed")},
+      {"the number of the plan's cases", json::json_pointer("/plan/expanded")},
+      {"--repeat", json::json_pointer("/settings/repeat")},
+      {"--inject", json::json_pointer("/settings/inject")},
+      {"--inject-case", json::json_pointer("/settings/inject_cases")},
+      {"--reference-flops", json::json_pointer("/settings/reference_flops")}};
   return facts;
 }
 

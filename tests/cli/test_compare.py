@@ -47,6 +47,18 @@ class Compare(CliTest):
             self.assertIn("the new report has no gates of d, the base has", done.stdout)
             self.assertIn("6 identical", self.run_cli("compare", "edited.json", base, code=0).stdout)
 
+    def test_outputs_that_are_missing(self):
+        base = self.make("base.json")
+        for name in ("base.json", "brief-base.json"):
+            for edit in (lambda outputs: outputs.update(e=outputs.pop("d")), lambda outputs: outputs.clear()):
+                edited = self.report(name)
+                for run in edited["cases"][0]["runs"]:
+                    edit(run["outputs"])
+                (self.folder / "edited.json").write_text(json.dumps(edited))
+                done = self.run_cli("compare", base, "edited.json", code=1)
+                self.assertIn("1 worse, 5 identical", done.stdout)
+                self.assertIn("the new report has no d, the base has", done.stdout)
+
     def test_cases_that_are_gone(self):
         base, new = self.make("base.json"), self.make("new.json", plan=self.sweep([32]))
         self.assertIn("4 gone, 2 identical", self.run_cli("compare", base, new, code=1).stdout)

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,9 @@ namespace numcheck::report::views {
 namespace {
 
 using nlohmann::json;
+
+/// More than this program has, but a report may have anything.
+constexpr std::size_t kMaxOps = 200, kMaxModes = 50;
 
 struct Counts {
   std::map<std::string, std::size_t> by_status;
@@ -123,11 +128,23 @@ struct Cell {
 };
 
 /// Names in the order in which they first appear.
-void note(std::vector<std::string>& names, const std::string& name) {
-  if (std::ranges::find(names, name) == names.end()) {
-    names.push_back(name);
+class Names {
+ public:
+  void note(const std::string& name) {
+    if (known_.insert(name).second) {
+      in_order_.push_back(name);
+    }
   }
-}
+  /// As many as a table can show.
+  [[nodiscard]] std::span<const std::string> first(std::size_t count) const {
+    return std::span(in_order_).first(std::min(count, in_order_.size()));
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return in_order_.size(); }
+
+ private:
+  std::set<std::string> known_;
+  std::vector<std::string> in_order_;
+};
 
 }  // namespace
 
@@ -156,18 +173,24 @@ std::string verdict_section(const HtmlSource& source) {
 }
 
 std::string matrix_section(const HtmlSource& source) {
-  std::vector<std::string> ops, modes;
+  Names all_ops, all_modes;
   std::map<std::pair<std::string, std::string>, Cell> cells;
   for (const CaseFacts& facts : source.facts) {
-    note(ops, facts.op);
-    note(modes, facts.mode);
+    all_ops.note(facts.op);
+    all_modes.note(facts.mode);
     cells[{facts.op, facts.mode}].add(facts);
   }
   if (cells.empty()) {
     return "";
   }
-  std::string text = heading("matrix", "Worst error/limit by op and mode") +
-                     "<div class=\"wide\"><table class=\"matrix\"><thead><tr><th></th>";
+  const std::span<const std::string> ops = all_ops.first(kMaxOps), modes = all_modes.first(kMaxModes);
+  std::string text = heading("matrix", "Worst error/limit by op and mode");
+  if (ops.size() < all_ops.size() || modes.size() < all_modes.size()) {
+    text += fmt::format(
+        "<p>The report has {} ops and {} modes, more than a page can show. These are the first {} and {}.</p>\n",
+        all_ops.size(), all_modes.size(), ops.size(), modes.size());
+  }
+  text += "<div class=\"wide\"><table class=\"matrix\"><thead><tr><th></th>";
   for (const std::string& mode : modes) {
     text += "<th>" + html_text(mode) + "</th>";
   }

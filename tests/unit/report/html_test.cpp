@@ -235,6 +235,21 @@ TEST(Html, shows_the_cases_that_matter_of_a_report_that_is_too_large) {
   EXPECT_LT(page.size(), std::size_t{5} << 20);
 }
 
+TEST(Html, a_matrix_of_too_many_ops_and_modes_is_cut) {
+  const json one = to_json(sample_result(sample_case("fp32", 64), {{}}));
+  std::vector<json> cases;
+  for (int i = 0; i < 3000; ++i) {
+    cases.push_back(one);
+    cases.back()["id"] = fmt::format("op{0}/k=1/mode{0}/sim", i);
+  }
+  const std::string page = content(render_html(report_of(std::move(cases))));
+  EXPECT_TRUE(holds(
+      page, "The report has 3000 ops and 3000 modes, more than a page can show. These are the first 200 and 50."));
+  EXPECT_TRUE(holds(page, "<th class=\"op\">op199</th>"));
+  EXPECT_FALSE(holds(page, "<th class=\"op\">op200</th>"));
+  EXPECT_LT(page.size(), std::size_t{4} << 20U);
+}
+
 TEST(Html, draws_a_map_and_a_window) {
   json output = map_of(std::vector<std::string>(8, "iiiijjj!"), std::vector<std::string>(8, "mmmmayyy"));
   output["around_worst"] = json::parse(
