@@ -9,6 +9,7 @@
 #include "reference/attention_compared.hpp"
 #include "reference/attention_empty_sequences.hpp"
 #include "reference/attention_missing_sink.hpp"
+#include "reference/attention_padded_amax.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/attention_zero_channels.hpp"
 
@@ -108,6 +109,7 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
   }
   explain_empty_sequences(request, problem, findings);
   explain_missing_sink(request, findings);
+  explain_padded_amax(request, problem, findings);
   return findings;
 }
 

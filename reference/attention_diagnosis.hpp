@@ -12,6 +12,7 @@ namespace numcheck::reference {
 ///   - the log-sum-exp lacks slope (keys - queries), ALiBi's shift of the diagonal
 ///   - sequences with queries, but without keys, are left unwritten
 ///   - the sink is left out of the denominator
+///   - queries that are padding count in s_amax and o_amax
 /// A finding names the cause if it explains 90 % of what is wrong with an output.
 [[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);
 

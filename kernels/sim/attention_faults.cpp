@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/sim/attention.hpp"
+#include "kernels/sim/attention_padded_amax.hpp"
 #include "kernels/sim/attention_skips.hpp"
 #include "op/attention_fp8.hpp"
 
@@ -189,6 +190,7 @@ constexpr std::array kForward = {
     OpFault{{"max_logit_before_bias", "the largest score is that before the bias"}, &needs_max_with_bias},
     OpFault{kValueDescale, &needs_scales},
     OpFault{kStaleWeights, &needs_scales},
+    OpFault{{"padding_in_amax", "queries that are padding count in the amax"}, &needs_padded_queries},
 };
 
 constexpr std::array kBackward = {

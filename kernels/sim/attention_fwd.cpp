@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/parallel.hpp"
 #include "kernels/sim/attention.hpp"
 #include "kernels/sim/attention_faults.hpp"
+#include "kernels/sim/attention_padded_amax.hpp"
 #include "kernels/sim/attention_skips.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/tensor_io.hpp"
@@ -182,13 +184,16 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
   std::vector<float> o(queries * static_cast<std::size_t>(p.value_channels()));
   std::vector<float> lse(queries), max_logit(queries);
   std::vector<float> largest(static_cast<std::size_t>(p.batches * p.heads));
+  std::vector<float> padded(largest.size());
   core::parallel_for(static_cast<std::size_t>(p.batches * p.heads), [&](std::size_t task) {
     const auto batch = static_cast<std::int64_t>(task) / p.heads;
     const auto index = static_cast<std::int64_t>(task) % p.heads;
     Head head(kernel, tensors, batch, index);
     head.run();
     tensors.put_head(head.output(), op::Side::queries, batch, index, o);
-    largest[task] = head.largest_weight();
+    const PaddedAmax beyond = padded_amax(kernel, tensors, batch, index);
+    largest[task] = std::fmax(head.largest_weight(), beyond.weight);
+    padded[task] = beyond.output;
     const op::HeadPlace place = op::statistic_place(p, batch, index);
     for (std::int64_t i = 0; i < op::positions(p, op::Side::queries, batch); ++i) {
       const auto to = static_cast<std::size_t>(place.first + i * place.stride);
@@ -197,6 +202,10 @@ void run(const AttentionKernel& kernel, std::span<const PortMemory> ports) {
     }
   });
   write_heads(kernel, tensors, ports, {"o", op::Side::queries, p.value_channels()}, o);
+  if (kernel.has("padding_in_amax")) {
+    std::ranges::copy(o, std::back_inserter(padded));
+    write_amax(ports, "o", padded);
+  }
   write_heads(kernel, tensors, ports, {"lse", op::Side::queries, 1, true}, lse);
   write_amax(ports, "s", largest, kernel.fault);
   if (p.max_logit) {

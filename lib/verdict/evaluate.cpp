@@ -79,7 +79,7 @@ class DecodedOutputs {
   DecodedOutputs(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host) {
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       const op::Port& port = prepared.ports[i];
-      if (port.role != op::Role::output) {
+      if (port.role != op::Role::output && port.role != op::Role::amax) {
         continue;
       }
       core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, host[i].bytes));

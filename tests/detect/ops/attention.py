@@ -19,6 +19,8 @@ NO_KEYS = {"mask": "padding", "batches": 5}
 
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
 SINK = "the sink is left out of the denominator"
+IN_AMAX = "queries that are padding count in the amax"
+LONG_PADDING = {"batches": 1, "heads": 2, "kv_heads": 2, "sq": 256, "sk": 256, "d": 128}
 
 # Scores of 10^7 and more: in FP32 two keys of the first query are alike, of which one has all the weight.
 HUGE = {
@@ -94,6 +96,8 @@ FAULTS = [
     Row("sink_missing", fwd("fp32", softmax="learnable"), SEEN, named=SINK),
     Row("sink_missing", fwd("fp8_hybrid", sq=100, sk=100, softmax="off_by_one"), SEEN, named=SINK),
     ("sink_missing", exact(softmax="off_by_one"), ["exact"]),
+    Row("padding_in_amax", fwd("fp8_hybrid", **PADDED, **LONG_PADDING), SEEN, named=IN_AMAX),
+    Row("padding_in_amax", fwd("fp8_e4m3", mask="padding_causal_bottom_right", **LONG_PADDING), SEEN, named=IN_AMAX),
     # statistics: the output itself is right
     Row("stale_lse", fwd(), SEEN),
     Row("stale_lse", fwd("fp32"), SEEN),
@@ -160,6 +164,8 @@ REFUSED = [
     ("bias_after_scale", fwd(bias="post_scale"), "no bias is added before scaling"),
     ("neighbour_slope", fwd(), "heads do not have slopes of their own"),
     ("sink_missing", fwd(), "the denominator has only keys"),
+    ("padding_in_amax", fwd(**PADDED), "tensors have no scales"),
+    ("padding_in_amax", fwd("fp8_e4m3", **{**LONG_PADDING, **PADDED, "sk": 128}), "no 64 queries are all padding"),
     ("softcap_missing", fwd(), "scores are not capped"),
     ("mask_before_scale", fwd(scale=-0.2), "no masked score is scaled by a negative number"),
     ("alibi_shift_missing", fwd(**ALIBI), "no slope is shifted"),

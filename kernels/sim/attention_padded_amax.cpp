@@ -1,0 +1,85 @@
+#include "kernels/sim/attention_padded_amax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "op/attention_fp8.hpp"
+
+namespace numcheck::kernels::sim {
+namespace {
+
+constexpr std::int64_t kQueries = 64, kKeys = 128;
+
+std::int64_t first_padded(std::int64_t queries) {
+  return (queries + kQueries - 1) / kQueries * kQueries;
+}
+
+std::int64_t whole_blocks(std::int64_t keys) {
+  return std::max<std::int64_t>(keys - 1, 0) / kKeys * kKeys;
+}
+
+/// Softmax in place; the largest weight.
+float weigh(std::span<float> scores) {
+  const float largest = *std::ranges::max_element(scores);
+  float sum = 0;
+  for (float& s : scores) {
+    s = std::exp(s - largest);
+    sum += s;
+  }
+  for (float& s : scores) {
+    s /= sum;
+  }
+  return 1 / sum;
+}
+
+}  // namespace
+
+PaddedAmax padded_amax(const AttentionKernel& kernel, const AttentionTensors& tensors, std::int64_t batch,
+                       std::int64_t head) {
+  PaddedAmax amax;
+  const std::int64_t keys = whole_blocks(tensors.key_count(batch));
+  const std::int64_t first = first_padded(tensors.query_count(batch));
+  if (!kernel.has("padding_in_amax") || keys == 0 || first >= kernel.p.sq) {
+    return amax;
+  }
+  const std::int64_t of_keys = tensors.key_head(head);
+  const HeadMatrix q = tensors.queries(batch, head).rows_of(first, kernel.p.sq);
+  const HeadMatrix k = tensors.keys(batch, of_keys).rows_of(0, keys);
+  const HeadMatrix v = tensors.values(batch, of_keys).rows_of(0, keys);
+  std::vector<float> scores = kernel.product(q.at, k.transposed().at, q.rows, keys, q.channels);
+  for (std::int64_t i = 0; i < q.rows; ++i) {
+    const std::span<float> row(scores.data() + i * keys, static_cast<std::size_t>(keys));
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float& s = row[static_cast<std::size_t>(j)];
+      s = tensors.score(batch, head, first + i, j, s);
+    }
+    amax.weight = std::fmax(amax.weight, weigh(row));
+    for (std::int64_t c = 0; c < v.channels; ++c) {
+      float sum = 0;
+      for (std::int64_t j = 0; j < keys; ++j) {
+        sum += row[static_cast<std::size_t>(j)] * v.row(j)[static_cast<std::size_t>(c)];
+      }
+      amax.output = std::fmax(amax.output, std::fabs(sum * tensors.scales().v));
+    }
+  }
+  return amax;
+}
+
+std::string needs_padded_queries(const Call& call) {
+  const auto p = op::from_params<op::AttentionParams>(call.c->params);
+  const std::string obstacle = "tensors have no scales, or no 64 queries are all padding beside more than 128 keys";
+  if (!op::has_scales(*call.c->mode) || p.is_ragged() || !p.has_lengths()) {
+    return obstacle;
+  }
+  for (std::int64_t batch = 0; batch < p.batches; ++batch) {
+    if (first_padded(op::sequence_length(p, op::Side::queries, batch)) < p.sq &&
+        whole_blocks(op::sequence_length(p, op::Side::keys, batch)) > 0) {
+      return "";
+    }
+  }
+  return obstacle;
+}
+
+}  // namespace numcheck::kernels::sim

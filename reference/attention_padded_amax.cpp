@@ -1,0 +1,150 @@
+#include "reference/attention_padded_amax.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "op/attention_fwd.hpp"
+#include "reference/attention_compared.hpp"
+#include "reference/references.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr std::int64_t kQueries = 64;
+constexpr std::string_view kCause = "queries that are padding count in the amax";
+
+struct Amax {
+  std::string_view port;
+  double expected = 0, got = 0;
+  double padded = 0;  ///< that of padding alone
+
+  [[nodiscard]] bool is_too_large() const noexcept { return got > 1.001 * expected; }
+  /// The part of the gap that padding closes, 0 if there is none.
+  [[nodiscard]] double share() const noexcept {
+    return is_too_large() && padded > expected ? std::max(0.0, 1 - std::fabs(got - padded) / (got - expected)) : 0;
+  }
+};
+
+/// Keys over which padding is weighed: those of the first `limit`, in whole blocks before the sequence's last block.
+struct Blocks {
+  std::int64_t keys = 0;
+  std::int64_t limit = 0;
+
+  [[nodiscard]] std::int64_t whole(const Lengths& lengths) const {
+    return std::min(std::max<std::int64_t>(lengths.keys - 1, 0) / keys * keys, limit);
+  }
+};
+
+/// As kernels have been seen to do it, by head dimension and mask.
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+constexpr std::array kBlocks = {Blocks{128, kAll}, Blocks{256, kAll}, Blocks{128, 128}, Blocks{128, 256}};
+
+/// The attention of all queries over the keys in whole blocks, with the largest score of each.
+op::Values with_padding(const op::FindingRequest& request, const AttentionProblem& problem, const Blocks& blocks) {
+  auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  p.max_logit = true;
+  p.mask = "padding";  // whole blocks are not masked
+  const op::Params params = op::to_params(p);
+  std::vector<double> queries, keys;
+  for (std::int64_t batch = 0; batch < p.batches; ++batch) {
+    queries.push_back(static_cast<double>(p.sq));
+    keys.push_back(static_cast<double>(blocks.whole(problem.lengths(batch))));
+  }
+  std::vector<op::Operand> inputs(request.inputs.begin(), request.inputs.end());
+  for (op::Operand& input : inputs) {
+    input.data = input.port == "q_lengths" ? queries.data() : input.port == "kv_lengths" ? keys.data() : input.data;
+  }
+  return attention_fwd_reference().values(
+      {.params = &params, .inputs = std::move(inputs), .sample = *request.sample, .values_only = true});
+}
+
+std::span<const double> output_of(const op::Values& values, std::string_view port) {
+  return std::ranges::find(values.outputs, port, &op::OutputValues::port)->value.span();
+}
+
+/// Nothing if the case does not have it.
+std::span<const double> expected_of(const op::FindingRequest& request, std::string_view port) {
+  const auto found = std::ranges::find(request.expected->outputs, port, &op::OutputValues::port);
+  return found == request.expected->outputs.end() ? std::span<const double>() : found->value.span();
+}
+
+/// The largest finite magnitude.
+double largest(std::span<const double> values) {
+  double most = 0;
+  for (const double value : values) {
+    most = std::isfinite(value) ? std::fmax(most, std::fabs(value)) : most;
+  }
+  return most;
+}
+
+/// Calls body(batch, head, query) for all queries in groups of padding whose sequence has whole blocks of keys.
+template <class Body>
+void for_each_padded(const AttentionProblem& problem, const Blocks& blocks, const Body& body) {
+  const op::AttentionParams& p = problem.params();
+  for (std::int64_t head = 0; head < p.batches * p.heads; ++head) {
+    const Lengths lengths = problem.lengths(head / p.heads);
+    const std::int64_t first = (lengths.queries + kQueries - 1) / kQueries * kQueries;
+    for (std::int64_t i = first; i < p.sq && blocks.whole(lengths) > 0; ++i) {
+      body(head / p.heads, head % p.heads, i);
+    }
+  }
+}
+
+double padded_weight(const AttentionProblem& problem, const Blocks& blocks, const op::Values& values) {
+  const std::span<const double> scores = output_of(values, "max_logit"), lse = output_of(values, "lse");
+  double most = 0;
+  for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const std::size_t at = element_at(op::statistic_place(problem.params(), batch, head), i);
+    const double weight = std::exp(scores[at] - lse[at]);
+    most = std::isfinite(weight) ? std::fmax(most, weight) : most;
+  });
+  return most;
+}
+
+double padded_output(const AttentionProblem& problem, const Blocks& blocks, const op::Values& values) {
+  const std::int64_t channels = problem.params().value_channels();
+  const std::span<const double> o = output_of(values, "o");
+  double most = 0;
+  for_each_padded(problem, blocks, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const op::HeadPlace place = op::head_place(problem.params(), op::Side::queries, batch, head, channels);
+    most = std::fmax(most, largest(o.subspan(element_at(place, i), static_cast<std::size_t>(channels))));
+  });
+  return most;
+}
+
+}  // namespace
+
+void explain_padded_amax(const op::FindingRequest& request, const AttentionProblem& problem,
+                         std::vector<op::Finding>& findings) {
+  const op::AttentionParams& p = problem.params();
+  if (!p.has_lengths() || p.is_ragged() || p.has_dropout() || p.bias != "none") {
+    return;
+  }
+  std::array all = {Amax{"s_amax", largest(expected_of(request, "s_amax"))},
+                    Amax{"o_amax", largest(expected_of(request, "o"))}};
+  for (Amax& amax : all) {
+    const auto delivered = std::ranges::find(request.outputs, amax.port, &op::Delivered::port);
+    amax.got = delivered == request.outputs.end() ? 0 : delivered->value[0];
+  }
+  if (std::ranges::none_of(all, &Amax::is_too_large) || !request.sample->all()) {
+    return;
+  }
+  std::array<double, 2> shares{};
+  for (const Blocks& blocks : kBlocks) {
+    const op::Values padded = with_padding(request, problem, blocks);
+    all[0].padded = padded_weight(problem, blocks, padded);
+    all[1].padded = padded_output(problem, blocks, padded);
+    const std::array now = {all[0].share(), all[1].share()};
+    shares = now[0] + now[1] > shares[0] + shares[1] ? now : shares;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    add_if_explained(findings, Compared{.port = all[i].port}, op::Finding::About::numbers, shares[i],
+                     std::string(kCause));
+  }
+}
+
+}  // namespace numcheck::reference
