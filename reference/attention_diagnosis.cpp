@@ -8,6 +8,7 @@
 #include "op/attention_layout.hpp"
 #include "reference/attention_compared.hpp"
 #include "reference/attention_empty_sequences.hpp"
+#include "reference/attention_keys_beyond.hpp"
 #include "reference/attention_missing_sink.hpp"
 #include "reference/attention_padded_amax.hpp"
 #include "reference/attention_problem.hpp"
@@ -77,6 +78,28 @@ void explain_negative_scale(const AttentionProblem& problem, const Compared& lse
   }
 }
 
+/// Scores that are stored in FP16 overflow to infinity, of which the softmax makes NaN.
+void explain_overflow(const AttentionProblem& problem, const Compared& lse, const Compared& o,
+                      std::vector<op::Finding>& findings) {
+  if (o.dtype != core::Dtype::fp16) {
+    return;
+  }
+  const op::AttentionParams& p = problem.params();
+  const double largest = core::dtype_info(core::Dtype::fp16).max_finite;
+  const auto overflows = [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    return lse.expected[statistic_index(p, batch, head, i)] > largest;  // the largest score is hardly less
+  };
+  double broken = 0, beyond = 0;
+  for_each_query(problem, [&](std::int64_t batch, std::int64_t head, std::int64_t i) {
+    const bool is_broken = lse.is_broken(statistic_index(p, batch, head, i));
+    broken += is_broken ? 1 : 0;
+    beyond += is_broken && overflows(batch, head, i) ? 1 : 0;
+  });
+  const std::string cause = "scores above 65504 overflow in fp16";
+  add_if_explained(findings, lse, About::pattern, beyond / broken, cause);
+  add_if_explained(findings, o, About::pattern, share_of_broken(problem, o, p.value_channels(), overflows), cause);
+}
+
 void explain_alibi(const AttentionProblem& problem, const Compared& lse, std::vector<op::Finding>& findings) {
   const op::AttentionParams& p = problem.params();
   if (p.bias != "alibi") {
@@ -104,8 +127,12 @@ std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
   const AttentionProblem problem(op::from_params<op::AttentionParams>(*request.params), request.inputs);
   if (const std::optional<Compared> lse = compared(request, "lse")) {
-    explain_negative_scale(problem, *lse, compared(request, "o"), findings);
+    const std::optional<Compared> o = compared(request, "o");
+    explain_negative_scale(problem, *lse, o, findings);
     explain_alibi(problem, *lse, findings);
+    if (o) {
+      explain_overflow(problem, *lse, *o, findings);
+    }
   }
   explain_empty_sequences(request, problem, findings);
   explain_missing_sink(request, findings);
@@ -127,6 +154,7 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
   }
   explain_empty_sequences(request, problem, findings);
   explain_zero_channels(request, problem, findings);
+  explain_keys_beyond(request, problem, findings);
   return findings;
 }
 

@@ -13,6 +13,7 @@ namespace numcheck::reference {
 ///   - sequences with queries, but without keys, are left unwritten
 ///   - the sink is left out of the denominator
 ///   - queries that are padding count in s_amax and o_amax
+///   - scores that are stored in FP16 overflow
 /// A finding names the cause if it explains 90 % of what is wrong with an output.
 [[nodiscard]] std::vector<op::Finding> diagnose_attention(const op::FindingRequest& request);
 
@@ -20,6 +21,7 @@ namespace numcheck::reference {
 ///   - NaN in queries whose log-sum-exp is so small that its negative exponential overflows in FP32
 ///   - sequences without queries or without keys are left unwritten, or, where heads share keys, hold sums of such memory
 ///   - half of the channels of the last rows of dq are zero, in FP8
+///   - keys of zeros beyond the last one count in dp_amax
 [[nodiscard]] std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

@@ -115,6 +115,9 @@ class Head {
       const float share = kernel_.has("dropout_in_offset") ? static_cast<float>(1 - p.dropout) : 1.0F;
       all_.d_offset[static_cast<std::size_t>(index_)] -= std::exp(offset - lse) * own * share;
     }
+    if (counts && kernel_.has("keys_beyond_in_amax")) {
+      largest_ = std::fmax(largest_, std::fabs(kernel_.scale_before() * std::exp(-lse) * subtracted));
+    }
     for (std::int64_t j = 0; j < p.sk; ++j) {
       float& weight = weights_[row + static_cast<std::size_t>(j)];
       float& slope = slopes_[row + static_cast<std::size_t>(j)];

@@ -133,6 +133,12 @@ std::string needs_max_with_bias(const Call& call) {
   return unless(p.max_logit && p.bias != "none", "the largest score is not an output, or there is no bias");
 }
 
+std::string needs_partial_keys(const Call& call) {
+  constexpr std::int64_t kTile = 128;
+  const bool partial = params_of(call).sk % kTile != 0;
+  return unless(op::has_scales(*call.c->mode) && partial, "tensors have no scales, or keys fill their tiles");
+}
+
 std::string needs_scales(const Call& call) {
   return unless(op::has_scales(*call.c->mode), "tensors have no scales");
 }
@@ -222,6 +228,7 @@ constexpr std::array kBackward = {
     OpFault{kValueDescale, &needs_scales},
     OpFault{kStaleWeights, &needs_scales},
     OpFault{kStaleGradients, &needs_scales},
+    OpFault{{"keys_beyond_in_amax", "keys of zeros beyond the last one count in the amax"}, &needs_partial_keys},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ NO_KEYS = {"mask": "padding", "batches": 5}
 
 MASKED_FIRST = "masked scores are -infinity before they are scaled by a negative number"
 SINK = "the sink is left out of the denominator"
+OVERFLOW = "scores above 65504 overflow in fp16"
 IN_AMAX = "queries that are padding count in the amax"
 LONG_PADDING = {"batches": 1, "heads": 2, "kv_heads": 2, "sq": 256, "sk": 256, "d": 128}
 
@@ -72,6 +73,7 @@ FAULTS = [
     ("head_map_rotated", fwd(), SEEN),
     ("head_map_rotated", exact("fp32"), ["exact"]),
     ("rounded_scores", fwd(), SEEN),
+    Row("rounded_scores", fwd("fp16", scale=1, inputs={"sigma": 100}), ["G0 pattern"], named=OVERFLOW),
     ("rounded_scores", fwd("fp16"), SEEN),
     ("bias_after_scale", fwd(bias="pre_scale"), SEEN),
     ("bias_after_scale", fwd("fp32", bias="pre_scale"), SEEN),

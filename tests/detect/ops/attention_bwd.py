@@ -14,6 +14,7 @@ NO_QUERIES = {"mask": "padding", "batches": 7, "kv_heads": 6}
 SUMS = "D is not multiplied by 1 - dropout"
 OFFSET = "the gradient of the softmax offset is multiplied by 1 - dropout"
 HALF = "half of the channels of the last rows of dq are zero"
+BEYOND = "keys of zeros beyond the last one count in the amax"
 
 # Each query sees one key, and a sink with the same weight as that: all gradients are products with the same two factors.
 SINGLE = {
@@ -89,6 +90,8 @@ FAULTS = [
     Row("dq_half_zero", bwd("fp8_hybrid", sq=100, d=128), SEEN, named=HALF),
     Row("dq_half_zero", bwd("fp8_e4m3", sq=95, d=128, **CAUSAL), SEEN, named=HALF),
     Row("dq_half_zero", bwd("fp8_hybrid", heads=8, kv_heads=2, sq=255, sk=385, d=128, inputs=WIDE_VALUES), SEEN, named=HALF),
+    Row("keys_beyond_in_amax", bwd("fp8_hybrid", sk=16, scale=-0.2, distribution="positive"), SEEN, named=BEYOND),
+    Row("keys_beyond_in_amax", bwd("fp8_e4m3", sk=100, scale=-1, distribution="positive", **CAUSAL), SEEN, named=BEYOND),
     ("dq_not_zeroed", bwd(), SEEN),
     ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
     ("one_head_of_group", bwd(), SEEN),
@@ -136,6 +139,7 @@ REFUSED = [
     ("empty_sequence_unwritten", bwd(**RAGGED), "no sequence with rows in a tensor lacks queries or keys"),
     ("dq_half_zero", bwd("fp8_hybrid", sq=96), "tensors have no scales, or no row"),
     ("dq_half_zero", bwd(sq=100), "tensors have no scales"),
+    ("keys_beyond_in_amax", bwd("fp8_hybrid", sk=128), "keys fill their tiles"),
     ("stale_lse", bwd(), "attention_bwd has no such fault"),
     ("stale_lse", bwd(**OWN, sk=64), "all keys are in one tile"),
     ("dropout_not_in_dp", bwd(), "no weight is dropped"),
