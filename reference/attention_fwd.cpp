@@ -211,7 +211,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
-  reference.version = "attention_fwd-7";
+  reference.version = "attention_fwd-8";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

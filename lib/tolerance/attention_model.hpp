@@ -34,6 +34,7 @@ enum class AttentionFact : std::size_t {
   ///< sink leaves to keys: what S^2 sum p_j^2 x_j^2 (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says
   ///< nothing of v
   sink,          ///< |sink| exp(sink - lse)
+  sink_share,    ///< r = 1 - S = exp(sink - lse), without declared roundings, too
   value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
   least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
   contest,  ///< how far errors in FP32 may move the largest scores, 0 if less than matters; negative if no other key may
@@ -55,7 +56,7 @@ inline constexpr double kSettledMargin = 40;
 ///   o     B = (u_P + g_V + (n + 16) u) rho + d sigma           (Cauchy and Schwarz: sum p |d_j (v_j - o)| <= d sigma)
 ///             + (2^-112 + u_P for FP16) sqrt(n W) + l     (l = 2^-148, for TF32 its spacing of subnormals)
 ///         V = (0.18 u_P^2 + s_V) W + (s_S S2 + t_S s2 + (u E)^2 + 3 u^2) max p sigma^2
-///             + (u^2 (n / 12 + 1) + t_V + (u_P a)^2 / 3) o^2
+///             + (u^2 (n / 12 + 1) + t_V + (u_P a)^2 / 3 + t_S s2 r^2) o^2
 ///   lse   B = d + (n + 8) u + 2 u |lse|
 ///         V = (s_S S2 + t_S s2 + (u E)^2 + 3 u^2) max p + t_S s2 + u^2 (n / 12 + 1 + lse^2)
 ///
@@ -99,7 +100,8 @@ inline constexpr double kSettledMargin = 40;
 /// mean squares over p), d_m the bound of the largest one, u the unit roundoff of the tensors' format, and e = exp(2 d_m):
 ///
 ///   o     B + e d_r sigma + u |sink| |o| + 2^-25 sqrt(n V2) for FP16 weights
-///         V + z exp(z) G sigma^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2 + (2^-25)^2 / 3 V2
+///         V + z exp(z) (G sigma^2 + (1 - C) a_s / 0.18 (r o)^2) + (h r o)^2 + (u sink o)^2 / 3 + k 0.18 u^2 o^2
+///           + (2^-25)^2 / 3 V2
 ///   lse   B + e d_r + u |sink|,    V + z exp(z) (C + (1 - C) a_s) + h^2 + (u sink)^2 / 3
 ///
 /// With a cap, x the root mean square of s' / softcap: tanh x = x - x^3 / 3 of a stored x is rounded alike for all x less
@@ -127,8 +129,8 @@ inline constexpr double kSettledMargin = 40;
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
                      std::span<float> bound, std::span<float> variance);
 
-/// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a, with
-/// declared roundings + u |sink| + z G; for `lse`, with them, the ratio of root mean squares of lse and of the
+/// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a +
+/// r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h); for `lse`, with them, the ratio of root mean squares of lse and of the
 /// errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for declared roundings.
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");

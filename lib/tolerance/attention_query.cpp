@@ -99,13 +99,13 @@ QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
   const ScoreSquares squares{facts[AttentionFact::score_square], facts[AttentionFact::inner_square],
                              facts[AttentionFact::scored_square]};
   const double size = std::sqrt(squares.score), spread = facts[AttentionFact::score_spread];
-  const double together = facts[AttentionFact::squared_weights];
+  together = facts[AttentionFact::squared_weights];
   bound = scores.bound(squares);
   growth = std::exp(2 * std::min(kSteepest, scores.bound(facts[AttentionFact::largest_score])));
   variance = scores.variance(squares) * std::exp(std::min(kSteepest, scores.variance(squares)));
   scatter = few_values ? 1 : facts[AttentionFact::scatter];
   alike = size == 0 || !rounding.scores ? 0 : tolerance::alike(spread / (2 * u * size), few_values);
-  common = together + (1 - together) * alike / kRoundVariance;  // alike in all queries, they are not spread over an ulp
+  coherent = (1 - together) * alike / kRoundVariance;  // alike in all queries, they are not spread over an ulp
   if (rounding.scores && all.cap > 0) {
     // tanh x = x - x^3 / 3 of a stored x is rounded nearly alike for all x that are less than 1 / x^2 ulps apart.
     const double inner = std::sqrt(squares.inner), x2 = square(inner / all.cap);
@@ -135,6 +135,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       argument_(facts[AttentionFact::argument]),
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
       contest_(facts[common.contest]),
+      sink_share_(facts[AttentionFact::sink_share]),
       all_values_(std::sqrt(facts[AttentionFact::value_square])),
       weights_(common, facts),
       alike_(rounded_alike(common, facts)),
@@ -161,7 +162,8 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
               squares +
           std::min(square(other_keys), weights_.variance * largest_ * spread2) +
           (u * u * (keys_ / 12 + 1 + scale_steps / 3) + square((unit + stored_.dropped) * alike_) / 3 +
-           square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal) *
+           square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal +
+           square(sink_share_) * (weights_.shared + stored_.variance * stored_.coherent + square(stored_.shift))) *
               o * o +
           values_.value * (common_.ordered ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
           square(stored_.lost) / 3 * stored_.values + square(common_.least) / 3 +
@@ -184,8 +186,8 @@ QueryError QueryErrors::statistic(double lse) const {
   return {weights_.bound * (1 + weights_.bound) + (keys_ + 8) * u + 2 * u * std::fabs(lse) +
               stored_.growth * stored_.bound + stored_.sink + std::max(0.0, contest_),
           square(std::max(0.0, contest_) / kAttentionKappa) + weights_.variance * largest_ + weights_.shared +
-              u * u * (keys_ / 12 + 1 + lse * lse) + stored_.variance * stored_.common + square(stored_.shift) +
-              square(stored_.sink) / 3};
+              u * u * (keys_ / 12 + 1 + lse * lse) + stored_.variance * (stored_.together + stored_.coherent) +
+              square(stored_.shift) + square(stored_.sink) / 3};
 }
 
 QueryError QueryErrors::largest(double lse) const {
@@ -220,7 +222,8 @@ double QueryErrors::shared_slope() const {
   // No value is more than `keys` times as large as their mean.
   const double others = common_.normalised ? 1 : std::min(1 / (1 - std::min(1.0, largest_)), keys_);
   return (common_.unit + stored_.dropped) * alike_ * others + common_.largest_alike * equal_ + stored_.sink +
-         stored_.variance * stored_.scatter;
+         stored_.variance * stored_.scatter +
+         sink_share_ * (stored_.bound * stored_.alike + stored_.shift + std::sqrt(weights_.shared));
 }
 
 double QueryErrors::shared_square() const {

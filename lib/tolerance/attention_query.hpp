@@ -81,7 +81,8 @@ class QueryErrors {
     double growth = 1;     ///< e
     double variance = 0;   ///< of a weight's numerator
     double scatter = 0;    ///< G
-    double common = 0;     ///< part of the variance that lse has
+    double together = 0;   ///< C, the part of the variance that lse has of independent errors
+    double coherent = 0;   ///< (1 - C) a_s / 0.18, that of errors which scores share
     double alike = 0;      ///< a_s
     double shift = 0;      ///< h, by which lse is off where a cap's tanh is rounded alike in all keys
     double sink = 0;       ///< u |sink|
@@ -98,6 +99,7 @@ class QueryErrors {
   double argument_;    ///< AttentionFact::argument
   SumError values_;    ///< of n products
   double contest_;     ///< AttentionFact::contest of the mode
+  double sink_share_;  ///< r
   double all_values_;  ///< bounds every value of the head
   WeightError weights_;
   double alike_;  ///< a

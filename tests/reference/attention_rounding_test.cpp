@@ -92,6 +92,24 @@ TEST_P(AttentionRounding, of_a_cap_may_be_alike_in_all_keys) {
   }
 }
 
+// A common error of scores cancels in a softmax of keys, but not beside a sink, whose score has no such error.
+TEST_P(AttentionRounding, that_scores_share_count_beside_a_sink) {
+  for (const unsigned seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    for (const char* softmax : {"off_by_one", "learnable"}) {
+      Unfused kernel = kernel_of(GetParam(), "none", 0);
+      kernel.p.softmax = softmax;
+      kernel.p.scale = -0.1;
+      kernel.p.softcap = 30;
+      const RoundingCase c(kernel, {"alike", 0.03, -1, 1, 1.2 + 0.06 * seed, 1, 0.03});
+      const auto outputs = kernel.forward(c.inputs);
+      const Fit fit = fit_of(c.forward, c.forward_values, "o", outputs.at("o"), kUnfused);
+      const std::string what = std::string(GetParam()) + ", " + softmax + ", seed " + std::to_string(seed);
+      EXPECT_LE(fit.worst, 1) << what;
+      EXPECT_LE(fit.rms, 1.3) << what;
+    }
+  }
+}
+
 // A kernel that recomputes the log-sum-exp: the error of a score with most of a query's weight is in all of its weights.
 TEST(AttentionRecomputedStatistics, have_errors_that_are_predicted) {
   for (const double q : {1.0, 8.0}) {
