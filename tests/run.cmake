@@ -9,6 +9,8 @@ numcheck_test(run_test LABEL unit TIMEOUT 300
   LIBRARIES numcheck_run numcheck_plan numcheck_data numcheck_op numcheck_core numcheck_machine
             nlohmann_json::nlohmann_json fmt::fmt Threads::Threads)
 
+target_compile_definitions(run_test PRIVATE TE_NUMCHECK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
 # 50 000 mutations by default; TE_NUMCHECK_MUTATIONS=1000000 takes two minutes.
 numcheck_test(run_journal_text_test LABEL unit
   SOURCES unit/run/journal_text_test.cpp unit/run/journal_mutation_test.cpp

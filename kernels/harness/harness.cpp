@@ -91,6 +91,26 @@ std::string attempt(Session& session, const Step& step) {
   }
 }
 
+/// The outputs of one run; none if it failed.
+std::vector<worker::OutputDigest> outputs_of(Session& session, const Algorithm& algorithm) {
+  worker::RunReport report;
+  double ignored = 0;
+  if (!attempt(session, [&] { measure(session, algorithm, 1, {}, report, ignored); }).empty()) {
+    session.restore_guards();
+    session.upload_inputs();
+    return {};
+  }
+  return std::move(report.outputs);
+}
+
+/// The runs of a planted fault left what one without it left, as a fault may whose place these inputs or this shape do not
+/// have.
+bool fault_is_unseen(const worker::RunReport& report, const std::vector<worker::OutputDigest>& sound) {
+  return report.error.empty() && report.guards_intact && report.inputs_intact && report.deterministic() &&
+         !sound.empty() &&
+         std::ranges::equal(report.outputs, sound, {}, &worker::OutputDigest::digest, &worker::OutputDigest::digest);
+}
+
 worker::RunReport describe(const Backend& backend, const Algorithm& algorithm) {
   worker::RunReport report;
   report.backend = backend.name();
@@ -165,13 +185,18 @@ worker::Outcome Harness::run(Backend& backend, const plan::Case& c, std::span<co
     classify_all(session, backend, call, algorithms, simulated_classes_, reports);
   }
   session.upload_inputs();
+  const std::vector<Algorithm> sound =
+      options.inject.empty() ? std::vector<Algorithm>() : algorithms_of(backend, {&c, ports, {}});
   worker::Outcome outcome;
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    const bool has_sound = sound.size() == algorithms.size() && reports[i].error.empty();
+    const auto expected = has_sound ? outputs_of(session, sound[i]) : std::vector<worker::OutputDigest>();
     if (reports[i].error.empty()) {
       reports[i].error = attempt(session, [&] {
         measure(session, algorithms[i], std::max(options.repeats, 1), fault, reports[i], outcome.device_s);
       });
     }
+    reports[i].fault_unseen = fault_is_unseen(reports[i], expected);
     const bool failed = !reports[i].error.empty();
     if (failed) {
       reports[i].outputs.clear();

@@ -73,11 +73,21 @@ json runs_json(const verdict::CaseResult& result) {
   json runs = json::array();
   for (const verdict::RunResult& run : result.runs) {
     runs.push_back(object_of(run_members(), RunSource{&run, &ports, has_limits ? &own : nullptr}));
+    if (run.run.fault_unseen) {
+      runs.back()["fault_changed_nothing"] = true;
+    }
   }
   return runs;
 }
 
 }  // namespace
+
+json run_rule() {
+  json rule = rule_of(run_members());
+  rule["properties"]["fault_changed_nothing"] = flag(
+      "a fault was planted (--inject), and changed nothing: outputs, guards and inputs are as without it; absent: no");
+  return rule;
+}
 
 const Members<RunSource>& run_members() {
   using S = RunSource;

@@ -16,6 +16,9 @@ struct RunSource {
 };
 
 [[nodiscard]] const Members<RunSource>& run_members();
+
+/// Their rule, with what only runs with a planted fault have.
+[[nodiscard]] nlohmann::json run_rule();
 /// In addition to those of the case itself (plan::case_to_json).
 [[nodiscard]] const Members<verdict::CaseResult>& case_members();
 [[nodiscard]] const Members<prepare::StageTimes>& stage_members();

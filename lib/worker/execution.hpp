@@ -47,7 +47,8 @@ struct RunReport {
   std::string guard_detail;  ///< which guard was hit, and where
   double device_s = 0;
   std::vector<OutputDigest> outputs;
-  std::string error;  ///< why this algorithm failed; there are no outputs then
+  bool fault_unseen = false;  ///< a fault was planted, and nothing is other than without it
+  std::string error;          ///< why this algorithm failed; there are no outputs then
 
   /// All runs gave the same bits.
   [[nodiscard]] bool deterministic() const noexcept { return std::ranges::all_of(outputs, &OutputDigest::repeats); }

@@ -73,6 +73,7 @@ json report_to_json(const RunReport& report) {
           {"guard_detail", printable(report.guard_detail, kMaxText)},
           {"device_s", report.device_s},
           {"outputs", std::move(outputs)},
+          {"fault_unseen", report.fault_unseen},
           {"error", printable(report.error, kMaxText)}};
 }
 
@@ -110,6 +111,7 @@ RunReport report_from(const json& object) {
   for (const json& output : list(object, "outputs")) {
     report.outputs.push_back({text(output, "port"), digest(output, "digest"), boolean(output, "repeats")});
   }
+  report.fault_unseen = boolean(object, "fault_unseen");
   report.error = text(object, "error");
   return report;
 }

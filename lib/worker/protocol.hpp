@@ -35,7 +35,7 @@
 namespace numcheck::worker {
 
 /// Both sides are the same binary, unless a worker is started by hand.
-inline constexpr int kProtocolVersion = 7;
+inline constexpr int kProtocolVersion = 8;
 
 class ProtocolError : public std::runtime_error {
  public:

@@ -282,6 +282,19 @@ class LikelyMistakes(CliTest):
         self.run_cli("run", self.plan(seed=2**64 - 1), *SIM, "--json", "report.json", "--no-save", code=0)
         self.assertIn(f"seed {2**64 - 1}", self.run_cli("report", "report.json", code=0).stdout)
 
+    def test_a_planted_fault_that_changes_nothing_is_told(self):
+        cases = [{"op": "gemm", "backend": "sim", "mode": "fp32", "params": {"m": 8, "n": 8, "k": k},
+                  "inputs": {"distribution": "constant", "value": 0} if k == 16 else {"distribution": "exact"}} for k in (16, 32)]
+        plan, words = self.plan(cases=cases), "WARN  the planted fault changed nothing in 1 case, as in gemm/m=8,n=8,k=16/fp32/sim"
+        # One in the arithmetic, one in memory; the last breaks no number of the exact case, but its precision class.
+        for fault, told in (("scale_1_01", [True, None]), ("all_zero", [True, None]), ("write_past_end", [None, None]), ("race", [None, None]),
+                            ("tf32_silently", [True, True])):
+            done = self.run_cli("run", plan, *SIM, "--inject", fault, "--json", "report.json", code=1)
+            runs = [run for case in self.report("report.json")["cases"] for run in case["runs"]]
+            self.assertEqual([run.get("fault_changed_nothing") for run in runs], told, fault)
+            self.assertEqual(words in done.stdout, fault in ("scale_1_01", "all_zero"), done.stdout)
+        self.assertNotIn("planted fault", self.run_cli("run", plan, *SIM, "--no-save").stdout)
+
     def test_absurd_tolerances_are_told(self):
         absurd = [{"tolerance": {"allclose": {"rtol": 0, "atol": 1e6}}}, {"tolerance": {"allclose": {"rtol": 0, "atol": 1e-30}}},
                   {"tolerance": {"allclose": {"rtol": 1e-5, "atol": 1e-5}}}]

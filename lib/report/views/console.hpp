@@ -29,6 +29,8 @@ struct ConsoleOptions {
 [[nodiscard]] std::string render_contract(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_warnings(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_slowest(const nlohmann::json& report, const ConsoleOptions& options);
+/// The cases that did not fail because the planted fault changed nothing in them.
+[[nodiscard]] std::string render_unseen_fault(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_tolerances(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_notes(const nlohmann::json& report, const ConsoleOptions& options);
 [[nodiscard]] std::string render_override(const nlohmann::json& report, const ConsoleOptions& options);

@@ -1,4 +1,4 @@
-// The console's warning about tolerances of plans that prove nothing, or that no kernel can meet.
+// The console's warnings about what proves nothing: tolerances of plans, and planted faults that change no output.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/case_facts.hpp"
 #include "report/number.hpp"
 #include "report/views/console.hpp"
 #include "report/views/console_format.hpp"
@@ -63,6 +64,22 @@ constexpr std::array kLimits = {Limit{"allclose", "limit_over_bound"}, Limit{"ul
                                 Limit{"rel_l2", "rel_l2_over_bound"}};
 
 }  // namespace
+
+std::string render_unseen_fault(const json& report, const ConsoleOptions& options) {
+  Absurd unseen;
+  for (const json& record : report.at("cases")) {
+    const json& runs = record.at("runs");
+    const auto& status = record.at("status").get_ref<const std::string&>();
+    if (outcome_of(status) == Outcome::passed && !runs.empty() &&
+        std::ranges::all_of(runs, [](const json& run) { return run.value("fault_changed_nothing", false); })) {
+      unseen.add(0, record.at("id").get_ref<const std::string&>());
+    }
+  }
+  return unseen.cases == 0 ? ""
+                           : fmt::format("{}  the planted fault changed nothing in {} case{}, as in {}\n",
+                                         paint("WARN", Colour::yellow, options.colour), unseen.cases,
+                                         unseen.cases == 1 ? "" : "s", unseen.id);
+}
 
 std::string render_tolerances(const json& report, const ConsoleOptions& options) {
   std::array<Absurd, kLimits.size()> loose;

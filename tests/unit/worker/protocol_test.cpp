@@ -1,12 +1,16 @@
 // Messages: round trips, and refusals of invalid ones.
 #include "worker/protocol.hpp"
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
 #include "fake.hpp"
+#include "op/gemm.hpp"
 #include "worker/channel.hpp"
 
 namespace numcheck::worker {
@@ -30,6 +34,7 @@ RunReport full_report() {
   report.guard_detail = "byte 3 after d";
   report.device_s = 1.25e-5;
   report.outputs = {{"d", {0x0123456789abcdefULL, 42}, false}, {"amax", {1, 2}, true}};
+  report.fault_unseen = true;
   report.error = "none really";
   return report;
 }
@@ -69,6 +74,7 @@ TEST(Protocol, report_round_trip) {
   EXPECT_EQ(got.report.outputs[0].digest, sent.outputs[0].digest);
   EXPECT_FALSE(got.report.outputs[0].repeats);
   EXPECT_TRUE(got.report.outputs[1].repeats);
+  EXPECT_TRUE(got.report.fault_unseen);
   EXPECT_EQ(got.report.error, sent.error);
 }
 
@@ -188,6 +194,35 @@ TEST(Protocol, refuses_invalid_messages) {
     EXPECT_THROW((void)decode_from_worker(text), ProtocolError) << text;
   }
   EXPECT_THROW((void)decode_from_worker(std::string(100'000, '[')), ProtocolError);
+}
+
+/// Why a message is refused; empty if it is not.
+std::string refusal(const std::string& text) {
+  const auto words_of = [](const auto& decode) -> std::string {
+    try {
+      return decode();
+    } catch (const ProtocolError& error) {
+      return error.what();
+    }
+  };
+  const std::string from_worker = words_of([&text] { return (void)decode_from_worker(text), ""; });
+  const std::string from_coordinator = words_of([&text] {
+    const FromCoordinator message = decode_from_coordinator(text, [](std::string_view) { return &op::gemm(); });
+    const auto* task = std::get_if<TaskRequest>(&message);
+    const auto* question = std::get_if<QuestionRequest>(&message);
+    return task != nullptr ? task->error : question != nullptr ? question->cases.at(0).error : "";
+  });
+  return from_worker.empty() || from_coordinator.empty() ? "" : from_worker + "; " + from_coordinator;
+}
+
+/// Seeds that are refused at the first member that a message has got since lead the fuzzer nowhere.
+TEST(Protocol, seeds_of_the_fuzz_target_are_messages) {
+  std::size_t seeds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TE_NUMCHECK_SOURCE_DIR "/tests/fuzz/seeds/protocol")) {
+    EXPECT_EQ(refusal(core::read_regular_file(entry.path(), 1 << 20).text), "") << entry.path();
+    ++seeds;
+  }
+  EXPECT_GT(seeds, 5U);
 }
 
 TEST(Protocol, refuses_an_unknown_precision_class) {
