@@ -22,13 +22,13 @@ void add_at(std::span<const double> terms, std::ptrdiff_t first, std::vector<dou
 }
 
 /// Stores a block of queries of one head.
-void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t block, std::span<const float> statistics,
+void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t block, const StatisticFacts& statistics,
                  GradientOutput& dbias) {
   const op::AttentionParams& p = g.params();
   const Positions all = span_at(block, p.sq);
   const bool before_scale = p.bias == "pre_scale";
   GradientSums sums(before_scale ? Of::bias : Of::capped_bias, g, all.size(), p.sk, statistics);
-  std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0);
+  std::vector<double> saturation(before_scale && p.softcap != 0 ? sums.squared.size() : 0), scored(sums.squared.size());
   GradientTile tile(g);
   for (std::int64_t batch = 0; batch < p.batches; ++batch) {
     const GradientHead& head = g.head(batch, index);
@@ -40,6 +40,7 @@ void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t b
       sums.add(head, pairs, static_cast<std::size_t>(pairs.query - all.begin));
       const auto first = static_cast<std::ptrdiff_t>((pairs.query - all.begin) * p.sk + pairs.keys.begin);
       add_at(sums.facts.spread(), first, sums.weighted);
+      add_at(sums.facts.scored(), first, scored);
       if (!saturation.empty()) {
         add_at(sums.facts.saturation(), first, saturation);
       }
@@ -63,15 +64,17 @@ void store_block(const AttentionGradients& g, std::int64_t index, std::int64_t b
   const double factor = before_scale ? g.problem().factor() : 1;
   store(dbias, place, sums, factor);
   store_roots(dbias, tolerance::kSaturation, place, saturation, factor);
+  store_roots(dbias, tolerance::kScored, place, scored, factor);
 }
 
 }  // namespace
 
-op::OutputValues bias_gradient(const AttentionGradients& g, std::span<const float> statistics) {
+op::OutputValues bias_gradient(const AttentionGradients& g, const StatisticFacts& statistics) {
   const op::AttentionParams& p = g.params();
   GradientOutput dbias("dbias", p.heads * p.sq, p.heads * p.sq * p.sk, g.values_only());
   dbias.add_element_fact(tolerance::kWeightRatio);
   dbias.add_element_fact(tolerance::kSpreadRatio);
+  dbias.add_element_fact(tolerance::kScored);
   if (p.bias == "pre_scale" && p.softcap != 0) {
     dbias.add_element_fact(tolerance::kSaturation);
   }

@@ -103,7 +103,7 @@ void store_own_of_keys(const AttentionGradients& g, std::int64_t batch, std::int
 
 /// Of keys and values; to `dq`, if there is one, what these keys add to gradients of queries, but for the factor.
 void key_gradients(const AttentionGradients& g, std::int64_t batch, std::int64_t shared, std::int64_t block,
-                   std::span<const float> statistics, GradientOutput& dk, GradientOutput& dv, GradientOutput* dq) {
+                   const StatisticFacts& statistics, GradientOutput& dk, GradientOutput& dv, GradientOutput* dq) {
   const op::AttentionParams& p = g.params();
   const std::int64_t sharing = p.heads / p.key_heads(), width = p.value_channels();
   const Positions all = span_at(block, op::positions(p, op::Side::keys, batch));
@@ -246,7 +246,13 @@ op::Values values(const op::ReferenceRequest& request) {
   for_each_block({whole * sharing, p.batches * p.heads}, p.sq, [&](std::int64_t head, std::int64_t block) {
     query_gradient(g, head / p.heads, head % p.heads, block, dq);
   });
-  const std::span<const float> statistics = dq.fact(tolerance::GradientFact::statistic_square);
+  using tolerance::GradientFact;
+  const StatisticFacts statistics{
+      .square = dq.fact(GradientFact::statistic_square),
+      .second = dq.fact(GradientFact::statistic_second),
+      .product = dq.fact(GradientFact::largest_product),
+      .argument = dq.fact(GradientFact::largest_argument),
+  };
   for_each_block({whole, p.batches * p.key_heads()}, p.sk, [&](std::int64_t head, std::int64_t block) {
     key_gradients(g, head / p.key_heads(), head % p.key_heads(), block, statistics, dk, dv, nullptr);
   });

@@ -43,7 +43,7 @@ const GradientFactKernels& gradient_fact_kernels() noexcept {
 }
 
 GradientFacts::GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows,
-                             std::span<const float> statistics)
+                             const StatisticFacts& statistics)
     : what_(what),
       gradients_(gradients),
       statistics_(statistics),
@@ -60,6 +60,9 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
   const auto first = static_cast<std::size_t>((head.batch * p.heads + head.index) * p.sq);
   const double sink = gradients_.problem().sink(head.index), lse = head.lse[at], dot = head.dot[at];
   const bool known = std::isfinite(lse);
+  const auto of_query = [&](std::span<const float> facts) {
+    return facts.empty() ? 0 : static_cast<double>(facts[first + at]);
+  };
   const double factor = std::fabs(gradients_.problem().factor()), cap = p.softcap == 0 ? 0 : 1 / p.softcap;
   return {.factor = factor,
           .most = tolerance::kMayOverflow * std::min(1.0, factor) * (1 + 2 * cap),
@@ -67,7 +70,10 @@ QueryTerms GradientFacts::query_of(const GradientHead& head, std::int64_t i) con
           .cap = cap,
           .lse = known ? lse : 0,
           .sink = std::isfinite(sink) && known ? std::fabs(sink) * std::exp(sink - lse) : 0,
-          .statistic = statistics_.empty() ? 0 : static_cast<double>(statistics_[first + at]),
+          .statistic = of_query(statistics_.square),
+          .statistic_second = of_query(statistics_.second),
+          .statistic_product = of_query(statistics_.product),
+          .statistic_argument = of_query(statistics_.argument),
           .score_second = square(gradients_.problem().factor()) * all.score_second[at],
           .along = all.along[at],
           .gradient = all.gradient.norms[at],
@@ -178,6 +184,14 @@ std::span<const double> GradientFacts::saturation() const {
   return std::span<const double>(terms_[kSaturation]).first(last_);
 }
 
+std::span<const double> GradientFacts::scored() {
+  scored_.resize(last_);
+  for (std::size_t n = 0; n < last_; ++n) {
+    scored_[n] = std::max(0.0, std::max(terms_[kInnerSquare][n], terms_[kScoredSquare][n]) + terms_[kStatistic][n]);
+  }
+  return scored_;
+}
+
 void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const {
   const auto sum = [&](PairTerm term) { return this->sum(term, row); };
   const auto set = [&](GradientFact fact, double x) {
@@ -210,7 +224,11 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::scored_square, ratio(sum(kScoredSquare), sum(kOwnSquare)));
   set(GradientFact::largest_score, sum(kLargestScore));
   set(GradientFact::largest_sink, sum(kLargestSink));
-  set(GradientFact::statistic_square, what_ == Of::queries ? sum(kStatistic) : ratio(sum(kStatistic), sum(kOwnSquare)));
+  const double of_statistic = what_ == Of::queries ? 1 : sum(kOwnSquare);
+  set(GradientFact::statistic_square, ratio(sum(kStatistic), of_statistic));
+  set(GradientFact::statistic_second, ratio(sum(kStatisticSecond), of_statistic));
+  set(GradientFact::statistic_product, sum(kLargestStatisticProduct));
+  set(GradientFact::statistic_argument, sum(kLargestStatisticArgument));
   set(GradientFact::saturation, ratio(sum(kSaturation), sum(kShare)));
 }
 

@@ -12,6 +12,12 @@
 
 namespace numcheck::reference {
 
+/// What dq's facts say of the errors of every query's log-sum-exp, which the other gradients have as well; empty while those
+/// of dq are found. GradientFact::statistic_square, statistic_second, largest_product and largest_argument.
+struct StatisticFacts {
+  std::span<const float> square{}, second{}, product{}, argument{};
+};
+
 /// The facts of some rows, under construction.
 class GradientFacts {
  public:
@@ -23,8 +29,7 @@ class GradientFacts {
     bias,         ///< dbias before the scale: w = (dp - D) slope, per pair; a row's facts are means
     capped_bias,  ///< dbias after the cap: w = dp - D
   };
-  /// `statistics`: GradientFact::statistic_square of every query, from those of dq; for Of::queries empty.
-  GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows, std::span<const float> statistics);
+  GradientFacts(Of what, const AttentionGradients& gradients, std::size_t rows, const StatisticFacts& statistics);
 
   /// Adds the pairs of a query. `row` is the first of its rows: of dq and dbias the only one, otherwise that of its first
   /// key.
@@ -33,6 +38,8 @@ class GradientFacts {
   [[nodiscard]] std::span<const double> spread() const;
   /// (p (dp - D) tanh^2)^2 of each pair that was added last; of bias gradients before the cap.
   [[nodiscard]] std::span<const double> saturation() const;
+  /// (p w)^2 ((1 - 2 p) max(s'^2, s^2) + N2) of each pair that was added last; of bias gradients.
+  [[nodiscard]] std::span<const double> scored();
   /// Writes the facts of row `row` to element `at` of the buffers.
   void store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const;
   /// Those that errors of a row's own operand need.
@@ -65,14 +72,14 @@ class GradientFacts {
 
   Of what_;
   const AttentionGradients& gradients_;
-  std::span<const float> statistics_;
+  StatisticFacts statistics_;
   AttentionGradients::Rounded rounded_;
   RoundingConstants format_;
   std::size_t rows_;
   std::size_t last_ = 0;
   std::vector<double> sums_;
   double terms_[kPairTerms][kPairStride] = {};
-  std::vector<double> plain_;
+  std::vector<double> plain_, scored_;
   std::vector<double> value_norms_, gradient_seconds_;  ///< of the kept values; only with dropout
 };
 

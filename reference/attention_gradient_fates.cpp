@@ -61,6 +61,13 @@ const double* row(const HeadRows& rows, std::int64_t i) {
   return rows.data + i * rows.stride;
 }
 
+/// True if lse is infinite although q and k are not: a kernel that computes it again finds infinity less infinity.
+bool exceeds_fp32(const GradientHead& head, std::int64_t i) {
+  const double lse = head.lse[static_cast<std::size_t>(i)];
+  return std::isinf(lse) && lse > 0 && !head.special->queries[static_cast<std::size_t>(i)] &&
+         std::ranges::find(head.special->keys, true) == head.special->keys.end();
+}
+
 }  // namespace
 
 Fate fate_of_product(const double* x, const double* y, std::int64_t channels) {
@@ -90,12 +97,13 @@ Fate fate_of_sink(const AttentionGradients& gradients, const GradientHead& head,
   const double sink = gradients.problem().sink(head.index), lse = head.lse[static_cast<std::size_t>(i)];
   const Fate dot = fate_of_product(row(head.gradient, i), row(head.output, i), p.value_channels());
   const double above = sink - lse;
-  const Fate weight = std::isnan(sink) || std::isnan(lse) ? Fate::nan
-                      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed
-                          ? Fate::unknown
-                      : std::isinf(above)              ? Fate::zero
-                      : above > std::log(kSurelyThere) ? Fate::number
-                                                       : Fate::small;
+  const Fate weight =
+      std::isnan(sink) || std::isnan(lse) ? Fate::nan
+      : (std::isinf(sink) && sink > 0) || (std::isinf(lse) && lse < 0) || above > kMayExceed || exceeds_fp32(head, i)
+          ? Fate::unknown
+      : std::isinf(above)              ? Fate::zero
+      : above > std::log(kSurelyThere) ? Fate::number
+                                       : Fate::small;
   const bool sees = p.visible(i, head.lengths.queries, head.lengths.keys).size() > 0;
   const bool skipped = !sees && (dot == Fate::nan || dot == Fate::infinite);
   return weight == Fate::nan ? Fate::nan : skipped ? Fate::unknown : times(weight, dot);
@@ -108,6 +116,7 @@ struct PairFates::Query {
   std::int64_t i;
   double factor, size, steepness, gradient_size, lse;
   bool special, special_gradient;
+  bool exceeds;  ///< exceeds_fp32
   Fate dot;
 
   Query(const AttentionGradients& gradients, const GradientHead& of, std::int64_t query)
@@ -121,6 +130,7 @@ struct PairFates::Query {
         lse(of.lse[static_cast<std::size_t>(query)]),
         special(of.special->queries[static_cast<std::size_t>(query)]),
         special_gradient(of.special->gradient[static_cast<std::size_t>(query)]),
+        exceeds(exceeds_fp32(of, query)),
         dot(fate_of_product(row(of.gradient, query), row(of.output, query), gradients.params().value_channels())) {}
 
   [[nodiscard]] Fate product(std::int64_t j) const {
@@ -162,7 +172,8 @@ Fate PairFates::weight(Fate score, const Query& query, const PairRow& pairs, std
     return Fate::nan;
   }
   const double above = s - lse;
-  if (score == Fate::unknown || (std::isinf(lse) && lse < 0) || (std::isinf(s) && s > 0 && std::isfinite(lse))) {
+  if (score == Fate::unknown || query.exceeds || (std::isinf(lse) && lse < 0) ||
+      (std::isinf(s) && s > 0 && std::isfinite(lse))) {
     return Fate::unknown;
   }
   if (std::isnan(above)) {

@@ -48,7 +48,7 @@ op::OutputValues GradientOutput::take() && {
 }
 
 GradientSums::GradientSums(Of of, const AttentionGradients& g, std::int64_t row_count, std::int64_t channel_count,
-                           std::span<const float> statistics)
+                           const StatisticFacts& statistics)
     : what(of),
       all(g),
       scales_fit(g.scales_fit()),

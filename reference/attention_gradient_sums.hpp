@@ -49,7 +49,7 @@ struct GradientSums {
   std::optional<ChannelErrors> channel_errors;  ///< of uneven cases, and of dbias
 
   GradientSums(GradientFacts::Of of, const AttentionGradients& g, std::int64_t row_count, std::int64_t channel_count,
-               std::span<const float> statistics = {});
+               const StatisticFacts& statistics = {});
   /// Adds a tile's pairs; `factor` is its p w.
   void add(GradientTile& tile, std::span<const double> factor, bool to_keys, const SummedRows& summed);
   /// True for dbias, where each pair has an element.

@@ -30,11 +30,10 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
   value_sums.resize(width);
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const std::span value(values.data + j * values.stride, width);
-    for (std::size_t c = 0; c < width && !values_only && finite.all(j, j + 1); ++c) {
-      value_squares[c] += square(value[c]);
-    }
     for (std::size_t c = 0; c < width && !values_only; ++c) {
-      value_sums[c] += std::isfinite(value[c]) ? std::fabs(value[c]) : 0;
+      const double size = std::isfinite(value[c]) ? std::fabs(value[c]) : 0;
+      value_squares[c] += square(size);
+      value_sums[c] += size;
     }
   }
   if (!values_only) {

@@ -90,7 +90,7 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
   }
   for (std::int64_t index = 0; index < p.heads; ++index) {
     const double offset = g.problem().sink(index);
-    double sum = 0, squares = 0, scores = 0, largest = 0, products = 0, arguments = 0;
+    double sum = 0, squares = 0, scores = 0, seconds = 0, largest = 0, products = 0, arguments = 0;
     for (std::int64_t batch = 0; batch < p.batches; ++batch) {
       const GradientHead& head = g.head(batch, index);
       for (std::int64_t i = 0; i < head.lengths.queries; ++i) {
@@ -106,6 +106,7 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
         sum += std::fabs(x);
         squares += x * x;
         scores += x * x * fact(GradientFact::statistic_square);
+        seconds += x * x * fact(GradientFact::statistic_second);
         largest = std::max(largest, fact(GradientFact::largest_score));
         products += std::fabs(x) * fact(GradientFact::largest_product);
         arguments += std::fabs(x) * fact(GradientFact::largest_argument);
@@ -118,6 +119,7 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
     set(OffsetFact::sum, sum);
     set(OffsetFact::squares, squares);
     set(OffsetFact::scores, scores);
+    set(OffsetFact::seconds, seconds);
     set(OffsetFact::largest, largest);
     set(OffsetFact::products, products);
     set(OffsetFact::arguments, arguments);

@@ -162,8 +162,10 @@ void value_terms(const QueryTerms& query, const PairLanes& pairs, PairTerms term
 
 template <bool kSumsKeys>
 void score_terms_of(const QueryTerms& given, const PairLanes& pairs, PairTerms terms) {
-  const double sink = given.sink, statistic = given.statistic;
+  const QueryTerms query = given;
+  const double sink = query.sink, statistic = query.statistic, statistic_second = query.statistic_second;
   const double* const products = pairs.products;
+  const double* const key_norms = pairs.key_norms;
   const double* const scores = pairs.scores;
   const double* const inner = pairs.inner;
   const double* const weights = pairs.weights;
@@ -176,9 +178,20 @@ void score_terms_of(const QueryTerms& given, const PairLanes& pairs, PairTerms t
     const double weight = kSumsKeys ? squared : squared * (1 - 2 * p);
     terms[kInnerSquare][n] = weight * inner[n] * inner[n];
     terms[kScoredSquare][n] = weight * s * s;
-    terms[kLargestScore][n] *= largest;
+    const double counts = terms[kLargestScore][n];
+    terms[kLargestScore][n] = counts * largest;
+    // A score's terms may be larger than the score, which says how much they cancel.
+    const double second = query.score_second * square(key_norms[n]) + query.along * square(t_size);
+    const double larger = second < square(largest) ? square(largest) : second;
     terms[kStatistic][n] = kSumsKeys ? square(p * largest) : squared * statistic;
+    terms[kStatisticSecond][n] = kSumsKeys ? square(p) * larger : squared * statistic_second;
+    terms[kLargestStatisticProduct][n] = counts * (kSumsKeys ? terms[kLargestProduct][n] : query.statistic_product);
+    terms[kLargestStatisticArgument][n] = counts * (kSumsKeys ? terms[kLargestArgument][n] : query.statistic_argument);
     terms[kLargestSink][n] = sink;
+  }
+  for (std::size_t n = 0; kSumsKeys && n < pairs.count && pairs.score_seconds != nullptr; ++n) {
+    const double second = square(weights[n]) * pairs.score_seconds[n];
+    terms[kStatisticSecond][n] = second < terms[kStatistic][n] ? terms[kStatistic][n] : second;
   }
 }
 
@@ -204,6 +217,7 @@ void lengthen(std::size_t count, bool has_statistic, PairTerms terms) {
   }
   for (std::size_t n = 0; n < count && has_statistic; ++n) {
     terms[kStatistic][n] *= length[n];
+    terms[kStatisticSecond][n] *= length[n];
   }
 }
 

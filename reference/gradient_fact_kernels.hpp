@@ -33,6 +33,7 @@ enum PairTerm : std::size_t {
   kScoredSquare,
   kSaturation,
   kStatistic,
+  kStatisticSecond,
   kPlainScore,
   kPlainScoreSquare,
   kPlainGradient,
@@ -46,6 +47,8 @@ enum PairTerm : std::size_t {
   kLargestSink,
   kLargestChange,
   kLargestTerm,
+  kLargestStatisticProduct,
+  kLargestStatisticArgument,
   kPairTerms
 };
 inline constexpr std::size_t kFirstMaximum = kLargestProduct;
@@ -72,8 +75,9 @@ struct QueryTerms {
   double norm;    ///< |q|
   double cap;     ///< 1 / softcap, or 0
   double lse;
-  double sink;       ///< |sink| exp(sink - lse)
-  double statistic;  ///< GradientFact::statistic_square of dq; 0 while those are found
+  double sink;  ///< |sink| exp(sink - lse)
+  /// GradientFact::statistic_square, statistic_second, largest_product and largest_argument of dq; 0 while those are found.
+  double statistic, statistic_second, statistic_product, statistic_argument;
   double score_second, along;
   double gradient;  ///< |do|
   double gradient_second;
@@ -122,9 +126,10 @@ struct GradientFactKernels {
   void (*arguments)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
   void (*gradient_terms)(const QueryTerms& query, const PairLanes& pairs, const TermChoice& choice, PairTerms terms);
   void (*value_terms)(const QueryTerms& query, const PairLanes& pairs, PairTerms terms);
-  /// What declared roundings of scores and sinks change; needs kOwnSquare.
+  /// What declared roundings of scores and sinks change, and errors of lse; needs kOwnSquare.
   void (*score_terms)(const QueryTerms& query, const PairLanes& pairs, bool sums_keys, PairTerms terms);
-  /// Weighs terms of means with |x|^2: pairs count by what they add to a sum's square. `has_statistic`: kStatistic is one.
+  /// Weighs terms of means with |x|^2: pairs count by what they add to a sum's square. `has_statistic`: kStatistic and
+  /// kStatisticSecond are such.
   void (*lengthen)(std::size_t count, bool has_statistic, PairTerms terms);
   /// What rounding x = p w to a format changes, before and after it is scaled by `factor`.
   void (*shifts)(const RoundingConstants& format, double factor, const PairLanes& pairs, PairTerms terms);

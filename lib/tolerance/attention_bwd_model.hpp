@@ -63,6 +63,10 @@ enum class GradientFact : std::size_t {
   largest_sink,      ///< max |sink| exp(sink - lse)
   saturation,        ///< sum (p (dp - D) tanh^2)^2 / sum p; of dbias the sum over the row's elements / sum Z
   statistic_square,  ///< N2 = sum p^2 max(t^2, s^2) of dq: what errors of scores do to lse; otherwise mean_(p w)^2 of N2
+  // For errors of lse, likewise:
+  statistic_second,    ///< N1 = sum p^2 max(S2, t^2, s^2), S2 of the pair: sums may cancel to a small score
+  statistic_product,   ///< the largest max a of a query's dq
+  statistic_argument,  ///< and max e
   count
 };
 
@@ -91,13 +95,17 @@ inline constexpr std::size_t kDropped = kSaturation + 1;
 inline constexpr std::size_t kWeightRatio = kDropped + 1;
 inline constexpr std::size_t kSpreadRatio = kWeightRatio + 1;
 inline constexpr std::size_t kLengthRatio = kSpreadRatio + 1;  ///< and |x|^2 / channels; not of dbias
+/// Of dbias the root of X = scale^2 sum (p w)^2 ((1 - 2 p) max(s'^2, s^2) + N2) over sequences, what declared roundings of
+/// scores do to the element: in most of its row's p w they may cancel with those of lse.
+inline constexpr std::size_t kScored = kLengthRatio + 1;
 
 /// op::OutputValues::row_facts of dsoftmax_offset, one number per head of what its queries add, x = exp(sink - lse) D:
 enum class OffsetFact : std::size_t {
   sink,       ///< |sink|
   sum,        ///< sum |x|
   squares,    ///< sum x^2
-  scores,     ///< sum x^2 sum_j p_j^2 max(t_j^2, s_j^2)
+  scores,     ///< sum x^2 N2
+  seconds,    ///< sum x^2 N1
   largest,    ///< max |t|, |s| of all pairs
   products,   ///< sum |x| max a
   arguments,  ///< sum |x| max e
@@ -110,13 +118,14 @@ enum class OffsetFact : std::size_t {
 ///
 ///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
 ///   B = rho (r R + (1 + r) c (g (G + R max a) + u (U + R max e))) + eta L sqrt(N) + N 2^-126    r = u_P + g_N + (N + 16) u
+///                                                           (max a and max e: statistic_product and statistic_argument)
 ///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 exp(2 z) (s_V F + t_V H + u^2 J)
 ///       + K^2 exp(2 z) (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
 ///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
-///   z = s_S S2 + t_S T2 + u^2 (E2 + 3) + l N2             of a weight's relative error; dv has none of dp's terms
+///   z = s_S S2 + t_S T2 + u^2 (E2 + 3) + l                of a weight's relative error; dv has none of dp's terms
 ///
-/// l = s_S + t_S + 0.72 u^2: lse was computed from scores with errors of their own, or is again, and that of a score with
-/// most of a query's weight is that of lse, too. R max a and R max e bound the same. dq has y^2 l N2 instead, since the
+/// l = s_S N1 + (t_S + 0.72 u^2) N2: lse was computed from scores with errors of their own, or is again, and that of a score
+/// with most of a query's weight is that of lse, too. R max a and R max e bound the same. dq has y^2 l instead, since the
 /// whole query shares it.
 ///
 /// B: Cauchy and Schwarz, sum p w |x| <= R sqrt(sum p x^2), likewise for the errors of p (g a + u e), dp (g b) and D.

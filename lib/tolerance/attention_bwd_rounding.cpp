@@ -97,17 +97,20 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
   return row;
 }
 
-GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
-                                     double saturation, double weight_ratio) const {
+GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, const BiasElement& element) const {
+  const double rho = element.rho, squares = element.squares, saturation = element.saturation;
   const double dp = dp_steps_ * unit_, dp2 = dp_steps_ * square(unit_), terms = facts[GradientFact::terms];
+  const double of_dp = square(rho) * facts[GradientFact::gradient_square] * element.spread_ratio;
+  const double scored = squares == 0 ? 0 : square(element.scored) / squares;
+  const double own = what_.scores ? scores_.variance({scored, scored, scored}) : 0;
   GradientError e{std::sqrt(terms) *
                       (std::sqrt(squares) * row.relative * row.steep + row.steep * (rho * dp + row.tanh * saturation)),
-                  squares * (row.scores + row.weights) * weight_ratio +
-                      square(rho) * kRoundVariance * dp2 * facts[GradientFact::gradient_square] +
-                      slope_variance() * square(saturation)};
+                  squares * std::max((row.scores + row.weights) * element.weight_ratio,
+                                     own * std::exp(std::min(2 * own, kSteepest)) + row.weights) +
+                      kRoundVariance * dp2 * of_dp + slope_variance() * square(saturation)};
   if (what_
           .dropped_weights) {  // dp = w + D of a kept weight: both mostly have the same sign, and dp^2 <= 2 (w^2 + D^2)
-    e.variance += kRoundVariance * dp2 * (squares + square(rho) * facts[GradientFact::gradient_square]);
+    e.variance += kRoundVariance * dp2 * (squares + of_dp);
   }
   if (what_.scaled_bias) {
     e.bound += unit_ * std::sqrt(terms * squares) + terms * subnormal_ * descale_;
@@ -115,7 +118,7 @@ GradientError GradientRounding::bias(const Row& row, const GradientRow& facts, d
   }
   if (what_.bias_sum) {
     e.bound += terms * (unit_ * std::sqrt(terms * squares) + subnormal_);
-    e.variance += kRoundVariance * square(unit_) * (squares / 2 + terms * (squares / 6 + y * y / 3)) +
+    e.variance += kRoundVariance * square(unit_) * (squares / 2 + terms * (squares / 6 + square(element.y) / 3)) +
                   terms * square(subnormal_) / 3;
   }
   return e;

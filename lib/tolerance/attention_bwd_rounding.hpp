@@ -44,7 +44,7 @@ class GradientRow {
 /// most of a row's weight and is next to exact, because lse has the error of its score, z is that of the others, which
 /// count for more in a channel that is small in that pair. And u G, 0.18 u^2 H and the 1 of n + 1 are the rounding of dp
 /// = w + D, and X is `saturation`. Underflow grows by that of each rounding. dbias has the same per element, with E
-/// instead of X. Sums that are rounded on the way:
+/// instead of X, with kSpreadRatio times H, and with the z of kScored where that is larger. Sums that are rounded on the way:
 ///
 ///   heads that share keys   B + u sum |part|,  V + 0.18 u^2 sum part^2
 ///   scaled parts of dbias   B + u sqrt(N W),   V + 0.18 u^2 W; each part underflows at 1 / |scale| times the usual
@@ -78,9 +78,12 @@ class GradientRounding {
   };
   /// `factor` is |scale| where the output has it, `growth` c.
   [[nodiscard]] Row row(const GradientRow& facts, double factor, double growth) const;
-  /// An element of dbias. `weight_ratio` is kWeightRatio, or 1 if that is less: errors of scores differ like z.
-  [[nodiscard]] GradientError bias(const Row& row, const GradientRow& facts, double y, double rho, double squares,
-                                   double saturation, double weight_ratio) const;
+  /// An element of dbias. The ratios are kWeightRatio and kSpreadRatio, or 1 if those are less: errors of weights differ
+  /// like z, those of dp like its variance.
+  struct BiasElement {
+    double y, rho, squares, saturation, scored, weight_ratio, spread_ratio;
+  };
+  [[nodiscard]] GradientError bias(const Row& row, const GradientRow& facts, const BiasElement& element) const;
   /// Of heads that share keys; `parts` is the root of the sum of squares of what they add.
   [[nodiscard]] GradientError parts(const GradientRow& facts, double rho, double parts) const;
   /// Of dsoftmax_offset, of head `head`.

@@ -70,8 +70,8 @@ double GradientCommon::equal_operands() const {
   return square(2 * products.tf32_unit()) / 3;
 }
 
-double GradientCommon::statistic() const {
-  return scores.second + scores.value + 4 * kRoundVariance * kUnit32 * kUnit32;
+double GradientCommon::statistic(double squares, double seconds) const {
+  return scores.second * seconds + (scores.value + 4 * kRoundVariance * kUnit32 * kUnit32) * squares;
 }
 
 GradientError GradientCommon::offset(const op::OutputValues& output, std::size_t head) const {
@@ -80,7 +80,7 @@ GradientError GradientCommon::offset(const op::OutputValues& output, std::size_t
   };
   const double first = bound() * fact(OffsetFact::products) + arithmetic_unit() * fact(OffsetFact::arguments);
   const double sum = fact(OffsetFact::sum);
-  return {sum == 0 ? 0 : first * std::exp(first / sum), statistic() * fact(OffsetFact::scores)};
+  return {sum == 0 ? 0 : first * std::exp(first / sum), statistic(fact(OffsetFact::scores), fact(OffsetFact::seconds))};
 }
 
 GradientElement::GradientElement(const op::OutputValues& judged, std::size_t at) {
@@ -96,18 +96,19 @@ GradientElement::GradientElement(const op::OutputValues& judged, std::size_t at)
   read(kWeightRatio, weight_ratio);
   read(kSpreadRatio, spread_ratio);
   read(kLengthRatio, length_ratio);
+  read(kScored, scored);
 }
 
 GradientRowErrors::GradientRowErrors(const GradientCommon& common, const GradientRounding& early,
                                      const GradientRow& facts)
     : common_(common), early_(early), facts_(facts), terms_(fact(GradientFact::terms)) {
   constexpr double u = kUnit32;
-  growth_ = std::exp(common.bound() * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument));
+  growth_ =
+      std::exp(common.bound() * fact(GradientFact::statistic_product) + u * fact(GradientFact::statistic_argument));
   const double z = common.scores.second * fact(GradientFact::score_second) +
                    common.scores.value * fact(GradientFact::score_square) +
                    (common.ordered ? common.scores.value * square(fact(GradientFact::largest_product)) : 0) +
-                   u * u * (fact(GradientFact::argument_square) + 3) +
-                   (common.of_queries ? 0 : common.statistic() * fact(GradientFact::statistic_square));
+                   u * u * (fact(GradientFact::argument_square) + 3) + (common.of_queries ? 0 : of_statistic());
   weights_ = z;
   growth2_ = mean_square(z);
   if (!common.of_values) {
@@ -167,8 +168,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_value =
       sum.value + values.common + common_.operand * fact(GradientFact::score_common) +
       (common_.scores.common + 2 * kRoundVariance * u * u) * square(fact(GradientFact::score_mean)) + of_cap +
-      (common_.of_queries ? common_.statistic() * fact(GradientFact::statistic_square) : 0) +
-      2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
+      (common_.of_queries ? of_statistic() : 0) + 2 * kRoundVariance * square(u * fact(GradientFact::own_statistic));
   const double of_shift = common_.stored == 0 ? 0
                           : common_.ordered   ? kRoundVariance * square(common_.stored * all)
                                               : square(fact(GradientFact::shift) * y);
@@ -209,8 +209,9 @@ double GradientRowErrors::largest_change() const {
 GradientError GradientRowErrors::bias(double y, double rho, double squares, const GradientElement& element) const {
   constexpr double u = kUnit32;
   const double saturation = element.saturation, g = common_.bound();
-  const double argument =
-      2 * (g * fact(GradientFact::largest_product) + u * fact(GradientFact::largest_argument)) + u * (terms_ + 4);
+  const double argument = g * (fact(GradientFact::largest_product) + fact(GradientFact::statistic_product)) +
+                          u * (fact(GradientFact::largest_argument) + fact(GradientFact::statistic_argument)) +
+                          u * (terms_ + 4);
   GradientError e;
   e.bound = std::sqrt(terms_) * growth_ *
                 (std::sqrt(squares) * argument + rho * (g + common_.steps * u) + 8 * u * saturation) +
@@ -220,8 +221,14 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
                  kRoundVariance * (terms_ / 6 + 4) * u * u) +
       square(rho) * (spread_ * element.spread_ratio + common_.values.common * fact(GradientFact::gradient_square)) +
       kRoundVariance / 3 * terms_ * square(u * y) + square(flushed_) + 64.0 / 3 * square(u * saturation);
-  return widened(
-      sum_of(e, early_.bias(stored_, facts_, y, rho, squares, saturation, std::max(1.0, element.weight_ratio))));
+  return widened(sum_of(e, early_.bias(stored_, facts_,
+                                       {.y = y,
+                                        .rho = rho,
+                                        .squares = squares,
+                                        .saturation = saturation,
+                                        .scored = element.scored,
+                                        .weight_ratio = std::max(1.0, element.weight_ratio),
+                                        .spread_ratio = std::max(1.0, element.spread_ratio)})));
 }
 
 double GradientRowErrors::slope_errors(double rho) const {
@@ -235,7 +242,8 @@ double GradientRowErrors::slope_errors(double rho) const {
 
 GradientError GradientRowErrors::widened(GradientError e) const {
   constexpr double kDeviations = 6, kLargestError = 2;  // weights e^2 times as large: beyond, their mean says nothing
-  const double of_score = std::sqrt(common_.scores.second + common_.scores.value) * fact(GradientFact::largest_product);
+  const double of_score =
+      std::sqrt(common_.scores.second + common_.scores.value) * fact(GradientFact::statistic_product);
   if (std::min(kDeviations * of_score, common_.swing) > kLargestError) {
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
@@ -245,9 +253,13 @@ GradientError GradientRowErrors::widened(GradientError e) const {
 double GradientRowErrors::carried_error() const {
   const double own =
       common_.bound() * fact(GradientFact::products) + common_.arithmetic_unit() * fact(GradientFact::arithmetic);
-  const double of_statistic = common_.bound() * fact(GradientFact::largest_product) +
-                              common_.arithmetic_unit() * fact(GradientFact::largest_argument);
+  const double of_statistic = common_.bound() * fact(GradientFact::statistic_product) +
+                              common_.arithmetic_unit() * fact(GradientFact::statistic_argument);
   return growth_ * (own + of_statistic * fact(GradientFact::weight));
+}
+
+double GradientRowErrors::of_statistic() const {
+  return common_.statistic(fact(GradientFact::statistic_square), fact(GradientFact::statistic_second));
 }
 
 double GradientRowErrors::weights(const GradientElement& element) const {

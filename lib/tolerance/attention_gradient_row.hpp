@@ -43,8 +43,8 @@ struct GradientCommon {
   [[nodiscard]] double arithmetic_unit() const { return (1 + products.scale_steps() / 4) * kUnit32; }
   /// Of two factors that are each rounded to TF32 by the same part throughout a sum.
   [[nodiscard]] double equal_operands() const;
-  /// l, the variance of a score as lse has it, per square of the score.
-  [[nodiscard]] double statistic() const;
+  /// l, the variance that errors of scores give a log-sum-exp, from N2 and N1.
+  [[nodiscard]] double statistic(double squares, double seconds) const;
   /// What errors of scores in lse add to dsoftmax_offset, of head `head`.
   [[nodiscard]] GradientError offset(const op::OutputValues& output, std::size_t head) const;
 };
@@ -53,7 +53,8 @@ struct GradientCommon {
 
 /// Facts of one element besides its row's: kMean and the following.
 struct GradientElement {
-  double mean = 0, parts = 0, saturation = 0, dropped = 0, weight_ratio = 1, spread_ratio = 1, length_ratio = 1;
+  double mean = 0, parts = 0, saturation = 0, dropped = 0, weight_ratio = 1, spread_ratio = 1, length_ratio = 1,
+         scored = 0;
 
   GradientElement(const op::OutputValues& judged, std::size_t at);
 };
@@ -89,6 +90,8 @@ class GradientRowErrors {
   /// The same error, but with a variance so large that only the bound limits it if weights that are nearly 0 may come to
   /// count.
   [[nodiscard]] GradientError widened(GradientError e) const;
+  /// l
+  [[nodiscard]] double of_statistic() const;
   /// Variance of a weight's relative error, in an element's channel.
   [[nodiscard]] double weights(const GradientElement& element) const;
 

@@ -128,6 +128,13 @@ TEST_F(SpecialGradients, a_query_that_may_count_as_one_that_sees_nothing_is_not_
   EXPECT_EQ(pattern("dv"), "??????");
 }
 
+TEST_F(SpecialGradients, a_query_whose_scores_exceed_fp32_is_not_determined) {
+  evaluate({{"lse", {0, 0, kInfinity}}});  // infinity less infinity for a kernel that computes it again, otherwise 0
+  EXPECT_EQ(pattern("dq"), "....??");
+  EXPECT_EQ(pattern("dk"), "??????");
+  EXPECT_EQ(pattern("dv"), "??????");
+}
+
 TEST_F(SpecialGradients, overflow_inside_a_row_leaves_the_others_alone) {
   inputs_["do"][4] = inputs_["v"][4] = 0x1p64;  // the last query's dp overflows
   evaluate();

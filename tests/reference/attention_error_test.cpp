@@ -2,7 +2,9 @@
 // No emulated error may exceed its bound, and its size must be what the model predicts.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -227,6 +229,27 @@ TEST(AttentionMaxError, of_structured_scores_is_predicted) {
   EXPECT_LE(fit.worst, 1);
   EXPECT_LE(fit.rms, 1.3);
   EXPECT_GE(fit.rms, 0.25) << "the prediction is too large to see a fault";
+}
+
+// A weight of 2^-25 is lost in FP16, and what it has of a value, whatever the value's other channels are.
+TEST(AttentionVariance, of_a_channel_does_not_depend_on_infinities_in_others) {
+  op::AttentionParams p;
+  p.sq = p.d = 1;
+  p.sk = p.dv = 2;
+  p.scale = 1;
+  p.layout = "bhsd";
+  const Problem problem{&op::attention_fwd(), attention_fwd_reference(), op::to_params(p), "fp16"};
+  model::ModelRequest request;
+  request.params = &problem.params;
+  request.mode = op::find_mode("fp16");
+  const auto variance_with = [&](double other) {
+    const Inputs inputs = {{"q", {1}}, {"k", {-17.5, 0}}, {"v", {1497, other, 0.005, 0.5}}};
+    std::vector<float> bound(2), variance(2);
+    tolerance::attention_error(request, testing::evaluate(problem, inputs), "o", bound, variance);
+    return variance[0];
+  };
+  EXPECT_GT(variance_with(0), 1e-10F);
+  EXPECT_EQ(variance_with(std::numeric_limits<double>::infinity()), variance_with(0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionError, ::testing::Values("bf16", "fp16", "tf32", "fp32"),

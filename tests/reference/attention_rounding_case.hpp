@@ -111,6 +111,20 @@ struct RoundingCase {
         forward_values(evaluate(forward, inputs)),
         backward_values(evaluate(backward, inputs)) {}
 
+  /// After a change of inputs: o and lse of the forward pass, and the references.
+  void derive_again() {
+    const core::Dtype format = kernel.format();
+    for (const char* port : {"o", "lse"}) {
+      std::vector<double> x = derived(backward, inputs, port, std::vector<double>(inputs[port].size()));
+      std::ranges::transform(x, x.begin(), [&](double y) {
+        return core::round_to(y, port == std::string_view("lse") ? core::Dtype::fp32 : format);
+      });
+      inputs[port] = std::move(x);
+    }
+    forward_values = evaluate(forward, inputs);
+    backward_values = evaluate(backward, inputs);
+  }
+
   /// Calls body(port, fit) for every output of the kernel.
   template <class Body>
   void each_output(const Unfused& unfused, const model::AttentionRounding& rounding, const Body& body) const {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,6 +25,7 @@ using testing::Fit;
 using testing::fit_of;
 using testing::kernel_of;
 using testing::noise;
+using testing::Outputs;
 using testing::RoundingCase;
 using testing::RoundingData;
 using testing::Unfused;
@@ -125,6 +128,74 @@ TEST(AttentionRecomputedStatistics, have_errors_that_are_predicted) {
         });
       }
     }
+  }
+}
+
+op::OutputValues& output_of(op::Values& values, std::string_view port) {
+  return *std::ranges::find(values.outputs, port, &op::OutputValues::port);
+}
+
+/// As if one fact were the other.
+void replace_fact(op::OutputValues& output, std::size_t fact, std::size_t by) {
+  std::ranges::copy(output.row_facts.at(by).span(), output.row_facts.at(fact).data());
+}
+
+// A key whose score is a small difference of large products: its error is in the log-sum-exp, and so in the weights of keys
+// whose own scores are exact to a few units.
+TEST(AttentionRecomputedStatistics, have_the_error_of_a_score_whose_products_cancel) {
+  Unfused kernel = kernel_of("fp32", "none", 2);
+  kernel.p.sk = 9;
+  kernel.p.d = 8;
+  RoundingCase c(kernel, {"normal"});
+  const auto channels = static_cast<std::size_t>(kernel.p.d);
+  Numbers &q = c.inputs["q"], &k = c.inputs["k"];
+  for (std::size_t at = 0; at < q.size(); at += channels) {
+    q[at + 1] = q[at];
+  }
+  for (std::size_t at = 0; at < k.size(); at += channels * static_cast<std::size_t>(kernel.p.sk)) {
+    k[at] = 3001;
+    k[at + 1] = -3001;
+  }
+  c.derive_again();
+  const Outputs got = kernel.backward(c.inputs);
+  for (const char* port : {"dq", "dk", "dv", "dbias"}) {
+    const Fit fit = fit_of(c.backward, c.backward_values, port, got.find(port)->second, {});
+    EXPECT_LE(fit.worst, 1) << port;
+    EXPECT_LE(fit.rms, 1.3) << port;
+    EXPECT_LE(fit.most, 13) << port;
+  }
+  op::OutputValues& dv = output_of(c.backward_values, "dv");
+  const auto fact = [](tolerance::GradientFact which) { return static_cast<std::size_t>(which); };
+  replace_fact(dv, fact(tolerance::GradientFact::statistic_second), fact(tolerance::GradientFact::statistic_square));
+  EXPECT_GT(fit_of(c.backward, c.backward_values, "dv", got.find("dv")->second, {}).most, 13)
+      << "the score says too little";
+}
+
+/// Two sequences of 17 keys, whose largest weights are mostly near 1; the second one's values are `values` times as large.
+RoundingCase two_sequences(double values) {
+  Unfused kernel = kernel_of("bf16", "none", 2);
+  kernel.p.batches = 2;
+  kernel.p.sk = 17;
+  RoundingCase c(kernel, {"large scores", 16});
+  Numbers& v = c.inputs["v"];
+  std::for_each(v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end(), [values](double& x) { x *= values; });
+  c.derive_again();
+  return c;
+}
+
+// Most of a row of dbias may be one pair of one sequence, whose error of the score is that of the log-sum-exp, too, and whose
+// dp is none of the other pairs'.
+TEST(AttentionBiasGradient, of_small_elements_has_errors_of_its_own) {
+  for (const auto& [values, fact, without] :
+       {std::tuple(1.0, tolerance::kScored, 0.0F), std::tuple(512.0, tolerance::kSpreadRatio, 1.0F)}) {
+    RoundingCase c = two_sequences(values);
+    const Numbers got = c.kernel.backward(c.inputs).at("dbias");
+    const Fit fit = fit_of(c.backward, c.backward_values, "dbias", got, kUnfused);
+    EXPECT_LE(fit.worst, 1) << values;
+    EXPECT_LE(fit.rms, 1.3) << values;
+    EXPECT_LE(fit.most, 6) << values;
+    std::ranges::fill(output_of(c.backward_values, "dbias").row_facts.at(fact).span(), without);
+    EXPECT_GT(fit_of(c.backward, c.backward_values, "dbias", got, kUnfused).most, 10) << values;
   }
 }
 
