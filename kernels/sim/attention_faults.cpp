@@ -25,9 +25,14 @@ std::string needs_diagonal(const Call& call) {
                 "no query has a key after its last one");
 }
 
+/// The mask lets the last query see the last key.
+bool ends_in_the_corner(const op::AttentionParams& p) {
+  return p.is_causal() && p.diagonal(0, 1) != 0;
+}
+
 std::string needs_both_corners(const Call& call) {
   const op::AttentionParams p = params_of(call);
-  if (p.mask.find("bottom_right") == std::string::npos) {
+  if (!ends_in_the_corner(p)) {
     return "the mask does not end in the bottom right corner";
   }
   return unless(p.has_lengths() || p.sq != p.sk, "a square matrix has only one diagonal");
@@ -92,8 +97,7 @@ std::string needs_negative_scale(const Call& call) {
 
 std::string needs_shifted_slopes(const Call& call) {
   const op::AttentionParams p = params_of(call);
-  return unless(p.bias == "alibi" && p.mask.ends_with("bottom_right") && (p.has_lengths() || p.sq != p.sk),
-                "no slope is shifted");
+  return unless(p.bias == "alibi" && ends_in_the_corner(p) && (p.has_lengths() || p.sq != p.sk), "no slope is shifted");
 }
 
 std::string needs_sink(const Call& call) {

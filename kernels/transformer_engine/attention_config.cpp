@@ -86,7 +86,7 @@ bool has_window(const op::AttentionParams& p) {
 }
 
 bool is_bottom_right(const op::AttentionParams& p) {
-  return p.mask.ends_with("bottom_right");
+  return p.is_causal() && p.diagonal(0, 1) != 0;
 }
 
 /// The gate of TransformerEngine's table that fails, as the end of a sentence. The version of its cuDNN is not known

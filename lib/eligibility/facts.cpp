@@ -25,7 +25,7 @@ Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
             c.backward,
             c.deterministic,
             p.is_causal(),
-            p.is_causal() && p.mask.ends_with("bottom_right"),
+            p.is_causal() && p.diagonal(0, 1) != 0,
             p.has_lengths(),
             p.sq > p.sk,
             p.sq != p.sk,
