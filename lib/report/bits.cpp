@@ -1,7 +1,10 @@
 #include "report/bits.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <queue>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -49,18 +52,28 @@ std::vector<const json*> runs_with_outputs(const json& record) {
 }
 
 std::vector<std::pair<const json*, const json*>> matching_runs(const json& left, const json& right) {
-  std::vector<const json*> rest = runs_with_outputs(right), unmatched;
+  const auto implementation = [](const json* run) -> std::string_view {
+    return run->at("implementation").get_ref<const std::string&>();
+  };
+  const std::vector<const json*> others = runs_with_outputs(right);
+  std::map<std::string_view, std::queue<const json*>> by_implementation;
+  for (const json* b : others) {
+    by_implementation[implementation(b)].push(b);
+  }
   std::vector<std::pair<const json*, const json*>> pairs;
+  std::vector<const json*> unmatched, rest;
+  std::set<const json*> matched;
   for (const json* a : runs_with_outputs(left)) {
-    const auto b = std::ranges::find_if(
-        rest, [a](const json* run) { return run->at("implementation") == a->at("implementation"); });
-    if (b == rest.end()) {
+    const auto same = by_implementation.find(implementation(a));
+    if (same == by_implementation.end() || same->second.empty()) {
       unmatched.push_back(a);
       continue;
     }
-    pairs.emplace_back(a, *b);
-    rest.erase(b);
+    pairs.emplace_back(a, same->second.front());
+    matched.insert(same->second.front());
+    same->second.pop();
   }
+  std::ranges::copy_if(others, std::back_inserter(rest), [&matched](const json* b) { return !matched.contains(b); });
   for (std::size_t i = 0; i < std::max(unmatched.size(), rest.size()); ++i) {
     pairs.emplace_back(i < unmatched.size() ? unmatched[i] : nullptr, i < rest.size() ? rest[i] : nullptr);
   }

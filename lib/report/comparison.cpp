@@ -96,6 +96,14 @@ std::map<std::string, bool> judged_outputs(const json& record) {
   return outputs;
 }
 
+/// "o, lse and 3 more", as a report may have any number of outputs.
+std::string names_text(std::vector<std::string> names) {
+  constexpr std::size_t kNamed = 5;
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 class Comparer {
  public:
   explicit Comparer(const ComparisonOptions& options) : options_(options) {}
@@ -144,9 +152,8 @@ class Comparer {
     }
     if (!lost.empty() || !gone.empty()) {
       change.change = Change::worse;
-      change.reason = gone.empty()
-                          ? fmt::format("the new report has no gates of {}, the base has", fmt::join(lost, ", "))
-                          : fmt::format("the new report has no {}, the base has", fmt::join(gone, ", "));
+      change.reason = gone.empty() ? fmt::format("the new report has no gates of {}, the base has", names_text(lost))
+                                   : fmt::format("the new report has no {}, the base has", names_text(gone));
     }
   }
 

@@ -59,9 +59,11 @@ PlanPromises promises_of(const json& report) {
   return promises;
 }
 
+/// A run of several plans has all their names, in any order, joined by "+".
 bool is_about(const PlanPromises& promises, std::string_view plan) {
-  const std::vector<std::string> parts = core::split(std::string(plan), '+');
-  return promises.plan == plan || std::ranges::find(parts, promises.plan) != parts.end();
+  const std::vector<std::string> run = core::split(plan, '+'), promised = core::split(promises.plan, '+');
+  return std::ranges::all_of(promised,
+                             [&run](const std::string& part) { return std::ranges::find(run, part) != run.end(); });
 }
 
 std::string setting_name(int sm, bool simulated) {

@@ -1,6 +1,7 @@
 """te-numcheck compare: a pipeline that keeps a baseline, and everything that can be wrong with its files."""
 
 import json
+import time
 import unittest
 
 from support import SOURCE, CliTest
@@ -46,6 +47,21 @@ class Compare(CliTest):
             self.assertIn("1 worse, 5 identical", done.stdout)
             self.assertIn("the new report has no gates of d, the base has", done.stdout)
             self.assertIn("6 identical", self.run_cli("compare", "edited.json", base, code=0).stdout)
+
+    def test_a_case_with_any_number_of_runs_and_outputs(self):
+        self.make("base.json")
+        report = self.report("brief-base.json")
+        run = report["cases"][0]["runs"][0]
+        for name, order in (("one.json", 1), ("other.json", -1)):
+            report["cases"][0]["runs"] = [{**run, "implementation": f"algo {i}"} for i in range(60_000)][::order]
+            (self.folder / name).write_text(json.dumps(report))
+        start = time.monotonic()
+        self.assertIn("6 identical", self.run_cli("compare", "one.json", "other.json", code=0).stdout)
+        self.assertLess(time.monotonic() - start, 15)
+        report["cases"][0]["runs"] = [{**run, "outputs": {f"d{i}": run["outputs"]["d"] for i in range(20)}}]
+        (self.folder / "one.json").write_text(json.dumps(report))
+        done = self.run_cli("compare", "one.json", "brief-base.json", code=1)
+        self.assertIn("the new report has no d0, d1, d10, d11, d12 and 15 more, the base has", done.stdout)
 
     def test_outputs_that_are_missing(self):
         base = self.make("base.json")

@@ -134,6 +134,10 @@ TEST(Contract, is_about_plans_by_name) {
   EXPECT_EQ(plan_problem(contract, "sample"), "");
   EXPECT_EQ(plan_problem(contract, "quick+sample"), "");
   EXPECT_EQ(plan_problem(contract, "samples"), "it promises nothing about the plan samples, only about sample");
+  const json joined = sample_report("sample+quick");
+  const Contract both = contract_of(std::array{&joined});
+  EXPECT_EQ(plan_problem(both, "quick+other+sample"), "");
+  EXPECT_NE(plan_problem(both, "quick"), "");
 }
 
 TEST(Contract, needs_reports_of_one_device_that_ran_something) {
