@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.hpp"
 #include "core/strings.hpp"
 #include "report/number.hpp"
 
@@ -73,6 +74,33 @@ CaseFacts facts_of(const json& record) {
     }
   }
   return facts;
+}
+
+std::vector<std::string> caveats_of(const json& report) {
+  const json given = report.value("settings", json());
+  const json settings = given.is_object() ? given : json::object();
+  std::vector<std::string> caveats;
+  if (const std::string fault = text_of(settings, "inject"); !fault.empty()) {
+    caveats.push_back("fault planted: " + fault);
+  }
+  if (settings.value("repeat", json()) == 1) {
+    caveats.emplace_back("one run each: repeatable bits are not tested");
+  }
+  return caveats;
+}
+
+std::string unseen_fault_text(const json& report) {
+  const auto is_unseen = [](const json& record) {
+    const json& runs = record.at("runs");
+    return outcome_of(text_of(record, "status")) == Outcome::passed && !runs.empty() &&
+           std::ranges::all_of(runs, [](const json& run) { return run.value("fault_changed_nothing", false); });
+  };
+  const json& cases = report.at("cases");
+  const auto count = std::ranges::count_if(cases, is_unseen);
+  return count == 0 ? ""
+                    : fmt::format("the planted fault changed nothing in {}, as in {}",
+                                  core::counted(static_cast<double>(count), "case"),
+                                  text_of(*std::ranges::find_if(cases, is_unseen), "id"));
 }
 
 std::string machine_line(const json& report) {

@@ -32,6 +32,12 @@ struct CaseFacts {
 /// Measured over limit of a gate as it is written; infinite for a failure without a ratio.
 [[nodiscard]] double ratio_of_criterion(const nlohmann::json& criterion);
 
+/// What makes the run prove less than others do: "fault planted: scale_half", "one run each: repeatable bits are not tested".
+[[nodiscard]] std::vector<std::string> caveats_of(const nlohmann::json& report);
+
+/// "the planted fault changed nothing in 3 cases, as in ...": those that did not fail, for that reason; empty if there are none.
+[[nodiscard]] std::string unseen_fault_text(const nlohmann::json& report);
+
 /// "NVIDIA H200 · driver 580.65 · cublaslt 13.1.0 · ...".
 [[nodiscard]] std::string machine_line(const nlohmann::json& report);
 

@@ -289,10 +289,16 @@ class LikelyMistakes(CliTest):
         # One in the arithmetic, one in memory; the last breaks no number of the exact case, but its precision class.
         for fault, told in (("scale_1_01", [True, None]), ("all_zero", [True, None]), ("write_past_end", [None, None]), ("race", [None, None]),
                             ("tf32_silently", [True, True])):
-            done = self.run_cli("run", plan, *SIM, "--inject", fault, "--json", "report.json", code=1)
+            done = self.run_cli("run", plan, *SIM, "--inject", fault, "--json", "report.json", "--html", "page.html", code=1)
             runs = [run for case in self.report("report.json")["cases"] for run in case["runs"]]
             self.assertEqual([run.get("fault_changed_nothing") for run in runs], told, fault)
-            self.assertEqual(words in done.stdout, fault in ("scale_1_01", "all_zero"), done.stdout)
+            unseen = fault in ("scale_1_01", "all_zero")
+            self.assertEqual(words in done.stdout, unseen, done.stdout)
+            # A page of its own says so, too: it may be all that somebody sees of the run.
+            self.run_cli("report", "report.json", "--markdown", f"{fault}.md")
+            for text in ((self.folder / "page.html").read_text(), (self.folder / f"{fault}.md").read_text().replace("\\", "")):
+                self.assertTrue(f"fault planted: {fault}" in text, fault)
+                self.assertEqual("the planted fault changed nothing in 1 case, as in gemm/m=8" in text, unseen, fault)
         self.assertNotIn("planted fault", self.run_cli("run", plan, *SIM, "--no-save").stdout)
 
     def test_absurd_tolerances_are_told(self):

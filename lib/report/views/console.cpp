@@ -12,6 +12,7 @@
 
 #include "core/counted.hpp"
 #include "core/printable.hpp"
+#include "report/case_facts.hpp"
 #include "report/contract.hpp"
 #include "report/criterion.hpp"
 #include "report/number.hpp"
@@ -66,14 +67,6 @@ std::string counted(std::size_t number, std::string_view noun) {
   return core::counted(static_cast<double>(number), noun);
 }
 
-/// What makes the run prove less than others do.
-std::string caveats(const json& report) {
-  const json settings = report.value("settings", json::object());
-  const json fault = settings.value("inject", json()), repeat = settings.value("repeat", json());
-  return (fault.is_string() ? "    fault planted: " + fault.get<std::string>() : "") +
-         (repeat == 1 ? "    one run each: repeatable bits are not tested" : "");
-}
-
 std::string plan_line(const json& report) {
   const json& plan = report.at("plan");
   const auto selected = plan.at("selected").get<std::size_t>();
@@ -87,7 +80,11 @@ std::string plan_line(const json& report) {
     line +=
         fmt::format(" (shard {}/{})", shard.at("index").get<std::size_t>() + 1, shard.at("count").get<std::size_t>());
   }
-  return line + fmt::format("    seed {}", plan.at("seed").get<std::uint64_t>()) + caveats(report);
+  line += fmt::format("    seed {}", plan.at("seed").get<std::uint64_t>());
+  for (const std::string& caveat : caveats_of(report)) {
+    line += "    " + caveat;
+  }
+  return line;
 }
 
 struct Tally {

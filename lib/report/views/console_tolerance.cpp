@@ -66,19 +66,8 @@ constexpr std::array kLimits = {Limit{"allclose", "limit_over_bound"}, Limit{"ul
 }  // namespace
 
 std::string render_unseen_fault(const json& report, const ConsoleOptions& options) {
-  Absurd unseen;
-  for (const json& record : report.at("cases")) {
-    const json& runs = record.at("runs");
-    const auto& status = record.at("status").get_ref<const std::string&>();
-    if (outcome_of(status) == Outcome::passed && !runs.empty() &&
-        std::ranges::all_of(runs, [](const json& run) { return run.value("fault_changed_nothing", false); })) {
-      unseen.add(0, record.at("id").get_ref<const std::string&>());
-    }
-  }
-  return unseen.cases == 0 ? ""
-                           : fmt::format("{}  the planted fault changed nothing in {} case{}, as in {}\n",
-                                         paint("WARN", Colour::yellow, options.colour), unseen.cases,
-                                         unseen.cases == 1 ? "" : "s", unseen.id);
+  const std::string unseen = unseen_fault_text(report);
+  return unseen.empty() ? "" : fmt::format("{}  {}\n", paint("WARN", Colour::yellow, options.colour), unseen);
 }
 
 std::string render_tolerances(const json& report, const ConsoleOptions& options) {

@@ -146,6 +146,15 @@ class Names {
   std::vector<std::string> in_order_;
 };
 
+std::string caveats_text(const json& report) {
+  std::string text;
+  for (const std::string& caveat : caveats_of(report)) {
+    text += "<div><b>" + html_text(caveat) + "</b></div>";
+  }
+  const std::string unseen = unseen_fault_text(report);
+  return text + (unseen.empty() ? "" : "<div>" + html_text(unseen) + "</div>");
+}
+
 }  // namespace
 
 std::string verdict_section(const HtmlSource& source) {
@@ -155,11 +164,12 @@ std::string verdict_section(const HtmlSource& source) {
   const bool interrupted = report.contains("interrupted") && report.at("interrupted") == true;
   std::string text = fmt::format(
       "<header class=\"head {}\"><div class=\"soft small\">te-numcheck {} · {}{}</div><h1>{}{}</h1>"
-      "<div>{}</div></header>\n",
+      "<div>{}</div>{}</header>\n",
       verdict.look, html_text(text_at(part_at(report, "tool"), "version")),
       html_text(text_at(part_at(report, "plan"), "name")),
       text_at(report, "started").empty() ? "" : " · " + html_text(text_at(report, "started")),
-      verdict.sentence + not_run_text(counts), interrupted ? " (interrupted)" : "", html_text(machine_line(report)));
+      verdict.sentence + not_run_text(counts), interrupted ? " (interrupted)" : "", html_text(machine_line(report)),
+      caveats_text(report));
   std::string bar, labels;
   for (const verdict::Status status : verdict::all_statuses()) {
     const std::string name = verdict::status_name(status);

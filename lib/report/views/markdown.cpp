@@ -246,6 +246,12 @@ std::string render_markdown(const json& report) {
   if (report.value("interrupted", false)) {
     text += "\n**The run was interrupted.**\n";
   }
+  for (const std::string& caveat : caveats_of(report)) {
+    text += fmt::format("\n**{}**\n", markdown_text(caveat));
+  }
+  if (const std::string unseen = unseen_fault_text(report); !unseen.empty()) {
+    text += fmt::format("\n{}\n", markdown_text(unseen));
+  }
   add_gates(report, text);
   add_failed_on_request(report, cases, text);
   add_baseline(report, text);
