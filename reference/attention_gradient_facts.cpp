@@ -212,6 +212,8 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
   set(GradientFact::largest_term, sum(kLargestTerm));
   set(GradientFact::length, std::sqrt(sum(kLength)));
   set(GradientFact::shift, ratio(shift(row), sum(kMagnitude)));
+  set(GradientFact::common_shift,
+      ratio(std::max(std::fabs(sum(kSignedShift)), std::fabs(sum(kScaledSignedShift))), sum(kPlain)));
   set(GradientFact::spacing, rounded_.scaled ? core::dtype_info(rounded_.format).min_subnormal / rounded_.scale : 0);
   set(GradientFact::score_mean, ratio(sum(kScore), sum(kPlain)));
   set(GradientFact::score_second, ratio(sum(kScoreSecond), sum(kSquare)));

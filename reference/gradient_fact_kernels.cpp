@@ -224,12 +224,16 @@ void lengthen(std::size_t count, bool has_statistic, PairTerms terms) {
 void shifts(const RoundingConstants& given, double factor, const PairLanes& pairs, PairTerms terms) {
   const RoundingConstants format = given;
   const double* const weights = pairs.weights;
+  const double* const gradients = pairs.gradients;
 #pragma GCC ivdep
   for (std::size_t n = 0; n < pairs.count; ++n) {
     const double x = weights[n] * terms[kLargestGradient][n];
     terms[kMagnitude][n] = x;
     terms[kShift][n] = rounded(format, x) - x;
     terms[kScaledShift][n] = factor == 0 ? 0 : rounded(format, factor * x) / factor - x;
+    const double sign = gradients[n] < 0 ? -1.0 : 1.0;
+    terms[kSignedShift][n] = sign * terms[kShift][n];
+    terms[kScaledSignedShift][n] = sign * terms[kScaledShift][n];
   }
 }
 

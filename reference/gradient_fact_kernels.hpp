@@ -17,6 +17,8 @@ enum PairTerm : std::size_t {
   kMagnitude,
   kShift,
   kScaledShift,
+  kSignedShift,
+  kScaledSignedShift,
   kPlain,
   kChange,
   kReach,
@@ -131,7 +133,7 @@ struct GradientFactKernels {
   /// Weighs terms of means with |x|^2: pairs count by what they add to a sum's square. `has_statistic`: kStatistic and
   /// kStatisticSecond are such.
   void (*lengthen)(std::size_t count, bool has_statistic, PairTerms terms);
-  /// What rounding x = p w to a format changes, before and after it is scaled by `factor`.
+  /// What rounding x = p w to a format changes in |x| and in x, before and after it is scaled by `factor`.
   void (*shifts)(const RoundingConstants& format, double factor, const PairLanes& pairs, PairTerms terms);
   /// sums[term] += the terms of all pairs, or their maximum.
   void (*add_to_row)(PairTerms terms, std::size_t count, double* sums);

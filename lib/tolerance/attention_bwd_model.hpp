@@ -67,6 +67,8 @@ enum class GradientFact : std::size_t {
   statistic_second,    ///< N1 = sum p^2 max(S2, t^2, s^2), S2 of the pair: sums may cancel to a small score
   statistic_product,   ///< the largest max a of a query's dq
   statistic_argument,  ///< and max e
+  common_shift,  ///< A = |sum RN(p w) - p w| / sum p, the larger of scaled and unscaled: weights that are kept are all
+                 ///< rounded alike, and so are those that are dropped, even if their sum is nearly 0
   count
 };
 
@@ -121,7 +123,7 @@ enum class OffsetFact : std::size_t {
 ///                                                           (max a and max e: statistic_product and statistic_argument)
 ///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 exp(2 z) (s_V F + t_V H + u^2 J)
 ///       + K^2 exp(2 z) (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
-///       + k_N (y^2 / (rho R))^2 + max(0, (M y)^2 - 0.18 u_P^2 W) + underflow
+///       + k_N (y^2 / (rho R))^2 + max(0, max(M y, A K)^2 - 0.18 u_P^2 W) + underflow
 ///   z = s_S S2 + t_S T2 + u^2 (E2 + 3) + l                of a weight's relative error; dv has none of dp's terms
 ///
 /// l = s_S N1 + (t_S + 0.72 u^2) N2: lse was computed from scores with errors of their own, or is again, and that of a score

@@ -172,6 +172,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_shift = common_.stored == 0 ? 0
                           : common_.ordered   ? kRoundVariance * square(common_.stored * all)
                                               : square(fact(GradientFact::shift) * y);
+  const double of_common =
+      common_.stored == 0 || common_.of_values ? 0 : square(element.mean * fact(GradientFact::common_shift));
   const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, mean_squares);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
@@ -182,7 +184,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
       slope_errors(rho) + squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
       std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
-      square(size) * of_value + std::max(0.0, of_shift - kRoundVariance * square(common_.stored) * squares) +
+      square(size) * of_value +
+      std::max(0.0, std::max(of_shift, of_common) - kRoundVariance * square(common_.stored) * squares) +
       (all == 0 ? 0 : sum.coherent * square(y * y / all)) +
       (common_.ordered
            ? std::min(square(all), square((lost + flushed_) * length) / 3 * terms_)
