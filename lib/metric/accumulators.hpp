@@ -28,6 +28,15 @@ inline constexpr float kGroupReach = 10;    ///< in sd
 inline constexpr float kGroupWide = 0.05F;  ///< in ulps
 inline constexpr float kGroupNearOffset = 1;
 inline constexpr float kGroupWideOffset = 8;
+
+/// Of how likely errors are to flip y to another number than RN(y): see gate_flips.hpp.
+inline constexpr float kFlipReach = 10;            ///< farther boundaries, in sd, are not crossed
+inline constexpr float kFlipSpread = 1.41421356F;  ///< errors may be so many times as large: twice the variance
+inline constexpr float kFlipMost = 0.5F;           ///< a probability from which a flip tells nothing
+/// Elements are counted by the size of sd in ulps: where it is large, flips hide what they tell where it is small.
+inline constexpr int kFlipClasses = 3;
+inline constexpr float kFlipWidths[kFlipClasses] = {1.0F / 64, 1.0F / 16, 1e30F};
+
 inline constexpr std::int64_t kTileSide = 64;  ///< of the tiles, aligned to multiples of it; a block is a row of one
 static_assert(kTileSide == kBlock);
 
@@ -60,11 +69,25 @@ struct GateSums {
   double coherence[kLanes];                   ///< sum of b |y| / A
 };
 
-/// Gate G4.
+/// Gate G4 of single elements, and the noise of the output's rounding.
 struct RoundingSums {
   std::int64_t count[kLanes];
   double ratio[kLanes], perfect[kLanes], perfect2[kLanes], arith[kLanes];
   double max_over_half_ulp;
+};
+
+/// Elements whose y is not 0, of 16- and 8-bit outputs: those that are not RN(y), and what is expected of them. Of G3: with
+/// c = w y, the changes c (got - RN(y)) have a variance of at most `spread` if they are independent; errors that are all
+/// the same in rows or columns have those of `alike`, times their number.
+struct FlipSums {
+  std::int64_t count[kFlipClasses][kLanes];  ///< whose probability of a flip is at most kFlipMost, up to each width
+  std::int64_t found[kFlipClasses][kLanes];  ///< of these, got != RN(y)
+  double allowed[kFlipClasses]
+                [kLanes];    ///< of these, sum of the probabilities with errors kFlipSpread times the predicted ones
+  double predicted[kLanes];  ///< of all, sum of the probabilities with the predicted errors
+  double spread[kLanes], alike[kLanes];
+  double drift[kLanes];  ///< expected sum of the changes
+  double step[kLanes];   ///< the largest change
 };
 
 /// The lattice gate, for each of kLatticeBits. An element counts if its rounded reference is at least a quarter of the
@@ -105,6 +128,7 @@ struct Accumulators {
   PredicateSums torch, numpy, te, plan;
   GateSums gates;
   RoundingSums rounding;
+  FlipSums flips;
   LatticeSums lattice;
   TermSums terms;
   WorstList worst;

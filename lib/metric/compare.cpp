@@ -10,6 +10,7 @@
 #include "metric/clusters.hpp"
 #include "metric/merge.hpp"
 #include "metric/pass.hpp"
+#include "metric/repeats.hpp"
 #include "metric/setup.hpp"
 
 namespace numcheck::metric {
@@ -70,6 +71,30 @@ void add_rounding(const RoundingSums& sums, Statistics& out) {
   out.rounding_ratio_perfect = 12 * mean;
   out.rounding_sd = 12 * std::sqrt(std::max(0.0, total_of(sums.perfect2) / n - mean * mean));
   out.rounding_arith = total_of(sums.arith) / n;
+}
+
+/// Needs the number of elements that are not RN(y).
+void add_flips(const PassResult& pass, const CompareInput& input, Statistics& out) {
+  const FlipSums& sums = pass.sums.flips;
+  const model::ErrorModel& model = *input.model;
+  if (!out.flip_rate) {
+    return;
+  }
+  out.flip_rate_predicted = total_of(sums.predicted) / static_cast<double>(out.elements);
+  out.repeats = std::max(model.slope_copies, model.rounding_copies);
+  out.repeats *= out.exact_mismatch == 0 ? 1 : repeats_of(input.expected);
+  const double shared = sharing_of(model, input.port->rows, input.port->cols);
+  static_assert(std::tuple_size_v<decltype(out.flips)> == kFlipClasses);
+  for (std::size_t c = 0; c < out.flips.size(); ++c) {
+    Flips& flips = out.flips[c];
+    flips = {kFlipWidths[c], total_of(sums.count[c]), total_of(sums.found[c]), total_of(sums.allowed[c])};
+    const auto n = static_cast<double>(flips.count);
+    flips.copies = std::min(n, out.repeats * (1 + (shared - 1) * ratio(flips.allowed, n)));
+  }
+  const double b = pass.slope_totals.b;
+  out.slope_flip_se = ratio(std::sqrt(total_of(sums.spread)), b);
+  out.slope_flip_drift = std::fabs(ratio(total_of(sums.drift), b));
+  out.slope_flip_step = ratio(largest_of(sums.step), b);
 }
 
 void add_lattices(const LatticeSums& sums, Statistics& out) {
@@ -245,6 +270,7 @@ Statistics compare(const CompareInput& given) {
   add_spread(pass, out);
   out.groups = pass.groups;
   add_rounding(pass.sums.rounding, out);
+  add_flips(pass, input, out);
   add_lattices(pass.sums.lattice, out);
   add_opinions(pass, out);
   if (input.have_allclose) {

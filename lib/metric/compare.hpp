@@ -73,6 +73,18 @@ struct Lattice {
   double expected = 0;  ///< most of them that chance leaves
 };
 
+/// Elements of a 16- or 8-bit output that arithmetic errors move to another number than RN(y) once in two cases at most, even
+/// if their variance is twice the predicted one.
+struct Flips {
+  double width = 0;  ///< the predicted standard deviation is at most so many ulps
+  std::uint64_t count = 0;
+  std::uint64_t found = 0;  ///< are not RN(y)
+  double allowed = 0;       ///< so many would not be, on average
+  /// Elements per independent flip. Results that are equal flip together; of c that share an error and differ, as their
+  /// distances from boundaries do, those that it reaches.
+  double copies = 1;
+};
+
 /// Of the rows, columns, 64 x 64 tiles or matrices of an output, the one with the largest errors.
 struct Group {
   std::int64_t count = 0;     ///< how many there are
@@ -122,8 +134,9 @@ struct Statistics {
   std::optional<TermStatistics> terms;
 
   double max_ulp = 0, mean_ulp = 0;
-  std::optional<double> max_ulp_at_rms;  ///< largest |e| in ulps of the output at rms(y)
-  std::optional<double> flip_rate;       ///< of 16- and 8-bit numbers: share of the elements that are not RN(y)
+  std::optional<double> max_ulp_at_rms;       ///< largest |e| in ulps of the output at rms(y)
+  std::optional<double> flip_rate;            ///< of 16- and 8-bit numbers: share of the elements that are not RN(y)
+  std::optional<double> flip_rate_predicted;  ///< of normal errors with the predicted variance
   std::array<std::uint64_t, 16> ulp_histogram{};  ///< bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps
 
   /// Of |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), and 8 or more; of perfect errors they are those of a normal variable.
@@ -133,8 +146,11 @@ struct Statistics {
   double z_rms = 0, z_q999 = 0, z_max = 0;  ///< G2
   double slope = 0, slope_se = 0;           ///< G3; se infinite below 8 x 8
   /// Standard error that V predicts if all errors of a row, or of a column, were the same: a lower limit for the
-  /// clustered one, which may come from few rows or columns only.
+  /// clustered one, which may come from few rows or columns only. Of 16- and 8-bit outputs, of the arithmetic's errors.
   double slope_predicted_se = 0;
+  /// Of 16- and 8-bit outputs: what flips add to it if V is twice the predicted one, the slope that they have on
+  /// average, because y lies at certain distances from boundaries, and the largest share of a single element.
+  double slope_flip_se = 0, slope_flip_drift = 0, slope_flip_step = 0;
   double signal = 0;       ///< mean of y^2 / V
   double copies = 1;       ///< outputs per independent error, if the model says that rows or columns agree
   double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms, of those that are not 0
@@ -144,6 +160,9 @@ struct Statistics {
   std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))
+
+  std::array<Flips, 3> flips{};  ///< G4; those of a width have those of smaller ones, too
+  double repeats = 1;            ///< of results that are rounded alike, see repeats.hpp; known where any is not RN(y)
 
   std::array<Lattice, 3> lattices{};  ///< counts are 0 where the model does not know the spacing of correct results
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "metric/gate_exact.hpp"
+#include "metric/gate_flips.hpp"
 #include "metric/simd.hpp"
 #include "metric/worst_list.hpp"
 
@@ -85,6 +86,7 @@ struct Limits {
     const double te = sums.te.max_excess < 1 ? sums.te.max_excess : 1;
     te_value = lowered_to_float(te * model.te_rtol);
     te_absolute = lowered_to_float(te * model.te_atol);
+    top = static_cast<float>(2 / format.fraction_scale);
     backward = model.terms ? lowered_to_float(sums.terms.backward) : __builtin_inff();
     backward_power = model.terms ? lowered_to_float(sums.terms.ulps * format.fraction_scale) : __builtin_inff();
   }
@@ -94,6 +96,7 @@ struct Limits {
   float relative;                              ///< the largest relative error
   float torch_value, torch_absolute, te_value, te_absolute;
   float backward, backward_power;  ///< of A, and of the power of two below it
+  float top;                       ///< no limit, but what flips need: see add_flips
 };
 
 /// Accumulators for a segment: in double per part of a group, in FP32 per group.
@@ -110,6 +113,7 @@ struct Running {
   };
   Part part[kParts];
   Group group;
+  RunningFlips flips;
   Vf arith[kGroups]{};
   Wi count[kGroups]{};  ///< of U
 
@@ -260,6 +264,7 @@ struct Columns {
 template <bool narrow, bool coherent>
 BlockFlags add_slope(Columns columns, float& block_z, std::size_t size, Limits limits, Block& block, Running& running) {
   Running::Group r = running.group;
+  RunningFlips flips = running.flips;
   Vf shares[kGroups]{};
   Wi extreme{};
   Wi torch{};
@@ -290,6 +295,9 @@ BlockFlags add_slope(Columns columns, float& block_z, std::size_t size, Limits l
       const Vf clamped = smaller(larger(z2, splat_float(0x1p-16F)), splat_float(0x1.ffp47F));
       store(block.spread_bin + at, (Wi(clamped) >> 18) - ((127 - 16) << 5));
       const Vf wy = weight * y;
+      if (narrow) {
+        add_flips({y, best, load(block.deviation + at), off, weight}, limits.top, g, flips);
+      }
       const Vf a = wy * (narrow ? off : error);
       const Vf b = wy * y;
       r.a[g] += a;
@@ -308,6 +316,7 @@ BlockFlags add_slope(Columns columns, float& block_z, std::size_t size, Limits l
     }
   }
   running.group = r;
+  running.flips = flips;
   block_z = sum_of(shares);
   running.flush_slopes();
   return {any(extreme), any(torch), any(te)};

@@ -14,14 +14,10 @@ std::int64_t divide_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-/// How many elements of `rows` x `columns` share an error.
+/// The same, with those that are rounded alike.
 double copies_of(const model::ErrorModel& model, std::int64_t rows, std::int64_t columns) {
-  const auto height = static_cast<double>(rows);
-  const auto width = static_cast<double>(columns);
   const double alike = std::max(model.slope_copies, model.rounding_copies);
-  const bool down = model.rows_agree || model.rows_walk_alike, across = model.columns_agree || model.columns_walk_alike;
-  const double along = model.lines_share ? std::max(height, width) : (down ? height : 1) * (across ? width : 1);
-  return std::min(height * width, along * alike);
+  return std::min(static_cast<double>(rows) * static_cast<double>(columns), sharing_of(model, rows, columns) * alike);
 }
 
 /// What is expected of a group at most, and what chance adds.
@@ -63,6 +59,13 @@ Group largest(const Expected& expected, std::int64_t count, double copies, SumOf
 }
 
 }  // namespace
+
+double sharing_of(const model::ErrorModel& model, std::int64_t rows, std::int64_t columns) {
+  const auto height = static_cast<double>(rows);
+  const auto width = static_cast<double>(columns);
+  const bool down = model.rows_agree || model.rows_walk_alike, across = model.columns_agree || model.columns_walk_alike;
+  return model.lines_share ? std::max(height, width) : (down ? height : 1) * (across ? width : 1);
+}
 
 TileSums::TileSums(const op::Port& port)
     : port_rows_(port.rows),

@@ -34,6 +34,9 @@ class TileSums {
   std::vector<double> sums_;
 };
 
+/// How many elements of `rows` x `columns` may share an error.
+[[nodiscard]] double sharing_of(const model::ErrorModel& model, std::int64_t rows, std::int64_t columns);
+
 /// Correct elements of a group have no larger standard deviations s sd than those that the model predicts, with s = 2 to
 /// leave room for predictions that fit some rows less well, or twice those that the rest of the output shows. For
 /// independent normal errors z of variance s^2 the sum over n elements satisfies (Chernoff's bound)

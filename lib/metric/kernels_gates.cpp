@@ -108,6 +108,9 @@ float add_wide_element(Context& c, std::size_t i, bool with_rounding) {
   gates.coherence[lane] += c.model.coherent ? b * x.coherence : 0;
   c.row.a += a;
   c.row.b += b;
+  if (narrow) {
+    add_flips({x.y, x.best, x.deviation, x.error - x.best, weight}, 2 / c.format.fraction_scale, lane, c.sums.flips);
+  }
   const float share = held(narrow ? group_share(x) : z2);
   c.segment.column_a[i] += held(a);
   c.segment.column_b[i] += static_cast<float>(b);
@@ -285,8 +288,18 @@ RowSums write_back(const Running& running, Accumulators& sums, Histograms& histo
   add_lanes(sums.gates.bb, group.bb);
   add_lanes(sums.gates.coherence, group.coherence);
   add_lanes(sums.rounding.arith, running.arith);
+  for (int w = 0; w < kFlipClasses; ++w) {
+    add_lanes(sums.flips.count[w], running.flips.count[w]);
+    add_lanes(sums.flips.found[w], running.flips.found[w]);
+    add_lanes(sums.flips.allowed[w], running.flips.allowed[w]);
+  }
+  add_lanes(sums.flips.predicted, running.flips.predicted);
+  add_lanes(sums.flips.spread, running.flips.spread);
+  add_lanes(sums.flips.alike, running.flips.alike);
+  add_lanes(sums.flips.drift, running.flips.drift);
   for (int g = 0; g < kGroups; ++g) {
     raise_part(sums.gates.z2_max, g * kFloats, group.z2_max[g], kFloats);
+    raise_part(sums.flips.step, g * kFloats, running.flips.step[g], kFloats);
   }
   const auto total = [](const double(&x)[kLanes]) {
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));

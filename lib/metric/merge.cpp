@@ -64,6 +64,19 @@ void merge(RoundingSums& into, const RoundingSums& from) {
   into.max_over_half_ulp = std::max(into.max_over_half_ulp, from.max_over_half_ulp);
 }
 
+void merge(FlipSums& into, const FlipSums& from) {
+  for (int c = 0; c < kFlipClasses; ++c) {
+    add(into.count[c], from.count[c]);
+    add(into.found[c], from.found[c]);
+    add(into.allowed[c], from.allowed[c]);
+  }
+  add(into.predicted, from.predicted);
+  add(into.spread, from.spread);
+  add(into.alike, from.alike);
+  add(into.drift, from.drift);
+  raise(into.step, from.step);
+}
+
 void merge(LatticeSums& into, const LatticeSums& from) {
   for (int l = 0; l < kLattices; ++l) {
     add(into.count[l], from.count[l]);
@@ -101,6 +114,7 @@ void merge(Accumulators& into, const Accumulators& from) {
   merge(into.plan, from.plan);
   merge(into.gates, from.gates);
   merge(into.rounding, from.rounding);
+  merge(into.flips, from.flips);
   merge(into.lattice, from.lattice);
   merge(into.terms, from.terms);
   merge(into.worst, from.worst);

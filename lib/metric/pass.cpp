@@ -144,7 +144,9 @@ class Pass {
     const double infinity = std::numeric_limits<double>::infinity();
     const SlopeTotals& totals = result_.slope_totals;
     result_.slope_error = cluster > 0 ? clustered_error(totals, rows, columns, result_.slope) : infinity;
-    result_.slope_predicted = cluster > 0 && totals.b > 0 ? std::sqrt(cluster / totals.b) : infinity;
+    // Of short outputs, errors that move none of them to another number are not part of the slope.
+    const double alike = setup_.format.narrow ? total_of(result_.sums.flips.alike) / totals.b : 1;
+    result_.slope_predicted = cluster > 0 && totals.b > 0 ? std::sqrt(cluster * alike / totals.b) : infinity;
   }
 
   /// Elements in order, regardless of rows; a and b per element go to the arrays unless they are null.

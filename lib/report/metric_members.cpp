@@ -98,7 +98,8 @@ const Members<Statistics>& counts() {
       {"zeros", elements("elements that are zero"), &at<&Statistics::zeros_got>},
       {"exact_mismatch", elements("elements other than the rounded reference RN(y), bit for bit"),
        &at<&Statistics::exact_mismatch>},
-      {"rounding_elements", elements("elements whose rounding G4 judges"), &at<&Statistics::rounding_elements>}};
+      {"rounding_elements", elements("elements whose V before output rounding is at most (ulp(y) / 16)^2"),
+       &at<&Statistics::rounding_elements>}};
   return members;
 }
 
@@ -144,6 +145,13 @@ const Members<Statistics>& error_members() {
       {"flip_rate",
        optional_measure("exact_mismatch / elements, of 16- and 8-bit floating-point outputs; else null", "1"),
        [](const Statistics& s) { return number_or_null(s.flip_rate); }},
+      {"flip_rate_predicted",
+       optional_measure(
+           "the same as predicted, mean of Q(d / sqrt(V)) over the distances d from y to the boundaries of the "
+           "numbers that are rounded to RN(y), V the predicted second moment of e before output rounding and "
+           "Q the tail of the normal distribution: an upper estimate, as V is",
+           "1"),
+       [](const Statistics& s) { return number_or_null(s.flip_rate_predicted); }},
       {"ulp_histogram", histogram("elements by |e| / ulp(y): 0, (0,1/2], (1/2,1], (1,2], (2,4], ..."),
        &at<&Statistics::ulp_histogram>}};
   return members;
@@ -163,7 +171,8 @@ const Members<Statistics>& gate_members() {
       {"intercept", measure("mean_signed / rms_expected", "1"), &at<&Statistics::intercept>},
       {"toward_zero", measure("share of the elements with an error that err toward zero, 0 to 1", "1"),
        &at<&Statistics::toward_zero>},
-      {"rounding_ratio", measure("G4: 12 times the mean of (e / ulp(y))^2, which is 1 for uniform noise", "1"),
+      {"rounding_ratio",
+       measure("12 times the mean of (e / ulp(y))^2 over rounding_elements, which is 1 for uniform noise", "1"),
        &at<&Statistics::rounding_ratio>},
       {"rounding_ratio_perfect", measure("the same of RN(y)", "1"), &at<&Statistics::rounding_ratio_perfect>},
       {"rounding_sd", measure("standard deviation of 12 (e / ulp(y))^2 of RN(y) over the elements", "1"),

@@ -33,9 +33,13 @@ constexpr std::array kGates = {
     GateInfo{Gate::slope, "G3 slope", "slope of e on the value: how much of the result is lost on average",
              "1.5 times the predicted truncation, and the slope's standard error",
              "truncation, a wrong scale, terms that are always left out"},
-    GateInfo{Gate::rounding_ratio, "G4 ratio",
-             "noise of the rounding to a 16- or 8-bit output, against that of one perfect rounding",
-             "the statistical error of that ratio", "rounding twice, and truncating instead of rounding"},
+    GateInfo{
+        Gate::flips, "G4 flips",
+        "of the elements of a 16- or 8-bit output that predicted errors rarely move to another number, the share "
+        "that is not the nearest number to the exact result",
+        "the share that errors of twice the predicted variance would move, and its statistical error",
+        "noise, a scale or a detour before the output is rounded, far below its own rounding errors; rounding twice, "
+        "and truncating instead of rounding"},
     GateInfo{Gate::rounding_element, "G4 element",
              "for 16- and 8-bit outputs, largest |e| over half an ulp and the error allowed before rounding", "1",
              "an element that is not the nearest number of its format"},

@@ -19,7 +19,7 @@ enum class Gate : std::uint8_t {
   quantile,
   largest,
   slope,
-  rounding_ratio,
+  flips,
   rounding_element,
   lattice,
   homogeneity,

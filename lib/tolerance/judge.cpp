@@ -110,14 +110,33 @@ void add_groups(Gates& gates, const metric::Groups& groups) {
             fmt::format("{} {} of {}", closest->name, group.index, group.count));
 }
 
+/// A sum of independent changes with that variance, none larger than `step`, exceeds this once in e^15 = 3e6 cases
+/// (Bernstein's inequality).
+double most_of(double variance, double step) {
+  constexpr double kLogOfChance = 15;
+  return std::sqrt(2 * variance * kLogOfChance) + step * kLogOfChance / 3;
+}
+
+/// What the errors of correct arithmetic leave of a slope. Of a short output, got - RN(y) is 0 but for flips, which are few:
+/// their number is predicted, and a scatter that is measured is that of those there are.
+double slope_error(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
+  const double copies = std::sqrt(model.slope_copies);
+  const double measured = std::max(5 * copies * s.slope_se, 0x1p-26);
+  if (!narrow) {
+    return std::max(measured, 5 * copies * s.slope_predicted_se);
+  }
+  const double variance =
+      s.repeats * s.slope_flip_se * s.slope_flip_se + model.slope_copies * s.slope_predicted_se * s.slope_predicted_se;
+  return std::max(measured, s.slope_flip_drift + most_of(variance, s.repeats * s.slope_flip_step));
+}
+
 /// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If
 /// outputs are rounded to few bits and y spreads over less than one of their ulps, the rounding errors do not average
 /// out, so a slope says nothing.
 void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr double kFewestUlps = 0.6;  // for a normal y of that width less than 0.1 % of an ulp remains
   const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
-  const double copies = std::sqrt(model.slope_copies);
-  const double error = std::max({5 * copies * s.slope_se, 5 * copies * s.slope_predicted_se, 0x1p-26});
+  const double error = slope_error(s, model, narrow);
   // sum w A^2 <= N / var_magnitude, because w = 1 / V and V >= var_magnitude A^2.
   const double cancelled =
       model.slope_magnitude == 0 ? 0 : model.slope_magnitude / std::sqrt(model.var_magnitude * s.signal);
@@ -135,34 +154,44 @@ void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorMode
   gates.add_model(Gate::slope, std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
 }
 
+/// Of the widths, the one that is closest to its limit.
+void add_flips(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
+  const metric::Flips* closest = nullptr;
+  double limit = 1;
+  const auto share = [](const metric::Flips& flips) { return count(flips.found) / count(flips.count); };
+  for (const metric::Flips& flips : s.flips) {
+    const double most = (flips.allowed + most_of(flips.copies * flips.allowed, flips.copies)) / count(flips.count);
+    if (most < 1 && (closest == nullptr || share(flips) / most > share(*closest) / limit)) {
+      closest = &flips, limit = most;
+    }
+  }
+  if (closest != nullptr) {
+    gates.add(Gate::flips, share(*closest), limit,
+              fmt::format("{} of {} numbers are not the nearest {}; errors of twice the predicted variance move {:.3g}",
+                          closest->found, closest->count, core::dtype_info(model.output).name, closest->allowed));
+  }
+}
+
 void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   if (core::dtype_info(model.output).storage_bytes >= 4) {
     return;
   }
-  constexpr double kFewest = 256;
-  constexpr double kUniformSd = 0.894;  // of 12 x^2 for x uniform in [-1/2, 1/2]
-  const double independent = count(s.rounding_elements) / model.rounding_copies;
-  if (independent >= kFewest && !model.one_error) {
-    const double error = 5 * std::max(kUniformSd, s.rounding_sd) / std::sqrt(independent);
-    gates.add(Gate::rounding_ratio, std::abs(s.rounding_ratio - s.rounding_ratio_perfect),
-              error + 24 * s.rounding_arith,
-              "one rounding of the exact result to " + std::string(core::dtype_info(model.output).name));
-    gates.mark_rounding();
+  if (!model.one_error) {
+    add_flips(gates, s, model);
   }
   gates.add_model(Gate::rounding_element, s.max_over_half_ulp, 1);
   gates.mark_rounding();
 }
 
-/// Of n elements with the sum m of their probabilities, all of them correct, more than m + sqrt(2 m t) + t / 3 are on the
-/// lattice once in e^t cases (Bernstein). Elements that share an error are counted as one.
+/// Of n elements with the sum m of their probabilities, all of them correct, few more than m are on the lattice. Elements
+/// that share an error are counted as one.
 void add_lattice(Gates& gates, const metric::Statistics& s) {
-  constexpr double kLogOfChance = 15;  // e^-15: 3e-7
   const metric::Lattice* closest = nullptr;
   double measured = 0, limit = 1;
   for (const metric::Lattice& lattice : s.lattices) {
     const double n = count(lattice.count) / s.copies;
     const double m = lattice.expected / s.copies;
-    const double most = (m + std::sqrt(2 * m * kLogOfChance) + kLogOfChance / 3) / n;
+    const double most = (m + most_of(m, 1)) / n;
     const double found = count(lattice.found) / count(lattice.count);
     if (most < 1 && (closest == nullptr || found / most > measured / limit)) {
       closest = &lattice, measured = found, limit = most;

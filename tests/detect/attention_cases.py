@@ -3,8 +3,8 @@
 from attention_drawing import FP8, libraries_take, library_limits, unfused_limits
 from families import SEEN
 
-ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element"]
-ANY = SEEN + ["G0 pattern", "G3 slope", "G4 ratio", "G4 element"]
+ROUNDING = SEEN + ["G3 slope", "G4 flips", "G4 element"]
+ANY = SEEN + ["G0 pattern", "G3 slope", "G4 flips", "G4 element"]
 
 
 def case(op, mode, distribution="normal", inputs=None, **params):

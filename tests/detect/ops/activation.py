@@ -3,7 +3,7 @@
 from drawing import FP8, Clean, multiple
 from families import SEEN
 
-ROUNDING = ["G1 bound", "G2 rms", "G3 slope", "G4 ratio", "G4 element"]
+ROUNDING = ["G1 bound", "G2 rms", "G3 slope", "G4 flips", "G4 element"]
 
 PLAIN = ["gelu", "gelu_erf", "silu", "relu", "qgelu", "srelu"]
 GATED = ["geglu", "swiglu", "reglu", "qgeglu", "sreglu", "clamped_swiglu"]
@@ -38,7 +38,7 @@ def bias(fused="none", mode="fp32", **rest):
 FAULTS = [
     # the functions
     ("erf_for_tanh", fwd("gelu"), SEEN),
-    ("erf_for_tanh", fwd("geglu", mode="bf16", rows=128, hidden=256), SEEN + ["G4 ratio", "G4 element"]),
+    ("erf_for_tanh", fwd("geglu", mode="bf16", rows=128, hidden=256), SEEN + ["G4 flips", "G4 element"]),
     ("erf_for_tanh", bwd("gelu"), SEEN),
     ("tanh_for_erf", fwd("gelu_erf"), SEEN),
     ("tanh_for_erf", bwd("gelu_erf"), SEEN),
@@ -80,7 +80,7 @@ FAULTS = [
     ("sum_of_dy", bias("gelu"), SEEN),
     ("sum_of_dy", bias("relu", mode="bf16"), SEEN),
     ("sum_of_rounded", bias("silu", mode="bf16", output="fp8_e4m3"), SEEN),
-    ("sum_of_rounded", bias("gelu", mode="bf16", hidden=2048), SEEN + ["G4 ratio", "G4 element"]),
+    ("sum_of_rounded", bias("gelu", mode="bf16", hidden=2048), SEEN + ["G4 flips", "G4 element"]),
     # stores
     ("truncated_output", fwd("gelu", mode="bf16"), ROUNDING),
     ("truncated_output", bwd("swiglu", mode="fp16"), ROUNDING),

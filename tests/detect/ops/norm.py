@@ -3,7 +3,7 @@
 from drawing import Clean
 from families import SEEN
 
-ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element", "row scale error"]
+ROUNDING = SEEN + ["G3 slope", "G4 flips", "G4 element", "row scale error"]
 
 
 def norm(op, mode="fp32", distribution="normal", **params):

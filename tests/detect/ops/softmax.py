@@ -4,7 +4,7 @@ from drawing import MOST_ELEMENTS, Clean, multiple, sixteen_bit
 from families import SEEN, Row
 
 ROUNDED = "exponentials are rounded to {} before they are divided"
-ROUNDING = SEEN + ["G3 slope", "G4 ratio", "G4 element"]
+ROUNDING = SEEN + ["G3 slope", "G4 flips", "G4 element"]
 
 
 def case(op, mode, distribution="normal", inputs=None, **params):

@@ -26,6 +26,11 @@ std::vector<double> numbers_of(const Statistics& s) {
                              s.max_ulp,
                              s.max_ulp_at_rms.value_or(-1),
                              s.flip_rate.value_or(-1),
+                             s.flip_rate_predicted.value_or(-1),
+                             s.slope_flip_se,
+                             s.slope_flip_drift,
+                             s.slope_flip_step,
+                             s.repeats,
                              s.mean_ulp,
                              s.max_over_bound,
                              s.z_rms,
@@ -51,6 +56,9 @@ std::vector<double> numbers_of(const Statistics& s) {
   for (const std::uint64_t count : {s.elements, s.finite, s.nonfinite_mismatch, s.order_dependent, s.poison,
                                     s.zeros_got, s.exact_mismatch, s.rounding_elements}) {
     out.push_back(static_cast<double>(count));
+  }
+  for (const Flips& flips : s.flips) {
+    out.insert(out.end(), {static_cast<double>(flips.count), static_cast<double>(flips.found), flips.allowed});
   }
   for (const std::uint64_t count : s.ulp_histogram) {
     out.push_back(static_cast<double>(count));

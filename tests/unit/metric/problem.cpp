@@ -1,6 +1,7 @@
 #include "problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -134,6 +135,48 @@ void naive_rounding(const std::vector<Element>& elements, core::Dtype dtype, dou
     out.rounding_sd = static_cast<double>(12 * std::sqrt(perfect2 / n - perfect / n * (perfect / n)));
     out.rounding_arith = static_cast<double>(arith / n);
   }
+}
+
+Real normal_tail(Real x) {
+  return std::erfc(x / std::sqrt(Real(2))) / 2;
+}
+
+/// Probability that an error of that deviation moves x across the nearest boundary, and across the other one.
+std::array<Real, 2> flip_chances(const Element& x, core::Dtype dtype, Real deviation) {
+  const Real up = core::ulp(static_cast<double>(x.rounded), dtype);
+  const Real below = core::ulp(std::nextafter(static_cast<double>(std::abs(x.rounded)), 0.0), dtype);
+  const Real off = std::abs(x.y) - std::abs(x.rounded);  // away from zero
+  const Real away = normal_tail((up / 2 - off) / deviation);
+  const Real toward = normal_tail((off + below / 2) / deviation);
+  return off >= 0 ? std::array{away, toward} : std::array{toward, away};
+}
+
+void naive_flips(const std::vector<Element>& elements, core::Dtype dtype, Statistics& out) {
+  Real predicted = 0, spread = 0, drift = 0, step = 0, wyy = 0;
+  out.flips[0].width = 1.0 / 64, out.flips[1].width = 1.0 / 16, out.flips[2].width = 1e30;
+  for (const Element& x : elements) {
+    const Real deviation = std::sqrt(x.arithmetic), wy = x.y / x.variance;
+    const auto [near, far] = flip_chances(x, dtype, deviation);
+    const auto [allowed_near, allowed_far] = flip_chances(x, dtype, deviation * std::sqrt(Real(2)));
+    const Real allowed = allowed_near + allowed_far;
+    const Real away = std::abs(x.rounded) >= std::abs(x.y) ? -1 : 1;  // where the nearest boundary lies
+    wyy += wy * x.y;
+    spread += wy * wy * (2 * x.arithmetic + allowed * x.ulp * x.ulp);
+    drift += std::abs(wy) * x.ulp * away * (allowed_near - allowed_far);
+    step = std::max(step, std::abs(wy) * (x.ulp + 3 * std::sqrt(Real(2)) * deviation));
+    predicted += near + far;
+    for (Flips& flips : out.flips) {
+      if (x.y != 0 && allowed <= 0.5 && deviation <= flips.width * x.ulp) {
+        ++flips.count;
+        flips.found += x.y + x.e == x.rounded ? 0 : 1;
+        flips.allowed += static_cast<double>(allowed);
+      }
+    }
+  }
+  out.flip_rate_predicted = static_cast<double>(predicted) / static_cast<double>(elements.size());
+  out.slope_flip_se = static_cast<double>(std::sqrt(spread) / wyy);
+  out.slope_flip_drift = static_cast<double>(std::abs(drift) / wyy);
+  out.slope_flip_step = static_cast<double>(step / wyy);
 }
 
 int ulp_bin(Real error) {
@@ -286,6 +329,7 @@ Statistics naive_statistics(const Problem& problem) {
   if (core::dtype_info(problem.port.dtype).storage_bytes < 4) {
     const double lambda = std::sqrt(2 * std::log(2e6 * static_cast<double>(elements.size())));
     naive_rounding(elements, problem.port.dtype, lambda * problem.model.kappa, out);
+    naive_flips(elements, problem.port.dtype, out);
   }
   return out;
 }

@@ -58,6 +58,25 @@ void expect_statistics(const Statistics& got, const Statistics& expected) {
   EXPECT_LE(got.z_q999, expected.z_q999 * 1.0158);
 }
 
+void expect_flips(const Statistics& got, const Statistics& expected) {
+  // Tails of the normal distribution are approximated; only a distance of ten deviations is not looked at.
+  constexpr double kTail = 1e-4;
+  ASSERT_EQ(got.flip_rate_predicted.has_value(), expected.flip_rate_predicted.has_value());
+  if (got.flip_rate_predicted) {
+    EXPECT_NEAR(*got.flip_rate_predicted, *expected.flip_rate_predicted, kTail * *expected.flip_rate_predicted + 1e-7);
+  }
+  for (std::size_t c = 0; c < got.flips.size(); ++c) {
+    EXPECT_EQ(got.flips[c].count, expected.flips[c].count) << c;
+    EXPECT_EQ(got.flips[c].found, expected.flips[c].found) << c;
+    EXPECT_NEAR(got.flips[c].allowed, expected.flips[c].allowed,
+                kTail * expected.flips[c].allowed + 1e-6 * static_cast<double>(expected.flips[c].count))
+        << c;
+  }
+  expect_close(got.slope_flip_se, expected.slope_flip_se, kTail, "slope_flip_se");
+  expect_close(got.slope_flip_step, expected.slope_flip_step, 1e-5, "slope_flip_step");
+  EXPECT_NEAR(got.slope_flip_drift, expected.slope_flip_drift, 1e-3 * expected.slope_flip_se) << "slope_flip_drift";
+}
+
 struct Layout {
   Dtype dtype;
   Shape shape;
@@ -77,6 +96,7 @@ TEST_P(AgainstDefinition, agrees) {
   const Statistics got = compare(p.input());
   const Statistics expected = naive_statistics(p);
   expect_statistics(got, expected);
+  expect_flips(got, expected);
   expect_norms(got.total, expected.total);
   if (layout.shape.rows >= 8 && layout.shape.cols >= 8) {
     EXPECT_NEAR(got.slope, expected.slope, kSingle * (std::abs(expected.slope) + expected.slope_se) + 1e-15);
@@ -116,6 +136,7 @@ TEST(Compare, sample_follows_the_definition) {
   const Statistics got = compare(sampled.input());
   const Statistics expected = naive_statistics(sampled);
   expect_statistics(got, expected);
+  expect_flips(got, expected);
   EXPECT_NEAR(got.slope, expected.slope, kSingle * (std::abs(expected.slope) + expected.slope_se));
   expect_close(got.slope_se, expected.slope_se, 1e-6, "slope_se");
   ASSERT_FALSE(got.worst.empty());

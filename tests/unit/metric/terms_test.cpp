@@ -142,6 +142,7 @@ TEST(Terms, flip_rate_is_the_share_of_short_outputs_that_are_not_the_nearest_num
   p.set_bits(5, core::encode(p.expected[5], Dtype::bf16) + 1);
   EXPECT_EQ(compare(p.input()).flip_rate, 1.0 / 64);
   EXPECT_FALSE(compare(four_sums().input()).flip_rate) << "an FP32 sum is rarely the nearest number";
+  EXPECT_FALSE(compare(four_sums().input()).flip_rate_predicted);
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ metric::Statistics clean() {
   s.slope_se = s.slope_predicted_se = 1e-9;
   s.spread_ulps = 100;
   s.signal = 1e6;
-  s.rounding_elements = 10'000;
-  s.rounding_ratio = s.rounding_ratio_perfect = 1;
-  s.rounding_sd = 0.894;
+  s.flips[2] = {.width = 1, .count = 10'000, .found = 20, .allowed = 30};
   return s;
 }
 
@@ -54,11 +52,11 @@ TEST(OneError, has_the_slope_of_one_element) {
 
 TEST(OneError, is_not_a_statistic_of_roundings) {
   metric::Statistics s = clean();
-  s.rounding_ratio = 1.5;
+  s.flips[2].found = 1000;
   model::ErrorModel m = bf16_model();
-  EXPECT_FALSE(find(judge(s, m, {}, {}), "G4 ratio")->ok);
+  EXPECT_FALSE(find(judge(s, m, {}, {}), "G4 flips")->ok);
   m.one_error = true;
-  EXPECT_EQ(find(judge(s, m, {}, {}), "G4 ratio"), nullptr);
+  EXPECT_EQ(find(judge(s, m, {}, {}), "G4 flips"), nullptr);
   EXPECT_NE(find(judge(s, m, {}, {}), "G4 element"), nullptr) << "what holds for one element still judges";
 }
 

@@ -24,9 +24,7 @@ metric::Statistics clean() {
   s.slope_se = 1e-9;
   s.slope_predicted_se = 1e-9;
   s.spread_ulps = 100;
-  s.rounding_elements = 10'000;
-  s.rounding_ratio = s.rounding_ratio_perfect = 1;
-  s.rounding_sd = 0.894;
+  s.flips[2] = {.width = 1, .count = 10'000, .found = 20, .allowed = 30};
   s.max_over_half_ulp = 0.9;
   return s;
 }
@@ -60,7 +58,7 @@ TEST(Judge, clean_statistics_pass_in_the_documented_order) {
   const std::vector<Criterion> criteria = judge(clean(), bf16_model(), {}, {});
   const std::vector<std::string> names = {"G0 pattern", "G0 unwritten", "G0 guards", "G0 determinism",
                                           "G1 bound",   "G2 rms",       "G2 q999",   "G2 max",
-                                          "G3 slope",   "G4 ratio",     "G4 element"};
+                                          "G3 slope",   "G4 flips",     "G4 element"};
   ASSERT_EQ(criteria.size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(criteria[i].name, names[i]);
@@ -86,7 +84,7 @@ TEST(Judge, criteria_tell_what_they_are_about) {
   using About = Criterion::About;
   for (const Criterion& criterion : judge(clean(), bf16_model(), {}, {})) {
     // Of a 16-bit output: its own rounding is most of what single elements may be off.
-    const bool of_elements = criterion.name == "G1 bound" || criterion.name.starts_with("G4");
+    const bool of_elements = criterion.name == "G1 bound" || criterion.name == "G4 element";
     const About about = criterion.name == "G0 pattern"       ? About::pattern
                         : criterion.name == "G0 unwritten"   ? About::unwritten
                         : criterion.name == "G0 determinism" ? About::repetition
@@ -214,23 +212,52 @@ TEST(Judge, slope_is_not_judged_without_clusters_or_spread) {
   EXPECT_FALSE(judged("G3 slope", s, wide));
 }
 
-TEST(Judge, rounding_ratio) {
+TEST(Judge, flips) {
   metric::Statistics s = clean();
-  const double limit = 5 * 0.894 / 100;
-  s.rounding_ratio = 1 + limit * 0.999;
-  EXPECT_TRUE(holds("G4 ratio", s));
-  s.rounding_ratio = 1 - limit * 0.999;
-  EXPECT_TRUE(holds("G4 ratio", s));
-  s.rounding_ratio = 1 + limit * 1.001;
-  EXPECT_FALSE(holds("G4 ratio", s));
-  s.rounding_arith = 1e-4;  // adds 24e-4
-  EXPECT_TRUE(holds("G4 ratio", s));
-  s.rounding_arith = 0;
-  s.rounding_sd = 1;
-  EXPECT_TRUE(holds("G4 ratio", s)) << "the sampling error of the perfect rounding itself";
-  s.rounding_elements = 255;
-  EXPECT_FALSE(judged("G4 ratio", s));
+  metric::Flips& flips = s.flips[2];
+  flips.found = 30 + 30 + 5;  // allowed, sqrt(2 * 30 * 15), 15 / 3
+  EXPECT_TRUE(holds("G4 flips", s));
+  ++flips.found;
+  EXPECT_FALSE(holds("G4 flips", s));
+  EXPECT_TRUE(holds("G4 element", s)) << "each of them is within reach of a boundary";
+  flips.copies = 4;  // 30 + sqrt(2 * 4 * 30 * 15) + 4 * 5
+  flips.found = 110;
+  EXPECT_TRUE(holds("G4 flips", s)) << "four at a time";
+  ++flips.found;
+  EXPECT_FALSE(holds("G4 flips", s));
+  flips = {.width = 1, .count = 5, .found = 5};
+  EXPECT_FALSE(judged("G4 flips", s)) << "as many flips as chance may cause";
   EXPECT_TRUE(judged("G4 element", s));
+}
+
+TEST(Judge, flips_are_judged_where_they_tell_most) {
+  metric::Statistics s = clean();
+  s.flips[2] = {.width = 1, .count = 10'000, .found = 3000, .allowed = 3000};
+  s.flips[0] = {.width = 0.01, .count = 1000, .found = 12, .allowed = 1};
+  EXPECT_FALSE(holds("G4 flips", s)) << "of a thousand elements that hardly any error moves, twelve are moved";
+  s.flips[0].found = 5;
+  EXPECT_TRUE(holds("G4 flips", s));
+}
+
+TEST(Judge, slope_of_a_short_output_is_that_of_its_flips) {
+  metric::Statistics s = clean();
+  s.slope_se = s.slope_predicted_se = 0;
+  s.slope_flip_se = 1e-6;
+  s.slope = 5.4e-6;  // sqrt(2 * 15) = 5.48
+  EXPECT_TRUE(holds("G3 slope", s));
+  s.slope = 5.5e-6;
+  EXPECT_FALSE(holds("G3 slope", s));
+  s.slope_flip_drift = 1e-7;
+  EXPECT_TRUE(holds("G3 slope", s)) << "where boundaries lie";
+  s.slope_flip_drift = 0;
+  s.slope_flip_step = 1e-7;
+  EXPECT_TRUE(holds("G3 slope", s)) << "one element weighs that much";
+  s.slope_flip_step = 0;
+  s.repeats = 2;
+  EXPECT_TRUE(holds("G3 slope", s)) << "two at a time";
+  model::ErrorModel wide = bf16_model();
+  wide.output = core::Dtype::fp32;
+  EXPECT_FALSE(holds("G3 slope", s, wide)) << "where nothing is rounded away";
 }
 
 TEST(Judge, rounding_element) {

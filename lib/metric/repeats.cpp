@@ -1,0 +1,59 @@
+#include "metric/repeats.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace numcheck::metric {
+namespace {
+
+constexpr std::size_t kSampled = 4096;
+/// Sums of the same terms in another order differ in their last bits.
+constexpr std::uint64_t kIgnored = 0xffff;
+
+/// Bits of a number's pseudo-random order (Steele, Lea and Flood's SplitMix64).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e37'79b9'7f4a'7c15;
+  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
+  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
+  return x ^ (x >> 31);
+}
+
+/// Magnitudes other than 0: of all values, or of one in each of kSampled parts, which rows and columns do not align with.
+std::vector<std::uint64_t> magnitudes(std::span<const double> values) {
+  const std::size_t stride = std::max<std::size_t>(1, values.size() / kSampled);
+  std::vector<std::uint64_t> out;
+  out.reserve(values.size() / stride);
+  for (std::size_t begin = 0; begin + stride <= values.size(); begin += stride) {
+    const double y = std::fabs(values[begin + mixed(begin) % stride]);
+    if (y > 0) {
+      out.push_back(std::bit_cast<std::uint64_t>(y) & ~kIgnored);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+double repeats_of(std::span<const double> values) {
+  std::vector<std::uint64_t> sampled = magnitudes(values);
+  if (sampled.size() < 2) {
+    return 1;
+  }
+  std::ranges::sort(sampled);
+  double pairs = 0;
+  for (auto first = sampled.begin(); first != sampled.end();) {
+    const auto last = std::find_if(first, sampled.end(), [&](std::uint64_t bits) { return bits != *first; });
+    const auto run = static_cast<double>(last - first);
+    pairs += run * (run - 1);
+    first = last;
+  }
+  const auto n = static_cast<double>(sampled.size());
+  const double all = std::max(n, static_cast<double>(values.size()));
+  return 1 + (all - 1) * pairs / (n * (n - 1));
+}
+
+}  // namespace numcheck::metric
