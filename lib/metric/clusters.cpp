@@ -74,6 +74,19 @@ double PartialSums::squared_residuals(double slope) const {
   return squares;
 }
 
+double PartialSums::effective_clusters() const {
+  double squares = 0, fourths = 0;
+  for (std::size_t c = 0; c < clusters; ++c) {
+    double cluster_b = 0;
+    for (std::size_t p = 0; p < parts; ++p) {
+      cluster_b += b[p * clusters + c];
+    }
+    squares += cluster_b * cluster_b;
+    fourths += cluster_b * cluster_b * cluster_b * cluster_b;
+  }
+  return fourths > 0 ? squares * squares / fourths : 0;
+}
+
 double clustered_error(const SlopeTotals& totals, double rows, double columns, double slope) {
   if (!(totals.b > 0)) {
     return std::numeric_limits<double>::infinity();

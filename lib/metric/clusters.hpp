@@ -29,6 +29,8 @@ struct PartialSums {
   void resize(std::size_t part_count, std::size_t cluster_count);
   /// Sum over clusters of (A - slope B)^2.
   [[nodiscard]] double squared_residuals(double slope) const;
+  /// How many clusters of equal weight would scatter as much: (sum B^2)^2 / sum B^4.
+  [[nodiscard]] double effective_clusters() const;
   /// Sum of z of a cluster.
   [[nodiscard]] double total_z(std::size_t cluster) const;
 };

@@ -80,6 +80,7 @@ void add_flips(const PassResult& pass, const CompareInput& input, Statistics& ou
   if (!out.flip_rate) {
     return;
   }
+  out.residual_distance = pass.residuals.distance();
   out.flip_rate_predicted = total_of(sums.predicted) / static_cast<double>(out.elements);
   out.repeats = std::max(model.slope_copies, model.rounding_copies);
   out.repeats *= out.exact_mismatch == 0 ? 1 : repeats_of(input.expected);
@@ -214,6 +215,7 @@ void add_gates(const PassResult& pass, Statistics& out) {
   out.slope = pass.slope;
   out.slope_se = pass.slope_error;
   out.slope_predicted_se = pass.slope_predicted;
+  out.slope_clusters = pass.slope_clusters;
   out.signal = ratio(pass.slope_totals.b, static_cast<double>(out.finite));
   out.coherence = ratio(total_of(sums.coherence), pass.slope_totals.b);
 }

@@ -134,9 +134,11 @@ struct Statistics {
   std::optional<TermStatistics> terms;
 
   double max_ulp = 0, mean_ulp = 0;
-  std::optional<double> max_ulp_at_rms;       ///< largest |e| in ulps of the output at rms(y)
-  std::optional<double> flip_rate;            ///< of 16- and 8-bit numbers: share of the elements that are not RN(y)
-  std::optional<double> flip_rate_predicted;  ///< of normal errors with the predicted variance
+  std::optional<double> max_ulp_at_rms;  ///< largest |e| in ulps of the output at rms(y)
+  std::optional<double> flip_rate;       ///< of 16- and 8-bit numbers: share of the elements that are not RN(y)
+  /// Of 16- and 8-bit numbers: Kolmogorov and Smirnov's distance of (got - y) / ulp from those of RN(y).
+  std::optional<double> residual_distance;
+  std::optional<double> flip_rate_predicted;      ///< of normal errors with the predicted variance
   std::array<std::uint64_t, 16> ulp_histogram{};  ///< bins 0, (0,1/2], (1/2,1], (1,2], (2,4], ... in output ulps
 
   /// Of |z|: [0,1/2), [1/2,1), ... [7/2,4), [4,8), and 8 or more; of perfect errors they are those of a normal variable.
@@ -151,12 +153,13 @@ struct Statistics {
   /// Of 16- and 8-bit outputs: what flips add to it if V is twice the predicted one, the slope that they have on
   /// average, because y lies at certain distances from boundaries, and the largest share of a single element.
   double slope_flip_se = 0, slope_flip_drift = 0, slope_flip_step = 0;
-  double signal = 0;       ///< mean of y^2 / V
-  double copies = 1;       ///< outputs per independent error, if the model says that rows or columns agree
-  double spread_ulps = 0;  ///< standard deviation of y in ulps of its rms, of those that are not 0
-  double coherence = 0;    ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
-  double intercept = 0;    ///< mean of e, in units of rms(y)
-  double toward_zero = 0;  ///< fraction of the elements with an error that err toward zero
+  double slope_clusters = 0;  ///< how many rows, or columns, its measured standard error comes from; 0: not known
+  double signal = 0;          ///< mean of y^2 / V
+  double copies = 1;          ///< outputs per independent error, if the model says that rows or columns agree
+  double spread_ulps = 0;     ///< standard deviation of y in ulps of its rms, of those that are not 0
+  double coherence = 0;       ///< mean of |y| / A, weighted as the slope is: the slope's prediction depends on it
+  double intercept = 0;       ///< mean of e, in units of rms(y)
+  double toward_zero = 0;     ///< fraction of the elements with an error that err toward zero
   std::uint64_t rounding_elements = 0;  ///< |U| of G4
   double rounding_ratio = 0, rounding_ratio_perfect = 0, rounding_sd = 0, rounding_arith = 0;
   double max_over_half_ulp = 0;  ///< G4 per element: |e| / (ulp/2 + lambda kappa sqrt(V_arith))

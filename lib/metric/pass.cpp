@@ -56,6 +56,7 @@ struct Worker {
   std::array<float, kSegmentRoom> unused_b{};
   std::array<float, kSegmentRoom> unused_z{};
   std::array<float, kSegment / kBlock> block_z{};  ///< of the last segment
+  Residuals residuals;
 
   /// One segment through all kernels; sums of columns have room for a padded segment, or are null.
   RowSums add(std::int64_t first, std::size_t count, std::int64_t next, ColumnSums columns) {
@@ -76,16 +77,19 @@ struct Worker {
     if (setup.lattice.asked) {
       kernels.lattice(view, setup.format, setup.lattice, task.sums.lattice);
     }
-    if (setup.model.terms && is_looked_at(first)) {
+    if (setup.format.narrow && !setup.format.integer && is_looked_at(first, setup.residual_stride)) {
+      residuals.add(view, setup.dtype);
+    }
+    if (setup.model.terms && is_looked_at(first, setup.terms.stride)) {
       kernels.terms(view, setup.model, setup.terms, task.sums.terms);
     }
     return row;
   }
 
-  /// One segment of terms.stride, wherever it lies.
-  [[nodiscard]] bool is_looked_at(std::int64_t first) const {
+  /// One segment of `stride`, wherever it lies.
+  [[nodiscard]] static bool is_looked_at(std::int64_t first, std::uint64_t stride) {
     constexpr std::uint64_t kGoldenRatio = 0x9e37'79b9'7f4a'7c15;
-    return (static_cast<std::uint64_t>(first / kSegment) * kGoldenRatio >> 32) % setup.terms.stride == 0;
+    return (static_cast<std::uint64_t>(first / kSegment) * kGoldenRatio >> 32) % stride == 0;
   }
 };
 
@@ -115,6 +119,7 @@ class Pass {
     for (const auto& copy : worker.histograms.spread) {
       std::transform(std::begin(copy), std::end(copy), result_.spread.begin(), result_.spread.begin(), std::plus<>());
     }
+    result_.residuals.add(worker.residuals);
     const auto& ulps = worker.histograms.ulps;
     std::transform(std::begin(ulps), std::end(ulps), result_.ulps.begin(), result_.ulps.begin(), std::plus<>());
   }
@@ -239,6 +244,7 @@ class Pass {
     });
     merge_tasks();
     result_.groups = largest_groups(input_, setup_, rows_, columns_, tiles_, total_of(result_.sums.gates.z2));
+    result_.slope_clusters = std::min(rows_.effective_clusters(), columns_.effective_clusters());
     finish(rows_.squared_residuals(result_.slope), columns_.squared_residuals(result_.slope),
            static_cast<double>(std::max(port.rows, port.cols)));
   }

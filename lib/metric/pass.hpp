@@ -9,6 +9,7 @@
 #include "metric/compare.hpp"
 #include "metric/groups.hpp"
 #include "metric/reader.hpp"
+#include "metric/residuals.hpp"
 #include "metric/setup.hpp"
 
 namespace numcheck::metric {
@@ -21,9 +22,11 @@ struct PassResult {
   std::array<std::uint64_t, kUlpBins> ulps{};
   SlopeTotals slope_totals;
   Groups groups;
+  Residuals residuals;  ///< of 16- and 8-bit numbers
   double slope = 0;
   double slope_error = 0;      ///< infinite below 8 x 8 outputs
   double slope_predicted = 0;  ///< see Statistics::slope_predicted_se
+  double slope_clusters = 0;   ///< see Statistics
 };
 
 [[nodiscard]] PassResult run_pass(const CompareInput& input, const Setup& setup);

@@ -165,6 +165,9 @@ Setup make_setup(const CompareInput& input) {
   setup.exact = given.exact;
   model.terms = given.terms && !input.magnitude.empty() && !setup.format.integer;
   setup.terms = {.clipped = given.nan_may_become_zero, .stride = 1 + (compared_elements(input) - 1) / kTermElements};
+  constexpr std::uint64_t kResidualElements = std::uint64_t{1} << 14;
+  setup.dtype = info.dtype;
+  setup.residual_stride = 1 + (compared_elements(input) - 1) / kResidualElements;
   setup.lattice = lattice_constants(input);
   constexpr double kLargest = 1e38;
   setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);

@@ -13,8 +13,10 @@ struct Setup {
   ModelConstants model{};
   LatticeConstants lattice{};
   TermConstants terms{};
-  double output_scale = 1;  ///< y and unrounded y are multiplied by it
-  double clamp = 0;         ///< then clamped to +-clamp; infinity for formats that are not clamped
+  core::Dtype dtype = core::Dtype::fp32;
+  std::uint64_t residual_stride = 1;  ///< residuals are those of one segment of so many
+  double output_scale = 1;            ///< y and unrounded y are multiplied by it
+  double clamp = 0;                   ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;
   double overflow_magnitude = 0;      ///< in units of the unscaled A; see model::ErrorModel
   double undetermined_bound = 0;      ///< a bound that asks nothing

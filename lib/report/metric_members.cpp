@@ -152,6 +152,13 @@ const Members<Statistics>& error_members() {
            "Q the tail of the normal distribution: an upper estimate, as V is",
            "1"),
        [](const Statistics& s) { return number_or_null(s.flip_rate_predicted); }},
+      {"residual_distance",
+       optional_measure("largest difference between the distribution functions of r(got) and of r(RN(y)), "
+                        "r(x) = sign(y) (x - y) / ulp(y), in steps of 1/64: 0 of perfect rounding, 1/2 of truncation; "
+                        "y other than 0, about 2^14 elements of larger outputs; "
+                        "null as for flip_rate",
+                        "1", "Smirnov, Annals of Mathematical Statistics 19, 1948, 279"),
+       [](const Statistics& s) { return number_or_null(s.residual_distance); }},
       {"ulp_histogram", histogram("elements by |e| / ulp(y): 0, (0,1/2], (1/2,1], (1,2], (2,4], ..."),
        &at<&Statistics::ulp_histogram>}};
   return members;

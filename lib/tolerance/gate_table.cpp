@@ -26,13 +26,21 @@ constexpr std::array kGates = {
              "1", "whatever no correct kernel can do: missing tiles, wrong operands, wrong scales"},
     GateInfo{Gate::rms, "G2 rms", "root mean square of e / sqrt(V), V the predicted second moment of e",
              "kappa, the model's safety factor", "arithmetic that is coarser than declared in all elements"},
-    GateInfo{Gate::quantile, "G2 q999", "99.9 % quantile of |e| / sqrt(V)", "3.3 kappa",
-             "arithmetic that is coarser in some elements: a row, a tile, a tail"},
-    GateInfo{Gate::largest, "G2 max", "largest |e| / sqrt(V)", "kappa lambda(N), lambda(N)^2 = 2 ln(2 N / 1e-6)",
+    GateInfo{
+        Gate::quantile, "G2 q999",
+        "99.9 % quantile of |e| / sqrt(V); for 16- and 8-bit outputs only if predicted errors of more elements are as "
+        "large as the rounding, which by itself is sqrt(3) at most",
+        "3.3 kappa", "arithmetic that is coarser in some elements: a row, a tile, a tail"},
+    GateInfo{Gate::largest, "G2 max", "of FP32 outputs, largest |e| / sqrt(V)",
+             "lambda(N) times 2, or twice the rms, and kappa lambda(N) at most; lambda(N)^2 = 2 ln(2 N / 1e-6)",
              "single wrong elements within the bound"},
-    GateInfo{Gate::slope, "G3 slope", "slope of e on the value: how much of the result is lost on average",
-             "1.5 times the predicted truncation, and the slope's standard error",
-             "truncation, a wrong scale, terms that are always left out"},
+    GateInfo{
+        Gate::slope, "G3 slope",
+        "slope of e on the value: how much of the result is lost on average; for 16- and 8-bit outputs, of the "
+        "results' distance from the nearest number",
+        "1.5 times the predicted truncation, and the slope's standard error, from the scatter of rows and columns and "
+        "from what predicted errors leave",
+        "truncation, a wrong scale, terms that are always left out"},
     GateInfo{
         Gate::flips, "G4 flips",
         "of the elements of a 16- or 8-bit output that predicted errors rarely move to another number, the share "

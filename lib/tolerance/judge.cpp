@@ -68,17 +68,32 @@ void add_class(Gates& gates, const RunFacts& facts) {
       fmt::format("expected {}, observed {}", model::class_name(facts.expected), model::class_name(facts.observed)));
 }
 
+/// kappa is how much larger all errors may be than predicted; those of single elements are at most twice that of the whole, as
+/// those of groups are.
+double largest_factor(const metric::Statistics& s, const model::ErrorModel& model) {
+  constexpr double kUneven = 2;
+  return has_rms(s) ? std::min(model.kappa, kUneven * std::max(1.0, s.z_rms)) : model.kappa;
+}
+
+/// A rounding error of half an ulp is sqrt(3) times the rms of such errors, so that of a 16- or 8-bit output only larger errors
+/// of the arithmetic show in quantiles, and G4 judges the largest.
 void add_spread(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr double kFewestForQuantile =
       1000;                                // independent errors: of fewer, it is the largest, which has its own gate
+  constexpr double kQuantile = 0.001;      // of the elements are larger
   constexpr double kQuantileFactor = 3.3;  // 99.9 % of a normal variable lies within 3.29 standard deviations
+  const bool narrow = core::dtype_info(model.output).storage_bytes < 4;
   if (has_rms(s)) {
     gates.add_model(Gate::rms, s.z_rms, model.kappa);
   }
-  if (count(s.finite) >= kFewestForQuantile * s.copies) {
+  const double wide = count(s.finite) - count(s.zeros_got) - count(s.flips.back().count);
+  const bool shows = !narrow || wide >= kQuantile * count(s.finite);
+  if (shows && count(s.finite) >= kFewestForQuantile * s.copies) {
     gates.add_model(Gate::quantile, s.z_q999, kQuantileFactor * model.kappa);
   }
-  gates.add_model(Gate::largest, s.z_max, lambda_of(s.elements) * model.kappa);
+  if (!narrow) {
+    gates.add_model(Gate::largest, s.z_max, lambda_of(s.elements) * largest_factor(s, model));
+  }
 }
 
 /// The group of all rows, columns, tiles and matrices that is closest to its limit.
@@ -117,17 +132,48 @@ double most_of(double variance, double step) {
   return std::sqrt(2 * variance * kLogOfChance) + step * kLogOfChance / 3;
 }
 
-/// What the errors of correct arithmetic leave of a slope. Of a short output, got - RN(y) is 0 but for flips, which are few:
-/// their number is predicted, and a scatter that is measured is that of those there are.
-double slope_error(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
+/// As many standard errors as Student's t has at the level of 5 for a normal variable, if one is estimated from so many
+/// clusters (Wallace's approximation).
+double student_limit(double clusters) {
+  constexpr double kNormal = 5;
+  const double freedom = std::max(1.0, clusters - 1);
+  const double z = kNormal * (8 * freedom + 3) / (8 * freedom + 1);
+  return std::sqrt(freedom * std::expm1(z * z / freedom));
+}
+
+/// What the predicted errors leave of a slope: if all of a row or column are the same, or each is independent.
+struct PredictedSlope {
+  double alike, independent;
+};
+
+/// Of a short output, got - RN(y) is 0 but for flips, which are few: their number is predicted, and a scatter that is measured is
+/// that of those there are.
+PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
+  constexpr double kErrors = 5;
   const double copies = std::sqrt(model.slope_copies);
-  const double measured = std::max(5 * copies * s.slope_se, 0x1p-26);
   if (!narrow) {
-    return std::max(measured, 5 * copies * s.slope_predicted_se);
+    return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.finite))};
   }
-  const double variance =
-      s.repeats * s.slope_flip_se * s.slope_flip_se + model.slope_copies * s.slope_predicted_se * s.slope_predicted_se;
-  return std::max(measured, s.slope_flip_drift + most_of(variance, s.repeats * s.slope_flip_step));
+  const double flips = s.repeats * s.slope_flip_se * s.slope_flip_se;
+  const double alike = model.slope_copies * s.slope_predicted_se * s.slope_predicted_se;
+  const double step = s.repeats * s.slope_flip_step;
+  return {s.slope_flip_drift + most_of(flips + alike, step), s.slope_flip_drift + most_of(flips, step)};
+}
+
+/// What the errors of correct arithmetic leave of a slope. Errors of a row, or of a column, may be the same; whether they are
+/// shows in the scatter of rows and columns, if there are enough of them. It does not show what all elements share: the error
+/// of a constant operand, or, where y spreads over few of the output's numbers, those that depend on which of them it is.
+double slope_error(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
+  constexpr double kLeast = 0x1p-26;
+  constexpr double kManyNumbers = 16;
+  const double scatter = std::sqrt(model.slope_copies) * s.slope_se;
+  const PredictedSlope predicted = predicted_slope(s, model, narrow);
+  const double whatever = std::max({5 * scatter, predicted.alike, kLeast});
+  const bool shared = model.rows_agree || model.columns_agree || s.spread_ulps < kManyNumbers;
+  if (shared || model.element_errors || s.slope_clusters < 2) {
+    return whatever;
+  }
+  return std::min(whatever, std::max({student_limit(s.slope_clusters) * scatter, predicted.independent, kLeast}));
 }
 
 /// One-sided: split-K only reduces the bias of truncation, so anything between 1.5 predictions and zero is fine. If

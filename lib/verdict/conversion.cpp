@@ -102,6 +102,7 @@ void report_errors(const metric::Statistics& given, metric::Statistics& statisti
   statistics.max_ulp = given.max_ulp;
   statistics.max_ulp_at_rms = given.max_ulp_at_rms;
   statistics.flip_rate = given.flip_rate;
+  statistics.residual_distance = given.residual_distance;
   statistics.flip_rate_predicted = given.flip_rate_predicted;
   statistics.mean_ulp = given.mean_ulp;
   statistics.ulp_histogram = given.ulp_histogram;

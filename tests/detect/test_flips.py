@@ -27,7 +27,7 @@ NOISE = [
 # The first gate that sees it; too little for any of them before flips were looked at.
 SCALES = [
     ("G3 slope", 2e-5, gemm("fp16", 4096)),
-    ("G4 flips", 8e-6, gemm("bf16", 1024, n=1024)),
+    ("G3 slope", 8e-6, gemm("bf16", 1024, n=1024)),
     ("G3 slope", 2e-3, gemm("fp8_e4m3", 1024, output="fp8_e4m3")),
     ("G4 flips", 5e-6, case("softmax_fwd", "bf16", batches=1, heads=2, sq=128, sk=256)),
 ]

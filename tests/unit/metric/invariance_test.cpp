@@ -27,6 +27,8 @@ std::vector<double> numbers_of(const Statistics& s) {
                              s.max_ulp_at_rms.value_or(-1),
                              s.flip_rate.value_or(-1),
                              s.flip_rate_predicted.value_or(-1),
+                             s.residual_distance.value_or(-1),
+                             s.slope_clusters,
                              s.slope_flip_se,
                              s.slope_flip_drift,
                              s.slope_flip_step,

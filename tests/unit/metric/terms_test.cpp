@@ -145,5 +145,17 @@ TEST(Terms, flip_rate_is_the_share_of_short_outputs_that_are_not_the_nearest_num
   EXPECT_FALSE(compare(four_sums().input()).flip_rate_predicted);
 }
 
+TEST(Terms, residuals_of_truncated_numbers_are_half_an_ulp_from_those_of_rounded_ones) {
+  Problem p = make_problem(Dtype::bf16, {1, 64, 64}, 0, 3);
+  EXPECT_EQ(compare(p.input()).residual_distance, 0.0);
+  for (std::int64_t i = 0; i < p.port.elements(); ++i) {
+    const double y = p.expected[static_cast<std::size_t>(i)];
+    p.set_bits(i, core::encode(core::round_to(y, Dtype::bf16, core::Overflow::ieee, core::Rounding::toward_zero),
+                               Dtype::bf16));
+  }
+  EXPECT_NEAR(compare(p.input()).residual_distance.value_or(0), 0.5, 0.03);
+  EXPECT_FALSE(compare(four_sums().input()).residual_distance);
+}
+
 }  // namespace
 }  // namespace numcheck::metric

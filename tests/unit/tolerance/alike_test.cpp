@@ -18,7 +18,7 @@ metric::Statistics clean() {
   s.slope_se = s.slope_predicted_se = 1e-9;
   s.spread_ulps = 100;
   s.signal = 1e6;
-  s.flips[2] = {.width = 1, .count = 10'000, .found = 20, .allowed = 30};
+  s.flips[2] = {.width = 1, .count = 1'000'000, .found = 20, .allowed = 30};
   return s;
 }
 

@@ -24,7 +24,7 @@ metric::Statistics clean() {
   s.slope_se = 1e-9;
   s.slope_predicted_se = 1e-9;
   s.spread_ulps = 100;
-  s.flips[2] = {.width = 1, .count = 10'000, .found = 20, .allowed = 30};
+  s.flips[2] = {.width = 1, .count = 1'000'000, .found = 20, .allowed = 30};
   s.max_over_half_ulp = 0.9;
   return s;
 }
@@ -33,6 +33,12 @@ model::ErrorModel bf16_model() {
   model::ErrorModel m;
   m.output = core::Dtype::bf16;
   m.source = "gemm/bf16";
+  return m;
+}
+
+model::ErrorModel fp32_model() {
+  model::ErrorModel m = bf16_model();
+  m.output = core::Dtype::fp32;
   return m;
 }
 
@@ -56,9 +62,8 @@ bool judged(std::string_view gate, const metric::Statistics& s, const model::Err
 
 TEST(Judge, clean_statistics_pass_in_the_documented_order) {
   const std::vector<Criterion> criteria = judge(clean(), bf16_model(), {}, {});
-  const std::vector<std::string> names = {"G0 pattern", "G0 unwritten", "G0 guards", "G0 determinism",
-                                          "G1 bound",   "G2 rms",       "G2 q999",   "G2 max",
-                                          "G3 slope",   "G4 flips",     "G4 element"};
+  const std::vector<std::string> names = {"G0 pattern", "G0 unwritten", "G0 guards", "G0 determinism", "G1 bound",
+                                          "G2 rms",     "G3 slope",     "G4 flips",  "G4 element"};
   ASSERT_EQ(criteria.size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(criteria[i].name, names[i]);
@@ -128,7 +133,7 @@ TEST(Judge, bound) {
 
 TEST(Judge, spread_limits_and_smallest_sizes) {
   metric::Statistics s = clean();
-  model::ErrorModel m = bf16_model();
+  model::ErrorModel m = fp32_model();
   for (const double kappa : {3.0, 4.0}) {
     m.kappa = kappa;
     s = clean();
@@ -146,13 +151,39 @@ TEST(Judge, spread_limits_and_smallest_sizes) {
     EXPECT_FALSE(holds("G2 max", s, m));
   }
   s.elements = s.finite = 32;
-  EXPECT_TRUE(judged("G2 rms", s));
-  EXPECT_FALSE(judged("G2 q999", s));
+  EXPECT_TRUE(judged("G2 rms", s, m));
+  EXPECT_FALSE(judged("G2 q999", s, m));
   s.elements = s.finite = 31;
-  EXPECT_FALSE(judged("G2 rms", s));
-  EXPECT_TRUE(judged("G2 max", s));
+  EXPECT_FALSE(judged("G2 rms", s, m));
+  EXPECT_TRUE(judged("G2 max", s, m));
   s.finite = 1000;
+  EXPECT_TRUE(judged("G2 q999", s, m));
+}
+
+TEST(Judge, single_errors_stand_out_of_the_whole_by_two_at_most) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = fp32_model();
+  m.kappa = 4;
+  const double lambda = lambda_of(s.elements);
+  s.z_max = 2 * lambda;
+  EXPECT_TRUE(holds("G2 max", s, m));
+  s.z_max = 2.01 * lambda;
+  EXPECT_FALSE(holds("G2 max", s, m)) << "kappa is for the size of all errors";
+  s.z_rms = 1.5;
+  EXPECT_TRUE(holds("G2 max", s, m)) << "they are all larger";
+  s.z_rms = 3;
+  s.z_max = 4.01 * lambda;
+  EXPECT_FALSE(holds("G2 max", s, m));
+}
+
+TEST(Judge, quantiles_of_short_outputs_count_where_arithmetic_errors_are_as_large_as_the_rounding) {
+  metric::Statistics s = clean();
+  EXPECT_FALSE(judged("G2 q999", s));
+  EXPECT_FALSE(judged("G2 max", s)) << "that is G4's";
+  s.flips[2].count -= 1000;
   EXPECT_TRUE(judged("G2 q999", s));
+  s.zeros_got = 1000;
+  EXPECT_FALSE(judged("G2 q999", s)) << "zeros are not rounded";
 }
 
 TEST(Judge, slope_is_one_sided) {
@@ -185,6 +216,38 @@ TEST(Judge, slope_tolerance_has_floors) {
   model::ErrorModel m = bf16_model();
   m.slope_slack = 0x1p-26;
   EXPECT_TRUE(holds("G3 slope", s, m));
+}
+
+TEST(Judge, slope_error_is_the_scatter_of_many_rows) {
+  metric::Statistics s = clean();
+  model::ErrorModel m = fp32_model();
+  s.signal = 1e8;  // independent errors of 1e6 elements: 1e-7
+  s.slope_predicted_se = 1e-5;
+  s.slope_se = 2e-7;
+  s.slope = 4e-5;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "all errors of a row may be the same";
+  s.slope_clusters = 128;
+  EXPECT_FALSE(holds("G3 slope", s, m)) << "128 rows show that they are not";
+  s.slope = 1.05e-6;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "Student's t of 127 degrees of freedom is 5.28 where a normal variable is 5";
+  s.slope = 1.07e-6;
+  EXPECT_FALSE(holds("G3 slope", s, m));
+  s.spread_ulps = 10;
+  s.slope = 4e-5;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "errors may be those of few numbers, which rows and columns share";
+  s.spread_ulps = 100;
+  m.rows_agree = true;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "all may share the error of a constant operand";
+  m.rows_agree = false;
+  s.slope_clusters = 8;
+  s.slope = 3.5e-6;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "17.6 for 7 degrees of freedom";
+  s.slope_clusters = 128;
+  s.slope_se = 0;
+  s.slope = 4.9e-7;
+  EXPECT_TRUE(holds("G3 slope", s, m)) << "five times what independent errors leave";
+  s.slope = 5.1e-7;
+  EXPECT_FALSE(holds("G3 slope", s, m));
 }
 
 TEST(Judge, coherent_data_may_have_a_larger_slope) {
