@@ -6,6 +6,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/mxfp8.hpp"
 #include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
@@ -129,6 +130,7 @@ op::Values values(const op::ReferenceRequest& request) {
 op::Reference activation_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.mistakes = &activation_bwd_mistakes;
   reference.version = "activation_bwd-2";
   return reference;
 }

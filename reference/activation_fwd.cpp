@@ -4,6 +4,7 @@
 #include "op/activation_params.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/mxfp8.hpp"
 #include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
@@ -80,6 +81,7 @@ op::Values values(const op::ReferenceRequest& request) {
 op::Reference activation_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.mistakes = &activation_fwd_mistakes;
   reference.version = "activation_fwd-1";
   return reference;
 }

@@ -15,6 +15,7 @@
 #include "reference/attention_dropout_mask.hpp"
 #include "reference/attention_problem.hpp"
 #include "reference/dequantised.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/attention_model.hpp"
@@ -211,6 +212,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference attention_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.mistakes = &attention_fwd_mistakes;
   reference.version = "attention_fwd-8";
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;

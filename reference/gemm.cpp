@@ -19,6 +19,7 @@
 #include "reference/gemm_sampled.hpp"
 #include "reference/gemm_yardsticks.hpp"
 #include "reference/matmul.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -133,6 +134,7 @@ op::Reference gemm_reference() {
   op::Reference reference;
   reference.values = &gemm_values;
   reference.yardsticks = &gemm_yardsticks;
+  reference.mistakes = &gemm_mistakes;
   reference.version = version;
   reference.exact_holds = &gemm_exact_holds;
   reference.project = &gemm_projection;

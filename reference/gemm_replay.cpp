@@ -111,7 +111,9 @@ class Replays {
     }
     const Count& found = totals[best];
     const std::string uneven = groups.uneven();
-    return {.shown = shows(found, request_.rounding, distinct(screened)) && uneven.empty(),
+    const bool shown = shows(found, request_.rounding, distinct(screened)) && uneven.empty();
+    return {.shown = shown,
+            .too_few = !shown && uneven.empty() && too_few(found, request_.rounding, distinct(screened)),
             .share = found.elements > 0 ? 1 - found.other / found.elements : 0,
             .text = text_of(found, ways[best]) + (uneven.empty() ? "" : ", and too many of them are of " + uneven)};
   }

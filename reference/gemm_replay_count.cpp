@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kTile = 64;
 // Of what chance explains: errors may be larger than V says, and few elements may be added in another order.
 constexpr double kSlack = 3, kShare = 0.01;
+constexpr double kLeastBits = 1;  // that the roundings save
 
 double log2_binomial(double n, double x) {
   return (std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1)) / std::log(2.0);
@@ -25,6 +26,18 @@ std::uint64_t signature(std::int64_t index, double predicted) {
       std::bit_cast<std::uint64_t>(predicted) ^ static_cast<std::uint64_t>(index) * 0x9e3779b97f4a7c15U;
   bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93U;
   return bits ^ bits >> 32;
+}
+
+/// So many of the elements may have other bits than predicted.
+double most_by_chance(const Count& count) {
+  constexpr double kSigmas = 6;
+  const double expected = kSlack * count.expected;
+  return expected + kSigmas * std::sqrt(expected) + kShare * count.elements;
+}
+
+/// What it takes to say which x of the elements.
+double bits_of(const Count& count, double x) {
+  return x + log2_binomial(count.elements, x);
 }
 
 /// So many of a group have other bits with a probability of at most e^-improbability (Chernoff's bound of a Poisson sum).
@@ -75,18 +88,25 @@ double distinct(const std::vector<Count>& ways) {
 }
 
 bool shows(const Count& count, const op::EarlyRounding& rounding, double ways) {
-  constexpr double kSigmas = 6, kLeastTold = 0.8, kLeastBits = 1;
-  const double by_chance = kSlack * count.expected + kSigmas * std::sqrt(kSlack * count.expected);
-  if (!(count.elements > 0) || count.other > by_chance + kShare * count.elements) {
+  constexpr double kLeastTold = 0.8;
+  if (!(count.elements > 0) || count.other > most_by_chance(count)) {
     return false;
   }
   const bool uncontradicted = count.telling == 0 && count.other == 0 && 2 * count.single >= count.elements;
   if (!rounding.rounds() || uncontradicted) {
     return true;
   }
-  const auto bits = [&count](double x) { return x + log2_binomial(count.elements, x); };
   return count.told >= kLeastTold * count.telling &&
-         bits(count.told) - bits(count.other) - std::log2(ways) >= kLeastBits;
+         bits_of(count, count.told) - bits_of(count, count.other) - std::log2(ways) >= kLeastBits;
+}
+
+bool too_few(const Count& count, const op::EarlyRounding& rounding, double ways) {
+  const double most = most_by_chance(count);
+  if (!(count.elements > 0) || !rounding.rounds() || count.other > most || count.telling - count.told > most) {
+    return false;
+  }
+  const double against = bits_of(count, std::min(most, count.elements / 2));
+  return bits_of(count, count.telling) - against - std::log2(ways) < kLeastBits;
 }
 
 GroupCounts::GroupCounts(const ProductShape& shape) : shape_(shape), tiles_across_((shape.n + kTile - 1) / kTile) {

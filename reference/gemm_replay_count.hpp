@@ -36,6 +36,10 @@ struct Count {
 /// Whether the count shows the roundings, where so many ways of computing them were tried: see gemm_replay.hpp.
 [[nodiscard]] bool shows(const Count& count, const op::EarlyRounding& rounding, double ways);
 
+/// Whether nothing speaks against the roundings but what chance leaves, and nothing could speak for them beyond it: not even
+/// if all telling elements had the bits that were predicted.
+[[nodiscard]] bool too_few(const Count& count, const op::EarlyRounding& rounding, double ways);
+
 /// Counts of the rows, columns, 64 x 64 tiles and matrices of D.
 class GroupCounts {
  public:

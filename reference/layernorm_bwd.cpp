@@ -1,6 +1,8 @@
 #include "op/layernorm_bwd.hpp"
 
+#include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
+#include "reference/norm_overflow.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -21,7 +23,9 @@ op::Reference layernorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
-  reference.version = "layernorm_bwd-3";
+  reference.settle = &settle_gradients;
+  reference.mistakes = &layernorm_bwd_mistakes;
+  reference.version = "layernorm_bwd-4";
   return reference;
 }
 

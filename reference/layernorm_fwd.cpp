@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
+#include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
@@ -28,20 +30,20 @@ struct Problem {
 template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
   const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
-  core::parallel_for(static_cast<std::size_t>(problem.p.rows), [&](std::size_t i) {
+  OpenRows open(static_cast<std::size_t>(problem.p.rows));
+  OpenRows open_means(open.size());
+  core::parallel_for(open.size(), [&](std::size_t i) {
     const std::span<const double> x = row_of(problem.x, i);
     const Scalar mean = row_mean<Scalar>(x);
     const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
     const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
-    if (range.sum_may_overflow) {
-      out.mu.set_undetermined(i, 0);
-    } else {
-      out.mu.set(i, mean);
-    }
+    out.mu.set(i, mean);
     // With epsilon = 0, the variance of equal elements is 0, or the square of the mean's rounding error.
     const bool variance_is_error =
         std::isinf(tolerance::value_of(rsigma)) && bound_of(mean) > 0 && epsilon_of(problem.p) == 0;
-    if (range.finite && (range.sum_may_overflow || range.squares_may_overflow || variance_is_error)) {
+    open_means.note(i, range.finite && range.sum_may_overflow);
+    open.note(i, range.finite && (range.sum_may_overflow || range.squares_may_overflow));
+    if (range.finite && variance_is_error) {
       out.rsigma.set_undetermined(i, 0);
       for (std::size_t j = 0; j < x.size(); ++j) {
         out.y.set_undetermined(i * x.size() + j, 0);
@@ -54,6 +56,9 @@ void normalise(const Problem& problem, Outputs& out) {
       out.y.set(i * x.size() + j, multiplied_and_added(normalised, factors[j], Scalar(problem.beta.data[j])));
     }
   });
+  open_means.leave(1, out.mu);
+  open.leave(1, out.rsigma);
+  open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);
 }
 
 /// The result of gamma + 1 without rounding.
@@ -90,6 +95,10 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
+std::vector<op::Settled> settle(const op::FindingRequest& request) {
+  return settle_rows(request, op::from_params<op::LayernormFwdParams>(*request.params));
+}
+
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::LayernormFwdParams>(*request.params);
   return norm_findings(request, p, true);
@@ -100,10 +109,12 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 op::Reference layernorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.settle = &settle;
   reference.findings = &findings;
   reference.diagnose = &diagnose_layernorm;
   reference.gates = norm_gates();
-  reference.version = "layernorm_fwd-4";
+  reference.mistakes = &layernorm_fwd_mistakes;
+  reference.version = "layernorm_fwd-5";
   return reference;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -46,6 +48,20 @@ op::Values permute(const op::ReferenceRequest& request) {
   op::Values result;
   result.outputs.push_back(std::move(y));
   return result;
+}
+
+std::vector<std::int64_t> permuted_from(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::MoePermuteParams>(*request.params);
+  const op::Operand& map = op::operand_named(request.inputs, "row_id_map");
+  std::vector<std::int64_t> sources(static_cast<std::size_t>((p.topk * p.tokens - p.dropped) * p.hidden));
+  core::parallel_for(map.elements(), [&](std::size_t copy) {
+    for (std::int64_t j = 0; map.data[copy] >= 0 && j < p.hidden; ++j) {
+      const std::int64_t token = static_cast<std::int64_t>(copy) % p.tokens;
+      sources[static_cast<std::size_t>(static_cast<std::int64_t>(map.data[copy]) * p.hidden + j)] =
+          token * p.hidden + j;
+    }
+  });
+  return sources;
 }
 
 /// One expert's part of an element.
@@ -172,11 +188,15 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&),
 }  // namespace
 
 op::Reference moe_permute_reference() {
-  return reference_of(&permute, &derive_map<op::MoePermuteParams>, "moe_permute-1");
+  op::Reference reference = reference_of(&permute, &derive_map<op::MoePermuteParams>, "moe_permute-1");
+  reference.moved = &permuted_from;
+  return reference;
 }
 
 op::Reference moe_unpermute_reference() {
-  return reference_of(&unpermute, &derive_map<op::MoeUnpermuteParams>, "moe_unpermute-2");
+  op::Reference reference = reference_of(&unpermute, &derive_map<op::MoeUnpermuteParams>, "moe_unpermute-2");
+  reference.mistakes = &moe_unpermute_mistakes;
+  return reference;
 }
 
 }  // namespace numcheck::reference

@@ -4,6 +4,7 @@
 
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
+#include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -22,34 +23,44 @@ NormGradient gradient_of(const op::ReferenceRequest& request) {
 template <class Scalar>
 void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedOutput& dx) {
   const auto hidden = static_cast<std::size_t>(g.x->cols);
-  core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
+  OpenRows open(static_cast<std::size_t>(g.x->rows));
+  core::parallel_for(open.size(), [&](std::size_t i) {
     const auto put = [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); };
-    if (!input_gradient<Scalar>(g, factors, i, put)) {
-      for (std::size_t j = 0; j < hidden; ++j) {
-        dx.set_undetermined(i * hidden + j, 0);
-      }
+    const SumsFate fate = input_gradient<Scalar>(g, factors, i, put);
+    open.note(i, fate == SumsFate::may_overflow);
+    for (std::size_t j = 0; fate == SumsFate::infinite && j < hidden; ++j) {
+      dx.set_undetermined(i * hidden + j, 0);
     }
   });
+  open.leave(hidden, dx);
+}
+
+/// An element of dgamma or dbeta: a sum over a column.
+template <class Scalar>
+void set_sum(TrackedOutput& output, std::size_t j, const Scalar& sum, bool may_overflow) {
+  output.set(j, may_overflow && !std::isfinite(tolerance::value_of(sum)) ? unchecked(sum) : sum);
 }
 
 template <class Scalar>
 void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput& dbeta) {
-  core::parallel_chunks(static_cast<std::size_t>(g.x->cols), kColumns,
-                        [&](std::size_t, std::size_t begin, std::size_t end) {
-                          const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
-                          for (std::size_t j = begin; j < end; ++j) {
-                            if (sums.gamma_reach[j - begin].infinite() || sums.gamma_reach[j - begin].may_overflow()) {
-                              dgamma.set_undetermined(j, 0);
-                            } else {
-                              dgamma.set(j, sums.gamma[j - begin].result());
-                            }
-                            if (sums.beta_reach[j - begin].may_overflow()) {
-                              dbeta.set_undetermined(j, 0);
-                            } else {
-                              dbeta.set(j, sums.beta[j - begin].result());
-                            }
-                          }
-                        });
+  const auto hidden = static_cast<std::size_t>(g.x->cols);
+  OpenRows open_gamma(hidden), open_beta(hidden);
+  core::parallel_chunks(hidden, kColumns, [&](std::size_t, std::size_t begin, std::size_t end) {
+    const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
+    for (std::size_t j = begin; j < end; ++j) {
+      const Reach& reach = sums.gamma_reach[j - begin];
+      open_gamma.note(j, reach.may_overflow());
+      open_beta.note(j, sums.beta_reach[j - begin].may_overflow());
+      if (reach.infinite()) {
+        dgamma.set_undetermined(j, 0);
+      } else {
+        set_sum(dgamma, j, sums.gamma[j - begin].result(), reach.may_overflow());
+      }
+      set_sum(dbeta, j, sums.beta[j - begin].result(), sums.beta_reach[j - begin].may_overflow());
+    }
+  });
+  open_gamma.leave(1, dgamma);
+  open_beta.leave(1, dbeta);
 }
 
 }  // namespace

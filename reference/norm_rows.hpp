@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "op/norm_params.hpp"
 #include "op/reference.hpp"
 #include "reference/norm_range.hpp"
+#include "reference/row_sum.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -48,7 +49,7 @@ inline tolerance::Tracked divided_by_count(const tolerance::Tracked& total, std:
 /// mean_j x_j
 template <class Scalar>
 Scalar row_mean(std::span<const double> x) {
-  tolerance::Sum<Scalar> sum;
+  RowSum<Scalar> sum;
   for (const double value : x) {
     sum.add(Scalar(value));
   }
@@ -96,7 +97,8 @@ inline tolerance::Tracked row_rsigma(const tolerance::Tracked& spread, double ep
   constexpr double kRoundings = 1 + 8 * tolerance::kUnit32;
   tolerance::Tracked rsigma = tolerance::reciprocal_root(spread + tolerance::Tracked(epsilon));
   rsigma.b = std::min(rsigma.b, kRoundings / std::sqrt(epsilon));
-  return rsigma;
+  // The mean of squares beyond FP32, which only a kernel that scales them has, has a subnormal root.
+  return rsigma.y < tolerance::kFlush ? tolerance::detail::with_underflow(rsigma, tolerance::kUnderflow) : rsigma;
 }
 
 /// gamma' of a column, see op::NormParams.
@@ -151,45 +153,17 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return (std::fabs(x) + std::fabs(mu)) * (1 + saved.rsigma->data[i]);
 }
 
-/// Sum over a row whose terms may be added by lanes.
-template <class Scalar>
-class RowSum : public tolerance::Sum<Scalar> {};
-
-/// Kernels add every 2^n-th term in a lane of its own. Signs that alternate, which keep the partial sums of the natural chain
-/// small, are then alike in each: where the squares of the partial sums of 64 lanes add up to more, they take their place.
-template <>
-class RowSum<tolerance::Tracked> {
- public:
-  void add(const tolerance::Tracked& term) {
-    sum_.add(term);
-    double& lane = lanes_[count_++ % lanes_.size()];
-    lane += term.y;
-    lane_squares_ += lane * lane;
-    natural_ += term.y;
-    natural_squares_ += natural_ * natural_;
-    squares_ += term.y * term.y;
-  }
-  [[nodiscard]] tolerance::Tracked result() const {
-    using tolerance::kUnit32;
-    tolerance::Tracked total = sum_.result();
-    const double chain =
-        std::max(static_cast<double>(count_) * (squares_ / 6 + total.y * total.y / 3), natural_squares_);
-    total.v += tolerance::kRoundVariance * kUnit32 * kUnit32 * std::max(0.0, lane_squares_ - chain);
-    return total;
-  }
-
- private:
-  tolerance::Sum<tolerance::Tracked> sum_;
-  std::array<double, 64> lanes_{};
-  double lane_squares_ = 0, natural_ = 0, natural_squares_ = 0, squares_ = 0;
-  std::size_t count_ = 0;
+/// What becomes of a gradient's sums.
+enum class SumsFate : std::uint8_t {
+  certain,
+  may_overflow,  ///< of finite terms
+  infinite       ///< terms are: what is left depends on how the formula is written
 };
 
-/// dx of row i: put(j, value). False, and nothing is put, if FP32 sums of finite terms may overflow or terms are
-/// infinite.
+/// dx of row i: put(j, value). Nothing is put if terms are infinite.
 template <class Scalar, class Put>
-[[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
-                                  const Put& put) {
+[[nodiscard]] SumsFate input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
+                                      const Put& put) {
   const std::span<const double> dz = row_of(*g.dz, i);
   const std::span<const double> x = row_of(*g.x, i);
   RowSum<Scalar> sum;
@@ -206,9 +180,10 @@ template <class Scalar, class Put>
     reach.pass(largest_intermediate(g.saved, i, x[j]));
     largest = std::isfinite(along) ? std::max(largest, along) : largest;
   }
-  if (reach.infinite() || reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]))) {
-    return false;
+  if (reach.infinite()) {
+    return SumsFate::infinite;
   }
+  const bool open = reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]));
   const Scalar mean = divided_by_count(sum.result(), x.size());
   const Scalar mean_xh = divided_by_count(sum_xh.result(), x.size());
   for (std::size_t j = 0; j < x.size(); ++j) {
@@ -220,9 +195,9 @@ template <class Scalar, class Put>
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }
-    put(j, dx);
+    put(j, open && !std::isfinite(tolerance::value_of(dx)) ? unchecked(dx) : dx);
   }
-  return true;
+  return open ? SumsFate::may_overflow : SumsFate::certain;
 }
 
 /// Sums over rows of columns [first, first + count): sum_i dz_ij xh_ij and sum_i dz_ij.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "core/parallel.hpp"
 #include "reference/references.hpp"
@@ -122,6 +124,18 @@ op::Values transpose_values(const op::ReferenceRequest& request) {
   return result;
 }
 
+std::vector<std::int64_t> transposed_from(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::TransposeParams>(*request.params);
+  std::vector<std::int64_t> sources(static_cast<std::size_t>(p.rows * p.cols));
+  core::parallel_for(static_cast<std::size_t>(p.cols), [&](std::size_t c) {
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      const auto column = static_cast<std::int64_t>(c);
+      sources[static_cast<std::size_t>(column * p.rows + r)] = r * p.cols + column;
+    }
+  });
+  return sources;
+}
+
 op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), std::string_view version) {
   op::Reference reference;
   reference.values = values;
@@ -142,7 +156,9 @@ op::Reference dequantize_reference() {
 }
 
 op::Reference transpose_reference() {
-  return reference_of(&transpose_values, "transpose-1");
+  op::Reference reference = reference_of(&transpose_values, "transpose-1");
+  reference.moved = &transposed_from;
+  return reference;
 }
 
 }  // namespace numcheck::reference

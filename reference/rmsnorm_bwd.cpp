@@ -1,6 +1,8 @@
 #include "op/rmsnorm_bwd.hpp"
 
+#include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
+#include "reference/norm_overflow.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -21,7 +23,9 @@ op::Reference rmsnorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
-  reference.version = "rmsnorm_bwd-3";
+  reference.settle = &settle_gradients;
+  reference.mistakes = &rmsnorm_bwd_mistakes;
+  reference.version = "rmsnorm_bwd-4";
   return reference;
 }
 

@@ -1,7 +1,9 @@
 #include "op/rmsnorm_fwd.hpp"
 
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/norm_findings.hpp"
+#include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
@@ -24,25 +26,23 @@ template <class Scalar>
 void normalise(const Problem& problem, Outputs& out) {
   const std::vector<Scalar> factors = gamma_factors<Scalar>(problem.gamma, problem.p);
   const bool rounded = problem.p.gamma_order == "hf";
-  core::parallel_for(static_cast<std::size_t>(problem.p.rows), [&](std::size_t i) {
+  OpenRows open(static_cast<std::size_t>(problem.p.rows));
+  core::parallel_for(open.size(), [&](std::size_t i) {
     const std::span<const double> x = row_of(problem.x, i);
     const Scalar rsigma = row_rsigma(row_mean_square<Scalar>(x), epsilon_of(problem.p));
-    if (const RowRange range = range_of(x, 0, 0); range.finite && range.squares_may_overflow) {
-      out.rsigma.set_undetermined(i, 0);
-      for (std::size_t j = 0; j < x.size(); ++j) {
-        out.y.set_undetermined(i * x.size() + j, 0);
-      }
-      return;
-    }
+    const RowRange range = range_of(x, 0, 0);
+    open.note(i, range.finite && range.squares_may_overflow);
     out.rsigma.set(i, rsigma);
     for (std::size_t j = 0; j < x.size(); ++j) {
       const Scalar exact = Scalar(x[j]) * rsigma;
       const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
       const Scalar y = overflowed(product * factors[j]);
-      const bool open = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
-      out.y.set(i * x.size() + j, open ? unchecked(y) : y);
+      const bool unknown = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
+      out.y.set(i * x.size() + j, unknown ? unchecked(y) : y);
     }
   });
+  open.leave(1, out.rsigma);
+  open.leave(static_cast<std::size_t>(problem.p.hidden), out.y);
 }
 
 /// True if an intermediate result of y is rounded to fewer bits than FP32's.
@@ -83,6 +83,10 @@ op::Values values(const op::ReferenceRequest& request) {
   return result;
 }
 
+std::vector<op::Settled> settle(const op::FindingRequest& request) {
+  return settle_rows(request, op::from_params<op::RmsnormFwdParams>(*request.params));
+}
+
 std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const auto p = op::from_params<op::RmsnormFwdParams>(*request.params);
   return norm_findings(request, p, false);
@@ -93,9 +97,11 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 op::Reference rmsnorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.settle = &settle;
   reference.findings = &findings;
   reference.gates = norm_gates();
-  reference.version = "rmsnorm_fwd-3";
+  reference.mistakes = &rmsnorm_fwd_mistakes;
+  reference.version = "rmsnorm_fwd-4";
   return reference;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
@@ -101,6 +102,7 @@ op::Reference reference_of(op::Values (*function)(const op::ReferenceRequest&), 
   op::Reference reference;
   reference.values = function;
   reference.derive = &derive;
+  reference.mistakes = &rope_mistakes;
   reference.version = version;
   return reference;
 }

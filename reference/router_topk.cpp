@@ -10,6 +10,7 @@
 
 #include "core/parallel.hpp"
 #include "op/moe.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
@@ -239,6 +240,7 @@ op::Reference router_topk_reference() {
   };
   reference.findings = &findings;
   reference.gates = kGates;
+  reference.mistakes = &router_mistakes;
   reference.version = "router_topk-2";
   return reference;
 }

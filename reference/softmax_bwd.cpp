@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"
@@ -131,6 +132,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference softmax_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.mistakes = &softmax_bwd_mistakes;
   reference.version = "softmax_bwd-3";
   reference.derive = &derive;
   return reference;

@@ -9,6 +9,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/softmax_diagnosis.hpp"
 #include "reference/softmax_row_sums.hpp"
@@ -125,6 +126,7 @@ std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
 op::Reference softmax_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.mistakes = &softmax_fwd_mistakes;
   reference.version = "softmax_fwd-1";
   reference.derive = &derive;
   static constexpr std::array kGates = {

@@ -62,6 +62,11 @@ class TrackedOutput {
     }
   }
 
+  /// [first, first + count) are open: op::OutputValues::open. Called in ascending order.
+  void open(std::size_t first, std::size_t count) {
+    out_.open.push_back({static_cast<std::int64_t>(first), static_cast<std::int64_t>(first + count)});
+  }
+
   void keep_ideal() { out_.ideal = core::Buffer<double>(out_.value.size()); }
   void set_ideal(std::size_t i, double y) { out_.ideal[i] = y; }
 

@@ -189,6 +189,32 @@ void flip_signs(const Planting& p) {
   change_all(p, [](double x) { return -x; });
 }
 
+/// Every element x with bits b gets the bits change(x, b).
+template <class Change>
+void change_bits(const Planting& p, Change change) {
+  Image image(p.memory, *p.output);
+  const op::Port& port = image.port();
+  for (std::int64_t row = 0; row < port.batch * port.rows; ++row) {
+    for (std::int64_t col = 0; col < port.cols; ++col) {
+      const std::uint64_t bits = image.bits(row % port.rows, col, row / port.rows);
+      image.set_bits(row % port.rows, col, change(core::decode(bits, port.dtype), bits), row / port.rows);
+    }
+  }
+  image.write_back();
+}
+
+void negate_zeros(const Planting& p) {
+  const core::DtypeInfo& format = core::dtype_info(p.output->port->dtype);
+  const std::uint64_t sign = core::is_integer(format.dtype) ? 0 : 1ULL << (8 * format.storage_bytes - 1);
+  change_bits(p, [sign](double x, std::uint64_t bits) { return x == 0 ? bits ^ sign : bits; });
+}
+
+/// FP8's NaN have no payload.
+void change_payloads(const Planting& p) {
+  const std::uint64_t lowest = core::dtype_info(p.output->port->dtype).storage_bytes > 1 ? 1 : 0;
+  change_bits(p, [lowest](double x, std::uint64_t bits) { return std::isnan(x) ? bits ^ lowest : bits; });
+}
+
 void overwrite_input(const Planting& p) {
   const PortMemory& input = *first_port(p.ports, op::Role::input);
   const std::size_t last = element_offset(*input.port, 0, input.port->rows - 1, input.port->cols - 1);
@@ -224,6 +250,8 @@ constexpr std::array kFaults = {
     Fault{{"all_seven", "every output element is 7"}, &make_all_seven},
     Fault{{"all_zero", "every output element is 0"}, &make_all_zero},
     Fault{{"signs_flipped", "every output element has the opposite sign"}, &flip_signs},
+    Fault{{"negative_zero", "every zero of the output has the opposite sign"}, &negate_zeros},
+    Fault{{"nan_payload", "every NaN of a 16- or 32-bit output has another payload"}, &change_payloads},
     Fault{{"input_overwritten", "one bit of the first input is changed"}, &overwrite_input},
     Fault{{"workspace_overrun", "one byte is written after the end of the workspace"}, &overrun_workspace},
     Fault{{"late_refusal", "the case is accepted, and then ends in an error"}, &refuse_late},

@@ -9,6 +9,7 @@
 #include "core/parallel.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
+#include "kernels/sim/moved_nans.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -74,6 +75,13 @@ void run_permute(const op::MoePermuteParams& p, std::span<const PortMemory> port
                 y.data());
   }
   write_floats(ports, "y", y, fault);
+  std::vector<std::size_t> tokens(rows);
+  for (std::size_t copy = 0; copy < map.size(); ++copy) {
+    if (map[copy] >= 0) {
+      tokens[static_cast<std::size_t>(map[copy])] = copy % static_cast<std::size_t>(p.tokens);
+    }
+  }
+  move_nans(ports, "x", "y", [&](std::size_t i) { return tokens[i / hidden] * hidden + i % hidden; });
 }
 
 /// Rounds every step to the tensor's format, as TransformerEngine's kernel does.

@@ -8,6 +8,7 @@
 #include "core/codec.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
+#include "kernels/sim/moved_nans.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -122,6 +123,8 @@ void run_transpose(const op::TransposeParams& p, std::span<const PortMemory> por
     }
   }
   write_floats(ports, "y", y, fault);
+  const auto rows = static_cast<std::size_t>(p.rows), cols = static_cast<std::size_t>(p.cols);
+  move_nans(ports, "x", "y", [rows, cols](std::size_t i) { return i % rows * cols + i / rows; });
 }
 
 }  // namespace

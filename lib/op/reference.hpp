@@ -92,6 +92,9 @@ struct OutputValues {
     std::int64_t end = 0;
   };
   std::vector<Range> outside;
+  /// Elements [begin, end), by flat index, in whose rows or columns FP32 sums may overflow: `value` is right if they do not,
+  /// and Reference::settle says what else may be.
+  std::vector<Range> open;
 };
 
 struct Values {
@@ -148,6 +151,14 @@ struct OwnGate {
   std::string_view doc;
 };
 
+/// An element that is right in another way than `expected` says.
+struct Settled {
+  std::size_t output = 0;   ///< index in Values::outputs
+  std::size_t element = 0;  ///< flat index
+  bool asked = true;        ///< false: the device may leave anything
+  double value = 0, magnitude = 0, second_moment = 0;
+};
+
 struct FindingRequest {
   const Params* params = nullptr;
   std::span<const Operand> inputs;
@@ -174,6 +185,14 @@ struct Projection {
   std::vector<double> second;  ///< sum S2_j
 };
 
+/// A mistake in a formula that kernels are known to make, and that some inputs do not show.
+struct Mistake {
+  std::string name;                    ///< "epsilon_x10"
+  std::string text;                    ///< "epsilon from ten times epsilon", as in: cannot tell ...
+  Params params;                       ///< with these, the reference gives the wrong result
+  double (*then)(double y) = nullptr;  ///< applied to it last; null: nothing
+};
+
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`
 /// once per shape and distribution. All run on core::parallel_for.
 struct Reference {
@@ -193,6 +212,12 @@ struct Reference {
   void (*derive)(const DeriveRequest&, std::span<double> values) = nullptr;
   /// Further statistics of a run; null: none.
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
+  /// Which of the open elements are not as `expected` says, as all outputs together show; null if the op has no open ones.
+  std::vector<Settled> (*settle)(const FindingRequest&) = nullptr;
+  /// Mistakes that the verdict's certificate plants in the first output. Their results have its shape. Null: none.
+  std::vector<Mistake> (*mistakes)(const Params&, const Mode&) = nullptr;
+  /// Of ops that move bits: which element of the first input each element of the first output is.
+  std::vector<std::int64_t> (*moved)(const ReferenceRequest&) = nullptr;
   std::span<const OwnGate> gates;  ///< those of `findings`: every one with a limit is of these
   /// What may explain an output that failed a gate; called only then, and never a gate itself. Null: nothing.
   std::vector<Finding> (*diagnose)(const FindingRequest&) = nullptr;

@@ -37,9 +37,10 @@ struct ReplayRequest {
 };
 
 struct Replay {
-  bool shown = false;  ///< the bits are those of the roundings, and of nothing less
-  double share = 0;    ///< of the elements that were replayed and have the bits that the roundings predict
-  std::string text;    ///< what was found, as a sentence without its end
+  bool shown = false;    ///< the bits are those of the roundings, and of nothing less
+  bool too_few = false;  ///< not shown, but not contradicted either: no bits of so few elements could show it
+  double share = 0;      ///< of the elements that were replayed and have the bits that the roundings predict
+  std::string text;      ///< what was found, as a sentence without its end
 };
 
 }  // namespace numcheck::op

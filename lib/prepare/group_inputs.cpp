@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "data/nan_payloads.hpp"
 #include "data/scaling.hpp"
 #include "prepare/group.hpp"
 #include "prepare/sampling.hpp"
@@ -158,6 +159,9 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
   if (block == nullptr) {
     block = allocate_(port.extent_bytes(), worker::use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
+    if (group_.row->reference.moved != nullptr) {
+      data::vary_nans(port, block->bytes().first(port.extent_bytes()));
+    }
   }
   return block;
 }

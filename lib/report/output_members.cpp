@@ -25,6 +25,8 @@ const char* outcome_name(tolerance::Fake::Outcome outcome) {
       return "accepted";
     case tolerance::Fake::Outcome::dropped:
       return "dropped";
+    case tolerance::Fake::Outcome::not_told:
+      return "not_told";
   }
   return "dropped";
 }
@@ -71,9 +73,14 @@ const Members<tolerance::Fake>& fake_members() {
   using tolerance::Fake;
   static const Members<Fake> members = {
       {"name", text("what was put in place of the output"), &at<&Fake::name>},
-      {"outcome", word({"rejected", "accepted", "dropped"}, "whether the gates reject it; dropped: it was not judged"),
+      {"outcome",
+       word({"rejected", "accepted", "dropped", "not_told"},
+            "whether the gates reject it; dropped: it was not judged; not_told: a mistake in the op's formula that "
+            "these "
+            "inputs do not show"),
        [](const Fake& fake) { return json(outcome_name(fake.outcome)); }},
-      {"detail", text("gate that rejected it, or why it was dropped"), &at<&Fake::detail>}};
+      {"detail", text("gate that rejected it, why it was dropped, or what cannot be told from what"),
+       &at<&Fake::detail>}};
   return members;
 }
 

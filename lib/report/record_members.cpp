@@ -114,6 +114,9 @@ const Members<RunSource>& run_members() {
       {"status", described(ref("status"), "status of this run"),
        [](const S& s) { return json(verdict::status_name(s.result->status)); }},
       {"failing", text("first failing gate"), [](const S& s) { return json(s.result->failing); }},
+      {"not_told",
+       texts("mistakes in the op's formula that these inputs do not show: \"epsilon from ten times epsilon\""),
+       [](const S& s) { return json(s.result->not_told); }},
       {"error", text("text of the error, if this algorithm failed to run"),
        [](const S& s) { return json(s.result->run.error); }},
       {"outputs", described(map_of(ref("output")), "each output by name, compared with the reference"), &outputs_json}};

@@ -32,7 +32,8 @@ struct Opinion {
 
 class Certifier {
  public:
-  explicit Certifier(const metric::CompareInput& input) : input_(input), data_(gather(input)) {}
+  Certifier(const metric::CompareInput& input, std::span<const WrongFormula> formulas)
+      : input_(input), formulas_(formulas), data_(gather(input)) {}
 
   [[nodiscard]] Certificate run() const {
     if (data_.expected.empty()) {
@@ -57,6 +58,9 @@ class Certifier {
     }
     if (!input_.model->exact) {
       makers.emplace_back([this] { return coarser(); });
+    }
+    for (const WrongFormula& formula : formulas_) {
+      makers.emplace_back([this, &formula] { return conclude_formula(formula); });
     }
     Certificate certificate;
     certificate.fakes.resize(makers.size());
@@ -126,6 +130,15 @@ class Certifier {
     return conclude(std::move(name), opinion, {});
   }
 
+  [[nodiscard]] Fake conclude_formula(const WrongFormula& formula) const {
+    if (formula.values.size() != data_.expected.size()) {
+      throw core::InternalError("certify: the formula " + formula.name + " does not belong to certificate_sample()");
+    }
+    const std::string failing = judge_values(formula.values).failing;
+    return failing.empty() ? Fake{formula.name, Fake::Outcome::not_told, formula.text}
+                           : Fake{formula.name, Fake::Outcome::rejected, failing};
+  }
+
   [[nodiscard]] Fake missing_tail() const {
     const double k = input_.model->reduction;
     if (k < 2) {
@@ -160,6 +173,7 @@ class Certifier {
   }
 
   const metric::CompareInput& input_;
+  std::span<const WrongFormula> formulas_;
   CertificateData data_;
 };
 
@@ -170,8 +184,8 @@ std::string Certificate::vacuous_with() const {
   return accepted == fakes.end() ? std::string() : accepted->name;
 }
 
-Certificate certify(const metric::CompareInput& input) {
-  return Certifier(input).run();
+Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas) {
+  return Certifier(input, formulas).run();
 }
 
 }  // namespace numcheck::tolerance

@@ -1,6 +1,7 @@
 // The vacuity certificate: would garbage also have passed? (trust.md section 5)
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,16 @@ namespace numcheck::tolerance {
 
 struct Fake {
   std::string name;  ///< "zeros", "mean", "sign_flipped", "transposed", "tile_zeroed", "last_k_block", "noise",
-                     ///< "coarser_format", "nan", "infinity", "constant", or op::Finding::fake
-  enum class Outcome { rejected, accepted, dropped } outcome = Outcome::rejected;
-  std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), or why it was dropped
+                     ///< "coarser_format", "nan", "infinity", "constant", op::Finding::fake, or op::Mistake::name
+  /// not_told: a mistake in the formula that these inputs do not show; it does not make the verdict mean less of the rest.
+  enum class Outcome { rejected, accepted, dropped, not_told } outcome = Outcome::rejected;
+  std::string detail;  ///< failing gate ("bf16: G2 rms" for a coarser format), why it was dropped, or op::Mistake::text
+};
+
+/// What an op would yield with a mistake in its formula.
+struct WrongFormula {
+  std::string name, text;      ///< of op::Mistake
+  std::vector<double> values;  ///< of the elements of certificate_sample()
 };
 
 struct Certificate {
@@ -43,6 +51,8 @@ struct Certificate {
 /// sign_flipped and noise and lies within the predicted error (rms of e / sqrt(V) at most 1); if it is noise or
 /// last_k_block and passes with fewer than 32 outputs, which allow no statistics; and if it is coarser_format and G2
 /// judges no rms (has_rms).
-[[nodiscard]] Certificate certify(const metric::CompareInput& input);
+///
+/// A wrong formula whose result passes is reported as not told.
+[[nodiscard]] Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas = {});
 
 }  // namespace numcheck::tolerance

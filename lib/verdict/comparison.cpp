@@ -91,7 +91,7 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   }
   entry->wrong = metric::find_wrong(input, entry->statistics, context.prepared->c->tolerance.max_ulp);
   if (port.role == op::Role::output) {
-    entry->certificate = tolerance::certify(input);
+    entry->certificate = tolerance::certify(input, wrong_formulas(context, port, input));
   }
   return entry;
 }
@@ -102,6 +102,10 @@ bool judges_last_pass(const EvaluationContext& context, const op::Port& port) {
   return context.last_pass != nullptr && !port.passed_on;
 }
 
+const op::Values& values_of_case(const EvaluationContext& context) {
+  return context.settled != nullptr ? context.settled->values : *context.prepared->rounding->values.get();
+}
+
 const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port) {
   if (judges_last_pass(context, port)) {
     return *context.last_pass->values;
@@ -110,8 +114,7 @@ const op::Values& expected_outputs(const EvaluationContext& context, const op::P
     return *context.converted;
   }
   const bool given = context.last_pass != nullptr && context.last_pass->given_choice != nullptr;
-  return given && !is_chosen(*context.prepared, port) ? *context.last_pass->given_choice
-                                                      : *context.prepared->rounding->values.get();
+  return given && !is_chosen(*context.prepared, port) ? *context.last_pass->given_choice : values_of_case(context);
 }
 
 const op::OutputValues& expected_values(const EvaluationContext& context, const op::Port& port) {
@@ -164,14 +167,26 @@ std::shared_ptr<const op::Values> ComparisonCache::values_or(const std::string& 
   return values;
 }
 
+std::shared_ptr<const WrongFormulas> ComparisonCache::formulas_or(const std::string& key,
+                                                                  const std::function<WrongFormulas()>& compute) {
+  const std::lock_guard lock(computing_);
+  auto& formulas = formulas_[key];
+  if (formulas == nullptr) {
+    formulas = std::make_shared<const WrongFormulas>(compute());
+  }
+  return formulas;
+}
+
 std::shared_ptr<const ComparisonCache::Entry> compare_output(const EvaluationContext& context,
                                                              const ComparedPort& compared,
                                                              const model::ErrorModel& model) {
   const plan::ToleranceSpec& wanted = context.prepared->c->tolerance;
   const std::string key = fmt::format(
       "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
-      judges_last_pass(context, compared.port()) ? context.last_pass->key : std::string(), compared.port().name,
-      compared.digest(), model.source, model.output_scale, wanted.allclose_rtol.value_or(-1),
+      judges_last_pass(context, compared.port()) ? context.last_pass->key
+      : context.settled != nullptr               ? context.settled->key
+                                                 : std::string(),
+      compared.port().name, compared.digest(), model.source, model.output_scale, wanted.allclose_rtol.value_or(-1),
       wanted.allclose_atol.value_or(-1), wanted.max_ulp.value_or(-1), wanted.rel_l2.value_or(-1));
   std::shared_ptr<const ComparisonCache::Entry> entry = context.cache->find(key);
   if (entry == nullptr) {

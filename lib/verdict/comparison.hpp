@@ -20,6 +20,8 @@
 #include "tolerance/vacuity.hpp"
 #include "verdict/compared_port.hpp"
 #include "verdict/last_pass.hpp"
+#include "verdict/settled.hpp"
+#include "verdict/wrong_formulas.hpp"
 
 namespace numcheck::verdict {
 
@@ -45,12 +47,16 @@ class ComparisonCache {
   /// The same, computed if they are not there: by one caller, for which others wait.
   [[nodiscard]] std::shared_ptr<const op::Values> values_or(const std::string& key,
                                                             const std::function<op::Values()>& compute);
+  /// The same of wrong formulas, all of which are kept: they are of few elements each.
+  [[nodiscard]] std::shared_ptr<const WrongFormulas> formulas_or(const std::string& key,
+                                                                 const std::function<WrongFormulas()>& compute);
 
  private:
   std::mutex computing_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Entry>> entries_;
   std::deque<std::pair<std::string, std::shared_ptr<const op::Values>>> values_;
+  std::map<std::string, std::shared_ptr<const WrongFormulas>> formulas_;
 };
 
 /// What a run is judged against, besides the case itself.
@@ -66,6 +72,8 @@ struct EvaluationContext {
   model::PrecisionClass judged = model::PrecisionClass::native;  ///< the class by which the run is judged
   /// The outputs for operands as the run converted them (see conversion.hpp), which then are what is expected of it.
   std::shared_ptr<const op::Values> converted = {};
+  /// The outputs if overflows have decided what is right, of cases with one pass.
+  std::shared_ptr<const SettledValues> settled = {};
 
   /// What the reference was given: of a last pass, with what the device's earlier passes left.
   [[nodiscard]] std::span<const op::Operand> inputs() const {
@@ -83,6 +91,9 @@ struct EvaluationContext {
 
 /// Whether a port is judged by the last pass's values for what the earlier ones left.
 [[nodiscard]] bool judges_last_pass(const EvaluationContext& context, const op::Port& port);
+
+/// The reference's outputs of the whole case, by which its findings are made.
+[[nodiscard]] const op::Values& values_of_case(const EvaluationContext& context);
 
 /// The reference's outputs that a port is judged by.
 [[nodiscard]] const op::Values& expected_outputs(const EvaluationContext& context, const op::Port& port);

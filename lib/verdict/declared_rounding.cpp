@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/codec.hpp"
+#include "core/counted.hpp"
 #include "core/dtype.hpp"
 #include "op/attention_bwd.hpp"
 #include "op/attention_fwd.hpp"
@@ -219,18 +221,26 @@ op::Finding replay_finding(std::string_view port, const Shortcut& shortcut, cons
   return finding;
 }
 
-/// The output passes with the shortcut's model, and says so.
-void excuse(const Shortcut& shortcut, const model::ErrorModel& model, const ComparisonCache::Entry& entry,
-            std::vector<tolerance::Criterion> criteria, OutputResult& output) {
+/// The output is judged with the shortcut's model, by which it passes. Returns what would fail otherwise, in words.
+std::string explain(const Shortcut& shortcut, const model::ErrorModel& model, const ComparisonCache::Entry& entry,
+                    std::vector<tolerance::Criterion> criteria, OutputResult& output) {
   const auto broken = std::ranges::find(output.criteria, false, &tolerance::Criterion::ok);
+  std::string failing = tolerance::words_of(*broken);
   output.declared = shortcut.sentence;
-  output.warning = fmt::format("{}: {}; otherwise this would fail: {}", output.port, shortcut.sentence,
-                               tolerance::words_of(*broken));
   output.model_source = model.source;
   output.statistics = entry.statistics;
   output.certificate = entry.certificate;
   output.criteria = std::move(criteria);
+  return failing;
 }
+
+/// A shortcut whose errors fit, of which too few elements could tell.
+struct Candidate {
+  Shortcut shortcut;
+  model::ErrorModel model;
+  std::shared_ptr<const ComparisonCache::Entry> entry;
+  std::vector<tolerance::Criterion> criteria;
+};
 
 }  // namespace
 
@@ -241,6 +251,7 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
     return;
   }
   std::optional<op::Finding> nearest, closest;  // by errors, and by bits
+  std::optional<Candidate> candidate;
   for (const Shortcut& shortcut : shortcuts_of(run.rounding, context, compared.port(), facts.expected)) {
     const model::ErrorModel model = shortcut.model(strict);
     const auto entry = compare_output(context, compared, model);
@@ -259,6 +270,9 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
     if (shortcut.evidence.has_value()) {
       const op::Replay replay = replayed(context, compared, strict, *shortcut.evidence);
       op::Finding finding = replay_finding(output.port, shortcut, replay);
+      if (!replay.shown && replay.too_few && !candidate.has_value()) {
+        candidate = Candidate{shortcut, model, entry, criteria};
+      }
       if (!replay.shown) {
         if (!closest.has_value() || finding.measured > closest->measured) {
           closest = std::move(finding);
@@ -267,8 +281,16 @@ void judge_declared_rounding(const EvaluationContext& context, const worker::Run
       }
       output.findings.push_back(std::move(finding));
     }
-    excuse(shortcut, model, *entry, std::move(criteria), output);
+    const std::string failing = explain(shortcut, model, *entry, std::move(criteria), output);
+    output.warning = fmt::format("{}: {}; otherwise this would fail: {}", output.port, shortcut.sentence, failing);
     return;
+  }
+  if (candidate.has_value()) {
+    auto& [shortcut, model, entry, criteria] = *candidate;
+    const std::string failing = explain(shortcut, model, *entry, std::move(criteria), output);
+    output.doubt = fmt::format("{}: {} with exact sums; {} would explain it, but {} are too few to show that",
+                               output.port, failing, shortcut.sentence,
+                               core::counted(static_cast<double>(output.statistics.elements), "element"));
   }
   if (closest.has_value() || nearest.has_value()) {
     output.findings.push_back(*std::move(closest.has_value() ? closest : nearest));

@@ -11,16 +11,17 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "data/inputs.hpp"
-#include "metric/reader.hpp"
 #include "model/expected_class.hpp"
 #include "tolerance/judge.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/declared_rounding.hpp"
+#include "verdict/decoded_outputs.hpp"
 #include "verdict/doubt.hpp"
+#include "verdict/exact_bits.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
 #include "verdict/replayed_scale.hpp"
+#include "verdict/settled.hpp"
 #include "verdict/whole_output.hpp"
 
 namespace numcheck::verdict {
@@ -56,50 +57,6 @@ bool all_ok(const std::vector<tolerance::Criterion>& criteria) {
 bool has_wrong_numbers(const tolerance::Criterion& criterion) {
   return !criterion.ok && !tolerance::is_conduct(criterion.about);
 }
-
-/// Elements of an output that still hold the poison pattern: all bits set, a NaN in every floating-point format.
-std::vector<std::size_t> unwritten_elements(const op::Port& port, std::span<const std::byte> bytes,
-                                            std::span<const double> values) {
-  metric::CompareInput stored;
-  stored.port = &port;
-  stored.got = bytes;
-  const std::uint64_t poison = (std::uint64_t{1} << (8 * core::dtype_info(port.dtype).storage_bytes)) - 1;
-  std::vector<std::size_t> found;
-  for (std::size_t at = 0; at < values.size(); ++at) {
-    if (std::isnan(values[at]) && metric::bits_at(stored, static_cast<std::int64_t>(at)) == poison) {
-      found.push_back(at);
-    }
-  }
-  return found;
-}
-
-/// Decoded, unscaled outputs, as the op's own statistics need them.
-class DecodedOutputs {
- public:
-  DecodedOutputs(const prepare::PreparedCase& prepared, std::span<const worker::HostPort> host) {
-    for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
-      const op::Port& port = prepared.ports[i];
-      if (port.role != op::Role::output && port.role != op::Role::amax) {
-        continue;
-      }
-      core::Buffer<double>& values = decoded_.emplace_back(data::load_port(port, host[i].bytes));
-      const auto scale = prepared.scale.find(port.name);
-      const double factor = scale == prepared.scale.end() ? 1.0 : static_cast<double>(scale->second);
-      if (factor != 1.0) {
-        std::ranges::for_each(values.span(), [&](double& value) { value /= factor; });
-      }
-      const std::vector<std::size_t>& unwritten =
-          unwritten_.emplace_back(unwritten_elements(port, host[i].bytes, values.span()));
-      outputs_.push_back({port.name, values.span(), port.dtype, factor, unwritten});
-    }
-  }
-  [[nodiscard]] std::span<const op::Delivered> outputs() const noexcept { return outputs_; }
-
- private:
-  std::vector<core::Buffer<double>> decoded_;
-  std::vector<std::vector<std::size_t>> unwritten_;
-  std::vector<op::Delivered> outputs_;
-};
 
 using FindingsFn = std::vector<op::Finding> (*)(const op::FindingRequest&);
 
@@ -142,8 +99,7 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
   if (context.group->row->reference.findings == nullptr) {
     return;
   }
-  for (op::Finding& finding :
-       findings_of(context, context.group->row->reference.findings, *context.prepared->rounding->values.get())) {
+  for (op::Finding& finding : findings_of(context, context.group->row->reference.findings, values_of_case(context))) {
     const auto output = std::ranges::find(result.outputs, finding.port, &OutputResult::port);
     if (output == result.outputs.end()) {
       throw core::InternalError("a finding names an unknown output: " + finding.port);
@@ -191,6 +147,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
         context.last_pass != nullptr ? own_passes_note(*context.prepared) : expected_values(context, port).ideal_note;
   }
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
+  judge_bits(context, compared, output.criteria);
   if (std::optional<tolerance::Criterion> replayed = judge_replayed_scale(context, run, compared, model)) {
     output.criteria.push_back(*std::move(replayed));
   }
@@ -242,7 +199,7 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
       result.status = Status::inconclusive;
       result.failing = output.port + ": every output is expected to be the same number, so passing proves little";
     }
-    const std::string doubt = doubt_about(output, main, wanted);
+    const std::string doubt = output.doubt.empty() ? doubt_about(output, main, wanted) : output.doubt;
     if ((result.status == Status::pass || result.status == Status::warn) && !doubt.empty()) {
       result.status = Status::inconclusive;
       result.failing = doubt;
@@ -262,6 +219,29 @@ void decide_status(RunResult& result, const plan::ToleranceSpec& wanted) {
     result.status = Status::inconclusive;
     result.failing = doubt;
   }
+}
+
+/// What no output tells from what it should be.
+std::vector<std::string> not_told(const std::vector<OutputResult>& outputs) {
+  using Outcome = tolerance::Fake::Outcome;
+  std::vector<std::string> texts;
+  std::vector<std::string> told;
+  for (const OutputResult& output : outputs) {
+    for (const tolerance::Fake& fake : output.certificate.fakes) {
+      if (fake.outcome == Outcome::rejected) {
+        told.push_back(fake.name);
+      }
+    }
+  }
+  for (const OutputResult& output : outputs) {
+    for (const tolerance::Fake& fake : output.certificate.fakes) {
+      if (fake.outcome == Outcome::not_told && std::ranges::find(told, fake.name) == told.end() &&
+          std::ranges::find(texts, fake.detail) == texts.end()) {
+        texts.push_back(fake.detail);
+      }
+    }
+  }
+  return texts;
 }
 
 /// The reference's outputs for the inputs, which the key stands for.
@@ -323,6 +303,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   result.expected_class = expected;
   context.judged = facts.expected;
   context.converted = converted_values(context, run, facts.expected);
+  context.settled = settled_values(context);
   const prepare::Stopwatch watch;
   const prepare::PreparedCase& prepared = *context.prepared;
   const auto is_judged = [&](const op::Port& port) {
@@ -342,6 +323,7 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   }
   add_findings(context, result);
   decide_status(result, context.prepared->c->tolerance);
+  result.not_told = not_told(result.outputs);
   add_pictures(context, run, facts.expected, result);
   comparison_s += watch.seconds();
   return result;

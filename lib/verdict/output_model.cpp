@@ -98,8 +98,7 @@ model::ErrorModel output_model(const EvaluationContext& context, const op::Port&
   if (context.group->row->reference.tracked()) {
     const op::OutputValues& values = expected_values(context, port);
     model.reduction = values.reduction;
-    model.one_error =
-        model.one_error || (!model.element_errors && has_few_roundings(values, port, request.output_scale));
+    model.one_error = model.one_error || has_few_roundings(values, port, request.output_scale);
     tolerance::widen_for_order(request, model);
     if (model.shared_slope) {
       model.slope_slack += model.shared_slope(expected_outputs(context, port));

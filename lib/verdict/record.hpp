@@ -72,6 +72,7 @@ struct OutputResult {
   std::optional<metric::WrongElements>
       wrong;             ///< judged without declared roundings; nothing if no values in particular are expected
   std::string declared;  ///< what the backend declares and thereby explains the errors of a warning; otherwise empty
+  std::string doubt;     ///< what would explain its errors, if only more elements could show it; otherwise empty
   std::string warning;   ///< why a passing output is less precise than its mode promises; otherwise empty
 };
 
@@ -83,6 +84,7 @@ struct RunResult {
   Status status = Status::pass;
   std::string
       failing;  ///< the first failing gate: "d: G2 spread 5.8 > 3", and which pass left d if the case has several
+  std::vector<std::string> not_told;  ///< op::Mistake::text of those that no output would have shown
 };
 
 struct CaseResult {

@@ -5,8 +5,9 @@ the faults perturb_* of a simulated device. Prints a Markdown table.
     sensitivity.py --program build/app/te-numcheck
     sensitivity.py --program build/app/te-numcheck --quick --parts all row
 
-A fault counts as caught if the case fails with it, and with every larger one that bisection meets. "–": not even a fault of
-100 % is caught (the values may be zero). Exit code 1 if a case does not pass without a fault."""
+A fault counts as caught if the case fails with it, and with every larger one that bisection meets. What is listed is caught
+with the inputs of every one of several seeds. "–": not even a fault of 100 % is caught (the values may be zero). Exit code 1
+if a case does not pass without a fault."""
 
 import argparse
 import collections
@@ -101,6 +102,12 @@ def smallest_caught(program, cases, device, part):
                     sys.exit(f"{cases[i]} with {fault}: {status}: {reason}")
 
 
+def largest_of_seeds(program, cases, device, part, seeds):
+    """The same for the worst of the seeds 1, 2, ... for each case."""
+    found = smallest_caught(program, [{**case, "seed": seed} for seed in range(1, seeds + 1) for case in cases], device, part)
+    return [max(found[i :: len(cases)]) for i in range(len(cases))]
+
+
 def written(index):
     return "–" if index == len(SIZES) else f"{SIZES[index]:.1e}".replace("e-0", "e-")
 
@@ -118,6 +125,7 @@ def parse():
     parser.add_argument("--device", default="sim:sm_90")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--seeds", type=int, default=3, help="how many inputs of each case")
     parser.add_argument("--quick", action="store_true", help="a few short cases: whether this works, not a table to keep")
     return parser.parse_args()
 
@@ -129,10 +137,13 @@ def main():
     if not chosen:
         sys.exit(f"no case has a name with \"{arguments.only}\"")
     names, cases = zip(*chosen)
-    for name, (status, reason) in zip(names, run(arguments.program, cases, arguments.device, "")):
-        if status != "pass":
-            sys.exit(f"{name} without a fault: {status}: {reason}")
-    columns = [smallest_caught(arguments.program, cases, arguments.device, part) for part in arguments.parts]
+    for seed in range(1, arguments.seeds + 1):
+        seeded = [{**case, "seed": seed} for case in cases]
+        for name, (status, reason) in zip(names, run(arguments.program, seeded, arguments.device, "")):
+            if status != "pass":
+                sys.exit(f"{name}, seed {seed}, without a fault: {status}: {reason}")
+    columns = [largest_of_seeds(arguments.program, cases, arguments.device, part, arguments.seeds)
+               for part in arguments.parts]
     print("\n".join(table(names, arguments.parts, columns)))
 
 

@@ -1,6 +1,8 @@
 // Slices of k that a library declares to add in the output's format excuse what their bits show, and nothing else.
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -142,6 +144,47 @@ TEST(Slices, excuse_no_fault_of_one_row_or_tile) {
       if (result.run.rounding.slices > 1 && std::string_view(fault) == "perturb_tile=1e-3") {
         const std::string& text = result.outputs.front().findings.back().text;
         EXPECT_NE(text.find("too many of them are of 64 x 64 tile 3 ("), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+plan::Case tiny(std::int64_t m, std::int64_t n, std::uint64_t seed) {
+  op::GemmParams p = product(1024);
+  p.m = m;
+  p.n = n;
+  plan::Case c = make_case("bf16", p);
+  c.seed = seed;
+  plan::identify(c);
+  return c;
+}
+
+/// Outputs of so few elements do not have the bits that would show how they were added.
+TEST(Slices, of_few_elements_that_cannot_show_them_are_inconclusive) {
+  int doubted = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const auto& [m, n] : {std::pair(1, 1), std::pair(2, 2), std::pair(4, 5)}) {
+      for (const verdict::RunResult& result : run(tiny(m, n, seed), "")) {
+        EXPECT_NE(result.status, verdict::Status::fail)
+            << m << " x " << n << ", seed " << seed << ": " << result.failing;
+        const verdict::OutputResult& output = result.outputs.front();
+        if (!output.doubt.empty()) {
+          ++doubted;
+          EXPECT_EQ(result.status, verdict::Status::inconclusive);
+          EXPECT_EQ(result.failing, output.doubt);
+          EXPECT_NE(output.doubt.find("are too few to show that"), std::string::npos) << output.doubt;
+        }
+      }
+    }
+  }
+  EXPECT_GT(doubted, 0);
+}
+
+TEST(Slices, of_few_elements_excuse_no_errors_beyond_theirs) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const char* fault : {"perturb_all=0.5", "missing_k_tail"}) {
+      for (const verdict::RunResult& result : run(tiny(4, 5, seed), fault)) {
+        EXPECT_EQ(result.status, verdict::Status::fail) << fault << ", seed " << seed << ": " << result.failing;
       }
     }
   }

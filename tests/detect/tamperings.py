@@ -84,8 +84,8 @@ def parse():
     parser.add_argument("--table", type=pathlib.Path, required=True, help="CONTRIBUTING.md")
     parser.add_argument("--device", default="sim:sm_90")
     parser.add_argument("--count", type=int, default=500, help="tamperings of each case")
-    parser.add_argument("--factor", type=float, default=4, help="of the table's smallest faults, which are "
-                        "those of one seed: at 2, one in a hundred is within the errors that another seed allows")
+    parser.add_argument("--factor", type=float, default=4, help="of the table's smallest faults; 2 is enough for a table of "
+                        "several seeds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     return parser.parse_args()

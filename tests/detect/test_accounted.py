@@ -23,6 +23,9 @@ FP16_SUMS = gemm("fp16_acc16", k=4096, sigma=6)
 FP32_SPECIALS = gemm("fp32", "specials", fraction=0.1)
 NORM = case("layernorm_bwd", "fp32", "log_uniform", {"rows": 64, "hidden": 64}, low=-10, high=66)
 OUTLIERS = case("rmsnorm_fwd", "fp32", "outliers", {"rows": 64, "hidden": 64}, fraction=0.5, scale=1e19)
+# The squares of most rows overflow.
+SQUARES = case("rmsnorm_fwd", "fp32", "normal", {"rows": 64, "hidden": 256}, x={"distribution": "outliers", "scale": 1e19})
+CENTRED = {**SQUARES, "op": "layernorm_fwd", "mode": "bf16"}
 SOFTMAX = case("softmax_fwd", "fp32", "normal", {"batches": 2, "heads": 2, "sq": 64, "sk": 64, "scale": 1}, sigma=1e8)
 OVERFLOWING = gemm("fp16", sigma=1e5)
 # With alpha = 0, BLAS does not read A and B, but some kernels of cuBLASLt multiply: then rows that are not finite are NaN.
@@ -97,6 +100,16 @@ class Accounted(PlantsFaults):
                 result = self.status(SOFTMAX, fault)
                 self.assertEqual(result["status"], "fail" if fault else "pass", result["reason"])
                 self.assertEqual(result["runs"][0]["outputs"]["y"]["metrics"]["judged"], 1)
+
+    def test_rows_whose_squares_overflow_are_judged(self):
+        for planted in (SQUARES, CENTRED):
+            for fault in (None, "all_seven", "all_nan", "previous_row_statistics", "perturb_all=1e-2",
+                          "swapped_rows", "signs_flipped"):
+                with self.subTest(fault=fault, op=planted["op"]):
+                    result = self.status(planted, fault)
+                    self.assertEqual(result["status"], "fail" if fault else "pass", result["reason"])
+                    for port, output in result["runs"][0]["outputs"].items():
+                        self.assertEqual(output["metrics"]["judged"], 1, port)
 
     def test_every_element_is_in_the_record(self):
         result = self.status(NORM)

@@ -29,6 +29,16 @@ class AlternatingRows(PlantsFaults):
                     result = self.result(rows(op, hidden))
                     self.assertEqual(result["status"], "pass", result.get("reason"))
 
+    def test_clean_means_of_short_rows_pass(self):
+        """All partial sums of a tree have terms of one sign, until its last step."""
+        short = rows("layernorm_fwd", 10, rows=1071, epsilon=1e-30, output="fp8_e4m3")
+        shorter = rows("layernorm_fwd", 28, rows=37)
+        for planted, seed in ((short, 3313535739), (shorter, 3279911249)):
+            with self.subTest(hidden=planted["params"]["hidden"]):
+                result = self.result({**planted, "seed": seed})
+                self.assertNotEqual(result["status"], "fail", result.get("reason"))
+                self.assertEqual(self.result({**planted, "seed": seed}, "last_element_missing")["status"], "fail")
+
     def test_faults_are_still_caught(self):
         for fault in FAULTS:
             with self.subTest(fault=fault):

@@ -53,9 +53,16 @@ class Sensitivity(CliTest):
                 ((seen, _),) = sensitivity.run(PROGRAM, [case], "sim:sm_90", f"perturb_all={sensitivity.SIZES[index]:.6g}")
                 self.assertEqual(seen, status)
 
+    def test_what_is_listed_is_caught_with_every_seed(self):
+        cases = [gemm("fp32"), gemm("bf16")]
+        together = sensitivity.largest_of_seeds(PROGRAM, cases, "sim:sm_90", "row", 3)
+        alone = [sensitivity.smallest_caught(PROGRAM, [{**case, "seed": seed} for case in cases], "sim:sm_90", "row")
+                 for seed in (1, 2, 3)]
+        self.assertEqual(together, [max(found) for found in zip(*alone)])
+
     def test_it_prints_a_table(self):
         out = io.StringIO()
-        sys.argv = ["sensitivity.py", "--program", str(PROGRAM), "--quick", "--parts", "all", "row"]
+        sys.argv = ["sensitivity.py", "--program", str(PROGRAM), "--quick", "--parts", "all", "row", "--seeds", "2"]
         with contextlib.redirect_stdout(out):
             sensitivity.main()
         lines = out.getvalue().splitlines()

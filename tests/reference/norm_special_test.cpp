@@ -1,7 +1,12 @@
 // Forward norms of special values: what is required, and what is not judged.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,7 +17,9 @@ namespace {
 
 using testing::evaluate;
 using testing::Inputs;
+using testing::operands_of;
 using testing::output_named;
+using testing::Problem;
 using testing::problem_of;
 using testing::rows_of;
 using testing::undetermined;
@@ -62,23 +69,71 @@ TEST(NormFwd, special_values_stay_in_their_row) {
   EXPECT_TRUE(all_nan(z, 12, 4));
 }
 
-// Squares of 2^64 overflow FP32, sums of 2^126 may; the neighbouring row is not affected.
-TEST(NormFwd, is_not_judged_where_sums_may_overflow) {
-  const Inputs squares = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
-  const Inputs sums = {{"x", {0x1p126, 0x1p126, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
-  for (const Inputs& rows : {squares, sums}) {
-    const op::Values layernorm = evaluate(problem_of(rows_of<Layernorm>(2, 2, 0)), rows);
-    const op::Values rmsnorm = evaluate(problem_of(rows_of<Rmsnorm>(2, 2, 0)), rows);
-    for (const op::Values* values : {&layernorm, &rmsnorm}) {
-      for (const std::size_t i : {0U, 1U, 2U, 3U}) {
-        EXPECT_EQ(undetermined(output_named(*values, "y"), i), i < 2) << i;
-        EXPECT_EQ(undetermined(output_named(*values, "rsigma"), i / 2), i < 2);
-      }
-    }
-    EXPECT_EQ(undetermined(output_named(layernorm, "mu"), 0), rows.at("x")[0] == 0x1p126);
-    EXPECT_FALSE(undetermined(output_named(layernorm, "mu"), 1));
-    EXPECT_EQ(value_of(layernorm, "y")[3], 1);
+/// What is right of the outputs if the device has left these statistics, and y as expected.
+std::vector<op::Settled> settle(const Problem& problem, const Inputs& inputs, const op::Values& expected,
+                                const std::map<std::string, Numbers>& left) {
+  std::vector<op::Delivered> delivered;
+  for (const op::OutputValues& output : expected.outputs) {
+    const auto given = left.find(std::string(output.port));
+    const std::span<const double> values =
+        given == left.end() ? output.value.span() : std::span<const double>(given->second);
+    delivered.push_back({.port = output.port, .value = values});
   }
+  const std::vector<op::Operand> operands = operands_of(problem, inputs);
+  return problem.reference.settle({&problem.params, operands, &expected, delivered, nullptr});
+}
+
+bool is_open(const op::OutputValues& output, std::size_t i) {
+  return std::ranges::any_of(output.open, [at = static_cast<std::int64_t>(i)](const op::OutputValues::Range& range) {
+    return range.begin <= at && at < range.end;
+  });
+}
+
+// The squares of 2^64 overflow in most kernels; the neighbouring row is not affected.
+TEST(NormFwd, is_judged_where_squares_may_overflow) {
+  const Inputs rows = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, 1}}, {"beta", {0.5, 0.25}}};
+  const Problem problem = problem_of(rows_of<Layernorm>(2, 2, 0));
+  const op::Values expected = evaluate(problem, rows);
+  for (const char* port : {"y", "rsigma"}) {
+    const op::OutputValues& output = output_named(expected, port);
+    const std::size_t row = output.value.size() / 2;
+    EXPECT_TRUE(is_open(output, 0) && !is_open(output, row)) << port;
+    EXPECT_FALSE(undetermined(output, 0)) << port << ": finite statistics are judged";
+  }
+  EXPECT_FALSE(is_open(output_named(expected, "mu"), 0));
+  EXPECT_NEAR(value_of(expected, "rsigma")[0], 0x1p-64, 0x1p-100);
+  EXPECT_NEAR(value_of(expected, "y")[0], 1.5, 1e-6);
+  EXPECT_TRUE(settle(problem, rows, expected, {}).empty()) << "nothing has overflowed";
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}});
+  ASSERT_EQ(lost.size(), 3U) << "rsigma and y of the first row";
+  EXPECT_TRUE(std::ranges::all_of(lost, &op::Settled::asked));
+  EXPECT_EQ(lost[0].value, 0);
+  EXPECT_EQ(lost[1].value, 0.5) << "beta is left";
+  EXPECT_EQ(lost[2].value, 0.25);
+  EXPECT_TRUE(settle(problem, rows, expected, {{"rsigma", {kNan, 1}}}).empty()) << "E x^2 - mu^2 is no NaN for mu = 0";
+}
+
+TEST(RmsnormFwd, is_zero_where_squares_overflow) {
+  const Inputs rows = {{"x", {0x1p64, -0x1p64, 1, 3}}, {"gamma", {1, kInfinity}}};
+  const Problem problem = problem_of(rows_of<Rmsnorm>(2, 2, 0));
+  const op::Values expected = evaluate(problem, rows);
+  EXPECT_TRUE(settle(problem, rows, expected, {{"rsigma", {kNan, 1}}}).empty()) << "squares make no NaN";
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"rsigma", {0, 1}}});
+  ASSERT_EQ(lost.size(), 3U);
+  EXPECT_EQ(lost[1].value, 0);
+  EXPECT_TRUE(std::isnan(lost[2].value)) << "0 times infinity";
+}
+
+TEST(LayernormFwd, asks_nothing_of_rows_whose_sum_overflowed) {
+  const Inputs rows = {{"x", {0x1p126, 0x1p126, 0x1p64, 3}}, {"gamma", {1, 1}}, {"beta", {0, 0}}};
+  const Problem problem = problem_of(rows_of<Layernorm>(2, 2, 1));
+  const op::Values expected = evaluate(problem, rows);
+  EXPECT_TRUE(is_open(output_named(expected, "mu"), 0));
+  EXPECT_FALSE(is_open(output_named(expected, "mu"), 1));
+  EXPECT_FALSE(undetermined(output_named(expected, "mu"), 0)) << "a finite mean is judged";
+  const std::vector<op::Settled> lost = settle(problem, rows, expected, {{"mu", {kInfinity, 0x1p63}}});
+  ASSERT_EQ(lost.size(), 4U);
+  EXPECT_TRUE(std::ranges::none_of(lost, &op::Settled::asked));
 }
 
 /// y of the first column of the row 2 6 6 6, where (x - mu) rsigma is -1.5.

@@ -17,6 +17,7 @@
 #include "report/views/console_format.hpp"
 #include "report/views/console_output.hpp"
 #include "report/views/judged.hpp"
+#include "report/views/not_told.hpp"
 #include "report/views/text_table.hpp"
 
 namespace numcheck::report::views {
@@ -36,6 +37,9 @@ std::string metric_lines(const json& record) {
                         run.at("observed_class").get<std::string>().empty()
                             ? ""
                             : "  class " + class_label(run.at("observed_class").get<std::string>()));
+    if (const std::string words = not_told_text(run); !words.empty()) {
+      text += fmt::format("        {}\n", words);
+    }
     for (const auto& [port, output] : run.at("outputs").items()) {
       const json& m = output.at("metrics");
       const std::string judged = judged_text(m);
@@ -127,7 +131,7 @@ std::string render_slowest(const json& report, const ConsoleOptions& options) {
          "\n" + render_table(columns, rows, options.width, options.colour);
 }
 
-std::string render_notes(const json& report, const ConsoleOptions&) {
+std::string render_notes(const json& report, const ConsoleOptions& options) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const json& record : report.at("cases")) {
     const std::string reason = record.at("reason").get<std::string>();
@@ -145,6 +149,7 @@ std::string render_notes(const json& report, const ConsoleOptions&) {
   }
   std::string text = judged_sentence(report);
   text += text.empty() ? "" : "\n";
+  text += options.verbosity > 0 ? not_told_lines(report) : "";
   for (std::size_t i = 0; i < std::min(kMaxShown, reasons.size()); ++i) {
     text += fmt::format("{:>5} {}\n", reasons[i].second, reasons[i].first);
   }

@@ -1,0 +1,94 @@
+#include "verdict/exact_bits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/counted.hpp"
+#include "metric/reader.hpp"
+#include "tolerance/gate_table.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+/// Elements whose bits are wrong.
+struct Wrong {
+  std::size_t count = 0;
+  std::size_t first = 0;
+
+  void add(std::size_t at) {
+    first = count == 0 ? at : first;
+    ++count;
+  }
+};
+
+const worker::HostPort& first_input(const EvaluationContext& context) {
+  return *std::ranges::find(context.host, op::Role::input,
+                            [](const worker::HostPort& host) { return host.port->role; });
+}
+
+/// Elements that do not have the bits of their sources.
+Wrong other_than_moved(const EvaluationContext& context, const ComparedPort& compared) {
+  const op::ReferenceRequest request{&context.group->params, {context.inputs().begin(), context.inputs().end()}, {}};
+  const std::vector<std::int64_t> sources = context.group->row->reference.moved(request);
+  const worker::HostPort& input = first_input(context);
+  metric::CompareInput stored;
+  stored.port = input.port;
+  stored.got = input.bytes;
+  Wrong wrong;
+  for (std::size_t at = 0; at < sources.size(); ++at) {
+    if (compared.bits_at(at) != metric::bits_at(stored, sources[at])) {
+      wrong.add(at);
+    }
+  }
+  return wrong;
+}
+
+/// Zeros whose sign is not that of what they are the rounding of.
+Wrong zeros_of_other_sign(const EvaluationContext& context, const ComparedPort& compared) {
+  const core::Dtype format = compared.port().dtype;
+  const std::uint64_t positive = core::encode(0.0, format), negative = core::encode(-0.0, format);
+  const std::span<const double> expected = expected_values(context, compared.port()).value.span();
+  Wrong wrong;
+  for (std::size_t at = 0; at < expected.size() && positive != negative; ++at) {
+    const std::uint64_t got = compared.bits_at(at);
+    const std::uint64_t right = std::signbit(expected[at]) ? negative : positive;
+    if ((got == positive || got == negative) && got != right) {
+      wrong.add(at);
+    }
+  }
+  return wrong;
+}
+
+}  // namespace
+
+void judge_bits(const EvaluationContext& context, const ComparedPort& compared,
+                std::vector<tolerance::Criterion>& criteria) {
+  const op::Port& port = compared.port();
+  const auto exact =
+      std::ranges::find(criteria, tolerance::gate_name(tolerance::Gate::exact), &tolerance::Criterion::name);
+  if (port.role != op::Role::output || !expected_values(context, port).bit_exact || exact == criteria.end()) {
+    return;
+  }
+  const bool moved = context.group->row->reference.moved != nullptr;
+  const Wrong wrong = moved ? other_than_moved(context, compared) : zeros_of_other_sign(context, compared);
+  if (wrong.count == 0) {
+    return;
+  }
+  // A move has counted all elements; zeros of the wrong sign are equal to the right ones.
+  const auto count = static_cast<double>(wrong.count);
+  exact->measured = moved ? std::max(exact->measured, count) : exact->measured + count;
+  exact->ok = false;
+  exact->source += moved
+                       ? fmt::format("; {} with other bits than what was moved there", core::counted(count, "element"))
+                       : fmt::format("; {} with the wrong sign", core::counted(count, "zero"));
+  exact->source += fmt::format(", the first in row {}, column {}", wrong.first / static_cast<std::size_t>(port.cols),
+                               wrong.first % static_cast<std::size_t>(port.cols));
+}
+
+}  // namespace numcheck::verdict

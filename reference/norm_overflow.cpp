@@ -1,0 +1,112 @@
+#include "reference/norm_overflow.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "reference/norm_rows.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+/// An output: what is expected of it, and what the device has left.
+struct Output {
+  std::size_t index;
+  const op::OutputValues& expected;
+  std::span<const double> got;
+};
+
+std::vector<Output> outputs_of(const op::FindingRequest& request) {
+  std::vector<Output> all;
+  for (std::size_t i = 0; i < request.expected->outputs.size(); ++i) {
+    const op::OutputValues& expected = request.expected->outputs[i];
+    const auto found = std::ranges::find(request.outputs, expected.port, &op::Delivered::port);
+    if (found != request.outputs.end()) {
+      all.push_back({i, expected, found->value});
+    }
+  }
+  return all;
+}
+
+const Output* find_output(const std::vector<Output>& outputs, std::string_view port) {
+  const auto found =
+      std::ranges::find_if(outputs, [port](const Output& output) { return output.expected.port == port; });
+  return found == outputs.end() ? nullptr : &*found;
+}
+
+bool is_open(const op::OutputValues& output, std::size_t element) {
+  const auto at = static_cast<std::int64_t>(element);
+  const auto next = std::ranges::upper_bound(output.open, at, {}, &op::OutputValues::Range::begin);
+  return next != output.open.begin() && at < std::prev(next)->end;
+}
+
+/// The outputs of a forward pass; RMSNorm has no mu.
+struct Outputs {
+  const Output* mu;
+  const Output& rsigma;
+  const Output& y;
+
+  [[nodiscard]] double mean(std::size_t row) const { return mu == nullptr ? 0 : mu->got[row]; }
+  [[nodiscard]] bool sum_overflowed(std::size_t row) const {
+    return mu != nullptr && !std::isfinite(mu->got[row]) && is_open(mu->expected, row);
+  }
+  /// E x^2 - mu^2 was infinity less infinity.
+  [[nodiscard]] bool variance_is_nan(std::size_t row) const {
+    constexpr double kRoot = 0x1p62;  // its square is FP32's largest number but for a reserve
+    return mu != nullptr && std::isnan(rsigma.got[row]) && std::fabs(mean(row)) >= kRoot;
+  }
+};
+
+/// y where rsigma is 0. An x - mu that overflows makes NaN, unless it is written as x rsigma - mu rsigma.
+op::Settled vanished(const Outputs& outputs, std::size_t at, double centred, double factor, double beta) {
+  constexpr double kLargest = 0x1p127;
+  const Tracked y = Tracked(0 * factor) + Tracked(beta);
+  return {outputs.y.index, at, std::fabs(centred) < kLargest, y.y, y.b, y.v};
+}
+
+}  // namespace
+
+std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p) {
+  const std::vector<Output> all = outputs_of(request);
+  const Outputs outputs{find_output(all, "mu"), *find_output(all, "rsigma"), *find_output(all, "y")};
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const op::Operand* beta = op::find_operand(request.inputs, "beta");
+  const std::vector<double> factors = gamma_factors<double>(op::operand_named(request.inputs, "gamma"), p);
+  std::vector<op::Settled> settled;
+  for (const op::OutputValues::Range& open : outputs.rsigma.expected.open) {
+    const auto i = static_cast<std::size_t>(open.begin);
+    const bool lost = outputs.sum_overflowed(i) || outputs.variance_is_nan(i);
+    if (!lost && outputs.rsigma.got[i] != 0) {
+      continue;
+    }
+    settled.push_back({outputs.rsigma.index, i, !lost});
+    if (outputs.sum_overflowed(i)) {
+      settled.push_back({outputs.mu->index, i, false});
+    }
+    const std::span<const double> row = row_of(x, i);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const std::size_t at = i * row.size() + j;
+      settled.push_back(
+          lost ? op::Settled{outputs.y.index, at, false}
+               : vanished(outputs, at, row[j] - outputs.mean(i), factors[j], beta == nullptr ? 0 : beta->data[j]));
+    }
+  }
+  return settled;
+}
+
+std::vector<op::Settled> settle_gradients(const op::FindingRequest& request) {
+  std::vector<op::Settled> settled;
+  for (const Output& output : outputs_of(request)) {
+    for (const op::OutputValues::Range& open : output.expected.open) {
+      for (auto at = static_cast<std::size_t>(open.begin); at < static_cast<std::size_t>(open.end); ++at) {
+        if (!std::isfinite(output.got[at])) {
+          settled.push_back({output.index, at, false});
+        }
+      }
+    }
+  }
+  return settled;
+}
+
+}  // namespace numcheck::reference

@@ -1,0 +1,47 @@
+// Normalisations of rows whose FP32 sums may overflow. Which of two results is right depends on how a kernel sums, and the
+// statistics that it stores show that:
+//
+//   no overflow           mu and rsigma, and y from them, as anywhere else
+//   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta
+//
+// Nothing is asked of the row if the sum of its elements has overflowed, or both E x^2 and mu^2, whose difference is NaN.
+// Of gradients, any result that is finite is as right as anywhere else: no operation makes infinities finite again.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "op/norm_params.hpp"
+#include "op/reference.hpp"
+#include "reference/tracked_output.hpp"
+
+namespace numcheck::reference {
+
+/// The rows, or columns, whose sums may overflow.
+class OpenRows {
+ public:
+  explicit OpenRows(std::size_t rows) : open_(rows) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
+  /// Called from any thread, once per row.
+  void note(std::size_t row, bool may_overflow) { open_[row] = may_overflow ? 1 : 0; }
+  /// In an output with so many elements per row.
+  void leave(std::size_t elements, TrackedOutput& output) const {
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (open_[i] != 0) {
+        output.open(i * elements, elements);
+      }
+    }
+  }
+
+ private:
+  std::vector<unsigned char> open_;
+};
+
+/// Of a forward pass: see op::Reference::settle.
+[[nodiscard]] std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p);
+
+/// Of gradients.
+[[nodiscard]] std::vector<op::Settled> settle_gradients(const op::FindingRequest& request);
+
+}  // namespace numcheck::reference

@@ -1,0 +1,75 @@
+"""Inputs that do not show a mistake in an op's formula say so, and are no worse for it."""
+
+import json
+import unittest
+
+from faults import PlantsFaults
+
+SIM = "sim:sm_90"
+
+
+def case(op, mode, distribution, params, **inputs):
+    return {"op": op, "mode": mode, "backend": "sim", "params": params, "inputs": {"distribution": distribution, **inputs}}
+
+
+EPSILON = "epsilon from ten times epsilon"
+GELU = "gelu by tanh from gelu by erf"
+ROWS = {"rows": 64, "hidden": 256}
+# A case, the fault of its device that is the mistake, what it cannot tell, or what it can.
+BLIND = [
+    (case("rmsnorm_fwd", "fp32", "normal", ROWS, sigma=1e3), "epsilon_x10", EPSILON),
+    (case("activation_fwd", "fp32", "uniform", {**ROWS, "kind": "gelu"}, low=20, high=30), "erf_for_tanh", GELU),
+    (case("gemm", "bf16", "normal", {"m": 64, "n": 64, "k": 16, "epilogue": "gelu"}, sigma=1e-3), "gelu_erf", GELU),
+]
+SEEING = [
+    (case("rmsnorm_fwd", "bf16", "normal", ROWS), "epsilon_x10", EPSILON),
+    (case("layernorm_fwd", "fp32", "normal", ROWS), "epsilon_x10", EPSILON),
+    (case("activation_fwd", "bf16", "normal", {**ROWS, "kind": "gelu"}), "erf_for_tanh", GELU),
+    (case("gemm", "fp16", "normal", {"m": 64, "n": 64, "k": 4, "epilogue": "gelu"}), "gelu_erf", GELU),
+    (case("softmax_fwd", "bf16", "normal", {"sq": 64, "sk": 64, "scale": 0.5, "mask": "causal"}), "softmax_scale_missing",
+     "the scale of the scores from 1"),
+]
+
+
+class NotTold(PlantsFaults):
+    def result(self, planted, *arguments):
+        plan = self.plan(cases=[planted])
+        self.run_cli("run", plan, "--device", SIM, "--json", "report.json", "--no-save", *arguments, code=None)
+        (result,) = json.loads((self.folder / "report.json").read_text())["cases"]
+        return result
+
+    def test_a_mistake_that_would_pass_is_told(self):
+        for planted, fault, words in BLIND:
+            with self.subTest(op=planted["op"], mistake=words):
+                result = self.result(planted)
+                self.assertIn(words, result["runs"][0]["not_told"])
+                self.assertEqual(result["status"], "pass", "a fact, and no doubt")
+                self.assertEqual(self.result(planted, "--inject", fault)["status"], "pass", "as it says")
+
+    def test_a_mistake_that_would_fail_is_not(self):
+        for planted, fault, words in SEEING:
+            with self.subTest(op=planted["op"], mistake=words):
+                self.assertNotIn(words, self.result(planted)["runs"][0]["not_told"])
+                self.assertEqual(self.result(planted, "--inject", fault)["status"], "fail", "as it implies")
+
+    def test_one_output_that_tells_is_enough(self):
+        """y in E4M3 does not show epsilon, rsigma in FP32 does."""
+        planted = case("rmsnorm_fwd", "bf16", "normal", {**ROWS, "output": "fp8_e4m3"}, sigma=8)
+        run = self.result(planted)["runs"][0]
+        outcomes = {port: fake["outcome"] for port, output in run["outputs"].items()
+                    for fake in output["certificate"]["fakes"] if fake["name"] == "epsilon_x10"}
+        self.assertEqual(outcomes, {"y": "not_told", "rsigma": "rejected"})
+        self.assertNotIn(EPSILON, run["not_told"])
+
+    def test_the_console_says_it_if_asked(self):
+        plan = self.plan(cases=[planted for planted, *_ in BLIND])
+        quiet = self.run_cli("run", plan, "--device", SIM, "--no-save", code=0).stdout
+        self.assertNotIn("cannot tell", quiet)
+        loud = self.run_cli("run", plan, "--device", SIM, "--no-save", "-v", code=0).stdout
+        self.assertRegex(loud, rf"(?m)^ *2 cases cannot tell {GELU}$")
+        all_of_it = self.run_cli("run", plan, "--device", SIM, "--no-save", "-vv", code=0).stdout
+        self.assertIn(f"        cannot tell {EPSILON}", all_of_it)
+
+
+if __name__ == "__main__":
+    unittest.main()
