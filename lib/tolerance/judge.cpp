@@ -154,9 +154,11 @@ PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorMo
   if (!narrow) {
     return {kErrors * copies * s.slope_predicted_se, kErrors * copies / std::sqrt(s.signal * count(s.finite))};
   }
-  const double flips = s.repeats * s.slope_flip_se * s.slope_flip_se;
+  // Rows that are rounded alike flip together; that they lie at the same distances from boundaries is in the drift.
+  const double repeats = s.repeats * model.slope_copies / std::max(model.slope_copies, model.rounding_copies);
+  const double flips = repeats * s.slope_flip_se * s.slope_flip_se;
   const double alike = model.slope_copies * s.slope_predicted_se * s.slope_predicted_se;
-  const double step = s.repeats * s.slope_flip_step;
+  const double step = repeats * s.slope_flip_step;
   return {s.slope_flip_drift + most_of(flips + alike, step), s.slope_flip_drift + most_of(flips, step)};
 }
 
