@@ -1,5 +1,8 @@
 #include "op/layernorm_bwd.hpp"
 
+#include <vector>
+
+#include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
 #include "reference/norm_overflow.hpp"
@@ -17,12 +20,19 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
   derive_statistics(request, op::from_params<op::LayernormBwdParams>(*request.params), kCentred, values);
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings;
+  explain_flushes(request, &values, findings);
+  return findings;
+}
+
 }  // namespace
 
 op::Reference layernorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
+  reference.diagnose = &diagnose;
   reference.settle = &settle_gradients;
   reference.mistakes = &layernorm_bwd_mistakes;
   reference.version = "layernorm_bwd-4";

@@ -1,8 +1,10 @@
 #include "op/layernorm_fwd.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_diagnosis.hpp"
 #include "reference/norm_findings.hpp"
@@ -37,7 +39,11 @@ void normalise(const Problem& problem, Outputs& out) {
     const Scalar mean = row_mean<Scalar>(x);
     const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
     const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
-    out.mu.set(i, mean);
+    if (!range.finite && range.sum_may_overflow) {  // an infinity may meet one from an overflow
+      out.mu.set_undetermined(i, 0);
+    } else {
+      out.mu.set(i, mean);
+    }
     // With epsilon = 0, the variance of equal elements is 0, or the square of the mean's rounding error.
     const bool variance_is_error =
         std::isinf(tolerance::value_of(rsigma)) && bound_of(mean) > 0 && epsilon_of(problem.p) == 0;
@@ -104,6 +110,12 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return norm_findings(request, p, true);
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings = diagnose_layernorm(request);
+  explain_flushes(request, &values, findings);
+  return findings;
+}
+
 }  // namespace
 
 op::Reference layernorm_fwd_reference() {
@@ -111,7 +123,7 @@ op::Reference layernorm_fwd_reference() {
   reference.values = &values;
   reference.settle = &settle;
   reference.findings = &findings;
-  reference.diagnose = &diagnose_layernorm;
+  reference.diagnose = &diagnose;
   reference.gates = norm_gates();
   reference.mistakes = &layernorm_fwd_mistakes;
   reference.version = "layernorm_fwd-5";

@@ -1,5 +1,8 @@
 #include "op/rmsnorm_bwd.hpp"
 
+#include <vector>
+
+#include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
 #include "reference/norm_overflow.hpp"
@@ -17,12 +20,19 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
   derive_statistics(request, op::from_params<op::RmsnormBwdParams>(*request.params), kCentred, values);
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings;
+  explain_flushes(request, &values, findings);
+  return findings;
+}
+
 }  // namespace
 
 op::Reference rmsnorm_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.derive = &derive;
+  reference.diagnose = &diagnose;
   reference.settle = &settle_gradients;
   reference.mistakes = &rmsnorm_bwd_mistakes;
   reference.version = "rmsnorm_bwd-4";

@@ -1,6 +1,9 @@
 #include "op/rmsnorm_fwd.hpp"
 
+#include <vector>
+
 #include "core/parallel.hpp"
+#include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_findings.hpp"
 #include "reference/norm_overflow.hpp"
@@ -92,11 +95,18 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   return norm_findings(request, p, false);
 }
 
+std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
+  std::vector<op::Finding> findings;
+  explain_flushes(request, &values, findings);
+  return findings;
+}
+
 }  // namespace
 
 op::Reference rmsnorm_fwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.diagnose = &diagnose;
   reference.settle = &settle;
   reference.findings = &findings;
   reference.gates = norm_gates();

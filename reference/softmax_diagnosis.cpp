@@ -16,6 +16,7 @@ namespace numcheck::reference {
 namespace {
 
 constexpr double kLeastShare = 0.9;
+constexpr double kDifference = 1e-3;  // of shares that are not the same
 
 /// The exact softmax y of a row, as exponentials e_j = exp(t_j - m) and their sum: e is y over its largest, whose own
 /// exponential is 1.
@@ -85,10 +86,11 @@ std::vector<op::Finding> diagnose_softmax(const op::FindingRequest& request, std
   }
   const double error = distance(*got, values->value.span(), columns, &as_it_should_be);
   const Hypothesis* best = nullptr;
-  double share = kLeastShare;
+  double share = kLeastShare, least = kLeastShare;
   for (const Hypothesis& hypothesis : kHypotheses) {
     const double explained = 1 - distance(*got, values->value.span(), columns, hypothesis.result) / error;
-    if (explained >= share) {  // not with NaN, where there is no error
+    if (explained >= least) {           // not with NaN, where there is no error
+      least = explained + kDifference;  // of two that explain the same, the first supposes less
       share = explained;
       best = &hypothesis;
     }

@@ -5,22 +5,23 @@
 namespace numcheck::core {
 namespace {
 
-thread_local std::stop_token current;
+/// A pointer: a token would need a destructor at the end of its thread, and registering that needs memory that may be short.
+thread_local const std::stop_token* current = nullptr;
 
 }  // namespace
 
-StopSection::StopSection(std::stop_token token) : before_(std::exchange(current, std::move(token))) {}
+StopSection::StopSection(std::stop_token token) : token_(std::move(token)), before_(std::exchange(current, &token_)) {}
 
 StopSection::~StopSection() {
-  current = std::move(before_);
+  current = before_;
 }
 
-const std::stop_token& current_stop() noexcept {
-  return current;
+std::stop_token current_stop() noexcept {
+  return current == nullptr ? std::stop_token() : *current;
 }
 
 void throw_if_cancelled() {
-  if (current.stop_requested()) {
+  if (current != nullptr && current->stop_requested()) {
     throw Cancelled();
   }
 }

@@ -23,11 +23,12 @@ class StopSection {
   StopSection& operator=(const StopSection&) = delete;
 
  private:
-  std::stop_token before_;
+  std::stop_token token_;
+  const std::stop_token* before_;
 };
 
 /// That of this thread's work; without a section one that is never stopped.
-[[nodiscard]] const std::stop_token& current_stop() noexcept;
+[[nodiscard]] std::stop_token current_stop() noexcept;
 
 /// Throws Cancelled if the stop of this thread's work is requested: for bodies of parallel_for that take more than a second
 /// or so.

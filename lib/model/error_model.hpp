@@ -79,6 +79,8 @@ struct ErrorModel {
   /// The running sums of the elements of a column (of a row) are alike, so an excursion of theirs makes all errors larger.
   bool rows_walk_alike = false, columns_walk_alike = false;
   bool lines_share = false;  ///< the elements of a row, and those of a column, may share an error
+  /// Rows, or columns, may share one: sums of terms of one sign are rounded on the same few numbers in all of them.
+  bool sums_agree = false;
   /// Outputs per independent error besides those of a row or column, by which gate G3 enlarges its standard errors: heads
   /// that share keys have the same output where a single key has all the weight.
   double slope_copies = 1;

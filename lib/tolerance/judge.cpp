@@ -164,14 +164,15 @@ PredictedSlope predicted_slope(const metric::Statistics& s, const model::ErrorMo
 
 /// What the errors of correct arithmetic leave of a slope. Errors of a row, or of a column, may be the same; whether they are
 /// shows in the scatter of rows and columns, if there are enough of them. It does not show what all elements share: the error
-/// of a constant operand, or, where y spreads over few of the output's numbers, those that depend on which of them it is.
+/// of a constant operand, of sums of one sign, or, where y spreads over few of the output's numbers, those that depend on
+/// which of them it is.
 double slope_error(const metric::Statistics& s, const model::ErrorModel& model, bool narrow) {
   constexpr double kLeast = 0x1p-26;
   constexpr double kManyNumbers = 16;
   const double scatter = std::sqrt(model.slope_copies) * s.slope_se;
   const PredictedSlope predicted = predicted_slope(s, model, narrow);
   const double whatever = std::max({5 * scatter, predicted.alike, kLeast});
-  const bool shared = model.rows_agree || model.columns_agree || s.spread_ulps < kManyNumbers;
+  const bool shared = model.rows_agree || model.columns_agree || model.sums_agree || s.spread_ulps < kManyNumbers;
   if (shared || model.element_errors || s.slope_clusters < 2) {
     return whatever;
   }

@@ -22,6 +22,8 @@ model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::s
   model.one_error = request.constant_inputs;
   model.lost_alike = true;
   model.lines_share = true;
+  constexpr double kOneSign = 0.9;
+  model.sums_agree = request.first_pattern.coherence > kOneSign;
   if (core::dtype_info(request.output).storage_bytes == 1) {
     model.bound_value = kUnit32;
     model.var_value = kRoundVariance * kUnit32 * kUnit32;

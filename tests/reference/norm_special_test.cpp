@@ -136,6 +136,15 @@ TEST(LayernormFwd, asks_nothing_of_rows_whose_sum_overflowed) {
   EXPECT_TRUE(std::ranges::none_of(lost, &op::Settled::asked));
 }
 
+// Beside an infinity, those of an overflow may make NaN.
+TEST(LayernormFwd, leaves_the_mean_of_infinities_and_sums_that_overflow_open) {
+  const Inputs rows = {
+      {"x", {-kInfinity, 0x1p127, 0x1p127, -kInfinity, 1, 2}}, {"gamma", {1, 1, 1}}, {"beta", {0, 0, 0}}};
+  const op::Values expected = evaluate(problem_of(rows_of<Layernorm>(2, 3, 1)), rows);
+  EXPECT_TRUE(undetermined(output_named(expected, "mu"), 0));
+  EXPECT_FALSE(undetermined(output_named(expected, "mu"), 1));
+}
+
 /// y of the first column of the row 2 6 6 6, where (x - mu) rsigma is -1.5.
 op::OutputValues first_of(double gamma, double beta) {
   op::Values values = evaluate(problem_of(rows_of<Layernorm>(1, 4, 1)),

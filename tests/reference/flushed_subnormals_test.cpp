@@ -1,0 +1,65 @@
+// Results that are put down to subnormal numbers taken for zero, and those that are not.
+#include "reference/flushed_subnormals.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSubnormal = 0x1p-130;
+
+/// y = x gamma
+op::Values products(const op::ReferenceRequest& request) {
+  op::Values values;
+  op::OutputValues& output = values.outputs.emplace_back();
+  output.port = "y";
+  output.value = core::Buffer<double>(request.inputs[0].elements());
+  for (std::size_t i = 0; i < output.value.size(); ++i) {
+    output.value[i] = request.inputs[0].data[i] * request.inputs[1].data[i];
+  }
+  return values;
+}
+
+/// "numbers", "pattern", both or nothing, of x = 1, 2, two subnormal numbers and 3 times gamma.
+std::string found(const std::vector<double>& gamma, const std::vector<double>& y) {
+  const std::vector<double> x = {1, 2, kSubnormal, -kSubnormal, 3};
+  const std::vector<op::Operand> inputs = {{.port = "x", .data = x.data(), .rows = 1, .cols = 5},
+                                           {.port = "gamma", .data = gamma.data(), .rows = 1, .cols = 5}};
+  const op::Sample all;
+  op::ReferenceRequest reference;
+  reference.inputs = inputs;
+  const op::Values expected = products(reference);
+  const op::Delivered got{"y", y};
+  std::vector<op::Finding> findings;
+  explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all}, &products, findings);
+  std::string text;
+  for (const op::Finding& finding : findings) {
+    EXPECT_EQ(finding.cause, "subnormal numbers are taken for zero");
+    text += finding.about == op::Finding::About::numbers ? "numbers " : "pattern ";
+  }
+  return text;
+}
+
+TEST(FlushedSubnormals, explain_zeros_of_inputs_and_results) {
+  const std::vector<double> large = {1, 1, 0x1p120, 0x1p120, 1};
+  EXPECT_EQ(found(large, {1, 2, 0, 0, 3}), "numbers ");
+  EXPECT_EQ(found({1, 1, 1, 1, 0x1p-130}, {1, 2, 0, 0, 0}), "numbers ") << "results, too";
+  EXPECT_EQ(found({1, 1, kInfinity, 1, 1}, {1, 2, kNan, 0, 3}), "numbers pattern ") << "0 times infinity";
+}
+
+TEST(FlushedSubnormals, explain_nothing_else) {
+  const std::vector<double> large = {1, 1, 0x1p120, 0x1p120, 1};
+  EXPECT_EQ(found(large, {1, 2, 0x1p-10, -0x1p-10, 3}), "") << "nothing is wrong";
+  EXPECT_EQ(found(large, {1, 2, 0, 0, 0}), "") << "a third of what is wrong is a zero for a normal number";
+  EXPECT_EQ(found(large, {1, 2, 1, 1, 3}), "") << "other numbers";
+  EXPECT_EQ(found(large, {1, 2, kNan, 0, 3}), "numbers ") << "NaN without an infinity";
+}
+
+}  // namespace
+}  // namespace numcheck::reference
