@@ -160,7 +160,7 @@ class ExitCodes(CliTest):
         sampled = self.report("r.json")["cases"][0]["runs"][-1]["outputs"]["d"]
         self.assertTrue(sampled["sampled"] and "declared" in sampled)
         self.assertIn("G2 block max", [gate["name"] for gate in sampled["criteria"]], "all of D is still judged")
-        self.run_cli("run", plan, *SIM, "--inject", "perturb_all=1e-3", "--json", "r.json", code=1)
+        self.run_cli("run", plan, *SIM, "--inject", "perturb_all=5e-4", "--json", "r.json", code=1)
         sliced = self.report("r.json")["cases"][0]["runs"][-1]["outputs"]["d"]["findings"][-1]
         self.assertIn("3 slices of k are added in bf16, as the library declares, but the bits do not show it: ", sliced["text"])
 

@@ -17,7 +17,7 @@ MOVES = [case("transpose", mode, rows=33, cols=65) for mode in ("fp32", "bf16", 
 MOVES += [case("moe_permute", mode, tokens=17, hidden=40, topk=2, dropped=3) for mode in ("fp32", "bf16")]
 CASTS = [case("quantize", "fp32", rows=33, cols=65, layout="both"), case("dequantize", "bf16", rows=33, cols=65),
          case("transpose", "bf16", rows=33, cols=65, format="fp8_e5m2")]
-COMPUTED = [case("layernorm_fwd", "fp32", rows=8, hidden=64), case("dropout_bwd", "fp32", elements=4096, p=0.5)]
+COMPUTED = [case("layernorm_fwd", "fp32", rows=96, hidden=4), case("dropout_bwd", "fp32", elements=4096, p=0.5)]
 
 
 class Bits(PlantsFaults):
