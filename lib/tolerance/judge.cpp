@@ -238,8 +238,11 @@ void add_rounding(Gates& gates, const metric::Statistics& s, const model::ErrorM
 }
 
 /// Of n elements with the sum m of their probabilities, all of them correct, few more than m are on the lattice. Elements
-/// that share an error are counted as one.
-void add_lattice(Gates& gates, const metric::Statistics& s) {
+/// that share an error are counted as one; if all do, they are one number, which may be on it.
+void add_lattice(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
+  if (model.rows_agree && model.columns_agree) {
+    return;
+  }
   const metric::Lattice* closest = nullptr;
   double measured = 0, limit = 1;
   for (const metric::Lattice& lattice : s.lattices) {
@@ -306,7 +309,7 @@ std::vector<Criterion> judge(const metric::Statistics& statistics, const model::
     add_spread(gates, statistics, model);
     add_slope(gates, statistics, model);
     add_rounding(gates, statistics, model);
-    add_lattice(gates, statistics);
+    add_lattice(gates, statistics, model);
     add_groups(gates, statistics.groups);
   }
   add_plan(gates, statistics, extra);

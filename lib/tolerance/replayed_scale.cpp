@@ -111,7 +111,8 @@ ScaleFit fit_scale(std::span<const ReplayedOutput> outputs) {
 
 std::optional<Criterion> judge_scale(const ScaleFit& fit, const model::ErrorModel& model, std::string_view schedule) {
   const double drift = std::fabs(model.slope_low) + std::fabs(model.slope_coherent);
-  if (!fit.identified() || !std::isfinite(model.slope_slack)) {
+  // Of outputs that repeat, as many have the same bits by chance as there are of one.
+  if (!fit.identified() || !std::isfinite(model.slope_slack) || model.rows_agree || model.columns_agree) {
     return {};
   }
   const bool moved = fit.scaled - fit.unscaled >= kFewestMoved;

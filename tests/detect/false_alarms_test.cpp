@@ -198,6 +198,14 @@ std::vector<CleanCase> one_result() {
            809874366}};
 }
 
+/// All sums are one number, whatever bits it ends in.
+std::vector<CleanCase> constant_operands() {
+  op::GemmParams p = shape(11, 12, 2806);
+  p.batch = 3;
+  p.trans_a = true;
+  return {{"constant_operands", "fp32_pedantic", 100, p, distribution("constant", {0.1}), {}, 458366689}};
+}
+
 /// 3.4e38 becomes infinite in TF32, and relu turns minus infinity into a 0 that looks like any other, where A is small.
 std::vector<CleanCase> infinite_operands() {
   op::GemmParams p = shape(88, 80, 64);
@@ -254,6 +262,7 @@ INSTANTIATE_TEST_SUITE_P(Long, CleanCases, testing::ValuesIn(long_sums()), test_
 INSTANTIATE_TEST_SUITE_P(Subnormal, CleanCases, testing::ValuesIn(subnormal_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(SubnormalSums, CleanCases, testing::ValuesIn(subnormal_sums()), test_name);
 INSTANTIATE_TEST_SUITE_P(OneResult, CleanCases, testing::ValuesIn(one_result()), test_name);
+INSTANTIATE_TEST_SUITE_P(Constant, CleanCases, testing::ValuesIn(constant_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(InfiniteScales, CleanCases, testing::ValuesIn(infinite_scales()), test_name);
 INSTANTIATE_TEST_SUITE_P(Infinite, CleanCases, testing::ValuesIn(infinite_operands()), test_name);
 INSTANTIATE_TEST_SUITE_P(Immense, CleanCases, testing::ValuesIn(immense_terms()), test_name);
