@@ -161,8 +161,8 @@ enum class OffsetFact : std::size_t {
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,
-/// is off by at most |scale| c (g G + u U) of a query, of which the largest count as LargestError says. What an output may be off by as a whole:
-/// attention_bwd_slope.hpp.
+/// is off by at most |scale| c (g G + u U) of a query, of which the largest count as LargestError says. What an output may be
+/// off by as a whole: attention_bwd_slope.hpp.
 ///
 /// dbias is summed over sequences in FP32 and rounded only then. With rho^2 = sum Z and W = sum (p w)^2 over sequences:
 ///

@@ -130,8 +130,9 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
                      std::span<float> bound, std::span<float> variance);
 
 /// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a +
-/// r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h); for `lse`, with them, the ratio of root mean squares of lse and of the
-/// errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for declared roundings.
+/// r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h); for `lse`, with them, the ratio of root mean
+/// squares of lse and of the errors that scores of a query have in common, with u |sink| + z + d_r a_s + h for declared
+/// roundings.
 [[nodiscard]] double attention_shared_slope(const model::ModelRequest& request, const op::Values& values,
                                             std::string_view port = "o");
 

@@ -203,8 +203,8 @@ void add_slope(Gates& gates, const metric::Statistics& s, const model::ErrorMode
   gates.add_model(Gate::slope, std::abs(s.slope), s.slope < 0 ? below + tolerance : tolerance);
 }
 
-/// Of the widths, the one that is closest to its limit. Where all elements may share a factor whose error is like the output's
-/// own rounding, it moves as many of them across a boundary as it likes.
+/// Of the widths, the one that is closest to its limit. Nothing is asked where all elements may share a factor whose error is
+/// like the output's own rounding: it may flip any number of them.
 void add_flips(Gates& gates, const metric::Statistics& s, const model::ErrorModel& model) {
   constexpr double kMuch = 0.25;
   if (model.slope_slack > kMuch * core::dtype_info(model.output).unit_roundoff) {
