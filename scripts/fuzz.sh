@@ -3,7 +3,7 @@
 #
 #   scripts/fuzz.sh             60 seconds each
 #   scripts/fuzz.sh 600         longer
-#   scripts/fuzz.sh 600 plan    one of: plan protocol report journal
+#   scripts/fuzz.sh 600 plan    one of: plan protocol report journal npy safetensors
 #
 # An input that breaks something is printed in base64 and kept in build/fuzz/findings; the run then fails. To repeat it:
 # build/fuzz/tests/fuzz/fuzz_TARGET FILE.
@@ -16,7 +16,7 @@ seconds=${1:-60}
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz.sh SECONDS [TARGET...]: \"$seconds\" is not a number of seconds"
 shift || true
 targets=("$@")
-[ "${#targets[@]}" -gt 0 ] || targets=(plan protocol report journal)
+[ "${#targets[@]}" -gt 0 ] || targets=(plan protocol report journal npy safetensors)
 
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -j "$(nproc)"

@@ -105,6 +105,9 @@ needs_of_the_tests() {
   want groff groff "$(command -v groff || true)" "the manual page is not typeset"
   want PyYAML python3-yaml "$(python3 -c 'import yaml; print(yaml.__version__)' 2>/dev/null || true)" \
     "the recipes for GitHub and GitLab are not parsed"
+  # From PyPI, as Debian 12 has neither.
+  note tensors "$("${TE_NUMCHECK_TENSOR_PYTHON:-python3}" -c 'import ml_dtypes, safetensors.numpy; print("ml_dtypes", ml_dtypes.__version__)' 2>/dev/null ||
+    echo "missing: files of ml_dtypes and safetensors are not read back")"
   # Not installed for the tests alone: it takes 300 MB.
   note chromium "$(command -v chromium || command -v chromium-browser || echo "missing: HTML pages are not opened in a browser")"
   want node nodejs "$(command -v node || command -v nodejs || true)" "completion in editors is not tested"

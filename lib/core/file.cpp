@@ -183,6 +183,26 @@ FileText read_regular_file(const fs::path& path, std::uint64_t max_bytes) {
   }
 }
 
+std::string read_at(const FileDescriptor& file, const std::string& name, std::uint64_t begin, std::size_t size) {
+  std::string text(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t step = ::pread(file.get(), text.data() + done, size - done, static_cast<off_t>(begin + done));
+    if (step < 0 && errno == EINTR) {
+      continue;
+    }
+    if (step < 0) {
+      throw IoError(fmt::format("cannot read {}: {}", name, reason(errno)));
+    }
+    if (step == 0) {
+      break;
+    }
+    done += static_cast<std::size_t>(step);
+  }
+  text.resize(done);
+  return text;
+}
+
 std::optional<FileIdentity> identity_of_file(const fs::path& path) noexcept {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) {

@@ -35,6 +35,10 @@ struct OpenFile {
 /// Opens what read_regular_file would read.
 [[nodiscard]] OpenFile open_regular_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
+/// What is there of [begin, begin + size). Throws IoError "cannot read NAME: reason".
+[[nodiscard]] std::string read_at(const FileDescriptor& file, const std::string& name, std::uint64_t begin,
+                                  std::size_t size);
+
 /// What a path leads to: equal for two paths to the same file, whatever links lie between.
 struct FileIdentity {
   dev_t device = 0;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
+#include "data/file_format.hpp"
 
 namespace numcheck::data {
 namespace {
@@ -29,31 +30,6 @@ std::string header_of(std::span<const StoredTensor> tensors, const std::map<std:
 }
 
 }  // namespace
-
-std::string safetensors_format(core::Dtype dtype) {
-  switch (dtype) {
-    case core::Dtype::fp64:
-      return "F64";
-    case core::Dtype::fp32:
-    case core::Dtype::tf32:
-      return "F32";
-    case core::Dtype::bf16:
-      return "BF16";
-    case core::Dtype::fp16:
-      return "F16";
-    case core::Dtype::fp8_e4m3:
-      return "F8_E4M3";
-    case core::Dtype::fp8_e5m2:
-      return "F8_E5M2";
-    case core::Dtype::int32:
-      return "I32";
-    case core::Dtype::e8m0:
-    case core::Dtype::fp4_e2m1:
-    case core::Dtype::uint8:
-      break;
-  }
-  return "U8";
-}
 
 StoredTensor dense_tensor(const op::Port& port, std::span<const std::byte> image, std::vector<std::byte>& scratch) {
   StoredTensor tensor{std::string(port.name), safetensors_format(port.dtype), {port.rows, port.cols}, {}};

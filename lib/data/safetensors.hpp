@@ -23,9 +23,6 @@ struct StoredTensor {
   std::span<const std::byte> bytes;
 };
 
-/// The format's name in the file; E8M0 scales and FP4 codes, one per byte, are "U8".
-[[nodiscard]] std::string safetensors_format(core::Dtype dtype);
-
 /// The elements of a port without padding, copied to `scratch` if the image has any. Shape: batch (unless one), rows,
 /// columns.
 [[nodiscard]] StoredTensor dense_tensor(const op::Port& port, std::span<const std::byte> image,

@@ -1,11 +1,7 @@
 #include "report/stored_report.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,27 +27,6 @@ struct RecordProblem {
   std::string what;
 };
 
-/// Reads what is there of [begin, begin + size). Throws core::IoError.
-std::string read_at(int file, const std::string& name, std::uint64_t begin, std::size_t size) {
-  std::string text(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t step = ::pread(file, text.data() + done, size - done, static_cast<off_t>(begin + done));
-    if (step < 0 && errno == EINTR) {
-      continue;
-    }
-    if (step < 0) {
-      throw core::IoError(fmt::format("cannot read {}: {}", name, std::generic_category().message(errno)));
-    }
-    if (step == 0) {
-      break;
-    }
-    done += static_cast<std::size_t>(step);
-  }
-  text.resize(done);
-  return text;
-}
-
 /// A member whose elements are changed; none if it is not there.
 json& list_at(json& object, const char* member) {
   static json none = json::array();
@@ -76,7 +51,7 @@ StoredReport::StoredReport(const std::filesystem::path& path, std::uint64_t max_
   file_ = std::move(opened.file);
   CaseRanges ranges;
   for (std::uint64_t at = 0;;) {
-    const std::string block = read_at(file_.get(), name_, at, kBlock);
+    const std::string block = core::read_at(file_, name_, at, kBlock);
     ranges.take(block);
     at += block.size();
     if (block.size() < kBlock) {
@@ -94,7 +69,7 @@ StoredReport::StoredReport(const std::filesystem::path& path, std::uint64_t max_
 }
 
 std::string StoredReport::text(TextRange range) const {
-  return read_at(file_.get(), name_, range.begin, range.end - range.begin);
+  return core::read_at(file_, name_, range.begin, range.end - range.begin);
 }
 
 json StoredReport::record(std::size_t index) const {
