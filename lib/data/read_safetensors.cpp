@@ -27,6 +27,10 @@ std::string in_quotes(std::string_view name) {
   return fmt::format("\"{}\"", core::printable(name, kShown));
 }
 
+[[noreturn]] void refuse_json(const FileSource& source, std::size_t place) {
+  refuse(source, fmt::format("its header is not JSON in UTF-8 at byte {}", kLengthBytes + place));
+}
+
 /// What the header says of one tensor.
 struct Entry {
   std::string name;
@@ -183,7 +187,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const nlohmann::json::exception& /*error*/) override {
-    refuse(source_, fmt::format("its header is not JSON in UTF-8 at byte {}", kLengthBytes + position - 1));
+    refuse_json(source_, position - 1);
   }
 
   /// In the header's order; places count from the end of the header.
@@ -287,7 +291,12 @@ TensorList list_safetensors(const FileSource& source) {
   const std::uint64_t data_begin = kLengthBytes + length;
   const std::uint64_t data = source.size - data_begin;
   HeaderReader reader(source, data);
-  nlohmann::json::sax_parse(source.read(kLengthBytes, static_cast<std::size_t>(length)), &reader);
+  const std::string header = source.read(kLengthBytes, static_cast<std::size_t>(length));
+  if (const std::size_t end = header.find('\0');
+      end != std::string::npos) {  // the parser takes it for the end of the text
+    refuse_json(source, end);
+  }
+  nlohmann::json::sax_parse(header, &reader);
   TensorList list = reader.take_list();
   refuse_equal_names(source, list.tensors);
   std::ranges::stable_sort(list.tensors, {}, [](const ListedTensor& each) { return std::pair(each.begin, each.size); });

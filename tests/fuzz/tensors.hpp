@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "data/tensor_list.hpp"
 #include "text.hpp"
 
@@ -32,6 +33,7 @@ inline void read_elements(const data::FileTensor& tensor) {
 
 /// What is listed must lie within the file, or the sanitizer ends this.
 inline void read_tensors(std::string_view file) {
+  const core::SerialSection alone(true);  // more inputs in the same time
   const auto part = [file](std::uint64_t begin, std::size_t size) {
     if (begin > file.size() || size > file.size() - begin) {
       std::abort();

@@ -38,6 +38,7 @@ TEST(ReadSafetensors, lengths_of_the_header_that_lie_are_refused) {
 TEST(ReadSafetensors, headers_that_are_not_of_the_format_are_refused) {
   EXPECT_EQ(of_header("{"), "its header is not JSON in UTF-8 at byte 9");
   EXPECT_EQ(of_header("{}{}"), "its header is not JSON in UTF-8 at byte 10");
+  EXPECT_EQ(of_header(std::string_view("{}\0", 3)), "its header is not JSON in UTF-8 at byte 10");
   EXPECT_EQ(of_header("{\"\xff\":{}}"), "its header is not JSON in UTF-8 at byte 10");
   EXPECT_EQ(of_header(R"({"w":1})"), R"("w" is not an object)");
   EXPECT_EQ(of_header(R"({"w":[]})"), R"("w" is not an object)");
