@@ -5,7 +5,7 @@
 #include "reference/flushed_subnormals.hpp"
 #include "reference/mistakes.hpp"
 #include "reference/norm_gradients.hpp"
-#include "reference/norm_overflow.hpp"
+#include "reference/open_elements.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -15,6 +15,10 @@ op::Values values(const op::ReferenceRequest& request) {
   return norm_gradients(request, op::from_params<op::LayernormBwdParams>(*request.params));
 }
 
+op::Values losses(const op::ReferenceRequest& request) {
+  return lost_gradients(request, op::from_params<op::LayernormBwdParams>(*request.params));
+}
+
 void derive(const op::DeriveRequest& request, std::span<double> values) {
   constexpr bool kCentred = true;
   derive_statistics(request, op::from_params<op::LayernormBwdParams>(*request.params), kCentred, values);
@@ -22,7 +26,7 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
-  explain_flushes(request, &values, findings);
+  explain_flushes(request, &losses, findings);
   return findings;
 }
 
@@ -33,9 +37,9 @@ op::Reference layernorm_bwd_reference() {
   reference.values = &values;
   reference.derive = &derive;
   reference.diagnose = &diagnose;
-  reference.settle = &settle_gradients;
+  reference.settle = &settle_overflows;
   reference.mistakes = &layernorm_bwd_mistakes;
-  reference.version = "layernorm_bwd-4";
+  reference.version = "layernorm_bwd-5";
   return reference;
 }
 

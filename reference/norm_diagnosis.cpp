@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <span>
 
+#include "op/layernorm_fwd.hpp"
 #include "reference/cause.hpp"
+#include "reference/norm_rows.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -23,20 +25,28 @@ std::vector<op::Finding> diagnose_layernorm(const op::FindingRequest& request) {
   if (got == request.outputs.end() || expected == request.expected->outputs.end()) {
     return {};
   }
+  constexpr double kRoundings = 8 * tolerance::kUnit32;
   const op::Operand& x = op::operand_named(request.inputs, "x");
   const std::size_t rows = got->value.size(), columns = x.elements() / std::max<std::size_t>(rows, 1);
-  double wrong = 0, explained = 0;
+  const double of_zero = row_rsigma(0.0, epsilon_of(op::from_params<op::LayernormFwdParams>(*request.params)));
+  double wrong = 0, infinite = 0, lone = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     if (std::isnan(got->value[i]) != std::isnan(expected->value[i])) {
       wrong += 1;
-      explained += got->value[i] == 0 && has_only_infinities({x.data + i * columns, columns}) ? 1 : 0;
+      infinite += got->value[i] == 0 && has_only_infinities({x.data + i * columns, columns}) ? 1 : 0;
+      lone += columns == 1 && std::fabs(got->value[i] - of_zero) <= kRoundings * of_zero ? 1 : 0;
     }
   }
-  if (!(explained / wrong >= kLeastExplained)) {
-    return {};
-  }
-  return {cause_finding("cause", "rsigma", explained / wrong, "rows with infinities have a reciprocal deviation of 0",
-                        "what is wrong", op::Finding::About::pattern)};
+  std::vector<op::Finding> findings;
+  const auto add = [&](double explained, const char* cause) {
+    if (explained / wrong >= kLeastExplained) {
+      findings.push_back(
+          cause_finding("cause", "rsigma", explained / wrong, cause, "what is wrong", op::Finding::About::pattern));
+    }
+  };
+  add(infinite, "rows with infinities have a reciprocal deviation of 0");
+  add(lone, "rows of one element have no deviation, even of infinities and NaN");
+  return findings;
 }
 
 }  // namespace numcheck::reference

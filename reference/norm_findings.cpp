@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -50,16 +53,26 @@ double variance_of(const Fitter& f, std::size_t at) {
   return v + step * step / 12;
 }
 
-/// The error of one element; that of a 16- or 8-bit output is what rounding the exact result does not explain.
-double error_of(const Fitter& f, std::size_t at) {
+/// The result as a 16- or 8-bit output holds it; of an FP32 output as it is.
+double best_of(const Fitter& f, std::size_t at) {
   const double y = f.y->value[at];
   const double scale = f.delivered.scale;
-  const double best =
-      f.narrow() ? core::round_to(y * scale, f.delivered.dtype,
-                                  core::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
-                       scale
-                 : y;
-  return f.delivered.value[at] - best;
+  return f.narrow()
+             ? core::round_to(y * scale, f.delivered.dtype,
+                              core::is_fp8(f.delivered.dtype) ? core::Overflow::saturate : core::Overflow::ieee) /
+                   scale
+             : y;
+}
+
+/// The error of one element; that of a 16- or 8-bit output is what rounding the exact result does not explain.
+double error_of(const Fitter& f, std::size_t at) {
+  return f.delivered.value[at] - best_of(f, at);
+}
+
+/// A hash of one more FP32 number.
+std::uint64_t with_number(std::uint64_t hash, double number) {
+  constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
+  return std::rotl((hash ^ std::bit_cast<std::uint32_t>(static_cast<float>(number))) * kMix, 29);
 }
 
 /// Spread of a row around its mean or zero.
@@ -108,9 +121,11 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
     return {};
   }
   Normal normal;
+  std::uint64_t alike = 0;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const std::size_t at = i * x.size() + j;
     const double y = f.y->value[at];
+    alike = with_number(alike, best_of(f, at));
     const double error = error_of(f, at);
     const double variance = variance_of(f, at);
     if (!std::isfinite(error) || !std::isfinite(y)) {
@@ -128,7 +143,7 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   const double own = normal.first_variance() * copies_in(expected);
   const double spread = spread_of(f, x);
   const double bias = f.mu == nullptr ? 0 : static_cast<double>(f.mu->second_moment[i]) / (2 * (spread + f.epsilon));
-  return {normal.first(), own, relative * relative, spread, bias, fits && relative < 1, i};
+  return {normal.first(), own, relative * relative, spread, bias, fits && relative < 1, i, alike};
 }
 
 /// The pooled statistics of the usable rows.
@@ -142,18 +157,27 @@ struct Pooled {
 
 Pooled pool(const std::vector<RowFit>& fits) {
   Pooled all;
+  struct Alike {
+    double weight = 0, own = 0;  ///< summed, and the largest
+  };
   double weights = 0;
+  std::unordered_map<std::uint64_t, Alike> kinds;
   for (const RowFit& fit : fits) {
     const double weight = fit.weight();
     weights += weight;
     all.scale_error += weight * fit.rho;
     all.shared += weight * fit.shared;
-    all.own += weight * weight * fit.own;
+    Alike& kind = kinds[fit.alike];
+    kind.weight += weight;
+    kind.own = std::max(kind.own, fit.own);
     all.bias += weight * fit.bias;
     ++all.rows;
   }
   all.scale_error /= weights;
   all.shared = std::sqrt(all.shared / weights);
+  for (const auto& [hash, kind] : kinds) {
+    all.own += kind.weight * kind.weight * kind.own;
+  }
   all.own = std::sqrt(all.own) / weights;
   all.bias /= weights;
   return all;

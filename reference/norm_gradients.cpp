@@ -4,8 +4,8 @@
 
 #include "core/parallel.hpp"
 #include "reference/norm_findings.hpp"
-#include "reference/norm_overflow.hpp"
 #include "reference/norm_rows.hpp"
+#include "reference/open_elements.hpp"
 #include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
@@ -23,16 +23,20 @@ NormGradient gradient_of(const op::ReferenceRequest& request) {
 template <class Scalar>
 void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedOutput& dx) {
   const auto hidden = static_cast<std::size_t>(g.x->cols);
-  OpenRows open(static_cast<std::size_t>(g.x->rows));
-  core::parallel_for(open.size(), [&](std::size_t i) {
-    const auto put = [&](std::size_t j, const Scalar& value) { dx.set(i * hidden + j, value); };
-    const SumsFate fate = input_gradient<Scalar>(g, factors, i, put);
-    open.note(i, fate == SumsFate::may_overflow);
-    for (std::size_t j = 0; fate == SumsFate::infinite && j < hidden; ++j) {
+  OpenElements open;
+  core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
+    const auto put = [&](std::size_t j, const Scalar& value, bool may_overflow) {
+      dx.set(i * hidden + j, value);
+      if (may_overflow) {
+        open.note(i * hidden + j);
+      }
+    };
+    const bool infinite = !input_gradient<Scalar>(g, factors, i, put);
+    for (std::size_t j = 0; infinite && j < hidden; ++j) {
       dx.set_undetermined(i * hidden + j, 0);
     }
   });
-  open.leave(hidden, dx);
+  open.leave(dx);
 }
 
 /// An element of dgamma or dbeta: a sum over a column.
@@ -44,48 +48,47 @@ void set_sum(TrackedOutput& output, std::size_t j, const Scalar& sum, bool may_o
 template <class Scalar>
 void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput& dbeta) {
   const auto hidden = static_cast<std::size_t>(g.x->cols);
-  OpenRows open_gamma(hidden), open_beta(hidden);
+  OpenElements open_gamma, open_beta;
   core::parallel_chunks(hidden, kColumns, [&](std::size_t, std::size_t begin, std::size_t end) {
     const ColumnSums<Scalar> sums = weight_gradients<Scalar>(g, begin, end - begin);
     for (std::size_t j = begin; j < end; ++j) {
       const Reach& reach = sums.gamma_reach[j - begin];
-      open_gamma.note(j, reach.may_overflow());
-      open_beta.note(j, sums.beta_reach[j - begin].may_overflow());
+      const bool beta_may_overflow = sums.beta_reach[j - begin].may_overflow();
+      if (reach.may_overflow()) {
+        open_gamma.note(j);
+      }
+      if (beta_may_overflow) {
+        open_beta.note(j);
+      }
       if (reach.infinite()) {
         dgamma.set_undetermined(j, 0);
       } else {
         set_sum(dgamma, j, sums.gamma[j - begin].result(), reach.may_overflow());
       }
-      set_sum(dbeta, j, sums.beta[j - begin].result(), sums.beta_reach[j - begin].may_overflow());
+      set_sum(dbeta, j, sums.beta[j - begin].result(), beta_may_overflow);
     }
   });
-  open_gamma.leave(1, dgamma);
-  open_beta.leave(1, dbeta);
+  open_gamma.leave(dgamma);
+  open_beta.leave(dbeta);
 }
 
-}  // namespace
-
-op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
+template <class Scalar>
+op::Values gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
   const NormGradient g = gradient_of(request);
   const op::Operand& gamma = op::operand_named(request.inputs, "gamma");
   const auto hidden = static_cast<std::size_t>(p.hidden);
   TrackedOutput dx("dx", g.x->elements(), request.values_only);
   TrackedOutput dgamma("dgamma", hidden, request.values_only);
   TrackedOutput dbeta("dbeta", hidden, request.values_only);
-  if (request.values_only) {
-    compute_dx<double>(g, gamma_factors<double>(gamma, p), dx);
-    compute_weights<double>(g, dgamma, dbeta);
-  } else {
-    compute_dx<Tracked>(g, gamma_factors<Tracked>(gamma, p), dx);
-    compute_weights<Tracked>(g, dgamma, dbeta);
-    if (rounds_gamma(p, gamma.dtype)) {
-      op::NormParams exact = p;
-      exact.gamma_add = "fp32";
-      TrackedOutput ideal("dx", g.x->elements(), true);
-      compute_dx<double>(g, gamma_factors<double>(gamma, exact), ideal);
-      dx.values().ideal = std::move(ideal.values().value);
-      dx.values().ideal_note = rounded_gamma_note(gamma.dtype);
-    }
+  compute_dx<Scalar>(g, gamma_factors<Scalar>(gamma, p), dx);
+  compute_weights<Scalar>(g, dgamma, dbeta);
+  if (!request.values_only && rounds_gamma(p, gamma.dtype)) {
+    op::NormParams exact = p;
+    exact.gamma_add = "fp32";
+    TrackedOutput ideal("dx", g.x->elements(), true);
+    compute_dx<double>(g, gamma_factors<double>(gamma, exact), ideal);
+    dx.values().ideal = std::move(ideal.values().value);
+    dx.values().ideal_note = rounded_gamma_note(gamma.dtype);
   }
   dgamma.values().reduction = std::max(1.0, static_cast<double>(p.rows));
   dbeta.values().reduction = dgamma.values().reduction;
@@ -96,6 +99,16 @@ op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormPar
     result.outputs.push_back(std::move(dbeta).take());
   }
   return result;
+}
+
+}  // namespace
+
+op::Values norm_gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
+  return request.values_only ? gradients<double>(request, p) : gradients<Tracked>(request, p);
+}
+
+op::Values lost_gradients(const op::ReferenceRequest& request, const op::NormParams& p) {
+  return gradients<tolerance::Flushable>(request, p);
 }
 
 void derive_statistics(const op::DeriveRequest& request, const op::NormParams& p, bool centred,

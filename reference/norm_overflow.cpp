@@ -95,18 +95,4 @@ std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op
   return settled;
 }
 
-std::vector<op::Settled> settle_gradients(const op::FindingRequest& request) {
-  std::vector<op::Settled> settled;
-  for (const Output& output : outputs_of(request)) {
-    for (const op::OutputValues::Range& open : output.expected.open) {
-      for (auto at = static_cast<std::size_t>(open.begin); at < static_cast<std::size_t>(open.end); ++at) {
-        if (!std::isfinite(output.got[at])) {
-          settled.push_back({output.index, at, false});
-        }
-      }
-    }
-  }
-  return settled;
-}
-
 }  // namespace numcheck::reference

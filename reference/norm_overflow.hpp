@@ -5,7 +5,6 @@
 //   the squares overflow  rsigma = 1 / sqrt(inf) = 0, so y = 0 gamma' + beta
 //
 // Nothing is asked of the row if the sum of its elements has overflowed, or both E x^2 and mu^2, whose difference is NaN.
-// Of gradients, any result that is finite is as right as anywhere else: no operation makes infinities finite again.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace numcheck::reference {
 
-/// The rows, or columns, whose sums may overflow.
+/// The rows whose sums may overflow.
 class OpenRows {
  public:
   explicit OpenRows(std::size_t rows) : open_(rows) {}
@@ -40,8 +39,5 @@ class OpenRows {
 
 /// Of a forward pass: see op::Reference::settle.
 [[nodiscard]] std::vector<op::Settled> settle_rows(const op::FindingRequest& request, const op::NormParams& p);
-
-/// Of gradients.
-[[nodiscard]] std::vector<op::Settled> settle_gradients(const op::FindingRequest& request);
 
 }  // namespace numcheck::reference

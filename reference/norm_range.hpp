@@ -1,10 +1,12 @@
 // What FP32's range does to the formulas of the normalisations: sums that may overflow, and results that do.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 
+#include "tolerance/flushable.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -15,6 +17,9 @@ inline double bound_of(double /*x*/) {
 }
 inline double bound_of(const tolerance::Tracked& x) {
   return x.b;
+}
+inline double bound_of(const tolerance::Flushable& x) {
+  return x.lost;
 }
 
 /// Sum of the magnitudes of terms, to see whether FP32 sums may overflow.
@@ -60,6 +65,33 @@ inline tolerance::Tracked overflowed(const tolerance::Tracked& x) {
   }
   return std::isfinite(magnitude) && magnitude > kLargest ? tolerance::Tracked(overflowed(x.y)) : x;
 }
+inline tolerance::Flushable overflowed(const tolerance::Flushable& x) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double y = overflowed(x.y);
+  return y == x.y || std::isnan(y) ? x : tolerance::Flushable(y, std::fabs(x.y) - x.lost > kLargest ? 0 : y);
+}
+
+/// What the product of three factors loses where that of two, which a kernel may form first, is below `least`.
+inline double lost_in_other_orders(double a, double b, double c, double least, double eta) {
+  const auto lost = [&](double product, double third) {
+    const double magnitude = std::fabs(product);
+    return magnitude > 0 && magnitude < least ? std::min(magnitude, eta) * std::fabs(third) : 0;
+  };
+  return lost(a * b, c) + lost(a * c, b) + lost(b * c, a);
+}
+
+/// x = a b c, or a sum with that term, whichever two of the factors are multiplied first.
+inline double in_any_order(double x, double /*a*/, double /*b*/, double /*c*/) {
+  return x;
+}
+inline tolerance::Tracked in_any_order(const tolerance::Tracked& x, double a, double b, double c) {
+  const double lost = lost_in_other_orders(a, b, c, tolerance::kFlush, tolerance::kUnderflow);
+  return lost > 0 && std::isfinite(lost) ? tolerance::Tracked(x.y, x.b + lost, x.v + lost * lost) : x;
+}
+inline tolerance::Flushable in_any_order(const tolerance::Flushable& x, double a, double b, double c) {
+  return tolerance::detail::stored(x.y,
+                                   x.lost + lost_in_other_orders(a, b, c, tolerance::kMayFlush, tolerance::kMayFlush));
+}
 
 /// A result that is not checked. Plain values cannot express that.
 inline double unchecked(double x) {
@@ -68,6 +100,9 @@ inline double unchecked(double x) {
 inline tolerance::Tracked unchecked(const tolerance::Tracked& /*x*/) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   return {0, kNan, kNan};
+}
+inline tolerance::Flushable unchecked(const tolerance::Flushable& x) {
+  return {x.y, std::numeric_limits<double>::infinity()};
 }
 
 /// a b + c in FP32, rounded once or twice: which of the two is up to the compiler. Not checked where that decides what

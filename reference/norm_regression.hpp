@@ -17,6 +17,7 @@ struct RowFit {
   double bias = 0;  ///< what the mean's error, squared, adds to the variance: it makes the scale smaller, never larger
   bool usable = false;
   std::size_t row = 0;
+  std::uint64_t alike = 0;  ///< equal for rows with the same results: their errors are the same, too
 
   [[nodiscard]] double weight() const { return 1 / (own + shared); }
 };

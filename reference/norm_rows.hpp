@@ -33,17 +33,21 @@ inline double divided_by_count(double total, std::size_t n) {
   return total / static_cast<double>(n);
 }
 
-/// Kernels multiply by 1 / n, rounded, which is exact only for powers of two.
+/// Kernels multiply by 1 / n, which is exact only for powers of two. Fast division is documented with 2 ulp (CUDA C++
+/// Programming Guide, intrinsic functions), and cuDNN's 1 / 9 has been seen to be off by 2.
 inline tolerance::Tracked divided_by_count(const tolerance::Tracked& total, std::size_t n) {
   using tolerance::kUnit32;
   const double inverse = 1 / static_cast<double>(n);
   const bool exact = (n & (n - 1)) == 0;
-  const double step = kUnit32 * inverse;
+  const double step = 2 * 2 * kUnit32 * inverse;
   const tolerance::Tracked factor =
-      exact ? tolerance::Tracked(inverse) : tolerance::Tracked(inverse, step, tolerance::kRoundVariance * step * step);
+      exact ? tolerance::Tracked(inverse) : tolerance::Tracked(inverse, step, step * step / 3);
   tolerance::Tracked mean = total * factor;
   mean.y = total.y / static_cast<double>(n);
   return mean;
+}
+inline tolerance::Flushable divided_by_count(const tolerance::Flushable& total, std::size_t n) {
+  return tolerance::detail::stored(total.y / static_cast<double>(n), total.lost / static_cast<double>(n));
 }
 
 /// mean_j x_j
@@ -76,6 +80,10 @@ inline tolerance::Tracked with_shifted_mean(tolerance::Tracked squares, const to
   squares.v += 3 * count * count * mean.v * mean.v;
   return squares;
 }
+inline tolerance::Flushable with_shifted_mean(const tolerance::Flushable& squares, const tolerance::Flushable& /*mean*/,
+                                              std::size_t /*n*/) {
+  return squares;
+}
 
 /// mean_j (x_j - mean)^2, in a second pass.
 template <class Scalar>
@@ -99,6 +107,10 @@ inline tolerance::Tracked row_rsigma(const tolerance::Tracked& spread, double ep
   rsigma.b = std::min(rsigma.b, kRoundings / std::sqrt(epsilon));
   // The mean of squares beyond FP32, which only a kernel that scales them has, has a subnormal root.
   return rsigma.y < tolerance::kFlush ? tolerance::detail::with_underflow(rsigma, tolerance::kUnderflow) : rsigma;
+}
+inline tolerance::Flushable row_rsigma(const tolerance::Flushable& spread, double epsilon) {
+  const tolerance::Flushable rsigma = tolerance::reciprocal_root(spread + tolerance::Flushable(epsilon));
+  return {rsigma.y, std::min(rsigma.lost, 1 / std::sqrt(epsilon))};
 }
 
 /// gamma' of a column, see op::NormParams.
@@ -147,57 +159,85 @@ Scalar normalised(const SavedStatistics& saved, std::size_t i, double x) {
   return centred * Scalar(saved.rsigma->data[i]);
 }
 
-/// The largest intermediate result of xh, even where (x - mu) rsigma is written as x rsigma - mu rsigma.
-[[nodiscard]] inline double largest_intermediate(const SavedStatistics& saved, std::size_t i, double x) {
-  const double mu = saved.mu == nullptr ? 0 : saved.mu->data[i];
-  return (std::fabs(x) + std::fabs(mu)) * (1 + saved.rsigma->data[i]);
+/// x - mu
+[[nodiscard]] inline double centred(const SavedStatistics& saved, std::size_t i, double x) {
+  return saved.mu == nullptr ? x : x - saved.mu->data[i];
 }
 
-/// What becomes of a gradient's sums.
-enum class SumsFate : std::uint8_t {
-  certain,
-  may_overflow,  ///< of finite terms
-  infinite       ///< terms are: what is left depends on how the formula is written
-};
+/// |x - mu| or more, even where (x - mu) f is written as x f - mu f.
+[[nodiscard]] inline double largest_distance(const SavedStatistics& saved, std::size_t i, double x) {
+  return std::fabs(x) + (saved.mu == nullptr ? 0 : std::fabs(saved.mu->data[i]));
+}
 
-/// dx of row i: put(j, value). Nothing is put if terms are infinite.
+/// The largest intermediate result of f xh, where f and rsigma are multiplied by x - mu, or by one another, in any order:
+/// PyTorch's kernels, for one, form dz (x - mu) first.
+[[nodiscard]] inline double largest_intermediate(const SavedStatistics& saved, std::size_t i, double x, double f) {
+  const double distance = largest_distance(saved, i, x), rsigma = saved.rsigma->data[i], factor = std::fabs(f);
+  return std::max(std::max(distance, factor) * (1 + rsigma), distance * factor);
+}
+
+/// dx = rsigma (w - along - mean), where a kernel may multiply by rsigma first, and form rsigma^3 for `along`.
+template <class Scalar>
+Scalar in_parts(const Scalar& dx, double /*along*/, double /*mean*/, double /*rsigma*/) {
+  return dx;
+}
+template <>
+inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, double along, double mean, double rsigma) {
+  using tolerance::kMayFlush;
+  const double along_part = std::fabs(along * rsigma), mean_part = std::fabs(mean * rsigma);
+  const bool loses_along = along_part < kMayFlush || rsigma * rsigma * rsigma < kMayFlush;
+  return tolerance::detail::stored(dx.y,
+                                   dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0));
+}
+
+/// dx of row i: put(j, value, whether something in it may overflow). False, and nothing is put, if terms are infinite: what is
+/// left then depends on how the formula is written.
 template <class Scalar, class Put>
-[[nodiscard]] SumsFate input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
-                                      const Put& put) {
+[[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
+                                  const Put& put) {
   const std::span<const double> dz = row_of(*g.dz, i);
   const std::span<const double> x = row_of(*g.x, i);
   RowSum<Scalar> sum;
   RowSum<Scalar> sum_xh;
+  const double rsigma = g.saved.rsigma->data[i];
   Reach reach;
   double largest = 1;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const Scalar weighted = factors[j] * Scalar(dz[j]);
     const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
+    const double factor = tolerance::value_of(weighted);
     sum.add(weighted);
-    sum_xh.add(weighted * xh);
+    sum_xh.add(in_any_order(weighted * xh, factor, centred(g.saved, i, x[j]), rsigma));
     const double along = 1 + std::fabs(tolerance::value_of(xh));
-    reach.add(std::fabs(tolerance::value_of(weighted)) * along);
-    reach.pass(largest_intermediate(g.saved, i, x[j]));
+    reach.add(std::fabs(factor) * along);
+    reach.pass(largest_intermediate(g.saved, i, x[j], factor));
     largest = std::isfinite(along) ? std::max(largest, along) : largest;
   }
   if (reach.infinite()) {
-    return SumsFate::infinite;
+    return false;
   }
-  const bool open = reach.may_overflow(largest * (1 + g.saved.rsigma->data[i]));
+  const bool open = reach.may_overflow(largest * (1 + rsigma));
   const Scalar mean = divided_by_count(sum.result(), x.size());
   const Scalar mean_xh = divided_by_count(sum_xh.result(), x.size());
   for (std::size_t j = 0; j < x.size(); ++j) {
-    Scalar along = mean_xh * normalised<Scalar>(g.saved, i, x[j]);
+    Scalar along = in_any_order(mean_xh * normalised<Scalar>(g.saved, i, x[j]), tolerance::value_of(mean_xh),
+                                centred(g.saved, i, x[j]), rsigma);
+    const double projection = tolerance::value_of(along);
     if (g.saved.mu != nullptr) {
       along += mean;
     }
-    Scalar dx = Scalar(g.saved.rsigma->data[i]) * (factors[j] * Scalar(dz[j]) - along);
+    const double factor = tolerance::value_of(factors[j]);
+    Scalar dx = in_parts(in_any_order(Scalar(rsigma) * (factors[j] * Scalar(dz[j]) - along), rsigma, factor, dz[j]),
+                         projection, g.saved.mu == nullptr ? 0 : tolerance::value_of(mean), rsigma);
     if (g.add != nullptr) {
       dx += Scalar(row_of(*g.add, i)[j]);
     }
-    put(j, open && !std::isfinite(tolerance::value_of(dx)) ? unchecked(dx) : dx);
+    Reach own;
+    own.pass(std::max(std::fabs(factor), std::fabs(dz[j])) * rsigma);
+    const bool may_overflow = open || own.may_overflow();
+    put(j, may_overflow && !std::isfinite(tolerance::value_of(dx)) ? unchecked(dx) : dx, may_overflow);
   }
-  return open ? SumsFate::may_overflow : SumsFate::certain;
+  return true;
 }
 
 /// Sums over rows of columns [first, first + count): sum_i dz_ij xh_ij and sum_i dz_ij.
@@ -219,10 +259,10 @@ ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, st
     const double* x = row_of(*g.x, i).data() + first;
     for (std::size_t j = 0; j < count; ++j) {
       const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
-      sums.gamma[j].add(Scalar(dz[j]) * xh);
+      sums.gamma[j].add(in_any_order(Scalar(dz[j]) * xh, dz[j], centred(g.saved, i, x[j]), g.saved.rsigma->data[i]));
       sums.beta[j].add(Scalar(dz[j]));
       sums.gamma_reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
-      sums.gamma_reach[j].pass(largest_intermediate(g.saved, i, x[j]));
+      sums.gamma_reach[j].pass(largest_intermediate(g.saved, i, x[j], dz[j]));
       sums.beta_reach[j].add(std::fabs(dz[j]));
     }
   }

@@ -39,7 +39,8 @@ void normalise(const Problem& problem, Outputs& out) {
     for (std::size_t j = 0; j < x.size(); ++j) {
       const Scalar exact = Scalar(x[j]) * rsigma;
       const Scalar product = rounded ? tolerance::rounded_to(exact, problem.x.dtype) : exact;
-      const Scalar y = overflowed(product * factors[j]);
+      const Scalar y = in_any_order(overflowed(product * factors[j]), x[j], tolerance::value_of(rsigma),
+                                    tolerance::value_of(factors[j]));
       const bool unknown = x[j] != 0 && tolerance::indeterminate(product, factors[j]);  // 0 stays 0
       out.y.set(i * x.size() + j, unknown ? unchecked(y) : y);
     }
@@ -67,23 +68,28 @@ void keep_ideal(Problem problem, Outputs& out) {
   y.ideal = std::move(exact.y.values().value);
 }
 
-op::Values values(const op::ReferenceRequest& request) {
+template <class Scalar>
+op::Values all_values(const op::ReferenceRequest& request) {
   const Problem problem{op::from_params<op::RmsnormFwdParams>(*request.params), op::operand_named(request.inputs, "x"),
                         op::operand_named(request.inputs, "gamma")};
   const auto rows = static_cast<std::size_t>(problem.p.rows);
   Outputs out{{"y", problem.x.elements(), request.values_only}, {"rsigma", rows, request.values_only}};
-  if (request.values_only) {
-    normalise<double>(problem, out);
-  } else {
-    normalise<Tracked>(problem, out);
-    if (rounds_product(problem) || rounds_gamma(problem.p, problem.gamma.dtype)) {
-      keep_ideal(problem, out);
-    }
+  normalise<Scalar>(problem, out);
+  if (!request.values_only && (rounds_product(problem) || rounds_gamma(problem.p, problem.gamma.dtype))) {
+    keep_ideal(problem, out);
   }
   op::Values result;
   result.outputs.push_back(std::move(out.y).take());
   result.outputs.push_back(std::move(out.rsigma).take());
   return result;
+}
+
+op::Values values(const op::ReferenceRequest& request) {
+  return request.values_only ? all_values<double>(request) : all_values<Tracked>(request);
+}
+
+op::Values losses(const op::ReferenceRequest& request) {
+  return all_values<tolerance::Flushable>(request);
 }
 
 std::vector<op::Settled> settle(const op::FindingRequest& request) {
@@ -97,7 +103,7 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
 
 std::vector<op::Finding> diagnose(const op::FindingRequest& request) {
   std::vector<op::Finding> findings;
-  explain_flushes(request, &values, findings);
+  explain_flushes(request, &losses, findings);
   return findings;
 }
 
@@ -111,7 +117,7 @@ op::Reference rmsnorm_fwd_reference() {
   reference.findings = &findings;
   reference.gates = norm_gates();
   reference.mistakes = &rmsnorm_fwd_mistakes;
-  reference.version = "rmsnorm_fwd-4";
+  reference.version = "rmsnorm_fwd-5";
   return reference;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "reference/mistakes.hpp"
+#include "reference/open_elements.hpp"
 #include "reference/references.hpp"
 #include "reference/softmax_rules.hpp"
 #include "reference/tracked_output.hpp"
@@ -41,10 +42,13 @@ struct GradientRow {
 
   /// dx of the first `columns` elements; the others are not part of the row, and zero. If the row's sum is not finite,
   /// they are not checked: TransformerEngine reads them too, and multiplies their zeros by that sum. Nor are elements
-  /// checked whose y may be flushed to zero and is multiplied by an infinity.
+  /// checked whose y may be flushed to zero and is multiplied by an infinity. Open are those where dy - sum or, multiplied
+  /// first, its product with the scale may overflow.
   void compute(const double* dy, const double* given, std::size_t columns, double scale, std::size_t first,
-               TrackedOutput& dx) {
+               TrackedOutput& dx, OpenElements& open) {
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kLargest = 0x1p127;  // leaves room for the errors of the sum
+    const double factor = std::max(1.0, std::fabs(scale));
     tolerance::Sum<Scalar> sum;
     bool unknown = false;
     for (std::size_t j = 0; j < columns; ++j) {
@@ -61,6 +65,10 @@ struct GradientRow {
         dx.set(first + j, 0, kUnknown, kUnknown);
       } else {
         dx.set(first + j, value);
+        const double reach = (std::fabs(dy[j]) + std::fabs(tolerance::value_of(total))) * factor;
+        if (std::isfinite(reach) && reach > kLargest) {
+          open.note(first + j);
+        }
       }
     }
     const double yardstick = std::isfinite(tolerance::value_of(total)) ? 0 : kUnknown;
@@ -76,6 +84,7 @@ void compute_all(const op::SoftmaxBwdParams& p, const op::Operand& dy, const op:
   const auto sk = static_cast<std::size_t>(p.sk);
   const op::SoftmaxMask mask = op::softmax_mask(p.mask);
   const double scale = static_cast<double>(static_cast<float>(p.scale));
+  OpenElements open;
   core::parallel_chunks(dy.elements() / sk, std::max<std::size_t>(1, kElementsPerTask / sk),
                         [&](std::size_t, std::size_t begin, std::size_t end) {
                           GradientRow<Scalar> row(sk);
@@ -83,9 +92,10 @@ void compute_all(const op::SoftmaxBwdParams& p, const op::Operand& dy, const op:
                             const auto in_matrix = static_cast<std::int64_t>(i % sq);
                             const auto columns =
                                 static_cast<std::size_t>(op::columns_before_diagonal(mask, in_matrix, p.sq, p.sk));
-                            row.compute(dy.data + i * sk, y.data + i * sk, columns, scale, i * sk, dx);
+                            row.compute(dy.data + i * sk, y.data + i * sk, columns, scale, i * sk, dx, open);
                           }
                         });
+  open.leave(dx);
 }
 
 op::Values values(const op::ReferenceRequest& request) {
@@ -132,8 +142,9 @@ void derive(const op::DeriveRequest& request, std::span<double> values) {
 op::Reference softmax_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
+  reference.settle = &settle_overflows;
   reference.mistakes = &softmax_bwd_mistakes;
-  reference.version = "softmax_bwd-3";
+  reference.version = "softmax_bwd-4";
   reference.derive = &derive;
   return reference;
 }

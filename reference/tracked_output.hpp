@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "op/reference.hpp"
+#include "tolerance/flushable.hpp"
 #include "tolerance/tracked.hpp"
 
 namespace numcheck::reference {
@@ -20,6 +21,8 @@ using tolerance::Tracked;
 /// One output port under construction. Elements are set from any thread, each once.
 class TrackedOutput {
  public:
+  static constexpr double kMaxBound = 3e38;  ///< stands for "no bound": an FP32 number above every actual bound
+
   /// `values_only`: bounds and variances are not kept (op::ReferenceRequest::values_only).
   TrackedOutput(std::string_view port, std::size_t elements, bool values_only) {
     out_.port = port;
@@ -34,8 +37,18 @@ class TrackedOutput {
 
   void set(std::size_t i, const Tracked& x) { set(i, x.y, x.b, x.v); }
 
-  /// The accurate value with the bound and variance of the declared arithmetic.
+  /// What may be lost takes the bound's place.
+  void set(std::size_t i, const tolerance::Flushable& x) { set(i, x.y, x.lost, 0); }
+
+  /// The accurate value with the bound and variance of the declared arithmetic. Large values may be any number if their bound
+  /// is beyond FP32's range, too.
   void set(std::size_t i, double y, double bound, double variance) {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    const double magnitude = std::fabs(y);
+    if (bound > kMaxBound && std::isfinite(y) && magnitude + kMaxBound > kLargest && magnitude - bound <= kLargest) {
+      set_undetermined(i, 0);
+      return;
+    }
     out_.value[i] = y;
     if (!out_.magnitude.empty()) {
       out_.magnitude[i] = upward(std::min(bound, kMaxBound));
@@ -74,7 +87,6 @@ class TrackedOutput {
   [[nodiscard]] op::OutputValues take() && { return std::move(out_); }
 
  private:
-  static constexpr double kMaxBound = 3e38;  ///< stands for "no bound": an FP32 number above every actual bound
   /// A larger variance does not fit in FP32: it becomes infinite, and the comparison falls back on B^2.
   static constexpr double kMaxVariance = 1e38;
 

@@ -1,6 +1,7 @@
 #include "op/layernorm_fwd.hpp"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -17,6 +18,12 @@ constexpr std::array kOwnFaults = {
               return std::string(p.rows < 1 ? "there are no rows" : "");
             }},
     OpFault{{"beta_missing", "beta is not added"}},
+    OpFault{
+        {"lone_deviation", "rows of one element have no deviation, even of infinities and NaN"},
+        [](const Call& call) {
+          const auto p = op::from_params<op::LayernormFwdParams>(call.c->params);
+          return std::string(p.hidden > 1 ? "a row has more than one element" : p.rows < 1 ? "there are no rows" : "");
+        }},
 };
 
 const std::vector<OpFault>& faults() {
@@ -25,9 +32,9 @@ const std::vector<OpFault>& faults() {
 }
 
 void run(const op::LayernormFwdParams& p, std::span<const PortMemory> ports, const std::string& fault) {
-  const std::vector<float> x = read_floats(ports, "x");
+  const std::vector<float> x = read_kept(ports, "x", fault);
   const std::vector<float> factors = norm_factors(ports, p, fault);
-  std::vector<float> beta = read_floats(ports, "beta");
+  std::vector<float> beta = read_kept(ports, "beta", fault);
   if (fault == "beta_missing") {
     beta.assign(beta.size(), 0.0F);
   }
@@ -41,12 +48,16 @@ void run(const op::LayernormFwdParams& p, std::span<const PortMemory> ports, con
     mu[i] = rows[i].mu;
     rsigma[i] = rows[i].rsigma;
     for (std::size_t j = 0; j < hidden; ++j) {
-      y[i * hidden + j] = (x[i * hidden + j] - row.mu) * row.rsigma * factors[j] + beta[j];
+      const float normalised = kept((x[i * hidden + j] - row.mu) * row.rsigma, fault);
+      y[i * hidden + j] = normalised * factors[j] + beta[j];
+    }
+    if (fault == "lone_deviation" && hidden == 1) {
+      rsigma[i] = 1.0F / std::sqrt(static_cast<float>(p.epsilon));
     }
   });
-  write_floats(ports, "y", y, fault);
-  write_floats(ports, "mu", mu, fault);
-  write_floats(ports, "rsigma", rsigma, fault);
+  write_kept(ports, "y", y, fault);
+  write_kept(ports, "mu", mu, fault);
+  write_kept(ports, "rsigma", rsigma, fault);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "core/codec.hpp"
@@ -23,22 +24,22 @@ struct Problem {
 
   [[nodiscard]] float normalised(std::size_t i, std::size_t j) const {
     const std::size_t row = statistics_row(i, fault);
-    return (x[i * hidden + j] - (centred ? mu[row] : 0.0F)) * rsigma[row];
+    return kept((x[i * hidden + j] - (centred ? mu[row] : 0.0F)) * rsigma[row], fault);
   }
 };
 
 Problem problem_of(const op::NormParams& p, std::span<const PortMemory> ports, const std::string& fault) {
   Problem problem;
-  problem.dz = read_floats(ports, "dz");
-  problem.x = read_floats(ports, "x");
-  problem.rsigma = read_floats(ports, "rsigma");
+  problem.dz = read_kept(ports, "dz", fault);
+  problem.x = read_kept(ports, "x", fault);
+  problem.rsigma = read_kept(ports, "rsigma", fault);
   problem.factors = norm_factors(ports, p, fault);
   problem.centred = find_port(ports, "mu") != nullptr;
   if (problem.centred) {
-    problem.mu = read_floats(ports, "mu");
+    problem.mu = read_kept(ports, "mu", fault);
   }
   if (find_port(ports, "add") != nullptr && fault != "add_missing") {
-    problem.add = read_floats(ports, "add");
+    problem.add = read_kept(ports, "add", fault);
   }
   problem.rows = static_cast<std::size_t>(p.rows);
   problem.hidden = static_cast<std::size_t>(p.hidden);
@@ -50,7 +51,7 @@ void row_gradient(const Problem& p, std::size_t i, std::span<float> dx) {
   const float* dz = p.dz.data() + i * p.hidden;
   const std::size_t terms = p.fault == "last_element_missing" ? p.hidden - 1 : p.hidden;
   const float count = static_cast<float>(p.fault == "mean_over_n_minus_1" ? p.hidden - 1 : p.hidden);
-  const auto weighted = [&](std::size_t j) { return p.factors[j] * dz[j]; };
+  const auto weighted = [&](std::size_t j) { return kept(p.factors[j] * dz[j], p.fault); };
   float mean = 0;
   if (p.centred && p.fault != "mean_term_missing") {
     mean = block_sum(terms, weighted) / count;
@@ -60,6 +61,9 @@ void row_gradient(const Problem& p, std::size_t i, std::span<float> dx) {
     along = block_sum(terms, [&](std::size_t j) { return weighted(j) * p.normalised(i, j); }) / count;
   }
   const float rsigma = p.rsigma[statistics_row(i, p.fault)];
+  if (const float cube = rsigma * rsigma * rsigma; p.fault == "rsigma_cubed" && !std::isnormal(cube)) {
+    along = 0;
+  }
   for (std::size_t j = 0; j < p.hidden; ++j) {
     dx[j] = rsigma * (weighted(j) - (along * p.normalised(i, j) + mean));
     if (!p.add.empty()) {
@@ -117,12 +121,12 @@ void run_norm_gradients(const op::NormParams& p, std::span<const PortMemory> por
   core::parallel_for(problem.rows, [&](std::size_t i) {
     row_gradient(problem, i, std::span(dx).subspan(i * problem.hidden, problem.hidden));
   });
-  write_floats(ports, "dx", dx, fault);
-  write_floats(ports, "dgamma", gamma_gradient(problem), fault);
+  write_kept(ports, "dx", dx, fault);
+  write_kept(ports, "dgamma", gamma_gradient(problem), fault);
   if (problem.centred) {
-    write_floats(ports, "dbeta",
-                 column_sums(problem, [&](std::size_t i, std::size_t j) { return problem.dz[i * problem.hidden + j]; }),
-                 fault);
+    write_kept(ports, "dbeta",
+               column_sums(problem, [&](std::size_t i, std::size_t j) { return problem.dz[i * problem.hidden + j]; }),
+               fault);
   }
 }
 

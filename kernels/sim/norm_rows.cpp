@@ -1,5 +1,6 @@
 #include "kernels/sim/norm_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -41,6 +42,7 @@ constexpr std::array kForwardFaults = {
     OpFault{{"last_element_missing", "sums over a row leave out its last element"}, &needs_two_columns},
     OpFault{{"previous_row_statistics", "each row uses the statistics of the row before it"}, &needs_two_rows},
     OpFault{{"gamma_not_centred", "1 is not added to a zero-centred gamma"}, &needs_centred_gamma},
+    OpFault{{"subnormals_flushed", "subnormal inputs, products and results become zero"}, &needs_a_row},
 };
 
 constexpr std::array kBackwardFaults = {
@@ -51,6 +53,8 @@ constexpr std::array kBackwardFaults = {
     OpFault{{"last_row_missing", "sums over rows leave out the last row"}, &needs_a_row},
     OpFault{{"bf16_partial_sums", "dgamma is summed in BF16 from partial sums of 64 rows"}, &needs_partial_sums},
     OpFault{{"gamma_not_centred", "1 is not added to a zero-centred gamma"}, &needs_centred_gamma},
+    OpFault{{"subnormals_flushed", "subnormal inputs, products and results become zero"}, &needs_a_row},
+    OpFault{{"rsigma_cubed", "the component along the row is formed with rsigma^3, which may underflow"}, &needs_a_row},
 };
 
 float in_bf16(float value) {
@@ -79,8 +83,21 @@ std::vector<OpFault> with_own_faults(std::span<const OpFault> shared, std::span<
   return all;
 }
 
+std::vector<float> read_kept(std::span<const PortMemory> ports, std::string_view name, std::string_view fault) {
+  std::vector<float> values = read_floats(ports, name);
+  std::ranges::transform(values, values.begin(), [fault](float x) { return kept(x, fault); });
+  return values;
+}
+
+void write_kept(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
+                std::string_view fault) {
+  std::vector<float> left(values.size());
+  std::ranges::transform(values, left.begin(), [fault](float x) { return kept(x, fault); });
+  write_floats(ports, name, left, fault);
+}
+
 std::vector<float> norm_factors(std::span<const PortMemory> ports, const op::NormParams& p, std::string_view fault) {
-  std::vector<float> factors = read_floats(ports, "gamma");
+  std::vector<float> factors = read_kept(ports, "gamma", fault);
   if (!p.zero_centered_gamma || fault == "gamma_not_centred") {
     return factors;
   }

@@ -1,6 +1,8 @@
 // Row normalisations on a simulated device: statistics of a row in FP32, and what can go wrong with them.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@ namespace numcheck::kernels::sim {
 ///   last_element_missing        the sums leave out the last element of a row
 ///   previous_row_statistics     each row uses the statistics of the row before it
 ///   gamma_not_centred           1 is not added to a zero-centred gamma
+///   subnormals_flushed          subnormal inputs, products and results become zero
 [[nodiscard]] std::span<const OpFault> norm_forward_faults() noexcept;
 
 /// Faults of a backward pass that both normalisations can have.
@@ -28,7 +31,22 @@ namespace numcheck::kernels::sim {
 ///   last_row_missing            the sums over rows leave out the last row
 ///   bf16_partial_sums           dgamma is summed in BF16 from partial sums of 64 rows
 ///   gamma_not_centred           1 is not added to a zero-centred gamma
+///   subnormals_flushed          subnormal inputs, products and results become zero
+///   rsigma_cubed                the component along the row is formed with rsigma^3, which may underflow
 [[nodiscard]] std::span<const OpFault> norm_backward_faults() noexcept;
+
+/// x; 0 if the fault flushes it.
+[[nodiscard]] inline float kept(float x, std::string_view fault) {
+  return fault == "subnormals_flushed" && std::fabs(x) < std::numeric_limits<float>::min() ? 0.0F : x;
+}
+
+/// read_floats, as a device with that fault reads them.
+[[nodiscard]] std::vector<float> read_kept(std::span<const PortMemory> ports, std::string_view name,
+                                           std::string_view fault);
+
+/// write_floats of what a device with that fault keeps.
+void write_kept(std::span<const PortMemory> ports, std::string_view name, std::span<const float> values,
+                std::string_view fault);
 
 /// The faults of `shared`, then those of `own`.
 [[nodiscard]] std::vector<OpFault> with_own_faults(std::span<const OpFault> shared, std::span<const OpFault> own);

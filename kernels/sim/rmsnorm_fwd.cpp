@@ -30,7 +30,7 @@ const std::vector<OpFault>& faults() {
 }
 
 void run(const op::RmsnormFwdParams& p, std::span<const PortMemory> ports, const std::string& fault) {
-  const std::vector<float> x = read_floats(ports, "x");
+  const std::vector<float> x = read_kept(ports, "x", fault);
   const std::vector<float> factors = norm_factors(ports, p, fault);
   const std::vector<RowStatistics> rows = all_row_statistics(x, p, false, fault);
   const core::Dtype format = find_port(ports, "x")->port->dtype;
@@ -41,15 +41,15 @@ void run(const op::RmsnormFwdParams& p, std::span<const PortMemory> ports, const
   core::parallel_for(rows.size(), [&](std::size_t i) {
     rsigma[i] = rows[i].rsigma;
     for (std::size_t j = 0; j < hidden; ++j) {
-      float product = x[i * hidden + j] * rows[statistics_row(i, fault)].rsigma;
+      float product = kept(x[i * hidden + j] * rows[statistics_row(i, fault)].rsigma, fault);
       if (rounds) {
         product = static_cast<float>(core::round_to(static_cast<double>(product), format));
       }
       y[i * hidden + j] = product * factors[j];
     }
   });
-  write_floats(ports, "y", y, fault);
-  write_floats(ports, "rsigma", rsigma, fault);
+  write_kept(ports, "y", y, fault);
+  write_kept(ports, "rsigma", rsigma, fault);
 }
 
 }  // namespace

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "reference/tracked_output.hpp"
 
 namespace numcheck::reference {
 namespace {
@@ -15,14 +19,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std
 constexpr double kSubnormal = 0x1p-130;
 
 /// y = x gamma
+template <class Scalar>
 op::Values products(const op::ReferenceRequest& request) {
   op::Values values;
-  op::OutputValues& output = values.outputs.emplace_back();
-  output.port = "y";
-  output.value = core::Buffer<double>(request.inputs[0].elements());
-  for (std::size_t i = 0; i < output.value.size(); ++i) {
-    output.value[i] = request.inputs[0].data[i] * request.inputs[1].data[i];
+  const std::span<const double> x(request.inputs[0].data, request.inputs[0].elements());
+  TrackedOutput y("y", x.size(), false);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y.set(i, Scalar(x[i]) * Scalar(request.inputs[1].data[i]));
   }
+  values.outputs.push_back(std::move(y).take());
   return values;
 }
 
@@ -34,10 +39,11 @@ std::string found(const std::vector<double>& gamma, const std::vector<double>& y
   const op::Sample all;
   op::ReferenceRequest reference;
   reference.inputs = inputs;
-  const op::Values expected = products(reference);
+  const op::Values expected = products<Tracked>(reference);
   const op::Delivered got{"y", y};
   std::vector<op::Finding> findings;
-  explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all}, &products, findings);
+  explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all},
+                  &products<tolerance::Flushable>, findings);
   std::string text;
   for (const op::Finding& finding : findings) {
     EXPECT_EQ(finding.cause, "subnormal numbers are taken for zero");
@@ -59,6 +65,7 @@ TEST(FlushedSubnormals, explain_nothing_else) {
   EXPECT_EQ(found(large, {1, 2, 0, 0, 0}), "") << "a third of what is wrong is a zero for a normal number";
   EXPECT_EQ(found(large, {1, 2, 1, 1, 3}), "") << "other numbers";
   EXPECT_EQ(found(large, {1, 2, kNan, 0, 3}), "numbers ") << "NaN without an infinity";
+  EXPECT_EQ(found({1, 0x1p-127, 1, 1, 1}, {1, 0x1p-124, 0, 0, 3}), "") << "more than flushing costs";
 }
 
 }  // namespace

@@ -2,28 +2,34 @@
 #include "reference/norm_diagnosis.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "op/layernorm_fwd.hpp"
+
 namespace numcheck::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Of three rows of two numbers; the first row has an infinity, the second a NaN.
-std::string cause_of(const std::vector<double>& rsigma) {
-  const std::vector<double> x = {1, -kInfinity, kNan, 2, 3, 4};
+/// Of three rows; the first has an infinity, the second a NaN.
+std::string cause_of(const std::vector<double>& rsigma, const std::vector<double>& x = {1, -kInfinity, kNan, 2, 3, 4}) {
   op::Values expected;
   op::OutputValues& output = expected.outputs.emplace_back();
   output.port = "rsigma";
   output.value = core::Buffer<double>(3);
   std::ranges::copy(std::vector<double>{kNan, kNan, 2}, output.value.span().begin());
-  const std::vector<op::Operand> inputs = {{.port = "x", .data = x.data(), .rows = 3, .cols = 2}};
+  const std::vector<op::Operand> inputs = {
+      {.port = "x", .data = x.data(), .rows = 3, .cols = static_cast<std::int64_t>(x.size() / 3)}};
   const op::Delivered got{"rsigma", rsigma};
   op::FindingRequest request;
+  const op::Params params = op::to_params(op::LayernormFwdParams());
+  request.params = &params;
   request.inputs = inputs;
   request.expected = &expected;
   request.outputs = {&got, 1};
@@ -33,6 +39,14 @@ std::string cause_of(const std::vector<double>& rsigma) {
 
 TEST(NormDiagnosis, names_rows_with_infinities_whose_reciprocal_deviation_is_0) {
   EXPECT_EQ(cause_of({0, kNan, 2}), "rows with infinities have a reciprocal deviation of 0");
+}
+
+TEST(NormDiagnosis, names_rows_of_one_element_that_have_no_deviation) {
+  const double of_zero = 1 / std::sqrt(static_cast<double>(1e-5F));
+  EXPECT_EQ(cause_of({of_zero, of_zero, 2}, {kInfinity, kNan, 1}),
+            "rows of one element have no deviation, even of infinities and NaN");
+  EXPECT_EQ(cause_of({1, 1, 2}, {kInfinity, kNan, 1}), "");
+  EXPECT_EQ(cause_of({of_zero, of_zero, 2}), "") << "rows of two elements";
 }
 
 TEST(NormDiagnosis, names_nothing_else) {

@@ -125,6 +125,26 @@ TEST_P(NormFindings, noise_of_16_bit_outputs_is_clean) {
   }
 }
 
+// Elements at a tie may be rounded alike in all of them: their errors do not average out.
+TEST_P(NormFindings, equal_rows_count_as_one) {
+  Inputs inputs = rows_of_many_scales();
+  for (std::size_t at = kColumns; at < inputs["x"].size(); ++at) {
+    inputs["x"][at] = inputs["x"][at % kColumns];
+  }
+  const Problem p = problem(GetParam(), "bf16");
+  Numbers y = delivered(inputs, GetParam(), &correct);
+  for (double& each : y) {
+    each = core::round_to(each, core::Dtype::bf16);
+  }
+  const double equal = findings_of(p, inputs, y, core::Dtype::bf16).front().limit;
+  const Inputs other = rows_of_many_scales();
+  Numbers z = delivered(other, GetParam(), &correct);
+  for (double& each : z) {
+    each = core::round_to(each, core::Dtype::bf16);
+  }
+  EXPECT_GT(equal, 4 * findings_of(p, other, z, core::Dtype::bf16).front().limit);
+}
+
 TEST_P(NormFindings, epsilon_times_ten_is_named) {
   const std::vector<op::Finding> found =
       findings_of(GetParam(), [](double squares, std::size_t) { return 1 / std::sqrt(squares / kColumns + 1e-4); });

@@ -64,6 +64,19 @@ TEST(SoftmaxBwd, a_flushable_y_times_infinity_is_not_judged) {
   EXPECT_FALSE(asks_nothing(sound, 0) || asks_nothing(sound, 1));
 }
 
+// dy - sum(y dy) may be beyond FP32 although y is small enough for the result.
+TEST(SoftmaxBwd, differences_that_may_overflow_are_open) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const op::OutputValues dx =
+      backward(gradient_rows_of(1, 3), {{"dy", {-kLargest, kLargest, 1}}, {"y", {0, 0.5, 0.5}}});
+  ASSERT_EQ(dx.open.size(), 1U);
+  EXPECT_EQ(dx.open[0].begin, 0);
+  EXPECT_EQ(dx.open[0].end, 2);
+  EXPECT_EQ(dx.value[0], 0);
+  const op::OutputValues one = backward(gradient_rows_of(1, 2), {{"dy", {1, 3}}, {"y", {0.25, 0.75}}});
+  EXPECT_TRUE(one.open.empty());
+}
+
 TEST(SoftmaxBwd, is_the_derivative_of_the_forward_pass) {
   constexpr std::size_t kRows = 3;
   constexpr std::size_t kColumns = 5;

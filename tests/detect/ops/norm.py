@@ -1,7 +1,7 @@
 """layernorm and rmsnorm, forward and backward."""
 
 from drawing import Clean
-from families import SEEN
+from families import SEEN, Row
 
 ROUNDING = SEEN + ["G3 slope", "G4 flips", "G4 element", "row scale error"]
 
@@ -26,6 +26,21 @@ def ln_bwd(mode="fp32", **rest):
 
 def rms_bwd(mode="fp32", **rest):
     return norm("rmsnorm_bwd", mode, **rest)
+
+
+FLUSHED = "subnormal numbers are taken for zero"
+LONE = "rows of one element have no deviation, even of infinities and NaN"
+
+
+def tiny(case, *ports):
+    """Most numbers of these inputs are subnormal."""
+    few = {"distribution": "log_uniform", "low": -149, "high": -125}
+    return {**case, "inputs": {"distribution": "normal", **{port: few for port in ports}}}
+
+
+def huge(case):
+    """The cube of rsigma is below FP32's range."""
+    return {**case, "inputs": {"distribution": "normal", "x": {"distribution": "normal", "sigma": 1e16}}}
 
 
 FAULTS = [
@@ -67,6 +82,14 @@ FAULTS = [
     ("gamma_not_centred", ln_bwd(zero_centered_gamma=True), SEEN),
     ("gamma_not_centred", rms_bwd(zero_centered_gamma=True), SEEN),
     ("add_missing", rms_bwd(add=True), SEEN),
+    Row("subnormals_flushed", tiny(ln(), "gamma", "beta"), SEEN, named=FLUSHED),
+    Row("subnormals_flushed", tiny(ln("bf16"), "gamma", "beta"), SEEN, named=FLUSHED),
+    Row("subnormals_flushed", tiny(rms(), "gamma"), SEEN, named=FLUSHED),
+    Row("subnormals_flushed", tiny(ln_bwd(), "dz"), SEEN, named=FLUSHED),
+    Row("subnormals_flushed", tiny(rms_bwd("bf16"), "dz"), SEEN, named=FLUSHED),
+    Row("rsigma_cubed", huge(ln_bwd()), SEEN, named=FLUSHED),
+    Row("rsigma_cubed", huge(rms_bwd("bf16")), SEEN, named=FLUSHED),
+    Row("lone_deviation", ln(hidden=1, rows=4000, distribution="specials"), ["G0 pattern"], named=LONE),
 ]
 
 

@@ -1,0 +1,105 @@
+// A number with what FP32 arithmetic may lose of it by taking subnormal numbers for zero: an op's formula, evaluated on it
+// instead of on double or Tracked, yields what such arithmetic may differ by, apart from its roundings.
+//
+//   y     the value in double
+//   lost  |flushed - y| <= lost, wherever inputs, results, or both are flushed
+//
+// A result whose magnitude may be below 2^-126 may be flushed itself. An infinite `lost` allows any result: infinity times what may
+// be zero, 1 / sqrt of what may be zero, an overflow that a flushed factor avoids.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "core/codec.hpp"
+#include "core/dtype.hpp"
+#include "tolerance/tracked.hpp"
+
+namespace numcheck::tolerance {
+
+/// What may be flushed: a computed number this small may have been subnormal before its last roundings.
+inline constexpr double kMayFlush = kFlush * (1 + 0x1p-6);
+
+struct Flushable {
+  double y = 0;
+  double lost = 0;
+
+  constexpr Flushable() = default;
+  /// An input, or a constant.
+  Flushable(double given)  // NOLINT(google-explicit-constructor): formulas mix both
+      : y(given), lost(std::fabs(given) < kFlush ? std::fabs(given) : 0) {}
+  constexpr Flushable(double value, double loss) : y(value), lost(loss) {}
+};
+
+namespace detail {
+
+/// |x| lost: nothing of infinity times something exact, anything of zero times anything.
+inline double lost_in_product(double x, double lost) {
+  return lost == 0 || std::isinf(lost) ? lost : std::fabs(x) * lost;
+}
+
+/// A result that is stored: off by `lost`, or zero.
+inline Flushable stored(double y, double lost) {
+  const bool small = std::fabs(y) - lost < kMayFlush;
+  return {y, small ? std::max(lost, std::fabs(y)) : lost};
+}
+
+}  // namespace detail
+
+inline Flushable operator-(const Flushable& x) {
+  return {-x.y, x.lost};
+}
+inline Flushable operator+(const Flushable& x, const Flushable& z) {
+  return detail::stored(x.y + z.y, x.lost + z.lost);
+}
+inline Flushable operator-(const Flushable& x, const Flushable& z) {
+  return x + -z;
+}
+inline Flushable operator*(const Flushable& x, const Flushable& z) {
+  return detail::stored(x.y * z.y, detail::lost_in_product(x.y, z.lost) + detail::lost_in_product(z.y, x.lost) +
+                                       detail::lost_in_product(x.lost, z.lost));
+}
+inline Flushable& operator+=(Flushable& x, const Flushable& z) {
+  return x = x + z;
+}
+
+inline double value_of(const Flushable& x) {
+  return x.y;
+}
+
+inline bool indeterminate(const Flushable& x, const Flushable& z) {
+  const auto may_be_zero = [](const Flushable& a) { return a.lost > 0 && std::fabs(a.y) <= a.lost; };
+  return (std::isinf(x.y) && may_be_zero(z)) || (std::isinf(z.y) && may_be_zero(x));
+}
+
+inline Flushable reciprocal_root(const Flushable& x) {
+  const double y = 1 / std::sqrt(x.y);
+  const double low = x.y - x.lost;
+  const double lost = x.lost == 0 ? 0 : low > 0 ? 1 / std::sqrt(low) - y : std::numeric_limits<double>::infinity();
+  return detail::stored(y, lost);
+}
+
+inline Flushable rounded_to(const Flushable& x, core::Dtype dtype) {
+  return {core::round_to(x.y, dtype), x.lost == 0 ? 0 : x.lost + core::ulp(std::fabs(x.y) + x.lost, dtype)};
+}
+
+/// In any order. Only partial sums with a term below 2^-102 can be subnormal: any others are multiples of 2^-125. Each such
+/// term can so be lost once more.
+template <>
+class Sum<Flushable> {
+ public:
+  void add(const Flushable& term) {
+    constexpr double kSmall = 0x1p-102;
+    value_.add(term.y);
+    lost_ += term.lost + (term.y != 0 && std::fabs(term.y) - term.lost < kSmall ? kFlush : 0);
+  }
+  [[nodiscard]] Flushable result() const { return detail::stored(value_.result(), lost_); }
+
+ private:
+  Sum<double> value_;
+  double lost_ = 0;
+};
+
+}  // namespace numcheck::tolerance
