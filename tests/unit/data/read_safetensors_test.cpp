@@ -91,6 +91,7 @@ TEST(ReadSafetensors, places_that_do_not_fit_are_refused) {
   EXPECT_EQ(of_header(tensor("F32", "[3,4]", "[0,40]"), 40),
             R"(tensor "w" has 40 bytes, but must have 48 bytes: 3 x 4 of F32)");
   EXPECT_EQ(of_header(tensor("F4", "[3]", "[0,2]"), 2), R"(tensor "w" has 2 bytes, but must have 12 bits: 3 of F4)");
+  EXPECT_EQ(of_header(tensor("F4", "[3]", "[0,1]"), 1), R"(tensor "w" has 1 bytes, but must have 12 bits: 3 of F4)");
   EXPECT_EQ(of_header(tensor("F32", "[]", "[4,0]"), 4), R"(tensor "w" ends at byte 0, before it begins at 4)");
   EXPECT_EQ(of_header(tensor("F32", "[]", "[0,4]"), 3),
             R"(tensor "w" ends at byte 4 of the data, but the file has only 3; is it an incomplete copy?)");
