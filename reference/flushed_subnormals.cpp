@@ -48,7 +48,7 @@ Counts count(const op::Delivered& output, const op::OutputValues& expected, cons
       const bool wrong = std::fabs(got - y) > allowed;
       counts.numbers.wrong += wrong ? 1 : 0;
       counts.numbers.explained +=
-          wrong && std::fabs(got - y) <= allowed + lost + rounding(std::fabs(y) + lost, output) ? 1 : 0;
+          wrong && std::fabs(got - y) <= bound + lost + rounding(std::fabs(y) + lost, output) ? 1 : 0;
     }
   }
   return counts;

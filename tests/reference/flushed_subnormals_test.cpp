@@ -32,7 +32,8 @@ op::Values products(const op::ReferenceRequest& request) {
 }
 
 /// "numbers", "pattern", both or nothing, of x = 1, 2, two subnormal numbers and 3 times gamma.
-std::string found(const std::vector<double>& gamma, const std::vector<double>& y) {
+std::string found(const std::vector<double>& gamma, const std::vector<double>& y,
+                  core::Dtype stored = core::Dtype::fp32) {
   const std::vector<double> x = {1, 2, kSubnormal, -kSubnormal, 3};
   const std::vector<op::Operand> inputs = {{.port = "x", .data = x.data(), .rows = 1, .cols = 5},
                                            {.port = "gamma", .data = gamma.data(), .rows = 1, .cols = 5}};
@@ -40,7 +41,7 @@ std::string found(const std::vector<double>& gamma, const std::vector<double>& y
   op::ReferenceRequest reference;
   reference.inputs = inputs;
   const op::Values expected = products<Tracked>(reference);
-  const op::Delivered got{"y", y};
+  const op::Delivered got{"y", y, stored};
   std::vector<op::Finding> findings;
   explain_flushes({.inputs = inputs, .expected = &expected, .outputs = {&got, 1}, .sample = &all},
                   &products<tolerance::Flushable>, findings);
@@ -66,6 +67,8 @@ TEST(FlushedSubnormals, explain_nothing_else) {
   EXPECT_EQ(found(large, {1, 2, 1, 1, 3}), "") << "other numbers";
   EXPECT_EQ(found(large, {1, 2, kNan, 0, 3}), "numbers ") << "NaN without an infinity";
   EXPECT_EQ(found({1, 0x1p-127, 1, 1, 1}, {1, 0x1p-124, 0, 0, 3}), "") << "more than flushing costs";
+  EXPECT_EQ(found({1, 1, 1, 1, 1}, {1 + 0x1p-7, 2, kSubnormal, -kSubnormal, 3}, core::Dtype::bf16), "")
+      << "the neighbour of a normal number in BF16";
 }
 
 }  // namespace
