@@ -10,43 +10,13 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "kernels/harness/harness.hpp"
+#include "kernels/harness/output_image.hpp"
 #include "kernels/harness/port_image.hpp"
 
 namespace numcheck::kernels::harness {
 namespace {
 
 constexpr std::int64_t kTile = 64;
-
-/// A copy of an output in host memory, to be changed and written back.
-class Image {
- public:
-  Image(DeviceMemory& memory, const PortMemory& port_memory)
-      : memory_(memory), port_memory_(port_memory), bytes_(port_memory.port->extent_bytes()) {
-    memory_.download(bytes_, port_memory_.data);
-  }
-  void write_back() { memory_.upload(port_memory_.data, bytes_); }
-
-  [[nodiscard]] const op::Port& port() const { return *port_memory_.port; }
-  [[nodiscard]] std::size_t element_bytes() const {
-    return static_cast<std::size_t>(core::dtype_info(port().dtype).storage_bytes);
-  }
-  [[nodiscard]] std::byte* at(std::int64_t row, std::int64_t col, std::int64_t batch = 0) {
-    return bytes_.data() + element_offset(port(), batch, row, col);
-  }
-  [[nodiscard]] std::uint64_t bits(std::int64_t row, std::int64_t col, std::int64_t batch = 0) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, at(row, col, batch), element_bytes());
-    return value;
-  }
-  void set_bits(std::int64_t row, std::int64_t col, std::uint64_t value, std::int64_t batch = 0) {
-    std::memcpy(at(row, col, batch), &value, element_bytes());
-  }
-
- private:
-  DeviceMemory& memory_;
-  PortMemory port_memory_;
-  std::vector<std::byte> bytes_;
-};
 
 /// Where a fault is planted.
 struct Planting {
@@ -99,6 +69,64 @@ void flip_bit(const Planting& p) {
   }
   image.set_bits(row, col, image.bits(row, col) ^ (1ULL << (core::dtype_info(port.dtype).fraction_bits - 1)));
   image.write_back();
+}
+
+/// The element of the middle row with the largest finite magnitude.
+struct Element {
+  std::int64_t row = 0, col = 0;
+  std::uint64_t bits = 0;
+  double value = 0;
+};
+
+Element largest_of_middle_row(Image& image) {
+  const op::Port& port = image.port();
+  Element largest{.row = port.rows / 2, .bits = image.bits(port.rows / 2, 0)};
+  for (std::int64_t col = 0; col < port.cols; ++col) {
+    const std::uint64_t bits = image.bits(largest.row, col);
+    const double value = core::decode(bits, port.dtype);
+    if (std::isfinite(value) && std::fabs(value) > std::fabs(largest.value)) {
+      largest = {largest.row, col, bits, value};
+    }
+  }
+  return largest;
+}
+
+/// Replaces its bits by change(image, element).
+template <class Change>
+void change_largest(const Planting& p, Change change) {
+  Image image(p.memory, *p.output);
+  const Element largest = largest_of_middle_row(image);
+  image.set_bits(largest.row, largest.col, change(image, largest));
+  image.write_back();
+}
+
+std::uint64_t encoded(Image& image, double value) {
+  return core::encode(value, image.port().dtype);
+}
+
+void write_infinity(const Planting& p) {
+  change_largest(p,
+                 [](Image& image, const Element&) { return encoded(image, std::numeric_limits<double>::infinity()); });
+}
+void write_zero(const Planting& p) {
+  change_largest(p, [](Image& image, const Element&) { return encoded(image, 0); });
+}
+void negate_element(const Planting& p) {
+  change_largest(p, [](Image& image, const Element& largest) { return encoded(image, -largest.value); });
+}
+
+/// The next element on its right, or from the row's beginning, that differs.
+void copy_neighbour(const Planting& p) {
+  change_largest(p, [](Image& image, const Element& largest) {
+    const std::int64_t columns = image.port().cols;
+    for (std::int64_t step = 1; step < columns; ++step) {
+      const std::uint64_t bits = image.bits(largest.row, (largest.col + step) % columns);
+      if (bits != largest.bits) {
+        return bits;
+      }
+    }
+    return largest.bits;
+  });
 }
 
 /// The tile gets the values of the elements opposite it in the matrix; a single element becomes zero.
@@ -244,6 +272,11 @@ constexpr std::array kFaults = {
     Fault{{"unwritten_tile", "one 64x64 tile of the output is not written"}, &leave_tile_unwritten},
     Fault{{"write_past_end", "one element is written after the end of the output"}, &write_past_end},
     Fault{{"nan_written", "one output element is NaN"}, &write_nan},
+    Fault{{"inf_written", "the largest element of the output's middle row is infinite"}, &write_infinity},
+    Fault{{"element_zero", "the largest element of the output's middle row is 0"}, &write_zero},
+    Fault{{"element_negated", "the largest element of the output's middle row has the opposite sign"}, &negate_element},
+    Fault{{"neighbour_copied", "the largest element of the output's middle row holds the value of another beside it"},
+          &copy_neighbour},
     Fault{{"race", "the lowest bit of one output element differs from the second run on"}, &race},
     Fault{{"swapped_rows", "two rows of the output are swapped"}, &swap_rows},
     Fault{{"all_nan", "every output element is NaN"}, &make_all_nan},

@@ -17,6 +17,6 @@ namespace numcheck::kernels::sim {
 void plant_fault(std::string_view fault, const SimGemm& gemm, model::GemmTask& task);
 
 /// What a device with the fault stores as amax.
-[[nodiscard]] float amax_with_fault(std::string_view fault, float amax) noexcept;
+[[nodiscard]] float amax_with_fault(std::string_view fault, float amax);
 
 }  // namespace numcheck::kernels::sim

@@ -294,14 +294,16 @@ std::string fault_obstacle(std::string_view name, const SimGemm& gemm) {
 }
 
 void plant_fault(std::string_view fault, const SimGemm& gemm, GemmTask& task) {
-  task.epilogue.perturbation = perturbation_named(fault, gemm.params.batch * gemm.params.m);
-  if (!fault.empty() && !task.epilogue.perturbation) {
+  const auto perturbation = perturbation_named(fault, gemm.params.batch * gemm.params.m);
+  if (perturbation) {
+    task.epilogue.perturbation = perturbs_first_output(fault) ? perturbation : std::nullopt;
+  } else if (!fault.empty()) {
     find_fault(fault).plant(gemm, task);
   }
 }
 
-float amax_with_fault(std::string_view fault, float amax) noexcept {
-  return fault == "stale_amax" ? kStaleAmax * amax : amax;
+float amax_with_fault(std::string_view fault, float amax) {
+  return perturbed_amax(fault, fault == "stale_amax" ? kStaleAmax * amax : amax);
 }
 
 }  // namespace numcheck::kernels::sim

@@ -94,8 +94,8 @@ float with_output_fault(float result, std::string_view fault) {
 /// Changes the results by one of perturbations(), if the fault is that and the port the one that it changes.
 void perturb(std::string_view fault, const op::Port& port, std::span<const PortMemory> ports,
              std::vector<float>& results) {
-  const auto perturbation = perturbation_named(fault, port.batch * port.rows);
-  if (!perturbation || !is_perturbed(port, ports)) {
+  const auto perturbation = perturbation_of(fault, port, ports);
+  if (!perturbation) {
     return;
   }
   const auto columns = static_cast<std::size_t>(port.cols);

@@ -9,6 +9,7 @@
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/fp32_op.hpp"
 #include "kernels/sim/moved_nans.hpp"
+#include "kernels/sim/perturbation.hpp"
 
 namespace numcheck::kernels::sim {
 namespace {
@@ -90,7 +91,7 @@ void run_quantize(const op::QuantizeParams& p, std::span<const PortMemory> ports
   }
   constexpr float kStale = 0.75F;
   const float amax = largest(fault == "scaled_amax" ? scaled : x, fault == "wrong_amax");
-  const std::array stored = {fault == "stale_amax" ? kStale * amax : amax};
+  const std::array stored = {perturbed_amax(fault, fault == "stale_amax" ? kStale * amax : amax)};
   const PortMemory& slot = *find_port(ports, "amax");
   std::memcpy(slot.data + slot.port->offset_bytes, stored.data(), sizeof(float));
   const std::array inverse = {fault == "scale_inv_is_scale" ? requested : 1.0F / requested};

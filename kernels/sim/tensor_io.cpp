@@ -127,8 +127,7 @@ void write_floats(std::span<const PortMemory> ports, std::string_view name, std:
   const bool saturates = is_byte_float(port.dtype) && fault != "saturate_missing";
   const auto width = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
   const std::int64_t all_rows = port.batch * port.rows;
-  const std::optional<model::Perturbation> perturbation =
-      is_perturbed(port, ports) ? perturbation_named(fault, all_rows) : std::nullopt;
+  const std::optional<model::Perturbation> perturbation = perturbation_of(fault, port, ports);
   std::vector<double> line(static_cast<std::size_t>(port.cols));
   for (std::int64_t row = 0; row < all_rows; ++row) {
     const std::int64_t first = row / port.rows * port.batch_stride + row % port.rows * port.ld;
@@ -158,7 +157,7 @@ void write_amax(std::span<const PortMemory> ports, std::string_view of, std::spa
   for (const float value : values) {
     largest = std::fmax(largest, std::fabs(value));
   }
-  largest *= fault == "stale_amax" ? kStaleAmax : 1;
+  largest = perturbed_amax(fault, fault == "stale_amax" ? kStaleAmax * largest : largest);
   std::memcpy(amax->data + amax->port->offset_bytes, &largest, sizeof largest);
 }
 

@@ -70,6 +70,11 @@ constexpr std::array kGates = {
         "what rounded factors may do, and what the outputs that the model does not explain leave open",
         "a wrong scale, far below what the arithmetic's own errors hide"},
     GateInfo{
+        Gate::replayed_amax, "G5 amax", "of matrix products whose amax is stored, its relative error",
+        "kappa lambda(N) times the error of the N largest results, up to 32, replayed with the hardware's model, and "
+        "what rounded factors may do",
+        "an amax of other arithmetic, of scaled or stored numbers, or of another tensor"},
+    GateInfo{
         Gate::block_rms, "G2 block rms",
         "where only a sample is expected, the same of all elements: root mean square of sums of e over blocks of 256 "
         "columns, with random signs, over their own sqrt(sum V)",

@@ -24,6 +24,7 @@ enum class Gate : std::uint8_t {
   lattice,
   homogeneity,
   replayed_scale,
+  replayed_amax,
   block_rms,
   block_largest,
   amax_of_all,

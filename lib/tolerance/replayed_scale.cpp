@@ -17,7 +17,6 @@ constexpr std::uint64_t kFewestOutputs = 128;
 constexpr std::uint64_t kFewestTelling = 32;  // outputs that the expected values leave unexplained
 constexpr std::uint64_t kRest = 16;           // of which one in so many may be unexplained by the replayed values
 constexpr std::uint64_t kFewestMoved = 8;     // outputs that only a factor explains
-constexpr double kFactors = 0x1p-23;          // scales are multiplied with each other, and the product with the sum
 
 /// The x of (1 + x) p that are rounded to what was stored.
 struct Interval {
@@ -118,7 +117,7 @@ std::optional<Criterion> judge_scale(const ScaleFit& fit, const model::ErrorMode
   const bool moved = fit.scaled - fit.unscaled >= kFewestMoved;
   const double rest = static_cast<double>(fit.count - fit.scaled) / static_cast<double>(fit.count - fit.expected);
   const double measured = moved ? distance_from_zero(fit.low, fit.high) : 0;
-  const double limit = model.slope_slack + kFactors + rest * drift;
+  const double limit = model.slope_slack + kReplayedFactors + rest * drift;
   std::string source = fmt::format("{} of {} outputs have the bits of {}", fit.unscaled, fit.count, schedule);
   if (measured > limit) {
     source += fmt::format(", {} with all sums multiplied by 1 {} {:.2g}", fit.scaled, fit.low > 0 ? '+' : '-',

@@ -11,6 +11,9 @@
 
 namespace numcheck::tolerance {
 
+/// Scales are multiplied with each other, and the product with the sum.
+inline constexpr double kReplayedFactors = 0x1p-23;
+
 /// One output, in units of the unscaled output.
 struct ReplayedOutput {
   double replayed = 0;       ///< what the model's arithmetic gives before it is rounded to the output's format

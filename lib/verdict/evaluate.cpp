@@ -20,6 +20,7 @@
 #include "verdict/exact_bits.hpp"
 #include "verdict/output_model.hpp"
 #include "verdict/output_picture.hpp"
+#include "verdict/replayed_amax.hpp"
 #include "verdict/replayed_scale.hpp"
 #include "verdict/settled.hpp"
 #include "verdict/whole_output.hpp"
@@ -149,6 +150,9 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
   output.criteria = tolerance::judge(entry->statistics, model, facts, c.tolerance);
   judge_bits(context, compared, output.criteria);
   if (std::optional<tolerance::Criterion> replayed = judge_replayed_scale(context, run, compared, model)) {
+    output.criteria.push_back(*std::move(replayed));
+  }
+  if (std::optional<tolerance::Criterion> replayed = judge_replayed_amax(context, run, compared, model)) {
     output.criteria.push_back(*std::move(replayed));
   }
   if (output.sampled && model.exact && context.group->row->reference.exact_holds != nullptr) {

@@ -57,6 +57,14 @@ Largest largest_error(const metric::CompareInput& input, double largest_value) {
   return unknown ? Largest{kUnbounded, kUnbounded} : Largest{upward(largest.bound()), upward(largest.variance())};
 }
 
+/// Whether A and S2 are B and V.
+bool are_errors(const model::ErrorModel& model) {
+  const bool as_they_are = model.bound_magnitude == 1 && model.var_second == 1;
+  const bool nothing_else = model.bound_value == 0 && model.bound_absolute == 0 && model.var_value == 0 &&
+                            model.var_magnitude == 0 && model.var_coherent == 0 && model.var_absolute == 0;
+  return model.element_errors != nullptr || (as_they_are && nothing_else);
+}
+
 /// Elements that the op leaves to the implementation count as 0.
 void leave_out(std::span<const op::OutputValues::Range> outside, std::vector<float>& yardsticks) {
   for (const op::OutputValues::Range& range : outside) {
@@ -150,16 +158,17 @@ void Expectation::take_errors(const EvaluationContext& context, const model::Err
       leave_out(values.outside, bounds_);
       leave_out(values.outside, variances_);
     }
-    reduce_to_amax(model.element_errors != nullptr);
+    reduce_to_amax(model);
   }
 }
 
-/// Reduces to max |y|. Yardsticks are largest yardsticks, with which every element's bound holds for the maximum, too.
-void Expectation::reduce_to_amax(bool has_errors) {
+/// Reduces to max |y|. Yardsticks that are not errors are the largest ones, with which every element's bound holds for the
+/// maximum, too.
+void Expectation::reduce_to_amax(const model::ErrorModel& model) {
   for (const double y : input_.expected) {
     own_value_[0] = std::fmax(own_value_[0], std::fabs(y));
   }
-  if (has_errors) {
+  if (are_errors(model)) {
     const Largest largest = largest_error(input_, own_value_[0]);
     own_magnitude_[0] = largest.magnitude;
     own_second_moment_[0] = largest.second_moment;

@@ -34,7 +34,7 @@ class Expectation {
   void expect(const EvaluationContext& context, const model::ErrorModel& model);
   void take_errors(const EvaluationContext& context, const model::ErrorModel& model);
   /// `has_errors`: the yardsticks are the bounds and squares of the elements' errors.
-  void reduce_to_amax(bool has_errors);
+  void reduce_to_amax(const model::ErrorModel& model);
   void expect_total(const EvaluationContext& context);
 
   const op::Port& port_;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How small a fault the checks see: for every case, the smallest relative fault that makes it fail, found by bisection with
-the faults perturb_* of a simulated device. Prints a Markdown table.
+the faults perturb_* of a simulated device. Prints two Markdown tables: of the first output, and of mu, rsigma and amax.
 
     sensitivity.py --program build/app/te-numcheck
     sensitivity.py --program build/app/te-numcheck --quick --parts all row
@@ -65,6 +65,20 @@ def others():
             yield f"`{op}` {mode}", case(op, mode, **params)
 
 
+def named():
+    """Outputs besides the first one: the fault's part, the case's name, and the case."""
+    for op in ("layernorm_fwd", "rmsnorm_fwd"):
+        for mode in ("fp32", "bf16"):
+            for part in ("mu", "rsigma") if op == "layernorm_fwd" else ("rsigma",):
+                yield part, f"`{op}` {mode}", case(op, mode, **ROWS)
+    for op in ("layernorm_fwd", "rmsnorm_fwd", "activation_fwd"):
+        kind = {"kind": "gelu"} if op == "activation_fwd" else {}
+        yield "amax", f"`{op}` bf16 → FP8", case(op, "bf16", **ROWS, **kind, output="fp8_e4m3")
+    for name, product in products([1024, 4096]):
+        if product["params"].get("output") == "fp8_e4m3":
+            yield "amax", name, product
+
+
 def run(program, cases, device, fault):
     """The statuses of the cases with the fault."""
     with tempfile.TemporaryDirectory(prefix="te-numcheck-sensitivity-") as folder:
@@ -119,6 +133,16 @@ def table(names, parts, columns):
         yield f"| {name} | " + " | ".join(written(column[i]) for column in columns) + " |"
 
 
+def named_table(program, device, seeds, only):
+    chosen = [(part, name, one) for part, name, one in named() if only in name]
+    yield "| output | case | smallest |"
+    yield "|---|---|--:|"
+    for wanted in dict.fromkeys(part for part, _, _ in chosen):
+        names, cases = zip(*[(name, one) for part, name, one in chosen if part == wanted])
+        found = largest_of_seeds(program, cases, device, wanted, seeds)
+        yield from (f"| {wanted} | {name} | {written(index)} |" for name, index in zip(names, found))
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
@@ -145,6 +169,9 @@ def main():
     columns = [largest_of_seeds(arguments.program, cases, arguments.device, part, arguments.seeds)
                for part in arguments.parts]
     print("\n".join(table(names, arguments.parts, columns)))
+    if arguments.parts == PARTS and not arguments.quick:
+        print()
+        print("\n".join(named_table(arguments.program, arguments.device, arguments.seeds, arguments.only)))
 
 
 if __name__ == "__main__":

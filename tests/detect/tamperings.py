@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random tamperings with right results, all of which must be caught: values (all, noise, a row, a tile, an element) at a
-multiple of the smallest fault that CONTRIBUTING's table has for the case, signs, NaN, zeros, poison, a constant, bits, exchanged rows and
-stale tiles. Every tampering has inputs of its own seed.
+"""Random tamperings with right results, all of which must be caught: values (all, noise, a row, a tile, an element) at
+twice the smallest fault that CONTRIBUTING's table has for the case, signs, NaN, infinities, zeros, poison, a constant, bits,
+neighbours, exchanged rows and stale tiles. Every tampering has inputs of its own seed.
 
     tamperings.py --program build/app/te-numcheck --table CONTRIBUTING.md --count 500 --seed 1
 
@@ -16,8 +16,8 @@ import sys
 
 import sensitivity
 
-WHOLE = ["signs_flipped", "nan_written", "all_nan", "all_zero", "all_seven", "unwritten_tile", "bit_flip", "swapped_rows",
-         "stale_tile"]
+WHOLE = ["signs_flipped", "element_negated", "nan_written", "all_nan", "inf_written", "element_zero", "all_zero", "all_seven",
+         "neighbour_copied", "unwritten_tile", "bit_flip", "swapped_rows", "stale_tile"]
 # No second row or tile.
 WITHOUT = {"router_topk": ["swapped_rows"], "dropout_fwd": ["swapped_rows", "stale_tile"], "bias_grad": ["swapped_rows"]}
 
@@ -43,7 +43,8 @@ def seen_through_rounding(case, part):
     another number: of this d, 16, so that none is once in e^16 cases. A single number moves by an ulp or more."""
     sizes = case["params"]
     columns = next((sizes[name] for name in ("hidden", "cols", "n", "sk", "d", "dim", "experts") if name in sizes), 256)
-    elements = {"row": columns, "tile": min(columns, 64) * 64, "element": 1}.get(part, columns * 128)
+    rows = 1 if case["op"] == "bias_grad" else 128
+    elements = {"row": columns, "tile": min(columns, 64) * min(rows, 64), "element": 1}.get(part, columns * rows)
     unit = unit_of(case)
     if elements == 1:
         return 3 * unit
@@ -84,8 +85,7 @@ def parse():
     parser.add_argument("--table", type=pathlib.Path, required=True, help="CONTRIBUTING.md")
     parser.add_argument("--device", default="sim:sm_90")
     parser.add_argument("--count", type=int, default=500, help="tamperings of each case")
-    parser.add_argument("--factor", type=float, default=4, help="of the table's smallest faults; 2 is enough for a table of "
-                        "several seeds")
+    parser.add_argument("--factor", type=float, default=2, help="of the table's smallest faults")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     return parser.parse_args()

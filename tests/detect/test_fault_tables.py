@@ -14,12 +14,13 @@ FEWEST = 5
 # Faults of a device that do not depend on the op: such rows say nothing about an op's own checks.
 MEMORY = {"bit_flip", "stale_tile", "unwritten_tile", "write_past_end", "nan_written", "race", "swapped_rows"}
 MEMORY |= {"all_nan", "all_seven", "all_zero", "signs_flipped", "negative_zero", "nan_payload"}
+MEMORY |= {"inf_written", "element_zero", "element_negated", "neighbour_copied"}
 MEMORY |= {"input_overwritten", "workspace_overrun", "last_row_stale"}
 # Faults that no gate catches, with tests of their own: they break the device or end in an error.
 ELSEWHERE = {"illegal_address": "gpu/test_containment.py", "late_refusal": "cli/test_known.py"}
 ELSEWHERE |= {"negative_zero": "detect/test_bits.py", "nan_payload": "detect/test_bits.py"}
 # Faults of any size are in no table: how small they may be has a table of its own.
-ELSEWHERE |= {f"perturb_{part}": "detect/test_sensitivity.py" for part in ("all", "noise", "row", "tile", "element")}
+ELSEWHERE |= {f"perturb_{part}": "detect/test_sensitivity.py" for part in ("all", "noise", "row", "tile", "element", "mu", "rsigma", "amax")}
 
 
 def planted():

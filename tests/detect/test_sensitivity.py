@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 from support import PROGRAM, CliTest  # noqa: E402
 
 FAULTS = ("perturb_all", "perturb_noise", "perturb_row", "perturb_tile", "perturb_element")
+NAMED = ("perturb_mu", "perturb_rsigma", "perturb_amax")
 
 
 def gemm(mode):
@@ -43,6 +44,18 @@ class Sensitivity(CliTest):
                     self.assertIn("has no floating-point outputs", case["reason"])
                 else:
                     self.assertEqual(case["status"], "fail", case["reason"])
+
+    def test_the_outputs_that_a_fault_names_are_changed_and_no_other(self):
+        norm = {"op": "layernorm_fwd", "mode": "bf16", "backend": "sim",
+                "params": {"rows": 32, "hidden": 64, "output": "fp8_e4m3"}}
+        for fault in NAMED:
+            with self.subTest(fault):
+                (case,) = self.reported(fault + "=0.5", 1, norm)
+                outputs = case["runs"][0]["outputs"]
+                wrong = {name for name, output in outputs.items() if not all(gate["ok"] for gate in output["criteria"])}
+                self.assertEqual(wrong, {{"perturb_amax": "y_amax"}.get(fault, fault.removeprefix("perturb_"))})
+                (case,) = self.reported(fault + "=0.5", 4, gemm("bf16"))
+                self.assertIn(f"the fault {fault}=0.5 does not apply: the case has no output ", case["reason"])
 
     def test_the_table_has_the_smallest_fault_that_is_caught(self):
         cases = [gemm("fp32"), gemm("bf16")]

@@ -1,0 +1,111 @@
+#include "verdict/product_replay.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/codec.hpp"
+#include "model/product.hpp"
+#include "op/field.hpp"
+
+namespace numcheck::verdict {
+namespace {
+
+using core::Dtype;
+using model::PrecisionClass;
+
+model::OperandConversion conversion_of(const EvaluationContext& context, const worker::RunReport& run) {
+  if (context.prepared->c->mode->first != Dtype::fp32 || context.judged == PrecisionClass::fp32) {
+    return {};
+  }
+  if (run.conversion) {
+    return {.dtype = run.conversion->format, .rounding = run.conversion->rounding};
+  }
+  return {.dtype = context.judged == PrecisionClass::bf16_inputs ? Dtype::bf16 : Dtype::tf32,
+          .rounding = context.judged == PrecisionClass::tf32_truncated ? core::Rounding::toward_zero
+                                                                       : core::Rounding::nearest_even};
+}
+
+model::MatrixView view_of(const EvaluationContext& context, std::string_view name, std::int64_t batch) {
+  const std::vector<op::Port>& ports = context.prepared->ports;
+  const auto at = std::ranges::find(ports, name, &op::Port::name);
+  const std::int64_t bytes = core::dtype_info(at->dtype).storage_bytes;
+  const std::byte* data = context.host[static_cast<std::size_t>(at - ports.begin())].bytes.data();
+  return {data + at->offset_bytes + batch * at->batch_stride * bytes, at->dtype, at->rows, at->cols, at->ld, 1};
+}
+
+}  // namespace
+
+bool is_replayable(const EvaluationContext& context, const worker::RunReport& run, const model::ErrorModel& model) {
+  const plan::Case& c = *context.prepared->c;
+  if (c.op != &op::gemm() || model.exact || run.rounding.slices > 1 || context.judged == PrecisionClass::unknown) {
+    return false;
+  }
+  const auto p = op::from_params<op::GemmParams>(c.params);
+  const bool emulated = c.mode->compute == op::Compute::emulated_bf16x9 && context.device->sm >= 100;
+  return p.epilogue == "none" && p.beta == 0 && !p.bias && p.m > 0 && p.n > 0 && p.k > 0 && !emulated;
+}
+
+model::Schedule replayed_schedule(const EvaluationContext& context, int split_k) {
+  const op::Mode& requested = *context.prepared->c->mode;
+  const bool fp32 = context.judged == PrecisionClass::fp32;
+  if (fp32 || context.arithmetic == model::MatrixArithmetic::fp32_chain) {
+    return model::gemm_schedule(context.device->sm, *op::find_mode("fp32"), false, false, split_k);
+  }
+  const op::Mode& mode = context.judged == PrecisionClass::bf16_inputs ? *op::find_mode("bf16") : requested;
+  const auto p = op::from_params<op::GemmParams>(context.prepared->c->params);
+  return model::gemm_schedule(context.device->sm, mode, op::gemm_promotes(p, requested), true, split_k);
+}
+
+ProductReplay::ProductReplay(const EvaluationContext& context, const worker::RunReport& run, Place place)
+    : p_(op::from_params<op::GemmParams>(context.prepared->c->params)),
+      place_(std::move(place)),
+      a_emin_(core::dtype_info(context.prepared->c->mode->first).emin),
+      b_emin_(core::dtype_info(context.prepared->c->mode->second).emin) {
+  load_operands(context, run);
+}
+
+void ProductReplay::load_operands(const EvaluationContext& context, const worker::RunReport& run) {
+  const op::Mode& mode = *context.prepared->c->mode;
+  const model::OperandConversion conversion = conversion_of(context, run);
+  const model::MatrixView a = view_of(context, "a", place_.batch), b = view_of(context, "b", place_.batch);
+  const auto k = static_cast<std::size_t>(p_.k);
+  a_ = core::Buffer<float>(place_.rows.size() * k);
+  b_ = core::Buffer<float>(k * place_.columns.size());
+  model::load_matrix(p_.trans_a ? a.transposed() : a, place_.rows, {}, conversion, a_.span());
+  model::load_matrix(p_.trans_b ? b.transposed() : b, {}, place_.columns, conversion, b_.span());
+  const Dtype scalars = mode.compute == op::Compute::fp16 ? Dtype::fp16 : Dtype::fp32;
+  factor_ = static_cast<float>(core::round_to(p_.alpha, scalars));
+  if (mode.scaled) {
+    const std::vector<op::Operand>& operands = context.prepared->rounding->operands;
+    factor_ *= static_cast<float>(operands[0].scale) * static_cast<float>(operands[1].scale);
+  }
+}
+
+std::vector<double> ProductReplay::replayed(const model::Schedule& schedule) const {
+  core::Buffer<float> sums(size());
+  model::ProductOperands operands{a_.span(), b_.span(), static_cast<std::int64_t>(place_.rows.size()),
+                                  static_cast<std::int64_t>(place_.columns.size()), p_.k};
+  operands.a_emin = a_emin_;
+  operands.b_emin = b_emin_;
+  model::simulate_product(schedule, operands, sums.span());
+  std::vector<double> values(sums.size());
+  std::ranges::transform(sums.span(), values.begin(), [this](float sum) { return static_cast<double>(factor_ * sum); });
+  return values;
+}
+
+std::vector<double> ProductReplay::exact_row(std::size_t i) const {
+  const auto k = static_cast<std::size_t>(p_.k);
+  std::vector<double> sums(place_.columns.size());
+  for (std::size_t t = 0; t < k; ++t) {
+    const auto a = static_cast<double>(a_[i * k + t]);
+    const float* b = b_.data() + t * sums.size();
+    for (std::size_t j = 0; j < sums.size(); ++j) {
+      sums[j] += a * static_cast<double>(b[j]);
+    }
+  }
+  std::ranges::for_each(sums, [this](double& sum) { sum *= static_cast<double>(factor_); });
+  return sums;
+}
+
+}  // namespace numcheck::verdict

@@ -1,0 +1,57 @@
+// Chosen outputs of a product computed again, bit for bit, with the arithmetic of the device that ran.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "model/error_model.hpp"
+#include "model/operand_image.hpp"
+#include "model/schedule.hpp"
+#include "op/gemm.hpp"
+#include "verdict/comparison.hpp"
+#include "worker/execution.hpp"
+
+namespace numcheck::verdict {
+
+/// Slices of k that libraries cut unasked.
+inline constexpr std::array kReplayedSplits = {1, 2, 3, 4, 5, 6, 7, 8};
+
+/// Whether nothing but a factor comes between the sums and the output, and the arithmetic is that of one instruction.
+[[nodiscard]] bool is_replayable(const EvaluationContext& context, const worker::RunReport& run,
+                                 const model::ErrorModel& model);
+
+/// The schedule of this run's products if k is cut into so many slices.
+[[nodiscard]] model::Schedule replayed_schedule(const EvaluationContext& context, int split_k);
+
+/// Sums of one matrix of the batch, where some of its rows meet some of its columns.
+class ProductReplay {
+ public:
+  struct Place {
+    std::int64_t batch = 0;
+    std::vector<std::int64_t> rows, columns;
+  };
+  ProductReplay(const EvaluationContext& context, const worker::RunReport& run, Place place);
+
+  [[nodiscard]] const Place& place() const noexcept { return place_; }
+  [[nodiscard]] std::size_t size() const noexcept { return place_.rows.size() * place_.columns.size(); }
+  /// What the device's arithmetic gives before it is rounded to the output's format, row by row, in units of the unscaled
+  /// output.
+  [[nodiscard]] std::vector<double> replayed(const model::Schedule& schedule) const;
+  /// The exact values of row `i` of the place.
+  [[nodiscard]] std::vector<double> exact_row(std::size_t i) const;
+
+ private:
+  void load_operands(const EvaluationContext& context, const worker::RunReport& run);
+
+  op::GemmParams p_;
+  Place place_;
+  std::int32_t a_emin_, b_emin_;
+  core::Buffer<float> a_, b_;
+  float factor_ = 1;
+};
+
+}  // namespace numcheck::verdict
