@@ -96,7 +96,7 @@ void add_execution_options(CLI::App& cli, ExecutionOptions& options) {
   cli.add_option(
          "--reference-flops", options.reference_flops,
          "gemm: references of more operations cover a sample of the outputs, and a projection the rest [1.5e12]; "
-         "those of other ops are never sampled, and --timeout ends them")
+         "those of other ops are never sampled: --timeout ends them, and what cannot end in time is skipped")
       ->type_name("N")
       ->group(group);
   cli.add_option("--repeat", options.repeat, "runs per algorithm; their outputs must be bit-identical [2]")

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
+#include "case_of_identifier.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
+#include "core/parallel.hpp"
 #include "core/printable.hpp"
 #include "core/strings.hpp"
 #include "execution_options.hpp"
@@ -23,6 +25,7 @@
 #include "report/views/text_table.hpp"
 #include "reproduce.hpp"
 #include "run/pipeline.hpp"
+#include "run/reference_time.hpp"
 #include "screen_text.hpp"
 #include "selection.hpp"
 #include "te_libraries.hpp"
@@ -46,9 +49,10 @@ const CommandInfo& command_info() {
   static const CommandInfo info{
       .name = "explain",
       .summary = "show what an op computes and how it is judged, everything about one case of a plan, or a page",
-      .usage = "[OPTIONS] OP|PAGE, or: ID|DIGEST PLAN..., or: --all",
-      .examples = {"explain plan", "explain gemm", "explain 5f3a91c2 configs/plans/quick.json",
-                   "explain 5f3a91c2 configs/plans/scenarios/attention_refused.json --device sim:sm_80 --cudnn 9.14.0"},
+      .usage = "[OPTIONS] OP|PAGE|ID, or: ID|DIGEST PLAN..., or: --all",
+      .examples =
+          {"explain plan", "explain gemm", "explain 5f3a91c2 configs/plans/quick.json",
+           "explain attention_fwd/sq=256,sk=256,d=64/fp32/transformer_engine --device sim:sm_80 --cudnn 9.14.0"},
       .exit_codes = {0, 2, 3},
       .words = topics(),
       .takes_files = true,
@@ -134,7 +138,12 @@ std::string coverage_text(const prepare::CatalogRow& row, const plan::Case& c) {
     return fmt::format("a sample of the outputs, since these are more than {:.4g} operations (run --reference-flops)",
                        limit);
   }
-  return "every output, within the time limit of the case (run --timeout)";
+  const int threads = core::thread_count();
+  const double least = run::least_reference_s(c, row, threads);
+  const std::string limit_text = "every output, within the time limit of the case (run --timeout)";
+  return least < 1
+             ? limit_text
+             : fmt::format("{}; at least {:.3g} s on {} thread{}", limit_text, least, threads, threads == 1 ? "" : "s");
 }
 
 std::string explain_case(const plan::Case& c, int sm, bool colour) {
@@ -187,17 +196,11 @@ class ExplainCommand : public Command {
         throw core::UsageError(
             fmt::format("explain: name a case before its plan: te-numcheck explain ID|DIGEST {}", shell_word(what_)));
       }
-      if (what_.find('/') != std::string::npos) {
-        throw core::UsageError(fmt::format("explain: a case needs its plan: te-numcheck explain {} PLAN", what_));
+      if (what_.find('/') == std::string::npos) {
+        require_known(what_, "topic", topics());
       }
-      require_known(what_, "topic", topics());
     }
-    plan::Plan plan = load_plans(context, plans_, "explain");
-    SelectionOptions only;
-    only.cases = {what_};
-    only.named_by = "explain";
-    std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, options_.te_libs);
-    const plan::Case c = select(std::move(cases), only).cases.front();
+    const plan::Case c = plans_.paths.empty() ? case_of_identifier(what_) : case_of_plans(context);
     std::optional<AttentionSite> site;
     if (is_attention(*c.op) || options_.device != "auto") {
       site = attention_site(options_, cudnn_);
@@ -213,6 +216,15 @@ class ExplainCommand : public Command {
   }
 
  private:
+  [[nodiscard]] plan::Case case_of_plans(Context& context) const {
+    plan::Plan plan = load_plans(context, plans_, "explain");
+    SelectionOptions only;
+    only.cases = {what_};
+    only.named_by = "explain";
+    std::vector<plan::Case> cases = for_identifier(std::move(plan.cases), what_, options_.te_libs);
+    return select(std::move(cases), only).cases.front();
+  }
+
   std::string what_;
   bool all_ = false;
   PlanOptions plans_;

@@ -56,8 +56,8 @@ struct XFail {
   /// If not empty, only failures with this cause, as a finding names it, are known: a case without them is judged as if
   /// there were no entry.
   std::string cause;
-  /// If not empty, only errors whose message contains this text are known: a library that refuses a case after it has
-  /// accepted it.
+  /// If not empty, only errors and crashes whose message contains this text are known: a library that refuses a case after
+  /// it has accepted it, or whose kernel makes an illegal access.
   std::string error{};
   std::string link{};  ///< where to read more; shown, never fetched
   Place place{};       ///< where the entry is written

@@ -91,7 +91,7 @@ json xfail(json match, const Vocabulary& vocabulary) {
        {"error",
         {{"type", "string"},
          {"minLength", 8},
-         {"description", "Only errors whose message contains this text are known"}}},
+         {"description", "Only errors and crashes whose message contains this text are known"}}},
        {"reason",
         {{"type", "string"},
          {"pattern", "[^ \\t\\n]"},

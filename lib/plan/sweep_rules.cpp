@@ -93,10 +93,10 @@ void decode_prose(const Node& node, XFail& xfail, Reporter& reporter) {
     xfail.reason = reason->text;
   }
   xfail.cause = decode_text(node, "cause", 1, "a text as reports name causes", "the last 1 of k is missing", reporter);
-  xfail.error =
-      decode_text(node, "error", kShortestError,
-                  fmt::format("a text of {} or more characters that the error's message contains", kShortestError),
-                  "CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED", reporter);
+  xfail.error = decode_text(
+      node, "error", kShortestError,
+      fmt::format("a text of {} or more characters that the message of the error or crash contains", kShortestError),
+      "CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED", reporter);
   xfail.link = decode_text(node, "link", 1, "an address where one can read more", "https://...", reporter);
   if (const Node* error = node.find("error"); error != nullptr && node.find("cause") != nullptr) {
     reporter.error(*error, "a known failure has a \"cause\" or an \"error\", not both",

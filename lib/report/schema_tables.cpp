@@ -95,7 +95,7 @@ json library_changes_definition() {
 json known_issue_properties() {
   json entry = object({{"reason", text("why it is known to fail")}, {"expires", text("date, or empty")}});
   entry["properties"].update({{"cause", text("the cause that is known, if only that one is")},
-                              {"error", text("the text in an error's message that is known, if only such errors are")},
+                              {"error", text("the text in the message of an error or a crash, if only such are known")},
                               {"link", text("where to read more")},
                               {"file", text("file of the entry")},
                               {"line", count("1-based")},

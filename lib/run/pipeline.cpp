@@ -23,6 +23,7 @@
 #include "run/case_flights.hpp"
 #include "run/handshake.hpp"
 #include "run/memory_gate.hpp"
+#include "run/reference_time.hpp"
 #include "run/result_collector.hpp"
 #include "run/stop_control.hpp"
 #include "run/survey.hpp"
@@ -143,6 +144,8 @@ class Pipeline {
       } else if (bytes > budget_) {
         flights_.skip(index, fmt::format("needs {} of host memory, but --memory allows only {}",
                                          core::human_bytes(bytes), core::human_bytes(budget_)));
+      } else if (std::optional<std::string> hopeless = hopeless_of(cases_[index])) {
+        flights_.skip(index, *std::move(hopeless));
       } else {
         group.cases.push_back(index);
       }
@@ -150,6 +153,13 @@ class Pipeline {
     for (prepare::GroupPlan& part : prepare::split_to_fit(cases_, group, budget_)) {
       run_part(std::move(part));
     }
+  }
+
+  [[nodiscard]] std::optional<std::string> hopeless_of(const plan::Case& c) const {
+    const prepare::CatalogRow* row = prepare::find_row(catalog_, c.op->name);
+    return row == nullptr
+               ? std::nullopt
+               : hopeless_reference(c, *row, c.timeout_s.value_or(options_.workers.timeout_s), core::thread_count());
   }
 
   void run_part(prepare::GroupPlan plan) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 
 #include <fmt/format.h>
@@ -37,9 +36,14 @@ float upward(double x) {
 }
 
 /// Of `count` elements from `first` on.
-double mean_of(std::span<const float> numbers, std::size_t first, std::int64_t count) {
-  const std::span<const float> part = numbers.subspan(first, static_cast<std::size_t>(count));
-  return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(count);
+GradientRowErrors::Means means_of(const op::OutputValues& judged, std::size_t first, std::int64_t count) {
+  GradientRowErrors::Means means;
+  for (std::size_t at = first; at < first + static_cast<std::size_t>(count); ++at) {
+    const auto rho = static_cast<double>(judged.magnitude[at]);
+    means.squares += static_cast<double>(judged.second_moment[at]) / static_cast<double>(count);
+    means.rho2 += rho < kUndeterminedBound ? rho * rho / static_cast<double>(count) : 0;
+  }
+  return means;
 }
 
 /// True if correct kernels may differ by any amount in an element of a row (reference/attention_gradient_fates.hpp).
@@ -118,7 +122,7 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         continue;
       }
       const GradientRowErrors row(common, early, {judged, r});
-      const double mean_squares = mean_of(judged.second_moment.span(), shape.first_of(r), shape.channels);
+      const GradientRowErrors::Means means = means_of(judged, shape.first_of(r), shape.channels);
       for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
         const std::size_t at = shape.first_of(r) + c;
         const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
@@ -126,7 +130,7 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         const GradientElement element(judged, at);
         const GradientError e = row.is_empty() ? GradientError()
                                 : shape.bias   ? row.bias(y, rho, squares, element)
-                                               : row.gradient(y, rho, squares, mean_squares, element);
+                                               : row.gradient(y, rho, squares, means, element);
         set(bound, variance, at, e,
             e.bound < kUndeterminedBound && !std::isnan(e.variance) && rho < kUndeterminedBound &&
                 (row.is_empty() || !row.may_overflow(rho)));

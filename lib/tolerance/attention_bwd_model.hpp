@@ -156,8 +156,8 @@ enum class OffsetFact : std::size_t {
 ///
 /// With a cap, (c_S + 0.36 u^2) T^2 has 4 u^2 s'^2 more, s' the row's largest capped score: a tanh may be off by an ulp
 /// in the same direction for all scores of one size. Measured: CUDA's, for scores near 0.35 and 0.6 of the cap. And
-/// rho^2 u^2 J of dq has (scale L)^2 / (N channels) instead of rho^2 if that is larger: the slope errs most where
-/// weights are small.
+/// the slope's part of rho^2 u^2 J, in dq and dk, has (rho^2 + its mean over the row) / 2 instead of rho^2 if that is larger:
+/// the slope errs most where weights are small, and the pair with most of the weight, which rho is about, may be dropped.
 ///
 /// FP8 (op::has_scales): u_P is that of E4M3 for dv, and of the gradients' format for dq and dk; eta is half of `spacing`,
 /// with no factor, because scale p w is what is rounded; scales are three roundings more. dp_amax, the largest |scale p w|,

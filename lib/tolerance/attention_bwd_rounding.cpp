@@ -87,8 +87,8 @@ GradientRounding::Row GradientRounding::row(const GradientRow& facts, double fac
               row.steep * (dp * facts[GradientFact::products] + row.tanh / 12 * facts[GradientFact::arithmetic]);
   row.scores = z * std::exp(std::min(2 * z, kSteepest));
   row.weights = kRoundVariance * (steps_ * square(unit_) + dp2) + square(sink) / 3;
-  row.spread =
-      kRoundVariance * dp2 * facts[GradientFact::gradient_square] + slope_variance() * facts[GradientFact::saturation];
+  row.slopes = slope_variance() * facts[GradientFact::saturation];
+  row.spread = kRoundVariance * dp2 * facts[GradientFact::gradient_square] + row.slopes;
   row.common = square(sink) / 3 + scores_.variance({statistic, statistic, statistic});
   if (what_.weights || what_.score_gradients) {
     row.lost = subnormal_ * std::max({1.0, factor, cap_}) *

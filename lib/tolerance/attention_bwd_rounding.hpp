@@ -71,6 +71,7 @@ class GradientRounding {
     double scores = 0;     ///< variance of a weight by its score's roundings, per W
     double weights = 0;    ///< other variance of a weight, per W
     double spread = 0;     ///< per rho^2
+    double slopes = 0;     ///< of that, what errors of the cap's slope do
     double common = 0;     ///< per y^2
     double tanh = 0;       ///< bound of the error of a slope, 1 - y^2
     double lost = 0;       ///< per pair, what underflow takes

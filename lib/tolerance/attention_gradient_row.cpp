@@ -147,7 +147,7 @@ bool GradientRowErrors::may_overflow(double rho) const {
          !(rho * std::max(1.0, fact(GradientFact::weight) / std::min(1.0, common_.factor)) < kMayOverflow);
 }
 
-GradientError GradientRowErrors::gradient(double y, double rho, double squares, double mean_squares,
+GradientError GradientRowErrors::gradient(double y, double rho, double squares, const Means& means,
                                           const GradientElement& element) const {
   constexpr double u = kUnit32;
   const SumError sum = common_.products.sum(static_cast<std::int64_t>(terms_));
@@ -174,14 +174,15 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
                                               : square(fact(GradientFact::shift) * y);
   const double of_common =
       common_.stored == 0 || common_.of_values ? 0 : square(element.mean * fact(GradientFact::common_shift));
-  const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, mean_squares);
+  const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, means.squares);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
             (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance =
-      slope_errors(rho) + squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
+      slope_errors(rho, means.rho2) +
+      squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
       std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +
       square(size) * of_value +
@@ -234,13 +235,13 @@ GradientError GradientRowErrors::bias(double y, double rho, double squares, cons
                                         .spread_ratio = std::max(1.0, element.spread_ratio)})));
 }
 
-double GradientRowErrors::slope_errors(double rho) const {
-  if (std::isinf(common_.swing) || !common_.of_queries) {  // that of dk has errors of D besides
+double GradientRowErrors::slope_errors(double rho, double mean_rho2) const {
+  if (std::isinf(common_.swing) || common_.of_values) {
     return 0;
   }
-  const double of_slopes = growth2_ * square(kUnit32) * fact(GradientFact::dot_variance);
-  const double mean = square(common_.factor * fact(GradientFact::length)) / (terms_ * common_.width);
-  return of_slopes * std::max(0.0, mean - square(rho));
+  constexpr double kSlope = 64.0 / 3;  // as in GradientFact::dot_variance
+  const double of_slopes = growth2_ * kSlope * square(kUnit32) * fact(GradientFact::saturation) + stored_.slopes;
+  return of_slopes * std::max(0.0, mean_rho2 - square(rho)) / 2;
 }
 
 GradientError GradientRowErrors::widened(GradientError e) const {

@@ -69,8 +69,12 @@ class GradientRowErrors {
   /// a gradient exceeds its scaled format: `rho` as below.
   [[nodiscard]] bool may_overflow(double rho) const;
 
-  /// Of an element of dq, dk or dv: its value, rho, W, and the mean of W over the row.
-  [[nodiscard]] GradientError gradient(double y, double rho, double squares, double mean_squares,
+  /// Means over the row's channels of W and rho^2.
+  struct Means {
+    double squares = 0, rho2 = 0;
+  };
+  /// Of an element of dq, dk or dv: its value, rho and W.
+  [[nodiscard]] GradientError gradient(double y, double rho, double squares, const Means& means,
                                        const GradientElement& element) const;
   /// Of the largest |scale dt| of the whole output, dq: p (|w| a + b) is at most G for each pair, p |w| at most R.
   [[nodiscard]] GradientError largest(double of_all) const;
@@ -85,8 +89,8 @@ class GradientRowErrors {
   [[nodiscard]] double carried_error() const;
   [[nodiscard]] bool overflows() const;
   /// What errors of the slope of a cap add to an element's variance: they are largest for pairs with little weight, of
-  /// whose x rho says nothing.
-  [[nodiscard]] double slope_errors(double rho) const;
+  /// whose x rho says nothing, but the mean of rho^2 over the row does.
+  [[nodiscard]] double slope_errors(double rho, double mean_rho2) const;
   /// The same error, but with a variance so large that only the bound limits it if weights that are nearly 0 may come to
   /// count.
   [[nodiscard]] GradientError widened(GradientError e) const;

@@ -1,5 +1,6 @@
 // Derives the case's status from its runs.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ bool is_explained(const OutputResult& output, const std::string& cause) {
   });
 }
 
-/// Something that went wrong, which a known issue must explain: an output that fails, or an error.
+/// Something that went wrong, which a known issue must explain: an output that fails, or an error; a crash is one as well.
 struct Fault {
   const OutputResult* output = nullptr;
   std::string_view error{};
@@ -54,10 +55,10 @@ bool any_out_of_time(const CaseResult& result) {
   return std::ranges::find(result.runs, Status::timeout, &RunResult::status) != result.runs.end();
 }
 
-/// All that went wrong; nothing if something did that no cause and no error can explain.
+/// All that went wrong; nothing if something did that no entry can explain.
 std::optional<std::vector<Fault>> faults_of(const CaseResult& result, const worker::Outcome& outcome) {
   using Kind = worker::Outcome::Kind;
-  if ((outcome.kind != Kind::done && outcome.kind != Kind::error) || any_out_of_time(result)) {
+  if (outcome.kind == Kind::unsupported || outcome.kind == Kind::timeout || any_out_of_time(result)) {
     return std::nullopt;
   }
   std::vector<Fault> faults;
@@ -68,14 +69,14 @@ std::optional<std::vector<Fault>> faults_of(const CaseResult& result, const work
         faults.push_back({.output = &output});
       }
     }
-    if (run.status == Status::error) {
+    if (run.status == Status::error) {  // or a run that lost the device, and those after it
       faults.push_back({.error = run.run.error});
     }
     if (run.status == Status::fail && faults.size() == before) {
       return std::nullopt;
     }
   }
-  if (outcome.kind == Kind::error) {
+  if (outcome.kind == Kind::error || outcome.kind == Kind::crashed) {
     faults.push_back({.error = outcome.reason});
   }
   return faults;
@@ -108,7 +109,7 @@ struct Fit {
 };
 
 /// An entry without a cause or an error concerns the whole case. The others concern what goes wrong only, and only if
-/// together they explain all of it: each output by one cause, each error by one text that its message contains.
+/// together they explain all of it: each output by one cause, each error or crash by one text that its message contains.
 std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const CaseResult& result,
                            const worker::Outcome& outcome) {
   const auto whole = std::ranges::find_if(issues, &plan::XFail::expects_failure);
@@ -117,7 +118,8 @@ std::optional<Fit> fitting(std::span<const plan::XFail* const> issues, const Cas
     return Fit{{*whole}, result.status == Status::fail && complete};
   }
   const auto faults = faults_of(result, outcome);
-  if (!faults || (result.status != Status::fail && result.status != Status::error)) {
+  constexpr std::array kBad = {Status::fail, Status::error, Status::crashed};
+  if (!faults || std::ranges::find(kBad, result.status) == kBad.end()) {
     return std::nullopt;
   }
   std::vector<const plan::XFail*> used;

@@ -143,8 +143,32 @@ class Explain(CliTest):
         self.assertRegex(text, r"\ntransformer_engine +no +cuDNN 9.10.0 and 9.10.1 are known to be wrong")
         self.assertIn("not a version", self.attention(wide, "--device", "sim:sm_90", "--cudnn", "9", code=2))
 
-    def test_a_case_needs_its_plan(self):
-        self.assertIn("a case needs its plan", self.run_cli("explain", "gemm/m=1/fp32/sim", code=2).stderr)
+    def test_a_case_that_its_identifier_describes_needs_no_plan(self):
+        name = "attention_fwd/b=2,h=8,sq=256,sk=256,d=64,s=0.25,max=1,mask=causal/fp32/transformer_engine"
+        plan = self.plan(case={"op": "attention_fwd", "mode": "fp32", "backend": "transformer_engine",
+                               "params": {"batches": 2, "heads": 8, "sq": 256, "sk": 256, "d": 64, "scale": 0.25, "max_logit": True,
+                                          "mask": "causal"}}, seed=0)
+        listed = json.loads(self.run_cli("list", "cases", plan, "--json", code=0).stdout)[0]["id"]
+        arguments = ["--device", "sim:sm_80", "--cudnn", "9.14.0"]
+        whole = self.run_cli("explain", listed, plan, *arguments, code=0).stdout
+        self.assertEqual(self.run_cli("explain", listed, *arguments, code=0).stdout, whole)
+        self.assertEqual(self.run_cli("explain", name, *arguments, code=0).stdout, whole, "in any order")
+        self.assertIn("UnfusedDotProductAttention taken: 2 TF32-capable products", whole)
+        self.assertIn("softmax_fwd: ", self.run_cli("explain", "softmax_fwd/sq=8,sk=8/bf16/sim", code=0).stdout)
+
+    def test_a_case_needs_its_plan_if_its_identifier_says_more(self):
+        for name, words in [("gemm/m=1,n=1,k=1/fp32/sim/uniform", "says more than op, parameters, mode and backend, so it needs its plan"),
+                            ("gemm/m=1/fp32", "is not a whole identifier: op/parameters/mode/backend"),
+                            ("gem/m=1,n=1,k=1/fp32/sim", 'unknown op "gem" (did you mean gemm?)'),
+                            ("gemm/m=1,n=1,kk=1/fp32/sim", 'unknown parameter of gemm "kk"'),
+                            ("gemm/m=1,n=1/fp32/sim", 'gemm needs "k"'), ("gemm/m=1,n=1,k=x/fp32/sim", '"k" must be an integer'),
+                            ("gemm/m=1,n=1,k=1/bf61/sim", 'unknown mode "bf61"'), ("gemm/m=1,n=1,k=1/bf16/sin", 'unknown backend "sin"'),
+                            ("gemm/m=1,n=1,k/bf16/sim", '"k" must be an integer'), ("gemm//bf16/sim", 'unknown parameter of gemm ""'),
+                            ("gemm/m={},n=[1],k=1/bf16/sim", '"m" must be an integer'), ("gemm/\x01/\x1b/\n", "unknown parameter of gemm"),
+                            ("////////", "says more than op"), ("gemm/m=1,m=2,n=1,k=99999999999999999999/bf16/sim", '"k"')]:
+            done = self.run_cli("explain", name, code=2)
+            self.assertIn(words, done.stderr, name)
+            self.assertNotIn("\x1b", done.stderr)
         self.assertIn("no case is named", self.run_cli("explain", "nothing", self.plan(), code=2).stderr)
 
 

@@ -117,7 +117,7 @@ class Interrupts(CliTest):
         self.assertEqual(errors.count("interrupted: no further case starts"), 1)
         self.assertIn("a second interrupt ends them now", errors)
 
-    ENDLESS = {"op": "attention_fwd", "mode": "bf16", "params": {"sq": 1048576, "sk": 1048576, "d": 8}}
+    ENDLESS = {"op": "attention_fwd", "mode": "bf16", "params": {"sq": 1048576, "sk": 1048576, "d": 8}, "timeout_s": 36000}
 
     def test_one_is_enough_for_a_long_reference(self):
         for name in ("attention_fwd", "attention_bwd"):  # the inputs of the latter come from a reference
@@ -140,10 +140,33 @@ class Interrupts(CliTest):
 
 
 class TimeLimits(CliTest):
+    @staticmethod
+    def longer_than(seconds):
+        """Gradients of 80 operations for each score, almost too many to be tried in that time."""
+        threads = len(os.sched_getaffinity(0))
+        length = int((0.9 * seconds * threads * 128e9 / 80) ** 0.5)
+        return {"sq": length, "sk": length, "d": 8}
+
+    def test_what_cannot_end_in_time_is_not_tried(self):
+        case = {"op": "attention_bwd", "mode": "bf16", "params": {"sq": 1048576, "sk": 1048576, "d": 128, "heads": 32}}
+        small = {"op": "attention_bwd", "mode": "bf16", "params": {"sq": 16, "sk": 16, "d": 8}}
+        plan = self.plan(cases=[case, small])
+        start = time.monotonic()
+        done = self.run_cli("run", plan, *SIM, "--json", "r.json", "--memory", "1TiB", code=0)
+        self.assertLess(time.monotonic() - start, 30)
+        hopeless, judged = json.loads((self.folder / "r.json").read_text())["cases"]
+        self.assertEqual((hopeless["status"], judged["status"]), ("skipped", "pass"))
+        self.assertRegex(hopeless["reason"], r"^its reference takes more than 4\.5e\+16 floating-point operations, [\de.+]+ s at the "
+                                             r"very least on \d+ threads?, and the case has 120 s \(--timeout, or timeout_s of the plan\)$")
+        self.assertIn("1 skipped: its reference takes more than", done.stdout)
+        self.run_cli("run", plan, *SIM, "--no-save", "--memory", "1TiB", "--require-run", code=1)
+        explained = self.run_cli("explain", hopeless["digest"], plan, *SIM, code=0).stdout
+        self.assertRegex(explained, r"reference: every output, within the time limit of the case \(run --timeout\); at least [\de.+]+ s on")
+
     def test_that_of_a_case_counts_its_inputs(self):
         """Those of gradients come from a reference. (tests/unit/run/pipeline_test.cpp has the reference itself: on the
         simulated device, the case would take as long.)"""
-        plan = self.plan(case={**Interrupts.ENDLESS, "op": "attention_bwd", "timeout_s": 2})
+        plan = self.plan(case={**Interrupts.ENDLESS, "op": "attention_bwd", "timeout_s": 2, "params": self.longer_than(2)})
         self.run_cli("run", plan, *SIM, "--json", "r.json", code=3)
         case = json.loads((self.folder / "r.json").read_text())["cases"][0]
         self.assertEqual(case["status"], "timeout")

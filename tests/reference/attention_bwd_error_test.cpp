@@ -285,6 +285,31 @@ TEST(AttentionBwdCap, error_of_a_tanh_that_is_off_by_an_ulp_is_predicted) {
   EXPECT_GE(fit.rms, 0.25) << "the prediction is too large to see a fault";
 }
 
+/// Of two queries, the first gives a key nearly all of its weight, and drops it; the second hardly sees the key, through a cap
+/// that is nearly flat there.
+TEST(AttentionBwdCap, error_of_its_slope_is_predicted_where_the_key_with_the_weight_is_dropped) {
+  op::AttentionParams p;
+  p.sq = p.sk = p.d = 2;
+  p.scale = 1;
+  p.softcap = 30;
+  p.bias = "post_scale";
+  p.dropout = 0.9;
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(p), "fp32"};
+  Inputs inputs = {{"q", {0.01, 5, 2, 0.7}},  // the second's score is 9 caps
+                   {"k", {100, 100, 0, 0}},        {"v", {1000, 0, 0, 1}}, {"bias", {60, 0, -45, 0}},
+                   {"dropout_mask", {0, 1, 1, 0}}, {"do", {0, 1, 1000, 0}}};
+  for (const char* port : {"o", "lse"}) {
+    inputs[port] = testing::derived(problem, inputs, port, Numbers(port == std::string("o") ? 4 : 2));
+  }
+  const op::Values values = testing::evaluate(problem, inputs);
+  const double y = testing::value_of(values, "dk")[0];
+  std::vector<float> bound(4), variance(4);
+  tolerance::attention_bwd_error(request_of(problem, "fp32"), values, "dk", bound, variance);
+  ASSERT_NEAR(y, 3.7e-7, 0.1e-7);
+  EXPECT_GE(9 * static_cast<double>(variance[0]), y * y) << "a tanh that is rounded to 1 leaves nothing of it";
+  EXPECT_LE(static_cast<double>(variance[0]), 50 * y * y) << "of 2 ulp";
+}
+
 /// B and V of a port.
 std::pair<Floats, Floats> errors_of(const Problem& problem, const op::Values& values, std::string_view port) {
   std::pair<Floats, Floats> out;

@@ -44,7 +44,7 @@ struct Met {
   }
 };
 
-/// Nothing if the entry did nothing to the case, as if it crashed or only warns, and may still do so.
+/// Nothing if the entry did nothing to the case, as if it ran out of time or only warns, and may still do so.
 std::optional<Fate> fate_of(const json& record) {
   const std::string& status = record.at("status").get_ref<const std::string&>();
   if (status == "xfail" || status == "xpass") {
@@ -53,7 +53,7 @@ std::optional<Fate> fate_of(const json& record) {
   if (!record.at("xfail").value("expired", false)) {
     return std::nullopt;
   }
-  return status == "fail" || status == "error" ? Fate::expired : Fate::idle;
+  return status == "fail" || status == "error" || status == "crashed" ? Fate::expired : Fate::idle;
 }
 
 class Entries {

@@ -233,12 +233,45 @@ TEST(Conclude, an_error_is_excused_only_by_an_entry_with_a_text_of_its_message) 
   EXPECT_NE(expired.failed.result.reason.find("expired on 2025-12-31"), std::string::npos);
 }
 
-TEST(Conclude, a_lost_worker_is_never_excused) {
-  for (const auto kind : {worker::Outcome::Kind::crashed, worker::Outcome::Kind::timeout}) {
+/// A case whose device is lost after its first run, which passes or fails.
+Status concluded_crash(const std::vector<plan::XFail>& issues, bool first_fails = false,
+                       worker::Outcome::Kind kind = worker::Outcome::Kind::crashed) {
+  Refused lost(first_fails);
+  lost.failed.result.runs.resize(1);
+  lost.outcome = {kind, "cudaStreamSynchronize failed: an illegal memory access was encountered", 0};
+  return lost.conclude(issues);
+}
+
+TEST(Conclude, a_crash_is_excused_only_by_an_entry_with_a_text_of_its_reason) {
+  const std::string access = "an illegal memory access";
+  EXPECT_EQ(concluded_crash({refusal("SIGSEGV"), refusal(access)}), Status::xfail);
+  EXPECT_EQ(concluded_crash({{.reason = "tracked as 12"}}), Status::crashed) << "such an entry expects wrong outputs";
+  EXPECT_EQ(concluded_crash({refusal("SIGSEGV")}), Status::crashed);
+  EXPECT_EQ(concluded_crash({refusal(access, "2025-12-31")}), Status::crashed);
+  EXPECT_EQ(concluded_crash({refusal(access)}, false, worker::Outcome::Kind::timeout), Status::timeout);
+}
+
+TEST(Conclude, a_known_crash_hides_no_failure_before_it) {
+  const plan::XFail tail{.reason = "tracked as 12", .expires = "", .where = {}, .cause = "a tail is missing"};
+  EXPECT_EQ(concluded_crash({refusal("an illegal memory access")}, true), Status::crashed);
+  EXPECT_EQ(concluded_crash({refusal("an illegal memory access"), tail}, true), Status::xfail);
+}
+
+TEST(Conclude, runs_that_a_lost_device_ends_belong_to_the_crash) {
+  for (const auto& [error, status] :
+       {std::pair{"launch failed: an illegal memory access was encountered", Status::xfail},
+        std::pair{"STATUS_INTERNAL_ERROR", Status::crashed}}) {
     Refused lost;
-    lost.outcome = {kind, "killed after STATUS_INTERNAL_ERROR", 0};
-    EXPECT_NE(lost.conclude({refusal("STATUS_INTERNAL_ERROR"), refusal("killed after")}), Status::xfail);
+    lost.failed.result.runs[1].run.error = error;
+    lost.outcome = {worker::Outcome::Kind::crashed, "an illegal memory access was encountered; the context is lost", 0};
+    EXPECT_EQ(lost.conclude({refusal("an illegal memory access")}), status) << error;
   }
+}
+
+TEST(Conclude, a_worker_that_runs_out_of_time_is_never_excused) {
+  Refused lost;
+  lost.outcome = {worker::Outcome::Kind::timeout, "killed after STATUS_INTERNAL_ERROR", 0};
+  EXPECT_NE(lost.conclude({refusal("STATUS_INTERNAL_ERROR"), refusal("killed after")}), Status::xfail);
 }
 
 TEST(Conclude, a_known_error_and_a_known_cause_explain_a_case_together) {

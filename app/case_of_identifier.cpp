@@ -1,0 +1,97 @@
+#include "case_of_identifier.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "core/error.hpp"
+#include "core/printable.hpp"
+#include "plan/plan.hpp"
+#include "prepare/catalog.hpp"
+#include "reproduce.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+/// As a plan writes it; what is not a number is left to the plan's decoder, which says so.
+json value_of(const op::Field& field, const std::string& text) {
+  if (field.kind == op::FieldKind::choice) {
+    return text;
+  }
+  if (field.kind == op::FieldKind::boolean && (text == "0" || text == "1")) {
+    return text == "1";
+  }
+  const json number = json::parse(text, nullptr, false);
+  return number.is_primitive() ? number : json(text);
+}
+
+json params_of(const op::Op& op, const std::string& segment) {
+  json params = json::object();
+  if (segment == "default") {
+    return params;
+  }
+  const std::vector<op::Field>& fields = op.fields();
+  std::vector<std::string_view> tags;
+  std::ranges::transform(fields, std::back_inserter(tags), &op::Field::tag);
+  for (const std::string& part : split(segment, ',')) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string tag = part.substr(0, equals);
+    require_known(tag, fmt::format("parameter of {}", op.name), tags);
+    const auto field = std::ranges::find(fields, tag, &op::Field::tag);
+    params[std::string(field->name)] = value_of(*field, part.substr(std::min(equals + 1, part.size())));
+  }
+  return params;
+}
+
+}  // namespace
+
+plan::Case case_of_identifier(const std::string& identifier) {
+  const std::vector<std::string> segments = split(identifier, '/');
+  if (segments.size() > 4) {
+    throw core::UsageError(fmt::format(
+        "explain: {} says more than op, parameters, mode and backend, so it needs its plan: te-numcheck explain "
+        "{} PLAN",
+        core::printable(identifier), shell_word(identifier)));
+  }
+  std::vector<std::string_view> ops;
+  for (const prepare::CatalogRow& row : catalog()) {
+    ops.push_back(row.op->name);
+  }
+  require_known(segments[0], "op", ops);
+  if (segments.size() < 4) {
+    throw core::UsageError(fmt::format(
+        "explain: {} is not a whole identifier: op/parameters/mode/backend, such as gemm/m=8,n=8,k=8/bf16/sim",
+        core::printable(identifier)));
+  }
+  const op::Op& op = *prepare::find_row(catalog(), segments[0])->op;
+  const json plan = {{"version", 1},
+                     {"name", "identifier"},
+                     {"cases", json::array({{{"op", op.name},
+                                             {"params", params_of(op, segments[1])},
+                                             {"mode", segments[2]},
+                                             {"backend", segments[3]}}})}};
+  const std::string text = plan.dump(-1, ' ', false, json::error_handler_t::replace);
+  return plan::parse_plan(text, "identifier", vocabulary(), {}).cases.front();
+}
+
+}  // namespace numcheck::app
