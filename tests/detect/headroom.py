@@ -1,4 +1,5 @@
-"""How far clean cases stay from the limits: limit / measured of every gate, by the output's format."""
+"""How far clean cases stay from the limits: limit / measured of every gate, by the output's format; statistics and amax, which
+are FP32 numbers of which there are few, by their names."""
 
 import collections
 import math
@@ -16,14 +17,14 @@ class Headroom:
         if result["status"] != "pass":
             return
         for run in result["runs"]:
-            for output in run["outputs"].values():
+            for name, output in run["outputs"].items():
                 for gate in output["criteria"]:
-                    self.add_gate(output["dtype"], gate)
+                    self.add_gate(named(name) or FORMATS.get(output["dtype"]), gate)
 
-    def add_gate(self, dtype, gate):
+    def add_gate(self, output, gate):
         limit, measured = float(gate["limit"]), float(gate["measured"])
-        if 0 < limit < math.inf and dtype in FORMATS:
-            self.found[gate["name"], FORMATS[dtype]].append(limit / measured if measured > 0 else math.inf)
+        if 0 < limit < math.inf and output:
+            self.found[gate["name"], output].append(limit / measured if measured > 0 else math.inf)
 
     def table(self):
         """Gates in the order of their names; 0 measured counts as no end of headroom."""
@@ -31,6 +32,10 @@ class Headroom:
         yield "|---|---|--:|--:|--:|"
         for (name, output), values in sorted(self.found.items()):
             yield f"| {name} | {output} | {len(values)} | {written(min(values))} | {written(statistics.median(values))} |"
+
+
+def named(output):
+    return "amax" if output.endswith("amax") else output if output in ("mu", "rsigma") else None
 
 
 def written(headroom):

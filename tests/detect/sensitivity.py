@@ -79,8 +79,8 @@ def named():
             yield "amax", name, product
 
 
-def run(program, cases, device, fault):
-    """The statuses of the cases with the fault."""
+def records(program, cases, device, fault):
+    """What the report has of the cases with the fault."""
     with tempfile.TemporaryDirectory(prefix="te-numcheck-sensitivity-") as folder:
         plan, report = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "report.json")
         plan.write_text(json.dumps({"version": 1, "name": "sensitivity", "cases": cases}))
@@ -92,7 +92,12 @@ def run(program, cases, device, fault):
         results = json.loads(report.read_text())["cases"]
     if len(results) != len(cases):
         sys.exit(f"{len(cases)} cases gave {len(results)} results")
-    return [(result["status"], result["reason"]) for result in results]
+    return results
+
+
+def run(program, cases, device, fault):
+    """Status and reason of the cases with the fault."""
+    return [(result["status"], result["reason"]) for result in records(program, cases, device, fault)]
 
 
 def smallest_caught(program, cases, device, part):

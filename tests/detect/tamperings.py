@@ -9,6 +9,7 @@ Prints a line per case of the table, and every tampering that was not caught. Ex
 without being tampered with."""
 
 import argparse
+import collections
 import pathlib
 import random
 import re
@@ -71,12 +72,19 @@ def tamperings(names, cases, table, arguments):
     return planned
 
 
-def missed(program, device, planned):
+def is_unchanged(record):
+    return bool(record["runs"]) and all(run.get("fault_changed_nothing", False) for run in record["runs"])
+
+
+def passed(program, device, planned):
+    """Of every tampering that was not caught, the case's name, what it was, and whether every bit is as without it: numbers
+    that an FP8 output cannot hold become its largest one, however large they are."""
     for fault, tampered in planned.items():
-        statuses = sensitivity.run(program, [case for _, case in tampered], device, fault)
-        for (name, case), (status, reason) in zip(tampered, statuses):
-            if status != "fail":
-                yield name, f"{name} with {fault}, seed {case['seed']}: {status}: {reason}"
+        records = sensitivity.records(program, [case for _, case in tampered], device, fault)
+        for (name, case), record in zip(tampered, records):
+            if record["status"] != "fail":
+                words = f"{name} with {fault}, seed {case['seed']}: {record['status']}: {record['reason']}"
+                yield name, words, is_unchanged(record)
 
 
 def parse():
@@ -101,9 +109,15 @@ def main():
     clean = sensitivity.run(arguments.program, cases, arguments.device, "")
     wrong = [(name, f"{name} without a fault: {status}: {reason}") for name, (status, reason) in zip(names, clean)
              if status != "pass"]
-    wrong += missed(arguments.program, arguments.device, tamperings(names, cases, table, arguments))
+    unchanged = collections.Counter()
+    for name, words, has_same_bits in passed(arguments.program, arguments.device, tamperings(names, cases, table, arguments)):
+        if has_same_bits:
+            unchanged[name] += 1
+        else:
+            wrong.append((name, words))
     for name in names:
-        print(f"{name:44}{arguments.count:6} tampered, {sum(other == name for other, _ in wrong)} missed")
+        missed = sum(other == name for other, _ in wrong)
+        print(f"{name:44}{arguments.count:6} tampered, {unchanged[name]} of them without changing a bit, {missed} missed")
     print("\n".join(words for _, words in wrong))
     sys.exit(1 if wrong else 0)
 

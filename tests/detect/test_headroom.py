@@ -5,9 +5,9 @@ import unittest
 from headroom import Headroom
 
 
-def result(status, dtype, *gates):
+def result(status, dtype, *gates, output="d"):
     criteria = [{"name": name, "measured": measured, "limit": limit} for name, measured, limit in gates]
-    return {"status": status, "runs": [{"outputs": {"d": {"dtype": dtype, "criteria": criteria}}}]}
+    return {"status": status, "runs": [{"outputs": {output: {"dtype": dtype, "criteria": criteria}}}]}
 
 
 class Table(unittest.TestCase):
@@ -24,6 +24,10 @@ class Table(unittest.TestCase):
 
     def test_what_measures_nothing_has_no_end_of_headroom(self):
         self.assertEqual(self.rows(result("pass", "fp8_e4m3", ("lattice", 0.0, 0.1))), ["| lattice | 8 bits | 1 | ∞ | ∞ |"])
+
+    def test_statistics_and_amax_have_rows_of_their_own(self):
+        rows = self.rows(*(result("pass", "fp32", ("G2 max", 1, 5), output=output) for output in ("mu", "rsigma", "y_amax", "y")))
+        self.assertEqual([row.split(" | ")[1] for row in rows], ["FP32", "amax", "mu", "rsigma"])
 
     def test_only_limits_of_clean_cases_count(self):
         self.assertEqual(self.rows(result("fail", "fp32", ("G2 rms", 1, 4)), result("pass", "uint8", ("G2 rms", 1, 4)),
