@@ -4,9 +4,13 @@
 
 namespace numcheck::reference {
 
+double exceeded_by_chance(double variance, double largest, double chances) {
+  const double log = std::log(2 * chances);
+  return log * largest / 3 + std::sqrt(log * log * largest * largest / 9 + 2 * log * variance);
+}
+
 double share_error(double probability, double n, double shares, double one_in) {
-  const double per_draw = std::log(2 * one_in * shares) / n;
-  return per_draw / 3 + std::sqrt(per_draw * per_draw / 9 + 2 * per_draw * probability * (1 - probability));
+  return exceeded_by_chance(n * probability * (1 - probability), 1, one_in * shares) / n;
 }
 
 }  // namespace numcheck::reference

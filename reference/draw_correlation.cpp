@@ -28,12 +28,6 @@ std::vector<double> lagged_products(std::span<const float> x) {
   return padded;
 }
 
-/// The t of Freedman's inequality.
-double exceeded_by_chance(double variance, double largest, double chances) {
-  const double log = std::log(2 * chances);
-  return log * largest / 3 + std::sqrt(log * log * largest * largest / 9 + 2 * log * variance);
-}
-
 }  // namespace
 
 DrawCorrelation draw_correlation(std::span<const float> x, double probability, double one_in) {

@@ -12,6 +12,7 @@
 
 #include "core/codec.hpp"
 #include "core/parallel.hpp"
+#include "reference/chance.hpp"
 #include "reference/draw_correlation.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
@@ -98,6 +99,20 @@ MaskStatistics count(std::span<const double> mask, std::size_t elements) {
   return found;
 }
 
+/// How far the share of neighbours that are both dropped may be from share^2. With b = 1 where an element is dropped, and
+/// q = share, the sum of b_i b_(i+1) - q^2 over n - 1 pairs is one of martingale differences,
+///
+///   (b_i - q) (b_(i-1) + q)        |..| <= max(q, 1 - q) (1 + q)
+///
+/// the last of which is smaller. Their conditional variances q (1 - q) (b + q)^2 are linear in b, so that the share of dropped
+/// elements bounds their sum.
+double neighbours_error(double share, double n) {
+  const double most = std::fmin(1, share + share_error(share, n));
+  const double variance = share * (1 - share) * n * (share * share + most * (1 + 2 * share));
+  const double largest = std::fmax(share, 1 - share) * (1 + share);
+  return (exceeded_by_chance(variance, largest, kGateOneIn) + share * share) / n;
+}
+
 /// Draws that are copies of others, of the first so many.
 std::vector<op::Finding> repeats(std::span<const double> mask, std::size_t elements, double share) {
   if (share == 0) {
@@ -126,18 +141,14 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
   const double n = static_cast<double>(elements);
   const double share = p.dropped_share();
   const MaskStatistics found = count(mask, elements);
-  constexpr double kSigmas = 5;
-  const double spread = std::sqrt(share * (1 - share) / n);
   const double pairs = share * share;
-  // Variance of the share of dropped pairs: each element is in two of them.
-  const double pair_spread = std::sqrt((pairs * (1 - pairs) + 2 * share * pairs * (1 - share)) / n);
   std::vector<op::Finding> all = {
       {"elements off the mask", "y", broken_elements(request, p, y, mask), 0,
        "elements that are not mask ? x / (1 - p) : 0"},
-      {"dropped share", "mask", std::fabs(found.dropped / n - share), kSigmas * spread,
+      {"dropped share", "mask", std::fabs(found.dropped / n - share), share == 0 ? 0 : share_error(share, n),
        fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
                    found.dropped / n, share)},
-      {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), kSigmas * pair_spread + 1 / n,
+      {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), share == 0 ? 0 : neighbours_error(share, n),
        "neighbouring bits are independent"}};
   std::ranges::move(repeats(mask, elements, share), std::back_inserter(all));
   return all;
@@ -181,7 +192,7 @@ op::Reference dropout_fwd_reference() {
   };
   reference.findings = &findings;
   reference.gates = kGates;
-  reference.version = "dropout_fwd-2";
+  reference.version = "dropout_fwd-3";
   return reference;
 }
 

@@ -1,6 +1,7 @@
 // The references of dropout by hand, and what its findings say about a device's mask.
 #include "op/dropout.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -187,6 +188,34 @@ TEST(DropoutFwd, special_values_are_not_mistakes) {
     }
   }
   EXPECT_EQ(findings_of(0.25, x, device, "fp16")[0].measured, 3);
+}
+
+/// The probability that a right mask of 16 elements fails gate `index`.
+double false_alarms(double p, std::size_t index) {
+  const double share = op::DropoutParams{.p = p}.dropped_share();
+  const Numbers x(16, 1.0);
+  double failing = 0;
+  for (unsigned drops = 0; drops < 1U << 16; ++drops) {
+    Device device{Numbers(16), {static_cast<double>(~drops & 0xFF), static_cast<double>(~drops >> 8 & 0xFF)}};
+    const auto dropped = static_cast<double>(std::popcount(drops));
+    if (!holds(findings_of(p, x, device)[index])) {
+      failing += std::pow(share, dropped) * std::pow(1 - share, 16 - dropped);
+    }
+  }
+  return failing;
+}
+
+// All masks of 16 elements, with their probabilities: shares of so few are not normal.
+TEST(DropoutFwd, few_elements_raise_no_false_alarms) {
+  for (const double p : {0.1, 0.5}) {
+    EXPECT_LT(false_alarms(p, 1), 1e-7) << "dropped share, " << p;
+    EXPECT_LT(false_alarms(p, 2), 1e-7) << "dropped neighbours, " << p;
+  }
+}
+
+TEST(DropoutFwd, nothing_may_be_dropped_if_nothing_is_to_be) {
+  const Numbers x(16, 1.0);
+  EXPECT_FALSE(holds(findings_of(0, x, {Numbers(16, 1.0), {0xFE, 0xFF}})[1]));
 }
 
 TEST(DropoutFwd, mistakes_are_counted) {
