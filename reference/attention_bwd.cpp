@@ -21,6 +21,7 @@
 #include "reference/attention_score_gradients.hpp"
 #include "reference/attention_tile.hpp"
 #include "reference/dequantised.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 
@@ -308,6 +309,7 @@ op::Reference attention_bwd_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.version = "attention_bwd-10";
+  reference.mistakes = &attention_bwd_mistakes;
   reference.derive = &derive;
   reference.findings = &judge_drawn_mask;
   reference.gates = drawn_mask_gates();

@@ -10,6 +10,7 @@
 #include "core/parallel.hpp"
 #include "reference/activation_declared.hpp"
 #include "reference/activation_settle.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/repeated_terms.hpp"
 #include "reference/tracked_output.hpp"
@@ -125,6 +126,7 @@ op::Reference bias_grad_reference() {
   op::Reference reference;
   reference.values = &values;
   reference.version = "bias_grad-3";
+  reference.mistakes = &bias_grad_mistakes;
   return reference;
 }
 

@@ -14,6 +14,7 @@
 #include "core/parallel.hpp"
 #include "reference/chance.hpp"
 #include "reference/draw_correlation.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 #include "tolerance/tracked.hpp"
@@ -148,8 +149,8 @@ std::vector<op::Finding> findings(const op::FindingRequest& request) {
       {"dropped share", "mask", std::fabs(found.dropped / n - share), share == 0 ? 0 : share_error(share, n),
        fmt::format("{:.5f} of the elements are dropped; as implemented it is floor(256 p) / 256 = {:.5f}",
                    found.dropped / n, share)},
-      {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs), share == 0 ? 0 : neighbours_error(share, n),
-       "neighbouring bits are independent"}};
+      {"dropped neighbours", "mask", std::fabs(found.neighbours / n - pairs),
+       share == 0 ? 0 : neighbours_error(share, n), "neighbouring bits are independent"}};
   std::ranges::move(repeats(mask, elements, share), std::back_inserter(all));
   return all;
 }
@@ -201,6 +202,7 @@ op::Reference dropout_bwd_reference() {
   reference.values = &backward;
   reference.derive = &derive_mask;
   reference.version = "dropout_bwd-1";
+  reference.mistakes = &dropout_bwd_mistakes;
   return reference;
 }
 

@@ -18,29 +18,10 @@
 #include "op/rope.hpp"
 #include "op/softmax_bwd.hpp"
 #include "op/softmax_fwd.hpp"
+#include "reference/mistake_list.hpp"
 
 namespace numcheck::reference {
 namespace {
-
-/// Collects mistakes that are other parameters.
-template <class P>
-class Mistakes {
- public:
-  explicit Mistakes(const op::Params& params) : p(op::from_params<P>(params)) {}
-
-  template <class Change>
-  void add(std::string name, std::string text, Change change, double (*then)(double) = nullptr) {
-    P wrong = p;
-    change(wrong);
-    all_.push_back({std::move(name), std::move(text), op::to_params(wrong), then});
-  }
-  [[nodiscard]] std::vector<op::Mistake> take() { return std::move(all_); }
-
-  const P p;
-
- private:
-  std::vector<op::Mistake> all_;
-};
 
 bool is_narrow(const op::Mode& mode) {
   return core::dtype_info(mode.first).storage_bytes < 4;
@@ -215,17 +196,8 @@ std::vector<op::Mistake> router_mistakes(const op::Params& params, const op::Mod
 }
 
 std::vector<op::Mistake> attention_fwd_mistakes(const op::Params& params, const op::Mode&) {
-  using P = op::AttentionFwdParams;
-  Mistakes<P> mistakes(params);
-  const double factor = mistakes.p.factor();
-  if (factor != 1) {
-    mistakes.add("scale_missing", "the scale of the scores from 1", [](P& p) { p.scale = 1; });
-  }
-  mistakes.add("scale_1_01", "the scale of the scores from 1.01 times it", [factor](P& p) { p.scale = 1.01 * factor; });
-  if (mistakes.p.is_causal()) {
-    mistakes.add("mask_missing", "the causal mask from none",
-                 [](P& p) { p.mask = p.has_lengths() ? "padding" : "none"; });
-  }
+  Mistakes<op::AttentionFwdParams> mistakes(params);
+  add_attention(mistakes);
   return mistakes.take();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 
 namespace numcheck::reference {
@@ -148,6 +149,7 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&), st
 op::Reference quantize_reference() {
   op::Reference reference = reference_of(&quantize_values, "quantize-1");
   reference.derive = &derive_scale;
+  reference.mistakes = &quantize_mistakes;
   return reference;
 }
 

@@ -191,6 +191,7 @@ struct Mistake {
   std::string text;                    ///< "epsilon from ten times epsilon", as in: cannot tell ...
   Params params;                       ///< with these, the reference gives the wrong result
   double (*then)(double y) = nullptr;  ///< applied to it last; null: nothing
+  Values (*instead)(const ReferenceRequest&) = nullptr;  ///< gives it instead of the reference; may be null
 };
 
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`
@@ -214,7 +215,7 @@ struct Reference {
   std::vector<Finding> (*findings)(const FindingRequest&) = nullptr;
   /// Which of the open elements are not as `expected` says, as all outputs together show; null if the op has no open ones.
   std::vector<Settled> (*settle)(const FindingRequest&) = nullptr;
-  /// Mistakes that the verdict's certificate plants in the first output. Their results have its shape. Null: none.
+  /// Mistakes that the verdict's certificate plants in outputs. Their results have these outputs' shapes. Null: none.
   std::vector<Mistake> (*mistakes)(const Params&, const Mode&) = nullptr;
   /// Of ops that move bits: which element of the first input each element of the first output is.
   std::vector<std::int64_t> (*moved)(const ReferenceRequest&) = nullptr;

@@ -55,4 +55,7 @@ struct Certificate {
 /// A wrong formula whose result passes is reported as not told.
 [[nodiscard]] Certificate certify(const metric::CompareInput& input, std::span<const WrongFormula> formulas = {});
 
+/// Wrong formulas only: of outputs that are a single number of others, such as a largest magnitude.
+[[nodiscard]] Certificate certify_formulas(const metric::CompareInput& input, std::span<const WrongFormula> formulas);
+
 }  // namespace numcheck::tolerance

@@ -92,6 +92,8 @@ std::shared_ptr<const ComparisonCache::Entry> compare_port(const EvaluationConte
   entry->wrong = metric::find_wrong(input, entry->statistics, context.prepared->c->tolerance.max_ulp);
   if (port.role == op::Role::output) {
     entry->certificate = tolerance::certify(input, wrong_formulas(context, port, input));
+  } else if (port.role == op::Role::amax) {
+    entry->certificate = tolerance::certify_formulas(input, wrong_formulas(context, port, input));
   }
   return entry;
 }

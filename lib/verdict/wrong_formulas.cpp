@@ -33,10 +33,10 @@ void add(const EvaluationContext& context, const op::Mistake& mistake, WrongForm
   if (!reference.tracked()) {
     request.sample = tolerance::certificate_sample(*main, &context.group->sample);
   }
-  const op::Values wrong = reference.values(request);
+  const op::Values wrong = (mistake.instead == nullptr ? reference.values : mistake.instead)(request);
   for (const op::Port& port : context.prepared->ports) {
     const auto output = std::ranges::find(wrong.outputs, port.name, &op::OutputValues::port);
-    if (port.role != op::Role::output || output == wrong.outputs.end()) {
+    if ((port.role != op::Role::output && port.role != op::Role::amax) || output == wrong.outputs.end()) {
       continue;
     }
     const op::Sample looked_at = tolerance::certificate_sample(port, &context.group->sample);

@@ -15,11 +15,29 @@ def case(op, mode, distribution, params, **inputs):
 EPSILON = "epsilon from ten times epsilon"
 GELU = "gelu by tanh from gelu by erf"
 ROWS = {"rows": 64, "hidden": 256}
+CODES = {"rows": 64, "cols": 256}
+LARGEST = "the largest magnitude from the largest value"
+SATURATED = "saturated codes from NaN"
 # A case, the fault of its device that is the mistake, what it cannot tell, or what it can.
 BLIND = [
     (case("rmsnorm_fwd", "fp32", "normal", ROWS, sigma=1e3), "epsilon_x10", EPSILON),
     (case("activation_fwd", "fp32", "uniform", {**ROWS, "kind": "gelu"}, low=20, high=30), "erf_for_tanh", GELU),
     (case("gemm", "bf16", "normal", {"m": 64, "n": 64, "k": 16, "epilogue": "gelu"}, sigma=1e-3), "gelu_erf", GELU),
+]
+# Mistakes that other parameters do not give: a case, what it cannot tell.
+BLIND_TO = [
+    (case("quantize", "bf16", "uniform", CODES, low=1, high=2), LARGEST),
+    (case("quantize", "bf16", "normal", CODES), SATURATED),
+    (case("quantize", "bf16", "normal", {**CODES, "scale": 1}), "the scale from 1"),
+    (case("bias_grad", "fp32", "uniform", {**ROWS, "fused": "gelu"}, low=20, high=30), GELU),
+]
+ALL_MISTAKES = ("amax_of_values", "mask_ignored", "mean_for_sum", "row_sums_missing")
+SEEING_ALL = [
+    case("quantize", "bf16", "uniform", {**CODES, "scale": 1e3, "layout": "both"}, low=-2, high=1),
+    case("dropout_bwd", "fp32", "normal", {"elements": 4096, "p": 0.3}),
+    case("bias_grad", "bf16", "normal", {**ROWS, "fused": "gelu"}),
+    case("bias_grad", "fp32", "normal", ROWS),
+    case("attention_bwd", "bf16", "normal", {"batches": 1, "heads": 2, "sq": 32, "sk": 32, "d": 64, "mask": "causal"}),
 ]
 SEEING = [
     (case("rmsnorm_fwd", "bf16", "normal", ROWS), "epsilon_x10", EPSILON),
@@ -51,6 +69,20 @@ class NotTold(PlantsFaults):
             with self.subTest(op=planted["op"], mistake=words):
                 self.assertNotIn(words, self.result(planted)["runs"][0]["not_told"])
                 self.assertEqual(self.result(planted, "--inject", fault)["status"], "fail", "as it implies")
+
+    def test_wrong_code_that_would_pass_is_told(self):
+        for planted, words in BLIND_TO:
+            with self.subTest(op=planted["op"], mistake=words):
+                self.assertIn(words, self.result(planted)["runs"][0]["not_told"])
+
+    def test_ordinary_inputs_show_all_mistakes(self):
+        for planted in SEEING_ALL:
+            with self.subTest(op=planted["op"], mode=planted["mode"]):
+                run = self.result(planted)["runs"][0]
+                self.assertEqual(run["not_told"], [])
+                rejected = [fake for output in run["outputs"].values() for fake in output["certificate"]["fakes"]
+                            if fake["name"] in ALL_MISTAKES]
+                self.assertTrue(rejected, "none was planted")
 
     def test_one_output_that_tells_is_enough(self):
         """y in E4M3 does not show epsilon, rsigma in FP32 does."""

@@ -1,0 +1,51 @@
+// How the tables of mistakes in formulas are written.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "op/field.hpp"
+#include "op/reference.hpp"
+
+namespace numcheck::reference {
+
+/// Collects mistakes: other parameters, or other code.
+template <class P>
+class Mistakes {
+ public:
+  explicit Mistakes(const op::Params& params) : p(op::from_params<P>(params)) {}
+
+  template <class Change>
+  void add(std::string name, std::string text, Change change, double (*then)(double) = nullptr) {
+    P wrong = p;
+    change(wrong);
+    all_.push_back({std::move(name), std::move(text), op::to_params(wrong), then});
+  }
+  /// `instead` gives the wrong result.
+  void add_instead(std::string name, std::string text, op::Values (*instead)(const op::ReferenceRequest&)) {
+    all_.push_back({std::move(name), std::move(text), op::to_params(p), nullptr, instead});
+  }
+  [[nodiscard]] std::vector<op::Mistake> take() { return std::move(all_); }
+
+  const P p;
+
+ private:
+  std::vector<op::Mistake> all_;
+};
+
+/// Those of both passes of attention.
+template <class P>
+void add_attention(Mistakes<P>& mistakes) {
+  const double factor = mistakes.p.factor();
+  if (factor != 1) {
+    mistakes.add("scale_missing", "the scale of the scores from 1", [](P& p) { p.scale = 1; });
+  }
+  mistakes.add("scale_1_01", "the scale of the scores from 1.01 times it", [factor](P& p) { p.scale = 1.01 * factor; });
+  if (mistakes.p.is_causal()) {
+    mistakes.add("mask_missing", "the causal mask from none",
+                 [](P& p) { p.mask = p.has_lengths() ? "padding" : "none"; });
+  }
+}
+
+}  // namespace numcheck::reference

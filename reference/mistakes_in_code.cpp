@@ -1,0 +1,179 @@
+// Mistakes in formulas that no other parameters give: wrong operands, and wrong code.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/codec.hpp"
+#include "core/dtype.hpp"
+#include "op/attention_bwd.hpp"
+#include "op/bias_grad.hpp"
+#include "op/dropout.hpp"
+#include "op/quantize.hpp"
+#include "reference/mistake_list.hpp"
+#include "reference/mistakes.hpp"
+#include "reference/references.hpp"
+
+namespace numcheck::reference {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+op::OutputValues* find_output(op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  return found == values.outputs.end() ? nullptr : &*found;
+}
+
+/// What the reference makes of inputs of which one holds the same number everywhere.
+op::Values with_constant(const op::Reference& reference, op::ReferenceRequest request, std::string_view port,
+                         double number) {
+  core::Buffer<double> constant;
+  for (op::Operand& operand : request.inputs) {
+    if (operand.port == port) {
+      constant = core::Buffer<double>(operand.elements());
+      std::ranges::fill(constant.span(), number);
+      operand.data = constant.data();
+    }
+  }
+  return reference.values(request);
+}
+
+op::Values unscaled_codes(const op::ReferenceRequest& request) {
+  op::Values values = with_constant(quantize_reference(), request, "scale", 1);
+  std::erase_if(values.outputs, [](const op::OutputValues& output) { return output.port == "scale_inv"; });
+  return values;
+}
+
+op::Values unsaturated_codes(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::QuantizeParams>(*request.params);
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  const auto scale = static_cast<float>(op::operand_named(request.inputs, "scale").data[0]);
+  // Halfway from the largest number to the one that would follow it.
+  const core::Dtype format = core::parse_dtype(p.format).value_or(core::Dtype::fp8_e4m3);
+  const double largest = core::dtype_info(format).max_finite;
+  const double limit = largest + core::ulp(largest, format) / 2;
+  op::Values values = quantize_reference().values(request);
+  op::OutputValues* codes = find_output(values, "q");
+  op::OutputValues* turned = find_output(values, "q_t");
+  const auto rows = static_cast<std::size_t>(p.rows), cols = static_cast<std::size_t>(p.cols);
+  for (std::size_t i = 0; i < x.elements(); ++i) {
+    if (std::fabs(static_cast<double>(static_cast<float>(x.data[i]) * scale)) > limit) {
+      codes->value[i] = kNan;
+      turned->value[i % cols * rows + i / cols] = kNan;
+    }
+  }
+  return values;
+}
+
+op::Values codes_as_they_lie(const op::ReferenceRequest& request) {
+  op::Values values = quantize_reference().values(request);
+  std::ranges::copy(find_output(values, "q")->value.span(), find_output(values, "q_t")->value.data());
+  return values;
+}
+
+op::Values largest_value(const op::ReferenceRequest& request) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  op::Values values = quantize_reference().values(request);
+  double& largest = find_output(values, "amax")->value[0];
+  largest = 0;
+  for (std::size_t i = 0; i < x.elements(); ++i) {
+    largest = std::fmax(largest, x.data[i]);
+  }
+  return values;
+}
+
+op::Values all_kept(const op::ReferenceRequest& request) {
+  constexpr double kEightBits = 255;
+  return with_constant(dropout_bwd_reference(), request, "mask", kEightBits);
+}
+
+op::Values mean_of_rows(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::BiasGradParams>(*request.params);
+  op::Values values = bias_grad_reference().values(request);
+  for (double& sum : find_output(values, "dbias")->value.span()) {
+    sum /= static_cast<double>(p.rows);
+  }
+  return values;
+}
+
+/// dbias of a dx that is stored in the format first.
+template <core::Dtype kFormat>
+op::Values sums_of_rounded(const op::ReferenceRequest& request) {
+  op::Values values = bias_grad_reference().values(request);
+  const std::span<const double> dx = find_output(values, "dx")->value.span();
+  const std::span<double> sums = find_output(values, "dbias")->value.span();
+  std::ranges::fill(sums, 0);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    sums[i % sums.size()] += core::round_to(dx[i], kFormat);
+  }
+  return values;
+}
+
+op::Values without_row_sums(const op::ReferenceRequest& request) {
+  return with_constant(attention_bwd_reference(), request, "o", 0);
+}
+
+}  // namespace
+
+std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
+  Mistakes<op::QuantizeParams> mistakes(params);
+  mistakes.add_instead("amax_of_values", "the largest magnitude from the largest value", &largest_value);
+  mistakes.add_instead("scale_ignored", "the scale from 1", &unscaled_codes);
+  mistakes.add_instead("saturate_missing", "saturated codes from NaN", &unsaturated_codes);
+  if (mistakes.p.layout != "rowwise") {
+    mistakes.add_instead("untransposed", "the transpose from the codes as they lie", &codes_as_they_lie);
+  }
+  return mistakes.take();
+}
+
+std::vector<op::Mistake> dropout_bwd_mistakes(const op::Params& params, const op::Mode&) {
+  using P = op::DropoutParams;
+  Mistakes<P> mistakes(params);
+  if (mistakes.p.p > 0) {
+    mistakes.add("scale_missing", "1 / (1 - p) from 1", [](P& p) { p.p = 0; });
+  }
+  if (mistakes.p.dropped_share() != mistakes.p.p) {
+    mistakes.add("scale_of_share", "1 / (1 - p) from one over the share that is kept",
+                 [](P& p) { p.p = p.dropped_share(); });
+  }
+  mistakes.add_instead("mask_ignored", "the mask from none", &all_kept);
+  return mistakes.take();
+}
+
+std::vector<op::Mistake> bias_grad_mistakes(const op::Params& params, const op::Mode& mode) {
+  using P = op::BiasGradParams;
+  Mistakes<P> mistakes(params);
+  const auto replace = [&](const char* kind, const char* by, const char* name, const char* text) {
+    if (mistakes.p.fused == kind) {
+      mistakes.add(name, text, [by](P& p) { p.fused = by; });
+    }
+  };
+  replace("gelu", "gelu_erf", "gelu_erf", "gelu by tanh from gelu by erf");
+  replace("silu", "qgelu", "qgelu", "x sigmoid(x) from x sigmoid(1.702 x)");
+  replace("qgelu", "silu", "silu", "x sigmoid(1.702 x) from x sigmoid(x)");
+  if (mistakes.p.rows > 1) {
+    mistakes.add_instead("mean_for_sum", "sums over rows from means", &mean_of_rows);
+  }
+  if (mistakes.p.fused != "none" && mistakes.p.output == "default" && mode.output == core::Dtype::bf16) {
+    mistakes.add_instead("rounded_first", "sums of dx from sums of what is stored",
+                         &sums_of_rounded<core::Dtype::bf16>);
+  }
+  if (mistakes.p.fused != "none" && mistakes.p.output == "default" && mode.output == core::Dtype::fp16) {
+    mistakes.add_instead("rounded_first", "sums of dx from sums of what is stored",
+                         &sums_of_rounded<core::Dtype::fp16>);
+  }
+  return mistakes.take();
+}
+
+std::vector<op::Mistake> attention_bwd_mistakes(const op::Params& params, const op::Mode&) {
+  Mistakes<op::AttentionBwdParams> mistakes(params);
+  add_attention(mistakes);
+  mistakes.add_instead("row_sums_missing", "gradients of weights less D from these gradients", &without_row_sums);
+  return mistakes.take();
+}
+
+}  // namespace numcheck::reference
