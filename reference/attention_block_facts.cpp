@@ -150,8 +150,8 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       const double sink = head_.problem.sink(head_.index);
       return sink == -std::numeric_limits<double>::infinity() ? 0 : std::exp(sink - lse(i));
     }
-    case AttentionFact::value_square:
-      return square(head_.problem.dropout().scale()) * *std::ranges::max_element(head_.value_squares);
+    case AttentionFact::value_size:
+      return head_.problem.dropout().scale() * std::sqrt(*std::ranges::max_element(head_.value_squares));
     case AttentionFact::least_weight:
       return row.least;
     case AttentionFact::contest:

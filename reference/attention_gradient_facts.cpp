@@ -195,7 +195,7 @@ std::span<const double> GradientFacts::scored() {
 void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts, std::size_t at) const {
   const auto sum = [&](PairTerm term) { return this->sum(term, row); };
   const auto set = [&](GradientFact fact, double x) {
-    facts[static_cast<std::size_t>(fact)][at] = static_cast<float>(x);
+    facts[static_cast<std::size_t>(fact)][at] = tolerance::kept(fact, x);
   };
   const bool bias = what_ == Of::bias || what_ == Of::capped_bias;
   set(GradientFact::terms, bias ? static_cast<double>(gradients_.params().batches) : sum(kTerms));
@@ -236,7 +236,7 @@ void GradientFacts::store(std::size_t row, std::span<core::Buffer<float>> facts,
 
 void GradientFacts::store_own(const Own& own, std::span<core::Buffer<float>> facts, std::size_t at) {
   const auto set = [&](GradientFact fact, double x) {
-    facts[static_cast<std::size_t>(fact)][at] = static_cast<float>(x);
+    facts[static_cast<std::size_t>(fact)][at] = tolerance::kept(fact, x);
   };
   set(GradientFact::score_common, own.score_common);
   set(GradientFact::own_dot, own.dot);

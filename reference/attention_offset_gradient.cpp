@@ -113,7 +113,7 @@ std::vector<core::Buffer<float>> offset_facts(const AttentionGradients& g, const
       }
     }
     const auto set = [&](OffsetFact which, double value) {
-      facts[static_cast<std::size_t>(which)][static_cast<std::size_t>(index)] = static_cast<float>(value);
+      facts[static_cast<std::size_t>(which)][static_cast<std::size_t>(index)] = tolerance::kept(which, value);
     };
     set(OffsetFact::sink, std::fabs(offset));
     set(OffsetFact::sum, sum);

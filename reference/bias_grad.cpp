@@ -61,6 +61,7 @@ class Column {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const Tracked sum = sum_.result();
     const bool may_overflow = unknown_ || absolute_ + sum.b > kLargest;
+    dbias.set_terms(j, absolute_);
     if (std::isnan(infinities_)) {
       dbias.set(j, kNan, kNan, kNan);
     } else if (may_overflow) {
@@ -93,6 +94,7 @@ op::Values values(const op::ReferenceRequest& request) {
   const bool copies = x != nullptr && all_copies(x->data, x->elements());
   TrackedOutput dx("dx", fused.has_value() ? dy.elements() : 0, request.values_only);
   TrackedOutput dbias("dbias", hidden, request.values_only);
+  dbias.keep_terms(rows);
   core::parallel_chunks(hidden, kColumnsPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
     std::vector<Column> columns(end - begin);
     for (std::size_t i = 0; i < rows; ++i) {

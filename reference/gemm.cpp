@@ -117,8 +117,8 @@ bool gemm_exact_holds(const op::ReferenceRequest& request, std::span<const doubl
 //
 // yardsticks() returns for `d` (and, without a sample, for `d_amax`, as the maximum over D)
 //
-//   magnitude      A  = (|alpha sA sB| sum |a b| + |beta C| + |bias|) g,   g = 1, or 1.13 >= max |gelu'| for gelu
-//   second_moment  S2 = (alpha sA sB)^2 sum (a b)^2 h,                     h = 1, or 1.28 >= max gelu'^2
+//   magnitude  A = (|alpha sA sB| sum |a b| + |beta C| + |bias|) g,    g = 1, or 1.13 >= max |gelu'| for gelu
+//   deviation  sqrt(S2),  S2 = (alpha sA sB)^2 sum (a b)^2 h,          h = 1, or 1.28 >= max gelu'^2
 //
 // from two products in FP32 on operands scaled by powers of two, inflated by 1 + (k + 8) 2^-24 and rounded upwards, so
 // that they never fall short of the exact sums. Where the exponents of the operands span so wide a range that a term

@@ -106,7 +106,7 @@ struct Finisher {
   double product_factor = 1;  ///< |alpha sA sB|
   double inflation = 1;
   double magnitude_gain = 1;
-  double second_gain = 1;
+  double deviation_gain = 1;
 
   explicit Finisher(const GemmOperands& operands)
       : g(operands),
@@ -114,7 +114,7 @@ struct Finisher {
         inflation(1 + (static_cast<double>(operands.shape.k) + 8) * 0x1p-24) {
     if (parse_epilogue(operands.params) == Epilogue::gelu) {
       magnitude_gain = 1.13;
-      second_gain = 1.28;
+      deviation_gain = std::sqrt(1.28);
     }
   }
 
@@ -125,9 +125,9 @@ struct Finisher {
     total += g.bias == nullptr ? 0 : std::abs(g.bias_scale * g.bias[col]);
     return round_up(total * magnitude_gain);
   }
-  /// `sum` is sum (a b)^2.
-  [[nodiscard]] float second_moment(double sum) const noexcept {
-    return round_up(product_factor * (product_factor * sum) * inflation * second_gain);
+  /// `root` is that of sum (a b)^2.
+  [[nodiscard]] float deviation(double root) const noexcept {
+    return round_up(product_factor * root * inflation * deviation_gain);
   }
 };
 
@@ -163,27 +163,26 @@ op::OutputYardsticks full_yardsticks(const GemmOperands& g, const Finisher& fini
   core::Buffer<T> a = scaled_magnitudes<T>(g.a.data, batch * static_cast<std::size_t>(g.shape.m) * k, scaling.a);
   core::Buffer<T> b = scaled_magnitudes<T>(g.b.data, batch * static_cast<std::size_t>(g.shape.n) * k, scaling.b);
   const int undo = -(scaling.a + scaling.b);
-  op::OutputYardsticks out{.port = "d", .magnitude = {}, .second_moment = {}};
+  op::OutputYardsticks out{.port = "d", .magnitude = {}, .deviation = {}};
   const double unscale = std::ldexp(1.0, undo);
   out.magnitude = converted_product(g, a, b, [&](double sum, std::int64_t index, std::int64_t col) {
     return finisher.magnitude(sum * unscale, index, col);
   });
   square(a);
   square(b);
-  out.second_moment = converted_product(
-      g, a, b, [&](double sum, std::int64_t, std::int64_t) { return finisher.second_moment(sum * unscale * unscale); });
+  out.deviation = converted_product(
+      g, a, b, [&](double sum, std::int64_t, std::int64_t) { return finisher.deviation(std::sqrt(sum) * unscale); });
   return out;
 }
 
 op::OutputYardsticks chosen_yardsticks(const GemmOperands& g, const Finisher& finisher,
                                        const std::vector<std::int64_t>& indices) {
   const SampledYardsticks sums = sampled_yardsticks(g.shape, g.a, g.b, indices);
-  op::OutputYardsticks out{.port = "d",
-                           .magnitude = core::Buffer<float>(indices.size()),
-                           .second_moment = core::Buffer<float>(indices.size())};
+  op::OutputYardsticks out{
+      .port = "d", .magnitude = core::Buffer<float>(indices.size()), .deviation = core::Buffer<float>(indices.size())};
   for (std::size_t s = 0; s < indices.size(); ++s) {
     out.magnitude[s] = finisher.magnitude(sums.magnitude[s], indices[s], indices[s] % g.shape.n);
-    out.second_moment[s] = finisher.second_moment(sums.second_moment[s]);
+    out.deviation[s] = finisher.deviation(std::sqrt(sums.second_moment[s]));
   }
   return out;
 }
@@ -214,9 +213,9 @@ op::Yardsticks gemm_yardsticks(const op::ReferenceRequest& request) {
   out.outputs.push_back(scaling.fits_fp32 ? full_yardsticks<float>(g, finisher, scaling)
                                           : full_yardsticks<double>(g, finisher, scaling));
   if (g.has_amax) {
-    op::OutputYardsticks amax{.port = "d_amax", .magnitude = {}, .second_moment = {}};
+    op::OutputYardsticks amax{.port = "d_amax", .magnitude = {}, .deviation = {}};
     amax.magnitude = largest_of(out.outputs[0].magnitude);
-    amax.second_moment = largest_of(out.outputs[0].second_moment);
+    amax.deviation = largest_of(out.outputs[0].deviation);
     out.outputs.push_back(std::move(amax));
   }
   return out;

@@ -1,4 +1,4 @@
-// Magnitude and second moment of GEMM; described in gemm.hpp.
+// Magnitude and deviation of GEMM; described in gemm.hpp.
 #pragma once
 
 #include "op/reference.hpp"

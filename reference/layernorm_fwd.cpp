@@ -39,6 +39,8 @@ void normalise(const Problem& problem, Outputs& out) {
     const Scalar mean = row_mean<Scalar>(x);
     const Scalar rsigma = row_rsigma(row_variance<Scalar>(x, mean), epsilon_of(problem.p));
     const RowRange range = range_of(x, tolerance::value_of(mean), bound_of(mean));
+    const double absolute = mean_magnitude(x);
+    out.mu.set_terms(i, absolute);
     if (!range.finite && range.sum_may_overflow) {  // an infinity may meet one from an overflow
       out.mu.set_undetermined(i, 0);
     } else {
@@ -62,6 +64,9 @@ void normalise(const Problem& problem, Outputs& out) {
       const Scalar y = multiplied_and_added(normalised, factors[j], Scalar(problem.beta.data[j]));
       out.y.set(i * x.size() + j, in_any_order(y, x[j] - tolerance::value_of(mean), tolerance::value_of(rsigma),
                                                tolerance::value_of(factors[j])));
+      out.y.set_terms(i * x.size() + j, std::fabs(tolerance::value_of(factors[j]) * tolerance::value_of(rsigma)) *
+                                                (std::fabs(x[j]) + absolute) +
+                                            std::fabs(problem.beta.data[j]));
     }
   });
   open_means.leave(1, out.mu);
@@ -89,6 +94,8 @@ op::Values all_values(const op::ReferenceRequest& request) {
   Outputs out{{"y", problem.x.elements(), request.values_only},
               {"mu", rows, request.values_only},
               {"rsigma", rows, request.values_only}};
+  out.y.keep_terms(static_cast<std::size_t>(problem.p.hidden));
+  out.mu.keep_terms(static_cast<std::size_t>(problem.p.hidden));
   normalise<Scalar>(problem, out);
   if (!request.values_only && rounds_gamma(problem.p, problem.gamma.dtype)) {
     keep_ideal(problem, out);

@@ -102,8 +102,9 @@ class Parts {
 
 /// A sum whose factors, products and partial sums are rounded to one format, with fused or separate operations.
 struct RoundedSum {
-  double y = 0;      ///< the exact sum
-  double bound = 0;  ///< of |computed - y|
+  double y = 0;         ///< the exact sum
+  double bound = 0;     ///< of |computed - y|
+  double absolute = 0;  ///< sum of the terms' magnitudes
   double variance = 0;
   double unit;       ///< u of the format
   double tiny;       ///< its smallest subnormal
@@ -117,6 +118,7 @@ struct RoundedSum {
     const double lost = weighted ? tiny / 2 * std::fabs(value) : 0;
     const double own = weighted ? 2 * unit * std::fabs(product) + lost + tiny : 0;
     y += product;
+    absolute += std::fabs(product);
     bound += own;
     bound += unit * (std::fabs(y) + bound) + tiny;
     constexpr double kLogUniform = 0.18;
@@ -158,12 +160,14 @@ op::Values unpermute(const op::ReferenceRequest& request) {
   const auto hidden = static_cast<std::size_t>(p.hidden);
   const auto tokens = static_cast<std::size_t>(p.tokens);
   TrackedOutput y("y", tokens * hidden, request.values_only);
+  y.keep_terms(static_cast<std::size_t>(p.topk));
   core::parallel_for(tokens, [&](std::size_t token) {
     for (std::size_t j = 0; j < hidden; ++j) {
       RoundedSum sum{.unit = format.unit_roundoff, .tiny = format.min_subnormal, .largest = format.max_finite};
       parts.for_each(token, j, [&](const Part& part) { sum.add(part, parts.weighted()); });
       if (sum.tame) {
         y.set(token * hidden + j, sum.y, sum.bound, sum.variance);
+        y.set_terms(token * hidden + j, sum.absolute);
       } else {
         settle(in_format(parts, token, j, dtype, false), in_format(parts, token, j, dtype, true), token * hidden + j,
                y);

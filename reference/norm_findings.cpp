@@ -44,11 +44,11 @@ const op::OutputValues& expected_named(const op::Values& values, std::string_vie
 
 /// V of one element, with the rounding of a 16- or 8-bit output. FP32's is already part of V.
 double variance_of(const Fitter& f, std::size_t at) {
-  const double v = static_cast<double>(f.y->second_moment[at]);
+  const double deviation = static_cast<double>(f.y->deviation[at]), v = deviation * deviation;
   if (!f.narrow()) {
     return v;
   }
-  const double reached = std::fabs(f.y->value[at]) + 3 * std::sqrt(v);
+  const double reached = std::fabs(f.y->value[at]) + 3 * deviation;
   const double step = core::ulp(reached * f.delivered.scale, f.delivered.dtype) / f.delivered.scale;
   return v + step * step / 12;
 }
@@ -138,11 +138,12 @@ RowFit fit_row(const Fitter& f, std::size_t i) {
   }
   const bool fits = normal.aa > 0 && (normal.bb == 0 || normal.independent());
   const double rsigma = f.rsigma->value[i];
-  const double relative = std::sqrt(static_cast<double>(f.rsigma->second_moment[i])) / rsigma;
+  const double relative = static_cast<double>(f.rsigma->deviation[i]) / rsigma;
   // Beyond a relative error of 1, the linear model of rsigma means nothing.
   const double own = normal.first_variance() * copies_in(expected);
   const double spread = spread_of(f, x);
-  const double bias = f.mu == nullptr ? 0 : static_cast<double>(f.mu->second_moment[i]) / (2 * (spread + f.epsilon));
+  const double off = f.mu == nullptr ? 0 : static_cast<double>(f.mu->deviation[i]);
+  const double bias = off * off / (2 * (spread + f.epsilon));
   return {normal.first(), own, relative * relative, spread, bias, fits && relative < 1, i, alike};
 }
 
@@ -234,7 +235,7 @@ std::vector<op::Finding> norm_findings(const op::FindingRequest& request, const 
                       epsilon_of(p),
                       *delivered,
                       p.zero_centered_gamma ? 1.0 : 0.0};
-  if (x.cols < static_cast<std::int64_t>(kMinCount) || fitter.y->second_moment.empty()) {
+  if (x.cols < static_cast<std::int64_t>(kMinCount) || fitter.y->deviation.empty()) {
     return {};
   }
   std::vector<RowFit> fits(static_cast<std::size_t>(x.rows));

@@ -25,8 +25,9 @@ void compute_dx(const NormGradient& g, std::span<const Scalar> factors, TrackedO
   const auto hidden = static_cast<std::size_t>(g.x->cols);
   OpenElements open;
   core::parallel_for(static_cast<std::size_t>(g.x->rows), [&](std::size_t i) {
-    const auto put = [&](std::size_t j, const Scalar& value, bool may_overflow) {
+    const auto put = [&](std::size_t j, const Scalar& value, bool may_overflow, double terms) {
       dx.set(i * hidden + j, value);
+      dx.set_terms(i * hidden + j, terms);
       if (may_overflow) {
         open.note(i * hidden + j);
       }
@@ -54,6 +55,8 @@ void compute_weights(const NormGradient& g, TrackedOutput& dgamma, TrackedOutput
     for (std::size_t j = begin; j < end; ++j) {
       const Reach& reach = sums.gamma_reach[j - begin];
       const bool beta_may_overflow = sums.beta_reach[j - begin].may_overflow();
+      dgamma.set_terms(j, sums.gamma_terms[j - begin]);
+      dbeta.set_terms(j, sums.beta_terms[j - begin]);
       if (reach.may_overflow()) {
         open_gamma.note(j);
       }
@@ -80,6 +83,10 @@ op::Values gradients(const op::ReferenceRequest& request, const op::NormParams& 
   TrackedOutput dx("dx", g.x->elements(), request.values_only);
   TrackedOutput dgamma("dgamma", hidden, request.values_only);
   TrackedOutput dbeta("dbeta", hidden, request.values_only);
+  const auto rows = static_cast<std::size_t>(p.rows);
+  dx.keep_terms(hidden);
+  dgamma.keep_terms(rows);
+  dbeta.keep_terms(rows);
   compute_dx<Scalar>(g, gamma_factors<Scalar>(gamma, p), dx);
   compute_weights<Scalar>(g, dgamma, dbeta);
   if (!request.values_only && rounds_gamma(p, gamma.dtype)) {

@@ -60,6 +60,15 @@ Scalar row_mean(std::span<const double> x) {
   return divided_by_count(sum.result(), x.size());
 }
 
+/// mean_j |x_j|
+[[nodiscard]] inline double mean_magnitude(std::span<const double> x) {
+  double sum = 0;
+  for (const double value : x) {
+    sum += std::fabs(value);
+  }
+  return sum / static_cast<double>(x.size());
+}
+
 /// mean_j x_j^2
 template <class Scalar>
 Scalar row_mean_square(std::span<const double> x) {
@@ -190,7 +199,8 @@ inline tolerance::Flushable in_parts(const tolerance::Flushable& dx, double alon
                                    dx.lost + (loses_along ? along_part : 0) + (mean_part < kMayFlush ? mean_part : 0));
 }
 
-/// dx of row i: put(j, value, whether something in it may overflow). False, and nothing is put, if terms are infinite: what is
+/// dx of row i: put(j, value, whether something in it may overflow, sum of the magnitudes of its
+/// terms). False, and nothing is put, if terms are infinite: what is
 /// left then depends on how the formula is written.
 template <class Scalar, class Put>
 [[nodiscard]] bool input_gradient(const NormGradient& g, std::span<const Scalar> factors, std::size_t i,
@@ -201,7 +211,7 @@ template <class Scalar, class Put>
   RowSum<Scalar> sum_xh;
   const double rsigma = g.saved.rsigma->data[i];
   Reach reach;
-  double largest = 1;
+  double largest = 1, absolute = 0, absolute_xh = 0;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const Scalar weighted = factors[j] * Scalar(dz[j]);
     const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
@@ -209,6 +219,8 @@ template <class Scalar, class Put>
     sum.add(weighted);
     sum_xh.add(in_any_order(weighted * xh, factor, centred(g.saved, i, x[j]), rsigma));
     const double along = 1 + std::fabs(tolerance::value_of(xh));
+    absolute += g.saved.mu == nullptr ? 0 : std::fabs(factor);
+    absolute_xh += std::fabs(factor) * (along - 1);
     reach.add(std::fabs(factor) * along);
     reach.pass(largest_intermediate(g.saved, i, x[j], factor));
     largest = std::isfinite(along) ? std::max(largest, along) : largest;
@@ -219,9 +231,10 @@ template <class Scalar, class Put>
   const bool open = reach.may_overflow(largest * (1 + rsigma));
   const Scalar mean = divided_by_count(sum.result(), x.size());
   const Scalar mean_xh = divided_by_count(sum_xh.result(), x.size());
+  const double n = static_cast<double>(x.size());
   for (std::size_t j = 0; j < x.size(); ++j) {
-    Scalar along = in_any_order(mean_xh * normalised<Scalar>(g.saved, i, x[j]), tolerance::value_of(mean_xh),
-                                centred(g.saved, i, x[j]), rsigma);
+    const Scalar xh = normalised<Scalar>(g.saved, i, x[j]);
+    Scalar along = in_any_order(mean_xh * xh, tolerance::value_of(mean_xh), centred(g.saved, i, x[j]), rsigma);
     const double projection = tolerance::value_of(along);
     if (g.saved.mu != nullptr) {
       along += mean;
@@ -235,7 +248,10 @@ template <class Scalar, class Put>
     Reach own;
     own.pass(std::max(std::fabs(factor), std::fabs(dz[j])) * rsigma);
     const bool may_overflow = open || own.may_overflow();
-    put(j, may_overflow && !std::isfinite(tolerance::value_of(dx)) ? unchecked(dx) : dx, may_overflow);
+    const double added = g.add == nullptr ? 0 : std::fabs(row_of(*g.add, i)[j]);
+    const double terms = std::fabs(factor * dz[j]) + (absolute + absolute_xh * std::fabs(tolerance::value_of(xh))) / n;
+    put(j, may_overflow && !std::isfinite(tolerance::value_of(dx)) ? unchecked(dx) : dx, may_overflow,
+        std::fabs(rsigma) * terms + added);
   }
   return true;
 }
@@ -245,14 +261,19 @@ template <class Scalar>
 struct ColumnSums {
   std::vector<tolerance::Sum<Scalar>> gamma;
   std::vector<tolerance::Sum<Scalar>> beta;
-  std::vector<Reach> gamma_reach;  ///< of |dz| (1 + |xh|)
-  std::vector<Reach> beta_reach;   ///< of |dz|
+  std::vector<Reach> gamma_reach;               ///< of |dz| (1 + |xh|)
+  std::vector<Reach> beta_reach;                ///< of |dz|
+  std::vector<double> gamma_terms, beta_terms;  ///< sums of magnitudes
 };
 
 template <class Scalar>
 ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, std::size_t count) {
-  ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count), std::vector<tolerance::Sum<Scalar>>(count),
-                          std::vector<Reach>(count), std::vector<Reach>(count)};
+  ColumnSums<Scalar> sums{std::vector<tolerance::Sum<Scalar>>(count),
+                          std::vector<tolerance::Sum<Scalar>>(count),
+                          std::vector<Reach>(count),
+                          std::vector<Reach>(count),
+                          std::vector<double>(count),
+                          std::vector<double>(count)};
   const auto rows = static_cast<std::size_t>(g.x->rows);
   for (std::size_t i = 0; i < rows; ++i) {
     const double* dz = row_of(*g.dz, i).data() + first;
@@ -264,6 +285,8 @@ ColumnSums<Scalar> weight_gradients(const NormGradient& g, std::size_t first, st
       sums.gamma_reach[j].add(std::fabs(dz[j]) * (1 + std::fabs(tolerance::value_of(xh))));
       sums.gamma_reach[j].pass(largest_intermediate(g.saved, i, x[j], dz[j]));
       sums.beta_reach[j].add(std::fabs(dz[j]));
+      sums.gamma_terms[j] += std::fabs(dz[j] * tolerance::value_of(xh));
+      sums.beta_terms[j] += std::fabs(dz[j]);
     }
   }
   return sums;

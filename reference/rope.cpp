@@ -52,6 +52,7 @@ void rotate(const op::RopeParams& p, bool backward, const double* x, const doubl
   for (std::size_t i = 0; i < static_cast<std::size_t>(p.dim); ++i) {
     if (i >= rotated) {
       out.set(first + i, Scalar(x[i]));
+      out.set_terms(first + i, std::fabs(x[i]));
       continue;
     }
     const std::size_t partner = partner_of(p, i);
@@ -59,6 +60,7 @@ void rotate(const op::RopeParams& p, bool backward, const double* x, const doubl
     const Scalar kept = Scalar(x[i]) * cosine(angles[i], Scalar());
     const bool minus = is_first_of_pair(p, i) != backward;
     out.set(first + i, minus ? kept - turned : kept + turned);
+    out.set_terms(first + i, std::fabs(tolerance::value_of(kept)) + std::fabs(tolerance::value_of(turned)));
   }
 }
 
@@ -67,6 +69,7 @@ op::Values values(const op::ReferenceRequest& request, bool backward) {
   const op::Operand& x = op::operand_named(request.inputs, backward ? "dy" : "x");
   const op::Operand& freqs = op::operand_named(request.inputs, "freqs");
   TrackedOutput out(backward ? "dx" : "y", x.elements(), request.values_only);
+  out.keep_terms(2);
   core::parallel_for(static_cast<std::size_t>(x.rows), [&](std::size_t row) {
     const std::size_t first = row * static_cast<std::size_t>(p.dim);
     const std::int64_t angle_row = p.start + token_of(p, static_cast<std::int64_t>(row));

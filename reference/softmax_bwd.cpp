@@ -50,6 +50,7 @@ struct GradientRow {
     constexpr double kLargest = 0x1p127;  // leaves room for the errors of the sum
     const double factor = std::max(1.0, std::fabs(scale));
     tolerance::Sum<Scalar> sum;
+    double absolute = 0;  // sum of |dy y|
     bool unknown = false;
     for (std::size_t j = 0; j < columns; ++j) {
       y[j] = as_read(given[j], Scalar());
@@ -57,6 +58,7 @@ struct GradientRow {
       product[j] = flushable(gradient * y[j]);
       unknown = unknown || tolerance::indeterminate(gradient, y[j]);
       sum.add(product[j]);
+      absolute += std::fabs(tolerance::value_of(product[j]));
     }
     const Scalar total = sum.result();
     for (std::size_t j = 0; j < columns; ++j) {
@@ -70,6 +72,8 @@ struct GradientRow {
           open.note(first + j);
         }
       }
+      dx.set_terms(first + j, std::fabs(scale) * (std::fabs(tolerance::value_of(product[j])) +
+                                                  std::fabs(tolerance::value_of(y[j])) * absolute));
     }
     const double yardstick = std::isfinite(tolerance::value_of(total)) ? 0 : kUnknown;
     for (std::size_t j = columns; j < y.size(); ++j) {
@@ -103,6 +107,7 @@ op::Values values(const op::ReferenceRequest& request) {
   const op::Operand& dy = op::operand_named(request.inputs, "dy");
   const op::Operand& y = op::operand_named(request.inputs, "y");
   TrackedOutput dx("dx", dy.elements(), request.values_only);
+  dx.keep_terms(static_cast<std::size_t>(p.sk) + 1);
   if (request.values_only) {
     compute_all<double>(p, dy, y, dx);
   } else {

@@ -29,7 +29,7 @@ class TrackedOutput {
     out_.value = core::Buffer<double>(elements);
     if (!values_only) {
       out_.magnitude = core::Buffer<float>(elements);
-      out_.second_moment = core::Buffer<float>(elements);
+      out_.deviation = core::Buffer<float>(elements);
     }
   }
 
@@ -52,7 +52,23 @@ class TrackedOutput {
     out_.value[i] = y;
     if (!out_.magnitude.empty()) {
       out_.magnitude[i] = upward(std::min(bound, kMaxBound));
-      out_.second_moment[i] = variance > kMaxVariance ? std::numeric_limits<float>::infinity() : upward(variance);
+      out_.deviation[i] = upward(std::sqrt(variance));
+    }
+  }
+
+  /// The output is a sum of `count` terms: op::OutputValues::terms are set, too; NaN is for elements that have none.
+  void keep_terms(std::size_t count) {
+    if (!out_.magnitude.empty()) {
+      out_.terms = core::Buffer<float>(out_.value.size());
+      std::ranges::fill(out_.terms.span(), std::numeric_limits<float>::quiet_NaN());
+    }
+    out_.term_count = static_cast<double>(std::max<std::size_t>(1, count));
+  }
+
+  /// `magnitude`: the sum of the magnitudes of the terms of element i.
+  void set_terms(std::size_t i, double magnitude) {
+    if (!out_.terms.empty()) {
+      out_.terms[i] = upward(magnitude);
     }
   }
 
@@ -61,8 +77,9 @@ class TrackedOutput {
     out_.value[i] = y;
     if (!out_.magnitude.empty()) {
       out_.magnitude[i] = std::numeric_limits<float>::max();
-      out_.second_moment[i] = std::numeric_limits<float>::infinity();
+      out_.deviation[i] = std::numeric_limits<float>::infinity();
     }
+    set_terms(i, std::numeric_limits<double>::quiet_NaN());
   }
 
   /// Elements that the op leaves to the implementation: op::OutputValues::outside.
@@ -87,10 +104,8 @@ class TrackedOutput {
   [[nodiscard]] op::OutputValues take() && { return std::move(out_); }
 
  private:
-  /// A larger variance does not fit in FP32: it becomes infinite, and the comparison falls back on B^2.
-  static constexpr double kMaxVariance = 1e38;
-
-  /// Rounds up to FP32; NaN (of a NaN value) is not a bound, and none is needed: such elements are not judged by it.
+  /// Rounds up to FP32, to infinity beyond its range, where the comparison falls back on B. NaN (of a NaN value) is not a bound,
+  /// and none is needed: such elements are not judged by it.
   static float upward(double x) {
     const auto nearest = static_cast<float>(x);
     return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;

@@ -107,8 +107,9 @@ struct WorstList {
   int count;
 };
 
-/// Of outputs whose A and S2 are sums over the terms of y, see model::ErrorModel::terms. Elements whose A, or S2, is
-/// beyond the range in which FP32 holds it are left out where it is needed.
+/// Of outputs whose A, the sum of the magnitudes of the terms of y, is known; of products also their S2, see
+/// model::ErrorModel::terms. Elements whose A, or sqrt(S2), is beyond the range in which FP32 holds it are left out where it
+/// is needed.
 inline constexpr int kConditions = 6;  ///< powers of ten, from 10
 inline constexpr double kLeastTermSum =
     0x1p-139;  ///< a thousand steps of FP32's subnormals; smaller ones are not known
@@ -157,7 +158,7 @@ struct FormatConstants {
 
 /// The error model multiplied by the output scale, and the constants of other tools' predicates.
 struct ModelConstants {
-  double scale, scale2;  ///< of A and S2: |output scale| and its square
+  double scale;  ///< of A and sqrt(S2): |output scale|
   double bound_magnitude, bound_value, bound_absolute;
   double var_second, var_magnitude, var_value, var_coherent, var_absolute;
   double lambda_kappa;
@@ -165,7 +166,7 @@ struct ModelConstants {
   double torch_rtol, torch_atol;  ///< rounded to FP32, as in PyTorch's kernels
   double te_rtol, te_atol, plan_rtol, plan_atol;
   bool have_plan;
-  bool terms;  ///< A and S2 are those of the terms of y
+  bool terms;  ///< A of the terms of y is known
 };
 
 /// model::Spacing, multiplied by the output scale.
@@ -190,8 +191,9 @@ struct SegmentView {
   const double* expected;
   const double* unrounded;  ///< may be null
   const float* magnitude;
-  const float* second_moment;
-  float* column_a;  ///< += a of each element
+  const float* deviation;
+  const float* terms;  ///< A of the terms of y if the model has them, otherwise any numbers
+  float* column_a;     ///< += a of each element
   float* column_b;
   float* column_z;  ///< += what each element adds to its column
   float* block_z;   ///< the sum of these of each block

@@ -136,7 +136,7 @@ double effective_bits(const TermSums& sums, const CompareInput& input, const Sta
     return -std::log2(rho / (kRounding * std::sqrt(input.model->rounded_operands)));
   }
   const bool out_of_range = is_product && out.arithmetic.rel_l2 != 0 &&
-                            std::ranges::any_of(input.second_moment, [](float second) { return second > 0; });
+                            std::ranges::any_of(input.deviation, [](float deviation) { return deviation > 0; });
   return out_of_range ? std::numeric_limits<double>::quiet_NaN() : -std::log2(out.arithmetic.rel_l2 / kRounding);
 }
 
@@ -147,7 +147,7 @@ std::optional<TermStatistics> terms_of(const TermSums& sums, const CompareInput&
   TermStatistics terms;
   terms.backward_error = sums.backward;
   terms.backward_error_scaled = terms.backward_error / (core::dtype_info(input.port->dtype).unit_roundoff *
-                                                        std::sqrt(std::max(1.0, input.model->reduction)));
+                                                        std::sqrt(std::max(1.0, input.term_count)));
   terms.max_ulp = sums.ulps;
   static_assert(std::tuple_size_v<decltype(terms.condition_histogram)> == kConditions + 1);
   std::uint64_t above = total_of(sums.conditioned);

@@ -1,4 +1,4 @@
-// One parallel pass over (got, expected, magnitude, second moment): every norm, every statistic of the gates.
+// One parallel pass over (got, expected, magnitude, deviation): every norm, every statistic of the gates.
 #pragma once
 
 #include <array>
@@ -30,7 +30,9 @@ struct CompareInput {
   std::span<const double> unrounded;   ///< y on the unrounded inputs; empty if equal to `expected` or not wanted
   bool unrounded_is_expected = false;  ///< the inputs were not rounded: total errors equal the arithmetic ones
   std::span<const float> magnitude;
-  std::span<const float> second_moment;
+  std::span<const float> deviation;
+  std::span<const float> terms;  ///< op::OutputValues::terms; empty if they are not known or not wanted
+  double term_count = 1;
   const op::Sample* sample = nullptr;
   const model::ErrorModel* model = nullptr;
   double rtol = 0;  ///< the plan's own, counted when have_allclose
@@ -100,10 +102,10 @@ struct Groups {
   Group row, column, tile, matrix;
 };
 
-/// Of an output whose A is the sum of the magnitudes of the terms of y.
+/// Of an output of which A is known, the sum of the magnitudes of the terms of y.
 struct TermStatistics {
   double backward_error = 0;         ///< componentwise: largest |e| / A
-  double backward_error_scaled = 0;  ///< the same over u sqrt(k), u the unit roundoff of the output, k products
+  double backward_error_scaled = 0;  ///< the same over u sqrt(k), u the unit roundoff of the output, k terms
   double max_ulp = 0;                ///< largest |e| in ulps of the output at A
   /// Elements with y != 0 (of more than 2^16, some of them) by A / |y|: up to 10, up to 100, ... up to 10^6, more.
   std::array<std::uint64_t, 7> condition_histogram{};

@@ -146,8 +146,11 @@ inline void convert_to_ulps(const double* expected, std::size_t size, const Inve
 /// V_arith, 1 / V, U and limits of a block; true if a variance exceeds kMaxVariance.
 ///   V = V_arith + ulp(|y| + 3 sd)^2 / 12
 template <bool narrow, bool coherent>
-bool add_variances(const float* magnitude, const float* second, std::size_t size, SingleModel m, Limits limits,
+bool add_variances(const SegmentView& segment, std::size_t begin, std::size_t size, SingleModel m, Limits limits,
                    float fraction_scale, Block& block) {
+  const float* const magnitude = segment.magnitude + begin;
+  const float* const deviations = segment.deviation + begin;
+  const float* const terms = segment.terms + begin;
   Wi within = ~Wi{};
   for (std::size_t i = 0; i < size; i += kFloats) {
     const Vf y = magnitude_of(load(block.y + i));
@@ -155,8 +158,8 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
     const Vf unit = inverse * m.scale;
     const Vf a = load(magnitude + i) * unit;
     const Vf a2 = a * a;
-    const Vf given = load(second + i);
-    const Vf s2 = given < kLostMoment ? a2 : smaller((given * unit) * unit, a2);
+    const Vf given = smaller(load(deviations + i) * unit, a);
+    const Vf s2 = given * given;
     const Vf absolute = m.absolute * inverse;
     Vf v = m.second * s2 + m.magnitude * a2 + m.value * (y * y) + absolute * absolute;
     if (coherent) {
@@ -176,8 +179,9 @@ bool add_variances(const float* magnitude, const float* second, std::size_t size
     Vf limit = limits.magnitude * a + limits.value * y + limits.absolute * inverse + limits.half_ulp;
     limit = smaller(limits.relative * y, limit);
     // The first operand is NaN if A is 0 and the limit infinite.
-    limit = smaller(limits.backward * a, limit);
-    limit = smaller(limits.backward_power * Vf(Wu(a) & (Wu{} + 0x7f80'0000U)), limit);
+    const Vf sum = load(terms + i) * unit;
+    limit = smaller(limits.backward * sum, limit);
+    limit = smaller(limits.backward_power * Vf(Wu(sum) & (Wu{} + 0x7f80'0000U)), limit);
     if (narrow) {
       store(block.rounded + i, (v <= 1.0F / 256) & (y > 0.0F));
       store(block.half + i, 0.5F * reached);

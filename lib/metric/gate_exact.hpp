@@ -10,9 +10,6 @@
 namespace numcheck::metric::NUMCHECK_ISA {
 namespace {
 
-/// Below this a second moment may have been flushed to zero in FP32; A^2 bounds it from above.
-constexpr float kLostMoment = 0x1p-118F;
-
 /// Stands for an infinite A: one beyond FP32, how far is not known. No error is too large for it, and its square is finite,
 /// whatever the output's scale.
 constexpr double kMaxMagnitude = 1e100;
@@ -59,9 +56,8 @@ inline Element element_of(const SegmentView& segment, std::size_t i, const Forma
   const double y = segment.expected[i];
   const double abs_y = __builtin_fabs(y);
   const double a = magnitude_at(segment, i, model);
-  const double given = segment.second_moment[i];
-  const double moment = given * model.scale2 < a * a ? given * model.scale2 : a * a;
-  const double s2 = segment.second_moment[i] < kLostMoment ? a * a : moment;
+  const double given = static_cast<double>(segment.deviation[i]) * model.scale;
+  const double s2 = given < a ? given * given : a * a;
   const double coherence = a > 0 ? abs_y / a : 0;
   const double aligned = coherence * abs_y;
   const double v = model.var_second * s2 + model.var_magnitude * (a * a) + model.var_value * (y * y) +

@@ -117,9 +117,9 @@ bool are_yardsticks_regular(const SegmentView& segment, const FormatConstants& f
   const Vf overflow = splat_float(float_limit(format.special_magnitude));
   Wi regular = ~Wi{};
   for (std::size_t i = 0; i < segment.size; i += kFloats) {
-    const Vf s2 = load(segment.second_moment + i);
+    const Vf deviation = load(segment.deviation + i);
     // False for a NaN and, in every format, for an infinite A, which only costs a second check.
-    regular &= (load(segment.magnitude + i) < overflow) & (s2 == s2);
+    regular &= (load(segment.magnitude + i) < overflow) & (deviation == deviation);
   }
   return !any(~regular);
 }

@@ -25,7 +25,7 @@ struct Context {
 
 /// Where A is 0, any error is infinitely large.
 void raise_backward(Context& c, std::size_t i, double error) {
-  const auto a = static_cast<double>(c.segment.magnitude[i]);
+  const auto a = static_cast<double>(c.segment.terms[i]);
   if (a != 0 && !(a >= kLeastTermSum && a < __builtin_inf())) {
     return;
   }
@@ -160,7 +160,10 @@ void add_arith(const Block& block, std::size_t size, Running& running) {
   const std::ptrdiff_t next = static_cast<std::ptrdiff_t>(begin) + segment.ahead;
   fetch(segment.expected + next);
   fetch(segment.magnitude + next);
-  fetch(segment.second_moment + next);
+  fetch(segment.deviation + next);
+  if (segment.terms != segment.magnitude) {
+    fetch(segment.terms + next);
+  }
   if (segment.unrounded != nullptr) {
     fetch(segment.unrounded + next);
   }
@@ -190,9 +193,8 @@ void add_block(Context& c, std::size_t begin, std::size_t size, const InverseUlp
   const double* const got = segment.got + begin;
   const double* const expected = segment.expected + begin;
   convert_to_ulps(expected, size, units, block);
-  const bool beyond =
-      add_variances<narrow, coherent>(segment.magnitude + begin, segment.second_moment + begin, size, single, limits,
-                                      static_cast<float>(c.format.fraction_scale), block);
+  const bool beyond = add_variances<narrow, coherent>(segment, begin, size, single, limits,
+                                                      static_cast<float>(c.format.fraction_scale), block);
   const bool wide_variance =
       c.format.fraction_scale < kFinestScale || (beyond && variance_matters(segment, begin, size, block));
   if (wide_variance) {

@@ -72,8 +72,7 @@ void lattice(const SegmentView& segment, const FormatConstants& format, const La
       const std::size_t at = i + static_cast<std::size_t>(g * kFloats);
       const Group x = group_at(segment, at, units);
       const Vf a = load(segment.magnitude + at);
-      const Vf second = load(segment.second_moment + at);
-      const Vf root = root_of(second < kLostMoment ? a * a : second);
+      const Vf root = load(segment.deviation + at);
       const Vf spacing = c.value * x.y + (c.second * root + c.magnitude * a + c.absolute) * x.inverse;
       add_group(x, spacing, c, g, running);
     }

@@ -28,8 +28,9 @@ struct PartTerms {
     }
   }
 
-  inline void add_spread(Vd error, Vd s2, Vi in) {
-    rho2 += masked(error * error / s2, in);
+  inline void add_spread(Vd error, Vd root, Vi in) {
+    const Vd rho = error / root;
+    rho2 += masked(rho * rho, in);
     scaled -= in;
   }
 
@@ -49,7 +50,7 @@ struct PartTerms {
   }
 };
 
-/// FP32 holds x, a sum of magnitudes or of squares.
+/// FP32 holds x, a sum of magnitudes or the root of one of squares.
 inline Vi is_held(Vd x) {
   return (x >= kLeastTermSum) & (x < __builtin_inf());
 }
@@ -58,7 +59,6 @@ inline Vi is_held(Vd x) {
 
 void terms(const SegmentView& segment, const ModelConstants& model, const TermConstants& constants, TermSums& sums) {
   const Vd scale = splat(model.scale);
-  const Vd scale2 = splat(model.scale2);
   const Vi always = constants.clipped ? Vi{} : ~Vi{};
   for (int lane = 0; lane < kLanes; lane += kWidth) {
     PartTerms part(sums, lane);
@@ -66,9 +66,9 @@ void terms(const SegmentView& segment, const ModelConstants& model, const TermCo
       const Vd y = load(segment.expected + i);
       const Vd abs_y = magnitude_of(y);
       const Vd error = magnitude_of(load(segment.got + i) - y);
-      const Vd a = load_wide(segment.magnitude + i);
-      const Vd s2 = load_wide(segment.second_moment + i);
-      part.add_spread(error, scale2 * s2, is_held(s2) & (always | (abs_y > 0.0)));
+      const Vd a = load_wide(segment.terms + i);
+      const Vd root = load_wide(segment.deviation + i);
+      part.add_spread(error, scale * root, is_held(root) & (always | (abs_y > 0.0)));
       part.add_condition(abs_y, scale * a, is_held(a));
     }
     part.write_back(sums, lane);

@@ -67,23 +67,28 @@ void SegmentReader::copy(std::int64_t first, std::size_t count, std::size_t padd
   for (std::size_t i = 0; i < count; ++i) {
     expected_[i] = scaled(input_.expected[begin + i]);
     magnitude_[i] = input_.magnitude.empty() ? 0 : input_.magnitude[begin + i];
-    second_moment_[i] = input_.magnitude.empty() ? 0 : input_.second_moment[begin + i];
+    deviation_[i] = input_.magnitude.empty() ? 0 : input_.deviation[begin + i];
   }
   if (!input_.unrounded.empty()) {
     std::transform(input_.unrounded.begin() + first,
                    input_.unrounded.begin() + first + static_cast<std::int64_t>(count), unrounded_.begin(), scaled);
   }
+  if (!input_.terms.empty()) {
+    std::ranges::copy(input_.terms.subspan(begin, count), terms_.begin());
+    std::fill(terms_.begin() + count, terms_.begin() + padded, 0.0F);
+  }
   std::fill(got_.begin() + count, got_.begin() + padded, 0.0);
   std::fill(expected_.begin() + count, expected_.begin() + padded, 0.0);
   std::fill(unrounded_.begin() + count, unrounded_.begin() + padded, 0.0);
   std::fill(magnitude_.begin() + count, magnitude_.begin() + padded, 0.0F);
-  std::fill(second_moment_.begin() + count, second_moment_.begin() + padded, 0.0F);
+  std::fill(deviation_.begin() + count, deviation_.begin() + padded, 0.0F);
 }
 
 void SegmentReader::use_copies(SegmentView& view) const {
   view.expected = expected_.data();
   view.magnitude = magnitude_.data();
-  view.second_moment = second_moment_.data();
+  view.deviation = deviation_.data();
+  view.terms = terms_.data();
   view.unrounded = input_.unrounded.empty() ? nullptr : unrounded_.data();
   view.ahead = 0;
 }
@@ -113,7 +118,8 @@ SegmentView SegmentReader::read(std::int64_t first, std::size_t count, std::int6
   if (padded == count && setup_.output_scale == 1 && std::isinf(setup_.clamp) && !input_.magnitude.empty()) {
     view.expected = input_.expected.data() + first;
     view.magnitude = input_.magnitude.data() + first;
-    view.second_moment = input_.second_moment.data() + first;
+    view.deviation = input_.deviation.data() + first;
+    view.terms = (input_.terms.empty() ? input_.magnitude : input_.terms).data() + first;
     view.unrounded = input_.unrounded.empty() ? nullptr : input_.unrounded.data() + first;
     if (next < static_cast<std::int64_t>(input_.expected.size())) {
       view.ahead = next - first;
@@ -201,10 +207,8 @@ void SegmentReader::count_unjudged(std::size_t i) {
 
 bool SegmentReader::spread_asks(std::size_t i, double a) const {
   const ModelConstants& model = setup_.model;
-  const double y = expected_[i], a2 = a * a * model.scale2;
-  constexpr double kLost = 0x1p-118;  // smaller ones may have been flushed to zero: A^2 bounds them
-  const auto second = static_cast<double>(second_moment_[i]);
-  const double s2 = second < kLost ? a2 : std::min(second * model.scale2, a2);
+  const double y = expected_[i], scaled = a * model.scale, a2 = scaled * scaled;
+  const double root = std::min(static_cast<double>(deviation_[i]) * model.scale, scaled), s2 = root * root;
   const double coherent = a2 > 0 ? y * y / a2 * y * y : 0;
   const double v = model.var_second * s2 + model.var_magnitude * a2 + model.var_value * y * y + model.var_absolute +
                    model.var_coherent * coherent;
@@ -215,8 +219,8 @@ void SegmentReader::prepare_regular(std::size_t i) {
   if (!input_.unrounded.empty() && !std::isfinite(unrounded_[i])) {
     unrounded_[i] = got_[i];  // no total error if the unrounded inputs overflow
   }
-  if (setup_.exact && !(magnitude_[i] + second_moment_[i] >= 0)) {
-    magnitude_[i] = second_moment_[i] = 0;  // bits are compared, without a yardstick
+  if (setup_.exact && !(magnitude_[i] + deviation_[i] >= 0)) {
+    magnitude_[i] = deviation_[i] = 0;  // bits are compared, without a yardstick
   }
   count_unjudged(i);
 }
@@ -245,7 +249,7 @@ void SegmentReader::remove_specials(std::int64_t first, std::size_t count) {
       insert_worst(specials_.worst, std::numeric_limits<double>::infinity(), index, got_[i], expected_[i]);
     }
     got_[i] = expected_[i] = unrounded_[i] = 0;
-    magnitude_[i] = second_moment_[i] = 0;
+    magnitude_[i] = deviation_[i] = terms_[i] = 0;
   }
 }
 

@@ -102,7 +102,8 @@ class SegmentReader {
   alignas(64) std::array<double, kSegmentRoom> expected_;
   alignas(64) std::array<double, kSegmentRoom> unrounded_;
   alignas(64) std::array<float, kSegmentRoom> magnitude_;
-  alignas(64) std::array<float, kSegmentRoom> second_moment_;
+  alignas(64) std::array<float, kSegmentRoom> deviation_;
+  alignas(64) std::array<float, kSegmentRoom> terms_{};
 };
 
 /// Calls take(i, element i) for the compared elements [begin, end) in order.

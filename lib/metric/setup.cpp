@@ -118,9 +118,10 @@ void validate(const CompareInput& input) {
   check(input.got.size() >= input.port->extent_bytes(), "the output buffer is shorter than the port");
   check(input.expected.size() == count, "expected values do not fit the output");
   check(input.unrounded.empty() || input.unrounded.size() == count, "unrounded values do not fit the output");
-  check(input.magnitude.size() == input.second_moment.size() &&
-            (input.magnitude.empty() || input.magnitude.size() == count),
-        "yardsticks do not fit the output");
+  check(
+      input.magnitude.size() == input.deviation.size() && (input.magnitude.empty() || input.magnitude.size() == count),
+      "yardsticks do not fit the output");
+  check(input.terms.empty() || input.terms.size() == count, "magnitudes of terms do not fit the output");
   if (count != 0 && input.sample != nullptr && !input.sample->all()) {
     const auto& indices = input.sample->indices;
     check(indices.front() >= 0 && indices.back() < input.port->elements(), "the sample lies outside the output");
@@ -144,7 +145,6 @@ Setup make_setup(const CompareInput& input) {
   setup.overflow_may_be_finite = given.overflow_may_be_finite || std::isfinite(setup.clamp);
   ModelConstants& model = setup.model;
   model.scale = scale;
-  model.scale2 = scale * scale;
   model.bound_magnitude = given.bound_magnitude;
   model.bound_value = given.bound_value;
   model.bound_absolute = given.bound_absolute * scale;
@@ -163,7 +163,7 @@ Setup make_setup(const CompareInput& input) {
   model.plan_atol = input.atol;
   model.have_plan = input.have_allclose;
   setup.exact = given.exact;
-  model.terms = given.terms && !input.magnitude.empty() && !setup.format.integer;
+  model.terms = !input.terms.empty() && !setup.format.integer;
   setup.terms = {.clipped = given.nan_may_become_zero, .stride = 1 + (compared_elements(input) - 1) / kTermElements};
   constexpr std::uint64_t kResidualElements = std::uint64_t{1} << 14;
   setup.dtype = info.dtype;

@@ -45,7 +45,7 @@ struct Conversion {
 /// "TF32, to nearest even".
 [[nodiscard]] std::string describe(const Conversion& conversion);
 
-/// Per element, with A = magnitude, S2 = second moment, y = value, before output rounding:
+/// Per element, with A = magnitude, S2 = deviation^2, y = value, before output rounding:
 ///   B = bound_magnitude A + bound_value |y| + bound_absolute
 ///   V = var_second S2 + var_value y^2 + var_magnitude A^2 + var_coherent (y^2 / A)^2 + var_absolute
 /// Output rounding is added by the comparison, which knows the format. All in units of the unscaled output;
@@ -110,9 +110,11 @@ struct ErrorModel {
   bool nan_may_become_zero = false;     ///< the declared NaN rule drops NaN (max(0, NaN) = 0)
   std::optional<Spacing> spacing;       ///< of results in FP32; nothing if it is not known
   std::string source;                   ///< "gemm/bf16 on sm_90: L=16 F=25 RZ, k=4096"
-  /// For ops whose B and V are no such sums: computes B and V of every element of the port from the reference's values.
-  /// They are then A and S2 above. Empty: the reference's own are.
-  std::function<void(const op::Values& values, std::span<float> bound, std::span<float> variance)> element_errors;
+  /// For ops whose B and V are no such sums: computes B and sqrt(V) of every element of the port from the reference's
+  /// values. They are then A and sqrt(S2) above. Empty: the reference's own are.
+  std::function<void(const op::Values& values, std::span<float> bound, std::span<float> deviation)> element_errors;
+  /// Of such ops, op::OutputValues::terms; may be empty. How many terms there are is `reduction`.
+  std::function<void(const op::Values& values, std::span<float> terms)> element_terms;
   /// What slope_slack lacks and the reference's values tell; may be empty.
   std::function<double(const op::Values& values)> shared_slope;
 };

@@ -50,7 +50,7 @@ struct ReferenceRequest {
   const Params* params = nullptr;
   std::vector<Operand> inputs;
   Sample sample;
-  bool values_only = false;  ///< yardsticks are not wanted: magnitude, second_moment and ideal may stay empty
+  bool values_only = false;  ///< yardsticks are not wanted: magnitude, deviation and ideal may stay empty
 };
 
 /// The operand with that name, or null.
@@ -64,11 +64,16 @@ struct OutputValues {
   std::string_view port;
   core::Buffer<double> value;
   /// Of tracked references (Reference::yardsticks is null), per element, before the output is rounded or scaled:
-  /// magnitude = B, the deterministic bound on |error|; second_moment = V, the predicted square of the error. An
-  /// infinite B says that the element is not determined (an expert at the boundary of a tie). Empty for bit_exact
-  /// ports.
+  /// magnitude = B, the deterministic bound on |error|; deviation = sqrt(V), V the predicted square of the error: FP32
+  /// holds the root wherever it holds the value, and the square of neither small nor large ones. An infinite B says that
+  /// the element is not determined (an expert at the boundary of a tie). Empty for bit_exact ports.
   core::Buffer<float> magnitude;
-  core::Buffer<float> second_moment;
+  core::Buffer<float> deviation;
+  /// A of tracked references, per element: the sum of the magnitudes of the terms of y, with which errors can be compared
+  /// where terms cancel, and how many terms there are. Reported, never judged; empty: y is not a sum, or its error model has
+  /// them.
+  core::Buffer<float> terms;
+  double term_count = 1;
   /// True if the op defines this output bit for bit: every correct device stores RN(value). (Moves, masks, codes.)
   bool bit_exact = false;
   /// True if the device chooses the values itself (random bits): only Reference::findings judge them.
@@ -102,13 +107,13 @@ struct Values {
 };
 
 /// Yardsticks of one output port, as the error model of the op uses them. For GEMM:
-///   magnitude      A  = |alpha| sum |a b| + |beta c| + |bias|, times max(1, |f'|) of the epilogue
-///   second_moment  S2 = alpha^2 sum (a b)^2, times f'^2
-/// Both are computed in FP32 on the unrounded inputs and inflated by (1 + k 2^-24) so that they never fall short.
+///   magnitude  A = |alpha| sum |a b| + |beta c| + |bias|, times max(1, |f'|) of the epilogue
+///   deviation  sqrt(S2), S2 = alpha^2 sum (a b)^2, times f'^2
+/// Both come from sums in FP32 on the unrounded inputs, inflated by (1 + k 2^-24) so that they never fall short.
 struct OutputYardsticks {
   std::string_view port;
   core::Buffer<float> magnitude;
-  core::Buffer<float> second_moment;
+  core::Buffer<float> deviation;
 };
 
 struct Yardsticks {
@@ -156,7 +161,7 @@ struct Settled {
   std::size_t output = 0;   ///< index in Values::outputs
   std::size_t element = 0;  ///< flat index
   bool asked = true;        ///< false: the device may leave anything
-  double value = 0, magnitude = 0, second_moment = 0;
+  double value = 0, magnitude = 0, deviation = 0;
 };
 
 struct FindingRequest {

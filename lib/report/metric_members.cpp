@@ -110,7 +110,7 @@ const Members<Statistics>& error_members() {
        measure(
            "-log2(rho / (0.425 sqrt(n))): significant bits of a format whose rounding alone would give this error. Of "
            "products a b in FP32, rho is the root mean square of e / sqrt(sum (a b)^2), and n how many of the two "
-           "operands have numbers that shorter formats do not hold; NaN where FP32 does not hold these sums. "
+           "operands have numbers that shorter formats do not hold; NaN where FP32 does not hold these roots. "
            "Elsewhere rho is rel_l2, and n is 1",
            "bits", "0.425 2^-p is the relative rms error of rounding normal variables to p bits"),
        &at<&Statistics::effective_bits>},
@@ -123,8 +123,8 @@ const Members<Statistics>& error_members() {
        [](const Statistics& s) { return number_or_null(s.max_ulp_at_rms); }},
       {"max_ulp_at_magnitude",
        optional_measure(
-           "largest |e| / ulp(A), A the sum of the magnitudes of the terms of y: sum |alpha a b| + |beta c| + "
-           "|bias|, times 1.13 (the largest slope) with gelu; null where y is not a sum of products",
+           "largest |e| / ulp(A), A the sum of the magnitudes of the terms of y, which te-numcheck explain metrics "
+           "has for every operation; null where y is not a sum",
            "ulp of the output", kHigham),
        &of_terms<&TermStatistics::max_ulp>},
       {"backward_error",
@@ -133,7 +133,7 @@ const Members<Statistics>& error_members() {
        &of_terms<&TermStatistics::backward_error>},
       {"backward_error_scaled",
        optional_measure("largest |e| / (u sqrt(k) A), u the unit roundoff of the output's format and k the number of "
-                        "products; null as for max_ulp_at_magnitude",
+                        "terms; null as for max_ulp_at_magnitude",
                         "1", "Higham and Mary, SIAM Journal on Scientific Computing 41, 2019, A2815"),
        &of_terms<&TermStatistics::backward_error_scaled>},
       {"condition_histogram",

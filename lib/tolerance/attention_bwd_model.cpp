@@ -35,12 +35,16 @@ float upward(double x) {
   return static_cast<double>(nearest) < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
+double square(double x) {
+  return x * x;
+}
+
 /// Of `count` elements from `first` on.
 GradientRowErrors::Means means_of(const op::OutputValues& judged, std::size_t first, std::int64_t count) {
   GradientRowErrors::Means means;
   for (std::size_t at = first; at < first + static_cast<std::size_t>(count); ++at) {
     const auto rho = static_cast<double>(judged.magnitude[at]);
-    means.squares += static_cast<double>(judged.second_moment[at]) / static_cast<double>(count);
+    means.squares += square(static_cast<double>(judged.deviation[at])) / static_cast<double>(count);
     means.rho2 += rho < kUndeterminedBound ? rho * rho / static_cast<double>(count) : 0;
   }
   return means;
@@ -69,9 +73,24 @@ GradientError largest_change(const model::ModelRequest& request, const op::Atten
     }
     const bool unknown = is_unknown(dq, shape, row);
     const GradientError e = unknown ? GradientError{kUndeterminedBound, kUndeterminedBound} : of_query.largest(of_all);
-    largest.add(e.bound, e.variance, unknown ? 0 : of_all - of_query.largest_change());
+    largest.add(e.bound, std::sqrt(e.variance), unknown ? 0 : of_all - of_query.largest_change());
   }
-  return {largest.bound(), largest.variance()};
+  return {largest.bound(), square(largest.deviation())};
+}
+
+/// sum |p w x| <= R rho, by Cauchy and Schwarz.
+void gradient_terms(const op::AttentionBwdParams& p, std::string_view port, const op::Values& values,
+                    std::span<float> terms) {
+  const op::OutputValues& output = output_named(values, port);
+  const GradientShape shape(p, port);
+  std::ranges::fill(terms, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t row = 0; row < shape.rows(); ++row) {
+    const double weight = shape.has(row) ? GradientRow(output, row)[GradientFact::weight] : 0;
+    for (std::size_t c = 0; shape.has(row) && c < static_cast<std::size_t>(shape.channels); ++c) {
+      const std::size_t at = shape.first_of(row) + c;
+      terms[at] = static_cast<float>(weight * static_cast<double>(output.magnitude[at]));
+    }
+  }
 }
 
 /// The output whose errors judge a port: dq for dq_amax.
@@ -81,16 +100,15 @@ std::string judged_output(std::string_view port) {
 }
 
 /// An error that is not `known` is undetermined.
-void set(std::span<float> bound, std::span<float> variance, std::size_t at, const GradientError& e, bool known) {
+void set(std::span<float> bound, std::span<float> deviation, std::size_t at, const GradientError& e, bool known) {
   bound[at] = known ? upward(e.bound * (1 + 0x1p-20)) : std::numeric_limits<float>::max();  // facts are FP32
-  // Of a bound whose square exceeds FP32 nothing but the bound can be asked.
-  variance[at] = known && e.variance < kUndeterminedBound ? upward(e.variance) : std::numeric_limits<float>::infinity();
+  deviation[at] = known ? upward(std::sqrt(e.variance)) : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace
 
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
-                         std::span<float> bound, std::span<float> variance) {
+                         std::span<float> bound, std::span<float> deviation) {
   const op::OutputValues& judged = output_named(values, port);
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const GradientRounding early(request, p, port, port == "dp_amax" ? output_named(values, "dq") : judged);
@@ -99,19 +117,19 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
     for (std::size_t head = 0; head < bound.size(); ++head) {
       const GradientError e = sum_of(early.offset(judged, head), common.offset(judged, head));
       bound[head] = upward(static_cast<double>(judged.magnitude[head]) + e.bound);
-      variance[head] = upward(static_cast<double>(judged.second_moment[head]) + e.variance);
+      deviation[head] = upward(std::sqrt(square(static_cast<double>(judged.deviation[head])) + e.variance));
     }
     return;
   }
   if (port == "dp_amax") {
     const GradientError e = largest_change(request, p, values);
-    set(bound, variance, 0, e,
+    set(bound, deviation, 0, e,
         e.bound < kUndeterminedBound && static_cast<double>(judged.magnitude[0]) < kUndeterminedBound);
     return;
   }
   for (const op::OutputValues::Range& unused : judged.outside) {
     for (auto at = static_cast<std::size_t>(unused.begin); at < static_cast<std::size_t>(unused.end); ++at) {
-      set(bound, variance, at, {}, false);
+      set(bound, deviation, at, {}, false);
     }
   }
   const GradientCommon common(request, p, port);
@@ -126,12 +144,12 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
       for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
         const std::size_t at = shape.first_of(r) + c;
         const double y = judged.value[at], rho = static_cast<double>(judged.magnitude[at]);
-        const double squares = static_cast<double>(judged.second_moment[at]);
+        const double squares = square(static_cast<double>(judged.deviation[at]));
         const GradientElement element(judged, at);
         const GradientError e = row.is_empty() ? GradientError()
                                 : shape.bias   ? row.bias(y, rho, squares, element)
                                                : row.gradient(y, rho, squares, means, element);
-        set(bound, variance, at, e,
+        set(bound, deviation, at, e,
             e.bound < kUndeterminedBound && !std::isnan(e.variance) && rho < kUndeterminedBound &&
                 (row.is_empty() || !row.may_overflow(rho)));
       }
@@ -192,9 +210,14 @@ model::ErrorModel attention_bwd_error_model(const model::ModelRequest& request, 
              GradientRounding(request, p, port, judged).shared_slope(judged);
     };
   }
-  model.element_errors = [request, port](const op::Values& values, std::span<float> bound, std::span<float> variance) {
-    attention_bwd_error(request, values, port, bound, variance);
-    judge_by_bound(request, bound, variance);
+  if (of == "dq" || of == "dk" || of == "dv") {
+    model.element_terms = [p, port](const op::Values& values, std::span<float> magnitudes) {
+      gradient_terms(p, port, values, magnitudes);
+    };
+  }
+  model.element_errors = [request, port](const op::Values& values, std::span<float> bound, std::span<float> deviation) {
+    attention_bwd_error(request, values, port, bound, deviation);
+    judge_by_bound(request, bound, deviation);
   };
   return model;
 }

@@ -1,6 +1,7 @@
 // The error model of attention, backward.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -72,6 +73,14 @@ enum class GradientFact : std::size_t {
   count
 };
 
+/// True of facts that grow with the square of values and gradients, and that no constant outweighs where these are small:
+/// row_facts have their roots, because FP32 does not hold the squares.
+[[nodiscard]] constexpr bool is_kept_as_root(GradientFact which) {
+  return which == GradientFact::gradient_second || which == GradientFact::gradient_square ||
+         which == GradientFact::dot_variance || which == GradientFact::own_second ||
+         which == GradientFact::own_dot_variance || which == GradientFact::saturation;
+}
+
 /// From here on a bound says nothing.
 inline constexpr double kUndeterminedBound = 1e38;
 
@@ -114,9 +123,24 @@ enum class OffsetFact : std::size_t {
   count
 };
 
-/// Bound and predicted square of the error of every element of output `port`, before it is rounded.
+[[nodiscard]] constexpr bool is_kept_as_root(OffsetFact which) {
+  return which == OffsetFact::squares || which == OffsetFact::scores || which == OffsetFact::seconds;
+}
+
+/// A fact as row_facts have it, and back.
+template <class Fact>
+[[nodiscard]] float kept(Fact which, double x) {
+  return static_cast<float>(is_kept_as_root(which) ? std::sqrt(x) : x);
+}
+template <class Fact>
+[[nodiscard]] double read_fact(Fact which, const op::OutputValues& output, std::size_t index) {
+  const auto x = static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][index]);
+  return is_kept_as_root(which) ? x * x : x;
+}
+
+/// Bound B and deviation sqrt(V) of the error of every element of output `port`, before it is rounded.
 ///
-/// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (in `second_moment`):
+/// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (its root in `deviation`):
 ///
 ///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
 ///   B = rho (r R + (1 + r) c (g (G + R max a) + u (U + R max e))) + eta L sqrt(N) + N 2^-126    r = u_P + g_N + (N + 16) u
@@ -197,7 +221,7 @@ enum class OffsetFact : std::size_t {
 /// since not all sums are truncated; nearly 0 where a cap is saturated, since tanh may be off by an ulp or not. dbias
 /// at most 1.03.
 void attention_bwd_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
-                         std::span<float> bound, std::span<float> variance);
+                         std::span<float> bound, std::span<float> deviation);
 
 /// The model of port "dq", "dk", "dv", "dbias" or "dsoftmax_offset": attention_bwd_error for its elements; of "o" and
 /// "lse", where they are outputs, that of the forward pass, attention_error_model. Errors of one row's channels are mostly

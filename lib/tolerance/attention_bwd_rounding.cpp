@@ -137,9 +137,7 @@ GradientError GradientRounding::parts(const GradientRow& facts, double rho, doub
 }
 
 GradientError GradientRounding::offset(const op::OutputValues& output, std::size_t head) const {
-  const auto fact = [&](OffsetFact which) {
-    return static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][head]);
-  };
+  const auto fact = [&](OffsetFact which) { return read_fact(which, output, head); };
   const double sink = what_.sink ? unit_ * fact(OffsetFact::sink) : 0, y = output.value[head];
   const double weight = sink + scores_.bound(fact(OffsetFact::largest)), scores = fact(OffsetFact::scores);
   return {std::expm1(std::min(kSteepest, weight)) * fact(OffsetFact::sum),

@@ -21,9 +21,7 @@ struct GradientError {
 class GradientRow {
  public:
   GradientRow(const op::OutputValues& output, std::size_t index) : output_(output), index_(index) {}
-  [[nodiscard]] double operator[](GradientFact which) const {
-    return static_cast<double>(output_.row_facts[static_cast<std::size_t>(which)][index_]);
-  }
+  [[nodiscard]] double operator[](GradientFact which) const { return read_fact(which, output_, index_); }
 
  private:
   const op::OutputValues& output_;

@@ -26,8 +26,8 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
   }
   const auto p = op::from_params<op::AttentionBwdParams>(*request.params);
   const op::OutputValues& judged = *std::ranges::find(values.outputs, port, &op::OutputValues::port);
-  std::vector<float> bound(judged.value.size()), variance(judged.value.size());
-  attention_bwd_error(request, values, port, bound, variance);
+  std::vector<float> bound(judged.value.size()), deviation(judged.value.size());
+  attention_bwd_error(request, values, port, bound, deviation);
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
   const double rounded_alike = core::dtype_info(request.output).unit_roundoff / 2;
@@ -48,8 +48,8 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
       if (!std::isfinite(y) || b >= kUndeterminedBound) {
         continue;
       }
-      const double step = core::ulp(y, request.output), v = static_cast<double>(variance[at]);
-      const double per_square = 1 / (std::min(v, b * b) + step * step / 12), weight = y * y * per_square;
+      const double step = core::ulp(y, request.output), least = std::min(static_cast<double>(deviation[at]), b);
+      const double per_square = 1 / (least * least + step * step / 12), weight = y * y * per_square;
       shifted += weight * (has_sign ? shift : std::fabs(shift));
       signal += weight;
       single += is_single ? weight * rounded_alike : 0;

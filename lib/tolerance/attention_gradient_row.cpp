@@ -75,9 +75,7 @@ double GradientCommon::statistic(double squares, double seconds) const {
 }
 
 GradientError GradientCommon::offset(const op::OutputValues& output, std::size_t head) const {
-  const auto fact = [&](OffsetFact which) {
-    return static_cast<double>(output.row_facts[static_cast<std::size_t>(which)][head]);
-  };
+  const auto fact = [&](OffsetFact which) { return read_fact(which, output, head); };
   const double first = bound() * fact(OffsetFact::products) + arithmetic_unit() * fact(OffsetFact::arguments);
   const double sum = fact(OffsetFact::sum);
   return {sum == 0 ? 0 : first * std::exp(first / sum), statistic(fact(OffsetFact::scores), fact(OffsetFact::seconds))};

@@ -116,18 +116,18 @@ double shift_of(const model::ModelRequest& request, const op::Values& values) {
 }  // namespace
 
 void max_logit_error(const model::ModelRequest& request, const op::Values& values, std::span<float> bound,
-                     std::span<float> variance) {
+                     std::span<float> deviation) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   const op::OutputValues& output = largest_scores(values);
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const MaxLogit model(request, p);
   std::ranges::fill(bound, std::numeric_limits<float>::max());
-  std::ranges::fill(variance, std::numeric_limits<float>::infinity());
+  std::ranges::fill(deviation, std::numeric_limits<float>::infinity());
   for_each_query(p, [&](std::size_t query, std::size_t at) {
     if (!is_undetermined(output, at)) {
       const MaxLogit::Error error = model.error(output, query);
       bound[at] = static_cast<float>(std::min(error.bound * (1 + 0x1p-20), kLargest));  // facts are FP32
-      variance[at] = static_cast<float>(error.variance);
+      deviation[at] = static_cast<float>(std::sqrt(error.variance));
     }
   });
 }
@@ -155,9 +155,9 @@ model::ErrorModel max_logit_error_model(const model::ModelRequest& request) {
     model.source += "; " + stored;
   }
   model.shared_slope = [request](const op::Values& values) { return shift_of(request, values); };
-  model.element_errors = [request](const op::Values& values, std::span<float> bound, std::span<float> variance) {
-    max_logit_error(request, values, bound, variance);
-    judge_by_bound(request, bound, variance);
+  model.element_errors = [request](const op::Values& values, std::span<float> bound, std::span<float> deviation) {
+    max_logit_error(request, values, bound, deviation);
+    judge_by_bound(request, bound, deviation);
   };
   return model;
 }

@@ -36,7 +36,7 @@ enum class MaxLogitFact : std::size_t {
 ///
 /// Source: derived here. Checked against emulated kernels (tests/reference/attention_error_test.cpp).
 void max_logit_error(const model::ModelRequest& request, const op::Values& values, std::span<float> bound,
-                     std::span<float> variance);
+                     std::span<float> deviation);
 
 /// The model of port "max_logit". Scores may be truncated, all by the same part.
 [[nodiscard]] model::ErrorModel max_logit_error_model(const model::ModelRequest& request);

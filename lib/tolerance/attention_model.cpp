@@ -36,6 +36,10 @@ bool is_undetermined(const op::OutputValues& o, std::size_t row) {
   return std::isinf(QueryFacts(o, row)[AttentionFact::keys]);
 }
 
+double square(double x) {
+  return x * x;
+}
+
 /// The bound of an element as a finite number of its format.
 float bounded(double x) {
   return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
@@ -44,7 +48,7 @@ float bounded(double x) {
 }  // namespace
 
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
-                     std::span<float> bound, std::span<float> variance) {
+                     std::span<float> bound, std::span<float> deviation) {
   const auto p = op::from_params<op::AttentionFwdParams>(*request.params);
   const op::OutputValues& o = output_named(values, "o");
   const op::OutputValues& lse = output_named(values, "lse");
@@ -58,7 +62,8 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
   };
   const auto store = [&](std::size_t at, const QueryError& element, bool undetermined) {
     bound[at] = undetermined ? std::numeric_limits<float>::max() : bounded(element.bound);
-    variance[at] = undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(element.variance);
+    deviation[at] =
+        undetermined ? std::numeric_limits<float>::infinity() : static_cast<float>(std::sqrt(element.variance));
   };
   if (port == "s_amax") {
     LargestError largest;
@@ -66,11 +71,11 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
       if (const std::optional<QueryErrors> row = query_at(query)) {
         const double below = judged.value[0] - QueryFacts(o, query)[AttentionFact::largest_weight];
         const QueryError of_row = row->largest(lse.value[op::statistic_element(p, query)]);
-        largest.add(of_row.bound, of_row.variance, below);
+        largest.add(of_row.bound, std::sqrt(of_row.variance), below);
       }
     }
-    store(0, {largest.bound(), largest.variance()},
-          std::isinf(judged.magnitude[0]) || std::isinf(judged.second_moment[0]));
+    store(0, {largest.bound(), square(largest.deviation())},
+          std::isinf(judged.magnitude[0]) || std::isinf(judged.deviation[0]));
     return;
   }
   const std::int64_t width = p.value_channels();
@@ -98,7 +103,7 @@ void attention_error(const model::ModelRequest& request, const op::Values& value
         const auto at = static_cast<std::size_t>(place.first + i * place.stride + c);
         store(at,
               row ? row->output(judged.value[at], static_cast<double>(judged.magnitude[at]),
-                                static_cast<double>(judged.second_moment[at]))
+                                square(static_cast<double>(judged.deviation[at])))
                   : QueryError(),
               undetermined);
       }
@@ -178,10 +183,16 @@ model::ErrorModel attention_error_model(const model::ModelRequest& request, std:
   model.shared_slope = [request, judged](const op::Values& values) {
     return attention_shared_slope(request, values, judged);
   };
+  if (port == "o") {
+    // sum p |v| <= sqrt(sum p v^2): Cauchy and Schwarz
+    model.element_terms = [](const op::Values& values, std::span<float> terms) {
+      std::ranges::copy(output_named(values, "o").magnitude.span(), terms.begin());
+    };
+  }
   model.element_errors = [request, judged](const op::Values& values, std::span<float> bound,
-                                           std::span<float> variance) {
-    attention_error(request, values, judged, bound, variance);
-    judge_by_bound(request, bound, variance);
+                                           std::span<float> deviation) {
+    attention_error(request, values, judged, bound, deviation);
+    judge_by_bound(request, bound, deviation);
   };
   return model;
 }

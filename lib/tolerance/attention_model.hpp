@@ -35,7 +35,7 @@ enum class AttentionFact : std::size_t {
   ///< nothing of v
   sink,          ///< |sink| exp(sink - lse)
   sink_share,    ///< r = 1 - S = exp(sink - lse), without declared roundings, too
-  value_square,  ///< the largest channel's sum of v_jc^2, over all keys of the head
+  value_size,    ///< the root of the largest channel's sum of v_jc^2, over all keys of the head
   least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
   contest,  ///< how far errors in FP32 may move the largest scores, 0 if less than matters; negative if no other key may
             ///< come to weigh more than exp(-kSettledMargin)
@@ -46,9 +46,9 @@ enum class AttentionFact : std::size_t {
 /// So little that it does not count, unless values differ by 2^40: AttentionFact::contest.
 inline constexpr double kSettledMargin = 40;
 
-/// Bound and predicted square of the error of every element of output `port` ("o" or "lse"), before it is rounded.
+/// Bound B and deviation sqrt(V) of the error of every element of output `port` ("o" or "lse"), before it is rounded.
 ///
-/// With rho^2 = sum p_j v_j^2 (in `magnitude`, as rho), W = sum p_j^2 v_j^2 + w^2 sum v_j^2 (in `second_moment`; w =
+/// With rho^2 = sum p_j v_j^2 (in `magnitude`, as rho), W = sum p_j^2 v_j^2 + w^2 sum v_j^2 (its root in `deviation`; w =
 /// 2^-14 exp(m - lse) is the weight below which FP16 numerators exp(s - m) are subnormal) and sigma^2 = rho^2 - o^2, the
 /// spread of the values that a query weighs:
 ///
@@ -109,14 +109,14 @@ inline constexpr double kSettledMargin = 40;
 /// queries whose keys may be exchanged (ScoreRounding::may_exchange_keys) has the B and V of `contest`, below.
 ///
 /// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
-/// o is |o| + sqrt(sum v^2) of `value_square` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are
+/// o is |o| + `value_size` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are
 /// large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)), but where scores are stored in 16
 /// bits, whose errors are larger.
 ///
 /// Where 6 standard deviations of a score are more than 2, V of o is at least (B / kappa)^2: keys whose weights are 1 and 0
 /// may be alike for a kernel.
 ///
-/// V2 is `value_square`. Where scores are stored, they have few values: two keys that are drawn by p have the same one with
+/// V2 is the square of `value_size`. Where scores are stored, they have few values: two keys that are drawn by p have the same one with
 /// the probability k = min(1, u sqrt(S) / (sqrt(pi) s_s)), and then weights with the same rounding error. Normalised
 /// weights are rounded even if they are the largest, so a has no factor 1 - max p. Errors of scores that differ by less
 /// than an ulp are alike: a_s = exp(-4 pi^2 (s_s / 2 u sqrt(S))^2), or 1 where inputs have few different values. Where
@@ -127,7 +127,7 @@ inline constexpr double kSettledMargin = 40;
 /// Source: derived here. Checked against emulated blocked kernels with an online softmax and FP32 sums
 /// (tests/reference/attention_error_test.cpp): |e| / B at most 0.44, rms of e / sqrt V between 0.25 and 1.2.
 void attention_error(const model::ModelRequest& request, const op::Values& values, std::string_view port,
-                     std::span<float> bound, std::span<float> variance);
+                     std::span<float> bound, std::span<float> deviation);
 
 /// By how much output `o` or `lse` may be too large or too small as a whole: for `o` the mean over queries of u_P a +
 /// r sqrt(t_S s2), with declared roundings + u |sink| + z G + r (d_r a_s + h); for `lse`, with them, the ratio of root mean

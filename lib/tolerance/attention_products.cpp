@@ -50,10 +50,9 @@ bool has_few_values(const model::ModelRequest& request) {
          request.second_pattern.few_values || is_ordered(request);
 }
 
-void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> variance) {
+void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation) {
   for (std::size_t at = 0; request.constant_inputs && at < bound.size(); ++at) {
-    const float deviation = bound[at] / static_cast<float>(kAttentionKappa);
-    variance[at] = std::max(variance[at], deviation * deviation);
+    deviation[at] = std::max(deviation[at], bound[at] / static_cast<float>(kAttentionKappa));
   }
 }
 

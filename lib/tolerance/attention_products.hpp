@@ -57,7 +57,7 @@ inline constexpr double kAttentionKappa = 2;
 
 /// Inputs that are all the same number make all errors of an output the same few, of which no variance says how large they
 /// are: V becomes (B / kappa)^2 at least, so that the bound alone judges.
-void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> variance);
+void judge_by_bound(const model::ModelRequest& request, std::span<const float> bound, std::span<float> deviation);
 
 /// By how much truncating products of one sign may make the whole of a tracked output too small: sums of so many terms,
 /// bounded by their yardsticks `magnitude`.

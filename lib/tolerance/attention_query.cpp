@@ -119,7 +119,7 @@ QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
     equal = kRoundVariance * u * u * (few_values || !(same < 1) ? 1 : same);
   }
   lost = rounding.weights && all.format == Dtype::fp16 ? format.min_subnormal / 2 : 0;
-  values = facts[AttentionFact::value_square];
+  values = square(facts[AttentionFact::value_size]);
   if (rounding.dropped_weights) {
     dropped = u;
     equal *= 2;
@@ -136,7 +136,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       values_(common.products.sum(static_cast<std::int64_t>(keys_))),
       contest_(facts[common.contest]),
       sink_share_(facts[AttentionFact::sink_share]),
-      all_values_(std::sqrt(facts[AttentionFact::value_square])),
+      all_values_(facts[AttentionFact::value_size]),
       weights_(common, facts),
       alike_(rounded_alike(common, facts)),
       stored_(common, facts) {}

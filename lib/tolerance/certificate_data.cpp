@@ -80,7 +80,7 @@ CertificateData gather(const metric::CompareInput& input) {
   data.port.batch_stride = data.port.rows * data.port.ld;
   data.expected.resize(positions.size());
   data.magnitude.resize(input.magnitude.empty() ? 0 : positions.size());
-  data.second_moment.resize(data.magnitude.size());
+  data.deviation.resize(data.magnitude.size());
   data.transposed.resize(sampled ? 0 : positions.size());
   core::parallel_chunks(positions.size(), kChunk, [&](std::size_t, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -88,7 +88,7 @@ CertificateData gather(const metric::CompareInput& input) {
       data.expected[i] = input.expected[at];
       if (!data.magnitude.empty()) {
         data.magnitude[i] = input.magnitude[at];
-        data.second_moment[i] = input.second_moment[at];
+        data.deviation[i] = input.deviation[at];
       }
       if (!sampled) {
         const std::int64_t inside = positions[i] % (port.rows * port.cols);

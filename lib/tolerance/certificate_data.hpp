@@ -20,7 +20,7 @@ struct CertificateData {
   std::vector<std::int64_t> indices;  ///< of the outputs, in the full output
   std::vector<double> expected;
   std::vector<float> magnitude;
-  std::vector<float> second_moment;
+  std::vector<float> deviation;
   std::vector<double> transposed;  ///< what would be there had rows been stored as columns; empty if unknown
 };
 

@@ -100,8 +100,9 @@ FakeValues fake_tile_zeroed(const CertificateData& data, const op::Port& port) {
 FakeValues fake_missing_tail(const CertificateData& data, double share) {
   const std::vector<double> xi = normals(data.expected.size(), 2);
   return replace_finite(data, [&](std::size_t i, double y) {
-    const double second = data.second_moment.empty() ? 0 : static_cast<double>(data.second_moment[i]);
-    const double tail = share * y + std::sqrt(share * (1 - share) * std::min(second, 1e38)) * xi[i];
+    const double known = data.deviation.empty() ? 0 : static_cast<double>(data.deviation[i]);
+    const double deviation = std::isfinite(known) ? known : 0;
+    const double tail = share * y + std::sqrt(share * (1 - share)) * deviation * xi[i];
     return y - tail;
   });
 }

@@ -5,7 +5,7 @@
 
 namespace numcheck::tolerance {
 
-/// B and V unchanged (op::OutputValues::magnitude and second_moment), plus one FP32 product if the output is quantised
+/// B and V unchanged (op::OutputValues::magnitude and deviation), plus one FP32 product if the output is quantised
 /// (code = sat(RN(RN32(y * scale)))). kappa = 2: the measured z-rms of correct kernels is 0.04 to 1.003.
 /// Source: tensor_core_numerics section 5.5.
 [[nodiscard]] model::ErrorModel tracked_error_model(const model::ModelRequest& request, std::string_view port);

@@ -87,7 +87,7 @@ class Certifier {
     fake.got = bytes;
     fake.expected = data_.expected;
     fake.magnitude = data_.magnitude;
-    fake.second_moment = data_.second_moment;
+    fake.deviation = data_.deviation;
     fake.model = input_.model;
     Opinion opinion{metric::compare(fake), {}};
     for (const Criterion& criterion : judge(opinion.statistics, *input_.model, {}, {})) {

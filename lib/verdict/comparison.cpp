@@ -22,7 +22,8 @@ metric::ErrorNorms norms_against(metric::CompareInput input, std::span<const dou
   input.expected = values;
   input.unrounded = {};
   input.magnitude = ones;
-  input.second_moment = ones;
+  input.deviation = ones;
+  input.terms = {};
   input.sample = sample;
   input.have_allclose = false;
   return metric::compare(input).arithmetic;

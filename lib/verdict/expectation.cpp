@@ -33,7 +33,7 @@ float largest_yardstick(std::span<const float> yardsticks, std::span<const doubl
 /// of the maximum then.
 struct Largest {
   float magnitude;
-  float second_moment;
+  float deviation;
 };
 
 Largest largest_error(const metric::CompareInput& input, double largest_value) {
@@ -45,16 +45,15 @@ Largest largest_error(const metric::CompareInput& input, double largest_value) {
     if (std::isnan(y)) {
       continue;
     }
-    const double bound = static_cast<double>(input.magnitude[i]),
-                 variance = static_cast<double>(input.second_moment[i]);
-    unknown = unknown || std::isnan(bound) || std::isnan(variance);
-    largest.add(bound, variance, std::isinf(y) ? 0 : largest_value - y);
+    const double bound = static_cast<double>(input.magnitude[i]), deviation = static_cast<double>(input.deviation[i]);
+    unknown = unknown || std::isnan(bound) || std::isnan(deviation);
+    largest.add(bound, deviation, std::isinf(y) ? 0 : largest_value - y);
   }
   const auto upward = [](double x) {
     const auto rounded = static_cast<float>(x);
     return static_cast<double>(rounded) < x ? std::nextafter(rounded, kUnbounded) : rounded;
   };
-  return unknown ? Largest{kUnbounded, kUnbounded} : Largest{upward(largest.bound()), upward(largest.variance())};
+  return unknown ? Largest{kUnbounded, kUnbounded} : Largest{upward(largest.bound()), upward(largest.deviation())};
 }
 
 /// Whether A and S2 are B and V.
@@ -127,7 +126,9 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
   input_.expected = values.value.span();
   if (context.group->row->reference.tracked()) {
     input_.magnitude = values.magnitude.span();
-    input_.second_moment = values.second_moment.span();
+    input_.deviation = values.deviation.span();
+    input_.terms = values.terms.span();
+    input_.term_count = values.term_count;
     ideal_ = port_.role == op::Role::output ? values.ideal.span() : std::span<const double>();
     if (judges_last_pass(context, port_)) {
       const op::OutputValues* own = context.last_pass->own(*context.prepared->rounding->values.get(), port_.name);
@@ -139,7 +140,11 @@ void Expectation::expect(const EvaluationContext& context, const model::ErrorMod
       throw core::InternalError("the reference has no yardsticks of output " + std::string(values.port));
     }
     input_.magnitude = yardsticks->magnitude.span();
-    input_.second_moment = yardsticks->second_moment.span();
+    input_.deviation = yardsticks->deviation.span();
+    if (model.terms) {
+      input_.terms = input_.magnitude;
+      input_.term_count = model.reduction;
+    }
   }
   take_errors(context, model);
 }
@@ -148,15 +153,21 @@ void Expectation::take_errors(const EvaluationContext& context, const model::Err
   const op::OutputValues& values = expected_values(context, port_);
   if (model.element_errors) {
     bounds_.resize(input_.expected.size());
-    variances_.resize(input_.expected.size());
-    model.element_errors(expected_outputs(context, port_), bounds_, variances_);
+    deviations_.resize(input_.expected.size());
+    model.element_errors(expected_outputs(context, port_), bounds_, deviations_);
     input_.magnitude = bounds_;
-    input_.second_moment = variances_;
+    input_.deviation = deviations_;
+  }
+  if (model.element_terms) {
+    terms_.resize(input_.expected.size());
+    model.element_terms(expected_outputs(context, port_), terms_);
+    input_.terms = terms_;
+    input_.term_count = model.reduction;
   }
   if (port_.role == op::Role::amax && values.port != port_.name) {
     if (model.element_errors) {
       leave_out(values.outside, bounds_);
-      leave_out(values.outside, variances_);
+      leave_out(values.outside, deviations_);
     }
     reduce_to_amax(model);
   }
@@ -171,14 +182,15 @@ void Expectation::reduce_to_amax(const model::ErrorModel& model) {
   if (are_errors(model)) {
     const Largest largest = largest_error(input_, own_value_[0]);
     own_magnitude_[0] = largest.magnitude;
-    own_second_moment_[0] = largest.second_moment;
+    own_deviation_[0] = largest.deviation;
   } else {
     own_magnitude_[0] = largest_yardstick(input_.magnitude, input_.expected);
-    own_second_moment_[0] = largest_yardstick(input_.second_moment, input_.expected);
+    own_deviation_[0] = largest_yardstick(input_.deviation, input_.expected);
   }
   input_.expected = own_value_;
   input_.magnitude = own_magnitude_;
-  input_.second_moment = own_second_moment_;
+  input_.terms = {};  // the largest number is not a sum
+  input_.deviation = own_deviation_;
 }
 
 void Expectation::expect_total(const EvaluationContext& context) {

@@ -24,7 +24,9 @@ op::OutputValues copy_of(const op::OutputValues& from) {
   to.port = from.port;
   to.value = copy_of(from.value);
   to.magnitude = copy_of(from.magnitude);
-  to.second_moment = copy_of(from.second_moment);
+  to.deviation = copy_of(from.deviation);
+  to.terms = copy_of(from.terms);
+  to.term_count = from.term_count;
   to.bit_exact = from.bit_exact;
   to.unpredictable = from.unpredictable;
   to.may_vanish = from.may_vanish;
@@ -43,8 +45,10 @@ void settle(op::OutputValues& output, const op::Settled& settled) {
   const std::size_t at = settled.element;
   output.value[at] = settled.value;
   output.magnitude[at] = settled.asked ? static_cast<float>(settled.magnitude) : std::numeric_limits<float>::max();
-  output.second_moment[at] =
-      settled.asked ? static_cast<float>(settled.second_moment) : std::numeric_limits<float>::infinity();
+  output.deviation[at] = settled.asked ? static_cast<float>(settled.deviation) : std::numeric_limits<float>::infinity();
+  if (!output.terms.empty()) {
+    output.terms[at] = std::numeric_limits<float>::quiet_NaN();
+  }
   if (!output.ideal.empty()) {
     output.ideal[at] = settled.value;
   }

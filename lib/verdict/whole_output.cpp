@@ -144,7 +144,8 @@ std::uint64_t wrongly_nonfinite(const EvaluationContext& context, const Compared
   metric::CompareInput input = expectation.input();
   input.expected = std::ranges::find(values.outputs, port, &op::OutputValues::port)->value.span();
   input.magnitude = yardstick.magnitude.span();
-  input.second_moment = yardstick.second_moment.span();
+  input.deviation = yardstick.deviation.span();
+  input.terms = {};
   input.sample = &request.sample;
   input.unrounded = {};
   return metric::compare(input).nonfinite_mismatch;

@@ -25,7 +25,7 @@ double cpu_s() {
 
 struct Data {
   core::Buffer<double> expected, unrounded;
-  core::Buffer<float> magnitude, second_moment;
+  core::Buffer<float> magnitude, deviation;
 };
 
 Data make_data(std::size_t count) {
@@ -37,7 +37,7 @@ Data make_data(std::size_t count) {
     data.expected[i] = 64 * normal(engine);
     data.unrounded[i] = data.expected[i] * (1 + 1e-3 * normal(engine));
     data.magnitude[i] = 2600;
-    data.second_moment[i] = 4096;
+    data.deviation[i] = 64;
   }
   return data;
 }
@@ -59,7 +59,7 @@ void measure(const Data& data, core::Dtype dtype, std::int64_t rows, core::Isa i
   input.got = got;
   input.expected = data.expected.span();
   input.magnitude = data.magnitude.span();
-  input.second_moment = data.second_moment.span();
+  input.deviation = data.deviation.span();
   input.model = &model;
   if (total) {
     input.unrounded = data.unrounded.span();

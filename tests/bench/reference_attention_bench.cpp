@@ -129,7 +129,7 @@ double bytes_of(const op::Values& values) {
   double bytes = 0;
   for (const op::OutputValues& output : values.outputs) {
     bytes += 8.0 * static_cast<double>(output.value.size()) +
-             4.0 * static_cast<double>(output.magnitude.size() + output.second_moment.size());
+             4.0 * static_cast<double>(output.magnitude.size() + output.deviation.size());
     for (const core::Buffer<float>& fact : output.row_facts) {
       bytes += 4.0 * static_cast<double>(fact.size());
     }

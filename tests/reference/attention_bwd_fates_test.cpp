@@ -55,8 +55,8 @@ class SpecialGradients : public ::testing::Test {
     request.params = &problem_.params;
     request.mode = op::find_mode(problem_.mode);
     const Numbers value = testing::value_of(values_, port);
-    std::vector<float> bound(value.size()), variance(value.size());
-    tolerance::attention_bwd_error(request, values_, port, bound, variance);
+    std::vector<float> bound(value.size()), deviation(value.size());
+    tolerance::attention_bwd_error(request, values_, port, bound, deviation);
     std::string out;
     for (std::size_t n = 0; n < value.size(); ++n) {
       const bool unknown = !(static_cast<double>(bound[n]) < tolerance::kUndeterminedBound);

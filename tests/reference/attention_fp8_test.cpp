@@ -227,13 +227,14 @@ void check(const Kernel& kernel, const Data& data) {
   request.params = &problem.params;
   request.mode = op::find_mode(kMode);
   const Numbers wanted = testing::value_of(values, "o"), got = kernel.run(inputs);
-  Floats bound(wanted.size()), variance(wanted.size());
-  tolerance::attention_error(request, values, "o", bound, variance);
+  Floats bound(wanted.size()), deviation(wanted.size());
+  tolerance::attention_error(request, values, "o", bound, deviation);
   double worst = 0, squares = 0;
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     const double e = got[n] - wanted[n];
     worst = std::max(worst, std::fabs(e) / static_cast<double>(bound[n]));
-    squares += e * e / static_cast<double>(variance[n]);
+    const double z = e / static_cast<double>(deviation[n]);
+    squares += z * z;
   }
   const double rms = std::sqrt(squares / static_cast<double>(wanted.size()));
   const std::string what = data.name + (kernel.normalised ? ", normalised" : ", online") + ", mask " + p.mask +

@@ -73,23 +73,23 @@ inline Fit fit_of(const Problem& problem, const op::Values& values, std::string_
   request.expected = problem.mode == "fp32" ? model::PrecisionClass::fp32 : model::PrecisionClass::native;
   request.rounding = rounding;
   const std::vector<double> wanted = value_of(values, port);
-  std::vector<float> bound(wanted.size()), variance(wanted.size());
+  std::vector<float> bound(wanted.size()), deviation(wanted.size());
   if (problem.op == &op::attention_fwd()) {
-    tolerance::attention_error(request, values, port, bound, variance);
+    tolerance::attention_error(request, values, port, bound, deviation);
   } else {
-    tolerance::attention_bwd_error(request, values, port, bound, variance);
+    tolerance::attention_bwd_error(request, values, port, bound, deviation);
   }
   Fit fit;
   std::size_t count = 0;
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     const double e = got[n] - wanted[n], b = static_cast<double>(bound[n]);
-    if (e * e < 0x1p-149 && (b == 0 || variance[n] == 0)) {
-      continue;  // a variance that FP32 does not hold
+    if (std::fabs(e) < 0x1p-149 && (b == 0 || deviation[n] == 0)) {
+      continue;  // errors that FP32 does not hold
     }
     fit.worst = std::max(fit.worst, std::fabs(e) / b);
-    const double square = e * e / std::min(static_cast<double>(variance[n]), b * b);
-    fit.rms += square;
-    fit.most = std::max(fit.most, std::sqrt(square));
+    const double z = std::fabs(e) / std::min(static_cast<double>(deviation[n]), b);
+    fit.rms += z * z;
+    fit.most = std::max(fit.most, z);
     ++count;
   }
   fit.rms = std::sqrt(fit.rms / static_cast<double>(std::max<std::size_t>(count, 1)));

@@ -122,8 +122,8 @@ TEST(AttentionScales, that_do_not_fit_leave_elements_undetermined) {
     request.params = &problem.params;
     request.mode = op::find_mode(problem.mode);
     for (const char* port : {"dq", "dk", "dv", "dp_amax"}) {
-      std::vector<float> bound(testing::value_of(values, port).size()), variance(bound.size());
-      tolerance::attention_bwd_error(request, values, port, bound, variance);
+      std::vector<float> bound(testing::value_of(values, port).size()), deviation(bound.size());
+      tolerance::attention_bwd_error(request, values, port, bound, deviation);
       for (const float b : bound) {
         EXPECT_EQ(static_cast<double>(b) < tolerance::kUndeterminedBound, fits) << port;
       }
@@ -145,12 +145,12 @@ TEST(AmaxOfScoreGradients, has_a_model_whatever_the_run_declares) {
       request.mode = op::find_mode(problem.mode);
       request.rounding = {.scores = true, .weights = true, .score_gradients = true, .approximate_tanh = cap != 0};
       const model::ErrorModel model = tolerance::attention_bwd_error_model(request, "dp_amax");
-      std::vector<float> bound(1), variance(1);
-      model.element_errors(values, bound, variance);
+      std::vector<float> bound(1), deviation(1);
+      model.element_errors(values, bound, deviation);
       const double largest = testing::value_of(values, "dp_amax")[0];
       EXPECT_GT(bound[0], 0);
       EXPECT_TRUE(std::isfinite(bound[0]));
-      EXPECT_GT(variance[0], 0);
+      EXPECT_GT(deviation[0], 0);
       EXPECT_GT(largest, 0);
       EXPECT_FALSE(model.shared_slope) << "a single number has no slope";
       for (const char* port : {"dq", "dk", "dv", "dq_amax", "dk_amax", "dv_amax"}) {

@@ -21,6 +21,10 @@ TEST(BiasGrad, sums_columns) {
   const op::Values values = bias_gradient({.rows = 3, .hidden = 2}, {1, 10, 2, 20, 3, 30});
   ASSERT_EQ(values.outputs.size(), 1U);
   EXPECT_EQ(value_of(values), (std::vector<double>{6, 60}));
+  const op::Values signs = bias_gradient({.rows = 3, .hidden = 2}, {1, 10, -2, 20, 3, 30});
+  EXPECT_EQ(signs.outputs[0].terms[0], 6);
+  EXPECT_EQ(signs.outputs[0].terms[1], 60);
+  EXPECT_EQ(signs.outputs[0].term_count, 3);
 }
 
 TEST(BiasGrad, no_rows_give_zeros) {
@@ -78,7 +82,7 @@ TEST(BiasGrad, bound_holds_for_fp32_sums_in_any_order) {
       EXPECT_LE(std::fabs(static_cast<double>(sum) - out.value[0]), static_cast<double>(out.magnitude[0]));
     }
     const double error = static_cast<double>(chain) - out.value[0];
-    squares += error * error / static_cast<double>(out.second_moment[0]);
+    squares += std::pow(error / static_cast<double>(out.deviation[0]), 2);
   }
   EXPECT_LT(std::sqrt(squares / kTrials), 1.5);
   EXPECT_GT(std::sqrt(squares / kTrials), 0.5);
@@ -96,10 +100,10 @@ TEST(BiasGrad, errors_of_equal_terms_add_up) {
       chain += given;
     }
     const double error = static_cast<double>(chain) - value_of(alone)[0];
-    EXPECT_LE(std::fabs(error), 2 * std::sqrt(static_cast<double>(alone.outputs[0].second_moment[0]))) << given;
+    EXPECT_LE(std::fabs(error), 2 * static_cast<double>(alone.outputs[0].deviation[0])) << given;
     const op::Values fused = bias_gradient({.rows = kRows, .hidden = 1, .fused = "gelu"}, dy, x);
     const auto bound = static_cast<double>(fused.outputs[1].magnitude[0]);
-    EXPECT_GE(static_cast<double>(fused.outputs[1].second_moment[0]), bound * bound / 6);
+    EXPECT_GE(static_cast<double>(fused.outputs[1].deviation[0]), bound / std::sqrt(6.0));
   }
 }
 

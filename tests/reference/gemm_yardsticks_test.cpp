@@ -1,4 +1,4 @@
-// Magnitude and second moment are never below the exact sums, and exceed them only a little.
+// Magnitude and deviation are never below the exact sums, and exceed them only a little.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,7 @@ using testing::noisy;
 
 struct Exact {
   long double magnitude = 0;
-  long double second_moment = 0;
+  long double deviation = 0;
 };
 
 /// In 64-bit significands: FP32 operands have exact products there, and k 2^-64 is negligible beside 2^-24.
@@ -29,8 +29,9 @@ Exact exact_yardsticks(const GemmProblem& problem, std::int64_t flat) {
     const long double product =
         scale * std::abs(static_cast<long double>(problem.first(batch, i, t)) * problem.second(batch, t, j));
     exact.magnitude += product;
-    exact.second_moment += product * product;
+    exact.deviation += product * product;
   }
+  exact.deviation = std::sqrt(exact.deviation);
   if (p.beta != 0) {
     exact.magnitude += std::abs(static_cast<long double>(p.beta) * problem.c[static_cast<std::size_t>(flat)]);
   }
@@ -39,7 +40,7 @@ Exact exact_yardsticks(const GemmProblem& problem, std::int64_t flat) {
   }
   if (p.epilogue == "gelu") {
     exact.magnitude *= 1.13L;
-    exact.second_moment *= 1.28L;
+    exact.deviation *= std::sqrt(1.28L);
   }
   return exact;
 }
@@ -57,12 +58,12 @@ void check_all(GemmProblem& problem) {
   const std::int64_t count =
       all ? problem.gemm.batch * problem.gemm.m * problem.gemm.n : static_cast<std::int64_t>(problem.sample.size());
   ASSERT_EQ(static_cast<std::int64_t>(d.magnitude.size()), count);
-  ASSERT_EQ(static_cast<std::int64_t>(d.second_moment.size()), count);
+  ASSERT_EQ(static_cast<std::int64_t>(d.deviation.size()), count);
   for (std::size_t s = 0; s < d.magnitude.size(); ++s) {
     const std::int64_t flat = all ? static_cast<std::int64_t>(s) : problem.sample[s];
     const Exact exact = exact_yardsticks(problem, flat);
     expect_close_above(d.magnitude[s], exact.magnitude, flat);
-    expect_close_above(d.second_moment[s], exact.second_moment, flat);
+    expect_close_above(d.deviation[s], exact.deviation, flat);
   }
 }
 
@@ -76,8 +77,8 @@ TEST(GemmYardsticks, hold_by_hand) {
 
   EXPECT_NEAR(yardsticks.outputs[0].magnitude[0], 2 * 11 + 3 + 0.5, 1e-4);
   EXPECT_NEAR(yardsticks.outputs[0].magnitude[1], 2 * 1 + 3 + 0.5, 1e-4);
-  EXPECT_NEAR(yardsticks.outputs[0].second_moment[0], 4 * (9 + 64), 1e-3);
-  EXPECT_NEAR(yardsticks.outputs[0].second_moment[1], 4 * 1, 1e-4);
+  EXPECT_NEAR(yardsticks.outputs[0].deviation[0], 2 * std::sqrt(9 + 64.0), 1e-4);
+  EXPECT_NEAR(yardsticks.outputs[0].deviation[1], 2, 1e-4);
 }
 
 TEST(GemmYardsticks, never_fall_short) {
@@ -106,7 +107,7 @@ TEST(GemmYardsticks, wide_ranges_are_computed_in_double) {
     problem.a[i] = std::ldexp(problem.a[i], exponent - 10);
     problem.b[i] = std::ldexp(problem.b[i], -exponent / 2 - 10);
   }
-  // One row is far smaller than everything else: in FP32 its second moment would vanish.
+  // One row is far smaller than everything else: in FP32 its sum of squares would vanish.
   for (std::size_t t = 0; t < 64; ++t) {
     problem.a[t] = std::ldexp(0.75, -60);
   }
@@ -118,7 +119,7 @@ TEST(GemmYardsticks, operands_far_from_one) {
   for (double& x : tiny.a) {
     x = std::ldexp(x, -70);
   }
-  check_all(tiny);  // second moments underflow FP32: they must be rounded upwards, not to zero
+  check_all(tiny);  // sums of squares underflow FP32, their roots do not
 
   GemmProblem scaled = noisy({.m = 4, .n = 4, .k = 50});
   for (std::size_t i = 0; i < scaled.a.size(); ++i) {
@@ -132,10 +133,14 @@ TEST(GemmYardsticks, beyond_fp32_they_are_infinite) {
   GemmProblem problem{.gemm = {.m = 1, .n = 1, .k = 1}};
   problem.a = {0x1p50};
   problem.b = {0x1p50};
-  const op::Yardsticks yardsticks = gemm_reference().yardsticks(problem.request());
+  const op::Yardsticks held = gemm_reference().yardsticks(problem.request());
+  expect_close_above(held.outputs[0].magnitude[0], 0x1p100L, 0);
+  expect_close_above(held.outputs[0].deviation[0], 0x1p100L, 0);
 
-  expect_close_above(yardsticks.outputs[0].magnitude[0], 0x1p100L, 0);
-  EXPECT_EQ(yardsticks.outputs[0].second_moment[0], std::numeric_limits<float>::infinity());
+  problem.a = problem.b = {0x1p70};
+  const op::Yardsticks beyond = gemm_reference().yardsticks(problem.request());
+  EXPECT_EQ(beyond.outputs[0].magnitude[0], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(beyond.outputs[0].deviation[0], std::numeric_limits<float>::infinity());
 }
 
 TEST(GemmYardsticks, zeros_and_empty_reductions_stay_zero) {
@@ -149,8 +154,8 @@ TEST(GemmYardsticks, zeros_and_empty_reductions_stay_zero) {
 
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(of_zeros.outputs[0].magnitude[i], 0.0F);
-    EXPECT_EQ(of_zeros.outputs[0].second_moment[i], 0.0F);
-    EXPECT_EQ(of_empty.outputs[0].second_moment[i], 0.0F);
+    EXPECT_EQ(of_zeros.outputs[0].deviation[i], 0.0F);
+    EXPECT_EQ(of_empty.outputs[0].deviation[i], 0.0F);
     expect_close_above(of_empty.outputs[0].magnitude[i], 2 * std::abs(empty.c[i]), static_cast<std::int64_t>(i));
   }
 }

@@ -21,6 +21,7 @@ using testing::output_named;
 using testing::Problem;
 using testing::problem_of;
 using testing::rows_of;
+using testing::terms_of;
 using testing::value_of;
 using Numbers = std::vector<double>;
 
@@ -37,6 +38,11 @@ TEST(LayernormBwd, by_hand) {
   EXPECT_EQ(value_of(values, "dgamma"), (Numbers{0, 2.5}));
   EXPECT_EQ(value_of(values, "dbeta"), (Numbers{0, 5}));
   EXPECT_EQ(output_named(values, "dgamma").reduction, 2);
+  // mean |g| is 7 and 5, mean |g xh| half of it.
+  EXPECT_EQ(terms_of(values, "dx"), (Numbers{5.375, 10.375, 2.0625, 3.5625}));
+  EXPECT_EQ(terms_of(values, "dgamma"), (Numbers{1, 2.5}));
+  EXPECT_EQ(terms_of(values, "dbeta"), (Numbers{2, 5}));
+  EXPECT_EQ(output_named(values, "dx").term_count, 2);
 }
 
 // xh is 1/2 3/2 and 0 1; mean(g xh) is 19/2 and 4.
@@ -47,7 +53,9 @@ TEST(RmsnormBwd, by_hand) {
   const Numbers dx = {-1.375, -1.125, -0.5, 1};
   EXPECT_EQ(value_of(values, "dx"), dx);
   EXPECT_EQ(value_of(values, "dgamma"), (Numbers{0.5, 6.5}));
+  EXPECT_EQ(terms_of(values, "dx"), (Numbers{3.375, 13.125, 0.5, 3}));
   p.add = true;
+  EXPECT_EQ(terms_of(evaluate(problem_of(p), kTwoRows), "dx"), (Numbers{13.375, 33.125, 30.5, 43}));
   EXPECT_EQ(value_of(problem_of(p), kTwoRows, "dx"), (Numbers{10 - 1.375, 20 - 1.125, 29.5, 41}));
   EXPECT_EQ(value_of(problem_of(p), kTwoRows, "dgamma"), (Numbers{0.5, 6.5}));
 }

@@ -34,6 +34,9 @@ TEST(LayernormFwd, by_hand) {
   EXPECT_EQ(value_of(values, "mu"), (Numbers{5, -10}));
   EXPECT_EQ(value_of(values, "rsigma"), (Numbers{0.5, 0.5}));
   EXPECT_FALSE(output_named(values, "y").bit_exact);
+  EXPECT_EQ(testing::terms_of(values, "y"), (Numbers{13.5, 31, 52, 42.75, 18.5, 41, 72, 45.25}));
+  EXPECT_EQ(testing::terms_of(values, "mu"), (Numbers{5, 10}));
+  EXPECT_TRUE(testing::terms_of(values, "rsigma").empty());
 }
 
 // Squares 1 1 1 9: mean square 3.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -78,6 +79,12 @@ inline std::vector<double> copied(const core::Buffer<double>& buffer) {
 
 inline std::vector<double> value_of(const op::Values& values, std::string_view port) {
   return copied(output_named(values, port).value);
+}
+
+/// A of every element: op::OutputValues::terms.
+inline std::vector<double> terms_of(const op::Values& values, std::string_view port) {
+  const std::span<const float> terms = output_named(values, port).terms.span();
+  return {terms.begin(), terms.end()};
 }
 
 /// The only requested output.

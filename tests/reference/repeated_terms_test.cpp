@@ -159,7 +159,7 @@ TEST(BiasGradRepeated, two_activations_in_turn) {
       const op::Values values = bias_gradient({.rows = kRows, .hidden = 1, .fused = fused}, dy, x);
       const double error = chain(terms) - value_of(values, 1)[0];
       EXPECT_LE(std::fabs(error), static_cast<double>(values.outputs[1].magnitude[0])) << fused << " " << scale;
-      squares += error * error / static_cast<double>(values.outputs[1].second_moment[0]);
+      squares += std::pow(error / static_cast<double>(values.outputs[1].deviation[0]), 2);
       ++cases;
     }
   }
@@ -185,7 +185,7 @@ TEST(BiasGradRepeated, saturated_activations) {
     }
     const op::Values values = bias_gradient({.rows = kRows, .hidden = 1, .fused = "qgelu"}, dy, x);
     const double error = std::fabs(sum - value_of(values, 1)[0]);
-    worst = std::max(worst, error / std::sqrt(static_cast<double>(values.outputs[1].second_moment[0])));
+    worst = std::max(worst, error / static_cast<double>(values.outputs[1].deviation[0]));
   }
   EXPECT_LT(worst, kKappa);
   EXPECT_GT(worst, 0.2);
@@ -206,8 +206,8 @@ TEST(BiasGradRepeated, one_activation_everywhere) {
   const op::Values alike = bias_gradient({.rows = 8, .hidden = 8, .fused = "gelu"}, dy, x);
   const op::Values mixed = bias_gradient({.rows = 8, .hidden = 8, .fused = "gelu"}, dy, another);
   const double bound = static_cast<double>(alike.outputs[0].magnitude[0]);
-  EXPECT_NEAR(static_cast<double>(alike.outputs[0].second_moment[0]), bound * bound / 3, 1e-6 * bound * bound);
-  EXPECT_LT(mixed.outputs[0].second_moment[0], alike.outputs[0].second_moment[0]);
+  EXPECT_NEAR(static_cast<double>(alike.outputs[0].deviation[0]), bound / std::sqrt(3.0), 1e-6 * bound);
+  EXPECT_LT(mixed.outputs[0].deviation[0], alike.outputs[0].deviation[0]);
   EXPECT_EQ(mixed.outputs[0].magnitude[0], alike.outputs[0].magnitude[0]);
 }
 
@@ -227,7 +227,7 @@ TEST(BiasGradRepeated, few_positive_values_in_any_order) {
     }
     const op::Values sums = bias_gradient({.rows = kRows, .hidden = 1}, dy);
     const double error = chain(terms) - value_of(sums)[0];
-    squares += error * error / static_cast<double>(sums.outputs[0].second_moment[0]);
+    squares += std::pow(error / static_cast<double>(sums.outputs[0].deviation[0]), 2);
   }
   EXPECT_LT(std::sqrt(squares / kTrials), 1.5);
   EXPECT_GT(std::sqrt(squares / kTrials), 0.1) << "a third of the square is for one value at its worst";
@@ -245,7 +245,7 @@ TEST(BiasGradRepeated, zeros_among_equal_terms) {
     }
     const op::Values values = bias_gradient({.rows = kRows, .hidden = 1}, dy);
     const double error = chain(terms) - value_of(values)[0];
-    EXPECT_LE(std::fabs(error), 2 * std::sqrt(static_cast<double>(values.outputs[0].second_moment[0]))) << given;
+    EXPECT_LE(std::fabs(error), 2 * static_cast<double>(values.outputs[0].deviation[0])) << given;
   }
 }
 

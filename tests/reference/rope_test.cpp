@@ -47,6 +47,8 @@ TEST(Rope, halves_by_hand) {
   const Numbers dx = value_of(backward({.seq = 1, .dim = 4}), {{"dy", {1, 2, 3, 4}}, {"freqs", {a, b, a, b}}}, "dx");
   EXPECT_EQ(dx, (Numbers{std::cos(a) + 3 * std::sin(a), 2 * std::cos(b) + 4 * std::sin(b),
                          3 * std::cos(a) - std::sin(a), 4 * std::cos(b) - 2 * std::sin(b)}));
+  const op::Values values = evaluate(forward({.seq = 1, .dim = 4}), at);
+  EXPECT_FLOAT_EQ(output_named(values, "y").terms[0], static_cast<float>(std::cos(a) + 3 * std::sin(a)));
 }
 
 TEST(Rope, neighbours_by_hand) {

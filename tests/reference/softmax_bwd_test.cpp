@@ -26,6 +26,9 @@ TEST(SoftmaxBwd, by_hand) {
   EXPECT_EQ(dx.value[0], 2 * (0.25 - 0.25 * 2.5));
   EXPECT_EQ(dx.value[1], 2 * (2.25 - 0.75 * 2.5));
   EXPECT_GT(dx.magnitude[0], 0.0F);
+  EXPECT_EQ(dx.terms[0], 2 * (0.25F + 0.25F * 2.5F));
+  EXPECT_EQ(dx.terms[1], 2 * (2.25F + 0.75F * 2.5F));
+  EXPECT_EQ(dx.term_count, 3);
 }
 
 TEST(SoftmaxBwd, the_scale_is_not_rounded) {

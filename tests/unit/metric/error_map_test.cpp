@@ -93,7 +93,7 @@ TEST(ErrorMap, of_a_sample_knows_what_was_not_compared) {
   p.expected = {p.expected[5], p.expected[64 * 33 + 7] + 100};
   p.unrounded.clear();
   p.magnitude.resize(2);
-  p.second_moment.resize(2);
+  p.deviation.resize(2);
   const ErrorMap map = error_map(p.input());
   EXPECT_EQ(std::ranges::count_if(map.cells, [](const MapCell& cell) { return cell.compared > 0; }), 2);
   EXPECT_EQ(cell_of(map, 0, 5).over_bound, 0);

@@ -118,12 +118,12 @@ Problem interesting(Dtype dtype, bool sampled) {
       expected.push_back(p.expected[at]);
       unrounded.push_back(p.unrounded[at]);
       magnitude.push_back(p.magnitude[at]);
-      second.push_back(p.second_moment[at]);
+      second.push_back(p.deviation[at]);
     }
     p.expected = expected;
     p.unrounded = unrounded;
     p.magnitude = magnitude;
-    p.second_moment = second;
+    p.deviation = second;
   }
   return p;
 }

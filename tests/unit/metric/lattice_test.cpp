@@ -63,8 +63,7 @@ TEST(Lattice, counts_as_defined) {
       const double unit = std::ldexp(core::ulp(p.expected[at], core::Dtype::fp32), bits);
       const double cells = static_cast<double>(y) / unit;
       const model::Spacing& m = *p.model.spacing;
-      const double spacing = m.value * static_cast<double>(y) +
-                             m.second * std::sqrt(static_cast<double>(p.second_moment[at])) +
+      const double spacing = m.value * static_cast<double>(y) + m.second * static_cast<double>(p.deviation[at]) +
                              m.magnitude * static_cast<double>(p.magnitude[at]);
       const double probability = spacing / unit + m.share[l];
       if (std::abs(cells - std::nearbyint(cells)) >= 0.25 && probability <= 0.5) {

@@ -34,7 +34,7 @@ Element element_of(const Problem& p, std::size_t i) {
   out.index = p.sample.all() ? static_cast<std::int64_t>(i) : p.sample.indices[i];
   const double y = p.expected[i];
   const Real a = p.magnitude[i];
-  const Real s2 = p.second_moment[i];
+  const Real s2 = Real(p.deviation[i]) * Real(p.deviation[i]);
   out.y = y;
   out.magnitude = a;
   out.e = Real(p.got_at(out.index)) - y;
@@ -242,7 +242,9 @@ CompareInput Problem::input() const {
   in.expected = expected;
   in.unrounded = unrounded;
   in.magnitude = magnitude;
-  in.second_moment = second_moment;
+  in.deviation = deviation;
+  in.terms = model.terms ? std::span<const float>(magnitude) : std::span<const float>();
+  in.term_count = model.reduction;
   in.sample = sample.all() ? nullptr : &sample;
   in.model = &model;
   return in;
@@ -281,7 +283,7 @@ Problem make_problem(core::Dtype dtype, const Shape& shape, double noise, std::u
     const double y = std::sqrt(kTerms) * normal(engine);
     p.expected.push_back(y);
     p.magnitude.push_back(static_cast<float>(0.64 * kTerms + std::abs(y)));
-    p.second_moment.push_back(static_cast<float>(kTerms * (1 + 0.1 * std::abs(normal(engine)))));
+    p.deviation.push_back(static_cast<float>(std::sqrt(kTerms * (1 + 0.1 * std::abs(normal(engine))))));
     p.set_got(i, y * (1 + noise * normal(engine)));
   }
   p.model.bound_magnitude = 2 * noise + 0x1p-22;

@@ -14,7 +14,7 @@ struct Problem {
   std::vector<double> expected;
   std::vector<double> unrounded;
   std::vector<float> magnitude;
-  std::vector<float> second_moment;
+  std::vector<float> deviation;
   op::Sample sample;
   model::ErrorModel model;
 

@@ -148,17 +148,17 @@ TEST(Special, every_element_that_is_not_judged_is_counted) {
   p.magnitude[20] = static_cast<float>(kNan);
   EXPECT_EQ(with(p, 5, 7).unknown, 1U) << "a NaN bound is not an agreement";
   EXPECT_EQ(with(p, 5, 7).judged(), 64.0 / 65);
-  p.second_moment[20] = static_cast<float>(kNan);
+  p.deviation[20] = static_cast<float>(kNan);
   p.magnitude[20] = 1;
   EXPECT_EQ(with(p, 5, 7).unknown, 1U);
   p = quiet(Dtype::fp32);
   p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 2e38F;
-  p.second_moment[20] = std::numeric_limits<float>::infinity();
+  p.deviation[20] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(with(p, 5, 7).undetermined, 1U);
-  p.second_moment[20] = 1;
+  p.deviation[20] = 1;
   EXPECT_EQ(with(p, 5, 7).judged(), 1) << "V asks something";
-  p.magnitude[20] = p.second_moment[20] = std::numeric_limits<float>::infinity();
+  p.magnitude[20] = p.deviation[20] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(with(p, 5, 7).unknown, 1U) << "an infinite bound";
   p.model.exact = true;
   EXPECT_EQ(with(p, 5, 7).judged(), 1) << "bits are compared, whatever the bound";
@@ -169,7 +169,7 @@ TEST(Special, bounds_as_large_as_the_format_ask_nothing_but_that_it_saturates) {
   Problem p = quiet(Dtype::fp8_e4m3);
   p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 500;
-  p.second_moment[20] = 500 * 500;
+  p.deviation[20] = 500;
   EXPECT_EQ(with(p, 100, -100).undetermined, 1U);
   EXPECT_EQ(with(p, 2000, 448).judged(), 1) << "at least 1500 in any order";
   EXPECT_EQ(with(p, 2000, 448).nonfinite_mismatch, 0U);
@@ -186,7 +186,7 @@ TEST(Special, elements_outside_a_sample_are_counted) {
   input.sample = &sample;
   input.expected = input.expected.first(3);
   input.magnitude = input.magnitude.first(3);
-  input.second_moment = input.second_moment.first(3);
+  input.deviation = input.deviation.first(3);
   input.unrounded = {};
   EXPECT_EQ(compare(input).elements, 3U);
   EXPECT_EQ(compare(input).unsampled, 62U);
@@ -196,7 +196,7 @@ TEST(Special, what_the_op_leaves_to_the_implementation_need_not_be_judged) {
   Problem p = quiet(Dtype::fp32);
   p.model.bound_magnitude = p.model.var_second = 1;
   p.magnitude[20] = 2e38F;
-  p.second_moment[20] = std::numeric_limits<float>::infinity();
+  p.deviation[20] = std::numeric_limits<float>::infinity();
   const std::vector<op::OutputValues::Range> outside = {{3, 5}, {20, 21}};
   CompareInput input = p.input();
   input.outside = outside;
@@ -299,7 +299,7 @@ TEST(Special, unrounded_infinities_do_not_spoil_total_errors) {
 TEST(Special, infinite_yardsticks_give_empty_bounds_not_nan) {
   Problem p = quiet(Dtype::fp32);
   p.magnitude[20] = std::numeric_limits<float>::infinity();
-  p.second_moment[20] = std::numeric_limits<float>::infinity();
+  p.deviation[20] = std::numeric_limits<float>::infinity();
   for (const double scale : {1.0, 0x1p40}) {
     p.model.output_scale = scale;
     p.model.var_magnitude = 0;

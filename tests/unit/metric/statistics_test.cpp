@@ -123,14 +123,14 @@ TEST(Compare, sample_follows_the_definition) {
   Problem sampled = p;
   sampled.expected.clear();
   sampled.magnitude.clear();
-  sampled.second_moment.clear();
+  sampled.deviation.clear();
   for (std::int64_t i = 0; i < p.port.elements(); ++i) {
     if (engine() % 3 == 0) {
       const auto at = static_cast<std::size_t>(i);
       sampled.sample.indices.push_back(i);
       sampled.expected.push_back(p.expected[at]);
       sampled.magnitude.push_back(p.magnitude[at]);
-      sampled.second_moment.push_back(p.second_moment[at]);
+      sampled.deviation.push_back(p.deviation[at]);
     }
   }
   const Statistics got = compare(sampled.input());
@@ -229,7 +229,7 @@ TEST(Compare, without_yardsticks_the_exact_leg_is_counted) {
     p.set_got(i, static_cast<double>(i % 17 - 8));
   }
   p.magnitude.clear();
-  p.second_moment.clear();
+  p.deviation.clear();
   EXPECT_EQ(compare(p.input()).exact_mismatch, 0U);
   p.set_bits(8, 0x8000);  // -0 where +0 is expected
   EXPECT_EQ(compare(p.input()).exact_mismatch, 0U);
@@ -244,7 +244,7 @@ TEST(Compare, output_scale_applies_to_everything) {
   for (std::size_t i = 0; i < p.expected.size(); ++i) {
     p.expected[i] /= kScale;
     p.magnitude[i] /= static_cast<float>(kScale);
-    p.second_moment[i] /= static_cast<float>(kScale * kScale);
+    p.deviation[i] /= static_cast<float>(kScale);
   }
   p.model.bound_absolute /= kScale;
   p.model.var_absolute /= kScale * kScale;
@@ -257,11 +257,11 @@ TEST(Compare, output_scale_applies_to_everything) {
   EXPECT_EQ(scaled.exact_mismatch, plain.exact_mismatch);
 }
 
-TEST(Compare, lost_second_moments_are_bounded_by_the_magnitude) {
+TEST(Compare, deviations_count_at_every_scale) {
   Problem p = make_problem(Dtype::fp32, {1, 8, 8}, 0, 29);
   p.expected.assign(64, 1e-25);
-  p.magnitude.assign(64, 1e-25F);
-  p.second_moment.assign(64, 0.0F);  // (1e-25)^2 is below FP32's range
+  p.magnitude.assign(64, 1e-24F);
+  p.deviation.assign(64, 1e-25F);  // whose square is below FP32's range
   p.model = {};
   p.model.var_second = 1e-12;
   for (std::int64_t i = 0; i < 64; ++i) {

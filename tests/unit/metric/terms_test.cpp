@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ Problem four_sums() {
   Problem p = make_problem(Dtype::fp32, {1, 1, 4}, 0, 1);
   p.expected = {1024, 100, 8, 0x1p-10};
   p.magnitude.assign(4, 1024);
-  p.second_moment.assign(4, 1024);
+  p.deviation.assign(4, 32);
   for (int i = 0; i < 4; ++i) {
     p.set_got(i, p.expected[static_cast<std::size_t>(i)]);
   }
@@ -58,15 +59,50 @@ TEST(Terms, what_fp32_does_not_hold_is_left_out) {
   for (const float lost : {0x1p-145F, kInfinity}) {
     Problem p = four_sums();
     p.set_got(0, 1025);  // an error of 1 of an element that is lost
-    p.second_moment[0] = p.magnitude[0] = lost;
+    p.deviation[0] = p.magnitude[0] = lost;
     const Statistics s = compare(p.input());
     EXPECT_EQ(s.terms->backward_error, 0x1p-22);
     EXPECT_EQ(s.terms->max_ulp, 2);
     EXPECT_EQ(s.terms->condition_histogram[0], 0U);
     const double rho = 0x1p-12 / 32 / std::sqrt(3.0);  // of one of three elements
     EXPECT_NEAR(s.effective_bits, -std::log2(rho / (0.425 * std::sqrt(2.0))), 1e-12);
-    p.second_moment.assign(4, lost);
+    p.deviation.assign(4, lost);
     EXPECT_TRUE(std::isnan(compare(p.input()).effective_bits));
+  }
+}
+
+TEST(Terms, need_not_be_what_bounds_the_error) {
+  Problem p = four_sums();
+  p.model.terms = false;
+  p.magnitude.assign(4, 1);
+  std::vector<float> terms(4, 1024);
+  CompareInput input = p.input();
+  input.terms = terms;
+  input.term_count = 1024;
+  const Statistics s = compare(input);
+  EXPECT_EQ(s.terms->max_ulp, 2);
+  EXPECT_EQ(s.terms->backward_error, 0x1p-22);
+  EXPECT_EQ(s.terms->backward_error_scaled, 4.0 / 32);
+  terms[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(compare(input).terms->backward_error, 0) << "an element without terms is left out";
+  EXPECT_EQ(compare(input).terms->condition_histogram[6], 0U);
+}
+
+TEST(Terms, are_read_in_place_and_beside_special_elements) {
+  for (const bool special : {false, true}) {
+    Problem p = make_problem(Dtype::bf16, {1, 64, 64}, 1e-3, 7);
+    if (special) {
+      p.set_got(17, std::numeric_limits<double>::infinity());
+    }
+    std::vector<float> terms = p.magnitude;
+    CompareInput input = p.input();
+    input.terms = terms;
+    const Statistics once = compare(input);
+    std::ranges::for_each(terms, [](float& a) { a *= 4; });
+    const Statistics large = compare(input);
+    EXPECT_EQ(large.terms->backward_error, once.terms->backward_error / 4);
+    EXPECT_EQ(large.terms->max_ulp, once.terms->max_ulp / 4);
+    EXPECT_EQ(large.max_over_bound, once.max_over_bound);
   }
 }
 
@@ -96,7 +132,7 @@ TEST(Terms, are_those_of_their_definitions) {
   for (std::size_t i = 0; i < p.expected.size(); ++i) {
     const long double e = std::abs(static_cast<long double>(p.got_at(static_cast<std::int64_t>(i))) - p.expected[i]);
     const long double a = p.magnitude[i];
-    rho2 += e * e / static_cast<long double>(p.second_moment[i]);
+    rho2 += e * e / (static_cast<long double>(p.deviation[i]) * static_cast<long double>(p.deviation[i]));
     backward = std::max(backward, e / a);
     ulps = std::max(ulps, e / static_cast<long double>(core::ulp(p.magnitude[i], Dtype::fp32)));
     const double bin = std::ceil(std::log10(p.magnitude[i] / std::abs(p.expected[i]))) - 1;
@@ -117,7 +153,7 @@ TEST(Terms, effective_bits_are_relative_to_the_terms_and_count_operands) {
   EXPECT_NEAR(compare(p.input()).effective_bits, -std::log2(rho / (0.425 * std::sqrt(2.0))), 1e-12);
   p.model.rounded_operands = 1;
   EXPECT_NEAR(compare(p.input()).effective_bits, -std::log2(rho / 0.425), 1e-12);
-  p.second_moment[3] = 0;  // no products: nothing to be relative to
+  p.deviation[3] = 0;  // no products: nothing to be relative to
   EXPECT_TRUE(std::isinf(compare(p.input()).effective_bits));
 }
 

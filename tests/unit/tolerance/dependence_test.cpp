@@ -187,7 +187,7 @@ TEST(Compare, counts_the_outputs_that_share_an_error) {
 TEST(Compare, counts_them_in_a_sample) {
   metric::Problem p = metric::make_problem(core::Dtype::fp32, {.batch = 2, .rows = 30, .cols = 12}, 1e-6, 3);
   p.sample.indices = {0, 1, 2, 12, 24, 360, 372};  // columns 0 1 2 0 0 and, of the second matrix, 0 0
-  for (auto* array : {&p.magnitude, &p.second_moment}) {
+  for (auto* array : {&p.magnitude, &p.deviation}) {
     array->resize(p.sample.indices.size());
   }
   p.expected.resize(p.sample.indices.size());

@@ -90,7 +90,7 @@ TEST(Certificate, exact_leg_rejects_any_difference) {
     p.expected[i] = static_cast<double>(static_cast<int>(i % 29) - 14);
   }
   p.magnitude.clear();
-  p.second_moment.clear();
+  p.deviation.clear();
   p.model = {.exact = true, .output = Dtype::bf16, .reduction = 64};
   auto fakes = fakes_of(p.input());
   EXPECT_FALSE(fakes.contains("coarser_format"));
@@ -158,11 +158,11 @@ TEST(Certificate, follows_a_sample) {
     p.sample.indices.push_back(i);
     p.expected[at / 2] = p.expected[at];
     p.magnitude[at / 2] = p.magnitude[at];
-    p.second_moment[at / 2] = p.second_moment[at];
+    p.deviation[at / 2] = p.deviation[at];
   }
   p.expected.resize(5000);
   p.magnitude.resize(5000);
-  p.second_moment.resize(5000);
+  p.deviation.resize(5000);
   auto fakes = fakes_of(p.input());
   EXPECT_EQ(fakes["transposed"].outcome, Outcome::dropped);
   EXPECT_EQ(fakes["zeros"].outcome, Outcome::rejected);

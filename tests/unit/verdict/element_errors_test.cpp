@@ -61,9 +61,9 @@ op::Values values(const op::ReferenceRequest& request) {
   y.value = core::Buffer<double>(x.elements());
   std::copy_n(x.data, x.elements(), y.value.data());
   y.magnitude = core::Buffer<float>(x.elements());  // nothing may err, if these were used
-  y.second_moment = core::Buffer<float>(x.elements());
+  y.deviation = core::Buffer<float>(x.elements());
   std::ranges::fill(y.magnitude.span(), 0.0F);
-  std::ranges::fill(y.second_moment.span(), 0.0F);
+  std::ranges::fill(y.deviation.span(), 0.0F);
   core::Buffer<float>& fact = y.row_facts.emplace_back(static_cast<std::size_t>(x.rows));
   for (std::size_t i = 0; i < fact.size(); ++i) {
     fact[i] = static_cast<float>(i) * 0x1p-10F;
@@ -77,11 +77,10 @@ model::ErrorModel error_model(const model::ModelRequest& request, std::string_vi
   model.bound_magnitude = model.var_second = 1;
   model.slope_slack = 1;
   model.source = "rows";
-  model.element_errors = [](const op::Values& values, std::span<float> bound, std::span<float> variance) {
+  model.element_errors = [](const op::Values& values, std::span<float> bound, std::span<float> deviation) {
     const core::Buffer<float>& fact = values.outputs.at(0).row_facts.at(0);
     for (std::size_t n = 0; n < bound.size(); ++n) {
-      bound[n] = fact[n / kColumns];
-      variance[n] = bound[n] * bound[n];
+      bound[n] = deviation[n] = fact[n / kColumns];
     }
   };
   return model;
