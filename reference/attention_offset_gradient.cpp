@@ -17,6 +17,11 @@ namespace {
 using tolerance::GradientFact;
 using tolerance::OffsetFact;
 
+/// The square of what becomes of a number that is subnormal in FP32: some kernels take it for zero, and it has few bits.
+double lost_below_normal(double x) {
+  return std::fabs(x) < tolerance::kFlush ? x * x : 0;
+}
+
 /// In FP32 on every device: its error follows from the formula. What is not finite counts as 0.
 Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
   constexpr double u = tolerance::kUnit32;
@@ -33,11 +38,12 @@ Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
         const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
         const double relative = u * (5 * argument + 8);
         p.b = weight * relative * std::exp(relative) + tolerance::kFlush;
-        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3);
+        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3) + lost_below_normal(weight);
         dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
         dot.v = u * u * head.errors->dot_variance[at];
       }
-      const Tracked term = -(p * dot);
+      Tracked term = -(p * dot);
+      term.v += head.errors ? lost_below_normal(term.y) : 0;
       sum.add(std::isfinite(term.y) ? term : Tracked());
     }
   }

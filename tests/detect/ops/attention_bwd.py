@@ -32,6 +32,13 @@ TRUNCATED = {
     "seed": 277100745,
 }
 
+# The weight of a sink far below the scores is subnormal, and so has few bits.
+FAR_SINK = {
+    **case("attention_bwd", "fp16", "normal", {"sigma": 8}, batches=3, heads=3, kv_heads=3, sq=15, sk=127, d=32, dv=78,
+           mask="padding", softmax="learnable", layout="bhsd"),
+    "seed": 2656419489,
+}
+
 # Scores near -200, so that exp(-lse) overflows.
 LOW = {"q": {"distribution": "large_mean", "mean": 4, "sigma": 0.1}, "k": {"distribution": "large_mean", "mean": -8, "sigma": 0.1}}
 
@@ -44,6 +51,7 @@ FAULTS = [
     ("stale_lse", bwd(**OWN), SEEN),
     ("swapped_rows", SINGLE, SEEN),
     ("delta_missing", TRUNCATED, SEEN),
+    ("swapped_rows", FAR_SINK, SEEN),
     ("stale_lse", bwd("fp32", **OWN, mask="padding", layout="thd"), SEEN),
     ("lse_in_log2", bwd(**OWN), SEEN),
     ("lse_in_log2", bwd("fp16", **OWN, **CAUSAL, **DROPPED), SEEN),
