@@ -144,10 +144,10 @@ std::vector<SeenPort> all_ports(const op::Op& op) {
   return seen;
 }
 
-const char* role_name(op::Role role) {
-  switch (role) {
+const char* role_name(const op::Port& port) {
+  switch (port.role) {
     case op::Role::input:
-      return "input";
+      return port.has_distribution() ? "input" : "computed";
     case op::Role::scale:
       return "scale";
     case op::Role::output:
@@ -161,8 +161,7 @@ const char* role_name(op::Role role) {
 std::string ports_table(const op::Op& op, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const SeenPort& seen : all_ports(op)) {
-    rows.push_back(
-        {{std::string(seen.port.name)}, {role_name(seen.port.role)}, {seen.when}, {std::string(seen.port.doc)}});
+    rows.push_back({{std::string(seen.port.name)}, {role_name(seen.port)}, {seen.when}, {std::string(seen.port.doc)}});
   }
   return report::views::render_table({{"port"}, {"role"}, {"for example with"}, {"meaning"}}, rows, 0, colour);
 }

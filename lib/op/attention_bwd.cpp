@@ -17,7 +17,7 @@ std::vector<Port> passed_ports(const AttentionParams& p, const Mode& mode) {
       attention_port("o", role, mode.first, p, Side::queries, p.value_channels(), "output of the forward pass"),
       statistic_port("lse", role, p, "log-sum-exp of the forward pass")};
   for (Port& port : list) {
-    port.fill = p.runs_forward() ? Fill::generated : Fill::derived;
+    port.fill = p.runs_forward() ? Fill::generated : Fill::computed;
     port.passed_on = p.runs_forward();
   }
   return list;

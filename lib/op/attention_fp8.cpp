@@ -53,7 +53,7 @@ std::vector<Port> inner_scales(std::string_view tensor, std::string_view doc, st
   const Names& names = names_of(tensor);
   std::vector<Port> list = {dense_port(names.scale, Role::input, core::Dtype::fp32, 1, 1, doc),
                             dense_port(names.scale_inv, Role::input, core::Dtype::fp32, 1, 1, inverse_doc)};
-  std::ranges::for_each(list, [](Port& port) { port.fill = Fill::derived; });
+  std::ranges::for_each(list, [](Port& port) { port.fill = Fill::computed; });
   return list;
 }
 

@@ -73,7 +73,7 @@ std::vector<Port> attention_lengths(const AttentionParams& p) {
   }
   const auto lengths = [&p](std::string_view name, std::string_view doc) {
     Port port = dense_port(name, Role::input, core::Dtype::int32, p.batches, 1, doc);
-    port.fill = Fill::derived;
+    port.fill = Fill::computed;
     return port;
   };
   return {lengths("q_lengths", "queries of each sequence"), lengths("kv_lengths", "keys of each sequence")};

@@ -20,7 +20,7 @@ Port norm_weight(std::string_view name, Role role, core::Dtype dtype, const Norm
 
 Port norm_statistic(std::string_view name, Role role, const NormParams& params, std::string_view doc) {
   Port port = dense_port(name, role, core::Dtype::fp32, params.rows, 1, doc);
-  port.fill = role == Role::input ? Fill::derived : Fill::generated;
+  port.fill = role == Role::input ? Fill::computed : Fill::generated;
   return port;
 }
 

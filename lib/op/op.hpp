@@ -25,7 +25,8 @@ enum class Role : std::uint8_t {
 /// Where an input's values come from.
 enum class Fill : std::uint8_t {
   generated,  ///< drawn from the case's distribution
-  derived,    ///< computed by op::Reference::derive from the generated inputs and from draws of its own
+  derived,  ///< computed by op::Reference::derive from draws of its own (a mask), maybe from the generated inputs as well
+  computed,  ///< computed by it from parameters and other inputs alone (lengths, saved statistics): it has no distribution
 };
 
 /// One named tensor of an op: where each element is in memory. Row-major; elements of a row are contiguous.
@@ -52,6 +53,10 @@ struct Port {
 
   /// Logical elements: batch * rows * cols.
   [[nodiscard]] std::int64_t elements() const noexcept { return batch * rows * cols; }
+  /// False for inputs that op::Reference::derive makes.
+  [[nodiscard]] bool is_generated() const noexcept { return fill == Fill::generated; }
+  /// True for inputs that a plan may give a distribution of their own.
+  [[nodiscard]] bool has_distribution() const noexcept { return role == Role::input && fill != Fill::computed; }
   /// Bytes from the start of the buffer to the end of the last element's row, 0 if there are no elements.
   [[nodiscard]] std::size_t extent_bytes() const noexcept;
   [[nodiscard]] bool is_dense() const noexcept { return ld == cols && batch_stride == rows * ld; }

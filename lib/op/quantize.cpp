@@ -29,7 +29,7 @@ std::vector<Port> quantize_ports(const Params& values, const Mode& mode) {
   const auto p = from_params<QuantizeParams>(values);
   const Dtype format = format_of(p.format, Dtype::fp8_e4m3);
   Port scale = dense_port("scale", Role::input, Dtype::fp32, 1, 1, "quantising scale");
-  scale.fill = Fill::derived;
+  scale.fill = Fill::computed;
   std::vector<Port> ports = {dense_port("x", Role::input, mode.first, p.rows, p.cols, "tensor to quantise"), scale};
   if (p.layout != "columnwise") {
     ports.push_back(dense_port("q", Role::output, format, p.rows, p.cols, "codes"));

@@ -8,12 +8,12 @@ namespace {
 std::vector<Port> ports_of(const RopeParams& p, const Mode& mode, std::string_view in, std::string_view out) {
   const std::int64_t rows = p.seq * p.batch * p.heads;
   Port freqs = dense_port("freqs", Role::input, core::Dtype::fp32, p.start + p.seq, p.rotated(), "angles");
-  freqs.fill = Fill::derived;
+  freqs.fill = Fill::computed;
   std::vector<Port> ports = {dense_port(in, Role::input, mode.first, rows, p.dim, "heads of all tokens"), freqs};
   if (p.start > 0) {
     Port starts = dense_port("start_positions", Role::input, core::Dtype::int32, p.batch, 1,
                              "row of freqs of each sequence's first token");
-    starts.fill = Fill::derived;
+    starts.fill = Fill::computed;
     ports.push_back(starts);
   }
   ports.push_back(dense_port(out, Role::output, mode.output, rows, p.dim, "rotated heads"));

@@ -174,10 +174,12 @@ class CaseReader {
     }
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     for (const auto& [name, distribution] : c.inputs.ports) {
-      const auto is_input = [&](const op::Port& p) { return p.name == name && p.role == op::Role::input; };
-      if (std::ranges::none_of(ports, is_input)) {
+      const auto port = std::ranges::find(ports, name, &op::Port::name);
+      if (port == ports.end() || port->role != op::Role::input) {
         reporter_.error(*node_.find("inputs"),
                         fmt::format("{} has no input {} with these parameters", c.op->name, quote(name)));
+      } else if (!port->has_distribution()) {
+        reporter_.error(*node_.find("inputs"), computed_input_text(*c.op, name));
       }
     }
   }

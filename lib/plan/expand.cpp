@@ -77,6 +77,7 @@ class Expander {
     expected_.assign(spec.xfail.size(), false);
     sentences_.clear();
     ports_seen_.clear();
+    computed_seen_.clear();
     first_dropped_.clear();
     base_ = Case{};
     base_.op = spec.op;
@@ -136,7 +137,7 @@ class Expander {
     store(std::move(c));
   }
 
-  /// Drops distributions of ports that this case lacks (c without beta): the id must not depend on them.
+  /// Drops distributions of ports that this case lacks (c without beta) or computes: the id must not depend on them.
   void keep_own_ports(Case& c) {
     if (c.inputs.ports.empty() && !names_inputs()) {
       return;
@@ -144,8 +145,10 @@ class Expander {
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     std::set<std::string, std::less<>> names;
     for (const op::Port& port : ports) {
-      if (port.role == op::Role::input) {
+      if (port.has_distribution()) {
         names.emplace(port.name);
+      } else if (port.role == op::Role::input) {
+        computed_seen_.emplace(port.name);
       }
     }
     ports_seen_.insert(names.begin(), names.end());
@@ -229,11 +232,15 @@ class Expander {
     const std::vector<std::string_view> names(ports_seen_.begin(), ports_seen_.end());
     for (const Node* node : spec_->input_nodes) {
       for (const Member* port : node == nullptr ? std::vector<const Member*>() : port_members(*node)) {
-        if (!ports_seen_.contains(port->key)) {
-          reporter_.error(*port,
-                          fmt::format("{} has no input {} with these parameters", spec_->op->name, quote(port->key)),
-                          {suggestion(port->key, names, "inputs are:"), {}});
+        if (ports_seen_.contains(port->key)) {
+          continue;
         }
+        const bool computed = computed_seen_.contains(port->key);
+        reporter_.error(
+            *port,
+            computed ? computed_input_text(*spec_->op, port->key)
+                     : fmt::format("{} has no input {} with these parameters", spec_->op->name, quote(port->key)),
+            {computed ? "" : suggestion(port->key, names, "inputs are:"), {}});
       }
     }
   }
@@ -250,7 +257,7 @@ class Expander {
   std::vector<bool> excluded_;
   std::vector<bool> expected_;
   std::map<std::string, Sentence> sentences_;
-  std::set<std::string, std::less<>> ports_seen_;
+  std::set<std::string, std::less<>> ports_seen_, computed_seen_;
   std::string first_dropped_;
   std::uint64_t total_ = 0;
   std::uint64_t dropped_ = 0;

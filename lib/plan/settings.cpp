@@ -86,6 +86,10 @@ const op::Mode* decode_mode(const Node& node, const op::Op* op, Reporter& report
   return nullptr;
 }
 
+std::string computed_input_text(const op::Op& op, std::string_view port) {
+  return fmt::format("{} computes its input {} itself, so it has no distribution: leave it out", op.name, quote(port));
+}
+
 std::optional<Environment> decode_environment(const Node& node, Reporter& reporter) {
   if (!node.is(Node::Kind::object)) {
     wrong_kind(node, "\"environment\"", "an object or a list of objects", reporter,

@@ -19,6 +19,9 @@ namespace numcheck::plan {
 /// Members of an inputs object that describe ports: the objects among its values.
 [[nodiscard]] std::vector<const Member*> port_members(const Node& node);
 
+/// What is said of a distribution for an input that has none (op::Port::has_distribution).
+[[nodiscard]] std::string computed_input_text(const op::Op& op, std::string_view port);
+
 /// Decodes {"NVIDIA_TF32_OVERRIDE": "0", "CUBLAS_WORKSPACE_CONFIG": null}; accepts only settable_variables().
 [[nodiscard]] std::optional<Environment> decode_environment(const Node& node, Reporter& reporter);
 

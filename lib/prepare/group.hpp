@@ -14,13 +14,12 @@
 #include "op/reference.hpp"
 #include "plan/case.hpp"
 #include "prepare/catalog.hpp"
+#include "prepare/given_inputs.hpp"
 #include "prepare/grouping.hpp"
 #include "prepare/stage_times.hpp"
 #include "worker/workers.hpp"
 
 namespace numcheck::prepare {
-
-using SharedDoubles = std::shared_ptr<const core::Buffer<double>>;
 
 /// One stored form of an input port: the bytes that the device gets.
 struct StoredPort {
@@ -83,10 +82,10 @@ struct PreparedGroup {
 /// Memory that workers see.
 using Allocate = std::function<std::shared_ptr<worker::SharedBlock>(std::size_t, worker::BlockUse)>;
 
-/// Generates the inputs of a group and stores them for each case. References with yardsticks (those of products) and more
-/// than `flops_limit` operations will be computed on a sample of the outputs.
+/// Generates the inputs of a group, but for those that are given, and stores them for each case. References with yardsticks
+/// (those of products) and more than `flops_limit` operations will be computed on a sample of the outputs.
 [[nodiscard]] PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
-                                          double flops_limit, const Allocate& allocate);
+                                          double flops_limit, const Allocate& allocate, const GivenInputs& given = {});
 
 /// Calls the body, once, or throws.
 using RunPart = std::function<void(const std::function<void()>& body)>;

@@ -22,8 +22,9 @@ constexpr double kScaleHeadroom = 1.25;            // the sample's largest outpu
 /// Prepares the cases of one group in their order.
 class GroupBuilder {
  public:
-  /// Both must outlive the builder.
-  GroupBuilder(Group& group, const Allocate& allocate) : group_(group), allocate_(allocate) {}
+  /// All must outlive the builder.
+  GroupBuilder(Group& group, const Allocate& allocate, const GivenInputs& given)
+      : group_(group), allocate_(allocate), given_(given) {}
 
   /// Generates, derives, rounds and stores what the case needs and no earlier case of the group had.
   [[nodiscard]] PreparedCase prepare(const plan::Case& c);
@@ -33,12 +34,21 @@ class GroupBuilder {
   struct Stored {
     std::shared_ptr<worker::SharedBlock> block;
     float scale = 1;
+    float scale_inv = 1;
+
+    void scale_to(double largest, core::Dtype dtype) {
+      scale = data::scale_from_amax(largest, dtype);
+      scale_inv = data::scale_inverse(scale);
+    }
   };
 
-  /// Draws of the port's distribution, once per group.
+  /// Given ones are stored like generated ones.
+  [[nodiscard]] bool is_generated(const op::Port& port) const { return given_.has(port) || port.is_generated(); }
+  /// Draws of the port's distribution, once per group, or what is given.
   [[nodiscard]] SharedDoubles draws_of(const plan::Case& c, const op::Port& port, std::size_t number);
   /// Unrounded values: the draws, or what is derived from the unrounded inputs. Adds the operand to the group.
-  [[nodiscard]] SharedDoubles values_of(const plan::Case& c, const op::Port& port, std::size_t number);
+  [[nodiscard]] SharedDoubles values_of(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
+                                        std::size_t number);
   [[nodiscard]] Stored store_generated(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
                                        std::size_t number);
   /// Derived from the rounding's operands so far.
@@ -57,6 +67,7 @@ class GroupBuilder {
 
   Group& group_;
   const Allocate& allocate_;
+  const GivenInputs& given_;
   std::map<std::string, SharedDoubles, std::less<>> draws_;
   std::map<std::string, SharedDoubles, std::less<>> values_;
   std::map<std::string, std::shared_ptr<worker::SharedBlock>> stored_;
@@ -120,6 +131,9 @@ PreparedCase GroupBuilder::prepare(const plan::Case& c) {
 SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, std::size_t number) {
   SharedDoubles& draws = draws_[std::string(port.name)];
   if (draws == nullptr) {
+    draws = given_.of(port);
+  }
+  if (draws == nullptr) {
     data::ExactRole role;
     if (c.inputs.exact_leg()) {
       role.plan = c.op->exact_plan(c.params, *c.mode);
@@ -138,16 +152,18 @@ SharedDoubles GroupBuilder::draws_of(const plan::Case& c, const op::Port& port, 
   return draws;
 }
 
-SharedDoubles GroupBuilder::values_of(const plan::Case& c, const op::Port& port, std::size_t number) {
+SharedDoubles GroupBuilder::values_of(const plan::Case& c, const std::vector<op::Port>& ports, const op::Port& port,
+                                      std::size_t number) {
   SharedDoubles& values = values_[std::string(port.name)];
   if (values == nullptr) {
     values = draws_of(c, port, number);
-    if (port.fill == op::Fill::derived) {
+    if (!is_generated(port)) {
       core::Buffer<double> derived = copy_of(values->span());
       group_.row->reference.derive({&group_.params, group_.unrounded, &port}, derived.span());
       values = std::make_shared<const core::Buffer<double>>(std::move(derived));
     }
-    group_.unrounded.push_back({port.name, values->data(), port.batch, port.rows, port.cols, 1.0});
+    group_.unrounded.push_back(
+        {port.name, values->data(), port.batch, port.rows, port.cols, static_cast<double>(given_.factor(ports, port))});
     group_.unrounded_owners.push_back(values);
   }
   return values;
@@ -159,7 +175,7 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
   if (block == nullptr) {
     block = allocate_(port.extent_bytes(), worker::use_of(port));
     data::store_port(port, values, scale, block->bytes().first(port.extent_bytes()));
-    if (group_.row->reference.moved != nullptr) {
+    if (group_.row->reference.moved != nullptr && !given_.has(port)) {
       data::vary_nans(port, block->bytes().first(port.extent_bytes()));
     }
   }
@@ -168,10 +184,12 @@ std::shared_ptr<worker::SharedBlock> GroupBuilder::store(const std::string& key,
 
 GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const std::vector<op::Port>& ports,
                                                    const op::Port& port, std::size_t number) {
-  const SharedDoubles values = values_of(c, port, number);
+  const SharedDoubles values = values_of(c, ports, port, number);
   Stored stored;
-  if (is_scaled(ports, port.name) && !c.inputs.exact_leg()) {
-    stored.scale = data::scale_from_amax(data::absolute_max(values->span()), port.dtype);
+  if (given_.has(port)) {
+    stored.scale_inv = given_.factor(ports, port);
+  } else if (is_scaled(ports, port.name) && !c.inputs.exact_leg()) {
+    stored.scale_to(data::absolute_max(values->span()), port.dtype);
   }
   stored.block = store(layout_key(port), port, values->span(), stored.scale);
   return stored;
@@ -180,7 +198,7 @@ GroupBuilder::Stored GroupBuilder::store_generated(const plan::Case& c, const st
 GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const std::vector<op::Port>& ports,
                                                  const Rounding& rounding, const op::Port& port, std::size_t number,
                                                  const std::string& rounding_key) {
-  (void)values_of(c, port, number);  // the unrounded operand
+  (void)values_of(c, ports, port, number);  // the unrounded operand
   const std::string key = layout_key(port) + "|from " + rounding_key;
   const auto found = derived_.find(key);
   if (found != derived_.end()) {
@@ -190,7 +208,7 @@ GroupBuilder::Stored GroupBuilder::store_derived(const plan::Case& c, const std:
   group_.row->reference.derive({&group_.params, rounding.operands, &port}, derived.span());
   Stored stored;
   if (is_scaled(ports, port.name)) {
-    stored.scale = data::scale_from_amax(data::absolute_max(derived.span()), port.dtype);
+    stored.scale_to(data::absolute_max(derived.span()), port.dtype);
   }
   stored.block = store(key, port, derived.span(), stored.scale);
   return derived_.emplace(key, std::move(stored)).first->second;
@@ -206,16 +224,16 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
     group_.in_order.push_back(rounding);
     rounding->values = rounding->promise.get_future().share();
   }
-  for (const op::Fill fill : {op::Fill::generated, op::Fill::derived}) {
+  for (const bool generated : {true, false}) {
     std::size_t number = 0;
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       const op::Port& port = prepared.ports[i];
       if (port.role != op::Role::input) {
         continue;
       }
-      if (port.fill == fill) {
-        stored[i] = fill == op::Fill::generated ? store_generated(c, prepared.ports, port, number)
-                                                : store_derived(c, prepared.ports, *rounding, port, number, key);
+      if (is_generated(port) == generated) {
+        stored[i] = generated ? store_generated(c, prepared.ports, port, number)
+                              : store_derived(c, prepared.ports, *rounding, port, number, key);
         prepared.scale[std::string(port.name)] = stored[i].scale;
         if (is_new) {
           add_operand(*rounding, port, stored[i]);
@@ -230,13 +248,12 @@ std::shared_ptr<Rounding> GroupBuilder::rounding_of(const plan::Case& c, Prepare
 void GroupBuilder::add_operand(Rounding& rounding, const op::Port& port, const Stored& stored) {
   SharedDoubles values = values_.find(port.name)->second;
   // Derived values are no FP32 numbers before they are stored.
-  if (port.dtype != core::Dtype::fp32 || port.fill == op::Fill::derived) {
+  if (port.dtype != core::Dtype::fp32 || !is_generated(port)) {
     rounding.identity = false;
     const std::span<const std::byte> bytes = stored.block->bytes();
     values = std::make_shared<const core::Buffer<double>>(data::load_port(port, bytes.first(port.extent_bytes())));
   }
-  const double scale_inv = static_cast<double>(data::scale_inverse(stored.scale));
-  rounding.operands.push_back(operand_of(port, values->data(), scale_inv));
+  rounding.operands.push_back(operand_of(port, values->data(), static_cast<double>(stored.scale_inv)));
   rounding.largest_code[std::string(port.name)] = data::absolute_max(values->span());
   rounding.owners.push_back(std::move(values));
 }
@@ -267,6 +284,10 @@ double GroupBuilder::largest_output(const Rounding& rounding, const op::Port& ou
 }
 
 float GroupBuilder::scale_port_value(const plan::Case& c, PreparedCase& prepared, const op::Port& port) {
+  if (const std::optional<float> given = given_.number(port); given.has_value()) {
+    prepared.scale.try_emplace(std::string(port.of), *given);
+    return *given;
+  }
   const auto operand = prepared.scale.find(port.of);
   if (operand != prepared.scale.end()) {
     return data::scale_inverse(operand->second);
@@ -300,7 +321,7 @@ const op::Port* main_output(const std::vector<op::Port>& ports) {
 }  // namespace
 
 PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPlan& plan, Catalog catalog,
-                            double flops_limit, const Allocate& allocate) {
+                            double flops_limit, const Allocate& allocate, const GivenInputs& given) {
   const Stopwatch watch;
   const plan::Case& first = cases[plan.cases.front()];
   auto group = std::make_shared<Group>();
@@ -317,7 +338,7 @@ PreparedGroup prepare_group(const std::vector<plan::Case>& cases, const GroupPla
   if (output != nullptr && first.op->flops(first.params) > flops_limit) {
     group->sample = choose_sample(*output, kReferenceSample);
   }
-  GroupBuilder builder(*group, allocate);
+  GroupBuilder builder(*group, allocate, given);
   std::vector<PreparedCase> prepared;
   for (const std::size_t index : plan.cases) {
     prepared.push_back(builder.prepare(cases[index]));

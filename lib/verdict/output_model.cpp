@@ -27,9 +27,7 @@ std::vector<op::Port> ports_of_pass(const prepare::PreparedCase& prepared, const
 /// True if every generated input of that output's pass is constant.
 bool inputs_are_constant(const prepare::PreparedCase& prepared, const op::Port& output) {
   const std::vector<op::Port> ports = ports_of_pass(prepared, output);
-  const auto drawn = [](const op::Port& port) {
-    return port.role == op::Role::input && port.fill == op::Fill::generated;
-  };
+  const auto drawn = [](const op::Port& port) { return port.role == op::Role::input && port.is_generated(); };
   return std::ranges::any_of(ports, drawn) && std::ranges::all_of(ports, [&](const op::Port& port) {
            return !drawn(port) ||
                   data::pattern_of(prepared.c->inputs.of(port.name), port.dtype).order == data::Order::constant;

@@ -5,23 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.hpp"
 #include "core/error.hpp"
+#include "worker/plain_block.hpp"
 #include "worker/pool.hpp"
 #include "worker/start_thread.hpp"
 
 namespace numcheck::worker {
 namespace {
-
-/// A separate allocation, so that a sanitizer sees every overrun.
-class PlainBlock final : public SharedBlock {
- public:
-  explicit PlainBlock(std::size_t bytes) : buffer_(bytes) {}
-  [[nodiscard]] std::span<std::byte> bytes() override { return buffer_.span(); }
-
- private:
-  core::Buffer<std::byte> buffer_;
-};
 
 class InProcessPool final : public Pool {
  public:

@@ -60,5 +60,41 @@ class ShippedPlans(CliTest):
         self.assertEqual({row["predicted"] for row in rows}, {True})
 
 
+class Inputs(CliTest):
+    """Which inputs a plan may describe."""
+
+    ATTENTION = {"sq": 16, "sk": 16, "d": 16}
+    NORM = {"rows": 8, "hidden": 32}
+
+    def described(self, op, params, port, code, mode="bf16"):
+        plan = self.plan(case={"op": op, "mode": mode, "params": params, "inputs": {port: {"distribution": "constant", "value": 3}}})
+        return self.run_cli("validate", plan, code=code).stderr
+
+    def test_those_that_an_op_computes_have_no_distribution(self):
+        padded = {**self.ATTENTION, "mask": "padding"}
+        for op, params, port, mode in [
+            ("attention_fwd", padded, "q_lengths", "bf16"), ("attention_bwd", padded, "kv_lengths", "bf16"),
+            ("attention_fwd", self.ATTENTION, "s_scale", "fp8_e4m3"), ("attention_bwd", self.ATTENTION, "dp_scale_inv", "fp8_hybrid"),
+            ("attention_bwd", self.ATTENTION, "lse", "bf16"), ("attention_bwd", self.ATTENTION, "o", "fp16"),
+            ("layernorm_bwd", self.NORM, "mu", "bf16"), ("rmsnorm_bwd", self.NORM, "rsigma", "bf16"),
+        ]:
+            said = self.described(op, params, port, 2, mode)
+            self.assertIn(f'error: {op} computes its input "{port}" itself, so it has no distribution: leave it out', said)
+            self.assertRegex(self.run_cli("explain", op, code=0).stdout, rf"(?m)^{port} +computed ")
+
+    def test_those_that_are_drawn_have_one(self):
+        self.described("attention_bwd", self.ATTENTION, "do", 0)
+        self.described("attention_fwd", {**self.ATTENTION, "dropout": 0.5}, "dropout_mask", 0)
+
+    def test_exec_refuses_them_as_well(self):
+        self.run_cli("run", self.plan(case={"op": "attention_fwd", "params": {**self.ATTENTION, "mask": "padding"}, "mode": "bf16"}),
+                     *SIM, "--out", "out", code=0)
+        told = self.run_cli("explain", self.report()["cases"][0]["digest"], "plan.json", *SIM, code=0).stdout
+        case = json.loads(told.split("as exec reads it:\n")[1].splitlines()[0])
+        case["inputs"]["q_lengths"] = {"distribution": "uniform", "low": 0, "high": 9}
+        done = self.run_cli("exec", *SIM, stdin=json.dumps(case).encode() + b"\n")
+        self.assertIn("attention_fwd computes its input", done.stdout + done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/buffer.hpp"
 #include "kernels/sim/bindings.hpp"
 #include "kernels/sim/sim.hpp"
 #include "op/attention_bwd.hpp"
@@ -17,18 +16,10 @@
 #include "tolerance/attention_model.hpp"
 #include "tolerance/gemm_model.hpp"
 #include "verdict/evaluate.hpp"
+#include "worker/plain_block.hpp"
 
 namespace numcheck::detect {
 namespace {
-
-class PlainBlock final : public worker::SharedBlock {
- public:
-  explicit PlainBlock(std::size_t bytes) : bytes_(bytes) {}
-  [[nodiscard]] std::span<std::byte> bytes() override { return bytes_.span(); }
-
- private:
-  core::Buffer<std::byte> bytes_;
-};
 
 prepare::Catalog catalog() {
   static const std::vector<prepare::CatalogRow> rows = {
@@ -56,7 +47,7 @@ MiniResult MiniRunner::run(const plan::Case& c, int sm, const worker::ExecuteOpt
   }
   constexpr double kNoLimit = 1e18;
   const std::vector<plan::Case> cases = {c};
-  const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<PlainBlock>(bytes); };
+  const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); };
   const prepare::PreparedGroup made =
       prepare::prepare_group(cases, {.key = c.id, .cases = {0}}, catalog(), kNoLimit, allocate);
   prepare::compute_references(*made.group, [](const auto& body) { body(); });

@@ -72,7 +72,7 @@ Inputs inputs_of(const Problem& problem, core::Dtype format, const Data& data) {
       continue;
     }
     const auto size = static_cast<std::size_t>(port.elements());
-    if (port.fill == op::Fill::derived) {
+    if (!port.is_generated()) {
       inputs[std::string(port.name)] = rounded(testing::derived(problem, inputs, port.name, Numbers(size)),
                                                port.name == "lse" ? core::Dtype::fp32 : format);
       continue;

@@ -109,7 +109,7 @@ TEST(AttentionGradient, is_the_derivative_of_the_forward_pass) {
         Numbers draws =
             noise(static_cast<std::size_t>(port.elements()), 11 * round + static_cast<unsigned>(inputs.size()));
         inputs[std::string(port.name)] =
-            port.fill == op::Fill::derived ? testing::derived(problem, inputs, port.name, draws) : draws;
+            !port.is_generated() ? testing::derived(problem, inputs, port.name, draws) : draws;
       }
     }
     add_forward_pass(p, inputs);
@@ -158,7 +158,7 @@ TEST(AttentionGradient, does_not_depend_on_the_number_of_threads_or_on_error_mod
       Inputs inputs;
       unsigned seed = 1;
       for (const op::Port& port : problem.ports()) {
-        const bool drawn = port.role == op::Role::input && port.fill != op::Fill::derived;
+        const bool drawn = port.role == op::Role::input && port.is_generated();
         if (drawn) {
           inputs[std::string(port.name)] = noise(static_cast<std::size_t>(port.elements()), seed++);
         }

@@ -49,7 +49,7 @@ class DeviceRun {
     for (const op::Port& port : problem_.ports()) {
       if (port.role == op::Role::input) {
         const auto size = static_cast<std::size_t>(port.elements());
-        inputs_[std::string(port.name)] = port.fill == op::Fill::derived
+        inputs_[std::string(port.name)] = !port.is_generated()
                                               ? testing::derived(problem_, inputs_, port.name, Numbers(size))
                                               : testing::noise(size, static_cast<unsigned>(inputs_.size()) + 1);
       }

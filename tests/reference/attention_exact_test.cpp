@@ -39,7 +39,7 @@ Inputs exact_inputs(const Problem& problem, const op::AttentionParams& p, unsign
   for (const op::Port& port : problem.ports()) {
     if (port.role == op::Role::input) {
       Numbers& values = inputs[std::string(port.name)];
-      if (port.fill == op::Fill::derived) {
+      if (!port.is_generated()) {
         values = testing::derived(problem, inputs, port.name, Numbers(static_cast<std::size_t>(port.elements())));
         continue;
       }

@@ -89,7 +89,7 @@ TEST(Fp8Attention, gradients_of_scaled_products_have_the_scale_of_their_largest)
       continue;
     }
     inputs[std::string(port.name)] =
-        port.fill == op::Fill::derived
+        !port.is_generated()
             ? testing::derived(problem, inputs, port.name, Numbers(static_cast<std::size_t>(port.elements())))
             : codes(port.elements(), static_cast<unsigned>(inputs.size()), 1);
   }

@@ -53,7 +53,7 @@ inline Inputs inputs_of(const Problem& problem, core::Dtype format, const Roundi
     for (std::size_t n = 0; n < size && (port.name == "q" || port.name == "k"); ++n) {
       x[n] *= n / static_cast<std::size_t>(port.cols) % 5 == 0 ? data.uneven : 1;
     }
-    if (port.fill == op::Fill::derived) {
+    if (!port.is_generated()) {
       x = derived(problem, inputs, port.name, std::vector<double>(size));
     }
     const bool single = port.name == "lse" || port.name == "softmax_offset";

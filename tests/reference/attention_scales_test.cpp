@@ -46,7 +46,7 @@ Inputs inputs_of(const Problem& problem, const Inputs& scales = {}) {
   Inputs inputs = scales;
   for (const op::Port& port : problem.ports()) {
     const auto size = static_cast<std::size_t>(port.elements());
-    if (port.role == op::Role::input && port.fill != op::Fill::derived) {
+    if (port.role == op::Role::input && port.is_generated()) {
       Numbers x = testing::noise(size, static_cast<unsigned>(inputs.size()) + 1);
       std::ranges::transform(x, x.begin(), [&](double y) { return core::round_to(y, port.dtype); });
       inputs[std::string(port.name)] = std::move(x);

@@ -1,0 +1,36 @@
+// Inputs that are given instead of drawn: somebody's tensors.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/buffer.hpp"
+#include "op/op.hpp"
+
+namespace numcheck::prepare {
+
+using SharedDoubles = std::shared_ptr<const core::Buffer<double>>;
+
+/// By port: its elements as they are stored, dense and row-major. Those of a scaled operand are codes, whose factor is the
+/// number given for the port that holds it.
+class GivenInputs {
+ public:
+  void set(const std::string& port, SharedDoubles elements) { elements_[port] = std::move(elements); }
+
+  [[nodiscard]] bool has(const op::Port& port) const { return elements_.contains(port.name); }
+  /// The elements of a port; null if they are not given. Throws core::InternalError if their number is not the port's.
+  [[nodiscard]] SharedDoubles of(const op::Port& port) const;
+  /// The number given for a port of role scale.
+  [[nodiscard]] std::optional<float> number(const op::Port& port) const;
+  /// The factor of an operand's codes; 1 if it has none, or if none is given.
+  [[nodiscard]] float factor(std::span<const op::Port> ports, const op::Port& operand) const;
+
+ private:
+  std::map<std::string, SharedDoubles, std::less<>> elements_;
+};
+
+}  // namespace numcheck::prepare
