@@ -10,10 +10,12 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "data/safetensors.hpp"
 #include "machine/build_info.hpp"
+#include "plan/case.hpp"
 
 namespace numcheck::app {
 namespace {
@@ -73,6 +75,7 @@ void TensorFolder::keep(const run::RunTensors& run) {
     std::map<std::string, std::string> texts = {{"te-numcheck", machine::build_info().version},
                                                 {"case", run.c->id},
                                                 {"digest", run.c->digest.hex()},
+                                                {"exec", plan::case_to_json(*run.c).dump()},
                                                 {"run", run.result->run.label},
                                                 {"status", verdict::status_name(run.result->status)},
                                                 {"failing", run.result->failing}};

@@ -77,6 +77,8 @@ add_test(NAME detect_bits
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_bits.py")
 add_test(NAME detect_not_told
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_not_told.py")
+add_test(NAME detect_diagnoses
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_diagnoses.py")
 add_test(NAME detect_headroom
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_headroom.py")
 add_custom_target(headroom_table
@@ -95,7 +97,7 @@ add_custom_target(tamperings_full
   COMMAND ${tamperings} --count 500 --seed 2
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
-list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted detect_flips
-     detect_groups detect_headroom detect_not_told detect_replayed_scale detect_scales detect_sensitivity
+list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted
+     detect_diagnoses detect_flips detect_groups detect_headroom detect_not_told detect_replayed_scale detect_scales detect_sensitivity
      detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

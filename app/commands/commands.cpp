@@ -8,6 +8,7 @@ std::vector<std::unique_ptr<Command>> make_all() {
   all.push_back(make_list_command());
   all.push_back(make_validate_command());
   all.push_back(make_explain_command());
+  all.push_back(make_diagnose_command());
   all.push_back(make_merge_command());
   all.push_back(make_contract_command());
   all.push_back(make_compare_command());

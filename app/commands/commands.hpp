@@ -15,6 +15,7 @@ namespace numcheck::app::commands {
 [[nodiscard]] std::unique_ptr<Command> make_exec_command();
 [[nodiscard]] std::unique_ptr<Command> make_compare_command();
 [[nodiscard]] std::unique_ptr<Command> make_contract_command();
+[[nodiscard]] std::unique_ptr<Command> make_diagnose_command();
 [[nodiscard]] std::unique_ptr<Command> make_merge_command();
 [[nodiscard]] std::unique_ptr<Command> make_doctor_command();
 [[nodiscard]] std::unique_ptr<Command> make_schema_command();

@@ -52,7 +52,7 @@ class Mistakes(CliTest):
         self.expect(["plan.json"], "unknown command plan.json")
 
     def test_commands_that_do_not_exist_yet_are_unknown(self):
-        for command in ["diagnose", "probe", "bench"]:
+        for command in ["probe", "bench"]:
             self.expect([command], f"unknown command {command}")
 
     def test_a_plan_named_like_a_command(self):

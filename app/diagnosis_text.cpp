@@ -1,0 +1,168 @@
+#include "diagnosis_text.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/printable.hpp"
+#include "plan/case.hpp"
+#include "report/views/text_table.hpp"
+#include "report/views/wrong_sentence.hpp"
+#include "report/wrong_member.hpp"
+#include "verdict/evaluate.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using diagnose::Diagnosis;
+using diagnose::Explanation;
+using report::views::Colour;
+using report::views::paint;
+
+constexpr std::size_t kLabel = 10;  // columns of a label
+constexpr std::size_t kWidth = 110;
+
+/// A label, then the text in lines of its own width.
+std::string paragraph(std::string_view label, std::string_view text, bool colour) {
+  std::string lines = paint(fmt::format("{:<{}}", label, kLabel), Colour::bold, colour);
+  std::size_t column = kLabel;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (column > kLabel && column + 1 + word.size() > kWidth) {
+      lines += "\n" + std::string(kLabel, ' ');
+      column = kLabel;
+    }
+    lines += column > kLabel ? " " : "";
+    lines += word;
+    column += word.size() + 1;
+    begin = end + 1;
+  }
+  return lines + "\n";
+}
+
+const verdict::OutputResult& explained_output(const Diagnosis& diagnosis) {
+  return *std::ranges::find(diagnosis.declared.outputs, diagnosis.port, &verdict::OutputResult::port);
+}
+
+std::string failure_text(const verdict::OutputResult& output) {
+  const auto failing =
+      std::ranges::find_if(output.criteria, [](const tolerance::Criterion& criterion) { return !criterion.ok; });
+  std::string text = failing == output.criteria.end()
+                         ? std::string()
+                         : fmt::format(": {} {:.4g} > {:.4g}", failing->name, failing->measured, failing->limit);
+  if (output.wrong.has_value() && output.wrong->count > 0) {
+    text += "; " + report::views::wrong_sentence(report::wrong_json(*output.wrong));
+  }
+  return text + fmt::format("; relative L2 {:.3g}", output.statistics.arithmetic.rel_l2);
+}
+
+std::string percent(double share) {
+  return share > 0.99 && share < 1 ? fmt::format("{:.4f} %", std::min(share, 0.999999) * 100)
+                                   : fmt::format("{:.3g} %", std::max(share, 0.0) * 100);
+}
+
+/// Of 16- and 8-bit outputs the bits say more than the error, most of which their own rounding leaves.
+std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, const verdict::OutputResult& output) {
+  if (best.is_finding) {
+    return fmt::format("it explains {} of what differs", percent(best.share));
+  }
+  if (output.statistics.flip_rate.has_value()) {
+    return fmt::format(
+        "every gate passes then; {} of {} elements are, bit for bit, the nearest numbers to what it predicts "
+        "({} as declared)",
+        best.equal_bits, best.of, diagnosis.equal_bits);
+  }
+  return fmt::format("every gate passes then; it explains {} of the squared error", percent(best.share));
+}
+
+std::string names_of(std::span<const Explanation> explanations) {
+  std::string text;
+  for (const Explanation& one : explanations) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", core::printable(one.name));
+  }
+  return text;
+}
+
+/// The closest of those that do not explain it, one of each family, if they explain something.
+std::string excluded_text(std::span<const Explanation> excluded, bool verbose) {
+  const std::size_t most = verbose ? excluded.size() : 3;
+  const double something = verbose ? -std::numeric_limits<double>::infinity() : 0.01;
+  std::vector<std::string> families;
+  std::string text;
+  for (const Explanation& one : excluded) {
+    const bool is_new = verbose || std::ranges::find(families, one.family) == families.end();
+    if (families.size() < most && one.share > something && is_new) {
+      families.push_back(one.family);
+      text += fmt::format("{}{} (explains {}, {})", text.empty() ? "" : "; ", core::printable(one.name),
+                          percent(one.share), core::printable(one.failing));
+    }
+  }
+  return text +
+         fmt::format("{}{} that were tried", text.empty() ? "any of the " : "; nor any other of the ", excluded.size());
+}
+
+/// Of what explains most of the error, but not all.
+std::string closest_text(std::span<const Explanation> excluded) {
+  constexpr double kMost = 0.5;
+  if (excluded.empty() || excluded.front().share < kMost) {
+    return "none of what was tried explains it";
+  }
+  const Explanation& closest = excluded.front();
+  return fmt::format("not proven; closest: {} (that explains {} of the squared error, but {})",
+                     core::printable(closest.cause), percent(closest.share), core::printable(closest.failing));
+}
+
+std::string outputs_text(const Diagnosis& diagnosis) {
+  std::string text;
+  for (const verdict::OutputResult& output : diagnosis.declared.outputs) {
+    text += fmt::format("{}{} is correct: every gate passes, relative L2 {:.3g}", text.empty() ? "" : "; ", output.port,
+                        output.statistics.arithmetic.rel_l2);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis,
+                           std::span<const std::string> notes, bool verbose, bool colour) {
+  plan::Case c = subject.c;
+  c.inputs.ports.clear();
+  plan::identify(c);
+  std::string text = core::printable(c.id) + "\n\n";
+  if (diagnosis.kind == Diagnosis::Kind::correct) {
+    text += paragraph("verdict", outputs_text(diagnosis), colour);
+    if (!diagnosis.declared.failing.empty()) {
+      text += paragraph("but", diagnosis.declared.failing, colour);
+    }
+  } else {
+    const verdict::OutputResult& output = explained_output(diagnosis);
+    text += paragraph("verdict", diagnosis.port + " is wrong" + failure_text(output), colour);
+    if (diagnosis.kind == Diagnosis::Kind::explained) {
+      const Explanation& best = diagnosis.passing.front();
+      text += paragraph("cause", core::printable(best.cause), colour);
+      text += paragraph("evidence", evidence_text(diagnosis, best, output), colour);
+      if (diagnosis.passing.size() > 1) {
+        text += paragraph(
+            "or", "these tensors do not tell it from: " + names_of(std::span(diagnosis.passing).subspan(1)), colour);
+      }
+      text += paragraph("remedy", core::printable(best.remedy), colour);
+    } else {
+      text += paragraph("cause", closest_text(diagnosis.excluded), colour);
+    }
+    if (!diagnosis.excluded.empty()) {
+      text += paragraph("not", excluded_text(diagnosis.excluded, verbose), colour);
+    }
+  }
+  for (const std::string& note : notes) {
+    text += paragraph("note", core::printable(note), colour);
+  }
+  return text;
+}
+
+}  // namespace numcheck::app

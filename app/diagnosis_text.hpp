@@ -1,0 +1,15 @@
+// A diagnosis for people, on one screen.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "diagnose/search.hpp"
+
+namespace numcheck::app {
+
+/// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy. `notes` say what was read from the tensors.
+[[nodiscard]] std::string diagnosis_text(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
+                                         std::span<const std::string> notes, bool verbose, bool colour);
+
+}  // namespace numcheck::app

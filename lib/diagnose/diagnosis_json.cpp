@@ -1,0 +1,51 @@
+#include "diagnose/diagnosis_json.hpp"
+
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace numcheck::diagnose {
+namespace {
+
+using nlohmann::json;
+
+json explanation_json(const Explanation& explanation) {
+  json object = {{"name", explanation.name}, {"cause", explanation.cause}, {"share", explanation.share}};
+  if (!explanation.is_finding) {
+    object["rms_left"] = explanation.rms_left;
+    object["equal_bits"] = explanation.equal_bits;
+    object["of"] = explanation.of;
+  }
+  if (explanation.passes) {
+    object["remedy"] = explanation.remedy;
+  } else {
+    object["failing"] = explanation.failing;
+  }
+  return object;
+}
+
+json list_json(const std::vector<Explanation>& explanations) {
+  json list = json::array();
+  for (const Explanation& explanation : explanations) {
+    list.push_back(explanation_json(explanation));
+  }
+  return list;
+}
+
+}  // namespace
+
+json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
+  const bool is_correct = diagnosis.kind == Diagnosis::Kind::correct;
+  return {{"case", plan::case_to_json(subject.c)},
+          {"verdict", is_correct ? "correct" : "wrong"},
+          {"explained", diagnosis.kind == Diagnosis::Kind::explained},
+          {"output", diagnosis.port},
+          {"failing", diagnosis.declared.failing},
+          {"rms_error", diagnosis.rms_error},
+          {"equal_bits", diagnosis.equal_bits},
+          {"causes", list_json(diagnosis.passing)},
+          {"excluded", list_json(diagnosis.excluded)},
+          {"notes", std::vector<std::string>(notes.begin(), notes.end())}};
+}
+
+}  // namespace numcheck::diagnose

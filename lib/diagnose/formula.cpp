@@ -1,0 +1,255 @@
+// Hypotheses about parameters: another variant of the formula, another number in it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/strings.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/typed_numbers.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+using op::Field;
+using op::FieldKind;
+
+constexpr double kFitFlops = 2e9;  // of the references that a fit may compute
+
+/// Whether the case can be computed from the given inputs, and has the output as it is given.
+bool can_be(const Evidence& evidence, const op::Params& params) {
+  const plan::Case& c = evidence.subject.c;
+  if (!c.op->check(params, *c.mode).empty()) {
+    return false;
+  }
+  const std::vector<op::Port> declared = c.op->ports(c.params, *c.mode);
+  const op::Port& before = op::port_named(declared, evidence.port);
+  bool same_output = false;
+  for (const op::Port& port : c.op->ports(params, *c.mode)) {
+    const op::Port* known = op::find_port(declared, port.name);
+    const bool is_given = evidence.subject.inputs.has(port);
+    if (port.role == op::Role::input && port.is_generated() && (known == nullptr || !is_given)) {
+      return false;
+    }
+    if (is_given && (known == nullptr || known->elements() != port.elements())) {
+      return false;
+    }
+    same_output = same_output ||
+                  (port.name == evidence.port && port.elements() == before.elements() && port.dtype == before.dtype);
+  }
+  return same_output;
+}
+
+std::string param_text(const op::Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value)) {
+    return *truth ? "true" : "false";
+  }
+  return op::value_text(value);
+}
+
+Hypothesis with_value(const Evidence& evidence, std::size_t field, const op::Value& value) {
+  const Subject& subject = evidence.subject;
+  const Field& f = subject.c.op->fields()[field];
+  Trial trial = as_declared(subject);
+  trial.c.params[field] = value;
+  const std::string text = param_text(value);
+  return {fmt::format("{}={}", f.name, text), std::string(f.name),
+          fmt::format("it was computed with {} = {}, not {} ({})", f.name, text, param_text(subject.c.params[field]),
+                      f.doc),
+          fmt::format("Set {} to what is meant on both sides; if {} is right, give --param {}={}.", f.name, text,
+                      f.name, text),
+          std::move(trial)};
+}
+
+/// Every other value of switches and choices, and neighbours of counts.
+std::vector<Hypothesis> other_variants(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  std::vector<Hypothesis> all;
+  for (std::size_t i = 0; i < c.params.size(); ++i) {
+    const Field& field = c.op->fields()[i];
+    std::vector<op::Value> values;
+    if (field.storage_only) {
+      continue;
+    }
+    if (field.kind == FieldKind::boolean) {
+      values.emplace_back(!std::get<bool>(c.params[i]));
+    } else if (field.kind == FieldKind::choice) {
+      for (const std::string_view choice : field.choices) {
+        values.emplace_back(std::string(choice));
+      }
+    } else if (field.kind == FieldKind::integer) {
+      const std::int64_t value = std::get<std::int64_t>(c.params[i]);
+      for (const std::int64_t other : {value + 1, value - 1, std::int64_t{0}, std::int64_t{1}}) {
+        if (static_cast<double>(other) >= field.minimum && static_cast<double>(other) <= field.maximum) {
+          values.emplace_back(other);
+        }
+      }
+    }
+    for (const op::Value& value : values) {
+      op::Params params = c.params;
+      params[i] = value;
+      if (value != c.params[i] && can_be(evidence, params)) {
+        all.push_back(with_value(evidence, i, value));
+      }
+    }
+  }
+  return all;
+}
+
+/// sum (d - y)^2 and sum (d - y) (y' - y) against another result, over finite elements.
+struct Overlap {
+  double along = 0, length = 0;
+};
+
+Overlap overlap(std::span<const double> delivered, std::span<const double> y, std::span<const double> other) {
+  Overlap sums;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double step = other[i] - y[i];
+    const double error = delivered[i] - y[i];
+    if (std::isfinite(step) && std::isfinite(error)) {
+      sums.along += error * step;
+      sums.length += step * step;
+    }
+  }
+  return sums;
+}
+
+std::span<const double> values_with(const Evidence& evidence, const Trial& trial, Expected& storage) {
+  storage = expect(evidence.subject, trial, kFitFlops);
+  for (const op::OutputValues& output : storage.values.outputs) {
+    if (output.port == evidence.port && output.value.size() == evidence.delivered.size()) {
+      return output.value.span();
+    }
+  }
+  return {};
+}
+
+/// The number of a field for which the output fits best, by Gauss and Newton; NaN if there is none.
+double fitted(const Evidence& evidence, std::size_t field, double start) {
+  constexpr int kSteps = 6;
+  constexpr double kDifference = 0x1p-10;
+  const Field& f = evidence.subject.c.op->fields()[field];
+  const auto within = [&f](double x) { return std::clamp(x, f.minimum, f.maximum); };
+  double x = start;
+  for (int step = 0; step < kSteps; ++step) {
+    Trial trial = as_declared(evidence.subject);
+    Expected here, beside;
+    trial.c.params[field] = x;
+    const std::span<const double> y = values_with(evidence, trial, here);
+    const double other = within(x == 0 ? kDifference : x * (1 + kDifference));
+    trial.c.params[field] = other;
+    const std::span<const double> moved = values_with(evidence, trial, beside);
+    if (y.empty() || moved.empty()) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    const Overlap sums = overlap(evidence.delivered, y, moved);
+    if (!(sums.length > 0)) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    const double next = within(x + (other - x) * sums.along / sums.length);
+    const bool settled = std::abs(next - x) <= 1e-9 * std::abs(x);
+    x = next;
+    if (settled) {
+      break;
+    }
+  }
+  return x;
+}
+
+/// Other numbers in the formula: the usual ones, and the one that fits.
+std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3};
+  std::vector<Hypothesis> all;
+  for (std::size_t i = 0; i < c.params.size(); ++i) {
+    const Field& field = c.op->fields()[i];
+    if (field.kind != FieldKind::number || field.storage_only) {
+      continue;
+    }
+    const double value = std::get<double>(c.params[i]);
+    std::vector<double> numbers;
+    const bool is_small = field.name == "epsilon";
+    if (is_small) {
+      numbers.assign(kUsual.begin(), kUsual.end());
+    }
+    for (const double factor : {0.0, -1.0, 10.0, 0.1, 2.0, 0.5}) {
+      numbers.push_back(value * factor);
+    }
+    op::Params any = c.params;
+    any[i] = std::clamp(value == 0 ? 1e-3 : value * 2, field.minimum, field.maximum);
+    if (!can_be(evidence, any)) {
+      continue;
+    }
+    // Closer than that it is no number that somebody typed, but a systematic error, for which there is another row.
+    constexpr double kSame = 0x1p-12;
+    if (const double best = fitted(evidence, i, value); std::abs(best - value) > kSame * std::abs(value)) {
+      const std::vector<double> near = typed_near(best);
+      constexpr double kNothing = 0.01;
+      const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
+      numbers.insert(may_be_zero ? numbers.end() : numbers.begin(), near.begin(), near.end());
+    }
+    std::vector<double> seen = {value};
+    for (const double number : numbers) {
+      op::Params params = c.params;
+      params[i] = number;
+      if (number >= field.minimum && number <= field.maximum && std::ranges::find(seen, number) == seen.end() &&
+          can_be(evidence, params)) {
+        seen.push_back(number);
+        all.push_back(with_value(evidence, i, number));
+      }
+    }
+  }
+  return all;
+}
+
+/// Mistakes that kernels are known to make, of which the op's reference has a list, where they are no other parameters.
+std::vector<Hypothesis> known_mistakes(const Evidence& evidence) {
+  const Subject& subject = evidence.subject;
+  const plan::Case& c = subject.c;
+  const prepare::CatalogRow* row = prepare::find_row(subject.catalog, c.op->name);
+  std::vector<Hypothesis> all;
+  if (row->reference.mistakes == nullptr) {
+    return all;
+  }
+  for (const op::Mistake& mistake : row->reference.mistakes(c.params, *c.mode)) {
+    if ((mistake.then == nullptr && mistake.instead == nullptr) || !can_be(evidence, mistake.params)) {
+      continue;
+    }
+    Trial trial = as_declared(subject);
+    trial.c.params = mistake.params;
+    trial.instead = mistake.instead;
+    if (mistake.then != nullptr) {
+      trial.then = [then = mistake.then, name = std::string(evidence.port)](op::Values& values, op::Yardsticks&) {
+        for (op::OutputValues& output : values.outputs) {
+          for (double& y : output.port == name ? output.value.span() : std::span<double>()) {
+            y = then(y);
+          }
+        }
+      };
+    }
+    all.push_back({mistake.name,
+                   {},
+                   fmt::format("a known mistake: {} (the outputs tell {})", mistake.name, mistake.text),
+                   fmt::format("Compare the code with the formula that te-numcheck explain {} shows.", c.op->name),
+                   std::move(trial)});
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"PARAMETER=VALUE", "another variant of the formula: mask=causal, zero_centered_gamma=true",
+                 &other_variants},
+    CatalogueRow{"MISTAKE", "mistakes that kernels are known to make: gelu_erf", &known_mistakes},
+    CatalogueRow{"PARAMETER=NUMBER", "another number in the formula, fitted: epsilon=1e-06, alpha=0.125",
+                 &other_numbers}};
+
+}  // namespace
+
+std::span<const CatalogueRow> formula_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,259 @@
+#include "diagnose/gather.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/codec.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "data/inputs.hpp"
+#include "diagnose/likeness.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+using core::Dtype;
+
+class Gatherer {
+ public:
+  Gatherer(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup)
+      : request_(request), lookup_(lookup) {
+    gathered_.subject.catalog = catalog;
+    gathered_.subject.device.sm = request.sm;
+    gathered_.subject.device.simulated = true;
+    gathered_.subject.device.name = fmt::format("sm_{}", request.sm);
+  }
+
+  Gathered gather() {
+    leave_out_others();
+    const op::Mode& mode = find_mode();
+    choose_output_format(mode);
+    make_case(mode, fitted_params(mode));
+    take_tensors();
+    return std::move(gathered_);
+  }
+
+ private:
+  [[nodiscard]] const data::FileTensor* tensor_of(std::string_view port) const {
+    const auto found = std::ranges::find(tensors_, port, &NamedTensor::port);
+    return found == tensors_.end() ? nullptr : &found->tensor;
+  }
+
+  /// Files may hold more than the op's tensors.
+  void leave_out_others() {
+    std::vector<std::string_view> others;
+    for (const NamedTensor& named : request_.tensors) {
+      const auto has = [&](std::string_view mode) {
+        return may_have_port(*request_.op, *op::find_mode(mode), request_.params, named.port);
+      };
+      const bool is_known = request_.mode.empty() ? std::ranges::any_of(request_.op->modes, has)
+                                                  : op::find_mode(request_.mode) == nullptr || has(request_.mode);
+      if (named.may_be_other && !is_known) {
+        others.push_back(named.port);
+      } else {
+        tensors_.push_back(named);
+      }
+    }
+    if (!others.empty()) {
+      gathered_.notes.push_back(
+          fmt::format("not tensors of {}, left out: {}", request_.op->name, fmt::join(others, ", ")));
+    }
+  }
+
+  /// The formats of the given inputs, in the order in which they were named.
+  [[nodiscard]] const op::Mode& find_mode() const {
+    if (!request_.mode.empty()) {
+      const op::Mode* mode = op::find_mode(request_.mode);
+      if (mode == nullptr || std::ranges::find(request_.op->modes, request_.mode) == request_.op->modes.end()) {
+        throw core::UsageError(fmt::format("{} has no mode {}; it has {}", request_.op->name, request_.mode,
+                                           fmt::join(request_.op->modes, ", ")));
+      }
+      return *mode;
+    }
+    for (const std::string_view name : request_.op->modes) {
+      const op::Mode& mode = *op::find_mode(name);
+      if (suits(mode)) {
+        return mode;
+      }
+    }
+    refuse_mistakes(fit_params(*request_.op, *op::find_mode(request_.op->modes.front()), request_.params, shapes()));
+    throw core::UsageError(
+        fmt::format("no mode of {} stores its inputs as these tensors are stored: choose one with --mode ({})",
+                    request_.op->name, fmt::join(request_.op->modes, ", ")));
+  }
+
+  /// Whether an input that is stored in the mode's first format is given in that format.
+  [[nodiscard]] bool suits(const op::Mode& mode) const {
+    Fit fit = fit_params(*request_.op, mode, request_.params, shapes());
+    if (!fit.mistakes.empty()) {
+      return false;
+    }
+    bool any = false;
+    for (const op::Port& port : request_.op->ports(fit.params, mode)) {
+      const data::FileTensor* tensor = port.role == op::Role::input ? tensor_of(port.name) : nullptr;
+      if (tensor == nullptr || core::is_integer(port.dtype)) {
+        continue;
+      }
+      if (tensor->dtype != port.dtype) {
+        return false;
+      }
+      any = true;
+    }
+    return any;
+  }
+
+  [[nodiscard]] std::vector<TensorShape> shapes() const {
+    std::vector<TensorShape> all;
+    for (const NamedTensor& named : tensors_) {
+      all.push_back({named.port, named.tensor.shape});
+    }
+    return all;
+  }
+
+  void refuse_mistakes(const Fit& fit) const {
+    if (!fit.mistakes.empty()) {
+      throw core::UsageError(
+          fmt::format("these tensors do not fit {}: {}", request_.op->name, fmt::join(fit.mistakes, "; ")));
+    }
+  }
+
+  [[nodiscard]] op::Params fitted_params(const op::Mode& mode) {
+    Fit fit = fit_params(*request_.op, mode, params_, shapes());
+    refuse_mistakes(fit);
+    gathered_.notes.insert(gathered_.notes.end(), fit.notes.begin(), fit.notes.end());
+    return std::move(fit.params);
+  }
+
+  /// An op that offers formats of its output gets that of the tensor.
+  void choose_output_format(const op::Mode& mode) {
+    params_ = request_.params;
+    const std::optional<std::size_t> field = op::field_index(*request_.op, "output");
+    if (!field.has_value() || params_.contains("output")) {
+      return;
+    }
+    const Fit fit = fit_params(*request_.op, mode, params_, shapes());
+    if (!fit.mistakes.empty()) {
+      return;  // said by whoever fits next
+    }
+    for (const op::Port& port : request_.op->ports(fit.params, mode)) {
+      const data::FileTensor* tensor = port.role == op::Role::output ? tensor_of(port.name) : nullptr;
+      if (tensor == nullptr || !tensor->dtype.has_value() || *tensor->dtype == port.dtype) {
+        return;
+      }
+      params_["output"] = std::string(core::dtype_info(*tensor->dtype).name);
+      const Fit other = fit_params(*request_.op, mode, params_, shapes());
+      if (!other.mistakes.empty()) {
+        params_ = request_.params;
+      } else {
+        gathered_.notes.push_back(fmt::format("output = {}", core::dtype_info(*tensor->dtype).name));
+      }
+      return;
+    }
+  }
+
+  /// Through the plan's own decoder, which knows the limits of every parameter.
+  void make_case(const op::Mode& mode, const op::Params& params) {
+    plan::Case c;
+    c.op = request_.op;
+    c.mode = &mode;
+    c.params = params;
+    c.backend = "given";
+    c.inputs.common = data::make_distribution("normal");
+    gathered_.subject.c = plan::case_from_json(plan::case_to_json(c), lookup_);
+  }
+
+  void take_tensors() {
+    plan::Case& c = gathered_.subject.c;
+    for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+      const data::FileTensor* found = tensor_of(port.name);
+      const std::optional<data::FileTensor> codes = found == nullptr ? std::nullopt : as_codes(port, *found);
+      const data::FileTensor* tensor = codes.has_value() ? &*codes : found;
+      const bool is_output = port.role == op::Role::output || port.role == op::Role::amax;
+      if (tensor != nullptr && is_output) {
+        take_output(port, *tensor);
+      } else if (tensor != nullptr) {
+        take_input(port, *tensor);
+      } else if (port.role == op::Role::input && port.is_generated()) {
+        throw core::UsageError(fmt::format("{} needs the tensor {} ({}): {}", c.op->name, port.name,
+                                           core::dtype_info(port.dtype).name, port.doc));
+      }
+    }
+    if (gathered_.subject.outputs.empty()) {
+      throw core::UsageError(
+          fmt::format("no output of {} is among the tensors, so there is nothing to judge", c.op->name));
+    }
+  }
+
+  /// Formats that safetensors does not have are saved as bytes.
+  static std::optional<data::FileTensor> as_codes(const op::Port& port, const data::FileTensor& tensor) {
+    const bool is_bytes = tensor.dtype == Dtype::uint8 && port.dtype != Dtype::uint8;
+    return is_bytes && core::dtype_info(port.dtype).storage_bytes == 1
+               ? std::optional(data::read_as(tensor, port.dtype))
+               : std::nullopt;
+  }
+
+  void take_input(const op::Port& port, const data::FileTensor& tensor) {
+    auto values = std::make_shared<core::Buffer<double>>(data::values_of(tensor));
+    const std::size_t rounded = round_all(*values, port.dtype);
+    if (rounded > 0) {
+      gathered_.notes.push_back(fmt::format("{} of {} numbers of {} are not {}: they are rounded first", rounded,
+                                            values->size(), port.name, core::dtype_info(port.dtype).name));
+    }
+    if (!core::is_integer(port.dtype)) {
+      gathered_.subject.c.inputs.ports[std::string(port.name)] =
+          likeness(values->span(), static_cast<std::size_t>(port.cols));
+    }
+    gathered_.subject.inputs.set(std::string(port.name), std::move(values));
+  }
+
+  /// How many numbers that changes.
+  static std::size_t round_all(core::Buffer<double>& values, Dtype dtype) {
+    std::size_t changed = 0;
+    for (double& value : values.span()) {
+      const double stored = core::round_to(value, dtype);
+      changed += stored != value && !std::isnan(value) ? 1 : 0;
+      value = stored;
+    }
+    return changed;
+  }
+
+  void take_output(const op::Port& port, const data::FileTensor& tensor) {
+    const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+    auto bytes = std::make_shared<core::Buffer<std::byte>>(tensor.elements() * element);
+    if (tensor.dtype == port.dtype) {
+      const std::vector<std::byte> dense = data::dense_bytes(tensor);
+      std::ranges::copy(dense, bytes->data());
+    } else {
+      core::Buffer<double> values = data::values_of(tensor);
+      if (const std::size_t rounded = round_all(values, port.dtype); rounded > 0) {
+        throw core::UsageError(
+            fmt::format("{} holds {} numbers, {} of {} are not {}, which mode {} of {} stores: choose the mode that "
+                        "was meant with --mode",
+                        port.name, tensor.format, rounded, values.size(), core::dtype_info(port.dtype).name,
+                        gathered_.subject.c.mode->name, request_.op->name));
+      }
+      core::encode(values.span(), port.dtype, bytes->span());
+    }
+    gathered_.subject.outputs.emplace(port.name, std::move(bytes));
+  }
+
+  const GatherRequest& request_;
+  plan::OpLookup lookup_;
+  std::vector<NamedTensor> tensors_;  ///< those that are of the op
+  ChosenParams params_;
+  Gathered gathered_;
+};
+
+}  // namespace
+
+Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup) {
+  return Gatherer(request, catalog, lookup).gather();
+}
+
+}  // namespace numcheck::diagnose

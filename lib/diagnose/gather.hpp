@@ -1,0 +1,38 @@
+// From tensors of files to a subject: the case that they are of, and what does not fit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tensor_file.hpp"
+#include "diagnose/fit.hpp"
+#include "diagnose/subject.hpp"
+
+namespace numcheck::diagnose {
+
+/// A tensor, and the port that it is taken for.
+struct NamedTensor {
+  std::string port;
+  data::FileTensor tensor;    ///< its file must outlive the call
+  bool may_be_other = false;  ///< nobody said that it is of the op: it has the name of a port, or is left out
+};
+
+struct GatherRequest {
+  const op::Op* op = nullptr;
+  std::string mode;  ///< empty: the first whose operands are stored as the tensors are
+  ChosenParams params;
+  std::vector<NamedTensor> tensors;
+  int sm = 90;  ///< architecture of the device that computed the outputs
+};
+
+struct Gathered {
+  Subject subject;
+  std::vector<std::string> notes;  ///< what was read from the tensors, and what of them was changed
+};
+
+/// Throws core::UsageError that says which tensor or parameter does not fit, and what would.
+[[nodiscard]] Gathered gather(const GatherRequest& request, prepare::Catalog catalog, plan::OpLookup lookup);
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,56 @@
+// Ways in which outputs may have come about: each row of the catalogue looks at the tensors and says what to try.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/subject.hpp"
+
+namespace numcheck::diagnose {
+
+struct Hypothesis {
+  std::string name;  ///< stable, for programs: "operands_in_tf32", "epsilon=1e-06"
+  /// Hypotheses of one family say the same with other numbers: once one of them explains the output, the others are not
+  /// tried. Empty: a family of its own.
+  std::string family;
+  std::string cause;   ///< one sentence
+  std::string remedy;  ///< what to do about it, a sentence or two
+  Trial trial;
+};
+
+/// What hypotheses are made from, besides the tensors: what the reference expects as declared, and what is there.
+struct Evidence {
+  const Subject& subject;
+  const op::Values& expected;
+  std::string_view port;                   ///< the output to be explained
+  const op::OutputValues& values;          ///< of it
+  std::span<const double> delivered;       ///< of it, decoded; parallel to values.value
+  std::span<const std::uint8_t> is_wrong;  ///< which of them are wrong by themselves
+  const op::Sample& sample;                ///< which elements they are
+};
+
+/// Families of hypotheses that say where elements are wrong, and not why; and that the whole output is one number.
+inline constexpr std::string_view kPlaces = "places", kOneNumber = "one number";
+
+struct CatalogueRow {
+  std::string_view name;  ///< of its hypotheses, or what their names begin with
+  std::string_view doc;
+  std::vector<Hypothesis> (*make)(const Evidence&);
+  bool is_last_resort = false;  ///< says where, and not why: tried only if nothing else explains the output
+};
+
+/// In the order in which equally good explanations are named: simple and frequent ones first.
+[[nodiscard]] std::span<const CatalogueRow> catalogue();
+
+// The rows, by what they change.
+[[nodiscard]] std::span<const CatalogueRow> operand_rows();
+[[nodiscard]] std::span<const CatalogueRow> formula_rows();
+[[nodiscard]] std::span<const CatalogueRow> output_rows();
+[[nodiscard]] std::span<const CatalogueRow> sum_rows();
+[[nodiscard]] std::span<const CatalogueRow> norm_rows();
+[[nodiscard]] std::span<const CatalogueRow> structure_rows();
+
+}  // namespace numcheck::diagnose

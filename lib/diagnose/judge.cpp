@@ -1,0 +1,190 @@
+// Judges given tensors by the rules of every other run: same references, error models and gates.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+#include "diagnose/subject.hpp"
+#include "metric/wrong_elements.hpp"
+#include "prepare/group.hpp"
+#include "verdict/compared_port.hpp"
+#include "verdict/evaluate.hpp"
+#include "verdict/expectation.hpp"
+#include "verdict/output_model.hpp"
+#include "worker/plain_block.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+op::Values values_of_trial(const op::Reference& reference, const Trial& trial, const op::ReferenceRequest& request) {
+  op::Values values = reference.values(request);
+  if (trial.instead == nullptr) {
+    return values;
+  }
+  const op::Values others = trial.instead(request);
+  for (op::OutputValues& output : values.outputs) {
+    for (const op::OutputValues& other : others.outputs) {
+      if (other.port == output.port && other.value.size() == output.value.size()) {
+        std::ranges::copy(other.value.span(), output.value.data());
+      }
+    }
+  }
+  return values;
+}
+
+/// The group's values for all of its promises: the inputs are given as they are stored, so there is nothing to round.
+void compute_values(prepare::Group& group, const Trial& trial) {
+  const op::Reference& reference = group.row->reference;
+  prepare::Rounding& rounding = *group.in_order.front();
+  const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
+  auto yardsticks = std::make_shared<op::Yardsticks>();
+  if (!reference.tracked()) {
+    *yardsticks = reference.yardsticks(request);
+  }
+  auto values = std::make_shared<op::Values>(values_of_trial(reference, trial, request));
+  if (trial.then) {
+    trial.then(*values, *yardsticks);
+  }
+  group.yardstick_promise.set_value(std::move(yardsticks));
+  rounding.promise.set_value(values);
+  group.total_sample = group.sample;
+  group.total_promise.set_value(values);
+}
+
+/// The cases must outlive it.
+prepare::PreparedGroup prepare_trial(const Subject& subject, const std::vector<plan::Case>& cases, const Trial& trial,
+                                     double flops_limit) {
+  const auto allocate = [](std::size_t bytes, worker::BlockUse) { return std::make_shared<worker::PlainBlock>(bytes); };
+  return prepare::prepare_group(cases, {.key = "given", .cases = {0}}, subject.catalog, flops_limit, allocate,
+                                trial.inputs);
+}
+
+const op::OutputValues* values_of(const op::Values& values, std::string_view port) {
+  const auto found = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+  return found == values.outputs.end() ? nullptr : &*found;
+}
+
+/// An output that nobody gave, as the reference says: the op's findings read it, and its verdict is dropped.
+void fill_in(const prepare::PreparedCase& prepared, const op::Port& port, const op::Values& values,
+             std::span<std::byte> bytes) {
+  const bool is_amax = port.role == op::Role::amax;
+  const op::OutputValues* of = values_of(values, port.name);
+  const op::OutputValues* largest_of = is_amax && of == nullptr ? values_of(values, port.of) : nullptr;
+  if (largest_of != nullptr) {
+    const double largest = data::absolute_max(largest_of->value.span());
+    data::store_port(port, std::span(&largest, 1), 1, bytes);
+  } else if (of != nullptr && of->value.size() == static_cast<std::size_t>(port.elements())) {
+    const auto scale = prepared.scale.find(port.name);
+    data::store_port(port, of->value.span(), scale == prepared.scale.end() ? 1 : scale->second, bytes);
+  } else {
+    std::ranges::fill(bytes, std::byte{0});
+  }
+}
+
+/// Dense elements where the port has them: outputs of attention may be packed into one tensor.
+void lay_out(const op::Port& port, std::span<const std::byte> dense, std::span<std::byte> bytes) {
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  if (dense.size() != static_cast<std::size_t>(port.elements()) * element) {
+    throw core::InternalError("another number of bytes is given for " + std::string(port.name));
+  }
+  const std::size_t row = static_cast<std::size_t>(port.cols) * element;
+  for (std::int64_t batch = 0; batch < port.batch; ++batch) {
+    for (std::int64_t r = 0; r < port.rows; ++r) {
+      const auto from = static_cast<std::size_t>(batch * port.rows + r) * row;
+      const auto to = static_cast<std::size_t>(port.offset_bytes) +
+                      static_cast<std::size_t>(batch * port.batch_stride + r * port.ld) * element;
+      std::ranges::copy(dense.subspan(from, row), bytes.subspan(to, row).begin());
+    }
+  }
+}
+
+SharedBytes given_bytes(const Subject& subject, const Trial& trial, std::string_view port) {
+  if (const auto stored = trial.stored.find(port); stored != trial.stored.end()) {
+    return stored->second;
+  }
+  const auto found = subject.outputs.find(port);
+  return found == subject.outputs.end() ? nullptr : found->second;
+}
+
+std::vector<std::uint8_t> wrong_marks(const verdict::EvaluationContext& context, const worker::RunReport& run,
+                                      std::size_t port) {
+  const verdict::ComparedPort compared(*context.prepared, context.host, port, run);
+  const model::ErrorModel model = verdict::output_model(context, compared.port(), context.judged);
+  const verdict::Expectation expectation(context, compared, model);
+  return metric::mark_wrong(expectation.input(), std::nullopt);
+}
+
+}  // namespace
+
+core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view name) {
+  op::Port port = op::port_named(subject.c.op->ports(subject.c.params, *subject.c.mode), name);
+  port.ld = port.cols;
+  port.batch_stride = port.rows * port.cols;
+  port.offset_bytes = 0;
+  return data::load_port(port, subject.outputs.find(name)->second->span());
+}
+
+Trial as_declared(const Subject& subject) {
+  return {.c = subject.c, .inputs = subject.inputs};
+}
+
+Expected expect(const Subject& subject, const Trial& trial, double flops_limit) {
+  const std::vector<plan::Case> cases = {trial.c};
+  const prepare::PreparedGroup made = prepare_trial(subject, cases, trial, flops_limit);
+  const prepare::Group& group = *made.group;
+  const op::ReferenceRequest request{&group.params, group.in_order.front()->operands, group.sample, true};
+  Expected expected{group.sample, values_of_trial(group.row->reference, trial, request)};
+  if (trial.then) {
+    op::Yardsticks none;
+    trial.then(expected.values, none);
+  }
+  return expected;
+}
+
+verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, WrongMarks* marks) {
+  const std::vector<plan::Case> cases = {trial.c};
+  prepare::PreparedGroup made = prepare_trial(subject, cases, trial, flops_limit);
+  prepare::PreparedCase& prepared = made.cases.front();
+  compute_values(*made.group, trial);
+  worker::RunReport run;
+  run.backend = trial.c.backend;
+  run.label = "given tensors";
+  run.observed = trial.ran;
+  run.conversion = trial.conversion;
+  const op::Values& values = *made.group->in_order.front()->values.get();
+  for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+    const op::Port& port = prepared.ports[i];
+    if (worker::use_of(port) != worker::BlockUse::output) {
+      continue;
+    }
+    run.outputs.push_back({.port = std::string(port.name), .digest = {}});
+    const std::span<std::byte> bytes = prepared.host[i].bytes;
+    if (const SharedBytes given = given_bytes(subject, trial, port.name); given == nullptr) {
+      fill_in(prepared, port, values, bytes);
+    } else {
+      lay_out(port, given->span(), bytes);
+    }
+  }
+  verdict::ComparisonCache cache;
+  verdict::EvaluationContext context;
+  context.group = made.group.get();
+  context.prepared = &prepared;
+  context.host = prepared.host;
+  context.device = &subject.device;
+  context.cache = &cache;
+  double seconds = 0;
+  verdict::RunResult result = verdict::evaluate_run(context, run, seconds);
+  for (std::size_t i = 0; marks != nullptr && i < prepared.ports.size(); ++i) {
+    if (prepared.ports[i].role == op::Role::output && given_bytes(subject, trial, prepared.ports[i].name) != nullptr) {
+      (*marks)[std::string(prepared.ports[i].name)] = wrong_marks(context, run, i);
+    }
+  }
+  std::erase_if(result.outputs, [&](const verdict::OutputResult& output) {
+    return given_bytes(subject, trial, output.port) == nullptr;
+  });
+  return result;
+}
+
+}  // namespace numcheck::diagnose

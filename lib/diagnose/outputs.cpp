@@ -1,0 +1,292 @@
+// Hypotheses about what became of right results: scaled, rounded otherwise, moved, lost.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "core/strings.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/typed_numbers.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+using core::Dtype;
+
+op::Port port_of(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  return op::port_named(c.op->ports(c.params, *c.mode), evidence.port);
+}
+
+core::Overflow overflow_of(Dtype dtype) {
+  return core::is_fp8(dtype) ? core::Overflow::saturate : core::Overflow::ieee;
+}
+
+/// Replaces each expected number of the output.
+template <class Change>
+std::function<void(op::Values&, op::Yardsticks&)> each_value(const Evidence& evidence, Change change) {
+  return [port = std::string(evidence.port), change](op::Values& values, op::Yardsticks&) {
+    for (op::OutputValues& output : values.outputs) {
+      if (output.port == port) {
+        for (double& y : output.value.span()) {
+          y = change(y);
+        }
+      }
+    }
+  };
+}
+
+Hypothesis with_values(const Evidence& evidence, std::string name, std::string cause, std::string remedy,
+                       std::function<void(op::Values&, op::Yardsticks&)> then) {
+  Trial trial = as_declared(evidence.subject);
+  trial.then = std::move(then);
+  return {std::move(name), {}, std::move(cause), std::move(remedy), std::move(trial)};
+}
+
+/// sum d y / sum y^2 over finite elements; NaN if there are none.
+double fitted_factor(const Evidence& evidence) {
+  double product = 0, square = 0;
+  for (std::size_t i = 0; i < evidence.delivered.size(); ++i) {
+    const double y = evidence.values.value[i], d = evidence.delivered[i];
+    if (std::isfinite(y) && std::isfinite(d)) {
+      product += d * y;
+      square += y * y;
+    }
+  }
+  return product / square;
+}
+
+std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
+  const double factor = fitted_factor(evidence);
+  constexpr double kSmallest = 0x1p-20;
+  if (!std::isfinite(factor) || factor == 0 || std::abs(factor - 1) < kSmallest) {
+    return {};
+  }
+  std::vector<Hypothesis> all;
+  constexpr double kBias = 0x1p-12;  // less than any scale that somebody may have confused
+  const bool is_bias = std::abs(factor - 1) < kBias;
+  for (const double c : is_bias ? std::vector<double>{factor} : typed_near(factor)) {
+    const auto scale = [port = std::string(evidence.port), c](op::Values& values, op::Yardsticks& yardsticks) {
+      const auto by = [](auto& numbers, double factor_of) {
+        for (auto& number : numbers.span()) {
+          number = static_cast<std::remove_reference_t<decltype(number)>>(static_cast<double>(number) * factor_of);
+        }
+      };
+      for (op::OutputValues& output : values.outputs) {
+        if (output.port == port) {
+          by(output.value, c);
+          by(output.magnitude, std::abs(c));
+          by(output.terms, std::abs(c));
+          by(output.deviation, std::abs(c));
+        }
+      }
+      for (op::OutputYardsticks& output : yardsticks.outputs) {
+        if (output.port == port) {
+          by(output.magnitude, std::abs(c));
+          by(output.deviation, std::abs(c));
+        }
+      }
+    };
+    const std::string text = core::shortest(c);
+    all.push_back(
+        is_bias ? with_values(evidence, factor < 1 ? "output_too_small" : "output_too_large",
+                              fmt::format("{} is too {} by {:.2g} of itself, throughout", evidence.port,
+                                          factor < 1 ? "small" : "large", std::abs(factor - 1)),
+                              "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so "
+                              "does an approximate reciprocal or root.",
+                              scale)
+                : with_values(evidence, "output_scaled=" + text,
+                              fmt::format("{} is {} times what it should be", evidence.port, text),
+                              c == -1 ? "Look for a missing or repeated minus sign."
+                                      : "Look for a scale that is missing, applied twice, or inverted (alpha, "
+                                        "1/sqrt(d), scale_inv, a mean for a sum).",
+                              scale));
+    all.back().family = "output_scaled";
+  }
+  return all;
+}
+
+/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|.
+double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i) {
+  constexpr double kRoundings = 0x1p-20;
+  if (terms != nullptr) {
+    return kRoundings * static_cast<double>(terms->magnitude[i]);
+  }
+  const double bound = output.magnitude.empty() ? 0 : static_cast<double>(output.magnitude[i]);
+  return std::isfinite(bound) ? bound : 0;
+}
+
+bool holds_only(std::span<const double> numbers, Dtype dtype) {
+  return std::ranges::all_of(numbers, [dtype](double d) { return !std::isfinite(d) || core::round_to(d, dtype) == d; });
+}
+
+/// An FP32 output whose numbers have fewer bits: rounded to another format on the way.
+std::vector<Hypothesis> narrower_output(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  std::vector<Hypothesis> all;
+  struct Way {
+    Dtype dtype;
+    std::string_view name, spelled;
+  };
+  // Narrow formats first: what E5M2 holds, FP16 and BF16 hold as well.
+  constexpr std::array kWays = {Way{Dtype::fp8_e5m2, "output_in_fp8_e5m2", "FP8 E5M2"},
+                                Way{Dtype::fp8_e4m3, "output_in_fp8_e4m3", "FP8 E4M3"},
+                                Way{Dtype::bf16, "output_in_bf16", "BF16"}, Way{Dtype::fp16, "output_in_fp16", "FP16"},
+                                Way{Dtype::tf32, "output_in_tf32", "TF32"}};
+  int found = 0;  // fraction bits of the narrowest that fits: others with as many cannot be told from it
+  for (const Way& way : kWays) {
+    const core::DtypeInfo& info = core::dtype_info(way.dtype);
+    if (found != 0 && info.fraction_bits != found) {
+      continue;
+    }
+    if (info.fraction_bits >= core::dtype_info(port.dtype).fraction_bits ||
+        !holds_only(evidence.delivered, way.dtype)) {
+      continue;
+    }
+    // What is delivered is right if it is a neighbour of y that rounding to the narrow format may choose.
+    constexpr double kHalf = 0.5 * (1 + 0x1p-6);
+    const auto take_rounded = [name = std::string(evidence.port), dtype = way.dtype,
+                               delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                                  op::Values& values, op::Yardsticks& yardsticks) {
+      const auto terms = std::ranges::find(yardsticks.outputs, name, &op::OutputYardsticks::port);
+      for (op::OutputValues& output : values.outputs) {
+        for (std::size_t i = 0; output.port == name && i < output.value.size(); ++i) {
+          double& y = output.value[i];
+          const double slack = slack_of(output, terms == yardsticks.outputs.end() ? nullptr : &*terms, i);
+          const bool is_near = std::abs(delivered[i] - y) <= kHalf * core::ulp(y, dtype) + slack;
+          y = is_near ? delivered[i] : core::round_to(y, dtype, overflow_of(dtype));
+        }
+      }
+    };
+    all.push_back(with_values(
+        evidence, std::string(way.name),
+        fmt::format("{} holds only {} numbers: it was rounded to {} before it was stored", evidence.port, way.spelled,
+                    way.spelled),
+        fmt::format("Look for a cast of the result, or an accumulator or output type of {}; or compare in that format.",
+                    way.spelled),
+        take_rounded));
+    found = info.fraction_bits;
+  }
+  return all;
+}
+
+/// A 16- or 8-bit output that was rounded in another way.
+/// Expects the numbers that `store` makes of the results, as they are stored. Where the arithmetic's error decides which,
+/// what is delivered decides.
+template <class Store>
+std::function<void(op::Values&, op::Yardsticks&)> stored_by(const Evidence& evidence, Store store) {
+  return [store, name = std::string(evidence.port),
+          delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+             op::Values& values, op::Yardsticks& yardsticks) {
+    const auto terms = std::ranges::find(yardsticks.outputs, name, &op::OutputYardsticks::port);
+    for (op::OutputValues& output : values.outputs) {
+      for (std::size_t i = 0; output.port == name && i < output.value.size(); ++i) {
+        double& y = output.value[i];
+        const double slack = slack_of(output, terms == yardsticks.outputs.end() ? nullptr : &*terms, i);
+        const bool fits = store(y - slack) == delivered[i] || store(y + slack) == delivered[i];
+        y = fits ? delivered[i] : store(y);
+      }
+    }
+  };
+}
+
+std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const core::DtypeInfo& info = core::dtype_info(port.dtype);
+  std::vector<Hypothesis> all;
+  if (info.storage_bytes > 2 || core::is_integer(port.dtype)) {
+    return all;
+  }
+  const auto truncate = [dtype = port.dtype](double y) {
+    return core::round_to(y, dtype, overflow_of(dtype), core::Rounding::toward_zero);
+  };
+  all.push_back(with_values(evidence, "output_truncated",
+                            fmt::format("{} was truncated to {}, not rounded to nearest", evidence.port, info.name),
+                            "Use the rounding conversion (__float2bfloat16_rn, cvt.rn), not a shift or a mask of bits.",
+                            stored_by(evidence, truncate)));
+  struct Way {
+    Dtype dtype;
+    std::string_view name, spelled;
+  };
+  for (const Way& way :
+       {Way{Dtype::fp16, "output_through_fp16", "FP16"}, Way{Dtype::bf16, "output_through_bf16", "BF16"},
+        Way{Dtype::fp8_e4m3, "output_through_fp8_e4m3", "FP8 E4M3"},
+        Way{Dtype::fp8_e5m2, "output_through_fp8_e5m2", "FP8 E5M2"}}) {
+    if (way.dtype != port.dtype) {
+      all.push_back(with_values(
+          evidence, std::string(way.name),
+          fmt::format("{} was rounded to {} first, then to {}", evidence.port, way.spelled, info.name),
+          "Convert from the FP32 result directly: two roundings are not one.",
+          stored_by(evidence, [first = way.dtype, stored = port.dtype](double y) {
+            return core::round_to(core::round_to(y, first, overflow_of(first)), stored, overflow_of(stored));
+          })));
+    }
+  }
+  return all;
+}
+
+std::vector<Hypothesis> lost_numbers(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const core::DtypeInfo& info = core::dtype_info(port.dtype);
+  const double smallest_normal = std::ldexp(1.0, info.emin);
+  std::vector<Hypothesis> all;
+  const auto expects = [&](auto what) { return std::ranges::any_of(evidence.values.value.span(), what); };
+  if (expects([](double y) { return std::isnan(y); })) {
+    all.push_back(with_values(evidence, "nan_dropped", fmt::format("NaN in {} became 0", evidence.port),
+                              "A maximum or a comparison drops NaN (fmaxf, relu as max(x, 0)): test for NaN first.",
+                              each_value(evidence, [](double y) { return std::isnan(y) ? 0.0 : y; })));
+  }
+  if (expects([&](double y) { return y != 0 && std::abs(y) < smallest_normal; })) {
+    all.push_back(with_values(
+        evidence, "subnormals_flushed", fmt::format("subnormal numbers of {} became 0", evidence.port),
+        "Compiled with -ftz=true or --use_fast_math: keep subnormal numbers, or compare with an absolute tolerance of "
+        "the "
+        "smallest normal number.",
+        each_value(evidence, [smallest_normal](double y) { return std::abs(y) < smallest_normal ? 0.0 : y; })));
+  }
+  return all;
+}
+
+/// The whole output with its elements at other places.
+std::vector<Hypothesis> moved_output(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const core::Buffer<std::byte>& bytes = *evidence.subject.outputs.find(evidence.port)->second;
+  const auto element = static_cast<std::size_t>(core::dtype_info(port.dtype).storage_bytes);
+  const auto rows = static_cast<std::size_t>(port.rows), cols = static_cast<std::size_t>(port.cols);
+  if (rows < 2 || cols < 2 || bytes.size() != static_cast<std::size_t>(port.elements()) * element) {
+    return {};
+  }
+  Trial trial = as_declared(evidence.subject);
+  auto stored = std::make_shared<core::Buffer<std::byte>>(bytes.size());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(port.elements()); ++i) {
+    const std::size_t matrix = i / (rows * cols) * rows * cols;
+    const std::size_t row = i % (rows * cols) / cols, col = i % cols;
+    std::memcpy(stored->data() + i * element, bytes.data() + (matrix + col * rows + row) * element, element);
+  }
+  trial.stored.emplace(evidence.port, std::move(stored));
+  return {{fmt::format("{}_stored_transposed", evidence.port),
+           {},
+           fmt::format("{} is stored transposed", evidence.port),
+           fmt::format("Check the layout that {} is written in, or transpose it before comparing.", evidence.port),
+           std::move(trial)}};
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"output_scaled=NUMBER", "the output times a constant, fitted", &scaled_output},
+    CatalogueRow{"output_in_", "an output whose numbers fit a narrower format: output_in_bf16", &narrower_output},
+    CatalogueRow{"output_truncated, output_through_", "a 16- or 8-bit output truncated, or rounded twice",
+                 &rounded_otherwise},
+    CatalogueRow{"nan_dropped, subnormals_flushed", "NaN or subnormal numbers that became 0", &lost_numbers},
+    CatalogueRow{"_stored_transposed", "the output's matrices transposed", &moved_output}};
+
+}  // namespace
+
+std::span<const CatalogueRow> output_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

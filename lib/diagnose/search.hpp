@@ -1,0 +1,41 @@
+// From tensors to an explanation: the verdict as declared, and which hypotheses turn a failure into a pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/subject.hpp"
+
+namespace numcheck::diagnose {
+
+/// How well a hypothesis explains the output.
+struct Explanation {
+  std::string name, family, cause, remedy;  ///< of the hypothesis, or of the two that it is made of
+  bool passes = false;                      ///< under it, every gate of the output passes
+  double share = 0;                         ///< of the squared error that it explains: 1 is all of it
+  double rms_left = 0;                      ///< rms of the error that is left
+  std::uint64_t equal_bits = 0;             ///< elements that are the nearest number to what it predicts
+  std::uint64_t of = 0;                     ///< elements that were compared
+  std::string failing;                      ///< the first gate that fails; empty if none does
+  bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
+};
+
+struct Diagnosis {
+  enum class Kind {
+    correct,      ///< every output passes as declared
+    explained,    ///< at least one hypothesis makes it pass
+    unexplained,  ///< none does
+  } kind = Kind::correct;
+  verdict::RunResult declared;
+  std::string port;                   ///< the output that is explained; empty if all are correct
+  double rms_error = 0;               ///< of it, as declared
+  std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
+  std::vector<Explanation> excluded;  ///< the others that were tried, the closest first
+  std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
+};
+
+/// References of trials cover a sample of the outputs of products of more operations than `trial_flops`.
+[[nodiscard]] Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_flops);
+
+}  // namespace numcheck::diagnose

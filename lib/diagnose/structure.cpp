@@ -1,0 +1,258 @@
+// Hypotheses about places: rows or columns that are elsewhere, and a few elements that are wrong among right ones.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "diagnose/hypothesis.hpp"
+#include "metric/wrong_elements.hpp"
+#include "report/views/wrong_sentence.hpp"
+#include "report/wrong_member.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+op::Port port_of(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  return op::port_named(c.op->ports(c.params, *c.mode), evidence.port);
+}
+
+/// Lines of the output, all of its rows or the columns of a single matrix.
+struct Lines {
+  std::size_t count = 0, length = 0, line_step = 1, element_step = 1;
+
+  [[nodiscard]] std::size_t at(std::size_t line, std::size_t i) const noexcept {
+    return line * line_step + i * element_step;
+  }
+};
+
+/// Which line of what is expected each line of what is delivered is; nothing unless they all are one, some another one.
+std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const Lines& lines) {
+  const std::span<const double> y = evidence.values.value.span(), d = evidence.delivered;
+  std::vector<double> sign(lines.length);
+  std::vector<std::pair<double, std::size_t>> keys(lines.count);
+  for (std::size_t i = 0; i < lines.length; ++i) {
+    // Weights without a pattern: the fractions of multiples of the golden ratio, around 0.
+    const double turns = static_cast<double>(i + 1) * 0.6180339887498949;
+    sign[i] = turns - std::floor(turns) - 0.5;
+  }
+  const auto key = [&](std::span<const double> values, std::size_t line) {
+    double sum = 0;
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      sum += sign[i] * values[lines.at(line, i)];
+    }
+    return sum;
+  };
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    keys[line] = {key(y, line), line};
+  }
+  std::ranges::sort(keys);
+  const auto distance = [&](std::size_t line, std::size_t from) {
+    double sum = 0;
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      sum += std::pow(d[lines.at(line, i)] - y[lines.at(from, i)], 2);
+    }
+    return sum;
+  };
+  std::vector<std::size_t> from(lines.count);
+  bool moved = false;
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    const double own = distance(line, line);
+    from[line] = line;
+    const auto near = std::ranges::lower_bound(keys, std::pair{key(d, line), std::size_t{0}});
+    double best = own;
+    constexpr std::ptrdiff_t kBeside = 16;  // keys that rounding may have put in between
+    for (std::ptrdiff_t step = -kBeside; step < kBeside; ++step) {
+      const std::ptrdiff_t place = near - keys.begin() + step;
+      if (place >= 0 && place < static_cast<std::ptrdiff_t>(keys.size())) {
+        const std::size_t other = keys[static_cast<std::size_t>(place)].second;
+        const double there = distance(line, other);
+        constexpr double kMuchLess = 0.01;
+        if (there < kMuchLess * own && there < best) {
+          best = there;
+          from[line] = other;
+          moved = true;
+        }
+      }
+    }
+  }
+  return moved ? std::optional(std::move(from)) : std::nullopt;
+}
+
+template <class T>
+void move_lines(core::Buffer<T>& values, const Lines& lines, const std::vector<std::size_t>& from) {
+  if (values.empty()) {
+    return;
+  }
+  core::Buffer<T> moved(values.size());
+  std::ranges::copy(values.span(), moved.data());
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    for (std::size_t i = 0; i < lines.length; ++i) {
+      moved[lines.at(line, i)] = values[lines.at(from[line], i)];
+    }
+  }
+  values = std::move(moved);
+}
+
+/// "rows 3 and 7 are exchanged", "each row is that 64 further on".
+std::string moved_text(const std::vector<std::size_t>& from, std::string_view what) {
+  std::vector<std::size_t> moved;
+  for (std::size_t line = 0; line < from.size(); ++line) {
+    if (from[line] != line) {
+      moved.push_back(line);
+    }
+  }
+  if (moved.size() == 2 && from[moved[0]] == moved[1] && from[moved[1]] == moved[0]) {
+    return fmt::format("{}s {} and {} are exchanged", what, moved[0], moved[1]);
+  }
+  const auto shift_of = [&from](std::size_t line) { return (from[line] + from.size() - line) % from.size(); };
+  if (std::ranges::all_of(moved, [&](std::size_t line) { return shift_of(line) == shift_of(moved[0]); })) {
+    return fmt::format("{} of {} {}s hold what belongs {} {}s further on", moved.size(), from.size(), what,
+                       shift_of(moved[0]), what);
+  }
+  return fmt::format("{} of {} {}s hold what belongs to other {}s (the first: {} holds {})", moved.size(), from.size(),
+                     what, what, moved[0], from[moved[0]]);
+}
+
+Hypothesis moved_lines(const Evidence& evidence, const Lines& lines, std::vector<std::size_t> from,
+                       std::string_view what) {
+  Trial trial = as_declared(evidence.subject);
+  std::string cause = fmt::format("{}: {}", evidence.port, moved_text(from, what));
+  trial.then = [lines, from = std::move(from), name = std::string(evidence.port)](op::Values& values,
+                                                                                  op::Yardsticks& yardsticks) {
+    for (op::OutputValues& output : values.outputs) {
+      if (output.port == name) {
+        move_lines(output.value, lines, from);
+        move_lines(output.magnitude, lines, from);
+        move_lines(output.terms, lines, from);
+        move_lines(output.deviation, lines, from);
+      }
+    }
+    for (op::OutputYardsticks& output : yardsticks.outputs) {
+      if (output.port == name) {
+        move_lines(output.magnitude, lines, from);
+        move_lines(output.deviation, lines, from);
+      }
+    }
+  };
+  return {fmt::format("{}s_moved", what),
+          {},
+          std::move(cause),
+          "Look for an index, a permutation or a map of heads that is off, or halves that are exchanged.",
+          std::move(trial)};
+}
+
+std::vector<Hypothesis> lines_elsewhere(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const auto rows = static_cast<std::size_t>(port.batch * port.rows), cols = static_cast<std::size_t>(port.cols);
+  std::vector<Hypothesis> all;
+  constexpr std::size_t kFewest = 4;  // elements of a line, of which fewer look alike by chance
+  if (!evidence.sample.all() || !evidence.values.row_facts.empty()) {
+    return all;
+  }
+  if (const Lines lines{rows, cols, cols, 1}; rows > 1 && cols >= kFewest) {
+    if (auto from = sources(evidence, lines); from.has_value()) {
+      all.push_back(moved_lines(evidence, lines, std::move(*from), "row"));
+    }
+  }
+  if (const Lines lines{cols, rows, 1, cols}; cols > 1 && rows >= kFewest) {
+    if (auto from = sources(evidence, lines); from.has_value()) {
+      all.push_back(moved_lines(evidence, lines, std::move(*from), "column"));
+    }
+  }
+  return all;
+}
+
+/// What wrong elements hold, if they all hold it.
+std::string common_content(const Evidence& evidence) {
+  std::optional<double> first;
+  bool same = true;
+  for (std::size_t i = 0; i < evidence.is_wrong.size(); ++i) {
+    if (evidence.is_wrong[i] != 0) {
+      const double d = evidence.delivered[i];
+      same = same && (!first.has_value() || d == *first || (std::isnan(d) && std::isnan(*first)));
+      first = first.value_or(d);
+    }
+  }
+  if (!first.has_value() || !same) {
+    return {};
+  }
+  return std::isnan(*first) ? "NaN" : fmt::format("{:.6g}", *first);
+}
+
+/// A trial that leaves the wrong elements as they are.
+Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements& places, std::string name,
+                          const std::string& content) {
+  std::string cause = fmt::format("{}: {}", evidence.port, report::views::wrong_sentence(report::wrong_json(places)));
+  cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
+  Trial trial = as_declared(evidence.subject);
+  trial.then = [name = std::string(evidence.port),
+                marks = std::vector<std::uint8_t>(evidence.is_wrong.begin(), evidence.is_wrong.end()),
+                delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                   op::Values& values, op::Yardsticks&) {
+    for (op::OutputValues& output : values.outputs) {
+      for (std::size_t i = 0; output.port == name && i < marks.size(); ++i) {
+        output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
+      }
+    }
+  };
+  return {std::move(name), std::string(kPlaces), std::move(cause),
+          content.empty()
+              ? "Not the arithmetic: look for a tile that is not written or written twice, a race, or memory that "
+                "something else writes to."
+              : "Look for elements that are not written, or are masked by mistake.",
+          std::move(trial)};
+}
+
+std::vector<Hypothesis> wrong_alike(const Evidence& evidence) {
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
+  const std::string content = common_content(evidence);
+  if (wrong < 2 || content.empty()) {
+    return {};
+  }
+  Hypothesis found = wrong_elements(evidence, metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample),
+                                    "elements_all_" + content, content);
+  constexpr double kNearlyAll = 0.99;
+  if (static_cast<double>(wrong) > kNearlyAll * static_cast<double>(evidence.is_wrong.size())) {
+    found.family = kOneNumber;
+  }
+  return {std::move(found)};
+}
+
+std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
+  const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
+  const metric::WrongElements places = metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample);
+  // Wrong elements that lie anywhere are of an arithmetic that is wrong everywhere: only few, whole lines and whole tiles say
+  // something, and what they all hold.
+  constexpr std::size_t kFew = 16;
+  constexpr double kNearlyAll = 0.9;
+  const auto fills = [&](const metric::WrongLines& lines, std::int64_t length) {
+    return 2 * lines.touched <= lines.of &&
+           static_cast<double>(wrong) > kNearlyAll * static_cast<double>(lines.touched * length);
+  };
+  const op::Port port = port_of(evidence);
+  const bool is_place = wrong <= kFew || places.tiles.has_value() || fills(places.rows, port.cols) ||
+                        fills(places.columns, port.batch * port.rows);
+  if (wrong == 0 || !is_place) {
+    return {};
+  }
+  return {
+      wrong_elements(evidence, places, "some_elements_wrong", wrong == 1 ? std::string() : common_content(evidence))};
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"rows_moved, columns_moved", "rows or columns that hold those of others", &lines_elsewhere},
+    CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &wrong_alike},
+    CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places, true}};
+
+}  // namespace
+
+std::span<const CatalogueRow> structure_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,72 @@
+// What is diagnosed: somebody's tensors, taken for the inputs and outputs of one case.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "machine/device.hpp"
+#include "model/error_model.hpp"
+#include "op/reference.hpp"
+#include "plan/case.hpp"
+#include "prepare/catalog.hpp"
+#include "prepare/given_inputs.hpp"
+#include "verdict/record.hpp"
+
+namespace numcheck::diagnose {
+
+/// Elements of outputs, dense and row-major, in the format of their port, by port. Those that are missing are not judged.
+using SharedBytes = std::shared_ptr<const core::Buffer<std::byte>>;
+using GivenOutputs = std::map<std::string, SharedBytes, std::less<>>;
+
+struct Subject {
+  prepare::Catalog catalog;
+  plan::Case c;  ///< op, mode and parameters, without padding; the distributions are like those of the inputs
+  prepare::GivenInputs inputs;
+  GivenOutputs outputs;
+  machine::Device device;  ///< that the outputs came from: its architecture decides what an FP8 product may err
+};
+
+/// One way in which the outputs may have been computed.
+struct Trial {
+  plan::Case c;
+  prepare::GivenInputs inputs;
+  /// How the operands of a product were converted, if the trial says so; otherwise as the mode requests.
+  std::optional<model::PrecisionClass> ran = {};
+  std::optional<model::Conversion> conversion = {};
+  /// Applied to what the reference expects, and to its yardsticks, if it has any.
+  std::function<void(op::Values&, op::Yardsticks&)> then = {};
+  /// Gives the values of outputs instead of the reference, which then gives only what they may err; may be null.
+  op::Values (*instead)(const op::ReferenceRequest&) = nullptr;
+  /// Outputs that take the place of those given: the same numbers in another format.
+  GivenOutputs stored = {};
+};
+
+/// The numbers of a given output, dense and row-major.
+[[nodiscard]] core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view port);
+
+/// The trial that says that everything is as the case says.
+[[nodiscard]] Trial as_declared(const Subject& subject);
+
+/// What the reference makes of the trial: of products of more operations than the limit, a sample, whose elements are those
+/// of every trial with that output.
+struct Expected {
+  op::Sample sample;
+  op::Values values;
+};
+[[nodiscard]] Expected expect(const Subject& subject, const Trial& trial, double flops_limit);
+
+/// Judges the given outputs as if they were those of the trial; references of more operations than the limit cover a
+/// sample of the outputs. `marks`, if not null, receives of each judged output which elements are wrong by themselves, as
+/// metric::mark_wrong says. Throws core::Error if the trial cannot be computed.
+using WrongMarks = std::map<std::string, std::vector<std::uint8_t>, std::less<>>;
+[[nodiscard]] verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit,
+                                       WrongMarks* marks = nullptr);
+
+}  // namespace numcheck::diagnose

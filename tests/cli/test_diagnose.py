@@ -1,0 +1,206 @@
+"""te-numcheck diagnose: somebody's tensors are judged, causes are named, and what does not fit is said."""
+
+import array
+import json
+import math
+import random
+import struct
+import unittest
+
+from support import CliTest
+
+
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def tf32(x):
+    """To nearest with 10 bits of fraction, ties to even."""
+    bits = struct.unpack("<I", struct.pack("<f", x))[0]
+    bits = (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+def bf16_bits(x, truncate=False):
+    bits = struct.unpack("<I", struct.pack("<f", x))[0]
+    return (bits if truncate else bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def of_bf16(bits):
+    return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+
+
+def normal(rng, count):
+    return [f32(rng.gauss(0, 1)) for _ in range(count)]
+
+
+def safetensors(path, tensors, texts=None):
+    """{name: (format, shape, numbers or BF16 codes)}"""
+    header, data = ({"__metadata__": texts} if texts else {}), b""
+    for name, (kind, shape, numbers) in tensors.items():
+        raw = array.array("f" if kind == "F32" else "H", numbers).tobytes()
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def npy(path, shape, numbers):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)!r}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array("f", numbers).tobytes())
+
+
+M, N, K = 40, 33, 60
+ROWS, HIDDEN = 32, 96
+
+
+def product(x, w, change=lambda v: v):
+    """x [M, K] times w [N, K] transposed."""
+    x, w = [change(v) for v in x], [change(v) for v in w]
+    return [f32(math.fsum(x[i * K + t] * w[j * K + t] for t in range(K))) for i in range(M) for j in range(N)]
+
+
+def layernorm(x, gamma, beta, epsilon):
+    y = []
+    for r in range(ROWS):
+        row = x[r * HIDDEN : (r + 1) * HIDDEN]
+        mean = math.fsum(row) / HIDDEN
+        scale = 1 / math.sqrt(math.fsum((v - mean) ** 2 for v in row) / HIDDEN + epsilon)
+        y += [f32((v - mean) * scale * g + b) for v, g, b in zip(row, gamma, beta)]
+    return y
+
+
+class Diagnose(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        rng = random.Random(3)
+        cls.x, cls.w, cls.bias = normal(rng, M * K), normal(rng, N * K), normal(rng, N)
+        cls.rows = [f32(0.05 * v) for v in normal(rng, ROWS * HIDDEN)]
+        cls.gamma, cls.beta = normal(rng, HIDDEN), normal(rng, HIDDEN)
+
+    def linear(self, y, **more):
+        tensors = {"x": ("F32", [M, K], self.x), "w": ("F32", [N, K], self.w), "y": ("F32", [M, N], y)}
+        safetensors(self.folder / "t.safetensors", {**tensors, **more})
+        names = "a=x,b=w,d=y" + "".join(f",{name}={name}" for name in more)
+        return ["diagnose", "gemm", "--tensors", "t.safetensors", "--map", names]
+
+    def norm(self, y, **changes):
+        tensors = {"x": ("F32", [ROWS, HIDDEN], self.rows), "gamma": ("F32", [HIDDEN], self.gamma),
+                   "beta": ("F32", [HIDDEN], self.beta), "y": y if isinstance(y, tuple) else ("F32", [ROWS, HIDDEN], y)}
+        safetensors(self.folder / "t.safetensors", {**tensors, **changes})
+        return ["diagnose", "layernorm_fwd", "--tensors", "t.safetensors"]
+
+    def causes(self, arguments, code=1):
+        done = self.run_cli(*arguments, "--json", "-", code=code)
+        return [cause["name"] for cause in json.loads(done.stdout)["causes"]]
+
+    def test_a_right_result_is_called_correct(self):
+        done = self.run_cli(*self.linear(product(self.x, self.w)), code=0)
+        self.assertIn("d is correct: every gate passes", done.stdout)
+        self.assertIn("trans_b = true", done.stdout)
+        done = self.run_cli(*self.norm(layernorm(self.rows, self.gamma, self.beta, 1e-5)), code=0)
+        self.assertIn("y is correct", done.stdout)
+
+    def test_operands_in_tf32(self):
+        arguments = self.linear(product(self.x, self.w, tf32))
+        self.assertEqual(self.causes(arguments), ["operands_in_tf32", "inputs_in_fp16"])
+        done = self.run_cli(*arguments, code=1)
+        self.assertIn("the product ran in TF32", done.stdout)
+        self.assertIn("NVIDIA_TF32_OVERRIDE=0", done.stdout)
+        self.assertIn("these tensors do not tell it from: inputs_in_fp16", done.stdout)
+
+    def test_operands_in_bf16(self):
+        self.assertEqual(self.causes(self.linear(product(self.x, self.w, lambda v: of_bf16(bf16_bits(v))))), ["operands_in_bf16"])
+
+    def test_a_missing_bias(self):
+        self.assertEqual(self.causes(self.linear(product(self.x, self.w), bias=("F32", [N], self.bias))), ["bias=false"])
+
+    def test_a_scale_is_fitted_and_snapped(self):
+        y = [f32(v / math.sqrt(128)) for v in product(self.x, self.w)]
+        name, value = self.causes(self.linear(y))[0].split("=")
+        self.assertEqual(name, "alpha")
+        self.assertAlmostEqual(float(value), 1 / math.sqrt(128), delta=1e-16)
+
+    def test_a_tail_of_k_that_is_missing(self):
+        short = [v if t % K < K - 4 else 0.0 for t, v in enumerate(self.x)]
+        self.assertEqual(self.causes(self.linear(product(short, self.w))), ["terms_left_out"])
+        self.assertIn("terms 56 to 59 of every sum are left out", self.run_cli(*self.linear(product(short, self.w)), code=1).stdout)
+
+    def test_another_epsilon(self):
+        self.assertEqual(self.causes(self.norm(layernorm(self.rows, self.gamma, self.beta, 1e-3))), ["epsilon=0.001"])
+
+    def test_exchanged_inputs(self):
+        y = layernorm(self.rows, self.beta, self.gamma, 1e-5)
+        self.assertEqual(self.causes(self.norm(y)), ["gamma_and_beta_exchanged"])
+
+    def test_rows_that_are_exchanged(self):
+        y = layernorm(self.rows, self.gamma, self.beta, 1e-5)
+        y[3 * HIDDEN : 4 * HIDDEN], y[9 * HIDDEN : 10 * HIDDEN] = y[9 * HIDDEN : 10 * HIDDEN], y[3 * HIDDEN : 4 * HIDDEN]
+        self.assertIn("rows 3 and 9 are exchanged", self.run_cli(*self.norm(y), code=1).stdout)
+
+    def test_an_output_that_is_truncated(self):
+        x = [bf16_bits(v) for v in self.rows]
+        gamma, beta = [bf16_bits(v) for v in self.gamma], [bf16_bits(v) for v in self.beta]
+        y = layernorm(*[[of_bf16(bits) for bits in codes] for codes in (x, gamma, beta)], 1e-5)
+        inputs = {"x": ("BF16", [ROWS, HIDDEN], x), "gamma": ("BF16", [HIDDEN], gamma), "beta": ("BF16", [HIDDEN], beta)}
+        right = self.norm(("BF16", [ROWS, HIDDEN], [bf16_bits(v) for v in y]), **inputs)
+        self.run_cli(*right, code=0)
+        wrong = self.norm(("BF16", [ROWS, HIDDEN], [bf16_bits(v, True) for v in y]), **inputs)
+        self.assertEqual(self.causes(wrong), ["output_truncated"])
+        self.assertIn("bit for bit", self.run_cli(*wrong, code=1).stdout)
+
+    def test_what_nothing_explains_is_said(self):
+        rng = random.Random(5)
+        y = [f32(v * (1 + rng.gauss(0, 1e-3))) for v in product(self.x, self.w)]
+        done = self.run_cli(*self.linear(y), code=1)
+        self.assertIn("none of what was tried explains it", done.stdout)
+
+    def test_files_of_their_own(self):
+        npy(self.folder / "x.npy", [M, K], self.x)
+        npy(self.folder / "w.npy", [N, K], self.w)
+        npy(self.folder / "y.npy", [M, N], product(self.x, self.w))
+        self.run_cli("diagnose", "gemm", "--in", "a=x.npy", "--in", "b=w.npy", "--out", "d=y.npy", code=0)
+
+    def test_tensors_that_run_has_kept(self):
+        plan = self.plan(case={"params": {"m": 48, "n": 40, "k": 64, "bias": True}})
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept", "--inject", "bias_missing", code=1)
+        (kept,) = (self.folder / "kept").iterdir()
+        self.assertEqual(self.causes(["diagnose", "--tensors", kept]), ["bias=false"])
+
+    def refuses(self, *arguments, says):
+        done = self.run_cli(*arguments, code=2)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_what_does_not_fit_is_refused_with_a_sentence(self):
+        good = self.linear(product(self.x, self.w))
+        self.refuses("diagnose", says="needs the op")
+        self.refuses("diagnose", "gemm", says="diagnose needs the op's tensors")
+        self.refuses("diagnose", "gem", *good[2:], says="did you mean gemm")
+        self.refuses(*good[:4], "--map", "a=x,b=w,d=z", says="none of the files has a tensor of that name")
+        self.refuses(*good[:4], "--map", "a=x,b", says="NAME=VALUE")
+        self.refuses(*good[:4], "--map", "a=x,b=w,q=y", says='gemm has no tensor "q"')
+        self.refuses(*good[:4], "--map", "a=w,b=y,d=x", says="these tensors do not fit gemm")
+        self.refuses(*good[:4], "--map", "a=x,b=w", says="nothing to judge")
+        self.refuses(*good[:4], "--map", "a=x,d=y", says="gemm needs the tensor b")
+        self.refuses(*good, "--mode", "bf17", says="gemm has no mode bf17")
+        self.refuses(*good, "--mode", "bf16", says="not bf16")
+        self.refuses(*good, "--param", "alpha=much", says="--param alpha: a number")
+        self.refuses(*good, "--param", "alpha=1e99", says="alpha")
+        self.refuses(*good, "--param", "gamma=1", says="gamma")
+        self.refuses(*good, "--dtype", "a=bf17", says="unknown format")
+        self.refuses(*good, "--dtype", "a=bf16", says="a")
+        self.refuses(*good, "--in", "a=t.safetensors", says="holds 3 tensors")
+        (self.folder / "broken.safetensors").write_bytes(b"\xff" * 40)
+        self.assertIn("broken.safetensors", self.run_cli("diagnose", "gemm", "--tensors", "broken.safetensors").stderr)
+
+    def test_a_kept_case_that_is_none(self):
+        for text in ("{", "[" * 1000, '{"op": "gemm"}'):
+            safetensors(self.folder / "k.safetensors", {"a": ("F32", [1, 1], [1.0])}, {"exec": text})
+            self.assertEqual(self.run_cli("diagnose", "--tensors", "k.safetensors").returncode, 2, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

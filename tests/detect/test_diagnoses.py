@@ -1,0 +1,88 @@
+"""Planted faults are diagnosed: run --inject keeps the tensors, diagnose names the cause from them. Results that nothing is
+wrong with are called correct."""
+
+import json
+import re
+import unittest
+
+from faults import PlantsFaults
+from support import SOURCE
+
+SEEDS = (7,)
+
+GEMM = {"m": 96, "n": 80, "k": 512}
+NORM = {"rows": 64, "hidden": 256}
+# Of every op: what the name of the first cause must match.
+EVERYWHERE = {
+    "bit_flip": "some_elements_wrong", "swapped_rows": "rows_moved", "all_nan": "elements_all_NaN", "all_seven": "elements_all_7",
+    "all_zero": "elements_all_0", "unwritten_tile": "not_written", "nan_written": "some_elements_wrong",
+    "stale_tile": "some_elements_wrong", "signs_flipped": "output_scaled=-1",
+}
+PRODUCT = {
+    "missing_k_tail": "terms_left_out", "missing_k_tail_8": "terms_left_out", "missing_k_stage": "terms_left_out",
+    "doubled_split_head": "terms_added_twice", "duplicated_k_block": "terms_added_twice", "stale_k_tail": "terms_replaced",
+    "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "alpha=0.5", "scale_1_01": "alpha=1.01",
+    "bias_missing": "bias=false",
+}
+NARROW = {"double_rounded_output": "output_through_fp16", "truncated_output": "output_truncated"}
+STATISTICS = {
+    "epsilon_x10": "epsilon=1e-04", "bessel": "bessel", "bf16_statistics": "statistics_in_bf16",
+    "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before",
+    "output_scale_1_01": "output_scaled=1.01",
+}
+TABLE = [
+    ("gemm", "fp32", {**GEMM, "bias": True},
+     {**EVERYWHERE, **PRODUCT, "tf32_silently": "operands_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
+      "bf16_inputs": "operands_in_bf16", "bf16_output_in_fp32": "output_in_bf16",
+      # Of numbers of this size the two have the same bits.
+      "tf32_output_in_fp32": "output_in_(tf32|fp16)"}),
+    ("gemm", "bf16", {**GEMM, "beta": 1, "bias": True},
+     {**EVERYWHERE, **PRODUCT, **NARROW, "beta_ignored": "beta=0", "product_rounded": "product rounded before C is added",
+      "sum_rounded": "sum rounded before bias is added"}),
+    ("layernorm_fwd", "fp32", NORM,
+     {**EVERYWHERE, **STATISTICS, "beta_missing": "beta_as_zeros", "bf16_output_in_fp32": "output_in_bf16"}),
+    ("rmsnorm_fwd", "bf16", NORM, {**EVERYWHERE, **STATISTICS, **NARROW, "gamma_order_swapped": "gamma_order=hf"}),
+    ("softmax_fwd", "fp32", {"batches": 2, "heads": 2, "sq": 64, "sk": 96, "scale": 0.3},
+     {**EVERYWHERE, "softmax_scale_missing": "scale=1", "softmax_scale_1_01": "scale=0.303"}),
+    ("rope_fwd", "bf16", {"seq": 64, "heads": 4, "dim": 64},
+     {**NARROW, "wrong_pairs": "interleaved=true", "bf16_angles": "freqs_in_bf16", "tf32_angles": "freqs_in_tf32"}),
+]
+
+
+class Diagnoses(PlantsFaults):
+    def kept(self, plan, *options):
+        """Where the tensors of the plan's runs are."""
+        folder = self.folder / "kept"
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", folder, *options)
+        return sorted(folder.iterdir())
+
+    def diagnosis(self, file):
+        done = self.run_cli("diagnose", "--tensors", file, "--json", "-")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads(done.stdout)
+
+    def test_planted_faults_are_named(self):
+        missed = []
+        for op, mode, params, faults in TABLE:
+            for fault, wanted in faults.items():
+                for seed in SEEDS:
+                    plan = self.plan(cases=[{"op": op, "mode": mode, "backend": "sim", "params": params, "seed": seed}])
+                    (file,) = self.kept(plan, "--inject", fault)
+                    found = self.diagnosis(file)
+                    names = [cause["name"] for cause in found["causes"]]
+                    if not names or not re.fullmatch(wanted, names[0]):
+                        closest = [(one["name"], one["share"], one["failing"]) for one in found["excluded"][:2]]
+                        missed.append(f"{op} {mode} {fault} seed {seed}: {names}, not {wanted}; closest {closest}")
+                    file.unlink()
+        self.assertEqual(missed, [], "\n".join(missed))
+
+    def test_right_results_are_called_correct(self):
+        files = self.kept(SOURCE / "configs" / "plans" / "quick.json", "--jobs", "2")
+        self.assertGreater(len(files), 300)
+        wrong = [(file.name, found["output"], found["failing"]) for file in files
+                 if (found := self.diagnosis(file))["verdict"] != "correct"]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
