@@ -38,7 +38,8 @@ Tracked head_gradient(const AttentionGradients& g, std::int64_t index) {
         const double argument = std::fabs(offset) + std::fabs(lse) + std::fabs(offset - lse);
         const double relative = u * (5 * argument + 8);
         p.b = weight * relative * std::exp(relative) + tolerance::kFlush;
-        p.v = weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3) + lost_below_normal(weight);
+        p.v =
+            weight * weight * u * u * (tolerance::kRoundVariance * argument * argument + 3) + lost_below_normal(weight);
         dot.b = (width + 4) * u * head.errors->dot_magnitude[at] + 2 * width * tolerance::kFlush;
         dot.v = u * u * head.errors->dot_variance[at];
       }

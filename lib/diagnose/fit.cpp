@@ -344,7 +344,7 @@ class Fitter {
       for (int power = 0; power < equation.product.powers[i]; ++power) {
         if (known[i].has_value()) {
           product *= *known[i];
-          known_from = because[i];
+          known_from = because[i].empty() ? known_from : because[i];
         } else if (unknown.has_value()) {
           return false;
         } else {
