@@ -34,6 +34,24 @@ class Mistakes {
   std::vector<op::Mistake> all_;
 };
 
+/// The functions that are taken for the activation that `member` names.
+template <class P>
+void add_other_functions(Mistakes<P>& mistakes, std::string P::* member) {
+  struct Other {
+    const char *kind, *taken, *name, *text;
+  };
+  for (const Other& other : {Other{"gelu", "gelu_erf", "gelu_erf", "gelu by tanh from gelu by erf"},
+                             Other{"gelu_erf", "gelu", "gelu_tanh", "gelu by erf from gelu by tanh"},
+                             Other{"qgelu", "silu", "silu", "x sigmoid(1.702 x) from x sigmoid(x)"},
+                             Other{"silu", "qgelu", "qgelu", "x sigmoid(x) from x sigmoid(1.702 x)"},
+                             Other{"swiglu", "qgeglu", "qgeglu", "x sigmoid(x) from x sigmoid(1.702 x)"},
+                             Other{"qgeglu", "swiglu", "swiglu", "x sigmoid(1.702 x) from x sigmoid(x)"}}) {
+    if (mistakes.p.*member == other.kind) {
+      mistakes.add(other.name, other.text, [&](P& p) { p.*member = other.taken; });
+    }
+  }
+}
+
 /// Those of both passes of attention.
 template <class P>
 void add_attention(Mistakes<P>& mistakes) {

@@ -67,17 +67,7 @@ void add_mask(Mistakes<P>& mistakes) {
 std::vector<op::Mistake> activation_mistakes(const op::Params& params) {
   using P = op::ActivationParams;
   Mistakes<P> mistakes(params);
-  const auto replace = [&](const char* kind, const char* by, const char* name, const char* text) {
-    if (mistakes.p.kind == kind) {
-      mistakes.add(name, text, [by](P& p) { p.kind = by; });
-    }
-  };
-  replace("gelu", "gelu_erf", "gelu_erf", "gelu by tanh from gelu by erf");
-  replace("gelu_erf", "gelu", "gelu_tanh", "gelu by erf from gelu by tanh");
-  replace("qgelu", "silu", "silu", "x sigmoid(1.702 x) from x sigmoid(x)");
-  replace("silu", "qgelu", "qgelu", "x sigmoid(x) from x sigmoid(1.702 x)");
-  replace("swiglu", "qgeglu", "qgeglu", "x sigmoid(x) from x sigmoid(1.702 x)");
-  replace("qgeglu", "swiglu", "swiglu", "x sigmoid(1.702 x) from x sigmoid(x)");
+  add_other_functions(mistakes, &P::kind);
   if (mistakes.p.kind == "clamped_swiglu") {
     mistakes.add("clamp_missing", "the clamp from none", [](P& p) { p.limit = 1e6; });
   }

@@ -147,14 +147,7 @@ std::vector<op::Mistake> dropout_bwd_mistakes(const op::Params& params, const op
 std::vector<op::Mistake> bias_grad_mistakes(const op::Params& params, const op::Mode& mode) {
   using P = op::BiasGradParams;
   Mistakes<P> mistakes(params);
-  const auto replace = [&](const char* kind, const char* by, const char* name, const char* text) {
-    if (mistakes.p.fused == kind) {
-      mistakes.add(name, text, [by](P& p) { p.fused = by; });
-    }
-  };
-  replace("gelu", "gelu_erf", "gelu_erf", "gelu by tanh from gelu by erf");
-  replace("silu", "qgelu", "qgelu", "x sigmoid(x) from x sigmoid(1.702 x)");
-  replace("qgelu", "silu", "silu", "x sigmoid(1.702 x) from x sigmoid(x)");
+  add_other_functions(mistakes, &P::fused);
   if (mistakes.p.rows > 1) {
     mistakes.add_instead("mean_for_sum", "sums over rows from means", &mean_of_rows);
   }
