@@ -138,8 +138,11 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
   if (diagnosis.kind == Diagnosis::Kind::correct) {
     text += paragraph("verdict", outputs_text(diagnosis), colour);
     if (!diagnosis.declared.failing.empty()) {
-      text += paragraph("but", diagnosis.declared.failing, colour);
+      text += paragraph("but", core::printable(diagnosis.declared.failing), colour);
     }
+  } else if (diagnosis.kind == Diagnosis::Kind::undecided) {
+    text +=
+        paragraph("verdict", "undecided: no gate fails, but " + core::printable(diagnosis.declared.failing), colour);
   } else {
     const verdict::OutputResult& output = explained_output(diagnosis);
     text += paragraph("verdict", diagnosis.port + " is wrong" + failure_text(output), colour);

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <deque>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -126,16 +127,15 @@ class DiagnoseCommand : public Command {
   }
 
   [[nodiscard]] core::ExitCode run(Context& context) override {
-    check_requested_files(json_.empty() ? std::vector<RequestedFile>{} : std::vector<RequestedFile>{{"--json", json_}},
-                          files_);
     diagnose::GatherRequest request;
+    request.sm = architecture();
     open_files();
+    if (!json_.empty()) {
+      check_requested_files({{"--json", json_}}, files_);
+    }
     choose_op(request);
     read_params(request);
     read_tensors(request);
-    if (!device_.empty()) {
-      request.sm = machine::parse_device(device_).sm;
-    }
     const diagnose::Gathered gathered = diagnose::gather(request, catalog(), &find_op);
     constexpr double kDeclaredFlops = 1.5e12;
     constexpr double kTrialFlops = 2e9;
@@ -153,18 +153,34 @@ class DiagnoseCommand : public Command {
 
  private:
   static core::ExitCode exit_code(const diagnose::Diagnosis& diagnosis) {
-    return diagnosis.kind == diagnose::Diagnosis::Kind::correct ? core::ExitCode::success
-                                                                : core::ExitCode::numerics_differ;
+    switch (diagnosis.kind) {
+      case diagnose::Diagnosis::Kind::correct:
+        return core::ExitCode::success;
+      case diagnose::Diagnosis::Kind::undecided:
+        return core::ExitCode::nothing_verified;
+      case diagnose::Diagnosis::Kind::explained:
+      case diagnose::Diagnosis::Kind::unexplained:
+        break;
+    }
+    return core::ExitCode::numerics_differ;
+  }
+
+  /// What the outputs were computed on. No device is used, so that a card cannot be asked.
+  [[nodiscard]] int architecture() const {
+    const machine::DeviceChoice choice = machine::parse_device(device_.empty() ? "auto" : device_);
+    if (choice.kind == machine::DeviceChoice::Kind::cuda) {
+      throw core::UsageError(
+          fmt::format("--device {}: diagnose runs nothing on a device; give the architecture of the one that computed "
+                      "the outputs, as "
+                      "sim:sm_90",
+                      device_));
+    }
+    return choice.sm;
   }
 
   void write_json(Context& context, const nlohmann::json& json) const {
-    if (json_ == "-") {
-      context.terminal.data(stdout_json(json, 1));
-      return;
-    }
-    core::NewFile file(json_);
-    file.write(json.dump(1) + "\n");
-    file.publish();
+    const std::string text = stdout_json(json, 1);
+    json_ == "-" ? context.terminal.data(text) : core::write_file(json_, text);
   }
 
   void read_params(diagnose::GatherRequest& request) const {
@@ -174,14 +190,27 @@ class DiagnoseCommand : public Command {
     }
     for (const std::string& text : params_) {
       const auto [name, value] = split_assignment(text, "--param");
-      require_known(name, fmt::format("parameter of {}", op_), names);
+      require_known(name, fmt::format("parameter of {}", request.op->name), names);
       request.params[name] = parse_param(request.op->fields()[*op::field_index(*request.op, name)], value);
     }
   }
 
+  /// The common files, and those of single tensors, which then are files that --json must not replace either.
   void open_files() {
     for (const std::string& path : files_) {
       opened_.push_back(data::TensorFile::open(path));
+    }
+    for (const auto& [list, option] : {std::pair{&inputs_, "--in"}, std::pair{&outputs_, "--out"}}) {
+      for (const std::string& text : *list) {
+        const auto [port, path] = split_assignment(text, option);
+        single_.emplace_back(port, data::TensorFile::open(path));
+        if (single_.back().second.tensors().size() != 1) {
+          throw core::UsageError(
+              fmt::format("{} holds {} tensors: give it with --tensors, and say with --map which is {}", path,
+                          single_.back().second.tensors().size(), port));
+        }
+        files_.push_back(path);
+      }
     }
   }
 
@@ -223,14 +252,18 @@ class DiagnoseCommand : public Command {
     std::map<std::string, std::string> names;
     for (const std::string& text : split_lists(map_, "--map")) {
       const auto [port, name] = split_assignment(text, "--map");
-      names[port] = name;
+      if (!names.emplace(port, name).second) {
+        throw core::UsageError(fmt::format("--map names {} twice", port));
+      }
     }
     for (const data::TensorFile& file : opened_) {
       for (const data::FileTensor& tensor : file.tensors()) {
-        const auto mapped = std::ranges::find(names, tensor.name, [](const auto& entry) { return entry.second; });
-        if (mapped != names.end()) {
-          add(request, mapped->first, tensor, false);
-        } else if (map_.empty()) {
+        for (const auto& [port, name] : names) {  // one tensor may be several: a product with itself
+          if (name == tensor.name) {
+            add(request, port, tensor, false);
+          }
+        }
+        if (names.empty()) {
           add(request, tensor.name, tensor, true);
         }
       }
@@ -240,44 +273,42 @@ class DiagnoseCommand : public Command {
         throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name", port, name));
       }
     }
-    for (const std::vector<std::string>* list : {&inputs_, &outputs_}) {
-      for (const std::string& text : *list) {
-        const auto [port, path] = split_assignment(text, list == &inputs_ ? "--in" : "--out");
-        const data::TensorFile& file = single_.emplace_back(data::TensorFile::open(path));
-        if (file.tensors().size() != 1) {
-          throw core::UsageError(
-              fmt::format("{} holds {} tensors: give it with --tensors, and say with --map which is {}", path,
-                          file.tensors().size(), port));
-        }
-        add(request, port, file.tensors().front(), false);
-      }
+    for (const auto& [port, file] : single_) {
+      add(request, port, file.tensors().front(), false);
     }
+    set_formats(request);
     if (request.tensors.empty()) {
       throw core::UsageError("diagnose needs the op's tensors: --tensors FILE, or --in PORT=FILE and --out PORT=FILE");
     }
   }
 
-  void add(diagnose::GatherRequest& request, const std::string& port, data::FileTensor tensor,
-           bool may_be_other) const {
+  static void add(diagnose::GatherRequest& request, const std::string& port, const data::FileTensor& tensor,
+                  bool may_be_other) {
     if (std::ranges::find(request.tensors, port, &NamedTensor::port) != request.tensors.end()) {
       throw core::UsageError(fmt::format("{} is given twice", port));
     }
+    request.tensors.push_back({port, tensor, may_be_other});
+  }
+
+  void set_formats(diagnose::GatherRequest& request) const {
     for (const std::string& text : dtypes_) {
-      const auto [name, format] = split_assignment(text, "--dtype");
-      if (name == port) {
-        const std::optional<core::Dtype> dtype = core::parse_dtype(format);
-        if (!dtype.has_value()) {
-          throw core::UsageError(fmt::format("--dtype {}: unknown format \"{}\"", port, format));
-        }
-        tensor = data::read_as(std::move(tensor), *dtype);
+      const auto [port, format] = split_assignment(text, "--dtype");
+      const auto named = std::ranges::find(request.tensors, port, &NamedTensor::port);
+      if (named == request.tensors.end()) {
+        throw core::UsageError(fmt::format("--dtype {}={}: no tensor is given for {}", port, format, port));
       }
+      const std::optional<core::Dtype> dtype = core::parse_dtype(format);
+      if (!dtype.has_value()) {
+        throw core::UsageError(fmt::format("--dtype {}: unknown format \"{}\"", port, format));
+      }
+      named->tensor = data::read_as(named->tensor, *dtype);
     }
-    request.tensors.push_back({port, std::move(tensor), may_be_other});
   }
 
   std::string op_, mode_, device_, json_;
   std::vector<std::string> files_, map_, inputs_, outputs_, dtypes_, params_;
-  std::deque<data::TensorFile> opened_, single_;
+  std::vector<data::TensorFile> opened_;
+  std::vector<std::pair<std::string, data::TensorFile>> single_;  ///< by port
 };
 
 }  // namespace

@@ -24,6 +24,19 @@ json explanation_json(const Explanation& explanation) {
   return object;
 }
 
+const char* verdict_name(Diagnosis::Kind kind) {
+  switch (kind) {
+    case Diagnosis::Kind::correct:
+      return "correct";
+    case Diagnosis::Kind::undecided:
+      return "undecided";
+    case Diagnosis::Kind::explained:
+    case Diagnosis::Kind::unexplained:
+      break;
+  }
+  return "wrong";
+}
+
 json list_json(const std::vector<Explanation>& explanations) {
   json list = json::array();
   for (const Explanation& explanation : explanations) {
@@ -35,9 +48,8 @@ json list_json(const std::vector<Explanation>& explanations) {
 }  // namespace
 
 json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
-  const bool is_correct = diagnosis.kind == Diagnosis::Kind::correct;
   return {{"case", plan::case_to_json(subject.c)},
-          {"verdict", is_correct ? "correct" : "wrong"},
+          {"verdict", verdict_name(diagnosis.kind)},
           {"explained", diagnosis.kind == Diagnosis::Kind::explained},
           {"output", diagnosis.port},
           {"failing", diagnosis.declared.failing},

@@ -10,7 +10,7 @@
 
 namespace numcheck::diagnose {
 
-/// {"case", "verdict": "correct" | "wrong", "explained", "output", "failing", "causes": [...], "excluded": [...], "notes"},
+/// {"case", "verdict": "correct" | "undecided" | "wrong", "explained", "output", "failing", "causes": [...], "excluded": [...], "notes"},
 /// causes and what was excluded with their stable names.
 [[nodiscard]] nlohmann::json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis,
                                             std::span<const std::string> notes);

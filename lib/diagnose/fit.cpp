@@ -1,7 +1,6 @@
 #include "diagnose/fit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "diagnose/shape_probe.hpp"
 #include "plan/reporter.hpp"
 
 namespace numcheck::diagnose {
@@ -18,36 +18,24 @@ using op::Field;
 using op::FieldKind;
 using op::Params;
 
-/// Sizes of probes: distinct primes that are large enough to be no constant of an op's shape. Two sets, because a dimension
-/// that is no product (a rounded-up quotient) cannot look like the same one in both.
-constexpr std::array<std::array<std::int64_t, 8>, 2> kPrimes = {
-    {{1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049}, {2003, 2011, 2017, 2027, 2029, 2039, 2053, 2063}}};
+/// Products stop there: sizes of files that lie may be anything.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 
-/// constant * product of sizes ^ power.
-struct Product {
-  std::int64_t constant = 1;
-  std::vector<int> powers;  ///< parallel to the sizes
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  return b != 0 && a > kMostElements / b ? kMostElements : a * b;
+}
 
-  bool operator==(const Product&) const = default;
-};
-
-/// What a port's dimensions are made of; nothing where one is no product.
-struct Dims {
-  std::optional<Product> batch, rows, cols;
-};
-
-Product factors_of(std::int64_t number, std::span<const std::int64_t> primes) {
-  Product product;
-  for (const std::int64_t prime : primes) {
-    int power = 0;
-    while (number != 0 && number % prime == 0) {
-      number /= prime;
-      ++power;
+/// The fields that shapes may tell: integers that must be chosen, and the number of matrices, which ops call by these names.
+std::vector<std::size_t> size_fields(const op::Op& op, const ChosenParams& chosen) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < op.fields().size(); ++i) {
+    const Field& f = op.fields()[i];
+    const bool may_be = f.required || f.name == "batch" || f.name == "batches";
+    if (may_be && f.kind == FieldKind::integer && !chosen.contains(f.name)) {
+      sizes.push_back(i);
     }
-    product.powers.push_back(power);
   }
-  product.constant = number;
-  return product;
+  return sizes;
 }
 
 /// number = product of unknown sizes.
@@ -60,14 +48,19 @@ struct Equation {
 class Fitter {
  public:
   Fitter(const op::Op& op, const op::Mode& mode, const ChosenParams& chosen, std::span<const TensorShape> shapes)
-      : op_(op), mode_(mode), chosen_(chosen), shapes_(shapes), fields_(op.fields()) {
+      : op_(op),
+        mode_(mode),
+        chosen_(chosen),
+        shapes_(shapes),
+        fields_(op.fields()),
+        probe_(op, mode, size_fields(op, chosen)) {
     for (const Field& field : fields_) {
       const auto found = chosen.find(field.name);
       params_.push_back(found == chosen.end() ? field.fallback : found->second);
     }
   }
 
-  [[nodiscard]] bool may_have(std::string_view port) { return has_port(params_, port) || turn_on(port); }
+  [[nodiscard]] bool may_have(std::string_view port) { return probe_.has_port(params_, port) || turn_on(port); }
 
   Fit fit() {
     find_switches();
@@ -107,36 +100,6 @@ class Fitter {
     fit_.notes.push_back(fmt::format("{} = {}", fields_[field].name, text));
   }
 
-  /// Parameters whose sizes are large enough for ports to exist.
-  [[nodiscard]] Params sized(Params params, std::size_t set) const {
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (is_size(i)) {
-        params[i] = kPrimes[set][next++ % kPrimes[set].size()];
-      }
-    }
-    return params;
-  }
-
-  /// A size that shapes may tell: an integer that must be chosen, or the number of matrices.
-  [[nodiscard]] bool is_size(std::size_t field) const {
-    const Field& f = fields_[field];
-    return f.kind == FieldKind::integer && !is_chosen(field) &&
-           (f.required || f.name == "batch" || f.name == "batches");
-  }
-
-  [[nodiscard]] std::optional<std::vector<op::Port>> ports_with(const Params& params) const {
-    if (!op_.check(params, mode_).empty()) {
-      return std::nullopt;
-    }
-    return op_.ports(params, mode_);
-  }
-
-  [[nodiscard]] bool has_port(const Params& params, std::string_view name) const {
-    const auto ports = ports_with(sized(params, 0));
-    return ports.has_value() && op::find_port(*ports, name) != nullptr;
-  }
-
   /// Other values of a field that may bring a port.
   [[nodiscard]] static std::vector<op::Value> others(const Field& field, const op::Value& value) {
     std::vector<op::Value> values;
@@ -154,14 +117,12 @@ class Fitter {
 
   void find_switches() {
     for (const TensorShape& shape : shapes_) {
-      if (has_port(params_, shape.port) || turn_on(shape.port)) {
+      if (may_have(shape.port)) {
         continue;
       }
       std::vector<std::string_view> names;
-      if (const auto ports = ports_with(sized(params_, 0)); ports.has_value()) {
-        for (const op::Port& port : *ports) {
-          names.push_back(port.name);
-        }
+      for (const op::Port& port : probe_.ports(params_)) {
+        names.push_back(port.name);
       }
       fit_.mistakes.push_back(fmt::format("{} has no tensor {} with these parameters; it has {}", op_.name,
                                           plan::quote(shape.port), fmt::join(names, ", ")));
@@ -173,7 +134,7 @@ class Fitter {
       for (const op::Value& value : is_chosen(i) ? std::vector<op::Value>{} : others(fields_[i], params_[i])) {
         Params turned = params_;
         turned[i] = value;
-        if (has_port(turned, port)) {
+        if (probe_.has_port(turned, port)) {
           params_ = std::move(turned);
           note(i);
           return true;
@@ -187,7 +148,7 @@ class Fitter {
   [[nodiscard]] std::vector<std::vector<std::size_t>> turns() const {
     std::vector<std::size_t> switches;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (fields_[i].kind == FieldKind::boolean && !is_chosen(i) && exchanges_dims(i)) {
+      if (fields_[i].kind == FieldKind::boolean && !is_chosen(i) && probe_.exchanges_dims(params_, i)) {
         switches.push_back(i);
       }
     }
@@ -205,54 +166,14 @@ class Fitter {
     return subsets;
   }
 
-  [[nodiscard]] bool exchanges_dims(std::size_t field) const {
-    Params turned = params_;
-    turned[field] = !std::get<bool>(turned[field]);
-    const auto before = ports_with(sized(params_, 0));
-    const auto after = ports_with(sized(turned, 0));
-    return before.has_value() && after.has_value() && before->size() == after->size() &&
-           std::ranges::any_of(*before, [&](const op::Port& port) {
-             const op::Port* other = op::find_port(*after, port.name);
-             return other != nullptr && port.rows != port.cols && other->rows == port.cols && other->cols == port.rows;
-           });
-  }
-
-  /// What the port's dimensions are made of; nothing if the op has no such port for sizes at random.
-  [[nodiscard]] std::optional<Dims> dims_of(std::string_view name) const {
-    std::array<Dims, 2> found;
-    for (std::size_t set = 0; set < found.size(); ++set) {
-      const auto ports = ports_with(sized(params_, set));
-      const op::Port* port = ports.has_value() ? op::find_port(*ports, name) : nullptr;
-      if (port == nullptr) {
-        return std::nullopt;
-      }
-      std::vector<std::int64_t> primes;
-      for (std::size_t i = 0; i < fields_.size(); ++i) {
-        if (is_size(i)) {
-          primes.push_back(kPrimes[set][primes.size() % kPrimes[set].size()]);
-        }
-      }
-      found[set] = {factors_of(port->batch, primes), factors_of(port->rows, primes), factors_of(port->cols, primes)};
-    }
-    const auto keep = [](std::optional<Product>& first, const std::optional<Product>& second) {
-      if (first != second) {
-        first.reset();
-      }
-    };
-    keep(found[0].batch, found[1].batch);
-    keep(found[0].rows, found[1].rows);
-    keep(found[0].cols, found[1].cols);
-    return found[0];
-  }
-
   static bool is_constant(const std::optional<Product>& product) {
-    return product.has_value() && std::ranges::all_of(product->powers, [](int power) { return power == 0; });
+    return product.has_value() && product->is_constant();
   }
 
   /// Whether matrices have a dimension of their own in every tensor whose port has several.
   [[nodiscard]] bool matrices_are_apart() const {
     return std::ranges::all_of(shapes_, [&](const TensorShape& shape) {
-      const auto dims = dims_of(shape.port);
+      const auto dims = probe_.dims_of(params_, shape.port);
       return !dims.has_value() || is_constant(dims->batch) || shape.dims.size() > 2;
     });
   }
@@ -269,13 +190,13 @@ class Fitter {
     std::int64_t batch = 1;
     if (has_batch && apart && sizes.size() >= 2) {
       for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-        batch *= sizes[i];
+        batch = times(batch, sizes[i]);
       }
       sizes.erase(sizes.begin(), sizes.end() - 1);
     }
     std::int64_t rows = 1;
     for (const std::int64_t size : sizes) {
-      rows *= size;
+      rows = times(rows, size);
     }
     const auto add = [&](std::int64_t number, const std::optional<Product>& product, std::string_view what) {
       if (product.has_value()) {
@@ -287,12 +208,7 @@ class Fitter {
       add(batch, dims.batch, "matrices");
       add(rows, dims.rows, "rows");
     } else if (dims.batch.has_value() && dims.rows.has_value()) {
-      Product both = *dims.rows;
-      both.constant *= dims.batch->constant;
-      for (std::size_t i = 0; i < both.powers.size(); ++i) {
-        both.powers[i] += dims.batch->powers[i];
-      }
-      add(rows * batch, both, "rows");
+      add(times(rows, batch), *dims.rows * *dims.batch, "rows");
     }
   }
 
@@ -300,16 +216,11 @@ class Fitter {
     std::vector<Equation> equations;
     const bool apart = matrices_are_apart();
     for (const TensorShape& shape : shapes_) {
-      if (const auto dims = dims_of(shape.port); dims.has_value()) {
+      if (const auto dims = probe_.dims_of(params_, shape.port); dims.has_value()) {
         add_equations(shape, *dims, apart, equations);
       }
     }
-    std::vector<std::size_t> sizes;
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (is_size(i)) {
-        sizes.push_back(i);
-      }
-    }
+    const std::vector<std::size_t>& sizes = probe_.sizes();
     std::vector<std::optional<std::int64_t>> known(sizes.size());
     std::vector<std::string> because(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -343,7 +254,7 @@ class Fitter {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       for (int power = 0; power < equation.product.powers[i]; ++power) {
         if (known[i].has_value()) {
-          product *= *known[i];
+          product = times(product, *known[i]);
           known_from = because[i].empty() ? known_from : because[i];
         } else if (unknown.has_value()) {
           return false;
@@ -373,8 +284,11 @@ class Fitter {
   void take(const std::vector<std::size_t>& sizes, const std::vector<std::optional<std::int64_t>>& known) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const Field& field = fields_[sizes[i]];
-      if (known[i].has_value()) {
+      if (known[i].has_value() && is_within(field, *known[i])) {
         params_[sizes[i]] = *known[i];
+      } else if (known[i].has_value()) {
+        fit_.mistakes.push_back(fmt::format("{} = {} follows from the shapes, and it is from {} to {}", field.name,
+                                            *known[i], field.minimum, field.maximum));
       } else if (field.required) {
         fit_.mistakes.push_back(
             fmt::format("no tensor tells {} ({}): give it with --param {}=N", field.name, field.doc, field.name));
@@ -382,6 +296,10 @@ class Fitter {
         params_[sizes[i]] = field.fallback;
       }
     }
+  }
+
+  static bool is_within(const Field& field, std::int64_t value) {
+    return static_cast<double>(value) >= field.minimum && static_cast<double>(value) <= field.maximum;
   }
 
   /// What the equations did not say.
@@ -406,6 +324,7 @@ class Fitter {
   const ChosenParams& chosen_;
   std::span<const TensorShape> shapes_;
   const std::vector<Field>& fields_;
+  ShapeProbe probe_;
   Params params_;
   Fit fit_;
 };
@@ -415,7 +334,7 @@ class Fitter {
 std::int64_t TensorShape::elements() const noexcept {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) {
-    count *= dim;
+    count = times(count, dim);
   }
   return count;
 }

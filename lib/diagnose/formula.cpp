@@ -222,13 +222,7 @@ std::vector<Hypothesis> known_mistakes(const Evidence& evidence) {
     trial.c.params = mistake.params;
     trial.instead = mistake.instead;
     if (mistake.then != nullptr) {
-      trial.then = [then = mistake.then, name = std::string(evidence.port)](op::Values& values, op::Yardsticks&) {
-        for (op::OutputValues& output : values.outputs) {
-          for (double& y : output.port == name ? output.value.span() : std::span<double>()) {
-            y = then(y);
-          }
-        }
-      };
+      trial.then = change_each(evidence, mistake.then);
     }
     all.push_back({mistake.name,
                    {},

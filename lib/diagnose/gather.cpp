@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,9 +10,11 @@
 
 #include "core/codec.hpp"
 #include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/strings.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/likeness.hpp"
+#include "machine/memory.hpp"
+#include "prepare/grouping.hpp"
 
 namespace numcheck::diagnose {
 namespace {
@@ -35,6 +36,7 @@ class Gatherer {
     const op::Mode& mode = find_mode();
     choose_output_format(mode);
     make_case(mode, fitted_params(mode));
+    require_memory();
     take_tensors();
     return std::move(gathered_);
   }
@@ -166,6 +168,16 @@ class Gatherer {
     c.backend = "given";
     c.inputs.common = data::make_distribution("normal");
     gathered_.subject.c = plan::case_from_json(plan::case_to_json(c), lookup_);
+  }
+
+  /// Files may hold more than fits: they are mapped, but numbers are not.
+  void require_memory() const {
+    const std::uint64_t needed = prepare::estimate_case_bytes(gathered_.subject.c);
+    const std::uint64_t most = machine::memory_limit_bytes();
+    if (needed > most) {
+      throw core::EnvironmentError(fmt::format("{} of these sizes needs {} of host memory, and this process may use {}",
+                                               request_.op->name, core::human_bytes(needed), core::human_bytes(most)));
+    }
   }
 
   void take_tensors() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,13 +25,22 @@ struct Hypothesis {
 /// What hypotheses are made from, besides the tensors: what the reference expects as declared, and what is there.
 struct Evidence {
   const Subject& subject;
-  const op::Values& expected;
   std::string_view port;                   ///< the output to be explained
   const op::OutputValues& values;          ///< of it
   std::span<const double> delivered;       ///< of it, decoded; parallel to values.value
   std::span<const std::uint8_t> is_wrong;  ///< which of them are wrong by themselves
   const op::Sample& sample;                ///< which elements they are
 };
+
+/// The output to be explained, as declared.
+[[nodiscard]] op::Port port_of(const Evidence& evidence);
+
+/// Trial::then that changes what is expected of that output, and its yardsticks (null if it has none).
+using ChangeOutput = std::function<void(op::OutputValues&, op::OutputYardsticks*)>;
+[[nodiscard]] decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change);
+
+/// The same, number by number.
+[[nodiscard]] decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change);
 
 /// Families of hypotheses that say where elements are wrong, and not why; and that the whole output is one number.
 inline constexpr std::string_view kPlaces = "places", kOneNumber = "one number";

@@ -142,14 +142,9 @@ std::vector<Hypothesis> other_statistics(const Evidence& evidence) {
   }
   for (const Way& way : kWays) {
     Trial trial = as_declared(evidence.subject);
-    trial.then = [norm = *norm, way](op::Values& values, op::Yardsticks&) {
-      const std::vector<double> y = normalised(norm, way);
-      for (op::OutputValues& output : values.outputs) {
-        if (output.port == "y") {
-          std::ranges::copy(y, output.value.data());
-        }
-      }
-    };
+    trial.then = change_of(evidence, [norm = *norm, way](op::OutputValues& output, op::OutputYardsticks*) {
+      std::ranges::copy(normalised(norm, way), output.value.data());
+    });
     all.push_back({std::string(way.name), {}, std::string(way.cause), std::string(way.remedy), std::move(trial)});
   }
   return all;

@@ -17,31 +17,12 @@ namespace {
 
 using core::Dtype;
 
-op::Port port_of(const Evidence& evidence) {
-  const plan::Case& c = evidence.subject.c;
-  return op::port_named(c.op->ports(c.params, *c.mode), evidence.port);
-}
-
 core::Overflow overflow_of(Dtype dtype) {
   return core::is_fp8(dtype) ? core::Overflow::saturate : core::Overflow::ieee;
 }
 
-/// Replaces each expected number of the output.
-template <class Change>
-std::function<void(op::Values&, op::Yardsticks&)> each_value(const Evidence& evidence, Change change) {
-  return [port = std::string(evidence.port), change](op::Values& values, op::Yardsticks&) {
-    for (op::OutputValues& output : values.outputs) {
-      if (output.port == port) {
-        for (double& y : output.value.span()) {
-          y = change(y);
-        }
-      }
-    }
-  };
-}
-
 Hypothesis with_values(const Evidence& evidence, std::string name, std::string cause, std::string remedy,
-                       std::function<void(op::Values&, op::Yardsticks&)> then) {
+                       decltype(Trial::then) then) {
   Trial trial = as_declared(evidence.subject);
   trial.then = std::move(then);
   return {std::move(name), {}, std::move(cause), std::move(remedy), std::move(trial)};
@@ -60,51 +41,52 @@ double fitted_factor(const Evidence& evidence) {
   return product / square;
 }
 
+/// All that is expected of the output, times c.
+decltype(Trial::then) scaled_by(const Evidence& evidence, double c) {
+  return change_of(evidence, [c](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+    const auto scale = [](core::Buffer<float>& numbers, double factor) {
+      for (float& number : numbers.span()) {
+        number = static_cast<float>(static_cast<double>(number) * factor);
+      }
+    };
+    for (double& y : output.value.span()) {
+      y *= c;
+    }
+    for (core::Buffer<float>* errors : {&output.magnitude, &output.deviation, &output.terms}) {
+      scale(*errors, std::abs(c));
+    }
+    if (yardsticks != nullptr) {
+      scale(yardsticks->magnitude, std::abs(c));
+      scale(yardsticks->deviation, std::abs(c));
+    }
+  });
+}
+
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   const double factor = fitted_factor(evidence);
   constexpr double kSmallest = 0x1p-20;
-  if (!std::isfinite(factor) || factor == 0 || std::abs(factor - 1) < kSmallest) {
-    return {};
-  }
-  std::vector<Hypothesis> all;
   constexpr double kBias = 0x1p-12;  // less than any scale that somebody may have confused
-  const bool is_bias = std::abs(factor - 1) < kBias;
-  for (const double c : is_bias ? std::vector<double>{factor} : typed_near(factor)) {
-    const auto scale = [port = std::string(evidence.port), c](op::Values& values, op::Yardsticks& yardsticks) {
-      const auto by = [](auto& numbers, double factor_of) {
-        for (auto& number : numbers.span()) {
-          number = static_cast<std::remove_reference_t<decltype(number)>>(static_cast<double>(number) * factor_of);
-        }
-      };
-      for (op::OutputValues& output : values.outputs) {
-        if (output.port == port) {
-          by(output.value, c);
-          by(output.magnitude, std::abs(c));
-          by(output.terms, std::abs(c));
-          by(output.deviation, std::abs(c));
-        }
-      }
-      for (op::OutputYardsticks& output : yardsticks.outputs) {
-        if (output.port == port) {
-          by(output.magnitude, std::abs(c));
-          by(output.deviation, std::abs(c));
-        }
-      }
-    };
+  std::vector<Hypothesis> all;
+  if (!std::isfinite(factor) || factor == 0 || std::abs(factor - 1) < kSmallest) {
+    return all;
+  }
+  if (std::abs(factor - 1) < kBias) {
+    const std::string_view side = factor < 1 ? "small" : "large";
+    return {with_values(
+        evidence, fmt::format("output_too_{}", side),
+        fmt::format("{} is too {} by {:.2g} of itself, throughout", evidence.port, side, std::abs(factor - 1)),
+        "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so does an "
+        "approximate reciprocal or root.",
+        scaled_by(evidence, factor))};
+  }
+  for (const double c : typed_near(factor)) {
     const std::string text = core::shortest(c);
-    all.push_back(
-        is_bias ? with_values(evidence, factor < 1 ? "output_too_small" : "output_too_large",
-                              fmt::format("{} is too {} by {:.2g} of itself, throughout", evidence.port,
-                                          factor < 1 ? "small" : "large", std::abs(factor - 1)),
-                              "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so "
-                              "does an approximate reciprocal or root.",
-                              scale)
-                : with_values(evidence, "output_scaled=" + text,
-                              fmt::format("{} is {} times what it should be", evidence.port, text),
-                              c == -1 ? "Look for a missing or repeated minus sign."
-                                      : "Look for a scale that is missing, applied twice, or inverted (alpha, "
-                                        "1/sqrt(d), scale_inv, a mean for a sum).",
-                              scale));
+    all.push_back(with_values(
+        evidence, "output_scaled=" + text, fmt::format("{} is {} times what it should be", evidence.port, text),
+        c == -1 ? "Look for a missing or repeated minus sign."
+                : "Look for a scale that is missing, applied twice, or inverted (alpha, 1/sqrt(d), "
+                  "scale_inv, a mean for a sum).",
+        scaled_by(evidence, c)));
     all.back().family = "output_scaled";
   }
   return all;
@@ -118,6 +100,22 @@ double slack_of(const op::OutputValues& output, const op::OutputYardsticks* term
   }
   const double bound = output.magnitude.empty() ? 0 : static_cast<double>(output.magnitude[i]);
   return std::isfinite(bound) ? bound : 0;
+}
+
+/// Expects the numbers that `store` makes of the results. Where the arithmetic's error decides which, what is delivered
+/// decides.
+template <class Store>
+decltype(Trial::then) stored_by(const Evidence& evidence, Store store) {
+  return change_of(evidence,
+                   [store, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                       op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+                     for (std::size_t i = 0; i < output.value.size(); ++i) {
+                       double& y = output.value[i];
+                       const double slack = slack_of(output, yardsticks, i);
+                       const bool fits = store(y - slack) == delivered[i] || store(y + slack) == delivered[i];
+                       y = fits ? delivered[i] : store(y);
+                     }
+                   });
 }
 
 bool holds_only(std::span<const double> numbers, Dtype dtype) {
@@ -147,53 +145,19 @@ std::vector<Hypothesis> narrower_output(const Evidence& evidence) {
         !holds_only(evidence.delivered, way.dtype)) {
       continue;
     }
-    // What is delivered is right if it is a neighbour of y that rounding to the narrow format may choose.
-    constexpr double kHalf = 0.5 * (1 + 0x1p-6);
-    const auto take_rounded = [name = std::string(evidence.port), dtype = way.dtype,
-                               delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-                                  op::Values& values, op::Yardsticks& yardsticks) {
-      const auto terms = std::ranges::find(yardsticks.outputs, name, &op::OutputYardsticks::port);
-      for (op::OutputValues& output : values.outputs) {
-        for (std::size_t i = 0; output.port == name && i < output.value.size(); ++i) {
-          double& y = output.value[i];
-          const double slack = slack_of(output, terms == yardsticks.outputs.end() ? nullptr : &*terms, i);
-          const bool is_near = std::abs(delivered[i] - y) <= kHalf * core::ulp(y, dtype) + slack;
-          y = is_near ? delivered[i] : core::round_to(y, dtype, overflow_of(dtype));
-        }
-      }
-    };
     all.push_back(with_values(
         evidence, std::string(way.name),
         fmt::format("{} holds only {} numbers: it was rounded to {} before it was stored", evidence.port, way.spelled,
                     way.spelled),
         fmt::format("Look for a cast of the result, or an accumulator or output type of {}; or compare in that format.",
                     way.spelled),
-        take_rounded));
+        stored_by(evidence, [dtype = way.dtype](double y) { return core::round_to(y, dtype, overflow_of(dtype)); })));
     found = info.fraction_bits;
   }
   return all;
 }
 
 /// A 16- or 8-bit output that was rounded in another way.
-/// Expects the numbers that `store` makes of the results, as they are stored. Where the arithmetic's error decides which,
-/// what is delivered decides.
-template <class Store>
-std::function<void(op::Values&, op::Yardsticks&)> stored_by(const Evidence& evidence, Store store) {
-  return [store, name = std::string(evidence.port),
-          delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-             op::Values& values, op::Yardsticks& yardsticks) {
-    const auto terms = std::ranges::find(yardsticks.outputs, name, &op::OutputYardsticks::port);
-    for (op::OutputValues& output : values.outputs) {
-      for (std::size_t i = 0; output.port == name && i < output.value.size(); ++i) {
-        double& y = output.value[i];
-        const double slack = slack_of(output, terms == yardsticks.outputs.end() ? nullptr : &*terms, i);
-        const bool fits = store(y - slack) == delivered[i] || store(y + slack) == delivered[i];
-        y = fits ? delivered[i] : store(y);
-      }
-    }
-  };
-}
-
 std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
   const op::Port port = port_of(evidence);
   const core::DtypeInfo& info = core::dtype_info(port.dtype);
@@ -238,15 +202,14 @@ std::vector<Hypothesis> lost_numbers(const Evidence& evidence) {
   if (expects([](double y) { return std::isnan(y); })) {
     all.push_back(with_values(evidence, "nan_dropped", fmt::format("NaN in {} became 0", evidence.port),
                               "A maximum or a comparison drops NaN (fmaxf, relu as max(x, 0)): test for NaN first.",
-                              each_value(evidence, [](double y) { return std::isnan(y) ? 0.0 : y; })));
+                              change_each(evidence, [](double y) { return std::isnan(y) ? 0.0 : y; })));
   }
   if (expects([&](double y) { return y != 0 && std::abs(y) < smallest_normal; })) {
     all.push_back(with_values(
         evidence, "subnormals_flushed", fmt::format("subnormal numbers of {} became 0", evidence.port),
-        "Compiled with -ftz=true or --use_fast_math: keep subnormal numbers, or compare with an absolute tolerance of "
-        "the "
-        "smallest normal number.",
-        each_value(evidence, [smallest_normal](double y) { return std::abs(y) < smallest_normal ? 0.0 : y; })));
+        "Compiled with -ftz=true or --use_fast_math: keep subnormal numbers, or compare with an absolute tolerance "
+        "of the smallest normal number.",
+        change_each(evidence, [smallest_normal](double y) { return std::abs(y) < smallest_normal ? 0.0 : y; })));
   }
   return all;
 }

@@ -1,8 +1,8 @@
 #include "diagnose/search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,14 +42,21 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
                      .family = hypothesis.family.empty() ? hypothesis.name : hypothesis.family,
                      .cause = hypothesis.cause,
                      .remedy = hypothesis.remedy};
-  const verdict::RunResult run = judge(subject, hypothesis.trial, flops);
-  const verdict::OutputResult& output = *output_named(run, port);
-  result.failing = verdict::failure_of(output);
-  result.passes = result.failing.empty();
-  result.rms_left = error_of(output).rms;
-  result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
-  result.of = output.statistics.elements;
-  result.equal_bits = result.of - output.statistics.exact_mismatch;
+  try {
+    const verdict::RunResult run = judge(subject, hypothesis.trial, flops);
+    const verdict::OutputResult* output = output_named(run, port);
+    if (output == nullptr) {
+      throw core::InternalError("this trial has no output " + std::string(port));
+    }
+    result.failing = verdict::failure_of(*output);
+    result.passes = result.failing.empty();
+    result.rms_left = error_of(*output).rms;
+    result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
+    result.of = output->statistics.elements;
+    result.equal_bits = result.of - output->statistics.exact_mismatch;
+  } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis
+    result.failing = fmt::format("could not be tried: {}", error.what());
+  }
   return result;
 }
 
@@ -150,35 +157,37 @@ Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_f
     return !verdict::failure_of(output).empty();
   });
   if (failed == diagnosis.declared.outputs.end()) {
+    const bool proven =
+        diagnosis.declared.status == verdict::Status::pass || diagnosis.declared.status == verdict::Status::warn;
+    diagnosis.kind = proven ? Diagnosis::Kind::correct : Diagnosis::Kind::undecided;
     return diagnosis;
   }
   diagnosis.kind = Diagnosis::Kind::unexplained;
   diagnosis.port = failed->port;
   WrongMarks marks;
   const verdict::RunResult on_sample = judge(subject, as_declared(subject), trial_flops, &marks);
-  const verdict::OutputResult& declared = *output_named(on_sample, diagnosis.port);
-  diagnosis.rms_error = error_of(declared).rms;
-  diagnosis.equal_bits = declared.statistics.elements - declared.statistics.exact_mismatch;
+  const verdict::OutputResult* declared = output_named(on_sample, diagnosis.port);
   const Expected expected = expect(subject, as_declared(subject), trial_flops);
   const auto values = std::ranges::find(expected.values.outputs, diagnosis.port, &op::OutputValues::port);
-  if (values == expected.values.outputs.end()) {
+  if (declared == nullptr || values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
     return diagnosis;
   }
+  diagnosis.rms_error = error_of(*declared).rms;
+  diagnosis.equal_bits = declared->statistics.elements - declared->statistics.exact_mismatch;
   const core::Buffer<double> delivered = decode_delivered(subject, diagnosis.port, expected.sample);
-  const Evidence evidence{subject,          expected.values,       diagnosis.port, *values,
-                          delivered.span(), marks[diagnosis.port], expected.sample};
+  const Evidence evidence{subject, diagnosis.port, *values, delivered.span(), marks[diagnosis.port], expected.sample};
   add_unwritten(*failed, diagnosis);
   if (diagnosis.passing.empty()) {
     try_rows(evidence, false, trial_flops, diagnosis);
   }
   if (diagnosis.passing.empty()) {
-    add_findings(*output_named(diagnosis.declared, diagnosis.port), diagnosis);
+    add_findings(*failed, diagnosis);
   }
   if (diagnosis.passing.empty()) {
     try_rows(evidence, true, trial_flops, diagnosis);
   }
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
-  keep_best(declared.statistics.flip_rate.has_value(), diagnosis);
+  keep_best(declared->statistics.flip_rate.has_value(), diagnosis);
   if (!diagnosis.passing.empty()) {
     diagnosis.kind = Diagnosis::Kind::explained;
   }

@@ -11,24 +11,25 @@ namespace numcheck::diagnose {
 
 /// How well a hypothesis explains the output.
 struct Explanation {
-  std::string name, family, cause, remedy;  ///< of the hypothesis, or of the two that it is made of
+  std::string name, family, cause, remedy;  ///< of the hypothesis
   bool passes = false;                      ///< under it, every gate of the output passes
   double share = 0;                         ///< of the squared error that it explains: 1 is all of it
   double rms_left = 0;                      ///< rms of the error that is left
   std::uint64_t equal_bits = 0;             ///< elements that are the nearest number to what it predicts
   std::uint64_t of = 0;                     ///< elements that were compared
-  std::string failing;                      ///< the first gate that fails; empty if none does
+  std::string failing;                      ///< the first gate that fails, or why it could not be tried; else empty
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
 };
 
 struct Diagnosis {
   enum class Kind {
     correct,      ///< every output passes as declared
+    undecided,    ///< no gate fails, but passing proves too little: `declared.failing` says why
     explained,    ///< at least one hypothesis makes it pass
     unexplained,  ///< none does
   } kind = Kind::correct;
   verdict::RunResult declared;
-  std::string port;                   ///< the output that is explained; empty if all are correct
+  std::string port;                   ///< the output that is explained; empty if no gate fails
   double rms_error = 0;               ///< of it, as declared
   std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;  ///< the others that were tried, the closest first

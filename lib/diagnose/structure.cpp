@@ -16,11 +16,6 @@
 namespace numcheck::diagnose {
 namespace {
 
-op::Port port_of(const Evidence& evidence) {
-  const plan::Case& c = evidence.subject.c;
-  return op::port_named(c.op->ports(c.params, *c.mode), evidence.port);
-}
-
 /// Lines of the output, all of its rows or the columns of a single matrix.
 struct Lines {
   std::size_t count = 0, length = 0, line_step = 1, element_step = 1;
@@ -30,20 +25,22 @@ struct Lines {
   }
 };
 
-/// Which line of what is expected each line of what is delivered is; nothing unless they all are one, some another one.
+/// Which line of what is expected each line of what is delivered looks like, itself if none fits much better; nothing if all
+/// are where they belong. Candidates are those whose weighted sums are next to the line's.
 std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const Lines& lines) {
   const std::span<const double> y = evidence.values.value.span(), d = evidence.delivered;
-  std::vector<double> sign(lines.length);
+  std::vector<double> weight(lines.length);
   std::vector<std::pair<double, std::size_t>> keys(lines.count);
   for (std::size_t i = 0; i < lines.length; ++i) {
     // Weights without a pattern: the fractions of multiples of the golden ratio, around 0.
     const double turns = static_cast<double>(i + 1) * 0.6180339887498949;
-    sign[i] = turns - std::floor(turns) - 0.5;
+    weight[i] = turns - std::floor(turns) - 0.5;
   }
   const auto key = [&](std::span<const double> values, std::size_t line) {
     double sum = 0;
     for (std::size_t i = 0; i < lines.length; ++i) {
-      sum += sign[i] * values[lines.at(line, i)];
+      const double x = values[lines.at(line, i)];
+      sum += std::isfinite(x) ? weight[i] * x : 0;  // keys are sorted, which NaN must not be
     }
     return sum;
   };
@@ -98,7 +95,7 @@ void move_lines(core::Buffer<T>& values, const Lines& lines, const std::vector<s
   values = std::move(moved);
 }
 
-/// "rows 3 and 7 are exchanged", "each row is that 64 further on".
+/// "rows 3 and 7 are exchanged", "40 of 40 rows hold what belongs 3 rows further on".
 std::string moved_text(const std::vector<std::size_t>& from, std::string_view what) {
   std::vector<std::size_t> moved;
   for (std::size_t line = 0; line < from.size(); ++line) {
@@ -122,23 +119,17 @@ Hypothesis moved_lines(const Evidence& evidence, const Lines& lines, std::vector
                        std::string_view what) {
   Trial trial = as_declared(evidence.subject);
   std::string cause = fmt::format("{}: {}", evidence.port, moved_text(from, what));
-  trial.then = [lines, from = std::move(from), name = std::string(evidence.port)](op::Values& values,
-                                                                                  op::Yardsticks& yardsticks) {
-    for (op::OutputValues& output : values.outputs) {
-      if (output.port == name) {
+  trial.then =
+      change_of(evidence, [lines, from = std::move(from)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
         move_lines(output.value, lines, from);
         move_lines(output.magnitude, lines, from);
+        move_lines(output.deviation, lines, from);
         move_lines(output.terms, lines, from);
-        move_lines(output.deviation, lines, from);
-      }
-    }
-    for (op::OutputYardsticks& output : yardsticks.outputs) {
-      if (output.port == name) {
-        move_lines(output.magnitude, lines, from);
-        move_lines(output.deviation, lines, from);
-      }
-    }
-  };
+        if (yardsticks != nullptr) {
+          move_lines(yardsticks->magnitude, lines, from);
+          move_lines(yardsticks->deviation, lines, from);
+        }
+      });
   return {fmt::format("{}s_moved", what),
           {},
           std::move(cause),
@@ -190,16 +181,14 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
   std::string cause = fmt::format("{}: {}", evidence.port, report::views::wrong_sentence(report::wrong_json(places)));
   cause += content.empty() ? ", and the others are right" : fmt::format(", and all of these are {}", content);
   Trial trial = as_declared(evidence.subject);
-  trial.then = [name = std::string(evidence.port),
-                marks = std::vector<std::uint8_t>(evidence.is_wrong.begin(), evidence.is_wrong.end()),
-                delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-                   op::Values& values, op::Yardsticks&) {
-    for (op::OutputValues& output : values.outputs) {
-      for (std::size_t i = 0; output.port == name && i < marks.size(); ++i) {
-        output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
-      }
-    }
-  };
+  trial.then =
+      change_of(evidence, [marks = std::vector<std::uint8_t>(evidence.is_wrong.begin(), evidence.is_wrong.end()),
+                           delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                              op::OutputValues& output, op::OutputYardsticks*) {
+        for (std::size_t i = 0; i < marks.size(); ++i) {
+          output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
+        }
+      });
   return {std::move(name), std::string(kPlaces), std::move(cause),
           content.empty()
               ? "Not the arithmetic: look for a tile that is not written or written twice, a race, or memory that "

@@ -169,6 +169,69 @@ class Diagnose(CliTest):
         (kept,) = (self.folder / "kept").iterdir()
         self.assertEqual(self.causes(["diagnose", "--tensors", kept]), ["bias=false"])
 
+    def test_a_product_with_itself(self):
+        y = [f32(math.fsum(self.x[i * K + t] * self.x[j * K + t] for t in range(K))) for i in range(M) for j in range(M)]
+        safetensors(self.folder / "t.safetensors", {"x": ("F32", [M, K], self.x), "y": ("F32", [M, M], y)})
+        self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--map", "a=x,b=x,d=y", code=0)
+
+    def test_what_proves_nothing_is_undecided(self):
+        safetensors(self.folder / "t.safetensors", {name: ("F32", shape, []) for name, shape in
+                                                    {"a": [0, 4], "b": [4, 3], "d": [0, 3]}.items() if name != "b"}
+                    | {"b": ("F32", [4, 3], [1.0] * 12)})
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", code=4)
+        self.assertIn("undecided", done.stdout)
+        zeros = {"a": ("F32", [4, 4], [0.0] * 16), "b": ("F32", [4, 4], [1.0] * 16), "d": ("F32", [4, 4], [0.0] * 16)}
+        safetensors(self.folder / "t.safetensors", zeros)
+        done = self.run_cli("diagnose", "gemm", "--tensors", "t.safetensors", "--json", "-", code=4)
+        self.assertEqual(json.loads(done.stdout)["verdict"], "undecided")
+
+    def test_nan_and_infinities_are_no_obstacle(self):
+        x = list(self.x)
+        x[5], x[3 * K] = math.nan, math.inf
+        y = []
+        for i in range(M):
+            for j in range(N):
+                terms = [x[i * K + t] * self.w[j * K + t] for t in range(K)]
+                y.append(f32(math.fsum(terms)) if all(map(math.isfinite, terms)) else math.nan if i == 0 else
+                         sum(terms))
+        tensors = {"a": ("F32", [M, K], x), "b": ("F32", [N, K], self.w), "d": ("F32", [M, N], y)}
+        safetensors(self.folder / "t.safetensors", tensors)
+        arguments = ["diagnose", "gemm", "--tensors", "t.safetensors"]
+        self.run_cli(*arguments, code=0)
+        exchanged = y[5 * N : 6 * N], y[8 * N : 9 * N]
+        y[8 * N : 9 * N], y[5 * N : 6 * N] = exchanged
+        safetensors(self.folder / "t.safetensors", {**tensors, "d": ("F32", [M, N], y)})
+        self.assertEqual(self.causes(arguments), ["rows_moved"])
+        safetensors(self.folder / "t.safetensors", {**tensors, "d": ("F32", [M, N], [math.nan] * (M * N))})
+        self.assertEqual(self.causes(arguments), ["elements_all_NaN"])
+
+    def test_more_than_fits_into_memory_is_refused_before_it_is_read(self):
+        rows = 1 << 20
+        path = self.folder / "t.safetensors"
+        size = 4 * rows * (1 << 20)
+        header = {name: {"dtype": "F32", "shape": [rows, 1 << 20], "data_offsets": [i * size, (i + 1) * size]}
+                  for i, name in enumerate(("x", "y"))}
+        text = json.dumps(header).encode()
+        with path.open("wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            try:
+                file.truncate(8 + len(text) + 2 * size)
+            except OSError:
+                self.skipTest("the file system has no sparse files of 8 TiB")
+        done = self.run_cli("diagnose", "activation_fwd", "--tensors", path, code=3)
+        self.assertIn("of host memory", done.stderr)
+
+    def test_inputs_are_not_replaced(self):
+        arguments = self.linear(product(self.x, self.w))
+        before = (self.folder / "t.safetensors").read_bytes()
+        self.run_cli(*arguments, "--json", "t.safetensors", code=2)
+        npy(self.folder / "x.npy", [M, K], self.x)
+        self.run_cli("diagnose", "gemm", "--in", "a=x.npy", "--json", "x.npy", code=2)
+        self.assertEqual((self.folder / "t.safetensors").read_bytes(), before)
+        self.run_cli(*arguments, "--json", "d.json", code=0)
+        self.assertEqual(json.loads((self.folder / "d.json").read_text())["verdict"], "correct")
+        self.run_cli(*arguments, "--json", "/dev/full", code=3)
+
     def refuses(self, *arguments, says):
         done = self.run_cli(*arguments, code=2)
         self.assertIn(says, done.stderr)
@@ -192,6 +255,9 @@ class Diagnose(CliTest):
         self.refuses(*good, "--param", "gamma=1", says="gamma")
         self.refuses(*good, "--dtype", "a=bf17", says="unknown format")
         self.refuses(*good, "--dtype", "a=bf16", says="a")
+        self.refuses(*good, "--dtype", "z=bf16", says="no tensor is given for z")
+        self.refuses(*good, "--device", "cuda:0", says="diagnose runs nothing on a device")
+        self.refuses(*good[:4], "--map", "a=x,a=w,d=y", says="--map names a twice")
         self.refuses(*good, "--in", "a=t.safetensors", says="holds 3 tensors")
         (self.folder / "broken.safetensors").write_bytes(b"\xff" * 40)
         self.assertIn("broken.safetensors", self.run_cli("diagnose", "gemm", "--tensors", "broken.safetensors").stderr)

@@ -90,6 +90,9 @@ TEST(Fit, empty_and_huge_shapes_are_no_crash) {
   EXPECT_EQ(gemm_of(fit_gemm({{"a", {0, 5}}, {"b", {5, 7}}, {"d", {0, 7}}})).m, 0);
   EXPECT_THAT(fit_gemm({{"a", {}}, {"b", {5, 7}}, {"d", {3, 7}}}).mistakes, testing::Not(IsEmpty()));
   (void)fit_gemm({{"a", {std::int64_t{1} << 28, std::int64_t{1} << 27}}, {"b", {5, 7}}});
+  constexpr std::int64_t kHuge = std::int64_t{1} << 50;
+  EXPECT_THAT(fit_gemm({{"a", {kHuge, kHuge, 0}}, {"b", {0, kHuge}}, {"d", {kHuge, kHuge}}}).mistakes,
+              testing::Not(IsEmpty()));
 }
 
 TEST(Fit, other_ops_with_sizes_that_shapes_do_not_tell) {

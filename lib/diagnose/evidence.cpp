@@ -1,0 +1,32 @@
+#include <algorithm>
+#include <utility>
+
+#include "diagnose/hypothesis.hpp"
+
+namespace numcheck::diagnose {
+
+op::Port port_of(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  return op::port_named(c.op->ports(c.params, *c.mode), evidence.port);
+}
+
+decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change) {
+  return
+      [port = std::string(evidence.port), change = std::move(change)](op::Values& values, op::Yardsticks& yardsticks) {
+        const auto output = std::ranges::find(values.outputs, port, &op::OutputValues::port);
+        const auto yardstick = std::ranges::find(yardsticks.outputs, port, &op::OutputYardsticks::port);
+        if (output != values.outputs.end()) {
+          change(*output, yardstick == yardsticks.outputs.end() ? nullptr : &*yardstick);
+        }
+      };
+}
+
+decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change) {
+  return change_of(evidence, [change = std::move(change)](op::OutputValues& output, op::OutputYardsticks*) {
+    for (double& y : output.value.span()) {
+      y = change(y);
+    }
+  });
+}
+
+}  // namespace numcheck::diagnose
