@@ -12,6 +12,7 @@
 #include "catalog.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
+#include "core/strings.hpp"
 #include "plan/plan.hpp"
 #include "prepare/catalog.hpp"
 #include "reproduce.hpp"
@@ -20,18 +21,6 @@ namespace numcheck::app {
 namespace {
 
 using nlohmann::json;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 /// As a plan writes it; what is not a number is left to the plan's decoder, which says so.
 json value_of(const op::Field& field, const std::string& text) {
@@ -53,7 +42,7 @@ json params_of(const op::Op& op, const std::string& segment) {
   const std::vector<op::Field>& fields = op.fields();
   std::vector<std::string_view> tags;
   std::ranges::transform(fields, std::back_inserter(tags), &op::Field::tag);
-  for (const std::string& part : split(segment, ',')) {
+  for (const std::string& part : core::split(segment, ',')) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string tag = part.substr(0, equals);
     require_known(tag, fmt::format("parameter of {}", op.name), tags);
@@ -66,7 +55,7 @@ json params_of(const op::Op& op, const std::string& segment) {
 }  // namespace
 
 plan::Case case_of_identifier(const std::string& identifier) {
-  const std::vector<std::string> segments = split(identifier, '/');
+  const std::vector<std::string> segments = core::split(identifier, '/');
   if (segments.size() > 4) {
     throw core::UsageError(fmt::format(
         "explain: {} says more than op, parameters, mode and backend, so it needs its plan: te-numcheck explain "

@@ -102,7 +102,7 @@ double slack_of(const op::OutputValues& output, const op::OutputYardsticks* term
   return std::isfinite(bound) ? bound : 0;
 }
 
-/// Expects the numbers that `store` makes of the results. Where the arithmetic's error decides which, what is delivered
+/// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which, what is delivered
 /// decides.
 template <class Store>
 decltype(Trial::then) stored_by(const Evidence& evidence, Store store) {
@@ -112,8 +112,9 @@ decltype(Trial::then) stored_by(const Evidence& evidence, Store store) {
                      for (std::size_t i = 0; i < output.value.size(); ++i) {
                        double& y = output.value[i];
                        const double slack = slack_of(output, yardsticks, i);
-                       const bool fits = store(y - slack) == delivered[i] || store(y + slack) == delivered[i];
-                       y = fits ? delivered[i] : store(y);
+                       const double d = delivered[i];
+                       const bool fits = store(y - slack) <= d && d <= store(y + slack) && store(d) == d;
+                       y = fits ? d : store(y);
                      }
                    });
 }

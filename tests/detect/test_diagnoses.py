@@ -58,7 +58,7 @@ class Diagnoses(PlantsFaults):
 
     def diagnosis(self, file):
         done = self.run_cli("diagnose", "--tensors", file, "--json", "-")
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
         return json.loads(done.stdout)
 
     def test_planted_faults_are_named(self):
@@ -79,9 +79,13 @@ class Diagnoses(PlantsFaults):
     def test_right_results_are_called_correct(self):
         files = self.kept(SOURCE / "configs" / "plans" / "quick.json", "--jobs", "2")
         self.assertGreater(len(files), 300)
-        wrong = [(file.name, found["output"], found["failing"]) for file in files
-                 if (found := self.diagnosis(file))["verdict"] != "correct"]
-        self.assertEqual(wrong, [])
+        found = [self.diagnosis(file) for file in files]
+        others = {verdict: [one["failing"] for one in found if one["verdict"] == verdict] for verdict in ("wrong", "undecided")}
+        self.assertEqual(others["wrong"], [])
+        # The plan asks for less of two products with NaN and infinities, and four are empty; a file does not say so.
+        self.assertEqual(len(others["undecided"]), 6, others["undecided"])
+        for reason in others["undecided"]:
+            self.assertRegex(reason, "there are no elements|elements are finite|of the elements are judged")
 
 
 if __name__ == "__main__":
