@@ -143,7 +143,7 @@ template <class Fact>
 /// With rho^2 = scale^2 sum p x^2 (in `magnitude`, as rho) and W = scale^2 sum (p w x)^2 (its root in `deviation`):
 ///
 ///   delta = g (max a) + u (max e), c = exp(delta)                       a weight's relative error is below delta c
-///   B = rho (r R + (1 + r) c (g (G + R max a) + u (U + R max e))) + eta L sqrt(N) + N 2^-126    r = u_P + g_N + (N + 16) u
+///   B = rho (r R + (1 + r) c (g (G + R max a) + u (U + R max e))) + eta L sqrt(N) + N eta_N    r = u_P + g_N + (N + 16) u
 ///                                                           (max a and max e: statistic_product and statistic_argument)
 ///   V = W (0.18 u_P^2 + 0.72 u^2 + s_N + z exp(2 z) + t_V) + rho^2 exp(2 z) (s_V F + t_V H + u^2 J)
 ///       + K^2 exp(2 z) (h Q + c_V P^2 + u^2 s_D) + y^2 (t_N + c_V + h S + (c_S + 0.36 u^2) T^2 + 0.36 (u lse)^2)
@@ -164,8 +164,9 @@ template <class Fact>
 /// variance of dp - D are multiplied by kWeightRatio and kSpreadRatio of the element, of dbias always. TF32 operands
 /// add 2 v to g and 0.36 v^2 to s, and h = 0.18 v^2. u_P is the unit roundoff of the 16-bit format to which p and dS
 /// are rounded before they are multiplied; 0 in an FP32 chain, and for TF32 except in the last line. eta = max(1,
-/// |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max |w|)): what underflow takes; its part in V
-/// is the smaller of W and (eta L)^2 / 3 / channels.
+/// |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max |w|)): what underflow takes, of p w, which may
+/// be scaled before or after it, and of p, which w multiplies; its part in V is the smaller of W and (eta L)^2 / 3 /
+/// channels. Sums may be scaled last as well: eta_N = 2^-126 max(1, |scale|).
 ///
 /// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
 /// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /
@@ -202,7 +203,9 @@ template <class Fact>
 /// With dropout, kept = mask / (1 - dropout): w = (kept dp - D) slope, and w = kept in dv; b has kept |v|, rho^2 F is X
 /// (kDropped; in dbias F has kept |v|), and the two multiplications add 2 u to g and 0.72 u^2 to t of index V; 4 in d_v + 4
 /// is 8, since libraries divide D by what they multiply with later. M is that of kept weights before and after they are
-/// divided by 1 - dropout.
+/// divided by 1 - dropout. That division may be the last step of all, as FlashAttention has it: what underflow takes of p w
+/// and of sums is divided as well, so eta is max(1, |scale|) ((half the spacing + 2^-126) / (1 - dropout) + 2^-126 max |w|),
+/// and eta_N and the 1 of dbias are divided by 1 - dropout.
 ///
 /// An error whose bound is not finite is undetermined: a weight whose score is off by a few units could be anything. So is
 /// a row in which b + m, the sum of products or a gradient of a score (p |w| and its error, scaled or not, in the format in

@@ -38,6 +38,7 @@ GradientError sum_of(const GradientError& a, const GradientError& b) {
 GradientCommon::GradientCommon(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port)
     : products(request),
       factor(port == "dv" || (port == "dbias" && p.bias != "pre_scale") ? 1 : std::fabs(p.factor())),
+      keep_scale(p.keep_scale()),
       width(static_cast<double>(port == "dv" ? p.value_channels() : p.d)),
       steps(static_cast<double>(p.value_channels()) + 4),
       rounded(rounded_format(request, products, port)),
@@ -119,7 +120,8 @@ GradientRowErrors::GradientRowErrors(const GradientCommon& common, const Gradien
     spread_ += common.drops ? 0 : of_products;
   }
   stored_ = early.row(facts, common.factor, growth_);
-  flushed_ = kFlush * std::max(1.0, common.factor) * (1 + fact(GradientFact::largest_gradient)) + stored_.lost;
+  flushed_ = kFlush * (common.late_factor() + std::max(1.0, common.factor) * fact(GradientFact::largest_gradient)) +
+             stored_.lost;
   overflows_ = stored_.unknown || overflows();
 }
 
@@ -153,7 +155,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double relative = common_.unit + sum.bound + (terms_ + 16 + common_.products.scale_steps()) * u;
   // The largest partial sum, and what rounding errors of one sign add up to.
   const double size = common_.ordered ? std::max(std::fabs(y), all) : std::fabs(y);
-  const double lost = common_.lost * std::max(1.0, common_.factor) + fact(GradientFact::spacing) / 2;
+  const double lost = common_.lost * common_.late_factor() + fact(GradientFact::spacing) / 2;
   const double length = fact(GradientFact::length);
   const SumError values = common_.of_values ? SumError() : common_.values;
   const double of_row =
@@ -175,7 +177,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, means.squares);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
-            (lost + flushed_) * std::sqrt(terms_) * length + terms_ * kFlush;
+            (lost + flushed_) * std::sqrt(terms_) * length + terms_ * common_.late_factor() * kFlush;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance =
@@ -197,7 +199,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
 GradientError GradientRowErrors::largest(double of_all) const {
   const double of_row = std::min(of_all, common_.factor * fact(GradientFact::weight));
   const GradientError e = {
-      common_.factor * carried_error() + kFlush,
+      common_.factor * carried_error() + flushed_,
       square(of_row) * weights_ * growth2_ +
           square(common_.factor) * (spread_ + common_.values.common * fact(GradientFact::gradient_square))};
   const bool known = e.bound < kUndeterminedBound && !std::isnan(e.variance) && !may_overflow(0);

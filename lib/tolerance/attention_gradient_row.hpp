@@ -20,6 +20,7 @@ namespace numcheck::tolerance {
 struct GradientCommon {
   AttentionProducts products;
   double factor;        ///< |scale|, where the output has it
+  double keep_scale;    ///< 1 / (1 - dropout)
   double width;         ///< channels of the other factor
   double steps;         ///< d_v + 4
   core::Dtype rounded;  ///< format of what is multiplied
@@ -38,6 +39,8 @@ struct GradientCommon {
 
   GradientCommon(const model::ModelRequest& request, const op::AttentionParams& p, std::string_view port);
 
+  /// What p w may be multiplied by after it underflows: a kernel may leave the scale and 1 / (1 - dropout) to the end.
+  [[nodiscard]] double late_factor() const { return std::max(1.0, factor) * keep_scale; }
   [[nodiscard]] double bound() const { return std::max(scores.bound, values.bound) + products.scale_steps() * kUnit32; }
   /// u, enlarged where scales are multiplied: D has at least four roundings without them.
   [[nodiscard]] double arithmetic_unit() const { return (1 + products.scale_steps() / 4) * kUnit32; }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "attention_bwd_fit.hpp"
 #include "attention_bwd_kernel.hpp"
 #include "attention_cases.hpp"
 #include "core/codec.hpp"
@@ -20,86 +21,20 @@
 namespace numcheck::reference {
 namespace {
 
+using testing::BwdData;
+using testing::Fit;
+using testing::fit_of;
 using testing::Gradients;
 using testing::Inputs;
+using testing::inputs_of;
 using testing::Kernel;
 using testing::noise;
 using testing::Problem;
+using testing::request_of;
 using Numbers = std::vector<double>;
 using Floats = std::vector<float>;
 
-struct Data {
-  std::string name;
-  double q = 1, v_mean = 0, gradient = 1;
-  double along = 0;     ///< do = along * o + noise
-  double all_mean = 0;  ///< of every input
-  bool loose = false;   ///< admissible kernels differ so much that the prediction is far above some of them
-};
-
-struct Fit {
-  double worst = 0;  ///< of |e| / B
-  double rms = 0;    ///< of e / sqrt V
-};
-
-Fit fit_of(const op::Values& values, std::string_view port, const Floats& got, const model::ModelRequest& request) {
-  const Numbers wanted = testing::value_of(values, port);
-  std::vector<float> bound(wanted.size()), deviation(wanted.size());
-  tolerance::attention_bwd_error(request, values, port, bound, deviation);
-  Fit fit;
-  std::size_t count = 0;
-  for (std::size_t n = 0; n < wanted.size(); ++n) {
-    const double e = static_cast<double>(got[n]) - wanted[n];
-    if (e == 0 && (bound[n] == 0 || deviation[n] == 0)) {  // a query whose only key is dropped
-      continue;
-    }
-    fit.worst = std::max(fit.worst, std::fabs(e) / static_cast<double>(bound[n]));
-    const double z = e / static_cast<double>(std::min(bound[n], deviation[n]));  // as in the comparison
-    fit.rms += z * z;
-    ++count;
-  }
-  fit.rms = std::sqrt(fit.rms / static_cast<double>(std::max<std::size_t>(count, 1)));
-  return fit;
-}
-
-Inputs inputs_of(const Problem& problem, core::Dtype format, const Data& data) {
-  Inputs inputs;
-  const auto rounded = [](Numbers x, core::Dtype to) {
-    std::ranges::transform(x, x.begin(), [to](double value) { return core::round_to(value, to); });
-    return x;
-  };
-  for (const op::Port& port : problem.ports()) {
-    if (port.role != op::Role::input) {
-      continue;
-    }
-    const auto size = static_cast<std::size_t>(port.elements());
-    if (!port.is_generated()) {
-      inputs[std::string(port.name)] = rounded(testing::derived(problem, inputs, port.name, Numbers(size)),
-                                               port.name == "lse" ? core::Dtype::fp32 : format);
-      continue;
-    }
-    const double sigma = port.name == "q" ? data.q : port.name == "do" ? data.gradient : 1;
-    inputs[std::string(port.name)] = rounded(noise(size, static_cast<unsigned>(inputs.size()) + 1, sigma,
-                                                   data.all_mean + (port.name == "v" ? data.v_mean : 0)),
-                                             port.name == "softmax_offset" ? core::Dtype::fp32 : format);
-  }
-  Numbers& gradient = inputs["do"];
-  for (std::size_t n = 0; n < gradient.size(); ++n) {
-    gradient[n] = core::round_to(gradient[n] + data.along * inputs["o"][n], format);
-  }
-  return inputs;
-}
-
-model::ModelRequest request_of(const Problem& problem, const std::string& mode) {
-  model::ModelRequest request;
-  request.params = &problem.params;
-  request.mode = op::find_mode(mode);
-  request.expected = mode == "fp32"   ? model::PrecisionClass::fp32
-                     : mode == "tf32" ? model::PrecisionClass::tf32_rne
-                                      : model::PrecisionClass::native;
-  return request;
-}
-
-void check(const Kernel& kernel, const Data& data) {
+void check(const Kernel& kernel, const BwdData& data) {
   const op::AttentionParams& p = kernel.p;
   const std::string& mode = kernel.mode;
   const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(p), mode};
@@ -133,16 +68,16 @@ class AttentionBwdError : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(AttentionBwdError, of_tiled_kernels_is_bounded_and_predicted) {
   const std::string mode = GetParam();
-  const std::vector<Data> all = {{"normal"},
-                                 {"large scores", 12},
-                                 {"equal scores", 1e-3},
-                                 {"values of one sign", 1, 5},
-                                 {"do along o", 1, 5, 1, 1},
-                                 {"do along o, peaked", 12, 0, 0.01, 1},
-                                 {"small gradients", 1, 0, 1e-5, 0, 0, mode == "fp16"},
-                                 {"one sign", 0.2, 0, 1, 0, 1, true},
-                                 {"one sign, large", 1, 0, 1, 0, 5, true}};
-  for (const Data& data : all) {
+  const std::vector<BwdData> all = {{"normal"},
+                                    {"large scores", 12},
+                                    {"equal scores", 1e-3},
+                                    {"values of one sign", 1, 5},
+                                    {"do along o", 1, 5, 1, 1},
+                                    {"do along o, peaked", 12, 0, 0.01, 1},
+                                    {"small gradients", 1, 0, 1e-5, 0, 0, mode == "fp16"},
+                                    {"one sign", 0.2, 0, 1, 0, 1, true},
+                                    {"one sign, large", 1, 0, 1, 0, 5, true}};
+  for (const BwdData& data : all) {
     for (const char* mask : {"none", "causal"}) {
       for (const int variant : {0, 1, 2, 3, 4}) {
         Kernel kernel;
@@ -175,13 +110,13 @@ TEST_P(AttentionBwdError, of_tiled_kernels_is_bounded_and_predicted) {
 
 TEST_P(AttentionBwdError, of_dropout_is_bounded_and_predicted) {
   const std::string mode = GetParam();
-  const std::vector<Data> all = {{"normal"},
-                                 {"large scores", 12},
-                                 {"equal scores", 1e-3},
-                                 {"values of one sign", 1, 5},
-                                 {"do along o", 1, 5, 1, 1},
-                                 {"small gradients", 1, 0, 1e-5, 0, 0, mode == "fp16"}};
-  for (const Data& data : all) {
+  const std::vector<BwdData> all = {{"normal"},
+                                    {"large scores", 12},
+                                    {"equal scores", 1e-3},
+                                    {"values of one sign", 1, 5},
+                                    {"do along o", 1, 5, 1, 1},
+                                    {"small gradients", 1, 0, 1e-5, 0, 0, mode == "fp16"}};
+  for (const BwdData& data : all) {
     for (const double dropout : {0.1, 0.5, 0.9}) {
       for (const int variant : {0, 1, 2}) {
         Kernel kernel;
@@ -271,7 +206,7 @@ TEST(AttentionBwdCap, error_of_a_tanh_that_is_off_by_an_ulp_is_predicted) {
   kernel.truncates = kernel.base_2 = false;
   kernel.tanh_excess = 0x1p-23F;
   const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(kernel.p), kernel.mode};
-  Data alike{"alike"};
+  BwdData alike{"alike"};
   alike.q = alike.gradient = 0.1;
   alike.all_mean = 0.75;
   const Inputs inputs = inputs_of(problem, kernel.format(), alike);

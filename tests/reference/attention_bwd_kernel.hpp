@@ -47,6 +47,8 @@ struct Kernel {
   bool base_2 = true;        ///< exp2 of scores that are scaled by log2 e
   bool scale_first = false;  ///< dS is scaled before it is rounded
   bool drops_last = false;   ///< dp and D are divided by 1 - dropout together
+  bool drops_sums = false;   ///< no factor is divided by 1 - dropout, but sums are
+  bool flushes = false;      ///< subnormal FP32 results are zero
   double dot_factor = 1;     ///< of D; a fault unless it is 1
   float tanh_excess = 0;     ///< by what part the tanh of the cap is too large
   int parts = 1;             ///< sums over queries and keys are cut into so many, which are added in FP32
@@ -59,6 +61,9 @@ struct Kernel {
     Matrix q, k, v, given, p, ds, dt;
   };
 
+  /// A result as the kernel leaves it.
+  [[nodiscard]] float result(float x) const { return flushes && std::fabs(x) < 0x1p-126F ? 0.0F : x; }
+  void divide_sums(Gradients& out) const;
   [[nodiscard]] core::Dtype multiplied() const { return mode == "tf32" ? core::Dtype::tf32 : format(); }
   [[nodiscard]] Matrix operand(const Inputs& in, const char* port, std::int64_t head, std::int64_t rows,
                                std::int64_t columns) const {
@@ -137,18 +142,28 @@ inline void Kernel::differentiate(const Inputs& in, std::int64_t batch, std::int
       }
       s = p.bias == "post_scale" ? s + bias : s;
       const bool visible = j >= seen.begin && j < seen.end;
-      const float weight = base_2 ? std::exp2(std::fma(s, kLog2E, -(lse * kLog2E))) : std::exp(s - lse);
+      const float weight = result(base_2 ? std::exp2(std::fma(s, kLog2E, -(lse * kLog2E))) : std::exp(s - lse));
       const auto pair = static_cast<std::size_t>((first + i) * p.sk + j);
-      const auto scale = static_cast<float>(p.keep_scale());
+      const auto scale = drops_sums ? 1.0F : static_cast<float>(p.keep_scale());
       const float mask = p.has_dropout() ? static_cast<float>(in.find("dropout_mask")->second[pair]) : 1.0F;
-      h.p(i, j) = visible ? weight * mask * scale : 0.0F;
-      const float difference = drops_last ? (h.ds(i, j) * mask - dot * static_cast<float>(1 - p.dropout)) * scale
-                                          : h.ds(i, j) * mask * scale - dot;
-      h.ds(i, j) = visible ? weight * difference : 0.0F;
-      h.dt(i, j) = h.ds(i, j) * slope * (scale_first ? factor : 1.0F);
+      h.p(i, j) = visible ? result(weight * mask * scale) : 0.0F;
+      const float difference = drops_last || drops_sums
+                                   ? (h.ds(i, j) * mask - dot * static_cast<float>(1 - p.dropout)) * scale
+                                   : h.ds(i, j) * mask * scale - dot;
+      h.ds(i, j) = visible ? result(weight * result(difference)) : 0.0F;
+      h.dt(i, j) = result(h.ds(i, j) * slope * (scale_first ? factor : 1.0F));
       if (p.has_bias_tensor()) {
         out["dbias"][place] += p.bias == "pre_scale" ? h.ds(i, j) * slope * factor : h.ds(i, j);
       }
+    }
+  }
+}
+
+inline void Kernel::divide_sums(Gradients& out) const {
+  const auto scale = static_cast<float>(p.keep_scale());
+  for (auto& [port, numbers] : out) {
+    if (port != "dsoftmax_offset") {
+      std::ranges::for_each(numbers, [this, scale](float& x) { x = result(x * scale); });
     }
   }
 }
@@ -182,8 +197,11 @@ inline Gradients Kernel::run(const Inputs& in) const {
   if (!scale_first) {
     const auto factor = static_cast<float>(p.factor());
     for (const char* port : {"dq", "dk"}) {
-      std::ranges::for_each(out[port], [factor](float& x) { x *= factor; });
+      std::ranges::for_each(out[port], [this, factor](float& x) { x = result(x * factor); });
     }
+  }
+  if (drops_sums) {
+    divide_sums(out);
   }
   return out;
 }
