@@ -19,6 +19,7 @@
 #include "reference/attention_dropout_reuse.hpp"
 #include "reference/attention_dropout_shares.hpp"
 #include "reference/chance.hpp"
+#include "reference/mistakes.hpp"
 #include "reference/references.hpp"
 #include "reference/tracked_output.hpp"
 
@@ -247,6 +248,7 @@ op::Reference attention_dropout_reference() {
   };
   reference.findings = &findings;
   reference.gates = drawn_mask_gates();
+  reference.mistakes = &attention_dropout_mistakes;
   return reference;
 }
 

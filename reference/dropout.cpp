@@ -194,6 +194,7 @@ op::Reference dropout_fwd_reference() {
   reference.findings = &findings;
   reference.gates = kGates;
   reference.version = "dropout_fwd-3";
+  reference.mistakes = &dropout_fwd_mistakes;
   return reference;
 }
 

@@ -10,6 +10,15 @@
 
 namespace numcheck::reference {
 
+using Instead = op::Values (*)(const op::ReferenceRequest&);
+
+/// Wrong results that no other parameters give.
+[[nodiscard]] op::Values activation_of_swapped_halves(const op::ReferenceRequest& request);
+[[nodiscard]] op::Values gradients_of_swapped_halves(const op::ReferenceRequest& request);
+[[nodiscard]] op::Values attention_without_sink(const op::ReferenceRequest& request);
+[[nodiscard]] op::Values rotated_back(const op::ReferenceRequest& request);
+[[nodiscard]] op::Values mean_of_experts(const op::ReferenceRequest& request);
+
 /// Collects mistakes: other parameters, or other code.
 template <class P>
 class Mistakes {
@@ -23,7 +32,7 @@ class Mistakes {
     all_.push_back({std::move(name), std::move(text), op::to_params(wrong), then});
   }
   /// `instead` gives the wrong result.
-  void add_instead(std::string name, std::string text, op::Values (*instead)(const op::ReferenceRequest&)) {
+  void add_instead(std::string name, std::string text, Instead instead) {
     all_.push_back({std::move(name), std::move(text), op::to_params(p), nullptr, instead});
   }
   [[nodiscard]] std::vector<op::Mistake> take() { return std::move(all_); }
@@ -44,6 +53,10 @@ void add_other_functions(Mistakes<P>& mistakes, std::string P::* member) {
                              Other{"gelu_erf", "gelu", "gelu_tanh", "gelu by erf from gelu by tanh"},
                              Other{"qgelu", "silu", "silu", "x sigmoid(1.702 x) from x sigmoid(x)"},
                              Other{"silu", "qgelu", "qgelu", "x sigmoid(x) from x sigmoid(1.702 x)"},
+                             Other{"relu", "srelu", "srelu", "max(x, 0) from its square"},
+                             Other{"srelu", "relu", "relu", "the square of max(x, 0) from max(x, 0)"},
+                             Other{"reglu", "sreglu", "sreglu", "max(x, 0) from its square"},
+                             Other{"sreglu", "reglu", "reglu", "the square of max(x, 0) from max(x, 0)"},
                              Other{"swiglu", "qgeglu", "qgeglu", "x sigmoid(x) from x sigmoid(1.702 x)"},
                              Other{"qgeglu", "swiglu", "swiglu", "x sigmoid(1.702 x) from x sigmoid(x)"}}) {
     if (mistakes.p.*member == other.kind) {
@@ -52,9 +65,10 @@ void add_other_functions(Mistakes<P>& mistakes, std::string P::* member) {
   }
 }
 
-/// Those of both passes of attention.
+/// Those of both passes of attention; `without_sink`: what it yields if keys have the denominator to themselves. The backward
+/// pass reads that from lse, so that it has none.
 template <class P>
-void add_attention(Mistakes<P>& mistakes) {
+void add_attention(Mistakes<P>& mistakes, Instead without_sink = nullptr) {
   const double factor = mistakes.p.factor();
   if (factor != 1) {
     mistakes.add("scale_missing", "the scale of the scores from 1", [](P& p) { p.scale = 1; });
@@ -63,6 +77,18 @@ void add_attention(Mistakes<P>& mistakes) {
   if (mistakes.p.is_causal()) {
     mistakes.add("mask_missing", "the causal mask from none",
                  [](P& p) { p.mask = p.has_lengths() ? "padding" : "none"; });
+  }
+  if (mistakes.p.window_left >= 0 || mistakes.p.window_right >= 0) {
+    mistakes.add("window_missing", "the window from none", [](P& p) { p.window_left = p.window_right = -1; });
+  }
+  if (mistakes.p.bias != "none") {
+    mistakes.add("bias_missing", "the bias of the scores from none", [](P& p) { p.bias = "none"; });
+  }
+  if (mistakes.p.softcap != 0) {
+    mistakes.add("softcap_missing", "the cap of the scores from none", [](P& p) { p.softcap = 0; });
+  }
+  if (mistakes.p.softmax != "vanilla" && without_sink != nullptr) {
+    mistakes.add_instead("sink_missing", "the sink from none", without_sink);
   }
 }
 

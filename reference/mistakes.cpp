@@ -64,12 +64,15 @@ void add_mask(Mistakes<P>& mistakes) {
   }
 }
 
-std::vector<op::Mistake> activation_mistakes(const op::Params& params) {
+std::vector<op::Mistake> activation_mistakes(const op::Params& params, Instead halves_swapped) {
   using P = op::ActivationParams;
   Mistakes<P> mistakes(params);
   add_other_functions(mistakes, &P::kind);
   if (mistakes.p.kind == "clamped_swiglu") {
     mistakes.add("clamp_missing", "the clamp from none", [](P& p) { p.limit = 1e6; });
+  }
+  if (op::activation_kind(mistakes.p.kind).gated && !mistakes.p.output.starts_with("mxfp8")) {
+    mistakes.add_instead("halves_swapped", "the half that f takes from the other one", halves_swapped);
   }
   return mistakes.take();
 }
@@ -127,11 +130,11 @@ std::vector<op::Mistake> softmax_bwd_mistakes(const op::Params& params, const op
 }
 
 std::vector<op::Mistake> activation_fwd_mistakes(const op::Params& params, const op::Mode&) {
-  return activation_mistakes(params);
+  return activation_mistakes(params, &activation_of_swapped_halves);
 }
 
 std::vector<op::Mistake> activation_bwd_mistakes(const op::Params& params, const op::Mode&) {
-  return activation_mistakes(params);
+  return activation_mistakes(params, &gradients_of_swapped_halves);
 }
 
 std::vector<op::Mistake> gemm_mistakes(const op::Params& params, const op::Mode&) {
@@ -161,6 +164,7 @@ std::vector<op::Mistake> rope_mistakes(const op::Params& params, const op::Mode&
     mistakes.add("other_pairs", "pairs of neighbours from pairs of halves",
                  [](op::RopeParams& p) { p.interleaved = !p.interleaved; });
   }
+  mistakes.add_instead("rotated_back", "a rotation from its inverse", &rotated_back);
   return mistakes.take();
 }
 
@@ -168,6 +172,9 @@ std::vector<op::Mistake> moe_unpermute_mistakes(const op::Params& params, const 
   Mistakes<op::MoeUnpermuteParams> mistakes(params);
   if (mistakes.p.probs) {
     mistakes.add("probs_ignored", "probabilities from 1", [](op::MoeUnpermuteParams& p) { p.probs = false; });
+  }
+  if (mistakes.p.topk > 1) {
+    mistakes.add_instead("mean_for_sum", "sums over experts from means", &mean_of_experts);
   }
   return mistakes.take();
 }
@@ -178,6 +185,8 @@ std::vector<op::Mistake> router_mistakes(const op::Params& params, const op::Mod
   if (mistakes.p.score != "sigmoid") {
     mistakes.add("softmax_elsewhere", "softmax before the choice from softmax after it",
                  [](P& p) { p.score = p.score == "softmax_pre" ? "softmax_post" : "softmax_pre"; });
+  } else {
+    mistakes.add("softmax_for_sigmoid", "sigmoid from softmax", [](P& p) { p.score = "softmax_pre"; });
   }
   if (mistakes.p.scaling != 1) {
     mistakes.add("scaling_ignored", "the factor of the probabilities from 1", [](P& p) { p.scaling = 1; });
@@ -187,7 +196,7 @@ std::vector<op::Mistake> router_mistakes(const op::Params& params, const op::Mod
 
 std::vector<op::Mistake> attention_fwd_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::AttentionFwdParams> mistakes(params);
-  add_attention(mistakes);
+  add_attention(mistakes, &attention_without_sink);
   return mistakes.take();
 }
 

@@ -22,7 +22,12 @@ namespace numcheck::reference {
 [[nodiscard]] std::vector<op::Mistake> router_mistakes(const op::Params& params, const op::Mode& mode);
 [[nodiscard]] std::vector<op::Mistake> attention_fwd_mistakes(const op::Params& params, const op::Mode& mode);
 [[nodiscard]] std::vector<op::Mistake> attention_bwd_mistakes(const op::Params& params, const op::Mode& mode);
+[[nodiscard]] std::vector<op::Mistake> attention_dropout_mistakes(const op::Params& params, const op::Mode& mode);
 [[nodiscard]] std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode& mode);
+[[nodiscard]] std::vector<op::Mistake> dequantize_mistakes(const op::Params& params, const op::Mode& mode);
+[[nodiscard]] std::vector<op::Mistake> transpose_mistakes(const op::Params& params, const op::Mode& mode);
+[[nodiscard]] std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op::Mode& mode);
+[[nodiscard]] std::vector<op::Mistake> dropout_fwd_mistakes(const op::Params& params, const op::Mode& mode);
 [[nodiscard]] std::vector<op::Mistake> dropout_bwd_mistakes(const op::Params& params, const op::Mode& mode);
 [[nodiscard]] std::vector<op::Mistake> bias_grad_mistakes(const op::Params& params, const op::Mode& mode);
 

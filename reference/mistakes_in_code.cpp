@@ -11,8 +11,10 @@
 #include "core/codec.hpp"
 #include "core/dtype.hpp"
 #include "op/attention_bwd.hpp"
+#include "op/attention_fwd.hpp"
 #include "op/bias_grad.hpp"
 #include "op/dropout.hpp"
+#include "op/moe.hpp"
 #include "op/quantize.hpp"
 #include "reference/mistake_list.hpp"
 #include "reference/mistakes.hpp"
@@ -91,6 +93,33 @@ op::Values all_kept(const op::ReferenceRequest& request) {
   return with_constant(dropout_bwd_reference(), request, "mask", kEightBits);
 }
 
+/// Codes as if they had no scale.
+op::Values dequantized_without_scale(const op::ReferenceRequest& request) {
+  op::ReferenceRequest unscaled = request;
+  for (op::Operand& operand : unscaled.inputs) {
+    operand.scale = 1;
+  }
+  return dequantize_reference().values(unscaled);
+}
+
+op::Values matrix_as_it_lies(const op::ReferenceRequest& request) {
+  op::Values values = transpose_reference().values(request);
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  std::copy_n(x.data, x.elements(), values.outputs.front().value.data());
+  return values;
+}
+
+/// Copies in the order of their tokens, wherever their places are.
+op::Values rows_in_order(const op::ReferenceRequest& request) {
+  const op::Operand& x = op::operand_named(request.inputs, "x");
+  op::Values values = moe_permute_reference().values(request);
+  const std::span<double> y = values.outputs.front().value.span();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = x.data[i % x.elements()];
+  }
+  return values;
+}
+
 op::Values mean_of_rows(const op::ReferenceRequest& request) {
   const auto p = op::from_params<op::BiasGradParams>(*request.params);
   op::Values values = bias_grad_reference().values(request);
@@ -117,7 +146,91 @@ op::Values without_row_sums(const op::ReferenceRequest& request) {
   return with_constant(attention_bwd_reference(), request, "o", 0);
 }
 
+/// Exchanges the halves of every row.
+void swap_halves(std::span<double> values, std::size_t columns) {
+  for (std::size_t row = 0; row + columns <= values.size(); row += columns) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(row);
+    const auto half = static_cast<std::ptrdiff_t>(columns / 2);
+    std::swap_ranges(first, first + half, first + half);
+  }
+}
+
+/// What the reference makes of an x whose halves are exchanged.
+op::Values of_swapped_halves(const op::Reference& reference, op::ReferenceRequest request) {
+  core::Buffer<double> swapped;
+  for (op::Operand& operand : request.inputs) {
+    if (operand.port == "x") {
+      swapped = core::Buffer<double>(operand.elements());
+      std::copy_n(operand.data, operand.elements(), swapped.data());
+      swap_halves(swapped.span(), static_cast<std::size_t>(operand.cols));
+      operand.data = swapped.data();
+    }
+  }
+  return reference.values(request);
+}
+
 }  // namespace
+
+op::Values activation_of_swapped_halves(const op::ReferenceRequest& request) {
+  return of_swapped_halves(activation_fwd_reference(), request);
+}
+
+op::Values gradients_of_swapped_halves(const op::ReferenceRequest& request) {
+  op::Values values = of_swapped_halves(activation_bwd_reference(), request);
+  swap_halves(find_output(values, "dx")->value.span(),
+              static_cast<std::size_t>(op::operand_named(request.inputs, "x").cols));
+  return values;
+}
+
+op::Values attention_without_sink(const op::ReferenceRequest& request) {
+  auto p = op::from_params<op::AttentionFwdParams>(*request.params);
+  p.softmax = "vanilla";
+  const op::Params params = op::to_params(p);
+  op::ReferenceRequest without = request;
+  without.params = &params;
+  std::erase_if(without.inputs, [](const op::Operand& operand) { return operand.port == "softmax_offset"; });
+  return attention_fwd_reference().values(without);
+}
+
+op::Values rotated_back(const op::ReferenceRequest& request) {
+  const bool forward = op::find_operand(request.inputs, "x") != nullptr;
+  op::ReferenceRequest other = request;
+  for (op::Operand& operand : other.inputs) {
+    if (operand.port == "x" || operand.port == "dy") {
+      operand.port = forward ? "dy" : "x";
+    }
+  }
+  op::Values values = (forward ? rope_bwd_reference() : rope_fwd_reference()).values(other);
+  values.outputs.front().port = forward ? "y" : "dx";
+  return values;
+}
+
+op::Values mean_of_experts(const op::ReferenceRequest& request) {
+  const auto p = op::from_params<op::MoeUnpermuteParams>(*request.params);
+  op::Values values = moe_unpermute_reference().values(request);
+  for (double& sum : values.outputs.front().value.span()) {
+    sum /= static_cast<double>(p.topk);
+  }
+  return values;
+}
+
+std::vector<op::Mistake> dequantize_mistakes(const op::Params& params, const op::Mode&) {
+  Mistakes<op::DequantizeParams> mistakes(params);
+  mistakes.add_instead("scale_ignored", "the scale from 1", &dequantized_without_scale);
+  return mistakes.take();
+}
+
+std::vector<op::Mistake> transpose_mistakes(const op::Params& params, const op::Mode&) {
+  Mistakes<op::TransposeParams> mistakes(params);
+  mistakes.add_instead("untransposed", "the transpose from the matrix as it lies", &matrix_as_it_lies);
+  return mistakes.take();
+}
+
+std::vector<op::Mistake> moe_permute_mistakes(const op::Params& params, const op::Mode&) {
+  Mistakes<op::MoePermuteParams> mistakes(params);
+  mistakes.add_instead("unpermuted", "places of the map from the order of tokens", &rows_in_order);
+  return mistakes.take();
+}
 
 std::vector<op::Mistake> quantize_mistakes(const op::Params& params, const op::Mode&) {
   Mistakes<op::QuantizeParams> mistakes(params);

@@ -194,6 +194,7 @@ op::Reference reference_of(op::Values (*values)(const op::ReferenceRequest&),
 op::Reference moe_permute_reference() {
   op::Reference reference = reference_of(&permute, &derive_map<op::MoePermuteParams>, "moe_permute-1");
   reference.moved = &permuted_from;
+  reference.mistakes = &moe_permute_mistakes;
   return reference;
 }
 

@@ -154,12 +154,15 @@ op::Reference quantize_reference() {
 }
 
 op::Reference dequantize_reference() {
-  return reference_of(&dequantize_values, "dequantize-1");
+  op::Reference reference = reference_of(&dequantize_values, "dequantize-1");
+  reference.mistakes = &dequantize_mistakes;
+  return reference;
 }
 
 op::Reference transpose_reference() {
   op::Reference reference = reference_of(&transpose_values, "transpose-1");
   reference.moved = &transposed_from;
+  reference.mistakes = &transpose_mistakes;
   return reference;
 }
 

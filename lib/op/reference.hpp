@@ -192,11 +192,12 @@ struct Projection {
 
 /// A mistake in a formula that kernels are known to make, and that some inputs do not show.
 struct Mistake {
-  std::string name;                                      ///< "epsilon_x10"
-  std::string text;                                      ///< "epsilon from ten times epsilon", as in: cannot tell ...
-  Params params;                                         ///< with these, the reference gives the wrong result
-  double (*then)(double y) = nullptr;                    ///< applied to it last; null: nothing
-  Values (*instead)(const ReferenceRequest&) = nullptr;  ///< gives it instead of the reference; may be null
+  std::string name;                    ///< "epsilon_x10"
+  std::string text;                    ///< "epsilon from ten times epsilon", as in: cannot tell ...
+  Params params;                       ///< with these, the reference gives the wrong result
+  double (*then)(double y) = nullptr;  ///< applied to it last; null: nothing
+  Values (*instead)(const ReferenceRequest&) =
+      nullptr;  ///< gives it; null: the reference. Inputs: unpredictable outputs, too
 };
 
 /// The entry points of an op's reference. `values` is called once per distinct rounding of the inputs, `yardsticks`

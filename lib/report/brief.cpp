@@ -79,6 +79,9 @@ json brief_case(const json& record) {
     }
     json& kept = runs.emplace_back(json{{"implementation", run.at("implementation")}, {"outputs", std::move(outputs)}});
     copy_nonempty(kept, run, "error");
+    if (const auto not_told = run.find("not_told"); not_told != run.end() && !not_told->empty()) {
+      kept["not_told"] = *not_told;
+    }
   }
   json kept = {{"digest", record.at("digest")},
                {"id", record.at("id")},

@@ -9,8 +9,8 @@
 namespace numcheck::report {
 
 /// The report with "brief": true, without tables, and with these members of its cases only: digest, id, status, reason
-/// (if any) and runs. Runs keep implementation, error (if any) and for every output xxh128, the tightest gate as
-/// `criteria` (name, measured, limit), and rel_l2 and max_ulp in `metrics`. Members have the same place as in a full
+/// (if any) and runs. Runs keep implementation, error and not_told (if any) and for every output xxh128, the tightest gate
+/// as `criteria` (name, measured, limit), and rel_l2 and max_ulp in `metrics`. Members have the same place as in a full
 /// report; numbers are rounded to six digits. A brief report stays as it is.
 [[nodiscard]] nlohmann::json brief_report(const nlohmann::json& report);
 

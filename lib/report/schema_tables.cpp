@@ -127,6 +127,7 @@ json brief_case_definition() {
   json run = object({{"implementation", text("algorithm, tile, split-k, workspace")},
                      {"outputs", described(map_of(output), "each output by name")}});
   run["properties"]["error"] = text("text of the error, if this algorithm failed to run");
+  run["properties"]["not_told"] = texts("mistakes in the op's formula that these inputs do not show; absent: none");
   json definition = object({{"id", text("op/params/mode/backend[/inputs][/env], defaults omitted")},
                             {"digest", digest("of everything that determines the numbers: what reports are joined by")},
                             {"status", described(ref("status"), "verdict on the case")},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "verdict/replayed_scale.hpp"
 #include "verdict/settled.hpp"
 #include "verdict/whole_output.hpp"
+#include "verdict/wrong_formulas.hpp"
 
 namespace numcheck::verdict {
 namespace {
@@ -118,6 +120,10 @@ void add_findings(const EvaluationContext& context, RunResult& result) {
     } else {
       output->findings.push_back(std::move(finding));
     }
+  }
+  for (auto& [port, fakes] : judge_in_choices(context)) {
+    const auto output = std::ranges::find(result.outputs, port, &OutputResult::port);
+    std::ranges::move(fakes, std::back_inserter(output->certificate.fakes));
   }
 }
 

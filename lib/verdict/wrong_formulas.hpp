@@ -1,6 +1,7 @@
 // What the op would yield with mistakes in its formula, for the certificate.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,5 +23,10 @@ using WrongFormulas = std::map<std::string, std::vector<tolerance::WrongFormula>
 [[nodiscard]] std::vector<tolerance::WrongFormula> wrong_formulas(const EvaluationContext& context,
                                                                   const op::Port& port,
                                                                   const metric::CompareInput& input);
+
+/// What the op's own gates say of mistakes that are planted in what the run delivered, where the device chooses all outputs
+/// itself (op::OutputValues::unpredictable): by output, the one whose gate rejects the mistake, or the first that has it.
+[[nodiscard]] std::map<std::string, std::vector<tolerance::Fake>, std::less<>> judge_in_choices(
+    const EvaluationContext& context);
 
 }  // namespace numcheck::verdict

@@ -31,10 +31,42 @@ BLIND_TO = [
     (case("quantize", "bf16", "normal", {**CODES, "scale": 1}), "the scale from 1"),
     (case("bias_grad", "fp32", "uniform", {**ROWS, "fused": "gelu"}, low=20, high=30), GELU),
 ]
-ALL_MISTAKES = ("amax_of_values", "mask_ignored", "mean_for_sum", "row_sums_missing")
+MASK = "p from half of p"
+BLIND_TO += [
+    (case("dropout_fwd", "fp32", "constant", {"elements": 4096, "p": 0.3}, value=0), "1 / (1 - p) from 1"),
+    (case("dropout_fwd", "bf16", "normal", {"elements": 64, "p": 0.1}), MASK),
+    (case("attention_dropout", "bf16", "normal", {"batches": 1, "heads": 1, "sq": 16, "sk": 16, "d": 64}),
+     "dropout from half of it"),
+    (case("transpose", "bf16", "constant", CODES), "the transpose from the matrix as it lies"),
+    (case("moe_permute", "bf16", "constant", {"tokens": 64, "hidden": 64, "topk": 2}),
+     "places of the map from the order of tokens"),
+    (case("activation_fwd", "fp32", "constant", {**ROWS, "kind": "swiglu"}), "the half that f takes from the other one"),
+    (case("activation_fwd", "fp32", "constant", {**ROWS, "kind": "relu"}, value=1), "max(x, 0) from its square"),
+    (case("attention_fwd", "bf16", "normal", {"batches": 1, "heads": 2, "sq": 32, "sk": 32, "d": 64, "softcap": 30},
+          sigma=1e-3), "the cap of the scores from none"),
+    (case("rope_fwd", "fp32", "normal", {"seq": 1, "heads": 4, "dim": 64}), "a rotation from its inverse"),
+]
+ALL_MISTAKES = ("amax_of_values", "mask_ignored", "mean_for_sum", "row_sums_missing", "kept_with_p", "scale_ignored",
+                "untransposed", "unpermuted", "halves_swapped", "rotated_back", "sink_missing", "softmax_for_sigmoid",
+                "srelu")
 SEEING_ALL = [
     case("quantize", "bf16", "uniform", {**CODES, "scale": 1e3, "layout": "both"}, low=-2, high=1),
     case("dropout_bwd", "fp32", "normal", {"elements": 4096, "p": 0.3}),
+    case("dropout_fwd", "bf16", "normal", {"elements": 4096, "p": 0.3}),
+    case("dropout_fwd", "fp32", "normal", {"elements": 4096, "p": 0}),
+    case("attention_dropout", "bf16", "normal", {"batches": 2, "heads": 2, "sq": 64, "sk": 64, "d": 64}),
+    case("dequantize", "bf16", "normal", CODES, sigma=3),
+    case("transpose", "fp16", "normal", CODES),
+    case("moe_permute", "bf16", "normal", {"tokens": 64, "hidden": 64, "topk": 2}),
+    case("moe_unpermute", "bf16", "normal", {"tokens": 64, "hidden": 64, "topk": 2, "probs": False}),
+    case("activation_fwd", "bf16", "normal", {**ROWS, "kind": "geglu"}),
+    case("activation_bwd", "fp32", "normal", {**ROWS, "kind": "clamped_swiglu", "limit": 1}),
+    case("activation_bwd", "fp16", "normal", {**ROWS, "kind": "relu"}),
+    case("rope_bwd", "bf16", "normal", {"seq": 16, "heads": 4, "dim": 2}),
+    case("router_topk", "fp32", "normal", {"tokens": 64, "experts": 8, "topk": 2, "score": "sigmoid"}),
+    case("attention_fwd", "fp32", "normal", {"batches": 1, "heads": 2, "sq": 32, "sk": 32, "d": 64, "softmax": "learnable",
+                                             "window_left": 8, "bias": "post_scale", "softcap": 4}),
+    case("attention_bwd", "fp32", "normal", {"batches": 1, "heads": 2, "sq": 32, "sk": 32, "d": 64, "softcap": 2, "bias": "alibi"}),
     case("bias_grad", "bf16", "normal", {**ROWS, "fused": "gelu"}),
     case("bias_grad", "fp32", "normal", ROWS),
     case("attention_bwd", "bf16", "normal", {"batches": 1, "heads": 2, "sq": 32, "sk": 32, "d": 64, "mask": "causal"}),
@@ -101,6 +133,15 @@ class NotTold(PlantsFaults):
         self.assertRegex(loud, rf"(?m)^ *2 cases cannot tell {GELU}$")
         all_of_it = self.run_cli("run", plan, "--device", SIM, "--no-save", "-vv", code=0).stdout
         self.assertIn(f"        cannot tell {EPSILON}", all_of_it)
+
+    def test_views_of_full_and_brief_reports_say_it(self):
+        plan = self.plan(cases=[planted for planted, *_ in BLIND])
+        self.run_cli("run", plan, "--device", SIM, "--no-save", "--json", "full.json", "--brief-json", "brief.json", code=0)
+        for report in ("full.json", "brief.json"):
+            self.run_cli("report", report, "--markdown", f"{report}.md", "--html", f"{report}.html", code=0)
+            summary, page = (self.folder / f"{report}.md").read_text(), (self.folder / f"{report}.html").read_text()
+            self.assertIn(f"- 1 case cannot tell {EPSILON}\n- 2 cases cannot tell {GELU}\n", summary)
+            self.assertIn(f"cannot tell {GELU}", page)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ constexpr std::array kSections = {
     Section{"override", "TF32 override", &override_section},
     Section{"libraries", "Versions", &libraries_section},
     Section{"precision", "Precision", &precision_section},
+    Section{"not-told", "Not shown", &not_told_section},
     Section{"cases", "All cases", &cases_section},
     Section{"times", "Times", &times_section},
     Section{"machine", "Machine", &machine_section},

@@ -9,6 +9,7 @@
 #include "report/number.hpp"
 #include "report/views/html_sections.hpp"
 #include "report/views/html_text.hpp"
+#include "report/views/not_told.hpp"
 
 namespace numcheck::report::views {
 namespace {
@@ -29,9 +30,11 @@ std::string row(const HtmlSource& source, std::size_t i, bool has_details) {
   const CaseFacts& facts = source.facts[i];
   const std::string id = "<span class=\"id\">" + html_text(facts.id) + "</span>";
   const std::string name = has_details ? fmt::format("<a href=\"#{}\">{}</a>", case_anchor(source.digests[i]), id) : id;
-  const std::string reason = facts.reason.empty() || facts.status == "pass"
-                                 ? ""
-                                 : "<span class=\"reason\">" + html_text(facts.reason) + "</span>";
+  const auto remark = [](const std::string& words) {
+    return words.empty() ? "" : "<span class=\"reason\">" + html_text(words) + "</span>";
+  };
+  const std::string reason =
+      (facts.status == "pass" ? "" : remark(facts.reason)) + remark(not_told_by(source.cases[i]));
   return fmt::format("<tr><td>{}</td><td>{}{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>\n",
                      pill(facts.status), name, reason, meter(facts.ratio), html_text(facts.tightest),
                      facts.seconds > 0 ? seconds_text(facts.seconds) : "");

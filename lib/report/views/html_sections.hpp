@@ -35,7 +35,8 @@ struct HtmlSource {
 [[nodiscard]] std::string override_section(const HtmlSource& source);
 [[nodiscard]] std::string libraries_section(const HtmlSource& source);
 [[nodiscard]] std::string precision_section(const HtmlSource& source);
-[[nodiscard]] std::string cases_section(const HtmlSource& source);  ///< a row each, in groups
+[[nodiscard]] std::string cases_section(const HtmlSource& source);     ///< a row each, in groups
+[[nodiscard]] std::string not_told_section(const HtmlSource& source);  ///< mistakes in formulas that would pass, too
 [[nodiscard]] std::string times_section(const HtmlSource& source);
 [[nodiscard]] std::string machine_section(const HtmlSource& source);
 

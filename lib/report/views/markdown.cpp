@@ -17,6 +17,7 @@
 #include "report/number.hpp"
 #include "report/report.hpp"
 #include "report/views/markdown_text.hpp"
+#include "report/views/not_told.hpp"
 #include "report/views/views.hpp"
 
 namespace numcheck::report::views {
@@ -110,6 +111,21 @@ void add_override(const json& report, std::string& text) {
     const std::string line = fmt::format("- {}\n", markdown_text(sentences[i].get<std::string>()));
     if (i == kShown || text.size() + line.size() > kMaxMarkdown / 4 * 3) {
       text += fmt::format("- {} more are left out.\n", sentences.size() - i);
+      return;
+    }
+    text += line;
+  }
+}
+
+/// Mistakes in formulas that the inputs do not show, as the console has them.
+void add_not_told(const json& report, std::string& text) {
+  constexpr std::size_t kShown = 20;
+  const auto counts = not_told_counts(report);
+  text += counts.empty() ? "" : "\n**What these inputs do not show**\n\n";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::string line = fmt::format("- {} {}\n", counts[i].first, markdown_text(counts[i].second));
+    if (i == kShown || text.size() + line.size() > kMaxMarkdown / 4 * 3) {
+      text += fmt::format("- {} more are left out.\n", counts.size() - i);
       return;
     }
     text += line;
@@ -257,6 +273,7 @@ std::string render_markdown(const json& report) {
   add_baseline(report, text);
   add_failures(cases, text);
   add_override(report, text);
+  add_not_told(report, text);
   const std::vector<Group> groups = groups_of(cases);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     text += i == 0 ? "\n| op | mode | backend | passed | failed | lost | other | not run | worst error/limit | at |\n"

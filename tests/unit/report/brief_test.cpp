@@ -81,6 +81,15 @@ TEST(Brief, keeps_reasons_and_errors) {
   EXPECT_TRUE(record["runs"][0]["outputs"].empty());
 }
 
+TEST(Brief, keeps_what_inputs_do_not_show) {
+  const plan::Case c = sample_case("fp32", 64);
+  verdict::CaseResult result = sample_result(c, {{}});
+  EXPECT_FALSE(brief_report(report_of({to_json(result)}))["cases"][0]["runs"][0].contains("not_told"));
+  result.runs[0].not_told = {"beta from 0"};
+  const json brief = brief_report(report_of({to_json(result)}));
+  EXPECT_EQ(brief["cases"][0]["runs"][0]["not_told"], json::array({"beta from 0"}));
+}
+
 TEST(Brief, text_has_one_line_a_case) {
   std::vector<json> cases;
   for (const std::int64_t k : {1, 2, 3}) {

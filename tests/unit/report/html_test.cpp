@@ -127,6 +127,22 @@ TEST(Html, a_brief_report_has_verdict_matrix_and_cases) {
   }
 }
 
+TEST(Html, says_what_inputs_do_not_show) {
+  const plan::Case good = sample_case("fp32", 64), bad = sample_case("bf16", 128);
+  verdict::CaseResult passed = sample_result(good, {{}}), failed = sample_result(bad, {{.measured = 5.8, .limit = 3}});
+  passed.runs[0].not_told = {"beta from 0"};
+  failed.runs[0].not_told = {"alpha from 1"};
+  const json report = report_of({to_json(passed), to_json(failed)});
+  for (const json& shown : {report, brief_report(report)}) {
+    const std::string text = content(render_html(shown));
+    EXPECT_TRUE(holds(text, "id=\"not-told\""));
+    EXPECT_TRUE(holds(text, "<td class=\"n\">1 case</td><td>cannot tell beta from 0</td>")) << text;
+    EXPECT_TRUE(holds(text, "<span class=\"reason\">cannot tell beta from 0</span>"));
+    EXPECT_FALSE(holds(text, "alpha from 1")) << "of a case that fails, this says nothing";
+  }
+  EXPECT_FALSE(holds(content(render_html(failing_report())), "id=\"not-told\""));
+}
+
 TEST(Html, shows_what_library_versions_changed_and_which_precision_ran) {
   json report = failing_report();
   report["library_changes"] =
