@@ -120,10 +120,9 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
     return classify_unknown(got, y);
   }
   const double threshold = setup_.format.overflow_threshold;
-  const double bound = bound_at(y, a);
   if (std::isfinite(got)) {
     // An overflow cannot become finite again, in any order; just above the threshold there may be none.
-    const bool is_right = std::abs(y) < threshold ? got == y || !saturates(i) : std::abs(got - y) <= bound;
+    const bool is_right = std::abs(y) < threshold ? got == y || !saturates(i) : std::abs(got - y) <= bound_at(y, a);
     return !is_right ? Finding::mismatch : std::abs(y) < threshold ? Finding::regular : Finding::agrees;
   }
   const Finding otherwise = may_come_from_overflow(i) ? Finding::order_dependent : Finding::mismatch;
@@ -131,7 +130,9 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
     return otherwise;
   }
   const bool same_sign = std::signbit(got) == std::signbit(y);
-  const double reach = same_sign ? bound + std::abs(y) : bound - std::abs(y);
+  // The threshold is where rounding gives infinity, so that the rounding itself is not added.
+  const double error = unrounded_bound_at(y, a);
+  const double reach = same_sign ? error + std::abs(y) : error - std::abs(y);
   const bool near = std::isfinite(threshold) && reach >= threshold;
   return near ? Finding::agrees : otherwise;
 }

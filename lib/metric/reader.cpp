@@ -164,9 +164,13 @@ ComparedElement SegmentReader::element(std::size_t offset) const {
 }
 
 double SegmentReader::bound_at(double y, double a) const {
-  const ModelConstants& model = setup_.model;
-  const double bound = model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
+  const double bound = unrounded_bound_at(y, a);
   return bound + core::ulp(std::min(std::abs(y) + bound, setup_.format.overflow_threshold), input_.port->dtype) / 2;
+}
+
+double SegmentReader::unrounded_bound_at(double y, double a) const {
+  const ModelConstants& model = setup_.model;
+  return model.bound_magnitude * a * model.scale + model.bound_value * std::abs(y) + model.bound_absolute;
 }
 
 void SegmentReader::count_removed(double got, double y, bool agrees) {

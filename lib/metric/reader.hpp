@@ -69,8 +69,9 @@ class SegmentReader {
   /// Counts the element if any number is within its bound.
   void count_unjudged(std::size_t i);
   [[nodiscard]] Finding classify(std::size_t i) const;
-  /// B of an element whose magnitude is A.
+  /// B of an element whose magnitude is A, and its part that is not the output's rounding.
   [[nodiscard]] double bound_at(double y, double a) const;
+  [[nodiscard]] double unrounded_bound_at(double y, double a) const;
   /// The bound is large, but not so large that the result may be less than the format's largest number.
   [[nodiscard]] bool saturates(std::size_t i) const;
   /// Got is the NaN that the output held before the run: no device makes it by itself, save in 8 bits, which have few.

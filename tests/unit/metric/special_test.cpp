@@ -96,12 +96,24 @@ TEST(Special, overflow_threshold) {
   EXPECT_EQ(with(p, 65523, 65504).nonfinite_mismatch, 0U) << "a correct kernel may have been below the threshold";
   EXPECT_EQ(with(p, 65530, 65504).nonfinite_mismatch, 1U) << "it has at least 65526";
   EXPECT_EQ(with(p, 65523, 7).nonfinite_mismatch, 1U) << "nor may it have been far below";
-  EXPECT_EQ(with(p, 65505, kInf).nonfinite_mismatch, 0U) << "or above";
+  EXPECT_EQ(with(p, 65517, kInf).nonfinite_mismatch, 0U) << "or above";
+  EXPECT_EQ(with(p, 65515, kInf).nonfinite_mismatch, 1U) << "whatever it has is rounded to 65504";
   EXPECT_EQ(with(p, 65480, kInf).nonfinite_mismatch, 1U);
   EXPECT_EQ(with(p, 65505, -kInf).nonfinite_mismatch, 1U);
   EXPECT_EQ(with(p, 65519, 65504).nonfinite_mismatch, 0U);
   EXPECT_EQ(with(p, 65519, 65504).exact_mismatch, 0U);
   EXPECT_EQ(with(p, 65519, 65504).finite, 65U);
+}
+
+TEST(Special, the_largest_number_does_not_overflow_where_nothing_is_computed) {
+  for (const auto& [dtype, largest] :
+       {std::pair(Dtype::fp16, 65504.0), std::pair(Dtype::bf16, 0x1.fep127), std::pair(Dtype::fp32, 0x1.fffffep127)}) {
+    Problem p = quiet(dtype);
+    p.model = {};
+    EXPECT_EQ(with(p, largest, kInf).nonfinite_mismatch, 1U);
+    EXPECT_EQ(with(p, largest, largest).nonfinite_mismatch, 0U);
+    EXPECT_EQ(with(p, 2 * largest, kInf).nonfinite_mismatch, 0U);
+  }
 }
 
 TEST(Special, an_overflow_whose_sign_is_unknown) {
