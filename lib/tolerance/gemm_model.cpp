@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -33,7 +34,8 @@ double unit_of(Dtype dtype) {
 struct Gemm {
   const model::ModelRequest& request;
   op::GemmParams p;
-  double product_scale = 1;  ///< |alpha sA sB|
+  std::int64_t products = 0;  ///< of a sum: k, or none if alpha is 0
+  double product_scale = 1;   ///< |alpha sA sB|
   bool is_fp32_storage = false;
   model::PrecisionClass operands = model::PrecisionClass::native;
   Dtype first = Dtype::fp32;  ///< formats in which the operands are multiplied
@@ -42,6 +44,7 @@ struct Gemm {
   double cancelled = 0;     ///< coherence of the products if C or bias may cancel their sum, otherwise 0
 
   explicit Gemm(const model::ModelRequest& r) : request(r), p(op::from_params<op::GemmParams>(*r.params)) {
+    products = p.alpha == 0 ? 0 : p.k;
     product_scale = std::abs(p.alpha * r.first_scale * r.second_scale);
     is_fp32_storage = r.mode->first == Dtype::fp32;
     fp32_chain = r.arithmetic == model::MatrixArithmetic::fp32_chain;
@@ -50,7 +53,7 @@ struct Gemm {
     second = is_fp32_storage ? converted() : r.mode->second;
     // The mean of the sum is r A. Only if it exceeds the spread sqrt(S2) can something else cancel it: A^2 <= k S2.
     const double r2 = std::pow(r.first_pattern.coherence * r.second_pattern.coherence, 2);
-    cancelled = (p.beta != 0 || p.bias) && r2 * static_cast<double>(p.k) >= 1 ? std::sqrt(r2) : 0;
+    cancelled = (p.beta != 0 || p.bias) && r2 * static_cast<double>(products) >= 1 ? std::sqrt(r2) : 0;
   }
 
   [[nodiscard]] Dtype converted() const {
@@ -71,7 +74,7 @@ struct Gemm {
   [[nodiscard]] double drift() const {
     const bool one_sign = request.first_pattern.coherence * request.second_pattern.coherence > 0;
     const bool known = request.first != nullptr && request.second != nullptr;
-    return known && one_sign ? chain_drift(p, *request.first, *request.second) : 0;
+    return known && one_sign && products != 0 ? chain_drift(p, *request.first, *request.second) : 0;
   }
   /// Products of random signs that nothing orders: neither operand's values repeat or share a sign.
   [[nodiscard]] bool cancels() const {
@@ -105,14 +108,14 @@ model::Arithmetic arithmetic_of(const Gemm& g) {
 Accumulation accumulation_of(const Gemm& g, const model::Arithmetic& arithmetic) {
   // If no tensor core suits the shape, libraries multiply the same operands in an FP32 chain.
   if (arithmetic.kind == model::Arithmetic::Kind::fp16_chain && !g.plain_fp32()) {
-    return fp16_accumulation(arithmetic, g.p.k, g.cancels());
+    return fp16_accumulation(arithmetic, g.products, g.cancels());
   }
-  const Accumulation chain = fma_accumulation(g.p.k, g.drift());
+  const Accumulation chain = fma_accumulation(g.products, g.drift());
   if (g.plain_fp32()) {
     return chain;
   }
   const int fraction_bits = core::dtype_info(g.first).fraction_bits + core::dtype_info(g.second).fraction_bits;
-  return either_of(fused_accumulation(arithmetic, g.p.k, fraction_bits), chain);
+  return either_of(fused_accumulation(arithmetic, g.products, fraction_bits), chain);
 }
 
 /// A* exceeds A by at most this per product: products with a subnormal operand are aligned by the format's smallest
@@ -139,7 +142,7 @@ void add_accumulation(const Gemm& g, const Accumulation& sum, model::ErrorModel&
   const double smallest_b = std::ldexp(1.0, core::dtype_info(g.second).emin);
   const double largest = std::max(smallest_a * g.request.second_max, smallest_b * g.request.first_max);
   const double star = subnormal_products(g);
-  const auto k = static_cast<double>(g.p.k);
+  const auto k = static_cast<double>(g.products);
   const double spacing = g.accumulates_fp16() ? 0x1p-24 : 0x1p-149;  // of subnormal partial sums
   const double scale = std::max(1.0, g.product_scale);
   model.bound_absolute = sum.star * k * star + (k + 4) * spacing * scale;
@@ -184,7 +187,7 @@ void add_conversion(const Gemm& g, model::ErrorModel& model) {
   const double step = std::ldexp(1.0, format.emin - format.fraction_bits) * g.product_scale;
   const double most_a = g.request.first_max * step;
   const double most_b = g.request.second_max * step;
-  const auto k = static_cast<double>(g.p.k);
+  const auto k = static_cast<double>(g.products);
   model.bound_absolute += k * (most_a + most_b) / 2;
   model.var_absolute += k * (most_a * most_a + most_b * most_b) / 12;
 }
@@ -320,7 +323,7 @@ model::ErrorModel gemm_error_model(const model::ModelRequest& request, std::stri
   model.nan_may_become_zero = g.p.epilogue == "relu";
   model.overflow_may_be_finite = g.p.epilogue == "relu" || port == "d_amax";
   add_accumulation(g, accumulation_of(g, arithmetic), model);
-  if (!g.plain_fp32()) {
+  if (!g.plain_fp32() && g.products != 0) {
     add_lost_subnormals(request, g.p, arithmetic, g.product_scale, model);
   }
   add_conversion(g, model);

@@ -272,6 +272,18 @@ TEST(GemmModel, no_products_no_error) {
   }
 }
 
+TEST(GemmModel, products_that_alpha_leaves_out_have_no_error) {
+  for (const std::string_view mode : {"fp32", "tf32", "bf16", "fp16_acc16", "fp8_e4m3"}) {
+    GemmParams p = with_k(1 << 14), empty = with_k(0);
+    p.alpha = empty.alpha = 0;
+    p.beta = empty.beta = 0.1;
+    const model::ErrorModel none = model_of({.mode = mode, .p = empty}), left_out = model_of({.mode = mode, .p = p});
+    EXPECT_EQ(left_out.bound_magnitude, none.bound_magnitude) << mode;
+    EXPECT_EQ(left_out.var_value, none.var_value) << mode;
+    EXPECT_EQ(left_out.slope_low, none.slope_low) << mode;
+  }
+}
+
 TEST(Pattern, of_distributions) {
   const auto expect = [](const data::Distribution& d, data::Order order, double coherence) {
     const data::Pattern pattern = data::pattern_of(d, core::Dtype::fp32);
