@@ -32,9 +32,10 @@ double square(double x) {
 
 }  // namespace
 
-void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double factor) {
-  const auto scale = [begin, width](std::vector<double>& sums, double by) {
-    for (std::size_t n = begin; n < begin + width && !sums.empty(); ++n) {
+void AttentionBlock::Sums::shrink(std::size_t i, std::size_t count, double factor) {
+  const auto scale = [i, count](std::vector<double>& sums, double by) {
+    const std::size_t width = sums.size() / count;
+    for (std::size_t n = i * width; n < (i + 1) * width; ++n) {
       sums[n] *= by;
     }
   };
@@ -44,6 +45,7 @@ void AttentionBlock::Sums::shrink(std::size_t begin, std::size_t width, double f
   }
   scale(of_squares, factor);
   scale(squared, factor * factor);
+  scale(keys, factor);
 }
 
 AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, std::int64_t count)
@@ -55,6 +57,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
       swing_(head.problem.least_weight() ? tolerance::fp8_score_swing(p_.d) : 0),
       swing_in_fp32_(swing_ != 0 || head.values_only ? 0 : tolerance::score_swing(p_.d, false)),
       swing_in_tf32_(swing_ != 0 || head.values_only ? 0 : tolerance::score_swing(p_.d, true)),
+      sums_keys_(!head.values_only && head.problem.has_fp32_tensors()),
       measures_lengths_(!head.values_only && (swing_ != 0 || head.uneven)),
       scores_(static_cast<std::size_t>(count * kKeys)),
       rows_(static_cast<std::size_t>(count)) {
@@ -64,6 +67,7 @@ AttentionBlock::AttentionBlock(const AttentionHead& head, std::int64_t first, st
     sums_.of_squares.resize(sums_.plain.size());
     sums_.squared.resize(sums_.plain.size());
     sums_.least_infinite.assign(sums_.plain.size(), kInfinity);
+    sums_.keys.resize(sums_keys_ ? static_cast<std::size_t>(count * p_.d) : 0);
   }
   const double sink = head.problem.sink(head.index);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -164,6 +168,9 @@ void AttentionBlock::add(const op::KeyRange& keys) {
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     weigh(i, keys);
   }
+  if (sums_keys_) {
+    add_keys(queries, keys);
+  }
   if (head_.finite.all(keys.begin, keys.end)) {
     add_values(queries, keys);
   } else {
@@ -172,24 +179,44 @@ void AttentionBlock::add(const op::KeyRange& keys) {
 }
 
 void AttentionBlock::add_lengths(const op::KeyRange& queries, const op::KeyRange& keys) {
-  const auto magnitudes = [this](const HeadRows& rows, std::int64_t first, std::int64_t count) {
-    std::vector<double> out;
-    for (std::int64_t n = first; n < first + count; ++n) {
-      const double* row = rows.data + n * rows.stride;
-      std::transform(row, row + p_.d, std::back_inserter(out), [](double x) { return std::fabs(x); });
-    }
-    return out;
+  const auto add = [&](std::vector<double>& to, double (*of)(double)) {
+    const auto all = [&](const HeadRows& rows, std::int64_t first, std::int64_t count) {
+      std::vector<double> out;
+      for (std::int64_t n = first; n < first + count; ++n) {
+        const double* row = rows.data + n * rows.stride;
+        std::transform(row, row + p_.d, std::back_inserter(out), of);
+      }
+      return out;
+    };
+    const std::vector<double> of_queries = all(head_.queries, first_ + queries.begin, queries.size());
+    const std::vector<double> of_keys = all(head_.keys, keys.begin, keys.size());
+    to.resize(scores_.size());
+    multiply<double>({{of_queries.data(), p_.d, false},
+                      {of_keys.data(), p_.d, true},
+                      queries.size(),
+                      keys.size(),
+                      p_.d,
+                      to.data() + queries.begin * kKeys,
+                      kKeys});
   };
-  const std::vector<double> of_queries = magnitudes(head_.queries, first_ + queries.begin, queries.size());
-  const std::vector<double> of_keys = magnitudes(head_.keys, keys.begin, keys.size());
-  lengths_.resize(scores_.size());
-  multiply<double>({{of_queries.data(), p_.d, false},
-                    {of_keys.data(), p_.d, true},
-                    queries.size(),
-                    keys.size(),
-                    p_.d,
-                    lengths_.data() + queries.begin * kKeys,
-                    kKeys});
+  add(lengths_, [](double x) { return std::fabs(x); });
+  if (swing_ != 0) {
+    add(signs_, [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; });
+  }
+}
+
+void AttentionBlock::add_keys(const op::KeyRange& queries, const op::KeyRange& keys) {
+  std::vector<double> finite;  // a weight of 0 times NaN would be NaN
+  for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+    const double* row = head_.keys.data + j * head_.keys.stride;
+    std::transform(row, row + p_.d, std::back_inserter(finite), [](double x) { return std::isfinite(x) ? x : 0; });
+  }
+  right_.set({finite.data(), p_.d, false}, keys.size(), p_.d);
+  right_.multiply({.left = {scores_.data() + queries.begin * kKeys, kKeys, false},
+                   .rows = queries.size(),
+                   .out = sums_.keys.data() + queries.begin * p_.d,
+                   .out_stride = p_.d,
+                   .accumulate = true});
 }
 
 void AttentionBlock::add_values(const op::KeyRange& queries, const op::KeyRange& keys) {
@@ -231,7 +258,7 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   const double shrink = row.largest == -kInfinity ? 0 : std::exp(row.largest - largest);
   row.largest = largest;
   for (double* sum : {&row.sum, &row.own, &row.keys, &row.excess, &row.excess2, &row.squares, &row.score, &row.score2,
-                      &row.inner2, &row.products2}) {
+                      &row.inner2, &row.products2, &row.signs}) {
     *sum *= shrink;
   }
   row.power2 *= square(shrink);
@@ -239,7 +266,7 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   row.rounded2 *= square(shrink);
   row.rounded3 *= square(shrink) * shrink;
   if (shrink != 1) {
-    sums_.shrink(static_cast<std::size_t>(i * width_), static_cast<std::size_t>(width_), shrink);
+    sums_.shrink(static_cast<std::size_t>(i), rows_.size(), shrink);
   }
   const double weight = attention_kernels().exponentials(scores.data(), scores.size(), row.largest, range);
   row.sum += weight;

@@ -51,7 +51,9 @@ class AttentionBlock {
   struct Sums {
     std::vector<double> plain, of_squares, squared;
     std::vector<double> least_infinite;  ///< smallest e of an infinite value
-    void shrink(std::size_t begin, std::size_t width, double factor);
+    std::vector<double> keys;            ///< count x d: sum e k over the finite channels, of FP32 tensors
+    /// Of row i of so many.
+    void shrink(std::size_t i, std::size_t count, double factor);
   };
   struct Row {
     op::KeyRange visible;
@@ -73,6 +75,7 @@ class AttentionBlock {
     Contenders contenders;                            ///< of FP8 scores
     Contenders in_fp32, in_tf32;                      ///< of scores in wider formats
     double products2 = 0;                             ///< where they are measured, sum of e (sum_c |q_c k_c|)^2
+    double signs = 0;                                 ///< of FP8 scores, sum of e sum_c sign(q_c k_c)
     double least = 0;           ///< weight below which FP16 numerators, or FP8 weights, are subnormal
     std::int64_t top_key = -1;  ///< of the largest score; only with max_logit
     double rivals = 0;          ///< scores close to the largest one
@@ -86,10 +89,12 @@ class AttentionBlock {
   /// Queries from the first to the last that sees any of the keys, from first_ on.
   [[nodiscard]] op::KeyRange queries_that_see(const op::KeyRange& keys) const;
   void add(const op::KeyRange& keys);
-  /// Sums of magnitudes of the products of these queries and keys.
+  /// Sums of magnitudes of the products of these queries and keys, in FP8 of their signs as well.
   void add_lengths(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Adds weights times values of these queries; the values are finite.
   void add_values(const op::KeyRange& queries, const op::KeyRange& keys);
+  /// Adds weights times keys of these queries, for AttentionFact::score_common.
+  void add_keys(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
   void weigh(std::int64_t i, const op::KeyRange& keys);
   /// Turns products of query first_ + i into scores, and keeps what add_facts needs.
@@ -112,6 +117,7 @@ class AttentionBlock {
   std::int64_t first_, count_, width_;
   double swing_;                          ///< tolerance::fp8_score_swing; 0 in other modes
   double swing_in_fp32_, swing_in_tf32_;  ///< tolerance::score_swing; 0 in FP8, and where only values are needed
+  bool sums_keys_;                        ///< of FP32 tensors, which may be rounded to TF32
   bool measures_lengths_;                 ///< of FP8 scores, and of keys that are uneven
   PackedRows queries_;
   PackedFactor<double> right_;   ///< keys of a block, then its values
@@ -120,6 +126,7 @@ class AttentionBlock {
   std::vector<double> inner_;    ///< and its scores before a post_scale bias or alibi; only with one
   std::vector<double> biased_;   ///< and its scores
   std::vector<double> lengths_;  ///< count x keys of a block: sum_c |q_c k_c|
+  std::vector<double> signs_;    ///< and sum_c sign(q_c k_c)
   SquareProducts square_products_;
   Sums sums_;
   std::vector<Row> rows_;

@@ -62,8 +62,9 @@ void AttentionBlock::add_facts(std::int64_t i, Row& row, std::span<const double>
   row.rounded3 += rounded.rounded3;
   row.reach = std::max(row.reach, sums.reach);
   for (std::size_t n = 0; measures_lengths_ && n < weights.size(); ++n) {
-    const double length = lengths_[static_cast<std::size_t>(weights.data() - scores_.data()) + n];
-    row.products2 += weights[n] == 0 ? 0 : weights[n] * square(length);
+    const std::size_t at = static_cast<std::size_t>(weights.data() - scores_.data()) + n;
+    row.products2 += weights[n] == 0 ? 0 : weights[n] * square(lengths_[at]);
+    row.signs += signs_.empty() ? 0 : weights[n] * signs_[at];
   }
   note_contenders(i, row, first_key);
 }
@@ -132,6 +133,14 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
       return !measures_lengths_ ? fact(i, AttentionFact::score_magnitude)
              : row.own == 0     ? 0
                                 : std::fabs(factor) * std::sqrt(row.products2 / row.own);
+    case AttentionFact::score_common:
+      for (std::int64_t c = 0; c < p_.d && sums_keys_; ++c) {
+        const double key = row.own == 0 ? 0 : sums_.keys[static_cast<std::size_t>(i * p_.d + c)] / row.own;
+        sum += square(q[c] * key * factor);
+      }
+      return sum;
+    case AttentionFact::net_signs:
+      return row.own == 0 ? 0 : std::fabs(row.signs / row.own);
     case AttentionFact::inner_square:
       return row.own == 0 ? 0 : row.inner2 / row.own;
     case AttentionFact::scored_square:

@@ -72,6 +72,8 @@ class AttentionProblem {
   [[nodiscard]] bool has_special_scores(std::int64_t head, const Lengths& lengths) const;
   [[nodiscard]] double factor() const noexcept { return factor_; }
   [[nodiscard]] const AttentionDropout& dropout() const noexcept { return dropout_; }
+  /// Only those may be rounded to TF32 before they are multiplied.
+  [[nodiscard]] bool has_fp32_tensors() const noexcept { return q_.dtype == core::Dtype::fp32; }
   /// By what codes were multiplied; 1 in modes without scales.
   [[nodiscard]] double query_scale() const noexcept { return q_.scale; }
   [[nodiscard]] double key_scale() const noexcept { return k_.scale; }

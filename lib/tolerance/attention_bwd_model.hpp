@@ -166,7 +166,8 @@ template <class Fact>
 /// are rounded before they are multiplied; 0 in an FP32 chain, and for TF32 except in the last line. eta = max(1,
 /// |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max |w|)): what underflow takes, of p w, which may
 /// be scaled before or after it, and of p, which w multiplies; its part in V is the smaller of W and (eta L)^2 / 3 /
-/// channels. Sums may be scaled last as well: eta_N = 2^-126 max(1, |scale|).
+/// channels. Sums may be scaled last as well: eta_N = 2^-126 max(1, |scale|). Where they are subnormal, each addition is rounded
+/// to 2^-149: (N + 1) (2^-149 max(1, |scale|))^2 / 12 more in V.
 ///
 /// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
 /// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /
@@ -175,7 +176,8 @@ template <class Fact>
 ///
 /// Where inputs are structured (data::Order) or small integers, a sum's terms of one sign follow each other: rho R instead
 /// of y in the last three lines but for k_N, and 0.18 (u_P rho R)^2 instead of (M y)^2; z has t_S (max a)^2 more, underflow
-/// the smaller of (rho R)^2 and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Constant inputs: judge_by_bound, and likewise
+/// the smaller of (rho R)^2 and (eta L)^2 N / 3, and F s_V has 2 t_V G^2. Such inputs may all be rounded to TF32 by the same part:
+/// t has 4 v^2 / 3 more, and V v^2 / 3 y^2. Constant inputs: judge_by_bound, and likewise
 /// rows in which six standard deviations of a score, sqrt(s_S + t_S) max a, exceed 2 and scores may differ by more (twice
 /// the cap): weights that are nearly 0 may come to count, of which no mean over p knows.
 ///

@@ -31,7 +31,8 @@ double slope_of_rows(const model::ModelRequest& request, const op::Values& value
   const GradientShape shape(p, port);
   const bool has_sign = products.scaled || (port == "dv" && !p.has_dropout());
   const double rounded_alike = core::dtype_info(request.output).unit_roundoff / 2;
-  const double shrunk = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common);
+  const double alike = is_ordered(request) ? 2 * products.tf32_unit() : 0;  // do and v, rounded by the same part
+  const double shrunk = port == "dv" ? 0 : kTruncation * std::sqrt(products.sum(p.value_channels()).common) + alike;
   double shifted = 0, signal = 0, single = 0, truncated = 0;
   for (std::size_t row = 0; row < shape.rows(); ++row) {
     if (!shape.has(row)) {

@@ -60,9 +60,10 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
   }
   const auto constant = [](const data::Pattern& pattern) { return pattern.order == data::Order::constant; };
   if (constant(request.first_pattern) && constant(request.second_pattern)) {
-    scores.value += equal_terms(static_cast<double>(p.d)) + equal_operands();
+    scores.value += equal_terms(static_cast<double>(p.d));
   }
-  values.value += equal_values + (request.constant_inputs ? equal_operands() : 0);
+  scores.value += ordered ? equal_operands() : 0;
+  values.value += equal_values + (ordered || request.constant_inputs ? equal_operands() : 0);
   values.bound += p.has_dropout() ? 2 * kUnit32 : 0;
   values.value += p.has_dropout() ? 4 * kRoundVariance * kUnit32 * kUnit32 : 0;
 }
@@ -181,7 +182,8 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance =
-      slope_errors(rho, means.rho2) +
+      (terms_ + 1) / 12 * square(common_.late_factor() * kUnderflow) + slope_errors(rho, means.rho2) +
+      (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
       squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
       std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +

@@ -20,8 +20,21 @@ constexpr double kLargestError = 0.25;  // beyond, errors of weights are not pro
 constexpr double kSteepestScore = 600;  // whose exponential is a finite number
 constexpr double kLeast = 0x1p-148;     // twice the smallest FP32 number
 
+// Of sums of squares of terms that round alike; facts of values are sums in FP32.
+constexpr double kAlikeProducts = 1 + 0x1p-20, kAlikeValues = 1 + 0x1p-12;
+
 double square(double x) {
   return x * x;
+}
+
+/// Of a sum of n equal numbers: half of all additions are in the last binade, (n / 2)^2 u^2 / 3 of the square of the sum.
+double equal_terms(double n) {
+  return square(n * kUnit32) / 12;
+}
+
+/// A score that became x; x itself where that is as good as the cap, or more because a bias was added.
+double before_cap(double x, double cap) {
+  return cap > 0 && x < cap ? cap * std::atanh(x / cap) : x;
 }
 
 /// The share of rounding errors of normal numbers that does not average out, if they spread over so many ulps.
@@ -53,11 +66,13 @@ double rounding_of_largest(const AttentionProducts& products, bool normalised, c
 
 QueryCommon::QueryCommon(const model::ModelRequest& request, const op::AttentionParams& p)
     : products(request),
+      d(static_cast<double>(p.d)),
       scores(products.sum(p.d)),
       stored_scores(request.rounding, request.mode->first, p, has_few_values(request)),
       rounding(request.rounding),
       format(request.mode->first),
       unit(products.unit()),
+      operand(square(products.tf32_unit())),
       largest_alike(rounding_of_largest(products, rounding.weights || products.scaled, p)),
       cap(std::fabs(p.softcap)),
       steps(p.has_dropout() ? 18 : 16),
@@ -77,16 +92,40 @@ QueryErrors::WeightError::WeightError(const QueryCommon& common, const QueryFact
   const double magnitude = facts[AttentionFact::score_magnitude];
   const double square = facts[AttentionFact::score_square];
   const double sum = facts[AttentionFact::product_sum];
-  const double one_sign = sum == 0 ? 0 : std::min(1.0, square / (sum * sum));
-  // Bits of FP8 products that are truncated are those of the largest one, not of half the sum, if it is most of the sum.
-  const double alone = common.products.scaled && sum > 0
-                           ? std::clamp(4 * facts[AttentionFact::score_second] / (sum * sum), 1.0, 4.0)
-                           : 1;
   const double partial = common.ordered ? std::max(square, sum * sum) : square;
-  shared = scores.value * partial + scores.coherent * alone * one_sign * square;
+  const double random = scores.value * partial;
+  if (common.products.scaled) {
+    shared = truncated(common, facts) + (common.few_values ? random : 0);
+    variance = common.few_values ? 0 : random;
+  } else {
+    const double one_sign = sum == 0 ? 0 : std::min(1.0, square / (sum * sum));
+    shared = random + scores.coherent * one_sign * square;
+    variance = 0;
+  }
+  shared += alike(common, facts);
   bound = scores.bound * magnitude + u * ((5 + steps) * argument + 8);
-  variance =
+  variance +=
       scores.second * facts[AttentionFact::score_second] + shared + u * u * ((1 + steps / 3) * argument * argument + 3);
+}
+
+double QueryErrors::WeightError::alike(const QueryCommon& common, const QueryFacts& facts) {
+  const double square = facts[AttentionFact::score_square], sum = before_cap(std::sqrt(square), common.cap);
+  const bool equal = common.d * facts[AttentionFact::score_second] <= (sum * sum + square) * kAlikeProducts;
+  return kRoundVariance * common.operand * facts[AttentionFact::score_common] +
+         square * ((equal ? equal_terms(common.d) : 0) + (equal || common.ordered ? 4 * common.operand / 3 : 0));
+}
+
+double QueryErrors::WeightError::truncated(const QueryCommon& common, const QueryFacts& facts) {
+  constexpr int kFractionBits = 6;  // of a product of two E4M3 numbers
+  const double square = facts[AttentionFact::score_square], second = facts[AttentionFact::score_second];
+  const double sum = facts[AttentionFact::product_sum], d = common.d;
+  const double largest = std::sqrt(std::max(square + second, common.ordered ? sum * sum : 0));
+  const double others =
+      std::ldexp(std::max(0.0, sum - std::sqrt(second)), common.products.arithmetic.F - kFractionBits - 1);
+  const double share = largest == 0 ? 0 : d * largest / (d * largest + others);
+  const double net = share * largest * facts[AttentionFact::net_signs];
+  // c is the square of what d products lose at half their sum on average: d h / 2.
+  return 4 * common.scores.coherent / (d * d) * (net * net + square);
 }
 
 QueryErrors::Stored::Stored(const QueryCommon& all, const QueryFacts& facts) {
@@ -165,9 +204,9 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
            square(largest_alike * equal_) + square(stored_.sink) / 3 + stored_.equal +
            square(sink_share_) * (weights_.shared + stored_.variance * stored_.coherent + square(stored_.shift))) *
               o * o +
-          values_.value * (common_.ordered ? rho * rho : o * o) + stored_.variance * stored_.scatter * spread2 +
-          square(stored_.lost) / 3 * stored_.values + square(common_.least) / 3 +
-          (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+          alike_values(o, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
+          stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
+          square(common_.least) / 3 + (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
   // Scores so large that their errors change weights by e^2: two keys may be alike for a kernel, and what the exact
   // weights say of the mean error means nothing.
   constexpr double kDeviations = 6, kLargestScoreError = 2;
@@ -179,6 +218,11 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
   return e;
+}
+
+double QueryErrors::alike_values(double o, double squares) const {
+  const bool equal = keys_ * squares <= o * o * kAlikeValues;
+  return (equal ? equal_terms(keys_) : 0) + (equal || common_.ordered ? common_.operand / 3 : 0);
 }
 
 QueryError QueryErrors::statistic(double lse) const {

@@ -30,11 +30,13 @@ class QueryFacts {
 /// What all queries of a case have in common; letters as in attention_error.
 struct QueryCommon {
   AttentionProducts products;
-  SumError scores;              ///< of d products
+  double d;                     ///< products of a score
+  SumError scores;              ///< of those
   ScoreRounding stored_scores;  ///< declared, of a score
   model::AttentionRounding rounding;
   core::Dtype format;     ///< of the tensors
   double unit;            ///< u_P
+  double operand;         ///< v^2
   double largest_alike;   ///< c
   double cap;             ///< softcap, or 0
   double steps;           ///< roundings to FP32 besides those of sums
@@ -70,9 +72,16 @@ class QueryErrors {
   [[nodiscard]] double shared_square() const;
 
  private:
+  /// What an element of o has of values that are rounded alike: part of its square.
+  [[nodiscard]] double alike_values(double o, double squares) const;
+
   /// Error of a weight's numerator, relative. What all scores of a query have in common moves its log-sum-exp as well.
   struct WeightError {
     double bound, variance, shared;
+    /// What all scores of a query have of operands and products that are rounded alike.
+    [[nodiscard]] static double alike(const QueryCommon& common, const QueryFacts& facts);
+    /// `shared` of FP8 scores, whose random errors are each key's own.
+    [[nodiscard]] static double truncated(const QueryCommon& common, const QueryFacts& facts);
     WeightError(const QueryCommon& common, const QueryFacts& facts);
   };
   /// What declared roundings add.

@@ -59,5 +59,22 @@ TEST(AttentionBwdUnderflow, of_flushed_results_is_bounded_wherever_dropout_divid
   EXPECT_GE(worst, 0.4) << "the bound is too large to see more";
 }
 
+/// Each addition to a subnormal sum is rounded to 2^-149, however small the terms are.
+TEST(AttentionBwdUnderflow, of_subnormal_sums_is_predicted) {
+  Kernel kernel;
+  kernel.p.sq = 150;
+  kernel.p.sk = 40;
+  kernel.p.d = 32;
+  kernel.p.layout = "bhsd";
+  kernel.mode = "fp32";
+  const Problem problem{&op::attention_bwd(), attention_bwd_reference(), op::to_params(kernel.p), kernel.mode};
+  const Inputs inputs = inputs_of(problem, kernel.format(), {"tiny gradients", 1, 0, 0x1p-143});
+  const op::Values values = testing::evaluate(problem, inputs);
+  const Fit fit = fit_of(values, "dv", kernel.run(inputs).find("dv")->second, request_of(problem, kernel.mode));
+  EXPECT_LE(fit.worst, 1);
+  EXPECT_LE(fit.rms, 1.3);
+  EXPECT_GE(fit.rms, 0.25) << "the prediction is too large to see a fault";
+}
+
 }  // namespace
 }  // namespace numcheck::reference
