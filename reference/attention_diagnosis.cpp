@@ -9,6 +9,7 @@
 #include "reference/attention_compared.hpp"
 #include "reference/attention_empty_sequences.hpp"
 #include "reference/attention_keys_beyond.hpp"
+#include "reference/attention_lost_queries.hpp"
 #include "reference/attention_missing_sink.hpp"
 #include "reference/attention_padded_amax.hpp"
 #include "reference/attention_problem.hpp"
@@ -155,6 +156,7 @@ std::vector<op::Finding> diagnose_attention_gradients(const op::FindingRequest& 
   explain_empty_sequences(request, problem, findings);
   explain_zero_channels(request, problem, findings);
   explain_keys_beyond(request, problem, findings);
+  explain_lost_queries(request, findings);
   return findings;
 }
 

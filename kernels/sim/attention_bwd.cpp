@@ -64,8 +64,10 @@ class Head {
     for (std::int64_t i = 0; i < p.sq; ++i) {
       differentiate(i);
     }
-    add_transposed(weights_, kernel_.operands, d_o, kernel_.gradient_operands(), dv);
-    add_transposed(slopes_, scales_.score_gradients.format, q, kernel_.operands, dk);
+    add_transposed(without_lost(kernel_, batch_, index_, weights_), kernel_.operands, d_o, kernel_.gradient_operands(),
+                   dv);
+    add_transposed(without_lost(kernel_, batch_, index_, slopes_), scales_.score_gradients.format, q, kernel_.operands,
+                   dk);
     HeadMatrix dq = zero_matrix(p.sq, p.d);
     tensors_.add_weighed(batch_, slopes_, scales_.score_gradients.format, k, 0, dq);
     scale_by(dq, kernel_.scale_after() * scales_.score_gradients.inverse * scales_.k *

@@ -220,6 +220,7 @@ constexpr std::array kBackward = {
     OpFault{{"dq_not_zeroed", "gradients of the queries are added to those of an earlier run"}},
     OpFault{{"lse_exponentiated", "exp(-lse) scales dq on the way"}},
     OpFault{{"dq_half_zero", "half of the channels of the last rows of dq are zero"}, &needs_partial_tile},
+    OpFault{{"queries_lost", "dk and dv of some keys lack a block of 64 queries"}, &needs_second_block},
     OpFault{kEmptySequence, &needs_empty_sequence},
     OpFault{{"one_head_of_group", "dk and dv come from the last of the heads that share keys"}, &needs_shared_heads},
     OpFault{kDropoutScale, &needs_dropout},

@@ -12,6 +12,13 @@ namespace numcheck::kernels::sim {
 namespace {
 
 constexpr std::int64_t kRowsOfTile = 16;
+constexpr std::int64_t kLostFrom = 64, kLostTo = 128;  // queries that get lost
+constexpr std::int64_t kLacking = 16;                  // keys
+
+bool loses(std::int64_t batch, std::int64_t head) {
+  constexpr std::int64_t kHeads = 3;
+  return (batch + head) % kHeads == 0;
+}
 
 /// Calls body(first element, elements) for every position of sequences without queries or without keys.
 template <class Body>
@@ -88,6 +95,17 @@ void zero_half(const AttentionKernel& kernel, HeadMatrix& dq) {
   }
 }
 
+std::vector<float> without_lost(const AttentionKernel& kernel, std::int64_t batch, std::int64_t head,
+                                std::span<const float> factors) {
+  std::vector<float> kept(factors.begin(), factors.end());
+  const op::AttentionParams& p = kernel.p;
+  for (std::int64_t i = kLostFrom; kernel.has("queries_lost") && loses(batch, head) && i < std::min(kLostTo, p.sq);
+       ++i) {
+    std::fill_n(kept.begin() + i * p.sk, std::min(kLacking, p.sk), 0.0F);
+  }
+  return kept;
+}
+
 std::string needs_empty_sequence(const Call& call) {
   const auto p = op::from_params<op::AttentionParams>(call.c->params);
   const bool backward = call.c->op == &op::attention_bwd();
@@ -110,6 +128,20 @@ std::string needs_partial_tile(const Call& call) {
   return op::has_scales(*call.c->mode) && lacks && p.d > 1
              ? ""
              : "tensors have no scales, or no row of theirs is in the part of a tile that gets lost";
+}
+
+std::string needs_second_block(const Call& call) {
+  const auto p = op::from_params<op::AttentionParams>(call.c->params);
+  for (std::int64_t task = 0; task < p.batches * p.heads; ++task) {
+    const std::int64_t batch = task / p.heads;
+    const std::int64_t queries = op::sequence_length(p, op::Side::queries, batch),
+                       keys = op::sequence_length(p, op::Side::keys, batch);
+    const bool sees = queries > kLostFrom && p.visible(kLostFrom, queries, keys).begin < std::min(kLacking, keys);
+    if (loses(batch, task % p.heads) && sees && keys > 2 * kLacking) {
+      return "";
+    }
+  }
+  return "no query beyond the 64th sees the first of many keys";
 }
 
 }  // namespace numcheck::kernels::sim

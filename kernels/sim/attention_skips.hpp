@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/sim/attention.hpp"
 
@@ -27,8 +28,14 @@ void write_heads(const AttentionKernel& kernel, const AttentionTensors& tensors,
 /// row only, if there are 15.
 void zero_half(const AttentionKernel& kernel, HeadMatrix& dq);
 
+/// With the fault queries_lost, factors of dk and dv (queries x keys) of every third head become zero where the second block of
+/// 64 queries meets the first 16 keys.
+[[nodiscard]] std::vector<float> without_lost(const AttentionKernel& kernel, std::int64_t batch, std::int64_t head,
+                                              std::span<const float> factors);
+
 /// Why these faults cannot change a case.
 [[nodiscard]] std::string needs_empty_sequence(const Call& call);
 [[nodiscard]] std::string needs_partial_tile(const Call& call);
+[[nodiscard]] std::string needs_second_block(const Call& call);
 
 }  // namespace numcheck::kernels::sim

@@ -92,6 +92,30 @@ class DeviceRun {
     std::ranges::sort(unwritten_[port]);
   }
 
+  /// dk and dv of the keys [first, last] of the first sequence without the parts of its queries [begin, end): those have no
+  /// gradient.
+  void lose_queries(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
+    Inputs fewer = inputs_;
+    for (std::int64_t head = 0; head < p_.heads; ++head) {
+      const op::HeadPlace place = op::head_place(p_, op::Side::queries, 0, head, p_.value_channels());
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::fill_n(fewer["do"].begin() + place.first + i * place.stride, p_.value_channels(), 0.0);
+      }
+    }
+    const op::Values values = testing::evaluate(problem_, fewer);
+    for (const std::string port : {"dk", "dv"}) {
+      const Numbers lacking = testing::value_of(values, port);
+      const core::Dtype format = op::port_named(ports_, port).dtype;
+      for (std::int64_t head = 0; head < p_.key_heads(); ++head) {
+        const op::HeadPlace place = op::head_place(p_, op::Side::keys, 0, head, p_.d);
+        for (std::int64_t at = place.first + first * place.stride; at < place.first + last * place.stride + p_.d;
+             ++at) {
+          got_[port][static_cast<std::size_t>(at)] = core::round_to(lacking[static_cast<std::size_t>(at)], format);
+        }
+      }
+    }
+  }
+
   /// The share of what is wrong with a port that a cause explains; 0 if it is not named.
   [[nodiscard]] double share(std::string_view port, std::string_view cause, About about) const {
     std::vector<op::Delivered> delivered;
@@ -237,6 +261,48 @@ TEST(AttentionDiagnosis, other_zeros_are_not_put_down_to_the_last_fp8_rows) {
   DeviceRun larger = with_zeros(100, 96, 100, 8);
   larger["dq"][0] += 30;
   EXPECT_EQ(half_zero(larger), 0) << "a larger error elsewhere";
+}
+
+constexpr const char* kLost = "keys lack the parts of whole blocks of 64 queries";
+
+DeviceRun gradients_of(std::int64_t heads, std::string_view mode) {
+  op::AttentionParams p;
+  p.heads = heads;
+  p.kv_heads = 1;
+  p.sq = 200;
+  p.sk = 40;
+  p.d = 32;
+  p.layout = "bhsd";
+  return {op::attention_bwd(), attention_bwd_reference(), p, mode};
+}
+
+TEST(AttentionDiagnosis, blocks_of_queries_that_some_keys_lack_are_named) {
+  for (const char* mode : {"fp32", "bf16", "fp8_hybrid"}) {
+    for (const std::int64_t heads : {1, 2}) {
+      DeviceRun run = gradients_of(heads, mode);
+      run.lose_queries(64, 128, 3, 9);
+      run.lose_queries(128, 200, 20, 20);
+      for (const char* port : {"dk", "dv"}) {
+        EXPECT_GT(run.share(port, kLost, About::numbers), 0.95) << mode << " " << port << " " << heads;
+      }
+    }
+  }
+}
+
+TEST(AttentionDiagnosis, other_errors_are_not_put_down_to_blocks_of_queries) {
+  const auto share = [](const DeviceRun& run) { return run.share("dk", kLost, About::numbers); };
+  DeviceRun run = gradients_of(1, "bf16");
+  EXPECT_EQ(share(run), 0) << "rounding errors only";
+  run.lose_queries(0, 200, 3, 9);
+  EXPECT_EQ(share(run), 0) << "all blocks";
+  DeviceRun part = gradients_of(1, "bf16");
+  part.lose_queries(70, 100, 3, 9);
+  EXPECT_EQ(share(part), 0) << "half of a block";
+  DeviceRun noisy = gradients_of(1, "bf16");
+  for (std::size_t at = 100; at < 300; ++at) {
+    noisy["dk"][at] *= at % 3 == 0 ? 1.5 : 0.75;
+  }
+  EXPECT_EQ(share(noisy), 0) << "some elements too large, some too small";
 }
 
 }  // namespace

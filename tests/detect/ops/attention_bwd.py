@@ -14,6 +14,7 @@ NO_QUERIES = {"mask": "padding", "batches": 7, "kv_heads": 6}
 SUMS = "D is not multiplied by 1 - dropout"
 OFFSET = "the gradient of the softmax offset is multiplied by 1 - dropout"
 HALF = "half of the channels of the last rows of dq are zero"
+LOST = "keys lack the parts of whole blocks of 64 queries"
 BEYOND = "keys of zeros beyond the last one count in the amax"
 
 # Each query sees one key, and a sink with the same weight as that: all gradients are products with the same two factors.
@@ -100,6 +101,11 @@ FAULTS = [
     Row("dq_half_zero", bwd("fp8_hybrid", heads=8, kv_heads=2, sq=255, sk=385, d=128, inputs=WIDE_VALUES), ROUNDING, named=HALF),
     Row("keys_beyond_in_amax", bwd("fp8_hybrid", sk=16, scale=-0.2, distribution="positive"), SEEN, named=BEYOND),
     Row("keys_beyond_in_amax", bwd("fp8_e4m3", sk=100, scale=-1, distribution="positive", **CAUSAL), SEEN, named=BEYOND),
+    Row("queries_lost", bwd(sq=130), SEEN, named=LOST),
+    Row("queries_lost", bwd("fp32", heads=3, **CAUSAL, sq=150), SEEN, named=LOST),
+    Row("queries_lost", bwd("fp16", heads=3, sq=200, **DROPPED), SEEN, named=LOST),
+    Row("queries_lost", bwd("fp8_hybrid", heads=6, kv_heads=6, sq=256, sk=256, d=128, mask="padding_causal"), ROUNDING,
+        named=LOST),
     ("dq_not_zeroed", bwd(), SEEN),
     ("dq_not_zeroed", bwd("fp16", **CAUSAL), SEEN),
     ("one_head_of_group", bwd(), SEEN),
@@ -150,6 +156,8 @@ REFUSED = [
     ("keys_beyond_in_amax", bwd("fp8_hybrid", sk=128), "keys fill their tiles"),
     ("stale_lse", bwd(), "attention_bwd has no such fault"),
     ("stale_lse", bwd(**OWN, sk=64), "all keys are in one tile"),
+    ("queries_lost", bwd(), "no query beyond the 64th sees the first of many keys"),
+    ("queries_lost", bwd(sq=150, window_left=10, **CAUSAL), "no query beyond the 64th sees the first of many keys"),
     ("dropout_not_in_dp", bwd(), "no weight is dropped"),
     ("one_head_of_group", bwd(kv_heads=6), "every head has keys of its own"),
     ("one_sequence_of_bias", bwd(bias="post_scale", batches=1), "no bias is shared by sequences"),
