@@ -11,6 +11,11 @@ target_link_libraries(clean_sweep PRIVATE numcheck_detect numcheck_flags)
 add_executable(gemm_cases detect/gemm_cases.cpp)
 target_link_libraries(gemm_cases PRIVATE numcheck_detect numcheck_flags)
 
+add_executable(tamper_outputs detect/output_tampering.cpp detect/tamper_outputs.cpp)
+target_link_libraries(tamper_outputs
+  PRIVATE numcheck_app numcheck_verdict numcheck_prepare numcheck_harness numcheck_sim numcheck_plan numcheck_data
+          nlohmann_json::nlohmann_json fmt::fmt numcheck_flags)
+
 # A tenth of the sweep in every run; all of it by name.
 add_test(NAME clean_sweep COMMAND clean_sweep --cases 10000 --seed 1)
 set_tests_properties(clean_sweep PROPERTIES LABELS detect TIMEOUT 900)
@@ -57,6 +62,8 @@ add_test(NAME detect_fault_tables
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_fault_tables.py")
 add_test(NAME detect_accounted
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_accounted.py")
+add_test(NAME detect_false_alarms
+  COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_false_alarms.py")
 add_test(NAME detect_sensitivity
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_sensitivity.py")
 add_test(NAME detect_converted
@@ -98,6 +105,6 @@ add_custom_target(tamperings_full
   COMMENT "500 random tamperings with right results of every op and mode: all must be caught"
   USES_TERMINAL VERBATIM)
 list(APPEND detect_tests detect_fault_tables detect_accounted detect_alternating_rows detect_amax detect_bits detect_converted
-     detect_diagnoses detect_flips detect_groups detect_headroom detect_not_told detect_replayed_scale detect_scales detect_sensitivity
-     detect_tamperings)
+     detect_diagnoses detect_false_alarms detect_flips detect_groups detect_headroom detect_not_told detect_replayed_scale
+     detect_scales detect_sensitivity detect_tamperings)
 set_tests_properties(${detect_tests} PROPERTIES LABELS detect TIMEOUT 600 ENVIRONMENT "${detect_environment}")

@@ -32,6 +32,11 @@ OVERFLOWING = gemm("fp16", sigma=1e5)
 ALPHA_ZERO = gemm("bf16", params={"alpha": 0, "beta": 1}, a={"distribution": "specials", "fraction": 0.002})
 GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hidden": 64}, sigma=1e20)
 
+# The largest finite numbers are FP32's largest, which nothing rounds to infinity.
+LARGEST = case("dequantize", "fp32", "specials", {"rows": 2, "cols": 256}, fraction=0.5)
+# The sum has no products, but C.
+ADDEND = gemm("fp32", k=10313, params={"alpha": 0, "beta": 1, "bias": True}, sigma=1e10)
+
 # What used to pass: the fault, and the case that excused it.
 GARBAGE = [
     ("all_zero", SOFTMAX),
@@ -45,10 +50,13 @@ GARBAGE = [
     ("all_seven", GELU),
     ("all_zero", GELU),
     ("unwritten_tile", OVERFLOWING),
+    ("inf_written", LARGEST),
+    ("perturb_all=1e-5", ADDEND),
 ]
 # Right results that prove nothing, and why.
 EMPTY = [
     (gemm("fp32", m=0), "there are no elements"),
+    (gemm("fp32", sigma=1e-30), "so passing proves little"),  # all results are 0, and so are all fakes
     (OVERFLOWING, "only 0 of 4096 elements are finite"),
     (gemm("fp32", "specials", fraction=0.1), "elements are finite"),
     (OUTLIERS, "every output is expected to be the same number"),

@@ -15,17 +15,23 @@ DEVICE = "sim:sm_90"
 PARTS = ("all", "noise")
 SCALES = (-33, 33, -49, 49)  # powers of two: about 1e-10, 1e10, 2e-15 and 6e14
 NARROW = (-3, 3)  # where inputs are FP16
+PARAMETER = "params."
+FACTORS = (-15, 15)  # where parameters have limits
 WIDER = 1  # steps of SIZES by which thresholds may differ: a factor 1.33
 
 PRODUCT = {"m": 128, "n": 128, "k": 256, "trans_b": True}
 ROWS = {"rows": 128, "hidden": 256}
 EXACT_ROWS = {**ROWS, "epsilon": 0}  # which would have to be scaled
 SCORES = {"batches": 1, "heads": 2, "sq": 128, "sk": 256}
+SCALED_SCORES = {**SCORES, "scale": 0.5}
 HEADS = {**SCORES, "d": 64}
+SCALED_HEADS = {**HEADS, "scale": 0.125}
 
-# Name, op, modes, parameters, by which power of the scale each input is multiplied, scales. Not here: gelu of inputs far
-# from 1 is x / 2, or x or 0, which the format holds, so that a fault below half an ulp changes nothing; outputs of softmax
-# and of routers have no scale.
+# Name, op, modes, parameters, by which power of the scale each input is multiplied ("params.": each parameter), scales. Where
+# the parameter undoes the scale of the input, as that of scores does, results stay as they are. Not here: gelu of inputs far
+# from 1 is x / 2, or x or 0, which the format holds, so that a fault below half an ulp changes nothing; weights of a router
+# follow from differences of logits, so that only its factor scales them; the weights that softmax_bwd reads follow from its
+# factor; a mask of attention has no numbers.
 FORMATS = ("fp32", "bf16")
 CASES = [
     ("products", "gemm", ("fp32", "tf32", "bf16", "fp8_e4m3"), PRODUCT, {"a": 1, "b": 1}, SCALES),
@@ -47,6 +53,9 @@ CASES = [
     ("squares", "activation_fwd", FORMATS, {**ROWS, "kind": "srelu"}, {"x": 1}, SCALES),
     ("gradients", "activation_bwd", FORMATS, {**ROWS, "kind": "gelu"}, {"dy": 1}, SCALES),
     ("gradients", "softmax_bwd", FORMATS, SCORES, {"dy": 1}, SCALES),
+    ("scores", "softmax_fwd", FORMATS, SCALED_SCORES, {"x": 1, "params.scale": -1}, FACTORS),
+    ("factor", "router_topk", FORMATS, {"tokens": 512, "experts": 8, "topk": 2, "scaling": 1}, {"params.scaling": 1}, FACTORS),
+    ("scores", "attention_fwd", FORMATS, SCALED_HEADS, {"q": 1, "params.scale": -1}, FACTORS),
     ("values", "attention_fwd", FORMATS, HEADS, {"v": 1}, SCALES),
     ("gradients", "attention_bwd", FORMATS, HEADS, {"do": 1}, SCALES),
     ("both", "attention_bwd", FORMATS, HEADS, {"v": 1, "do": 1}, SCALES),
@@ -59,10 +68,13 @@ CASES = [
 
 
 def scaled(row, mode, power):
-    _, op, _, params, ports, _ = row
-    inputs = {"distribution": "normal"}
-    for port, degree in ports.items():
-        inputs[port] = {"distribution": "normal", "sigma": 2.0 ** (degree * power)}
+    _, op, _, params, scaled_by, _ = row
+    inputs, params = {"distribution": "normal"}, dict(params)
+    for name, degree in scaled_by.items():
+        if name.startswith(PARAMETER):
+            params[name.removeprefix(PARAMETER)] *= 2.0 ** (degree * power)
+        else:
+            inputs[name] = {"distribution": "normal", "sigma": 2.0 ** (degree * power)}
     # A seed of its own, as one plan does not have a case twice.
     return {**sensitivity.case(op, mode, inputs, **params), "seed": 1 + CASES.index(row)}
 

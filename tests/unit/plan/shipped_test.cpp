@@ -1,7 +1,9 @@
 // The plans in configs/plans: they load without a warning and contain what they promise.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +62,20 @@ TEST(ShippedPlans, fp8_cases_are_those_that_hopper_supports) {
       }
     }
   }
+}
+
+TEST(ShippedPlans, sums_of_mlp_epilogues_are_about_one) {
+  std::size_t found = 0;
+  for (const Case& c : shipped("standard.json").cases) {
+    if (is_gemm(c) && params_of(c).epilogue == "gelu") {
+      ASSERT_EQ(c.inputs.common.name, "normal") << c.id;
+      const double sigma = std::get<double>(c.inputs.common.params.at(0));
+      EXPECT_NEAR(sigma * sigma * std::sqrt(static_cast<double>(params_of(c).k)), 1, 0.1)
+          << c.id << ": where gelu is x or 0, its forms cannot be told apart";
+      ++found;
+    }
+  }
+  EXPECT_GE(found, 8U);
 }
 
 TEST(QuickPlan, covers_every_mode_in_both_legs) {

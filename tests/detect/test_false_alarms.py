@@ -1,0 +1,66 @@
+"""Right results of unusual cases that gates once took for wrong ones, and faults that they must still catch there."""
+
+import json
+import unittest
+
+from faults import PlantsFaults
+
+SIM = "sim:sm_90"
+
+
+def case(op, mode, params, inputs):
+    return {"op": op, "mode": mode, "backend": "sim", "params": params, "inputs": inputs, "seed": [1, 2, 3]}
+
+
+def nearly_constant(mode, spread, **params):
+    """Whether all rounding errors are one is decided by the numbers, not by the name of their distribution."""
+    return case("moe_unpermute", mode, {"tokens": 64, "hidden": 128, "topk": 2, **params},
+                {"distribution": "large_mean", "mean": 1, "sigma": spread})
+
+
+def constant_rows(op, mode, value, hidden=2**18, **params):
+    """Sums of so many equal numbers drift."""
+    return case(op, mode, {"rows": 2, "hidden": hidden, **params}, {"distribution": "normal",
+                                                                    "x": {"distribution": "constant", "value": value}})
+
+
+# The case, and a fault that must be caught in it.
+ALIKE = [
+    (nearly_constant("bf16", 1e-4), "last_expert_missing"),
+    (nearly_constant("bf16", 1e-3, probs=False), "last_expert_missing"),
+    (nearly_constant("fp16", 1e-5), "last_expert_missing"),
+    (nearly_constant("fp16", 1e-2, topk=3), "last_expert_missing"),
+]
+CONSTANT = [
+    (constant_rows("rmsnorm_fwd", "fp32", 0.1), "output_scale_1_01"),
+    (constant_rows("rmsnorm_fwd", "bf16", -3, hidden=2**19), "output_scale_1_01"),
+    (constant_rows("rmsnorm_bwd", "fp32", 0.1), "projection_missing"),
+    (constant_rows("layernorm_fwd", "fp32", 1.7), "output_scale_1_01"),
+    (constant_rows("layernorm_bwd", "bf16", 0.3, hidden=2**19), "mean_term_missing"),
+]
+
+
+class FalseAlarms(PlantsFaults):
+    def statuses(self, planted, fault=None):
+        arguments = ["--inject", fault] if fault else []
+        self.run_cli("run", self.plan(cases=[planted]), "--device", SIM, "--json", "report.json", "--no-save", "--allow-empty",
+                     *arguments, code=None)
+        return [(result["status"], result["reason"]) for result in json.loads((self.folder / "report.json").read_text())["cases"]]
+
+    def check(self, table):
+        for planted, fault in table:
+            with self.subTest(op=planted["op"], mode=planted["mode"], params=planted["params"]):
+                for status, reason in self.statuses(planted):
+                    self.assertIn(status, ("pass", "inconclusive"), reason)
+                for status, reason in self.statuses(planted, fault):
+                    self.assertEqual(status, "fail", reason)
+
+    def test_nearly_constant_copies(self):
+        self.check(ALIKE)
+
+    def test_long_constant_rows(self):
+        self.check(CONSTANT)
+
+
+if __name__ == "__main__":
+    unittest.main()
