@@ -167,7 +167,8 @@ template <class Fact>
 /// |scale|) (half the spacing of subnormals of that format + 2^-126 (1 + max |w|)): what underflow takes, of p w, which may
 /// be scaled before or after it, and of p, which w multiplies; its part in V is the smaller of W and (eta L)^2 / 3 /
 /// channels. Sums may be scaled last as well: eta_N = 2^-126 max(1, |scale|). Where they are subnormal, each addition is rounded
-/// to 2^-149: (N + 1) (2^-149 max(1, |scale|))^2 / 12 more in V.
+/// to 2^-149: (N + 1) (2^-149 max(1, |scale|))^2 / 12 more in V. TF32 keeps 2^-136 of x: B has 2^-137 |scale| R sqrt(N)
+/// more, and V a third of its square / N.
 ///
 /// Pairs that are all alike have the same errors, which add up: y^2 z instead of W z if that is larger and scores are
 /// alike, K^2 n (s_V F + t_V H + u^2 J) instead of rho^2 (...) likewise if dp is. A sum of n equal terms errs by n^2 u^2 /

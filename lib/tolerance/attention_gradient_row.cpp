@@ -45,6 +45,7 @@ GradientCommon::GradientCommon(const model::ModelRequest& request, const op::Att
       unit(products.rounds_weights() ? core::dtype_info(rounded).unit_roundoff : 0),
       stored(products.tf32_unit() + unit),
       lost(products.rounds_weights() && !products.scaled ? core::dtype_info(rounded).min_subnormal / 2 : 0),
+      lost_operand(products.tf32_unit() == 0 ? 0 : core::dtype_info(core::Dtype::tf32).min_subnormal / 2),
       operand(kRoundVariance * square(products.tf32_unit())),
       largest(kMayOverflow),
       scores(products.sum(p.d)),
@@ -157,6 +158,7 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   // The largest partial sum, and what rounding errors of one sign add up to.
   const double size = common_.ordered ? std::max(std::fabs(y), all) : std::fabs(y);
   const double lost = common_.lost * common_.late_factor() + fact(GradientFact::spacing) / 2;
+  const double lost_operands = common_.lost_operand * common_.factor * fact(GradientFact::weight);
   const double length = fact(GradientFact::length);
   const SumError values = common_.of_values ? SumError() : common_.values;
   const double of_row =
@@ -178,12 +180,13 @@ GradientError GradientRowErrors::gradient(double y, double rho, double squares, 
   const double of_scores = common_.of_queries || stored_.scores == 0 ? squares : std::max(squares, means.squares);
   GradientError e;
   e.bound = relative * all + (1 + relative) * rho * (carried_error() + stored_.bound) +
-            (lost + flushed_) * std::sqrt(terms_) * length + terms_ * common_.late_factor() * kFlush;
+            (lost + flushed_) * std::sqrt(terms_) * length + terms_ * common_.late_factor() * kFlush +
+            std::sqrt(terms_) * lost_operands;
   const double of_pairs =
       square(rho) * spread_ * element.spread_ratio + growth2_ * values.second * square(element.dropped);
   e.variance =
-      (terms_ + 1) / 12 * square(common_.late_factor() * kUnderflow) + slope_errors(rho, means.rho2) +
-      (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
+      square(lost_operands) / 3 + (terms_ + 1) / 12 * square(common_.late_factor() * kUnderflow) +
+      slope_errors(rho, means.rho2) + (common_.ordered ? common_.equal_operands() / 4 * y * y : 0) +
       squares * (kRoundVariance * (square(common_.unit) + 4 * u * u) + sum.second + values.value) +
       std::max(squares, fact(GradientFact::alike_scores) * size * size) * weights(element) + alike_terms * y * y +
       std::max(of_pairs, square(element.mean) * alike_spread_) + square(element.mean) * growth2_ * of_row +

@@ -27,6 +27,7 @@ struct GradientCommon {
   double unit;          ///< u_P
   double stored;        ///< the same, TF32's included
   double lost;          ///< half the spacing of subnormals of its format
+  double lost_operand;  ///< half the spacing of subnormals of TF32, to which x is rounded; 0 for other formats
   double operand;       ///< variance of the rounding of an operand
   double largest;       ///< gradient of a score as it is multiplied
   SumError scores, values;

@@ -53,7 +53,7 @@ class MaxLogit {
     const double slope = fact(MaxLogitFact::slope);
     const double partial = ordered_ ? std::max(t2, square(slope * magnitude)) : t2;
     const double of_sum = scores_.second * square(slope) * fact(MaxLogitFact::second) + scores_.value * partial +
-                          scores_.coherent * one_sign * t2;
+                          scores_.coherent * one_sign * t2 + alike_ * t2;
     const double inner = std::max(t2, s2);
     const double single = of_sum + 2 * u * u * (t2 + s2);
     const double rivals = 2 * std::log(std::max(1.0, fact(MaxLogitFact::rivals)));
@@ -66,7 +66,8 @@ class MaxLogit {
   MaxLogit(const model::ModelRequest& request, const op::AttentionParams& p, const AttentionProducts& products)
       : scores_(products.sum(p.d)),
         early_(request.rounding, request.mode->first, p, has_few_values(request)),
-        ordered_(is_ordered(request)) {
+        ordered_(is_ordered(request)),
+        alike_(ordered_ ? 4 * square(products.tf32_unit()) / 3 : 0) {
     const double least = std::ldexp(1.0, core::dtype_info(products.format).emin), factor = std::fabs(p.factor());
     const double both = least * (request.first_max + request.second_max) + least * least;
     lost_ = scores_.star * static_cast<double>(p.d) * both * factor + (static_cast<double>(p.d) + 4) * kFlush;
@@ -77,6 +78,7 @@ class MaxLogit {
   SumError scores_;
   ScoreRounding early_;
   bool ordered_;     ///< partial sums may be as large as the sum of magnitudes
+  double alike_;     ///< of operands that are all rounded to TF32 by the same part
   double lost_ = 0;  ///< bound of what subnormal operands and sums lose
   double lost_variance_ = 0;
 };

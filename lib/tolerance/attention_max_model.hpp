@@ -30,7 +30,7 @@ enum class MaxLogitFact : std::size_t {
 ///   V = (slope^2 s_S S2 + (t_S + k_S min(1, t^2 / magnitude^2)) t^2 + 2 u^2 (t^2 + s^2) + z) (1 + 2 log rivals)
 ///
 /// with the variance of that loss added. Structured inputs (data::Order): t_S (slope magnitude)^2 instead of t_S t^2 if that
-/// is larger. The last factor bounds the mean square of the largest of so many errors; rounding,
+/// is larger, and 4 v^2 / 3 t^2 more: q and k may all be rounded to TF32 by the same part. The last factor bounds the mean square of the largest of so many errors; rounding,
 /// which keeps the order, has no rivals. The 16 u cover the scale, cap and bias, and the conversions of kernels that
 /// compute exp as 2^x. A query that sees nothing has -infinity.
 ///
