@@ -118,6 +118,23 @@ std::string closest_text(std::span<const Explanation> excluded) {
                      core::printable(closest.cause), percent(closest.share), core::printable(closest.failing));
 }
 
+/// Which comparison of two right results is justified, and what others make of this one.
+std::string tolerance_text(const Diagnosis& diagnosis, const verdict::OutputResult& output) {
+  const auto facts = diagnosis.elements.find(output.port);
+  if (facts == diagnosis.elements.end() || !facts->second.tolerance.has_value() || output.statistics.elements == 0) {
+    return "";
+  }
+  const metric::PairTolerance& tolerance = *facts->second.tolerance;
+  const auto share = [&](const metric::Opinion& opinion) {
+    return percent(static_cast<double>(opinion.mismatches) / static_cast<double>(output.statistics.elements));
+  };
+  return fmt::format(
+      "two right results for {} can differ by as much as rtol={:.2g}, atol={:.2g} allow; against the exact result, "
+      "numpy.testing.assert_allclose with its defaults calls {} of these elements wrong, torch.testing.assert_close {}",
+      output.port, tolerance.rtol, tolerance.atol, share(output.statistics.numpy_allclose),
+      share(output.statistics.torch_allclose));
+}
+
 std::string outputs_text(const Diagnosis& diagnosis) {
   std::string text;
   for (const verdict::OutputResult& output : diagnosis.declared.outputs) {
@@ -129,6 +146,17 @@ std::string outputs_text(const Diagnosis& diagnosis) {
 
 }  // namespace
 
+std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour) {
+  std::string text;
+  for (const diagnose::Apart& one : all) {
+    text += paragraph("apart",
+                      fmt::format("{}: {} of {} elements differ, by at most {:.3g}; relative L2 {:.3g}", one.port,
+                                  one.different, one.elements, one.largest, one.rel_l2),
+                      colour);
+  }
+  return text;
+}
+
 std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& diagnosis,
                            std::span<const std::string> notes, bool verbose, bool colour) {
   plan::Case c = subject.c;
@@ -139,6 +167,11 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
     text += paragraph("verdict", outputs_text(diagnosis), colour);
     if (!diagnosis.declared.failing.empty()) {
       text += paragraph("but", core::printable(diagnosis.declared.failing), colour);
+    }
+    for (const verdict::OutputResult& output : diagnosis.declared.outputs) {
+      if (const std::string tolerance = tolerance_text(diagnosis, output); !tolerance.empty()) {
+        text += paragraph("tolerance", tolerance, colour);
+      }
     }
   } else if (diagnosis.kind == Diagnosis::Kind::undecided) {
     text +=

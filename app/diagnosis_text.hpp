@@ -3,7 +3,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "diagnose/apart.hpp"
 #include "diagnose/search.hpp"
 
 namespace numcheck::app {
@@ -11,5 +13,8 @@ namespace numcheck::app {
 /// Verdict, cause, evidence, what was excluded (all of it if `verbose`), remedy. `notes` say what was read from the tensors.
 [[nodiscard]] std::string diagnosis_text(const diagnose::Subject& subject, const diagnose::Diagnosis& diagnosis,
                                          std::span<const std::string> notes, bool verbose, bool colour);
+
+/// How far two results are from each other, a line for each output.
+[[nodiscard]] std::string apart_text(const std::vector<diagnose::Apart>& all, bool colour);
 
 }  // namespace numcheck::app

@@ -192,6 +192,9 @@ void require_run_folder(const std::string& resumed) {
 }  // namespace
 
 void check_output_options(const OutputOptions& options) {
+  if (options.keep_tensors.empty() && !(options.keep_only.empty() && options.keep_bytes.empty())) {
+    throw core::UsageError("--keep-only and --keep-bytes say what --keep-tensors keeps; name its folder, too");
+  }
   const bool saves = !options.out.empty() || !options.resume.empty();
   if (options.no_save && saves) {
     throw core::UsageError(fmt::format("--no-save contradicts {}", options.out.empty() ? "--resume" : "--out"));

@@ -23,6 +23,11 @@ void add_run_options(CLI::App& cli, RunOptions& options) {
   cli.add_flag("-x{1},--fail-fast{1}", options.fail_fast, "stop after the first failure, or the first N")
       ->type_name("N")
       ->group("Execution");
+  cli.add_option("--diagnose", options.diagnose,
+                 "say why runs failed, as diagnose does: never, failed, or all, which includes those whose cause is "
+                 "known already [the first three on a terminal]")
+      ->type_name("WHICH")
+      ->group("Output");
   add_output_options(cli, options.output);
   add_contract_option(cli, options.contract);
   add_gate_options(cli, options.gates);

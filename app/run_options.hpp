@@ -19,6 +19,7 @@ struct RunOptions {
   OutputOptions output;
   std::string fail_fast;
   std::string budget;
+  std::string diagnose;
   std::string contract;
   GateOptions gates;
   std::string baseline;  ///< of a plan by default

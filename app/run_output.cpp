@@ -85,6 +85,13 @@ void add_output_options(CLI::App& cli, OutputOptions& options) {
                  "write inputs, outputs and references of every run to DIR as safetensors; select few cases")
       ->type_name("DIR")
       ->group(group);
+  cli.add_option("--keep-only", options.keep_only, "which runs --keep-tensors keeps: failed, or all [all]")
+      ->type_name("WHICH")
+      ->group(group);
+  cli.add_option("--keep-bytes", options.keep_bytes,
+                 "keep no more tensors once the files have this size, such as 20GiB [no limit]")
+      ->type_name("BYTES")
+      ->group(group);
   cli.add_flag("--maps", options.maps,
                "keep maps of errors in the report for all outputs, not only for those that fail or warn")
       ->group(group);

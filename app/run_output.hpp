@@ -24,6 +24,8 @@ struct OutputOptions : ViewOptions {
   std::string resume;
   bool no_save = false;
   std::string keep_tensors;
+  std::string keep_only;   ///< "failed"; empty: all runs
+  std::string keep_bytes;  ///< of all files of --keep-tensors; empty: no limit
   std::string jsonl;  ///< JSON Lines while the run goes on; "-": stdout
   bool include_host = false;
   bool maps = false;

@@ -12,7 +12,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "arguments.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
+#include "core/strings.hpp"
 #include "data/safetensors.hpp"
 #include "machine/build_info.hpp"
 #include "plan/case.hpp"
@@ -52,9 +55,22 @@ std::string scales_text(const run::RunTensors& run) {
   return text;
 }
 
+KeepLimits parse_keep_limits(const std::string& only, const std::string& bytes) {
+  KeepLimits limits;
+  if (!only.empty()) {
+    require_known(only, "value of --keep-only", {"all", "failed"});
+    limits.only_failed = only == "failed";
+  }
+  if (!bytes.empty()) {
+    limits.bytes = core::parse_bytes(bytes, "--keep-bytes");
+  }
+  return limits;
+}
+
 }  // namespace
 
-TensorFolder::TensorFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
+TensorFolder::TensorFolder(const OutputOptions& options)
+    : folder_(options.keep_tensors), limits_(parse_keep_limits(options.keep_only, options.keep_bytes)) {
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
   if (failure || !std::filesystem::is_directory(folder_)) {
@@ -63,8 +79,29 @@ TensorFolder::TensorFolder(std::filesystem::path folder) : folder_(std::move(fol
   }
 }
 
+bool TensorFolder::takes(const run::RunTensors& run) {
+  if (limits_.only_failed && run.result->status != verdict::Status::fail) {
+    return false;
+  }
+  std::uint64_t bytes = 0;
+  for (const worker::HostPort& port : run.ports) {
+    bytes += static_cast<std::uint64_t>(port.port->elements()) * core::dtype_info(port.port->dtype).storage_bytes;
+  }
+  for (const op::OutputValues* values : run.expected) {
+    bytes += values->value.size() * sizeof(double);
+  }
+  const std::lock_guard lock(mutex_);
+  const bool fits = bytes <= limits_.bytes - std::min(bytes_, limits_.bytes);
+  bytes_ += fits ? bytes : 0;
+  left_out_ += fits ? 0 : 1;
+  return fits;
+}
+
 void TensorFolder::keep(const run::RunTensors& run) {
   constexpr std::size_t kDigits = 16;
+  if (!takes(run)) {
+    return;
+  }
   try {
     std::vector<StoredTensor> tensors;
     std::deque<std::vector<std::byte>> copies;
@@ -90,10 +127,13 @@ void TensorFolder::keep(const run::RunTensors& run) {
   }
 }
 
-void TensorFolder::finish() const {
+std::vector<std::string> TensorFolder::finish() const {
   if (!failure_.empty()) {
     throw core::IoError(failure_);
   }
+  return left_out_ == 0 ? std::vector<std::string>()
+                        : std::vector{fmt::format("the tensors of {} were not kept, because --keep-bytes was reached",
+                                                  core::counted(static_cast<double>(left_out_), "run"))};
 }
 
 }  // namespace numcheck::app

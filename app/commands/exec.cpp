@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
+#include "case_of_record.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
@@ -127,14 +128,8 @@ class ExecCommand : public Command {
       context.terminal.error(place + "this line is not JSON");
       return std::nullopt;
     }
-    if (object.is_object()) {
-      for (const char* measured : {"id", "digest", "status", "reason", "runs", "error_over_limit", "time_s",
-                                   "reproduce", "xfail", "expired_issues", "tags", "tolerance"}) {
-        object.erase(measured);
-      }
-    }
     try {
-      plan::Case c = plan::case_from_json(object, &find_op);
+      plan::Case c = case_of_record(std::move(object));
       std::vector<std::string_view> legal;
       for (const BackendInfo& backend : backends()) {
         legal.push_back(backend.name);

@@ -13,6 +13,7 @@
 #include "core/counted.hpp"
 #include "core/printable.hpp"
 #include "data/distribution.hpp"
+#include "diagnose/hypothesis.hpp"
 #include "execution_options.hpp"
 #include "kernels/loader/probe.hpp"
 #include "machine/environment.hpp"
@@ -35,10 +36,10 @@ using report::views::Column;
 const CommandInfo kInfo{
     .name = "list",
     .summary = "show what is available, without running anything",
-    .usage = "[OPTIONS] ops|modes|backends|devices|plans|distributions|faults|variables, or: cases PLAN...",
+    .usage = "[OPTIONS] ops|modes|backends|devices|plans|distributions|faults|causes|variables, or: cases PLAN...",
     .examples = {"list plans", "list cases quick --mode bf16", "list modes --json"},
     .exit_codes = {0, 2, 4},
-    .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "variables"},
+    .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "causes", "variables"},
     .takes_files = true,
 };
 
@@ -102,6 +103,15 @@ json faults_list() {
   json list = json::array();
   for (const FaultOfOps& fault : faults_by_op()) {
     list.push_back({{"name", fault.info.name}, {"ops", fault.ops}, {"summary", fault.info.doc}});
+  }
+  return list;
+}
+
+/// Names that diagnose gives to causes; those of faults are in a list of their own.
+json causes_list() {
+  json list = json::array();
+  for (const diagnose::CatalogueRow& row : diagnose::catalogue()) {
+    list.push_back({{"name", row.name}, {"summary", row.doc}});
   }
   return list;
 }
@@ -199,6 +209,9 @@ Topic topic_of(const std::string& what) {
   }
   if (what == "distributions") {
     return {&distributions_list, {"name", "summary", "parameters"}};
+  }
+  if (what == "causes") {
+    return {&causes_list, {"name", "summary"}};
   }
   if (what == "faults") {
     return {&faults_list, {"name", "summary", "ops"}};

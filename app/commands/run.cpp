@@ -34,6 +34,7 @@
 #include "result_stream.hpp"
 #include "run/configuration_survey.hpp"
 #include "run/interrupt.hpp"
+#include "run_diagnosis.hpp"
 #include "run_options.hpp"
 #include "run_results.hpp"
 #include "selection.hpp"
@@ -85,6 +86,7 @@ class Run {
     pipeline_.reproduce_prefix = command_.recorded;
     choose_cases();
     keep_tensors();
+    diagnosis_.connect(parse_diagnose(options_.diagnose, context_.terminal.facts().stdout_is_tty), pipeline_);
     const run::Interrupt interrupt([this](int count) { say_interrupted(context_, count); });
     connect(interrupt);
     survey();
@@ -172,7 +174,7 @@ class Run {
 
   void keep_tensors() {
     if (!options_.output.keep_tensors.empty()) {
-      tensors_.emplace(options_.output.keep_tensors);
+      tensors_.emplace(options_.output);
       pipeline_.on_tensors = [this](const run::RunTensors& tensors) { tensors_->keep(tensors); };
     }
   }
@@ -242,6 +244,7 @@ class Run {
   }
 
   void set_machine(const worker::WorkerHello& hello) {
+    diagnosis_.set_device(hello.device);
     facts_.device = hello.device;
     facts_.libraries = hello.libraries;
   }
@@ -283,7 +286,7 @@ class Run {
     }
     write_results(context_, {options_.output, command_, [&] { stream_.finish(facts_, report); }}, folder_, report);
     if (tensors_.has_value()) {
-      tensors_->finish();
+      say(tensors_->finish());
     }
     context_.terminal.annotate(failure_annotations(report));
     if (result.interrupted) {
@@ -314,6 +317,7 @@ class Run {
   ResultStream stream_;
   std::optional<Baseline> baseline_;
   std::optional<TensorFolder> tensors_;
+  RunDiagnosis diagnosis_;
   report::RunFacts facts_;
   run::PipelineOptions pipeline_;
   Reproducer command_;

@@ -45,6 +45,16 @@ json list_json(const std::vector<Explanation>& explanations) {
   return list;
 }
 
+json tolerances_json(const Diagnosis& diagnosis) {
+  json object = json::object();
+  for (const auto& [port, facts] : diagnosis.elements) {
+    if (facts.tolerance.has_value()) {
+      object[port] = {{"rtol", facts.tolerance->rtol}, {"atol", facts.tolerance->atol}};
+    }
+  }
+  return object;
+}
+
 }  // namespace
 
 json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
@@ -57,6 +67,7 @@ json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::spa
           {"equal_bits", diagnosis.equal_bits},
           {"causes", list_json(diagnosis.passing)},
           {"excluded", list_json(diagnosis.excluded)},
+          {"tolerances", tolerances_json(diagnosis)},
           {"notes", std::vector<std::string>(notes.begin(), notes.end())}};
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "diagnose/hypothesis.hpp"
@@ -19,6 +20,17 @@ decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change) {
           change(*output, yardstick == yardsticks.outputs.end() ? nullptr : &*yardstick);
         }
       };
+}
+
+void expect_instead(op::OutputValues& output, std::size_t i, double y) {
+  const double before = std::abs(output.value[i]);
+  const double growth = before > 0 && std::isfinite(y) ? std::abs(y) / before : 1;
+  for (core::Buffer<float>* errors : {&output.magnitude, &output.deviation}) {
+    if (growth > 1 && !errors->empty()) {
+      (*errors)[i] = static_cast<float>(static_cast<double>((*errors)[i]) * growth);
+    }
+  }
+  output.value[i] = y;
 }
 
 decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change) {

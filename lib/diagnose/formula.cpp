@@ -129,7 +129,7 @@ std::span<const double> values_with(const Evidence& evidence, const Trial& trial
 
 /// The number of a field for which the output fits best, by Gauss and Newton; NaN if there is none.
 double fitted(const Evidence& evidence, std::size_t field, double start) {
-  constexpr int kSteps = 6;
+  constexpr int kSteps = 16;
   constexpr double kDifference = 0x1p-10;
   const Field& f = evidence.subject.c.op->fields()[field];
   const auto within = [&f](double x) { return std::clamp(x, f.minimum, f.maximum); };

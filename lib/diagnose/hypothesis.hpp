@@ -39,28 +39,43 @@ struct Evidence {
 using ChangeOutput = std::function<void(op::OutputValues&, op::OutputYardsticks*)>;
 [[nodiscard]] decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change);
 
+/// Expects another number of an element, which errs in proportion if it is larger.
+void expect_instead(op::OutputValues& output, std::size_t i, double y);
+
 /// The same, number by number.
 [[nodiscard]] decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change);
 
 /// Families of hypotheses that say where elements are wrong, and not why; and that the whole output is one number.
 inline constexpr std::string_view kPlaces = "places", kOneNumber = "one number";
 
+/// Rows of a stage are tried if those of earlier ones do not explain the output.
+enum class Stage {
+  first,
+  simulated,    ///< what a simulated device can be made to do
+  last_resort,  ///< says where, and not why
+};
+
 struct CatalogueRow {
   std::string_view name;  ///< of its hypotheses, or what their names begin with
   std::string_view doc;
   std::vector<Hypothesis> (*make)(const Evidence&);
-  bool is_last_resort = false;  ///< says where, and not why: tried only if nothing else explains the output
+  Stage stage = Stage::first;
+  bool needs_all = false;  ///< looks at where elements are, so that a part of the output does not do
 };
 
 /// In the order in which equally good explanations are named: simple and frequent ones first.
 [[nodiscard]] std::span<const CatalogueRow> catalogue();
 
 // The rows, by what they change.
+[[nodiscard]] std::span<const CatalogueRow> accumulation_rows();
+[[nodiscard]] std::span<const CatalogueRow> changed_input_rows();
+[[nodiscard]] std::span<const CatalogueRow> misapplied_rows();
 [[nodiscard]] std::span<const CatalogueRow> operand_rows();
 [[nodiscard]] std::span<const CatalogueRow> formula_rows();
 [[nodiscard]] std::span<const CatalogueRow> output_rows();
 [[nodiscard]] std::span<const CatalogueRow> sum_rows();
 [[nodiscard]] std::span<const CatalogueRow> norm_rows();
+[[nodiscard]] std::span<const CatalogueRow> simulated_rows();
 [[nodiscard]] std::span<const CatalogueRow> structure_rows();
 
 }  // namespace numcheck::diagnose

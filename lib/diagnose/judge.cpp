@@ -6,10 +6,12 @@
 
 #include "core/error.hpp"
 #include "data/inputs.hpp"
+#include "diagnose/simulated.hpp"
 #include "diagnose/subject.hpp"
-#include "metric/wrong_elements.hpp"
 #include "prepare/group.hpp"
+#include "metric/wrong_elements.hpp"
 #include "verdict/compared_port.hpp"
+#include "verdict/conversion.hpp"
 #include "verdict/evaluate.hpp"
 #include "verdict/expectation.hpp"
 #include "verdict/output_model.hpp"
@@ -34,8 +36,18 @@ op::Values values_of_trial(const op::Reference& reference, const Trial& trial, c
   return values;
 }
 
+void change(const Subject& subject, const Trial& trial, op::Values& values, op::Yardsticks& yardsticks) {
+  if (subject.known != nullptr && subject.known->then) {
+    subject.known->then(values, yardsticks);
+  }
+  if (trial.then) {
+    trial.then(values, yardsticks);
+  }
+}
+
 /// The group's values for all of its promises: the inputs are given as they are stored, so there is nothing to round.
-void compute_values(prepare::Group& group, const Trial& trial) {
+void compute_values(const Subject& subject, const Trial& trial, prepare::PreparedGroup& made) {
+  prepare::Group& group = *made.group;
   const op::Reference& reference = group.row->reference;
   prepare::Rounding& rounding = *group.in_order.front();
   const op::ReferenceRequest request{&group.params, rounding.operands, group.sample};
@@ -44,9 +56,10 @@ void compute_values(prepare::Group& group, const Trial& trial) {
     *yardsticks = reference.yardsticks(request);
   }
   auto values = std::make_shared<op::Values>(values_of_trial(reference, trial, request));
-  if (trial.then) {
-    trial.then(*values, *yardsticks);
+  if (!trial.fault.empty()) {
+    simulate(subject, trial, made.cases.front(), *values, *yardsticks);
   }
+  change(subject, trial, *values, *yardsticks);
   group.yardstick_promise.set_value(std::move(yardsticks));
   rounding.promise.set_value(values);
   group.total_sample = group.sample;
@@ -108,12 +121,12 @@ SharedBytes given_bytes(const Subject& subject, const Trial& trial, std::string_
   return found == subject.outputs.end() ? nullptr : found->second;
 }
 
-std::vector<std::uint8_t> wrong_marks(const verdict::EvaluationContext& context, const worker::RunReport& run,
+ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::RunReport& run,
                                       std::size_t port) {
   const verdict::ComparedPort compared(*context.prepared, context.host, port, run);
   const model::ErrorModel model = verdict::output_model(context, compared.port(), context.judged);
   const verdict::Expectation expectation(context, compared, model);
-  return metric::mark_wrong(expectation.input(), std::nullopt);
+  return {metric::mark_wrong(expectation.input(), std::nullopt), metric::pair_tolerance(expectation.input())};
 }
 
 }  // namespace
@@ -127,7 +140,20 @@ core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view 
 }
 
 Trial as_declared(const Subject& subject) {
-  return {.c = subject.c, .inputs = subject.inputs};
+  Trial trial = subject.known == nullptr ? Trial{.c = subject.c, .inputs = subject.inputs} : *subject.known;
+  trial.then = {};  // judge applies that of the known cause first
+  return trial;
+}
+
+Subject with_known(const Subject& subject, const Trial& trial) {
+  Subject result = subject;
+  result.c = trial.c;
+  result.inputs = trial.inputs;
+  for (const auto& [port, bytes] : trial.stored) {
+    result.outputs.insert_or_assign(port, bytes);
+  }
+  result.known = std::make_shared<const Trial>(trial);
+  return result;
 }
 
 Expected expect(const Subject& subject, const Trial& trial, double flops_limit) {
@@ -136,23 +162,25 @@ Expected expect(const Subject& subject, const Trial& trial, double flops_limit) 
   const prepare::Group& group = *made.group;
   const op::ReferenceRequest request{&group.params, group.in_order.front()->operands, group.sample, true};
   Expected expected{group.sample, values_of_trial(group.row->reference, trial, request)};
-  if (trial.then) {
-    op::Yardsticks none;
-    trial.then(expected.values, none);
+  op::Yardsticks none;
+  if (!trial.fault.empty()) {
+    simulate(subject, trial, made.cases.front(), expected.values, none);
   }
+  change(subject, trial, expected.values, none);
   return expected;
 }
 
-verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, WrongMarks* marks) {
+verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, FactsByPort* elements) {
   const std::vector<plan::Case> cases = {trial.c};
   prepare::PreparedGroup made = prepare_trial(subject, cases, trial, flops_limit);
   prepare::PreparedCase& prepared = made.cases.front();
-  compute_values(*made.group, trial);
+  compute_values(subject, trial, made);
   worker::RunReport run;
   run.backend = trial.c.backend;
   run.label = "given tensors";
   run.observed = trial.ran;
   run.conversion = trial.conversion;
+  run.rounding = trial.rounding;
   const op::Values& values = *made.group->in_order.front()->values.get();
   for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
     const op::Port& port = prepared.ports[i];
@@ -174,11 +202,14 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
   context.host = prepared.host;
   context.device = &subject.device;
   context.cache = &cache;
+  if (trial.conversion.has_value()) {
+    verdict::take_for_converted(context, *trial.conversion, made.group->in_order.front()->values.get());
+  }
   double seconds = 0;
   verdict::RunResult result = verdict::evaluate_run(context, run, seconds);
-  for (std::size_t i = 0; marks != nullptr && i < prepared.ports.size(); ++i) {
+  for (std::size_t i = 0; elements != nullptr && i < prepared.ports.size(); ++i) {
     if (prepared.ports[i].role == op::Role::output && given_bytes(subject, trial, prepared.ports[i].name) != nullptr) {
-      (*marks)[std::string(prepared.ports[i].name)] = wrong_marks(context, run, i);
+      (*elements)[std::string(prepared.ports[i].name)] = facts_of(context, run, i);
     }
   }
   std::erase_if(result.outputs, [&](const verdict::OutputResult& output) {

@@ -92,26 +92,30 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   return all;
 }
 
-/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|.
-double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i) {
-  constexpr double kRoundings = 0x1p-20;
+/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|;
+/// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
+/// so that what is not so rounded does not fit.
+double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype) {
+  constexpr double kRoundings = 0x1p-20, kPart = 0.125;
+  const double most = kPart * core::ulp(output.value[i], dtype);
   if (terms != nullptr) {
-    return kRoundings * static_cast<double>(terms->magnitude[i]);
+    return std::min(kRoundings * static_cast<double>(terms->magnitude[i]), most);
   }
-  const double bound = output.magnitude.empty() ? 0 : static_cast<double>(output.magnitude[i]);
-  return std::isfinite(bound) ? bound : 0;
+  const bool has_bound = !output.magnitude.empty() && output.row_facts.empty();
+  const double bound = has_bound ? static_cast<double>(output.magnitude[i]) : most;
+  return std::isfinite(bound) ? std::min(bound, most) : 0;
 }
 
 /// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which, what is delivered
 /// decides.
 template <class Store>
-decltype(Trial::then) stored_by(const Evidence& evidence, Store store) {
+decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store) {
   return change_of(evidence,
-                   [store, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                   [store, in, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
                        op::OutputValues& output, op::OutputYardsticks* yardsticks) {
                      for (std::size_t i = 0; i < output.value.size(); ++i) {
                        double& y = output.value[i];
-                       const double slack = slack_of(output, yardsticks, i);
+                       const double slack = slack_of(output, yardsticks, i, in);
                        const double d = delivered[i];
                        const bool fits = store(y - slack) <= d && d <= store(y + slack) && store(d) == d;
                        y = fits ? d : store(y);
@@ -152,7 +156,7 @@ std::vector<Hypothesis> narrower_output(const Evidence& evidence) {
                     way.spelled),
         fmt::format("Look for a cast of the result, or an accumulator or output type of {}; or compare in that format.",
                     way.spelled),
-        stored_by(evidence, [dtype = way.dtype](double y) { return core::round_to(y, dtype, overflow_of(dtype)); })));
+        stored_by(evidence, way.dtype, [dtype = way.dtype](double y) { return core::round_to(y, dtype, overflow_of(dtype)); })));
     found = info.fraction_bits;
   }
   return all;
@@ -172,7 +176,7 @@ std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
   all.push_back(with_values(evidence, "output_truncated",
                             fmt::format("{} was truncated to {}, not rounded to nearest", evidence.port, info.name),
                             "Use the rounding conversion (__float2bfloat16_rn, cvt.rn), not a shift or a mask of bits.",
-                            stored_by(evidence, truncate)));
+                            stored_by(evidence, port.dtype, truncate)));
   struct Way {
     Dtype dtype;
     std::string_view name, spelled;
@@ -186,7 +190,7 @@ std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
           evidence, std::string(way.name),
           fmt::format("{} was rounded to {} first, then to {}", evidence.port, way.spelled, info.name),
           "Convert from the FP32 result directly: two roundings are not one.",
-          stored_by(evidence, [first = way.dtype, stored = port.dtype](double y) {
+          stored_by(evidence, port.dtype, [first = way.dtype, stored = port.dtype](double y) {
             return core::round_to(core::round_to(y, first, overflow_of(first)), stored, overflow_of(stored));
           })));
     }

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/cancel.hpp"
 #include "core/error.hpp"
+#include "diagnose/crop.hpp"
 #include "op/gemm.hpp"
 #include "verdict/evaluate.hpp"
 
@@ -36,12 +38,17 @@ core::Buffer<double> decode_delivered(const Subject& subject, std::string_view p
   return some;
 }
 
+const std::string& family_of(const Hypothesis& hypothesis) {
+  return hypothesis.family.empty() ? hypothesis.name : hypothesis.family;
+}
+
 Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::string_view port, double rms_before,
                     double flops) {
   Explanation result{.name = hypothesis.name,
-                     .family = hypothesis.family.empty() ? hypothesis.name : hypothesis.family,
+                     .family = family_of(hypothesis),
                      .cause = hypothesis.cause,
-                     .remedy = hypothesis.remedy};
+                     .remedy = hypothesis.remedy,
+                     .failing = {}};
   try {
     const verdict::RunResult run = judge(subject, hypothesis.trial, flops);
     const verdict::OutputResult* output = output_named(run, port);
@@ -54,30 +61,127 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
     result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
+  } catch (const core::Cancelled&) {
+    throw;
   } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis
     result.failing = fmt::format("could not be tried: {}", error.what());
   }
   return result;
 }
 
-/// Tries the hypotheses of the catalogue's rows, until one of a family explains the output.
-void try_rows(const Evidence& evidence, bool last_resort, double flops, Diagnosis& diagnosis) {
-  const auto is_explained = [&diagnosis](const Hypothesis& hypothesis) {
-    return !hypothesis.family.empty() &&
-           std::ranges::find(diagnosis.passing, hypothesis.family, &Explanation::family) != diagnosis.passing.end();
-  };
-  for (const CatalogueRow& row : catalogue()) {
-    if (row.is_last_resort != last_resort) {
-      continue;
-    }
-    for (const Hypothesis& hypothesis : row.make(evidence)) {
-      if (!is_explained(hypothesis)) {
-        Explanation explanation = explain(evidence.subject, hypothesis, diagnosis.port, diagnosis.rms_error, flops);
-        (explanation.passes ? diagnosis.passing : diagnosis.excluded).push_back(std::move(explanation));
+/// A hypothesis that does not explain all, but may be one of two causes.
+struct Part {
+  Hypothesis hypothesis;
+  double share = 0;
+};
+
+/// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
+enum class Rows { all, needing_all, needing_part };
+
+/// Tries what the catalogue has, and remembers what explains most.
+class Search {
+ public:
+  Search(const Subject& subject, Diagnosis& diagnosis, double flops)
+      : subject_(subject), diagnosis_(diagnosis), flops_(flops) {}
+
+  /// Tries the hypotheses of a stage's rows, until one of a family explains the output.
+  void try_rows(const Evidence& evidence, Stage stage, Rows rows = Rows::all) {
+    for (const CatalogueRow& row : catalogue()) {
+      const bool is_left_out = rows != Rows::all && row.needs_all != (rows == Rows::needing_all);
+      if (row.stage != stage || is_left_out) {
+        continue;
+      }
+      for (Hypothesis& hypothesis : row.make(evidence)) {
+        if (!is_explained(hypothesis)) {
+          add(evidence.subject, std::move(hypothesis));
+        }
       }
     }
   }
-}
+
+  /// The first cause is one of those that explained most, the second one any.
+  void try_pairs() {
+    const std::vector<Part> first = std::exchange(parts_, {});
+    for (const Part& part : first) {
+      const Subject known = with_known(subject_, part.hypothesis.trial);
+      first_ = &part.hypothesis;
+      with_evidence(known, [&](const Evidence& evidence) {
+        for (const Stage stage : {Stage::first, Stage::simulated, Stage::last_resort}) {
+          if (diagnosis_.passing.empty()) {
+            try_rows(evidence, stage);
+          }
+        }
+      });
+      first_ = nullptr;
+      if (!diagnosis_.passing.empty()) {
+        return;
+      }
+    }
+  }
+
+  /// Calls body(evidence) with what is expected of the subject, if anything is expected of that output.
+  template <class Body>
+  void with_evidence(const Subject& subject, const Body& body) {
+    FactsByPort facts;
+    static_cast<void>(judge(subject, as_declared(subject), flops_, &facts));
+    const Expected expected = expect(subject, as_declared(subject), flops_);
+    const auto values = std::ranges::find(expected.values.outputs, diagnosis_.port, &op::OutputValues::port);
+    if (values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
+      return;
+    }
+    const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
+    body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample});
+  }
+
+ private:
+  [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const {
+    return !hypothesis.family.empty() && std::ranges::any_of(diagnosis_.passing, [&](const Explanation& one) {
+      return one.family == hypothesis.family;
+    });
+  }
+
+  void add(const Subject& subject, Hypothesis hypothesis) {
+    if (first_ != nullptr && family_of(hypothesis) != family_of(*first_)) {  // otherwise it takes the first one's place
+      hypothesis.name = fmt::format("{} + {}", first_->name, hypothesis.name);
+      hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
+      hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
+    }
+    Explanation explanation = explain(subject, hypothesis, diagnosis_.port, diagnosis_.rms_error, flops_);
+    if (first_ == nullptr && !explanation.passes) {
+      remember(std::move(hypothesis), explanation.share);
+    }
+    (explanation.passes ? diagnosis_.passing : diagnosis_.excluded).push_back(std::move(explanation));
+  }
+
+  /// Keeps the few that explain most, one of each family.
+  void remember(Hypothesis hypothesis, double share) {
+    constexpr std::size_t kMost = 5;
+    constexpr double kSomething = 0.02;
+    if (!(share > kSomething)) {
+      return;
+    }
+    const std::string& family = family_of(hypothesis);
+    const auto same =
+        std::ranges::find_if(parts_, [&](const Part& part) { return family_of(part.hypothesis) == family; });
+    if (same != parts_.end()) {
+      if (same->share >= share) {
+        return;
+      }
+      parts_.erase(same);
+    }
+    const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share; });
+    parts_.insert(place, {std::move(hypothesis), share});
+    if (parts_.size() > kMost) {
+      parts_.pop_back();
+    }
+  }
+
+  const Subject& subject_;
+  Diagnosis& diagnosis_;
+  double flops_;
+  const Hypothesis* first_ = nullptr;  ///< the first of two causes
+  std::vector<Part> parts_;            ///< that explain most first
+};
 
 /// Of 16- and 8-bit outputs: those whose bits fit much worse than the best one's are excluded by that.
 void keep_best(bool is_narrow, Diagnosis& diagnosis) {
@@ -115,25 +219,65 @@ void add_unwritten(const verdict::OutputResult& output, Diagnosis& diagnosis) {
        .remedy = "Look for a tile, a tail or an empty group that no block of the kernel covers.",
        .passes = true,
        .share = 1,
+       .failing = {},
        .is_finding = true});
 }
 
 /// What the op itself says of the failure: its own diagnoses, which name a cause and measure what it explains.
-void add_findings(const verdict::OutputResult& output, Diagnosis& diagnosis) {
-  constexpr double kProven = 0.9;
+void add_findings(const verdict::OutputResult& output, double least, Diagnosis& diagnosis) {
   for (const op::Finding& finding : output.findings) {
     const bool is_share =
         !finding.cause.empty() || finding.name == op::kProductRounded || finding.name == op::kSumRounded;
-    if (is_share && finding.measured >= kProven) {
+    if (is_share && finding.measured >= least) {
       diagnosis.passing.push_back({.name = finding.name,
                                    .family = finding.name,
                                    .cause = finding.cause.empty() ? finding.name : finding.cause,
                                    .remedy = finding.text,
                                    .passes = true,
                                    .share = finding.measured,
+                                   .failing = {},
                                    .is_finding = true});
     }
   }
+}
+
+/// From what is simple to what is not, until something explains the output. `rows`: those that the subject is for.
+void search(const Subject& subject, const verdict::OutputResult& failed, double flops, Rows rows, Diagnosis& diagnosis) {
+  Search search(subject, diagnosis, flops);
+  const auto is_open = [&] { return diagnosis.passing.empty(); };
+  search.with_evidence(subject, [&](const Evidence& evidence) {
+    if (is_open()) {
+      search.try_rows(evidence, Stage::first, rows);
+    }
+    constexpr double kAll = 0.9999, kMost = 0.9;
+    if (is_open()) {
+      add_findings(failed, kAll, diagnosis);
+    }
+    for (const Stage stage : {Stage::simulated, Stage::last_resort}) {
+      if (is_open()) {
+        search.try_rows(evidence, stage, rows);
+      }
+    }
+    if (is_open() && rows != Rows::needing_all) {
+      search.try_pairs();
+    }
+    if (is_open()) {
+      add_findings(failed, kMost, diagnosis);
+    }
+  });
+}
+
+/// What the subject's output has as declared, before any trial. False if it has no such output.
+bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
+  const verdict::RunResult run = judge(subject, as_declared(subject), flops);
+  const verdict::OutputResult* output = output_named(run, diagnosis.port);
+  if (output == nullptr) {
+    return false;
+  }
+  diagnosis.rms_error = error_of(*output).rms;
+  diagnosis.equal_bits = output->statistics.elements - output->statistics.exact_mismatch;
+  diagnosis.is_narrow = output->statistics.flip_rate.has_value();
+  return true;
 }
 
 }  // namespace
@@ -142,7 +286,8 @@ std::span<const CatalogueRow> catalogue() {
   static const std::vector<CatalogueRow> rows = [] {
     std::vector<CatalogueRow> all;
     for (const std::span<const CatalogueRow> part :
-         {operand_rows(), formula_rows(), output_rows(), sum_rows(), norm_rows(), structure_rows()}) {
+         {operand_rows(), accumulation_rows(), formula_rows(), output_rows(), changed_input_rows(), misapplied_rows(),
+          sum_rows(), norm_rows(), structure_rows(), simulated_rows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -152,7 +297,7 @@ std::span<const CatalogueRow> catalogue() {
 
 Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_flops) {
   Diagnosis diagnosis;
-  diagnosis.declared = judge(subject, as_declared(subject), declared_flops);
+  diagnosis.declared = judge(subject, as_declared(subject), declared_flops, &diagnosis.elements);
   const auto failed = std::ranges::find_if(diagnosis.declared.outputs, [](const verdict::OutputResult& output) {
     return !verdict::failure_of(output).empty();
   });
@@ -164,30 +309,27 @@ Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_f
   }
   diagnosis.kind = Diagnosis::Kind::unexplained;
   diagnosis.port = failed->port;
-  WrongMarks marks;
-  const verdict::RunResult on_sample = judge(subject, as_declared(subject), trial_flops, &marks);
-  const verdict::OutputResult* declared = output_named(on_sample, diagnosis.port);
-  const Expected expected = expect(subject, as_declared(subject), trial_flops);
-  const auto values = std::ranges::find(expected.values.outputs, diagnosis.port, &op::OutputValues::port);
-  if (declared == nullptr || values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
-    return diagnosis;
-  }
-  diagnosis.rms_error = error_of(*declared).rms;
-  diagnosis.equal_bits = declared->statistics.elements - declared->statistics.exact_mismatch;
-  const core::Buffer<double> delivered = decode_delivered(subject, diagnosis.port, expected.sample);
-  const Evidence evidence{subject, diagnosis.port, *values, delivered.span(), marks[diagnosis.port], expected.sample};
   add_unwritten(*failed, diagnosis);
-  if (diagnosis.passing.empty()) {
-    try_rows(evidence, false, trial_flops, diagnosis);
-  }
-  if (diagnosis.passing.empty()) {
-    add_findings(*failed, diagnosis);
-  }
-  if (diagnosis.passing.empty()) {
-    try_rows(evidence, true, trial_flops, diagnosis);
+  const plan::Case& c = subject.c;
+  const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > trial_flops;
+  const std::optional<Subject> part =
+      is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
+  if (part.has_value() && measure(*part, declared_flops, diagnosis)) {
+    // Moved rows and wrong tiles show in all of it, everything else in a part.
+    Diagnosis places = diagnosis;
+    if (measure(subject, declared_flops, places)) {
+      search(subject, *failed, declared_flops, Rows::needing_all, places);
+    }
+    if (places.passing.empty()) {
+      search(*part, *failed, declared_flops, Rows::needing_part, diagnosis);
+    } else {
+      diagnosis = std::move(places);
+    }
+  } else if (measure(subject, trial_flops, diagnosis)) {
+    search(subject, *failed, trial_flops, Rows::all, diagnosis);
   }
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
-  keep_best(declared->statistics.flip_rate.has_value(), diagnosis);
+  keep_best(diagnosis.is_narrow, diagnosis);
   if (!diagnosis.passing.empty()) {
     diagnosis.kind = Diagnosis::Kind::explained;
   }

@@ -29,11 +29,13 @@ struct Diagnosis {
     unexplained,  ///< none does
   } kind = Kind::correct;
   verdict::RunResult declared;
+  FactsByPort elements;               ///< as declared
   std::string port;                   ///< the output that is explained; empty if no gate fails
   double rms_error = 0;               ///< of it, as declared
   std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;  ///< the others that were tried, the closest first
   std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
+  bool is_narrow = false;             ///< the output's own rounding hides most of what is left: bits decide
 };
 
 /// References of trials cover a sample of the outputs of products of more operations than `trial_flops`.

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "diagnose/simulator.hpp"
 #include "machine/device.hpp"
+#include "metric/pair_tolerance.hpp"
+#include "model/declared_rounding.hpp"
 #include "model/error_model.hpp"
 #include "op/reference.hpp"
 #include "plan/case.hpp"
@@ -25,25 +28,35 @@ namespace numcheck::diagnose {
 using SharedBytes = std::shared_ptr<const core::Buffer<std::byte>>;
 using GivenOutputs = std::map<std::string, SharedBytes, std::less<>>;
 
+struct Trial;
+
 struct Subject {
   prepare::Catalog catalog;
   plan::Case c;  ///< op, mode and parameters, without padding; the distributions are like those of the inputs
   prepare::GivenInputs inputs;
   GivenOutputs outputs;
   machine::Device device;  ///< that the outputs came from: its architecture decides what an FP8 product may err
+  std::shared_ptr<const Simulator> simulator = {};  ///< of such a device; may be null
+  /// A first cause that is taken for granted while a second one is looked for; may be null. The case and the inputs are as
+  /// it says.
+  std::shared_ptr<const Trial> known = {};
 };
 
 /// One way in which the outputs may have been computed.
 struct Trial {
   plan::Case c;
   prepare::GivenInputs inputs;
-  /// How the operands of a product were converted, if the trial says so; otherwise as the mode requests.
+  /// How the operands of a product were converted, if the trial says so; otherwise as the mode requests. The inputs are
+  /// converted already.
   std::optional<model::PrecisionClass> ran = {};
   std::optional<model::Conversion> conversion = {};
-  /// Applied to what the reference expects, and to its yardsticks, if it has any.
+  model::DeclaredRounding rounding = {};  ///< what the run would have declared
+  /// Applied to what the reference expects, and to its yardsticks, if it has any. After that of the known cause.
   std::function<void(op::Values&, op::Yardsticks&)> then = {};
   /// Gives the values of outputs instead of the reference, which then gives only what they may err; may be null.
   op::Values (*instead)(const op::ReferenceRequest&) = nullptr;
+  /// Gives the values of outputs, too: the simulated device with this fault. Empty: none.
+  std::string_view fault = {};
   /// Outputs that take the place of those given: the same numbers in another format.
   GivenOutputs stored = {};
 };
@@ -51,8 +64,11 @@ struct Trial {
 /// The numbers of a given output, dense and row-major.
 [[nodiscard]] core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view port);
 
-/// The trial that says that everything is as the case says.
+/// The trial that says that everything is as the case says, apart from the known cause.
 [[nodiscard]] Trial as_declared(const Subject& subject);
+
+/// The subject in which that trial is the known cause.
+[[nodiscard]] Subject with_known(const Subject& subject, const Trial& trial);
 
 /// What the reference makes of the trial: of products of more operations than the limit, a sample, whose elements are those
 /// of every trial with that output.
@@ -63,10 +79,14 @@ struct Expected {
 [[nodiscard]] Expected expect(const Subject& subject, const Trial& trial, double flops_limit);
 
 /// Judges the given outputs as if they were those of the trial; references of more operations than the limit cover a
-/// sample of the outputs. `marks`, if not null, receives of each judged output which elements are wrong by themselves, as
-/// metric::mark_wrong says. Throws core::Error if the trial cannot be computed.
-using WrongMarks = std::map<std::string, std::vector<std::uint8_t>, std::less<>>;
+/// sample of the outputs. `elements`, if not null, receives facts about the elements of each given output. Throws core::Error
+/// if the trial cannot be computed.
+struct ElementFacts {
+  std::vector<std::uint8_t> is_wrong;              ///< by themselves: metric::mark_wrong
+  std::optional<metric::PairTolerance> tolerance;  ///< that two right results keep
+};
+using FactsByPort = std::map<std::string, ElementFacts, std::less<>>;
 [[nodiscard]] verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit,
-                                       WrongMarks* marks = nullptr);
+                                       FactsByPort* elements = nullptr);
 
 }  // namespace numcheck::diagnose

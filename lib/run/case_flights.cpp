@@ -147,6 +147,7 @@ void CaseFlights::judge(Flight& flight, const Run& run) {
                                        {.time_s = c.timeout_s.value_or(options_.workers.timeout_s)});
   try {
     work.run([&] { compare(flight, run); });
+    explain(flight, run);
   } catch (const core::Cancelled&) {
     flight.cancelled = true;
     return;
@@ -170,6 +171,28 @@ void CaseFlights::compare(Flight& flight, const Run& run) {
                                      options_.all_maps};
   flight.result.runs.push_back(verdict::evaluate_run(context, run.report, flight.result.times.comparison_s));
   show_tensors(flight, context);
+}
+
+void CaseFlights::explain(Flight& flight, const Run& run) {
+  verdict::RunResult& result = flight.result.runs.back();
+  if (!options_.explain_failure || result.status != verdict::Status::fail) {
+    return;
+  }
+  const plan::Case& c = cases_[flight.index];
+  const auto work = stop_.work().begin(fmt::format("the diagnosis of {}", c.id),
+                                       {.time_s = c.timeout_s.value_or(options_.workers.timeout_s)});
+  try {
+    work.run([&] {
+      std::optional<op::Finding> finding = options_.explain_failure(c, result, run.ports);
+      const auto output = finding.has_value()
+                              ? std::ranges::find(result.outputs, finding->port, &verdict::OutputResult::port)
+                              : result.outputs.end();
+      if (output != result.outputs.end()) {
+        output->findings.push_back(std::move(*finding));
+      }
+    });
+  } catch (const core::Error&) {  // also if it is stopped, or takes too long: the verdict stands
+  }
 }
 
 void CaseFlights::show_tensors(const Flight& flight, const verdict::EvaluationContext& context) {

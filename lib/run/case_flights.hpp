@@ -57,6 +57,8 @@ class CaseFlights {
   void wait_if_failures_stop(const Flight& flight);
   void judge(Flight& flight, const Run& run);
   void compare(Flight& flight, const Run& run);
+  /// Adds what explain_failure says of the last run to its findings.
+  void explain(Flight& flight, const Run& run);
   /// Calls on_tensors with the last run, unless it failed on the device and has no outputs.
   void show_tensors(const Flight& flight, const verdict::EvaluationContext& context);
   /// Concludes a case, applying known issues of this device, and adds it to the results.

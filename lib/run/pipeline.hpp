@@ -60,6 +60,11 @@ struct PipelineOptions {
   std::function<void(const plan::Case&, const FinishedCase&)> on_finished;
   /// Called once for each compared run, on any thread, while its tensors exist. Must not throw.
   std::function<void(const RunTensors&)> on_tensors;
+  /// Asked about a run that failed, on any thread, while its tensors (`ports`) exist: a finding that names the cause, if
+  /// there is one. What it throws costs nothing but the explanation.
+  std::function<std::optional<op::Finding>(const plan::Case&, const verdict::RunResult&,
+                                           std::span<const worker::HostPort> ports)>
+      explain_failure;
   /// Called on a separate thread when a reference never finishes, although its stop was requested when it exceeded the
   /// time limit. The callback should end the process; finished cases are already in the journal.
   std::function<void(const std::string&)> on_stuck;

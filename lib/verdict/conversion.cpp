@@ -68,6 +68,11 @@ op::Values compute(const EvaluationContext& context, const model::Conversion& co
   return context.group->row->reference.values(request);
 }
 
+/// Of the values on converted operands, in the cache.
+std::string key_of(const EvaluationContext& context, const model::Conversion& conversion) {
+  return fmt::format("{}|{}", static_cast<const void*>(context.prepared->rounding.get()), model::describe(conversion));
+}
+
 }  // namespace
 
 JudgedOperands::JudgedOperands(const EvaluationContext& context, const worker::RunReport& run)
@@ -88,9 +93,13 @@ std::shared_ptr<const op::Values> converted_values(const EvaluationContext& cont
   if (alpha_first && !is_power_of_two(op::from_params<op::GemmParams>(c.params).alpha)) {
     return nullptr;
   }
-  const std::string key = fmt::format("{}|{}", static_cast<const void*>(context.prepared->rounding.get()),
-                                      model::describe(*run.conversion));
-  return context.cache->values_or(key, [&] { return compute(context, *run.conversion); });
+  return context.cache->values_or(key_of(context, *run.conversion),
+                                  [&] { return compute(context, *run.conversion); });
+}
+
+void take_for_converted(const EvaluationContext& context, const model::Conversion& conversion,
+                        std::shared_ptr<const op::Values> values) {
+  context.cache->store_values(key_of(context, conversion), std::move(values));
 }
 
 void report_errors(const metric::Statistics& given, metric::Statistics& statistics) {

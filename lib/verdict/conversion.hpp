@@ -36,4 +36,8 @@ class JudgedOperands {
 /// for in TF32 is that error. Everything that gates use stays.
 void report_errors(const metric::Statistics& given, metric::Statistics& statistics);
 
+/// Makes converted_values return these for that conversion: what is expected of operands that it does not change.
+void take_for_converted(const EvaluationContext& context, const model::Conversion& conversion,
+                        std::shared_ptr<const op::Values> values);
+
 }  // namespace numcheck::verdict

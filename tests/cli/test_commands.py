@@ -8,7 +8,7 @@ import unittest
 
 from support import CLEAN, PROGRAM, SOURCE, CliTest, has_nvidia_driver
 
-TOPICS = ["ops", "modes", "backends", "devices", "distributions", "faults", "variables"]
+TOPICS = ["ops", "modes", "backends", "devices", "distributions", "faults", "causes", "variables"]
 
 
 class Lists(CliTest):

@@ -232,6 +232,77 @@ class Diagnose(CliTest):
         self.assertEqual(json.loads((self.folder / "d.json").read_text())["verdict"], "correct")
         self.run_cli(*arguments, "--json", "/dev/full", code=3)
 
+    def test_two_causes_are_both_named(self):
+        y = product(self.x, self.w, tf32)
+        names = self.causes(self.linear(y, bias=("F32", [N], self.bias)))
+        self.assertEqual(set(names[0].split(" + ")), {"operands_in_tf32", "bias=false"})
+        scaled = [f32(0.125 * v) for v in layernorm(self.rows, self.beta, self.gamma, 1e-5)]
+        names = self.causes(self.norm(scaled))
+        self.assertEqual(set(names[0].split(" + ")), {"gamma_and_beta_exchanged", "output_scaled=0.125"})
+
+    def test_a_right_result_says_which_tolerance_is_justified(self):
+        done = self.run_cli(*self.linear(product(self.x, self.w)), code=0)
+        self.assertIn("rtol=1.2e-07, atol=", done.stdout)
+        self.assertIn("numpy.testing.assert_allclose", done.stdout)
+        done = self.run_cli(*self.linear(product(self.x, self.w)), "--json", "-", code=0)
+        tolerance = json.loads(done.stdout)["tolerances"]["d"]
+        # Two results that are summed in other orders are within it, and far from outside it.
+        other = [f32(sum(f32(v * w) for v, w in zip(self.x[i * K : (i + 1) * K], self.w[j * K : (j + 1) * K])))
+                 for i in range(M) for j in range(N)]
+        exact = product(self.x, self.w)
+        apart = max(abs(a - b) - tolerance["rtol"] * abs(b) for a, b in zip(other, exact))
+        self.assertLess(apart, tolerance["atol"])
+        self.assertLess(tolerance["atol"], 1e-3)
+
+    def test_two_results_are_held_against_each_other(self):
+        arguments = self.linear(product(self.x, self.w))
+        safetensors(self.folder / "other.safetensors", {"y": ("F32", [M, N], product(self.x, self.w, tf32))})
+        done = self.run_cli(*arguments, "--against", "other.safetensors", code=1)
+        self.assertRegex(done.stdout, r"d: \d+ of 1320 elements differ")
+        self.assertLess(done.stdout.index("d is correct"), done.stdout.index("the product ran in TF32"))
+        done = self.run_cli(*arguments, "--against", "other.safetensors", "--json", "-", code=1)
+        found = json.loads(done.stdout)
+        self.assertEqual([found["first"]["verdict"], found["second"]["verdict"]], ["correct", "wrong"])
+        self.assertEqual(found["apart"][0]["output"], "d")
+        safetensors(self.folder / "none.safetensors", {"z": ("F32", [1], [1.0])})
+        self.refuses(*arguments, "--against", "none.safetensors", says="--against: the file has none of the tensors")
+
+    def test_a_case_of_a_report_is_run_again(self):
+        plan = self.plan(case={"params": {"m": 48, "n": 40, "k": 64, "bias": True}})
+        self.run_cli("run", plan, "--device", "sim:sm_90", "--no-save", "--json", "report.json", "--inject", "bias_missing", code=1)
+        (case,) = json.loads((self.folder / "report.json").read_text())["cases"]
+        self.assertEqual(self.causes(["diagnose", "--case", case["id"], "report.json"]), ["bias=false"])
+        self.assertEqual(self.causes(["diagnose", "--case", case["digest"][:8], "report.json"]), ["bias=false"])
+        self.refuses("diagnose", "--case", "gemm/m=1", "report.json", says="--case")
+        self.refuses("diagnose", "--case", case["id"], says="--case needs the report")
+        self.refuses("diagnose", "--case", case["id"], "report.json", "--mode", "fp32", says="leave out the other options")
+
+    def test_a_run_says_why_it_failed(self):
+        plan = self.plan(case={"params": {"m": 48, "n": 40, "k": 64, "bias": True}})
+        arguments = ["run", plan, "--device", "sim:sm_90", "--no-save", "--json", "report.json", "--inject", "bias_missing"]
+
+        def causes():
+            (case,) = json.loads((self.folder / "report.json").read_text())["cases"]
+            return [finding.get("cause") for output in case["runs"][0]["outputs"].values() for finding in output["findings"]]
+
+        done = self.run_cli(*arguments, "--diagnose", "failed", "--junit", "junit.xml", "--markdown", "summary.md", code=1)
+        self.assertTrue(any(cause and "bias = false, not true" in cause for cause in causes()), causes())
+        for text in (done.stdout, (self.folder / "junit.xml").read_text(), (self.folder / "summary.md").read_text()):
+            self.assertIn("bias = false, not true", text)
+        self.run_cli(*arguments, "--diagnose", "never", code=1)
+        self.assertFalse(any(causes()))
+        self.run_cli(*arguments, code=1)  # not on a terminal
+        self.assertFalse(any(causes()))
+        self.assertIn("value of --diagnose", self.run_cli(*arguments, "--diagnose", "some", code=2).stderr)
+
+    def test_the_op_that_was_not_applied(self):
+        self.assertEqual(self.causes(self.norm(list(self.rows))), ["x_unchanged"])
+        y = [f32(a + b) for a, b in zip(layernorm(self.rows, self.gamma, self.beta, 1e-5), self.rows)]
+        self.assertEqual(self.causes(self.norm(y)), ["x_added"])
+        rng = random.Random(8)
+        y = [f32(v / 0.75) if rng.random() < 0.75 else 0.0 for v in layernorm(self.rows, self.gamma, self.beta, 1e-5)]
+        self.assertEqual(self.causes(self.norm(y))[0], "dropped_out")
+
     def refuses(self, *arguments, says):
         done = self.run_cli(*arguments, code=2)
         self.assertIn(says, done.stderr)

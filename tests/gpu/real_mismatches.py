@@ -8,6 +8,7 @@ called correct. Needs PyTorch with CUDA."""
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import struct
@@ -17,6 +18,8 @@ import tempfile
 
 import torch
 from torch.nn import functional
+
+import more_mismatches as more
 
 FORMATS = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 LEAST = 0.95
@@ -147,10 +150,16 @@ def main():
     parser.add_argument("--program", required=True)
     arguments = parser.parse_args()
     torch.manual_seed(0)
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # PyTorch needs memory, too
     made = [("gemm", products, shape) for shape in ((256, 192, 1024), (128, 320, 777))]
     made += [("layernorm_fwd", layernorms, shape) for shape in ((64, 1024), (33, 768))]
     made += [("rmsnorm_fwd", rmsnorms, shape) for shape in ((64, 1024), (33, 768))]
     made += [("softmax_fwd", softmaxes, shape) for shape in ((64, 1024), (33, 768))]
+    made += [("gemm", more.more_products, shape) for shape in ((256, 192, 1024), (128, 320, 768))]
+    made += [("gemm", more.products_of_jax, (256, 192, 1024)), ("softmax_fwd", more.more_softmaxes, (33, 768))]
+    made += [("attention_fwd", more.attentions, shape) for shape in ((2, 8, 8, 128, 192, 64), (2, 8, 2, 100, 150, 128))]
+    made += [("activation_fwd", more.activations, (64, 512)), ("rope_fwd", more.ropes, (64, 4, 64))]
+    made += [("layernorm_bwd", more.gradients_of_layernorm, (64, 1024))]
     right = count = 0
     false_alarm = False
     with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +167,7 @@ def main():
         for op, cases, shape in made:
             for name, tensors, options, wanted in cases(*shape):
                 save(path, tensors)
-                found = diagnosed(arguments.program, path, op, options)
+                found = diagnosed(arguments.program, path, op, [str(word) for word in options])
                 ok = any(re.fullmatch(wanted, cause) for cause in found)
                 right, count = right + ok, count + 1
                 false_alarm = false_alarm or (wanted == "correct" and not ok)

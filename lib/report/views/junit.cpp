@@ -35,11 +35,16 @@ struct Suite {
   }
 };
 
-/// The gates that failed, a line each, and how to run the case again.
+/// The causes that are known and the gates that failed, a line each, and how to run the case again.
 std::string details(const json& record, const CaseFacts& facts) {
   std::string text;
   for (const json& run : record.at("runs")) {
     for (const auto& [port, output] : run.at("outputs").items()) {
+      for (const json& finding : output.at("findings")) {
+        if (const auto cause = finding.value("cause", std::string()); !cause.empty()) {
+          text += html_text(fmt::format("{}: {}", port, cause)) + "\n";
+        }
+      }
       for (const json& criterion : output.at("criteria")) {
         if (!criterion.value("ok", true)) {
           text += html_text(fmt::format("{}: {}  ({})", port, tolerance::words_of(criterion_of(criterion)),

@@ -1,0 +1,254 @@
+#include "given_tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "arguments.hpp"
+#include "catalog.hpp"
+#include "core/error.hpp"
+#include "core/json_depth.hpp"
+
+namespace numcheck::app {
+namespace {
+
+using diagnose::NamedTensor;
+
+/// "a=x" as {"a", "x"}.
+std::pair<std::string, std::string> split_assignment(const std::string& text, std::string_view option) {
+  const std::size_t place = text.find('=');
+  if (place == 0 || place == std::string::npos || place + 1 == text.size()) {
+    throw core::UsageError(fmt::format("{} needs NAME=VALUE, not \"{}\"", option, text));
+  }
+  return {text.substr(0, place), text.substr(place + 1)};
+}
+
+template <class T>
+bool reads_as(const std::string& text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+op::Value parse_param(const op::Field& field, const std::string& text) {
+  std::int64_t integer = 0;
+  double number = 0;
+  switch (field.kind) {
+    case op::FieldKind::boolean:
+      if (text == "true" || text == "false" || text == "1" || text == "0") {
+        return text == "true" || text == "1";
+      }
+      throw core::UsageError(fmt::format("--param {}: true or false, not \"{}\"", field.name, text));
+    case op::FieldKind::integer:
+      if (reads_as(text, integer)) {
+        return integer;
+      }
+      throw core::UsageError(fmt::format("--param {}: a whole number, not \"{}\"", field.name, text));
+    case op::FieldKind::number:
+      if (reads_as(text, number) && std::isfinite(number)) {
+        return number;
+      }
+      throw core::UsageError(fmt::format("--param {}: a number, not \"{}\"", field.name, text));
+    case op::FieldKind::choice:
+      break;
+  }
+  require_known(text, fmt::format("value of {}", field.name), field.choices);
+  return text;
+}
+
+void add(diagnose::GatherRequest& request, const std::string& port, const data::FileTensor& tensor, bool may_be_other) {
+  if (std::ranges::find(request.tensors, port, &NamedTensor::port) != request.tensors.end()) {
+    throw core::UsageError(fmt::format("{} is given twice", port));
+  }
+  request.tensors.push_back({port, tensor, may_be_other});
+}
+
+}  // namespace
+
+bool TensorOptions::any() const {
+  return !mode.empty() || std::ranges::any_of(std::array{&files, &map, &inputs, &outputs, &dtypes, &params},
+                                              [](const auto* list) { return !list->empty(); });
+}
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (const prepare::CatalogRow& row : catalog()) {
+    names.push_back(row.op->name);
+  }
+  return names;
+}
+
+void add_tensor_options(CLI::App& cli, TensorOptions& options) {
+  cli.add_option("op", options.op, "the op that the tensors are of; files of run --keep-tensors say it")->type_name("OP");
+  cli.add_option("--tensors", options.files, "safetensors or .npy with inputs and outputs; may be repeated")
+      ->type_name("FILE")
+      ->group("Tensors");
+  cli.add_option("--map", options.map, "names in these files, by port: a=x,b=weight [those of the ports]")
+      ->type_name("PORT=NAME,...")
+      ->group("Tensors");
+  cli.add_option("--in", options.inputs, "an input from a file of its own; may be repeated")
+      ->type_name("PORT=FILE")
+      ->group("Tensors");
+  cli.add_option("--out", options.outputs, "an output from a file of its own; may be repeated")
+      ->type_name("PORT=FILE")
+      ->group("Tensors");
+  cli.add_option("--dtype", options.dtypes, "what raw or integer elements hold: a=bf16")
+      ->type_name("PORT=FORMAT")
+      ->group("Tensors");
+  cli.add_option("--mode", options.mode, "what the op was asked to compute in [from the tensors' formats]")
+      ->type_name("MODE");
+  cli.add_option("--param", options.params, "a parameter of the op that the shapes do not tell; may be repeated")
+      ->type_name("NAME=VALUE");
+}
+
+GivenTensors::GivenTensors(const TensorOptions& options) : options_(options), paths_(options.files) {
+  for (const std::string& text : split_lists(options.map, "--map")) {
+    const auto [port, name] = split_assignment(text, "--map");
+    if (std::ranges::find(names_, port, &std::pair<std::string, std::string>::first) != names_.end()) {
+      throw core::UsageError(fmt::format("--map names {} twice", port));
+    }
+    names_.emplace_back(port, name);
+  }
+  for (const std::string& path : options.files) {
+    opened_.push_back(data::TensorFile::open(path));
+  }
+  for (const auto& [list, option] : {std::pair{&options.inputs, "--in"}, std::pair{&options.outputs, "--out"}}) {
+    for (const std::string& text : *list) {
+      const auto [port, path] = split_assignment(text, option);
+      single_.emplace_back(port, data::TensorFile::open(path));
+      if (single_.back().second.tensors().size() != 1) {
+        throw core::UsageError(
+            fmt::format("{} holds {} tensors: give it with --tensors, and say with --map which is {}", path,
+                        single_.back().second.tensors().size(), port));
+      }
+      paths_.push_back(path);
+    }
+  }
+}
+
+diagnose::GatherRequest GivenTensors::request(int sm) const {
+  diagnose::GatherRequest request;
+  request.sm = sm;
+  choose_op(request);
+  read_params(request);
+  read_tensors(request);
+  return request;
+}
+
+diagnose::GatherRequest GivenTensors::with_file(diagnose::GatherRequest request, const data::TensorFile& file) const {
+  bool found = false;
+  const auto name_of = [&](const NamedTensor& named) -> const std::string& {
+    const auto mapped = std::ranges::find(names_, named.port, &std::pair<std::string, std::string>::first);
+    return mapped == names_.end() ? named.port : mapped->second;
+  };
+  for (NamedTensor& named : request.tensors) {
+    const auto tensor = std::ranges::find(file.tensors(), name_of(named), &data::FileTensor::name);
+    // A .npy file has no names: it is the output, if one is given by itself.
+    const bool is_output = file.tensors().size() == 1 && options_.outputs.size() == 1 &&
+                           named.port == split_assignment(options_.outputs.front(), "--out").first;
+    if (tensor != file.tensors().end() || is_output) {
+      named.tensor = is_output ? file.tensors().front() : *tensor;
+      found = true;
+    }
+  }
+  if (!found) {
+    throw core::UsageError("--against: the file has none of the tensors that the other one has, by these names");
+  }
+  set_formats(request);
+  return request;
+}
+
+void GivenTensors::read_params(diagnose::GatherRequest& request) const {
+  std::vector<std::string_view> names;
+  for (const op::Field& field : request.op->fields()) {
+    names.push_back(field.name);
+  }
+  for (const std::string& text : options_.params) {
+    const auto [name, value] = split_assignment(text, "--param");
+    require_known(name, fmt::format("parameter of {}", request.op->name), names);
+    request.params[name] = parse_param(request.op->fields()[*op::field_index(*request.op, name)], value);
+  }
+}
+
+/// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written.
+void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
+  request.mode = options_.mode;
+  if (!options_.op.empty()) {
+    require_known(options_.op, "op", op_names());
+    request.op = find_op(options_.op);
+    return;
+  }
+  for (const data::TensorFile& file : opened_) {
+    const auto text = file.texts().find("exec");
+    if (text == file.texts().end()) {
+      continue;
+    }
+    const nlohmann::json json = core::nests_deeper(text->second)
+                                    ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                    : nlohmann::json::parse(text->second, nullptr, false);
+    if (json.is_discarded()) {
+      throw core::UsageError("the file's text \"exec\" is not the JSON of a case");
+    }
+    const plan::Case c = plan::case_from_json(json, &find_op);
+    request.op = c.op;
+    request.mode = options_.mode.empty() ? std::string(c.mode->name) : options_.mode;
+    for (std::size_t i = 0; i < c.params.size(); ++i) {
+      const op::Field& field = c.op->fields()[i];
+      if (!field.storage_only || field.kind != op::FieldKind::integer) {  // tensors of files have no padding
+        request.params[std::string(field.name)] = c.params[i];
+      }
+    }
+    return;
+  }
+  throw core::UsageError("diagnose needs the op that the tensors are of, such as gemm: te-numcheck list ops");
+}
+
+/// Tensors of the common files, by the map or by the names of ports, then those that have files of their own.
+void GivenTensors::read_tensors(diagnose::GatherRequest& request) const {
+  for (const data::TensorFile& file : opened_) {
+    for (const data::FileTensor& tensor : file.tensors()) {
+      for (const auto& [port, name] : names_) {  // one tensor may be several: a product with itself
+        if (name == tensor.name) {
+          add(request, port, tensor, false);
+        }
+      }
+      if (names_.empty()) {
+        add(request, tensor.name, tensor, true);
+      }
+    }
+  }
+  for (const auto& [port, name] : names_) {
+    if (std::ranges::find(request.tensors, port, &NamedTensor::port) == request.tensors.end()) {
+      throw core::UsageError(fmt::format("--map {}={}: none of the files has a tensor of that name", port, name));
+    }
+  }
+  for (const auto& [port, file] : single_) {
+    add(request, port, file.tensors().front(), false);
+  }
+  set_formats(request);
+  if (request.tensors.empty()) {
+    throw core::UsageError("diagnose needs the op's tensors: --tensors FILE, or --in PORT=FILE and --out PORT=FILE");
+  }
+}
+
+void GivenTensors::set_formats(diagnose::GatherRequest& request) const {
+  for (const std::string& text : options_.dtypes) {
+    const auto [port, format] = split_assignment(text, "--dtype");
+    const auto named = std::ranges::find(request.tensors, port, &NamedTensor::port);
+    if (named == request.tensors.end()) {
+      throw core::UsageError(fmt::format("--dtype {}={}: no tensor is given for {}", port, format, port));
+    }
+    const std::optional<core::Dtype> dtype = core::parse_dtype(format);
+    if (!dtype.has_value()) {
+      throw core::UsageError(fmt::format("--dtype {}: unknown format \"{}\"", port, format));
+    }
+    named->tensor = data::read_as(named->tensor, *dtype);
+  }
+}
+
+}  // namespace numcheck::app

@@ -1,0 +1,54 @@
+// Tensors from files, and what the options say about them: what diagnose judges.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli_forward.hpp"
+#include "data/tensor_file.hpp"
+#include "diagnose/gather.hpp"
+
+namespace numcheck::app {
+
+struct TensorOptions {
+  std::string op, mode;
+  std::vector<std::string> files, map, inputs, outputs, dtypes, params;
+
+  /// Whether one of them besides `op` is given.
+  [[nodiscard]] bool any() const;
+};
+
+void add_tensor_options(CLI::App& cli, TensorOptions& options);
+
+[[nodiscard]] std::vector<std::string_view> op_names();
+
+/// The files of the options, open as long as it lives: requests refer to them.
+class GivenTensors {
+ public:
+  /// Throws core::IoError, and core::UsageError for options that are not NAME=VALUE.
+  explicit GivenTensors(const TensorOptions& options);
+
+  /// All files that were opened.
+  [[nodiscard]] const std::vector<std::string>& paths() const noexcept { return paths_; }
+  /// What options and files say of op, parameters and tensors. Throws core::UsageError that says what does not fit.
+  [[nodiscard]] diagnose::GatherRequest request(int sm) const;
+  /// A request of the same op with the tensors of another file, under the names of the map, in place of those of the same
+  /// ports. Throws core::UsageError if it has none of them.
+  [[nodiscard]] diagnose::GatherRequest with_file(diagnose::GatherRequest request, const data::TensorFile& file) const;
+
+ private:
+  void read_params(diagnose::GatherRequest& request) const;
+  void choose_op(diagnose::GatherRequest& request) const;
+  void read_tensors(diagnose::GatherRequest& request) const;
+  void set_formats(diagnose::GatherRequest& request) const;
+
+  const TensorOptions& options_;
+  std::vector<std::pair<std::string, std::string>> names_;  ///< of the map: port and tensor
+  std::vector<std::string> paths_;
+  std::vector<data::TensorFile> opened_;
+  std::vector<std::pair<std::string, data::TensorFile>> single_;  ///< by port
+};
+
+}  // namespace numcheck::app

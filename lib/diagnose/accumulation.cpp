@@ -1,0 +1,149 @@
+// Hypotheses about how a product was summed: in a narrower accumulator, from split operands, in slices.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "op/gemm.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+using core::Dtype;
+
+bool is_plain_gemm(const Evidence& evidence) {
+  return evidence.subject.c.op->name == "gemm" && evidence.port == "d";
+}
+
+std::vector<Hypothesis> fp16_accumulator(const Evidence& evidence) {
+  if (!is_plain_gemm(evidence) || evidence.subject.c.mode->name != "fp16") {
+    return {};
+  }
+  Trial trial = as_declared(evidence.subject);
+  trial.c.mode = op::find_mode("fp16_acc16");
+  return {{"accumulated_in_fp16",
+           {},
+           "the sums were accumulated in FP16, not in FP32",
+           "Ask for FP32 accumulation: PyTorch torch.backends.cuda.matmul.allow_fp16_accumulation = False; cuBLAS "
+           "CUBLAS_COMPUTE_32F; Triton tl.dot(..., out_dtype=tl.float32).",
+           std::move(trial)}};
+}
+
+/// Parts of the slices' sums that were rounded to the output's format before they were added.
+std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
+  const op::Port port = port_of(evidence);
+  const bool is_narrow = port.dtype == Dtype::bf16 || port.dtype == Dtype::fp16;
+  std::vector<Hypothesis> all;
+  if (!is_plain_gemm(evidence) || !is_narrow || evidence.subject.c.mode->compute != op::Compute::fp32) {
+    return all;
+  }
+  const auto k = op::from_params<op::GemmParams>(evidence.subject.c.params).k;
+  constexpr std::array kSlices = {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32};
+  for (const int slices : kSlices) {
+    constexpr std::int64_t kShortest = 16;  // of what tensor cores multiply at once
+    if (slices * kShortest > k) {
+      break;
+    }
+    Trial trial = as_declared(evidence.subject);
+    trial.rounding.slices = slices;
+    all.push_back({fmt::format("slices_rounded={}", slices), "slices_rounded",
+                   fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added", slices,
+                               core::dtype_info(port.dtype).name),
+                   "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
+                   "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.",
+                   std::move(trial)});
+  }
+  return all;
+}
+
+/// x rounded to the format, and what that leaves, rounded as well.
+struct Split {
+  prepare::SharedDoubles high, low;
+};
+
+Split split(const core::Buffer<double>& from, Dtype dtype) {
+  const auto high = std::make_shared<core::Buffer<double>>(from.size());
+  const auto low = std::make_shared<core::Buffer<double>>(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    (*high)[i] = core::round_to(from[i], dtype);
+    (*low)[i] = core::round_to(from[i] - (*high)[i], dtype);
+  }
+  return {high, low};
+}
+
+/// Three matrices of one shape beside each other, along k: its columns, or its rows.
+prepare::SharedDoubles along_k(const op::Port& port, bool k_in_columns,
+                               const std::array<prepare::SharedDoubles, 3>& parts) {
+  const auto cols = static_cast<std::size_t>(port.cols);
+  // Lines that follow each other in memory: rows if k is along them, matrices otherwise.
+  const std::size_t line = k_in_columns ? cols : cols * static_cast<std::size_t>(port.rows);
+  const std::size_t lines = parts[0]->size() / std::max<std::size_t>(line, 1);
+  auto all = std::make_shared<core::Buffer<double>>(3 * parts[0]->size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < lines; ++i) {
+    for (const prepare::SharedDoubles& part : parts) {
+      std::copy_n(part->data() + i * line, line, all->data() + next);
+      next += line;
+    }
+  }
+  return all;
+}
+
+/// a b from three products of parts on tensor cores, a1 b1 + a1 b2 + a2 b1: one product with three times as many terms.
+std::vector<Hypothesis> three_products(const Evidence& evidence) {
+  const Subject& subject = evidence.subject;
+  std::vector<Hypothesis> all;
+  if (!is_plain_gemm(evidence) || subject.c.mode->first != Dtype::fp32) {
+    return all;
+  }
+  const auto p = op::from_params<op::GemmParams>(subject.c.params);
+  const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
+  const op::Port &a_port = op::port_named(ports, "a"), &b_port = op::port_named(ports, "b");
+  struct Way {
+    Dtype dtype;
+    std::string_view name, spelled, remedy;
+  };
+  constexpr std::array kWays = {
+      Way{Dtype::bf16, "three_bf16_products", "BF16",
+          "That is what JAX's BF16_BF16_F32_X3 and precision \"high\" do; ask for \"highest\"."},
+      Way{Dtype::tf32, "three_tf32_products", "TF32",
+          "That is what JAX's TF32_TF32_F32_X3, Triton's input_precision=\"tf32x3\" and CUTLASS's 3xTF32 do: nearly FP32, "
+          "but its sums are truncated. Ask for \"highest\" or \"ieee\" if that matters."}};
+  for (const Way& way : kWays) {
+    const Split a = split(*subject.inputs.of(a_port), way.dtype), b = split(*subject.inputs.of(b_port), way.dtype);
+    Trial trial = as_declared(subject);
+    auto longer = p;
+    longer.k = 3 * p.k;
+    trial.c.params = op::to_params(longer);
+    trial.inputs.set("a", along_k(a_port, !p.trans_a, {a.high, a.high, a.low}));
+    trial.inputs.set("b", along_k(b_port, p.trans_b, {b.high, b.low, b.high}));
+    trial.c.mode = op::find_mode("tf32");
+    trial.ran = model::PrecisionClass::tf32_rne;
+    trial.conversion = model::Conversion{};  // which changes nothing more
+    all.push_back({std::string(way.name),
+                   {},
+                   fmt::format("the product was made of three {0} products: of the operands rounded to {0}, and of each with "
+                               "what that leaves of the other",
+                               way.spelled),
+                   std::string(way.remedy), std::move(trial)});
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"accumulated_in_fp16", "a product of FP16 operands with an FP16 accumulator", &fp16_accumulator},
+    CatalogueRow{"three_bf16_products, three_tf32_products", "an FP32 product made of three on tensor cores",
+                 &three_products},
+    CatalogueRow{"slices_rounded=N", "split-K whose slices are rounded to the output's format", &rounded_slices}};
+
+}  // namespace
+
+std::span<const CatalogueRow> accumulation_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,159 @@
+// Hypotheses about inputs that are those of another time or place: negated, of the neighbouring row, quantised.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/codec.hpp"
+#include "diagnose/hypothesis.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+using core::Dtype;
+
+constexpr Dtype kInt8 = Dtype::int32;  // of 8 bits, in steps of the tensor's own
+
+std::vector<op::Port> number_inputs(const Subject& subject) {
+  std::vector<op::Port> all;
+  for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
+    const bool has_numbers = core::dtype_info(port.dtype).storage_bytes > 1 && !core::is_integer(port.dtype);
+    if (port.role == op::Role::input && has_numbers && subject.inputs.has(port) && port.elements() > 0) {
+      all.push_back(port);
+    }
+  }
+  return all;
+}
+
+Hypothesis with_input(const Evidence& evidence, const op::Port& port, prepare::SharedDoubles values,
+                      std::string_view what, std::string cause, std::string remedy) {
+  Trial trial = as_declared(evidence.subject);
+  trial.inputs.set(std::string(port.name), std::move(values));
+  return {fmt::format("{}_{}", port.name, what), {}, std::move(cause), std::move(remedy), std::move(trial)};
+}
+
+template <class Change>
+prepare::SharedDoubles changed(const core::Buffer<double>& from, Change change) {
+  auto values = std::make_shared<core::Buffer<double>>(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    (*values)[i] = change(i);
+  }
+  return values;
+}
+
+std::vector<Hypothesis> negated(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  for (const op::Port& port : number_inputs(evidence.subject)) {
+    const prepare::SharedDoubles x = evidence.subject.inputs.of(port);
+    all.push_back(with_input(
+        evidence, port, changed(*x, [&](std::size_t i) { return -(*x)[i]; }), "negated",
+        fmt::format("{} was used with the opposite sign", port.name),
+        port.name == "freqs" ? "The rotation goes the other way: check the sign of the sine, and which half is negated."
+                             : fmt::format("Check the sign of {}.", port.name)));
+  }
+  return all;
+}
+
+/// Of ops whose rows are positions or tokens. Rows of a product's operand move the output's with them.
+std::vector<Hypothesis> next_rows(const Evidence& evidence) {
+  std::vector<Hypothesis> all;
+  if (evidence.subject.c.op->multiplies_matrices) {
+    return all;
+  }
+  for (const op::Port& port : number_inputs(evidence.subject)) {
+    const std::int64_t rows = port.batch * port.rows;
+    if (rows < 2) {
+      continue;
+    }
+    const prepare::SharedDoubles x = evidence.subject.inputs.of(port);
+    for (const std::int64_t step : {1, -1}) {
+      const auto from = [&](std::size_t i) {
+        const std::int64_t row = static_cast<std::int64_t>(i) / port.cols;
+        const std::int64_t other = std::clamp<std::int64_t>(row + step, 0, rows - 1);
+        return (*x)[static_cast<std::size_t>(other * port.cols + static_cast<std::int64_t>(i) % port.cols)];
+      };
+      all.push_back(with_input(evidence, port, changed(*x, from), step > 0 ? "of_next_row" : "of_row_before",
+                               fmt::format("each row is computed with the {} row of {}", step > 0 ? "next" : "previous",
+                                           port.name),
+                               fmt::format("Look at the index into {}: positions that start at 1 for 0, an offset of a "
+                                           "cache that is one off.",
+                                           port.name)));
+    }
+  }
+  return all;
+}
+
+/// x in steps of the largest magnitude of the tensor or of each row.
+prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, Dtype dtype, bool by_row) {
+  const std::size_t line = by_row ? static_cast<std::size_t>(port.cols) : x.size();
+  const double top = dtype == kInt8 ? 127 : core::dtype_info(dtype).max_finite;
+  auto values = std::make_shared<core::Buffer<double>>(x.size());
+  for (std::size_t begin = 0; begin < x.size(); begin += line) {
+    double largest = 0;
+    for (std::size_t i = begin; i < begin + line; ++i) {
+      largest = std::isfinite(x[i]) ? std::max(largest, std::abs(x[i])) : largest;
+    }
+    // In FP32, as those who quantise do: a number at a boundary would otherwise fall to the other side.
+    const float scale = largest > 0 ? static_cast<float>(largest) / static_cast<float>(top) : 1;
+    for (std::size_t i = begin; i < begin + line; ++i) {
+      const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
+      const double code =
+          dtype == kInt8 ? std::nearbyint(scaled) : core::round_to(scaled, dtype, core::Overflow::saturate);
+      (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
+    }
+  }
+  return values;
+}
+
+std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
+  struct Way {
+    Dtype dtype;
+    bool by_row;
+    std::string_view what, spelled;
+  };
+  constexpr std::array kWays = {
+      Way{Dtype::fp8_e4m3, false, "scaled_to_fp8_e4m3", "FP8 E4M3, scaled by its largest magnitude"},
+      Way{Dtype::fp8_e4m3, true, "rows_scaled_to_fp8_e4m3", "FP8 E4M3, each row scaled by its largest magnitude"},
+      Way{kInt8, false, "scaled_to_int8", "INT8, scaled by its largest magnitude"},
+      Way{kInt8, true, "rows_scaled_to_int8", "INT8, each row scaled by its largest magnitude"}};
+  std::vector<Hypothesis> all;
+  if (!evidence.subject.c.op->multiplies_matrices) {
+    return all;
+  }
+  const std::vector<op::Port> ports = number_inputs(evidence.subject);
+  for (const Way& way : kWays) {
+    Trial together = as_declared(evidence.subject);
+    for (const op::Port& port : ports) {
+      prepare::SharedDoubles values = quantised(port, *evidence.subject.inputs.of(port), way.dtype, way.by_row);
+      together.inputs.set(std::string(port.name), values);
+      all.push_back(with_input(evidence, port, std::move(values), way.what,
+                               fmt::format("{} was quantised to {}", port.name, way.spelled),
+                               fmt::format("A quantised layer: compare with the dequantised {}, or with the layer in full "
+                                           "precision on both sides.",
+                                           port.name)));
+    }
+    all.push_back({fmt::format("inputs_{}", way.what),
+                   {},
+                   fmt::format("all inputs were quantised to {}", way.spelled),
+                   "A quantised layer: compare with the dequantised tensors, or in full precision on both sides.",
+                   std::move(together)});
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"INPUT_negated", "an input with the opposite sign: freqs_negated", &negated},
+    CatalogueRow{"INPUT_of_next_row, INPUT_of_row_before", "positions that are one off", &next_rows},
+    CatalogueRow{"INPUT_scaled_to_FORMAT, INPUT_rows_scaled_to_FORMAT", "quantised operands of products",
+                 &quantised_inputs}};
+
+}  // namespace
+
+std::span<const CatalogueRow> changed_input_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

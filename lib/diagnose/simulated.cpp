@@ -1,0 +1,153 @@
+// Hypotheses that a simulated device has: every fault that can be planted in it.
+#include "diagnose/simulated.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <numbers>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "data/inputs.hpp"
+#include "diagnose/hypothesis.hpp"
+#include "worker/workers.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// Of one run: what a simulated tensor core does in some tenths of a second.
+constexpr double kMostFlops = 2e8;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+
+/// The ports of a case in memory: its inputs, and outputs of their own.
+class Memory {
+ public:
+  Memory(const plan::Case& c, const prepare::PreparedCase& prepared) {
+    // What an earlier pass leaves is read in the format that it has.
+    const bool in_full = op::passes_of(*c.op, c.params).empty();
+    for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
+      op::Port& port = ports_.emplace_back(prepared.ports[i]);
+      const bool is_output = worker::use_of(port) == worker::BlockUse::output;
+      const bool is_plain = port.role == op::Role::output && port.scaled_by.empty() && !core::is_integer(port.dtype);
+      if (is_output && is_plain && in_full) {
+        port.dtype = core::Dtype::fp32;
+      }
+      std::byte* data = prepared.host[i].bytes.data();
+      if (is_output || is_output_scale(port, prepared.ports)) {
+        data = own_.emplace_back(port.extent_bytes()).data();
+        std::ranges::fill(own_.back().span(), std::byte{0});
+      }
+      if (is_output_scale(port, prepared.ports) && in_full) {
+        constexpr double kNone = 1;
+        data::store_port(port, std::span(&kNone, 1), 1, own_.back().span());
+      }
+      memory_.push_back({&port, data});
+    }
+  }
+
+  [[nodiscard]] std::span<const SimulatedPort> ports() const { return memory_; }
+
+  /// The elements of an output; none if there is no such output, or what it holds are codes.
+  [[nodiscard]] core::Buffer<double> numbers(std::string_view name) const {
+    for (const SimulatedPort& memory : memory_) {
+      const op::Port& port = *memory.port;
+      if (port.name == name && port.role == op::Role::output) {
+        return data::load_port(port, {memory.data, port.extent_bytes()});
+      }
+    }
+    return core::Buffer<double>(0);
+  }
+
+ private:
+  static bool is_output_scale(const op::Port& port, std::span<const op::Port> ports) {
+    const op::Port* of = port.role == op::Role::scale ? op::find_port(ports, port.of) : nullptr;
+    return of != nullptr && of->role == op::Role::output && port.elements() == 1;
+  }
+
+  std::deque<op::Port> ports_;
+  std::deque<core::Buffer<std::byte>> own_;
+  std::vector<SimulatedPort> memory_;
+};
+
+void widen(core::Buffer<float>& errors, double factor) {
+  for (float& error : errors.span()) {
+    error = static_cast<float>(static_cast<double>(error) * factor);
+  }
+}
+
+}  // namespace
+
+bool can_simulate(const Subject& subject) {
+  const plan::Case& c = subject.c;
+  std::int64_t elements = 0;
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    elements += port.elements();
+  }
+  return subject.simulator != nullptr && elements <= kMostElements &&
+         (c.op->flops == nullptr || c.op->flops(c.params) <= kMostFlops);
+}
+
+void simulate(const Subject& subject, const Trial& trial, const prepare::PreparedCase& prepared, op::Values& values,
+              op::Yardsticks& yardsticks) {
+  if (!can_simulate(subject)) {
+    throw core::UsageError("this case is too large to be simulated");
+  }
+  const Memory memory(trial.c, prepared);
+  subject.simulator->run(trial.c, memory.ports(), trial.fault);
+  for (op::OutputValues& output : values.outputs) {
+    const core::Buffer<double> numbers = memory.numbers(output.port);
+    if (numbers.size() != output.value.size()) {
+      continue;
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      expect_instead(output, i, numbers[i]);
+    }
+    widen(output.magnitude, 2);
+    widen(output.deviation, std::numbers::sqrt2);
+    // A row may be that of another one (a mask that is off), with errors of that size.
+    for (core::Buffer<float>& fact : output.row_facts) {
+      std::ranges::fill(fact.span(), fact.empty() ? 0 : *std::ranges::max_element(fact.span()));
+    }
+  }
+  for (op::OutputYardsticks& output : yardsticks.outputs) {
+    widen(output.magnitude, 2);
+    widen(output.deviation, std::numbers::sqrt2);
+  }
+}
+
+namespace {
+
+std::vector<Hypothesis> simulated_faults(const Evidence& evidence) {
+  const Subject& subject = evidence.subject;
+  std::vector<Hypothesis> all;
+  if (!can_simulate(subject) || !evidence.sample.all()) {
+    return all;
+  }
+  for (const SimulatedFault& fault : subject.simulator->faults(subject.c)) {
+    Trial trial = as_declared(subject);
+    trial.fault = fault.name;
+    all.push_back({std::string(fault.name),
+                   {},
+                   std::string(fault.doc),
+                   fmt::format("Compare the code with the formula that te-numcheck explain {} shows; run --inject {} "
+                               "shows what such a kernel gives for other shapes and inputs.",
+                               subject.c.op->name, fault.name),
+                   std::move(trial)});
+  }
+  return all;
+}
+
+constexpr std::array kRows = {
+    CatalogueRow{"FAULT", "what a simulated device gives with each fault that can be planted in it: mask_off_by_one",
+                 &simulated_faults, Stage::simulated}};
+
+}  // namespace
+
+std::span<const CatalogueRow> simulated_rows() {
+  return kRows;
+}
+
+}  // namespace numcheck::diagnose

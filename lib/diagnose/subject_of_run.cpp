@@ -1,0 +1,74 @@
+#include "diagnose/subject_of_run.hpp"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/strings.hpp"
+#include "data/inputs.hpp"
+#include "data/safetensors.hpp"
+#include "worker/workers.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// The case without padding, which decoded tensors do not have.
+plan::Case dense(const plan::Case& c) {
+  plan::Case result = c;
+  for (std::size_t i = 0; i < result.params.size(); ++i) {
+    const op::Field& field = result.op->fields()[i];
+    if (field.storage_only && field.kind == op::FieldKind::integer) {
+      result.params[i] = field.fallback;
+    }
+  }
+  result.backend = "given";
+  return result;
+}
+
+SharedBytes dense_bytes(const op::Port& port, std::span<const std::byte> image) {
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = data::dense_tensor(port, image, scratch).bytes;
+  auto copy = std::make_shared<core::Buffer<std::byte>>(bytes.size());
+  std::ranges::copy(bytes, copy->data());
+  return copy;
+}
+
+}  // namespace
+
+Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, std::span<const worker::HostPort> ports,
+                       const machine::Device& device) {
+  Subject subject;
+  subject.catalog = catalog;
+  subject.c = dense(c);
+  subject.device = device;
+  for (const worker::HostPort& host : ports) {
+    const op::Port& port = *host.port;
+    if (worker::use_of(port) == worker::BlockUse::output) {
+      subject.outputs.emplace(port.name, dense_bytes(port, host.bytes));
+    } else {
+      subject.inputs.set(std::string(port.name),
+                         std::make_shared<core::Buffer<double>>(data::load_port(port, host.bytes)));
+    }
+  }
+  return subject;
+}
+
+std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {
+  if (diagnosis.kind != Diagnosis::Kind::explained) {
+    return std::nullopt;
+  }
+  const Explanation& best = diagnosis.passing.front();
+  std::string text = fmt::format("it explains {:.6g} % of what differs. {}", 100 * best.share, best.remedy);
+  for (std::size_t i = 1; i < diagnosis.passing.size(); ++i) {
+    text += fmt::format("{}{}", i == 1 ? " The tensors do not tell it from: " : ", ", diagnosis.passing[i].name);
+  }
+  return op::Finding{.name = best.name,
+                     .port = diagnosis.port,
+                     .measured = best.share,
+                     .text = std::move(text),
+                     .cause = best.cause,
+                     .fake = {}};
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What diagnose says of every planted fault of the tables in ops/, on several seeds:
+
+    right         the first cause is the fault, or a name under which it is known
+    in its class  another cause explains the tensors as well, and the fault is named beside it
+    not explained diagnose says so
+    wrong         it names something else
+
+diagnosis_table.py PROGRAM [--families F ...] [--faults F ...] [--seeds N ...] [--jobs N] [--list FILE]
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import families
+from faults import accounted
+
+# Other names under which diagnose knows a fault: what it finds first, or cannot tell from it.
+ALSO = {
+    "bit_flip": "some_elements_wrong", "swapped_rows": "rows_moved|some_elements_wrong", "all_nan": "elements_all_NaN",
+    "all_seven": "elements_all_7", "all_zero": "elements_all_0", "unwritten_tile": "not_written",
+    "nan_written": "some_elements_wrong|elements_all_NaN", "stale_tile": "some_elements_wrong",
+    "signs_flipped": "output_scaled=-1", "inf_written": "some_elements_wrong|elements_all_inf",
+    "element_zero": "some_elements_wrong|elements_all_0", "element_negated": "some_elements_wrong",
+    "neighbour_copied": "some_elements_wrong", "last_row_stale": "some_elements_wrong|elements_all_0",
+    "race": "some_elements_wrong", "negative_zero": "some_elements_wrong|elements_all_-0",
+    "missing_k_tail": "terms_left_out", "missing_k_tail_8": "terms_left_out", "missing_k_stage": "terms_left_out",
+    "doubled_split_head": "terms_added_twice", "duplicated_k_block": "terms_added_twice", "stale_k_tail": "terms_replaced",
+    "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|output_scaled)=0.5",
+    "scale_1_01": "(alpha|output_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
+    "tf32_silently": "operands_in_tf32|inputs_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
+    "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "output_in_bf16",
+    "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
+    "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",
+    "epsilon_x10": "epsilon=.*", "bf16_statistics": "statistics_in_bf16",
+    "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before",
+    "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "scale=.*",
+    "softmax_scale_1_01": "scale=.*", "wrong_pairs": "interleaved=(true|false)", "bf16_angles": "freqs_in_bf16",
+    "tf32_angles": "freqs_in_tf32", "top_left_mask": "mask=.*", "softcap_missing": "softcap=0",
+    "product_rounded": "product rounded before .*", "sum_rounded": "sum rounded before .*",
+    "softmax_scale_fp32": "scale_rounding=ideal", "bias_after_scale": "bias=(post|pre)_scale",
+}
+
+
+def is_named(fault, named, name):
+    return name in (fault, named) or re.fullmatch(ALSO.get(fault, "$^"), name) is not None
+
+
+def outcome(fault, named, found):
+    right = [is_named(fault, named, cause["name"]) or cause["cause"] == named for cause in found["causes"]]
+    if not right:
+        return "not explained"
+    return "right" if right[0] else "in its class" if any(right) else "wrong"
+
+
+def run_in(folder, *arguments):
+    return subprocess.run([str(a) for a in arguments], cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def diagnose_group(program, device, fault, rows, seed):
+    """(row, result, names, closest) of each case that the fault is planted in."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cases = {json.dumps(row.case, sort_keys=True): row for row in rows}
+        if seed is not None:
+            cases = {key: row for key, row in cases.items() if "seed" not in row.case}
+        if not cases:
+            return []
+        planned = [{**accounted(row.case), **({} if seed is None else {"seed": seed})} for row in cases.values()]
+        (folder / "plan.json").write_text(json.dumps({"version": 1, "cases": planned}))
+        done = run_in(folder, program, "run", "plan.json", "--device", device, "--no-save", "--inject", fault, "--keep-tensors", "kept",
+                      "--json", "report.json")
+        if done.returncode not in (0, 1, 4):
+            return [(row, "not run", [done.stderr[-300:]], []) for row in rows]
+        report = json.loads((folder / "report.json").read_text())["cases"]
+        results = []
+        for row, case in zip(cases.values(), report):
+            files = [file for file in sorted((folder / "kept").iterdir()) if belongs(file, case)]
+            if case["status"] != "fail" or not files:
+                results.append((row, "not caught", [case["status"], case.get("reason", "")], []))
+                continue
+            done = run_in(folder, program, "diagnose", "--tensors", files[0], "--device", device, "--json", "-")
+            if done.returncode not in (0, 1, 4):
+                results.append((row, "refused", [done.stderr.strip()[-300:]], []))
+                continue
+            found = json.loads(done.stdout)
+            closest = [(one["name"], round(one["share"], 4), one["failing"]) for one in found["excluded"][:3]]
+            names = [cause["name"] for cause in found["causes"]]
+            if found["verdict"] != "wrong":
+                results.append((row, found["verdict"], names, closest))
+            else:
+                results.append((row, outcome(row.fault, row.named, found), names, [found["failing"], *closest]))
+        return results
+
+
+def belongs(file, case):
+    """Whether the file holds the tensors of a run of the case."""
+    with open(file, "rb") as stream:
+        header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+    return header.get("__metadata__", {}).get("case") == case["id"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--families", nargs="*", default=[])
+    parser.add_argument("--faults", nargs="*", default=[])
+    parser.add_argument("--seeds", nargs="*", type=int, default=[None])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", type=argparse.FileType("w"), default=sys.stderr, help="what is not right, a line each")
+    options = parser.parse_args()
+    groups = collections.defaultdict(list)
+    for family in options.families or families.names():
+        for row in families.rows(family):
+            if not options.faults or row.fault in options.faults:
+                groups[family, row.device, row.fault].append(row)
+    counts = collections.defaultdict(collections.Counter)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        work = {pool.submit(diagnose_group, options.program.resolve(), device, fault, rows, seed): (family, fault, seed)
+                for (family, device, fault), rows in groups.items() for seed in options.seeds}
+        for done in concurrent.futures.as_completed(work):
+            family, fault, seed = work[done]
+            for row, result, names, closest in done.result():
+                counts[row.case["op"]][result] += 1
+                if result != "right":
+                    print(f"{result}: {row.case['op']} {row.case['mode']} {fault} seed {seed}: {names}; {closest}; "
+                          f"{json.dumps(row.case.get('params'))}", file=options.list, flush=True)
+    kinds = ["right", "in its class", "not explained", "wrong", "correct", "undecided", "not caught", "refused", "not run"]
+    print(f"| op | {' | '.join(kinds)} |")
+    for op in sorted(counts):
+        print(f"| {op} | {' | '.join(str(counts[op][kind]) for kind in kinds)} |")
+    total = sum(counts.values(), collections.Counter())
+    print(f"| all | {' | '.join(str(total[kind]) for kind in kinds)} |")
+
+
+if __name__ == "__main__":
+    main()
