@@ -90,7 +90,7 @@ std::string names_of(std::span<const Explanation> explanations) {
 }
 
 /// The closest of those that do not explain it, one of each family, if they explain something.
-std::string excluded_text(std::span<const Explanation> excluded, bool verbose) {
+std::string excluded_text(std::span<const Explanation> excluded, std::uint64_t pairs, bool verbose) {
   const std::size_t most = verbose ? excluded.size() : 3;
   const double something = verbose ? -std::numeric_limits<double>::infinity() : 0.01;
   std::vector<std::string> families;
@@ -104,7 +104,8 @@ std::string excluded_text(std::span<const Explanation> excluded, bool verbose) {
     }
   }
   return text +
-         fmt::format("{}{} that were tried", text.empty() ? "any of the " : "; nor any other of the ", excluded.size());
+         fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
+                     excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs));
 }
 
 /// Of what explains most of the error, but not all.
@@ -192,7 +193,7 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
       text += paragraph("cause", closest_text(diagnosis.excluded), colour);
     }
     if (!diagnosis.excluded.empty()) {
-      text += paragraph("not", excluded_text(diagnosis.excluded, verbose), colour);
+      text += paragraph("not", excluded_text(diagnosis.excluded, diagnosis.pairs_tried, verbose), colour);
     }
   }
   for (const std::string& note : notes) {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
+#include "core/dtype.hpp"
 #include "diagnose/hypothesis.hpp"
 
 namespace numcheck::diagnose {
@@ -31,6 +33,15 @@ void expect_instead(op::OutputValues& output, std::size_t i, double y) {
     }
   }
   output.value[i] = y;
+}
+
+void allow_rounding(op::OutputValues& output, std::size_t i, core::Dtype dtype) {
+  if (!std::isfinite(output.value[i]) || output.magnitude.empty() || output.deviation.empty()) {
+    return;
+  }
+  const double half = 0.5 * core::ulp(output.value[i], dtype);
+  output.magnitude[i] += static_cast<float>(half);
+  output.deviation[i] = std::hypot(output.deviation[i], static_cast<float>(half / std::numbers::sqrt3));
 }
 
 decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change) {

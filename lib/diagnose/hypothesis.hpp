@@ -42,6 +42,9 @@ using ChangeOutput = std::function<void(op::OutputValues&, op::OutputYardsticks*
 /// Expects another number of an element, which errs in proportion if it is larger.
 void expect_instead(op::OutputValues& output, std::size_t i, double y);
 
+/// Lets an element err by one more rounding of that format.
+void allow_rounding(op::OutputValues& output, std::size_t i, core::Dtype dtype);
+
 /// The same, number by number.
 [[nodiscard]] decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change);
 

@@ -33,9 +33,10 @@ std::vector<op::Port> like_output(const Evidence& evidence) {
 /// What is expected, from what it was and a number for each element; the yardsticks stay.
 template <class Combine>
 decltype(Trial::then) combined(const Evidence& evidence, prepare::SharedDoubles with, Combine combine) {
-  return change_of(evidence, [with = std::move(with), combine](op::OutputValues& output, op::OutputYardsticks*) {
+  return change_of(evidence, [with = std::move(with), combine, dtype = port_of(evidence).dtype](op::OutputValues& output, op::OutputYardsticks*) {
     for (std::size_t i = 0; i < output.value.size() && i < with->size(); ++i) {
       expect_instead(output, i, combine(output.value[i], (*with)[i]));
+      allow_rounding(output, i, dtype);
     }
   });
 }
@@ -165,13 +166,16 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
   if (std::abs(product / square / expected - 1) > kAgree) {
     return all;
   }
-  for (const double factor : typed_near(product / square)) {
+  for (const double rate : typed_near(1 - square / product)) {
+    const double factor = 1 / (1 - rate);
     Trial trial = as_declared(evidence.subject);
-    trial.then = change_of(evidence, [factor, d = std::vector<double>(d.begin(), d.end())](
+    trial.then = change_of(evidence, [factor, dtype = port_of(evidence).dtype,
+                                       d = std::vector<double>(d.begin(), d.end())](
                                          op::OutputValues& output, op::OutputYardsticks* yardsticks) {
       for (std::size_t i = 0; i < output.value.size(); ++i) {
         output.value[i] = d[i] == 0 ? 0 : output.value[i] * factor;
       }
+      const std::size_t tracked = output.magnitude.size();
       std::vector<core::Buffer<float>*> all_errors = {&output.magnitude, &output.deviation};
       if (yardsticks != nullptr) {
         all_errors.insert(all_errors.end(), {&yardsticks->magnitude, &yardsticks->deviation});
@@ -181,10 +185,13 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
           error *= static_cast<float>(std::max(std::abs(factor), 1.0));
         }
       }
+      for (std::size_t i = 0; i < tracked; ++i) {
+        allow_rounding(output, i, dtype);
+      }
     });
     all.push_back({"dropped_out", "dropped_out",
-                   fmt::format("{:.3g} % of the elements are zero, and the others {:.6g} times what they should be: dropout is on",
-                               100 * zeros / of, factor),
+                   fmt::format("{:.3g} % of the elements are zero, and the others divided by 1 - {:.6g}: dropout is on",
+                               100 * zeros / of, rate),
                    "Compare in evaluation mode: model.eval(), training=False, deterministic=True.", std::move(trial)});
   }
   return all;

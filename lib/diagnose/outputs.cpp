@@ -62,6 +62,42 @@ decltype(Trial::then) scaled_by(const Evidence& evidence, double c) {
   });
 }
 
+/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|;
+/// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
+/// so that what is not so rounded does not fit.
+double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype) {
+  constexpr double kRoundings = 0x1p-20, kPart = 0.125;
+  const double most = kPart * core::ulp(output.value[i], dtype);
+  if (terms != nullptr) {
+    return std::min(kRoundings * static_cast<double>(terms->magnitude[i]), most);
+  }
+  const bool has_bound = !output.magnitude.empty() && output.row_facts.empty();
+  const double bound = has_bound ? static_cast<double>(output.magnitude[i]) : most;
+  return std::isfinite(bound) ? std::min(bound, most) : 0;
+}
+
+/// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which,
+/// what is delivered decides.
+template <class Store>
+decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store) {
+  return change_of(evidence,
+                   [store, in, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                       op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+                     for (std::size_t i = 0; i < output.value.size(); ++i) {
+                       double& y = output.value[i];
+                       const double slack = slack_of(output, yardsticks, i, in);
+                       const double d = delivered[i];
+                       const auto [least, most] = std::minmax(store(y - slack), store(y + slack));
+                       const bool fits = least <= d && d <= most && core::round_to(d, in) == d;
+                       y = fits ? d : store(y);
+                     }
+                   });
+}
+
+bool is_narrow(Dtype dtype) {
+  return core::dtype_info(dtype).storage_bytes <= 2 && !core::is_integer(dtype);
+}
+
 std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   const double factor = fitted_factor(evidence);
   constexpr double kSmallest = 0x1p-20;
@@ -88,39 +124,15 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
                   "scale_inv, a mean for a sum).",
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
+    if (const Dtype dtype = port_of(evidence).dtype; is_narrow(dtype)) {
+      all.push_back(all.back());
+      all.back().cause += ", multiplied after it was rounded";
+      all.back().trial.then = stored_by(evidence, dtype, [c, dtype](double y) {
+        return core::round_to(c * core::round_to(y, dtype, overflow_of(dtype)), dtype, overflow_of(dtype));
+      });
+    }
   }
   return all;
-}
-
-/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|;
-/// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
-/// so that what is not so rounded does not fit.
-double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype) {
-  constexpr double kRoundings = 0x1p-20, kPart = 0.125;
-  const double most = kPart * core::ulp(output.value[i], dtype);
-  if (terms != nullptr) {
-    return std::min(kRoundings * static_cast<double>(terms->magnitude[i]), most);
-  }
-  const bool has_bound = !output.magnitude.empty() && output.row_facts.empty();
-  const double bound = has_bound ? static_cast<double>(output.magnitude[i]) : most;
-  return std::isfinite(bound) ? std::min(bound, most) : 0;
-}
-
-/// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which, what is delivered
-/// decides.
-template <class Store>
-decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store) {
-  return change_of(evidence,
-                   [store, in, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-                       op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-                     for (std::size_t i = 0; i < output.value.size(); ++i) {
-                       double& y = output.value[i];
-                       const double slack = slack_of(output, yardsticks, i, in);
-                       const double d = delivered[i];
-                       const bool fits = store(y - slack) <= d && d <= store(y + slack) && store(d) == d;
-                       y = fits ? d : store(y);
-                     }
-                   });
 }
 
 bool holds_only(std::span<const double> numbers, Dtype dtype) {
@@ -167,7 +179,7 @@ std::vector<Hypothesis> rounded_otherwise(const Evidence& evidence) {
   const op::Port port = port_of(evidence);
   const core::DtypeInfo& info = core::dtype_info(port.dtype);
   std::vector<Hypothesis> all;
-  if (info.storage_bytes > 2 || core::is_integer(port.dtype)) {
+  if (!is_narrow(port.dtype)) {
     return all;
   }
   const auto truncate = [dtype = port.dtype](double y) {

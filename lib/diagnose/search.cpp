@@ -38,6 +38,15 @@ core::Buffer<double> decode_delivered(const Subject& subject, std::string_view p
   return some;
 }
 
+double rms_of(std::span<const double> numbers) {
+  double squares = 0, count = 0;
+  for (const double x : numbers) {
+    squares += std::isfinite(x) ? x * x : 0;
+    count += std::isfinite(x) ? 1 : 0;
+  }
+  return count == 0 ? 0 : std::sqrt(squares / count);
+}
+
 const std::string& family_of(const Hypothesis& hypothesis) {
   return hypothesis.family.empty() ? hypothesis.name : hypothesis.family;
 }
@@ -59,6 +68,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
     result.passes = result.failing.empty();
     result.rms_left = error_of(*output).rms;
     result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
+    result.cosine = output->statistics.arithmetic.cosine;
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
   } catch (const core::Cancelled&) {
@@ -72,7 +82,7 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
 /// A hypothesis that does not explain all, but may be one of two causes.
 struct Part {
   Hypothesis hypothesis;
-  double share = 0;
+  double share = 0;  ///< of the squared error that it explains, or would if the output were scaled
 };
 
 /// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
@@ -130,6 +140,7 @@ class Search {
       return;
     }
     const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
+    delivered_rms_ = rms_of(delivered.span());
     body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong, expected.sample});
   }
 
@@ -148,14 +159,26 @@ class Search {
     }
     Explanation explanation = explain(subject, hypothesis, diagnosis_.port, diagnosis_.rms_error, flops_);
     if (first_ == nullptr && !explanation.passes) {
-      remember(std::move(hypothesis), explanation.share);
+      remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
     }
-    (explanation.passes ? diagnosis_.passing : diagnosis_.excluded).push_back(std::move(explanation));
+    if (explanation.passes) {
+      diagnosis_.passing.push_back(std::move(explanation));
+    } else if (first_ == nullptr) {
+      diagnosis_.excluded.push_back(std::move(explanation));
+    } else {
+      ++diagnosis_.pairs_tried;
+    }
+  }
+
+  /// What is left of d if c y is taken away, with the best c: |d|^2 (1 - cos^2) of the angle between d and y.
+  [[nodiscard]] double share_if_scaled(const Explanation& explanation) const {
+    const double left = delivered_rms_ * delivered_rms_ * (1 - explanation.cosine * explanation.cosine);
+    return diagnosis_.rms_error > 0 ? 1 - left / (diagnosis_.rms_error * diagnosis_.rms_error) : 0;
   }
 
   /// Keeps the few that explain most, one of each family.
   void remember(Hypothesis hypothesis, double share) {
-    constexpr std::size_t kMost = 5;
+    constexpr std::size_t kMost = 6;
     constexpr double kSomething = 0.02;
     if (!(share > kSomething)) {
       return;
@@ -179,6 +202,7 @@ class Search {
   const Subject& subject_;
   Diagnosis& diagnosis_;
   double flops_;
+  double delivered_rms_ = 0;
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
   std::vector<Part> parts_;            ///< that explain most first
 };

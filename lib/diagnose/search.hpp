@@ -15,6 +15,7 @@ struct Explanation {
   bool passes = false;                      ///< under it, every gate of the output passes
   double share = 0;                         ///< of the squared error that it explains: 1 is all of it
   double rms_left = 0;                      ///< rms of the error that is left
+  double cosine = 0;                        ///< of the angle between the output and what it predicts
   std::uint64_t equal_bits = 0;             ///< elements that are the nearest number to what it predicts
   std::uint64_t of = 0;                     ///< elements that were compared
   std::string failing;                      ///< the first gate that fails, or why it could not be tried; else empty
@@ -34,6 +35,7 @@ struct Diagnosis {
   double rms_error = 0;               ///< of it, as declared
   std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;  ///< the others that were tried, the closest first
+  std::uint64_t pairs_tried = 0;      ///< pairs of causes that do not explain it either
   std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
   bool is_narrow = false;             ///< the output's own rounding hides most of what is left: bits decide
 };

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -148,6 +149,7 @@ def diagnosed(program, path, op, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--keep", help="folder for the tensors of those that are not named right, NUMBER.safetensors")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # PyTorch needs memory, too
@@ -171,6 +173,8 @@ def main():
                 ok = any(re.fullmatch(wanted, cause) for cause in found)
                 right, count = right + ok, count + 1
                 false_alarm = false_alarm or (wanted == "correct" and not ok)
+                if not ok and arguments.keep:
+                    shutil.copy(path, pathlib.Path(arguments.keep, f"{count}.safetensors"))
                 print(f"{'right' if ok else 'WRONG'}  {op} {shape} {name}: {', '.join(found) or 'not explained'}", flush=True)
     print(f"{right} of {count} named right")
     sys.exit(1 if false_alarm or right < LEAST * count else 0)
