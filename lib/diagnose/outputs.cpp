@@ -87,8 +87,9 @@ decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store)
                        double& y = output.value[i];
                        const double slack = slack_of(output, yardsticks, i, in);
                        const double d = delivered[i];
-                       const auto [least, most] = std::minmax(store(y - slack), store(y + slack));
-                       const bool fits = least <= d && d <= most && core::round_to(d, in) == d;
+                       const double one = store(y - slack), other = store(y + slack);
+                       const bool fits = std::min(one, other) <= d && d <= std::max(one, other) &&
+                                         core::round_to(d, in) == d;
                        y = fits ? d : store(y);
                      }
                    });
