@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kFirst = 3;  // of the failures of a run, on a terminal
 
-/// Of the references of a diagnosis: what does not hold up a run for long.
-constexpr double kDeclaredFlops = 2e10, kTrialFlops = 2e9;
+/// What does not hold up a run for long.
+constexpr diagnose::Effort kEffort{.declared_flops = 2e10, .trial_flops = 2e9, .pairs_s = 2};
 
 bool names_cause(const verdict::OutputResult& output) {
   return std::ranges::any_of(output.findings, [](const op::Finding& finding) { return !finding.cause.empty(); });
@@ -76,7 +76,7 @@ std::optional<op::Finding> RunDiagnosis::explain(const plan::Case& c, const verd
     subject = diagnose::subject_of_run(catalog(), c, ports, device_);
     subject.simulator = simulator_;
   }
-  return diagnose::finding_of(diagnose::diagnose(subject, kDeclaredFlops, kTrialFlops));
+  return diagnose::finding_of(diagnose::diagnose(subject, kEffort));
 }
 
 }  // namespace numcheck::app

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "arguments.hpp"
 #include "catalog.hpp"
 #include "command.hpp"
 #include "commands/commands.hpp"
@@ -58,6 +59,9 @@ class DiagnoseCommand : public Command {
     cli.add_option("--case", case_,
                    "a case of a report, run again: diagnose --case ID report.json, with the report where the op stands")
         ->type_name("ID|DIGEST");
+    cli.add_option("--effort", effort_,
+                   "quick: single causes only; normal: also pairs of causes, for 5 s; thorough: pairs for 10 minutes [normal]")
+        ->type_name("EFFORT");
     cli.add_option("--json", json_, "write the diagnosis to this file; - writes it, and nothing else, to stdout")
         ->type_name("PATH")
         ->group("Output");
@@ -119,11 +123,18 @@ class DiagnoseCommand : public Command {
   }
 
   [[nodiscard]] Answer diagnosed(diagnose::Gathered gathered) const {
-    constexpr double kDeclaredFlops = 1.5e12;
-    constexpr double kTrialFlops = 2e9;
     gathered.subject.simulator = simulator_;
-    diagnose::Diagnosis diagnosis = diagnose::diagnose(gathered.subject, kDeclaredFlops, kTrialFlops);
+    diagnose::Diagnosis diagnosis = diagnose::diagnose(gathered.subject, effort());
     return {std::move(gathered), std::move(diagnosis)};
+  }
+
+  [[nodiscard]] diagnose::Effort effort() const {
+    const std::string word = effort_.empty() ? "normal" : effort_;
+    require_known(word, "value of --effort", {"quick", "normal", "thorough"});
+    constexpr double kQuick = 0, kThorough = 600;
+    diagnose::Effort effort;
+    effort.pairs_s = word == "quick" ? kQuick : word == "thorough" ? kThorough : effort.pairs_s;
+    return effort;
   }
 
   [[nodiscard]] static std::string text_of(const Context& context, const Answer& answer) {
@@ -194,7 +205,7 @@ class DiagnoseCommand : public Command {
   }
 
   TensorOptions tensors_;
-  std::string against_, device_, json_, case_;
+  std::string against_, device_, json_, case_, effort_;
   std::shared_ptr<const diagnose::Simulator> simulator_;
 };
 

@@ -183,10 +183,12 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     if (!can_be(evidence, any)) {
       continue;
     }
+    double raw = std::numeric_limits<double>::quiet_NaN();
     // Closer than that it is no number that somebody typed, but a systematic error, for which there is another row.
     constexpr double kSame = 0x1p-12;
     if (const double best = fitted(evidence, i, value); std::abs(best - value) > kSame * std::abs(value)) {
       const std::vector<double> near = typed_near(best);
+      raw = near.empty() ? raw : near.back();
       constexpr double kNothing = 0.01;
       const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
       numbers.insert(may_be_zero ? numbers.end() : numbers.begin(), near.begin(), near.end());
@@ -199,6 +201,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
           can_be(evidence, params)) {
         seen.push_back(number);
         all.push_back(with_value(evidence, i, number));
+        all.back().is_fitted = number == raw;
       }
     }
   }

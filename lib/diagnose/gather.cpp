@@ -13,6 +13,7 @@
 #include "core/strings.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/likeness.hpp"
+#include "diagnose/orientation.hpp"
 #include "machine/memory.hpp"
 #include "prepare/grouping.hpp"
 
@@ -38,6 +39,7 @@ class Gatherer {
     make_case(mode, fitted_params(mode));
     require_memory();
     take_tensors();
+    std::ranges::move(settle_orientation(gathered_.subject, request_.params), std::back_inserter(gathered_.notes));
     return std::move(gathered_);
   }
 

@@ -170,7 +170,8 @@ Expected expect(const Subject& subject, const Trial& trial, double flops_limit) 
   return expected;
 }
 
-verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, FactsByPort* elements) {
+verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, Depth depth,
+                         FactsByPort* elements) {
   const std::vector<plan::Case> cases = {trial.c};
   prepare::PreparedGroup made = prepare_trial(subject, cases, trial, flops_limit);
   prepare::PreparedCase& prepared = made.cases.front();
@@ -202,6 +203,7 @@ verdict::RunResult judge(const Subject& subject, const Trial& trial, double flop
   context.host = prepared.host;
   context.device = &subject.device;
   context.cache = &cache;
+  context.gates_only = depth == Depth::gates;
   if (trial.conversion.has_value()) {
     verdict::take_for_converted(context, *trial.conversion, made.group->in_order.front()->values.get());
   }

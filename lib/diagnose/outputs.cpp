@@ -109,14 +109,17 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   }
   if (std::abs(factor - 1) < kBias) {
     const std::string_view side = factor < 1 ? "small" : "large";
-    return {with_values(
+    all.push_back(with_values(
         evidence, fmt::format("output_too_{}", side),
         fmt::format("{} is too {} by {:.2g} of itself, throughout", evidence.port, side, std::abs(factor - 1)),
         "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so does an "
         "approximate reciprocal or root.",
-        scaled_by(evidence, factor))};
+        scaled_by(evidence, factor)));
+    all.back().is_fitted = true;
+    return all;
   }
-  for (const double c : typed_near(factor)) {
+  const std::vector<double> near = typed_near(factor);
+  for (const double c : near) {
     const std::string text = core::shortest(c);
     all.push_back(with_values(
         evidence, "output_scaled=" + text, fmt::format("{} is {} times what it should be", evidence.port, text),
@@ -125,6 +128,7 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
                   "scale_inv, a mean for a sum).",
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
+    all.back().is_fitted = c == near.back();
     if (const Dtype dtype = port_of(evidence).dtype; is_narrow(dtype)) {
       all.push_back(all.back());
       all.back().cause += ", multiplied after it was rounded";

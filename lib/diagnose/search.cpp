@@ -1,6 +1,7 @@
 #include "diagnose/search.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -57,9 +58,10 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
                      .family = family_of(hypothesis),
                      .cause = hypothesis.cause,
                      .remedy = hypothesis.remedy,
-                     .failing = {}};
+                     .failing = {},
+                     .is_fitted = hypothesis.is_fitted};
   try {
-    const verdict::RunResult run = judge(subject, hypothesis.trial, flops);
+    const verdict::RunResult run = judge(subject, hypothesis.trial, flops, Depth::gates);
     const verdict::OutputResult* output = output_named(run, port);
     if (output == nullptr) {
       throw core::InternalError("this trial has no output " + std::string(port));
@@ -85,6 +87,8 @@ struct Part {
   double share = 0;  ///< of the squared error that it explains, or would if the output were scaled
 };
 
+using Clock = std::chrono::steady_clock;
+
 /// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
 enum class Rows { all, needing_all, needing_part };
 
@@ -102,6 +106,10 @@ class Search {
         continue;
       }
       for (Hypothesis& hypothesis : row.make(evidence)) {
+        if (Clock::now() > end_) {
+          diagnosis_.pairs_left = true;
+          return;
+        }
         if (!is_explained(hypothesis)) {
           add(evidence.subject, std::move(hypothesis));
         }
@@ -109,10 +117,15 @@ class Search {
     }
   }
 
-  /// The first cause is one of those that explained most, the second one any.
-  void try_pairs() {
+  /// The first cause is one of those that explained most, the second one any. Ends after that time.
+  void try_pairs(double seconds) {
+    end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const std::vector<Part> first = std::exchange(parts_, {});
     for (const Part& part : first) {
+      if (Clock::now() > end_) {
+        diagnosis_.pairs_left = true;
+        return;
+      }
       const Subject known = with_known(subject_, part.hypothesis.trial);
       first_ = &part.hypothesis;
       with_evidence(known, [&](const Evidence& evidence) {
@@ -133,7 +146,7 @@ class Search {
   template <class Body>
   void with_evidence(const Subject& subject, const Body& body) {
     FactsByPort facts;
-    static_cast<void>(judge(subject, as_declared(subject), flops_, &facts));
+    static_cast<void>(judge(subject, as_declared(subject), flops_, Depth::gates, &facts));
     const Expected expected = expect(subject, as_declared(subject), flops_);
     const auto values = std::ranges::find(expected.values.outputs, diagnosis_.port, &op::OutputValues::port);
     if (values == expected.values.outputs.end()) {  // a maximum, of which a sample says nothing
@@ -203,6 +216,7 @@ class Search {
   Diagnosis& diagnosis_;
   double flops_;
   double delivered_rms_ = 0;
+  Clock::time_point end_ = Clock::time_point::max();
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
   std::vector<Part> parts_;            ///< that explain most first
 };
@@ -214,6 +228,7 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
   if (!std::ranges::all_of(diagnosis.passing, is_place)) {
     std::erase_if(diagnosis.passing, is_place);
   }
+  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
   if (!is_narrow || diagnosis.passing.size() < 2) {
     return;
@@ -247,6 +262,27 @@ void add_unwritten(const verdict::OutputResult& output, Diagnosis& diagnosis) {
        .is_finding = true});
 }
 
+/// A maximum that is not that of the output which it is of.
+void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {
+  const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
+  if (op::port_named(ports, output.port).role != op::Role::amax || output.statistics.worst.empty()) {
+    return;
+  }
+  const metric::Worst& worst = output.statistics.worst.front();
+  const bool is_small = worst.got < worst.expected;
+  diagnosis.passing.push_back(
+      {.name = is_small ? "stale_amax" : "amax_too_large",
+       .family = "amax",
+       .cause = fmt::format("{} is {:.6g}, and the largest magnitude {:.6g}: {}", output.port, worst.got, worst.expected,
+                            is_small ? "it is that of an earlier tensor, or of a part of this one"
+                                     : "it counts numbers that are not in the tensor, or is of an earlier one"),
+       .remedy = "Look at when the maximum is reset, and at which elements and blocks take part in it.",
+       .passes = true,
+       .share = 1,
+       .failing = {},
+       .is_finding = true});
+}
+
 /// What the op itself says of the failure: its own diagnoses, which name a cause and measure what it explains.
 void add_findings(const verdict::OutputResult& output, double least, Diagnosis& diagnosis) {
   for (const op::Finding& finding : output.findings) {
@@ -265,15 +301,28 @@ void add_findings(const verdict::OutputResult& output, double least, Diagnosis& 
   }
 }
 
-/// From what is simple to what is not, until something explains the output. `rows`: those that the subject is for.
-void search(const Subject& subject, const verdict::OutputResult& failed, double flops, Rows rows, Diagnosis& diagnosis) {
-  Search search(subject, diagnosis, flops);
+/// How far a search goes.
+struct Extent {
+  const Effort& effort;
+  double flops = 0;  ///< of a reference
+  Rows rows = Rows::all;
+};
+
+/// From what is simple to what is not, until something explains the output.
+void search(const Subject& subject, const verdict::OutputResult& failed, const Extent& extent, Diagnosis& diagnosis) {
+  const Rows rows = extent.rows;
+  Search search(subject, diagnosis, extent.flops);
   const auto is_open = [&] { return diagnosis.passing.empty(); };
   search.with_evidence(subject, [&](const Evidence& evidence) {
+    constexpr double kAll = 0.9999, kMost = 0.9;
+    // Of products, ranges of k explain whatever is proportional to the result.
+    const bool may_be_first = subject.c.op->name != "gemm";
     if (is_open()) {
+      if (may_be_first) {
+        add_findings(failed, kAll, diagnosis);
+      }
       search.try_rows(evidence, Stage::first, rows);
     }
-    constexpr double kAll = 0.9999, kMost = 0.9;
     if (is_open()) {
       add_findings(failed, kAll, diagnosis);
     }
@@ -283,7 +332,7 @@ void search(const Subject& subject, const verdict::OutputResult& failed, double 
       }
     }
     if (is_open() && rows != Rows::needing_all) {
-      search.try_pairs();
+      search.try_pairs(extent.effort.pairs_s);
     }
     if (is_open()) {
       add_findings(failed, kMost, diagnosis);
@@ -293,7 +342,7 @@ void search(const Subject& subject, const verdict::OutputResult& failed, double 
 
 /// What the subject's output has as declared, before any trial. False if it has no such output.
 bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
-  const verdict::RunResult run = judge(subject, as_declared(subject), flops);
+  const verdict::RunResult run = judge(subject, as_declared(subject), flops, Depth::gates);
   const verdict::OutputResult* output = output_named(run, diagnosis.port);
   if (output == nullptr) {
     return false;
@@ -319,9 +368,9 @@ std::span<const CatalogueRow> catalogue() {
   return rows;
 }
 
-Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_flops) {
+Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   Diagnosis diagnosis;
-  diagnosis.declared = judge(subject, as_declared(subject), declared_flops, &diagnosis.elements);
+  diagnosis.declared = judge(subject, as_declared(subject), effort.declared_flops, Depth::all, &diagnosis.elements);
   const auto failed = std::ranges::find_if(diagnosis.declared.outputs, [](const verdict::OutputResult& output) {
     return !verdict::failure_of(output).empty();
   });
@@ -334,23 +383,24 @@ Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_f
   diagnosis.kind = Diagnosis::Kind::unexplained;
   diagnosis.port = failed->port;
   add_unwritten(*failed, diagnosis);
+  add_amax(subject, *failed, diagnosis);
   const plan::Case& c = subject.c;
-  const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > trial_flops;
+  const bool is_large = c.op->flops != nullptr && c.op->flops(c.params) > effort.trial_flops;
   const std::optional<Subject> part =
       is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
-  if (part.has_value() && measure(*part, declared_flops, diagnosis)) {
+  if (part.has_value() && measure(*part, effort.declared_flops, diagnosis)) {
     // Moved rows and wrong tiles show in all of it, everything else in a part.
     Diagnosis places = diagnosis;
-    if (measure(subject, declared_flops, places)) {
-      search(subject, *failed, declared_flops, Rows::needing_all, places);
+    if (measure(subject, effort.declared_flops, places)) {
+      search(subject, *failed, {effort, effort.declared_flops, Rows::needing_all}, places);
     }
     if (places.passing.empty()) {
-      search(*part, *failed, declared_flops, Rows::needing_part, diagnosis);
+      search(*part, *failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis);
     } else {
       diagnosis = std::move(places);
     }
-  } else if (measure(subject, trial_flops, diagnosis)) {
-    search(subject, *failed, trial_flops, Rows::all, diagnosis);
+  } else if (measure(subject, effort.trial_flops, diagnosis)) {
+    search(subject, *failed, {effort, effort.trial_flops, Rows::all}, diagnosis);
   }
   std::ranges::stable_sort(diagnosis.excluded, std::greater{}, &Explanation::share);
   keep_best(diagnosis.is_narrow, diagnosis);

@@ -20,6 +20,7 @@ struct Explanation {
   std::uint64_t of = 0;                     ///< elements that were compared
   std::string failing;                      ///< the first gate that fails, or why it could not be tried; else empty
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
+  bool is_fitted = false;                   ///< as in Hypothesis
 };
 
 struct Diagnosis {
@@ -36,11 +37,18 @@ struct Diagnosis {
   std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;  ///< the others that were tried, the closest first
   std::uint64_t pairs_tried = 0;      ///< pairs of causes that do not explain it either
+  bool pairs_left = false;            ///< there was no time for all pairs
   std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
   bool is_narrow = false;             ///< the output's own rounding hides most of what is left: bits decide
 };
 
-/// References of trials cover a sample of the outputs of products of more operations than `trial_flops`.
-[[nodiscard]] Diagnosis diagnose(const Subject& subject, double declared_flops, double trial_flops);
+/// What a diagnosis may cost.
+struct Effort {
+  double declared_flops = 1.5e12;  ///< products of more operations are judged on a sample
+  double trial_flops = 2e9;        ///< of larger ones, hypotheses are tried on a part
+  double pairs_s = 5;              ///< for pairs of causes
+};
+
+[[nodiscard]] Diagnosis diagnose(const Subject& subject, const Effort& effort);
 
 }  // namespace numcheck::diagnose

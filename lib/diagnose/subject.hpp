@@ -86,7 +86,8 @@ struct ElementFacts {
   std::optional<metric::PairTolerance> tolerance;  ///< that two right results keep
 };
 using FactsByPort = std::map<std::string, ElementFacts, std::less<>>;
-[[nodiscard]] verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit,
+enum class Depth { gates, all };  ///< all: certificates, and what the op itself says of a failure
+[[nodiscard]] verdict::RunResult judge(const Subject& subject, const Trial& trial, double flops_limit, Depth depth,
                                        FactsByPort* elements = nullptr);
 
 }  // namespace numcheck::diagnose

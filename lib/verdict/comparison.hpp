@@ -68,6 +68,7 @@ struct EvaluationContext {
   model::MatrixArithmetic arithmetic = model::MatrixArithmetic::by_mode;  ///< of the backend that ran
   ComparisonCache* cache = nullptr;
   bool all_maps = false;                                         ///< OutputResult::picture also of outputs that pass
+  bool gates_only = false;                                       ///< no certificates, diagnoses and pictures
   std::shared_ptr<const LastPass> last_pass = {};                ///< of a case with several passes
   model::PrecisionClass judged = model::PrecisionClass::native;  ///< the class by which the run is judged
   /// The outputs for operands as the run converted them (see conversion.hpp), which then are what is expected of it.

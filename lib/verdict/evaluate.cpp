@@ -168,7 +168,7 @@ OutputResult evaluate_port(const EvaluationContext& context, const worker::RunRe
     judge_whole_output(context, run, compared, model, entry->statistics, output.criteria);
   }
   if (!all_ok(output.criteria)) {
-    if (std::ranges::any_of(output.criteria, has_wrong_numbers)) {
+    if (!context.gates_only && std::ranges::any_of(output.criteria, has_wrong_numbers)) {
       output.findings = diagnosis_of(context, port);
     }
     judge_declared_rounding(context, run, compared, facts, model, output);
@@ -334,7 +334,9 @@ RunResult evaluate_run(EvaluationContext& context, const worker::RunReport& run,
   add_findings(context, result);
   decide_status(result, context.prepared->c->tolerance);
   result.not_told = not_told(result.outputs);
-  add_pictures(context, run, facts.expected, result);
+  if (!context.gates_only) {
+    add_pictures(context, run, facts.expected, result);
+  }
   comparison_s += watch.seconds();
   return result;
 }

@@ -13,11 +13,13 @@ import argparse
 import collections
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 import families
 from faults import accounted
@@ -40,12 +42,14 @@ ALSO = {
     "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
     "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",
     "epsilon_x10": "epsilon=.*", "bf16_statistics": "statistics_in_bf16",
-    "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before",
+    "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before|rsigma_of_row_before",
     "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "scale=.*",
     "softmax_scale_1_01": "scale=.*", "wrong_pairs": "interleaved=(true|false)", "bf16_angles": "freqs_in_bf16",
     "tf32_angles": "freqs_in_tf32", "top_left_mask": "mask=.*", "softcap_missing": "softcap=0",
     "product_rounded": "product rounded before .*", "sum_rounded": "sum rounded before .*",
-    "softmax_scale_fp32": "scale_rounding=ideal", "bias_after_scale": "bias=(post|pre)_scale",
+    "softmax_scale_fp32": "scale_rounding=ideal",
+    "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)", "lone_deviation": "nan_dropped",
+    "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }
 
 
@@ -61,7 +65,16 @@ def outcome(fault, named, found):
 
 
 def run_in(folder, *arguments):
-    return subprocess.run([str(a) for a in arguments], cwd=folder, capture_output=True, text=True, timeout=600)
+    return subprocess.run([str(a) for a in arguments], cwd=folder, capture_output=True, text=True, timeout=600, preexec_fn=stay)
+
+
+PLACES = {}
+
+
+def stay():
+    """Each job has a processor of its own: a program starts a thread for every one that it may use."""
+    processors = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {processors[PLACES.setdefault(threading.get_ident(), len(PLACES)) % len(processors)]})
 
 
 def diagnose_group(program, device, fault, rows, seed):
