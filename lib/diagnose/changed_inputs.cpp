@@ -21,7 +21,9 @@ std::vector<op::Port> number_inputs(const Subject& subject) {
   std::vector<op::Port> all;
   for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
     const bool has_numbers = core::dtype_info(port.dtype).storage_bytes > 1 && !core::is_integer(port.dtype);
-    if (port.role == op::Role::input && has_numbers && subject.inputs.has(port) && port.elements() > 0) {
+    // Single numbers are scales, and masks are no numbers.
+    const bool is_tensor = port.elements() > 1 && !port.name.ends_with("mask");
+    if (port.role == op::Role::input && has_numbers && subject.inputs.has(port) && is_tensor) {
       all.push_back(port);
     }
   }

@@ -10,7 +10,7 @@
 namespace numcheck::diagnose {
 namespace {
 
-constexpr std::int64_t kLines = 256;  // rows, and columns, of a part
+constexpr std::int64_t kLines = 128;  // rows, and columns, of a part
 
 /// The lines of one matrix, ascending: half of them those with the highest counts.
 std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& wrong) {

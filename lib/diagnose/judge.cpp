@@ -136,7 +136,16 @@ core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view 
   port.ld = port.cols;
   port.batch_stride = port.rows * port.cols;
   port.offset_bytes = 0;
-  return data::load_port(port, subject.outputs.find(name)->second->span());
+  core::Buffer<double> numbers = data::load_port(port, subject.outputs.find(name)->second->span());
+  for (const op::Port& scale : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
+    if (scale.role == op::Role::scale && scale.of == name) {  // codes are of the number times that
+      const auto factor = static_cast<double>(subject.inputs.number(scale).value_or(1));
+      for (double& number : numbers.span()) {
+        number /= factor;
+      }
+    }
+  }
+  return numbers;
 }
 
 Trial as_declared(const Subject& subject) {

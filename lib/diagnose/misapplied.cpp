@@ -161,9 +161,9 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
   }
   // A tile of zeros is something else: dropout makes up for what it drops.
   const double expected = of / (of - zeros);
-  constexpr double kAgree = 0.1;
+  const double agree = 0.02 + 3 / std::sqrt(zeros);
   std::vector<Hypothesis> all;
-  if (std::abs(product / square / expected - 1) > kAgree) {
+  if (std::abs(product / square / expected - 1) > agree) {
     return all;
   }
   for (const double rate : typed_near(1 - square / product)) {

@@ -1,6 +1,7 @@
 // Hypotheses about inputs: rounded to fewer bits, exchanged, transposed.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
@@ -45,6 +46,7 @@ std::vector<op::Port> wide_inputs(const Subject& subject, Dtype narrow) {
   for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
     const core::DtypeInfo& info = core::dtype_info(port.dtype);
     if (port.role == op::Role::input && !core::is_integer(port.dtype) && subject.inputs.has(port) &&
+        port.elements() > 1 &&
         info.fraction_bits > core::dtype_info(narrow).fraction_bits) {
       wide.push_back(port);
     }
@@ -55,11 +57,18 @@ std::vector<op::Port> wide_inputs(const Subject& subject, Dtype narrow) {
 /// The elements rounded; null if that changes none.
 prepare::SharedDoubles rounded(const prepare::SharedDoubles& from, Dtype to, Rounding rounding) {
   auto values = std::make_shared<core::Buffer<double>>(from->size());
-  bool changed = false;
-  for (std::size_t i = 0; i < from->size(); ++i) {
-    (*values)[i] = core::round_to((*from)[i], to, core::Overflow::ieee, rounding);
-    changed = changed || ((*values)[i] != (*from)[i] && !std::isnan((*from)[i]));
-  }
+  std::atomic<bool> changed = false;
+  constexpr std::size_t kPerTask = std::size_t{1} << 14;
+  core::parallel_chunks(from->size(), kPerTask, [&](std::size_t, std::size_t begin, std::size_t end) {
+    bool here = false;
+    for (std::size_t i = begin; i < end; ++i) {
+      (*values)[i] = core::round_to((*from)[i], to, core::Overflow::ieee, rounding);
+      here = here || ((*values)[i] != (*from)[i] && !std::isnan((*from)[i]));
+    }
+    if (here) {
+      changed = true;
+    }
+  });
   return changed ? values : nullptr;
 }
 

@@ -62,12 +62,24 @@ decltype(Trial::then) scaled_by(const Evidence& evidence, double c) {
   });
 }
 
+/// That codes of the output were multiplied by before they were rounded.
+double output_scale(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  for (const op::Port& port : c.op->ports(c.params, *c.mode)) {
+    if (port.role == op::Role::scale && port.of == evidence.port) {
+      return static_cast<double>(evidence.subject.inputs.number(port).value_or(1));
+    }
+  }
+  return 1;
+}
+
 /// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|;
 /// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
 /// so that what is not so rounded does not fit.
-double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype) {
+double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype,
+                double scale) {
   constexpr double kRoundings = 0x1p-20, kPart = 0.125;
-  const double most = kPart * core::ulp(output.value[i], dtype);
+  const double most = kPart * core::ulp(output.value[i] * scale, dtype) / scale;
   if (terms != nullptr) {
     return std::min(kRoundings * static_cast<double>(terms->magnitude[i]), most);
   }
@@ -79,17 +91,19 @@ double slack_of(const op::OutputValues& output, const op::OutputYardsticks* term
 /// Expects the numbers that `store`, which is monotone, makes of the results. Where the arithmetic's error decides which,
 /// what is delivered decides.
 template <class Store>
-decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store) {
+decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code) {
+  const double scale = output_scale(evidence);
+  const auto store = [scale, store_code](double y) { return store_code(y * scale) / scale; };
   return change_of(evidence,
-                   [store, in, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                   [store, in, scale, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
                        op::OutputValues& output, op::OutputYardsticks* yardsticks) {
                      for (std::size_t i = 0; i < output.value.size(); ++i) {
                        double& y = output.value[i];
-                       const double slack = slack_of(output, yardsticks, i, in);
+                       const double slack = slack_of(output, yardsticks, i, in, scale);
                        const double d = delivered[i];
                        const double one = store(y - slack), other = store(y + slack);
                        const bool fits = std::min(one, other) <= d && d <= std::max(one, other) &&
-                                         core::round_to(d, in) == d;
+                                         core::round_to(d * scale, in) == d * scale;
                        y = fits ? d : store(y);
                      }
                    });

@@ -52,8 +52,15 @@ const std::string& family_of(const Hypothesis& hypothesis) {
   return hypothesis.family.empty() ? hypothesis.name : hypothesis.family;
 }
 
+/// Elements that any number may be in.
+std::uint64_t unjudged(const verdict::OutputResult& output) {
+  const metric::Statistics& s = output.statistics;
+  return s.unknown + s.undetermined + s.order_dependent + s.outside;
+}
+
+/// `most_unjudged`: what overflows everywhere would pass for anything.
 Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::string_view port, double rms_before,
-                    double flops) {
+                    std::uint64_t most_unjudged, double flops) {
   Explanation result{.name = hypothesis.name,
                      .family = family_of(hypothesis),
                      .cause = hypothesis.cause,
@@ -67,6 +74,9 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::s
       throw core::InternalError("this trial has no output " + std::string(port));
     }
     result.failing = verdict::failure_of(*output);
+    if (result.failing.empty() && unjudged(*output) > most_unjudged) {
+      result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
+    }
     result.passes = result.failing.empty();
     result.rms_left = error_of(*output).rms;
     result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
@@ -170,7 +180,10 @@ class Search {
       hypothesis.cause = fmt::format("two causes: {}; and {}", first_->cause, hypothesis.cause);
       hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
     }
-    Explanation explanation = explain(subject, hypothesis, diagnosis_.port, diagnosis_.rms_error, flops_);
+    constexpr std::uint64_t kMuch = 100;  // of all elements
+    Explanation explanation = explain(subject, hypothesis, diagnosis_.port, diagnosis_.rms_error,
+                                      diagnosis_.unjudged + diagnosis_.of / kMuch, flops_);
+
     if (first_ == nullptr && !explanation.passes) {
       remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
     }
@@ -323,9 +336,6 @@ void search(const Subject& subject, const verdict::OutputResult& failed, const E
       }
       search.try_rows(evidence, Stage::first, rows);
     }
-    if (is_open()) {
-      add_findings(failed, kAll, diagnosis);
-    }
     for (const Stage stage : {Stage::simulated, Stage::last_resort}) {
       if (is_open()) {
         search.try_rows(evidence, stage, rows);
@@ -350,6 +360,8 @@ bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
   diagnosis.rms_error = error_of(*output).rms;
   diagnosis.equal_bits = output->statistics.elements - output->statistics.exact_mismatch;
   diagnosis.is_narrow = output->statistics.flip_rate.has_value();
+  diagnosis.unjudged = unjudged(*output);
+  diagnosis.of = output->statistics.elements;
   return true;
 }
 

@@ -39,6 +39,7 @@ struct Diagnosis {
   std::uint64_t pairs_tried = 0;      ///< pairs of causes that do not explain it either
   bool pairs_left = false;            ///< there was no time for all pairs
   std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
+  std::uint64_t of = 0, unjudged = 0; ///< elements as declared, and those of them that any number may be in
   bool is_narrow = false;             ///< the output's own rounding hides most of what is left: bits decide
 };
 

@@ -107,9 +107,14 @@ void simulate(const Subject& subject, const Trial& trial, const prepare::Prepare
     }
     widen(output.magnitude, 2);
     widen(output.deviation, std::numbers::sqrt2);
-    // A row may be that of another one (a mask that is off), with errors of that size.
+    // A row may be that of the one beside it (a mask that is off by one), with errors of that size.
     for (core::Buffer<float>& fact : output.row_facts) {
-      std::ranges::fill(fact.span(), fact.empty() ? 0 : *std::ranges::max_element(fact.span()));
+      const std::vector<float> before(fact.span().begin(), fact.span().end());
+      for (std::size_t row = 0; row < before.size(); ++row) {
+        const std::size_t first = row == 0 ? 0 : row - 1, last = std::min(row + 2, before.size());
+        fact[row] = *std::max_element(before.begin() + static_cast<std::ptrdiff_t>(first),
+                                      before.begin() + static_cast<std::ptrdiff_t>(last));
+      }
     }
   }
   for (op::OutputYardsticks& output : yardsticks.outputs) {

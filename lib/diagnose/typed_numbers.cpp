@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numbers>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,8 @@ std::vector<double> typed_near(double x) {
   add(with_digits(magnitude, 1), kDecimal);
   add(std::exp2(std::round(std::log2(magnitude))), kNear);
   add(std::round(magnitude), kNear);
+  add(std::numbers::log2e, kNear);
+  add(std::numbers::ln2, kNear);
   if (1 / magnitude < kMost) {
     add(1 / std::round(1 / magnitude), kNear);
     add(1 / root_near(1 / magnitude), kNear);

@@ -42,12 +42,30 @@ double ratio_of_criterion(const json& criterion) {
   return has_ratio ? measured / limit : measured == limit ? 0 : HUGE_VAL;
 }
 
+namespace {
+
+std::string first_cause(const json& record) {
+  for (const json& run : record.at("runs")) {
+    for (const json& output : run.at("outputs")) {
+      for (const json& finding : output.value("findings", json::array())) {
+        if (finding.contains("cause")) {
+          return finding.at("cause").get<std::string>();
+        }
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 CaseFacts facts_of(const json& record) {
   CaseFacts facts;
   facts.id = text_of(record, "id");
   facts.digest = text_of(record, "digest");
   facts.status = text_of(record, "status");
   facts.reason = text_of(record, "reason");
+  facts.cause = first_cause(record);
   facts.reproduce = text_of(record, "reproduce");
   if (const std::vector<std::string> parts = core::split(facts.id, '/'); parts.size() >= kParts) {
     facts.op = parts[kOp];

@@ -17,6 +17,7 @@ enum class Outcome : std::uint8_t { passed, failed, broken, skipped };
 struct CaseFacts {
   std::string id, digest, op, mode, backend, status;
   std::string reason;     ///< may be empty
+  std::string cause;      ///< the first that a finding names; may be empty
   std::string reproduce;  ///< command line; empty in a brief record
   double seconds = 0;     ///< all stages together; 0 in a brief record
   double ratio = 0;       ///< largest error/limit; NaN if nothing was judged

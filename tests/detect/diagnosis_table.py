@@ -48,6 +48,10 @@ ALSO = {
     "tf32_angles": "freqs_in_tf32", "top_left_mask": "mask=.*", "softcap_missing": "softcap=0",
     "product_rounded": "product rounded before .*", "sum_rounded": "sum rounded before .*",
     "softmax_scale_fp32": "scale_rounding=ideal",
+    "tanh_for_erf": "kind=gelu", "erf_for_tanh": "kind=gelu_erf", "sum_of_dy": "fused=none", "factor_2_missing": "output_scaled=0.5",
+    "clamp_missing": "limit=.*", "scale_by_d": "scale=.*", "window_too_wide": "window_(left|right)=.*",
+    "lse_in_log2": "output_scaled=1.44.*", "max_logit_before_bias": "bias=none", "empty_sequence_unwritten": "not_written",
+    "padding_in_amax": "amax_too_large", "keys_beyond_in_amax": "amax_too_large", "sum_of_rounded": "rounded_first",
     "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)", "lone_deviation": "nan_dropped",
     "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }

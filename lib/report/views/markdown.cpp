@@ -144,7 +144,7 @@ std::string code(const std::string& text) {
 std::string failure_row(const CaseFacts& facts, const std::string& digest) {
   const std::string command = facts.reproduce.empty() ? "" : fmt::format("<br>{}", code(facts.reproduce));
   return fmt::format("| **{}** | {} #{}{} | {} |\n", facts.status, markdown_text(facts.id), digest, command,
-                     markdown_text(facts.reason));
+                     markdown_text(facts.reason + (facts.cause.empty() ? "" : "; cause: " + facts.cause)));
 }
 
 /// Failures, then lost cases, as many as fit.
