@@ -15,6 +15,9 @@ namespace {
 
 using core::Dtype;
 
+/// Accumulators of few bits predict errors beside which others fit as well.
+constexpr double kLeastSpread = 0.4;
+
 bool is_plain_gemm(const Evidence& evidence) {
   return evidence.subject.c.op->name == "gemm" && evidence.port == "d";
 }
@@ -30,7 +33,8 @@ std::vector<Hypothesis> fp16_accumulator(const Evidence& evidence) {
            "the sums were accumulated in FP16, not in FP32",
            "Ask for FP32 accumulation: PyTorch torch.backends.cuda.matmul.allow_fp16_accumulation = False; cuBLAS "
            "CUBLAS_COMPUTE_32F; Triton tl.dot(..., out_dtype=tl.float32).",
-           std::move(trial)}};
+           std::move(trial),
+           kLeastSpread}};
 }
 
 /// Parts of the slices' sums that were rounded to the output's format before they were added.
@@ -55,7 +59,7 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
                                core::dtype_info(port.dtype).name),
                    "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
                    "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.",
-                   std::move(trial)});
+                   std::move(trial), kLeastSpread});
   }
   return all;
 }

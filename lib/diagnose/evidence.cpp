@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -27,8 +28,14 @@ decltype(Trial::then) change_of(const Evidence& evidence, ChangeOutput change) {
 void expect_instead(op::OutputValues& output, std::size_t i, double y) {
   const double before = std::abs(output.value[i]);
   const double growth = before > 0 && std::isfinite(y) ? std::abs(y) / before : 1;
+  const bool was_special = !std::isfinite(output.value[i]) && std::isfinite(y);
   for (core::Buffer<float>* errors : {&output.magnitude, &output.deviation}) {
-    if (growth > 1 && !errors->empty()) {
+    if (errors->empty()) {
+      continue;
+    }
+    if (was_special) {
+      (*errors)[i] = 0;  // that of NaN says nothing
+    } else if (growth > 1) {
       (*errors)[i] = static_cast<float>(static_cast<double>((*errors)[i]) * growth);
     }
   }
@@ -45,9 +52,20 @@ void allow_rounding(op::OutputValues& output, std::size_t i, core::Dtype dtype) 
 }
 
 decltype(Trial::then) change_each(const Evidence& evidence, std::function<double(double)> change) {
-  return change_of(evidence, [change = std::move(change)](op::OutputValues& output, op::OutputYardsticks*) {
-    for (double& y : output.value.span()) {
-      y = change(y);
+  return change_of(evidence, [change = std::move(change)](op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+    for (std::size_t i = 0; i < output.value.size(); ++i) {
+      const double before = output.value[i], y = change(before);
+      if (std::isfinite(before)) {
+        output.value[i] = y;
+      } else if (!(std::isnan(before) && std::isnan(y))) {
+        expect_instead(output, i, y);
+        for (core::Buffer<float>* errors : yardsticks == nullptr ? std::array<core::Buffer<float>*, 2>{}
+                                                                 : std::array{&yardsticks->magnitude, &yardsticks->deviation}) {
+          if (errors != nullptr && !errors->empty()) {
+            (*errors)[i] = 0;
+          }
+        }
+      }
     }
   });
 }

@@ -188,7 +188,7 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     constexpr double kSame = 0x1p-12;
     if (const double best = fitted(evidence, i, value); std::abs(best - value) > kSame * std::abs(value)) {
       const std::vector<double> near = typed_near(best);
-      raw = near.empty() ? raw : near.back();
+      raw = near.size() < 2 ? raw : near.back();
       constexpr double kNothing = 0.01;
       const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
       numbers.insert(may_be_zero ? numbers.end() : numbers.begin(), near.begin(), near.end());

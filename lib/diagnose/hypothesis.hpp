@@ -20,7 +20,8 @@ struct Hypothesis {
   std::string cause;   ///< one sentence
   std::string remedy;  ///< what to do about it, a sentence or two
   Trial trial;
-  bool is_fitted = false;  ///< to a number that nobody would have typed: causes without such a number come first
+  double least_spread = 0;  ///< rms of errors by the predicted one, below which it is too wide to say anything
+  bool is_fitted = false;   ///< to a number that nobody would have typed: causes without such a number come first
 };
 
 /// What hypotheses are made from, besides the tensors: what the reference expects as declared, and what is there.

@@ -142,7 +142,7 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
                   "scale_inv, a mean for a sum).",
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
-    all.back().is_fitted = c == near.back();
+    all.back().is_fitted = near.size() > 1 && c == near.back();
     if (const Dtype dtype = port_of(evidence).dtype; is_narrow(dtype)) {
       all.push_back(all.back());
       all.back().cause += ", multiplied after it was rounded";

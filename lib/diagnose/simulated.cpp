@@ -55,13 +55,30 @@ class Memory {
     for (const SimulatedPort& memory : memory_) {
       const op::Port& port = *memory.port;
       if (port.name == name && port.role == op::Role::output) {
-        return data::load_port(port, {memory.data, port.extent_bytes()});
+        core::Buffer<double> numbers = data::load_port(port, {memory.data, port.extent_bytes()});
+        if (!port.scaled_by.empty()) {
+          scale(port, numbers);
+        }
+        return numbers;
       }
     }
     return core::Buffer<double>(0);
   }
 
  private:
+  /// Codes times the scales of their blocks.
+  void scale(const op::Port& port, core::Buffer<double>& numbers) const {
+    const auto found = std::ranges::find_if(memory_, [&](const SimulatedPort& m) { return m.port->name == port.scaled_by; });
+    const op::Port& scales = *found->port;
+    const core::Buffer<double> factors = data::load_port(scales, {found->data, scales.extent_bytes()});
+    for (std::int64_t row = 0; row < port.rows; ++row) {
+      for (std::int64_t col = 0; col < port.cols; ++col) {
+        const std::int64_t block = row / port.block_rows * scales.cols + col / port.block_cols;
+        numbers[static_cast<std::size_t>(row * port.cols + col)] *= factors[static_cast<std::size_t>(block)];
+      }
+    }
+  }
+
   static bool is_output_scale(const op::Port& port, std::span<const op::Port> ports) {
     const op::Port* of = port.role == op::Role::scale ? op::find_port(ports, port.of) : nullptr;
     return of != nullptr && of->role == op::Role::output && port.elements() == 1;

@@ -1,13 +1,16 @@
 // Hypotheses about places: rows or columns that are elsewhere, and a few elements that are wrong among right ones.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/parallel.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "metric/wrong_elements.hpp"
 #include "report/views/wrong_sentence.hpp"
@@ -48,17 +51,18 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const 
     keys[line] = {key(y, line), line};
   }
   std::ranges::sort(keys);
-  const auto distance = [&](std::size_t line, std::size_t from) {
+  // Beyond `enough`, how far it is does not matter.
+  const auto distance = [&](std::size_t line, std::size_t from, double enough) {
     double sum = 0;
-    for (std::size_t i = 0; i < lines.length; ++i) {
+    for (std::size_t i = 0; i < lines.length && !(sum > enough); ++i) {
       sum += std::pow(d[lines.at(line, i)] - y[lines.at(from, i)], 2);
     }
     return sum;
   };
   std::vector<std::size_t> from(lines.count);
-  bool moved = false;
-  for (std::size_t line = 0; line < lines.count; ++line) {
-    const double own = distance(line, line);
+  std::atomic<bool> moved = false;
+  core::parallel_for(lines.count, [&](std::size_t line) {
+    const double own = distance(line, line, std::numeric_limits<double>::infinity());
     from[line] = line;
     const auto near = std::ranges::lower_bound(keys, std::pair{key(d, line), std::size_t{0}});
     double best = own;
@@ -67,8 +71,8 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const 
       const std::ptrdiff_t place = near - keys.begin() + step;
       if (place >= 0 && place < static_cast<std::ptrdiff_t>(keys.size())) {
         const std::size_t other = keys[static_cast<std::size_t>(place)].second;
-        const double there = distance(line, other);
         constexpr double kMuchLess = 0.01;
+        const double there = distance(line, other, std::min(kMuchLess * own, best));
         if (there < kMuchLess * own && there < best) {
           best = there;
           from[line] = other;
@@ -76,7 +80,7 @@ std::optional<std::vector<std::size_t>> sources(const Evidence& evidence, const 
         }
       }
     }
-  }
+  });
   return moved ? std::optional(std::move(from)) : std::nullopt;
 }
 
@@ -197,19 +201,30 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
           std::move(trial)};
 }
 
-std::vector<Hypothesis> wrong_alike(const Evidence& evidence) {
+/// Wrong elements that are all the same: of the whole output, or of a part of it.
+std::vector<Hypothesis> wrong_alike(const Evidence& evidence, bool whole) {
   const auto wrong = static_cast<std::size_t>(std::ranges::count(evidence.is_wrong, std::uint8_t{1}));
   const std::string content = common_content(evidence);
-  if (wrong < 2 || content.empty()) {
+  constexpr double kNearlyAll = 0.99;
+  const bool nearly_all = static_cast<double>(wrong) > kNearlyAll * static_cast<double>(evidence.is_wrong.size());
+  // NaN is what becomes of an overflow, too, which says more.
+  if (wrong < 2 || content.empty() || whole != (nearly_all && content != "NaN")) {
     return {};
   }
   Hypothesis found = wrong_elements(evidence, metric::locate(evidence.is_wrong, port_of(evidence), evidence.sample),
                                     "elements_all_" + content, content);
-  constexpr double kNearlyAll = 0.99;
-  if (static_cast<double>(wrong) > kNearlyAll * static_cast<double>(evidence.is_wrong.size())) {
+  if (nearly_all) {
     found.family = kOneNumber;
   }
   return {std::move(found)};
+}
+
+std::vector<Hypothesis> all_alike(const Evidence& evidence) {
+  return wrong_alike(evidence, true);
+}
+
+std::vector<Hypothesis> some_alike(const Evidence& evidence) {
+  return wrong_alike(evidence, false);
 }
 
 std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
@@ -235,7 +250,8 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
 
 constexpr std::array kRows = {
     CatalogueRow{"rows_moved, columns_moved", "rows or columns that hold those of others", &lines_elsewhere, Stage::first, true},
-    CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &wrong_alike, Stage::last_resort, true},
+    CatalogueRow{"elements_all_VALUE", "an output that is one number", &all_alike, Stage::first, true},
+    CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &some_alike, Stage::last_resort, true},
     CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places, Stage::last_resort, true}};
 
 }  // namespace

@@ -27,9 +27,9 @@ from faults import accounted
 # Other names under which diagnose knows a fault: what it finds first, or cannot tell from it.
 ALSO = {
     "bit_flip": "some_elements_wrong", "swapped_rows": "rows_moved|some_elements_wrong", "all_nan": "elements_all_NaN",
-    "all_seven": "elements_all_7", "all_zero": "elements_all_0", "unwritten_tile": "not_written",
+    "all_seven": "elements_all_7", "all_zero": "elements_all_0|alpha=0", "unwritten_tile": "not_written",
     "nan_written": "some_elements_wrong|elements_all_NaN", "stale_tile": "some_elements_wrong",
-    "signs_flipped": "output_scaled=-1", "inf_written": "some_elements_wrong|elements_all_inf",
+    "signs_flipped": "(output_scaled|alpha|scale)=-.*|._negated", "inf_written": "some_elements_wrong|elements_all_inf",
     "element_zero": "some_elements_wrong|elements_all_0", "element_negated": "some_elements_wrong",
     "neighbour_copied": "some_elements_wrong", "last_row_stale": "some_elements_wrong|elements_all_0",
     "race": "some_elements_wrong", "negative_zero": "some_elements_wrong|elements_all_-0",
@@ -38,7 +38,7 @@ ALSO = {
     "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|output_scaled)=0.5",
     "scale_1_01": "(alpha|output_scaled)=1.01", "bias_missing": "bias=false|bias_as_zeros", "beta_ignored": "beta=0",
     "tf32_silently": "operands_in_tf32|inputs_in_tf32", "tf32_truncated_inputs": "operands_truncated_to_tf32",
-    "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "output_in_bf16",
+    "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "(output|x)_in_bf16",
     "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
     "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",
     "epsilon_x10": "epsilon=.*", "bf16_statistics": "statistics_in_bf16",
@@ -52,7 +52,14 @@ ALSO = {
     "clamp_missing": "limit=.*", "scale_by_d": "scale=.*", "window_too_wide": "window_(left|right)=.*",
     "lse_in_log2": "output_scaled=1.44.*", "max_logit_before_bias": "bias=none", "empty_sequence_unwritten": "not_written",
     "padding_in_amax": "amax_too_large", "keys_beyond_in_amax": "amax_too_large", "sum_of_rounded": "rounded_first",
-    "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)", "lone_deviation": "nan_dropped",
+    "probs_ignored": "probs(_as_ones|=false)", "mean_of_experts": "mean_for_sum", "one_expert_less": "topk=.*",
+    "softmax_elsewhere": "score=.*", "scaling_ignored": "scaling=1", "bf16_scores": "output_in_bf16", "share_half": "p=0.125",
+    "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3", "scale_after_cast": "x_in_fp8_e4m3",
+    "wrong_amax": "stale_amax", "scaled_amax": "amax_too_large", "subnormal_codes_flushed": "subnormals_flushed",
+    "scale_inv_is_scale": "scale_unchanged", "codes_not_transposed": "x_transposed|.*_stored_transposed",
+    "scale_inverted": "output_scaled=.*", "next_position": "freqs_of_(next_row|row_before)",
+    "opposite_sign": "rotated_back|freqs_negated", "tf32x3_in_core": "three_(bf16|tf32)_products",
+    "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)", "lone_deviation": "nan_dropped",
     "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }
 
