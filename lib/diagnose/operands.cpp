@@ -111,6 +111,14 @@ std::vector<Hypothesis> operands_in_tf32(const Evidence& evidence) {
                    kHighestPrecision);
 }
 
+/// As cvt.rna.tf32 does, which kernels of XLA and Triton use.
+std::vector<Hypothesis> operands_in_tf32_away(const Evidence& evidence) {
+  return converted(evidence, Dtype::tf32, Rounding::nearest_away, "operands_in_tf32_away",
+                   "the product ran in TF32: both operands were rounded to 11 significant bits, to nearest, and halves away "
+                   "from zero",
+                   kHighestPrecision);
+}
+
 std::vector<Hypothesis> operands_truncated_to_tf32(const Evidence& evidence) {
   return converted(evidence, Dtype::tf32, Rounding::toward_zero, "operands_truncated_to_tf32",
                    "the product ran in TF32 on operands that were truncated to 11 significant bits, not rounded",
@@ -263,6 +271,7 @@ std::vector<Hypothesis> missing_inputs(const Evidence& evidence) {
 
 constexpr std::array kRows = {
     CatalogueRow{"operands_in_tf32", "a product of FP32 operands ran in TF32", &operands_in_tf32},
+    CatalogueRow{"operands_in_tf32_away", "the same with halves rounded away from zero", &operands_in_tf32_away},
     CatalogueRow{"operands_truncated_to_tf32", "a product ran in TF32 on truncated operands",
                  &operands_truncated_to_tf32},
     CatalogueRow{"operands_in_bf16", "FP32 operands of a product were rounded to BF16", &operands_in_bf16},
