@@ -88,8 +88,9 @@ std::vector<Hypothesis> next_rows(const Evidence& evidence) {
   return all;
 }
 
-/// x in steps of the largest magnitude of the tensor or of each row.
-prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, Dtype dtype, bool by_row) {
+/// PyTorch divides by a number as it multiplies by its inverse; others divide. x in steps of the largest magnitude of the tensor or of each row.
+prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, Dtype dtype, bool by_row,
+                                 bool by_inverse) {
   const std::size_t line = by_row ? static_cast<std::size_t>(port.cols) : x.size();
   const double top = dtype == kInt8 ? 127 : core::dtype_info(dtype).max_finite;
   auto values = std::make_shared<core::Buffer<double>>(x.size());
@@ -99,7 +100,8 @@ prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double
       largest = std::isfinite(x[i]) ? std::max(largest, std::abs(x[i])) : largest;
     }
     // In FP32, as those who quantise do: a number at a boundary would otherwise fall to the other side.
-    const float scale = largest > 0 ? static_cast<float>(largest) / static_cast<float>(top) : 1;
+    const auto most = static_cast<float>(largest), codes = static_cast<float>(top);
+    const float scale = !(largest > 0) ? 1 : by_inverse ? most * (1 / codes) : most / codes;
     for (std::size_t i = begin; i < begin + line; ++i) {
       const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
       const double code =
@@ -127,21 +129,25 @@ std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
   }
   const std::vector<op::Port> ports = number_inputs(evidence.subject);
   for (const Way& way : kWays) {
-    Trial together = as_declared(evidence.subject);
-    for (const op::Port& port : ports) {
-      prepare::SharedDoubles values = quantised(port, *evidence.subject.inputs.of(port), way.dtype, way.by_row);
-      together.inputs.set(std::string(port.name), values);
-      all.push_back(with_input(evidence, port, std::move(values), way.what,
-                               fmt::format("{} was quantised to {}", port.name, way.spelled),
-                               fmt::format("A quantised layer: compare with the dequantised {}, or with the layer in full "
-                                           "precision on both sides.",
-                                           port.name)));
+    for (const bool by_inverse : {false, true}) {
+      Trial together = as_declared(evidence.subject);
+      for (const op::Port& port : ports) {
+        prepare::SharedDoubles values =
+            quantised(port, *evidence.subject.inputs.of(port), way.dtype, way.by_row, by_inverse);
+        together.inputs.set(std::string(port.name), values);
+        all.push_back(
+            with_input(evidence, port, std::move(values), way.what,
+                       fmt::format("{} was quantised to {}", port.name, way.spelled),
+                       fmt::format("A quantised layer: compare with the dequantised {}, or with the layer in full "
+                                   "precision on both sides.",
+                                   port.name)));
+        all.back().family = all.back().name;
+      }
+      const std::string name = fmt::format("inputs_{}", way.what);
+      all.push_back({name, name, fmt::format("all inputs were quantised to {}", way.spelled),
+                     "A quantised layer: compare with the dequantised tensors, or in full precision on both sides.",
+                     std::move(together)});
     }
-    all.push_back({fmt::format("inputs_{}", way.what),
-                   {},
-                   fmt::format("all inputs were quantised to {}", way.spelled),
-                   "A quantised layer: compare with the dequantised tensors, or in full precision on both sides.",
-                   std::move(together)});
   }
   return all;
 }

@@ -128,15 +128,18 @@ std::vector<Hypothesis> other_axis(const Evidence& evidence) {
            std::move(trial)}};
 }
 
-/// Zeros in rows that are zero throughout, which is not what chance does.
-double in_whole_rows(const Evidence& evidence) {
+/// Zeros in rows and columns that are zero throughout, which is not what chance does.
+double in_whole_lines(const Evidence& evidence) {
   const auto cols = static_cast<std::size_t>(port_of(evidence).cols);
-  double zeros = 0;
-  for (std::size_t row = 0; evidence.sample.all() && row < evidence.delivered.size() / cols; ++row) {
-    const std::span<const double> line = evidence.delivered.subspan(row * cols, cols);
-    zeros += std::ranges::all_of(line, [](double d) { return d == 0; }) ? static_cast<double>(cols) : 0;
+  const std::size_t rows = evidence.sample.all() ? evidence.delivered.size() / std::max<std::size_t>(cols, 1) : 0;
+  std::vector<std::size_t> in_row(rows), in_column(cols);
+  for (std::size_t i = 0; i < rows * cols; ++i) {
+    const std::size_t zero = evidence.delivered[i] == 0 ? 1 : 0;
+    in_row[i / cols] += zero;
+    in_column[i % cols] += zero;
   }
-  return zeros;
+  return static_cast<double>(cols) * static_cast<double>(std::ranges::count(in_row, cols)) +
+         static_cast<double>(rows) * static_cast<double>(std::ranges::count(in_column, rows));
 }
 
 /// Some elements are zero, and the others divided by the share that is left.
@@ -156,7 +159,7 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
   if (!(zeros > kFewest * of && zeros < kMost * of && square > 0)) {
     return {};
   }
-  if (in_whole_rows(evidence) > zeros / 2) {
+  if (in_whole_lines(evidence) > zeros / 2) {
     return {};
   }
   // A tile of zeros is something else: dropout makes up for what it drops.
