@@ -72,13 +72,14 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
   if (best.is_finding) {
     return fmt::format("it explains {} of what differs", percent(best.share));
   }
+  const std::string_view gates = best.all_gates ? "every gate passes then; " : "";
   if (output.statistics.flip_rate.has_value()) {
     return fmt::format(
-        "every gate passes then; {} of {} elements are, bit for bit, the nearest numbers to what it predicts "
+        "{}{} of {} elements are, bit for bit, the nearest numbers to what it predicts "
         "({} as declared)",
-        best.equal_bits, best.of, diagnosis.equal_bits);
+        gates, best.equal_bits, best.of, diagnosis.equal_bits);
   }
-  return fmt::format("every gate passes then; it explains {} of the squared error", percent(best.share));
+  return fmt::format("{}it explains {} of the squared error", gates, percent(best.share));
 }
 
 std::string names_of(std::span<const Explanation> explanations) {
@@ -103,9 +104,8 @@ std::string excluded_text(std::span<const Explanation> excluded, std::uint64_t p
                           percent(one.share), core::printable(one.failing));
     }
   }
-  return text +
-         fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
-                     excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs));
+  return text + fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
+                            excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs));
 }
 
 /// Of what explains most of the error, but not all.

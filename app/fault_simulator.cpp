@@ -29,8 +29,8 @@ class FaultSimulator final : public diagnose::Simulator {
     const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
     std::vector<diagnose::SimulatedFault> found;
     for (const FaultInfo& fault : all) {
-      const bool has_any_size =
-          std::ranges::find(kernels::sim::perturbations(), fault.name, &FaultInfo::name) != kernels::sim::perturbations().end();
+      const bool has_any_size = std::ranges::find(kernels::sim::perturbations(), fault.name, &FaultInfo::name) !=
+                                kernels::sim::perturbations().end();
       if (!has_any_size && kernels::harness::supports(*backend_, {&c, ports, std::string(fault.name)}).yes) {
         found.push_back({fault.name, fault.doc});
       }
@@ -47,8 +47,7 @@ class FaultSimulator final : public diagnose::Simulator {
       ports.push_back(*one.port);
       where.push_back({one.port, one.data});
     }
-    std::vector<Algorithm> algorithms =
-        kernels::harness::algorithms_of(*backend_, Call{&c, ports, std::string(fault)});
+    std::vector<Algorithm> algorithms = kernels::harness::algorithms_of(*backend_, Call{&c, ports, std::string(fault)});
     if (algorithms.empty()) {
       throw core::InternalError("the simulated device has no algorithm");
     }
@@ -62,7 +61,8 @@ class FaultSimulator final : public diagnose::Simulator {
     plan::Case c = given;
     c.backend = "sim";
     c.algorithms = {};
-    const auto output = std::ranges::find_if(memory, [](const auto& one) { return one.port->role == op::Role::output; });
+    const auto output =
+        std::ranges::find_if(memory, [](const auto& one) { return one.port->role == op::Role::output; });
     if (c.op == &op::gemm() && output != memory.end() && output->port->dtype == core::Dtype::fp32) {
       c.params[*op::field_index(*c.op, "output")] = std::string("fp32");
     }

@@ -84,7 +84,8 @@ std::vector<std::string_view> op_names() {
 }
 
 void add_tensor_options(CLI::App& cli, TensorOptions& options) {
-  cli.add_option("op", options.op, "the op that the tensors are of; files of run --keep-tensors say it")->type_name("OP");
+  cli.add_option("op", options.op, "the op that the tensors are of; files of run --keep-tensors say it")
+      ->type_name("OP");
   cli.add_option("--tensors", options.files, "safetensors or .npy with inputs and outputs; may be repeated")
       ->type_name("FILE")
       ->group("Tensors");
@@ -188,9 +189,8 @@ void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
     if (text == file.texts().end()) {
       continue;
     }
-    const nlohmann::json json = core::nests_deeper(text->second)
-                                    ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                    : nlohmann::json::parse(text->second, nullptr, false);
+    const nlohmann::json json = core::nests_deeper(text->second) ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                                                 : nlohmann::json::parse(text->second, nullptr, false);
     if (json.is_discarded()) {
       throw core::UsageError("the file's text \"exec\" is not the JSON of a case");
     }

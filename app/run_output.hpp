@@ -26,7 +26,7 @@ struct OutputOptions : ViewOptions {
   std::string keep_tensors;
   std::string keep_only;   ///< "failed"; empty: all runs
   std::string keep_bytes;  ///< of all files of --keep-tensors; empty: no limit
-  std::string jsonl;  ///< JSON Lines while the run goes on; "-": stdout
+  std::string jsonl;       ///< JSON Lines while the run goes on; "-": stdout
   bool include_host = false;
   bool maps = false;
   bool wide = false;

@@ -51,16 +51,18 @@ class DiagnoseCommand : public Command {
 
   void add_options(CLI::App& cli) override {
     add_tensor_options(cli, tensors_);
-    cli.add_option("--against", against_,
-                   "a second file with the same tensors from elsewhere: which of the two is off, and why; what it lacks is "
-                   "taken from the first one")
+    cli.add_option(
+           "--against", against_,
+           "a second file with the same tensors from elsewhere: which of the two is off, and why; what it lacks is "
+           "taken from the first one")
         ->type_name("FILE")
         ->group("Tensors");
     cli.add_option("--case", case_,
                    "a case of a report, run again: diagnose --case ID report.json, with the report where the op stands")
         ->type_name("ID|DIGEST");
-    cli.add_option("--effort", effort_,
-                   "quick: single causes only; normal: also pairs of causes, for 5 s; thorough: pairs for 10 minutes [normal]")
+    cli.add_option(
+           "--effort", effort_,
+           "quick: single causes only; normal: also pairs of causes, for 5 s; thorough: pairs for 10 minutes [normal]")
         ->type_name("EFFORT");
     cli.add_option("--json", json_, "write the diagnosis to this file; - writes it, and nothing else, to stdout")
         ->type_name("PATH")
@@ -162,12 +164,13 @@ class DiagnoseCommand : public Command {
     const Answer one = diagnosed(first), other = diagnosed(second);
     const std::vector<diagnose::Apart> apart = diagnose::apart(one.gathered.subject, other.gathered.subject);
     if (!json_.empty()) {
-      write_json(context, {{"first", json_of(one)}, {"second", json_of(other)}, {"apart", diagnose::apart_json(apart)}});
+      write_json(context,
+                 {{"first", json_of(one)}, {"second", json_of(other)}, {"apart", diagnose::apart_json(apart)}});
     }
     if (json_ != "-") {
-      context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) + "\n" +
-                           core::printable(first_path) + "\n" + text_of(context, one) + "\n" +
-                           core::printable(against_) + "\n" + text_of(context, other));
+      context.terminal.out(apart_text(apart, context.terminal.colour_on_stdout()) + "\n" + core::printable(first_path) +
+                           "\n" + text_of(context, one) + "\n" + core::printable(against_) + "\n" +
+                           text_of(context, other));
     }
     const core::ExitCode codes[] = {exit_code(one.diagnosis), exit_code(other.diagnosis)};
     return codes[0] == core::ExitCode::success || codes[1] == core::ExitCode::numerics_differ ? codes[1] : codes[0];

@@ -39,7 +39,8 @@ const CommandInfo kInfo{
     .usage = "[OPTIONS] ops|modes|backends|devices|plans|distributions|faults|causes|variables, or: cases PLAN...",
     .examples = {"list plans", "list cases quick --mode bf16", "list modes --json"},
     .exit_codes = {0, 2, 4},
-    .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "causes", "variables"},
+    .words = {"ops", "modes", "backends", "devices", "plans", "cases", "distributions", "faults", "causes",
+              "variables"},
     .takes_files = true,
 };
 

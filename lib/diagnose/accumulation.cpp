@@ -16,7 +16,7 @@ namespace {
 using core::Dtype;
 
 /// Accumulators of few bits predict errors beside which others fit as well.
-constexpr double kLeastSpread = 0.4;
+constexpr double kLeastSpread = 0.25;
 
 bool is_plain_gemm(const Evidence& evidence) {
   return evidence.subject.c.op->name == "gemm" && evidence.port == "d";
@@ -54,12 +54,13 @@ std::vector<Hypothesis> rounded_slices(const Evidence& evidence) {
     }
     Trial trial = as_declared(evidence.subject);
     trial.rounding.slices = slices;
-    all.push_back({fmt::format("slices_rounded={}", slices), "slices_rounded",
-                   fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added", slices,
-                               core::dtype_info(port.dtype).name),
-                   "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
-                   "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.",
-                   std::move(trial), kLeastSpread});
+    all.push_back(
+        {fmt::format("slices_rounded={}", slices), "slices_rounded",
+         fmt::format("k was split into {} slices, and their sums were rounded to {} before they were added", slices,
+                     core::dtype_info(port.dtype).name),
+         "Forbid it: PyTorch torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction and "
+         "allow_fp16_reduced_precision_reduction = False; cuBLASLt: no split-K reduction in the output's type.",
+         std::move(trial), kLeastSpread});
   }
   return all;
 }
@@ -115,7 +116,8 @@ std::vector<Hypothesis> three_products(const Evidence& evidence) {
       Way{Dtype::bf16, "three_bf16_products", "BF16",
           "That is what JAX's BF16_BF16_F32_X3 and precision \"high\" do; ask for \"highest\"."},
       Way{Dtype::tf32, "three_tf32_products", "TF32",
-          "That is what JAX's TF32_TF32_F32_X3, Triton's input_precision=\"tf32x3\" and CUTLASS's 3xTF32 do: nearly FP32, "
+          "That is what JAX's TF32_TF32_F32_X3, Triton's input_precision=\"tf32x3\" and CUTLASS's 3xTF32 do: nearly "
+          "FP32, "
           "but its sums are truncated. Ask for \"highest\" or \"ieee\" if that matters."}};
   for (const Way& way : kWays) {
     const Split a = split(*subject.inputs.of(a_port), way.dtype), b = split(*subject.inputs.of(b_port), way.dtype);
@@ -128,12 +130,14 @@ std::vector<Hypothesis> three_products(const Evidence& evidence) {
     trial.c.mode = op::find_mode("tf32");
     trial.ran = model::PrecisionClass::tf32_rne;
     trial.conversion = model::Conversion{};  // which changes nothing more
-    all.push_back({std::string(way.name),
-                   {},
-                   fmt::format("the product was made of three {0} products: of the operands rounded to {0}, and of each with "
-                               "what that leaves of the other",
-                               way.spelled),
-                   std::string(way.remedy), std::move(trial)});
+    all.push_back(
+        {std::string(way.name),
+         {},
+         fmt::format("the product was made of three {0} products: of the operands rounded to {0}, and of each with "
+                     "what that leaves of the other",
+                     way.spelled),
+         std::string(way.remedy),
+         std::move(trial)});
   }
   return all;
 }

@@ -77,12 +77,12 @@ std::vector<Hypothesis> next_rows(const Evidence& evidence) {
         const std::int64_t other = std::clamp<std::int64_t>(row + step, 0, rows - 1);
         return (*x)[static_cast<std::size_t>(other * port.cols + static_cast<std::int64_t>(i) % port.cols)];
       };
-      all.push_back(with_input(evidence, port, changed(*x, from), step > 0 ? "of_next_row" : "of_row_before",
-                               fmt::format("each row is computed with the {} row of {}", step > 0 ? "next" : "previous",
-                                           port.name),
-                               fmt::format("Look at the index into {}: positions that start at 1 for 0, an offset of a "
-                                           "cache that is one off.",
-                                           port.name)));
+      all.push_back(with_input(
+          evidence, port, changed(*x, from), step > 0 ? "of_next_row" : "of_row_before",
+          fmt::format("each row is computed with the {} row of {}", step > 0 ? "next" : "previous", port.name),
+          fmt::format("Look at the index into {}: positions that start at 1 for 0, an offset of a "
+                      "cache that is one off.",
+                      port.name)));
     }
   }
   return all;
@@ -135,12 +135,11 @@ std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
         prepare::SharedDoubles values =
             quantised(port, *evidence.subject.inputs.of(port), way.dtype, way.by_row, by_inverse);
         together.inputs.set(std::string(port.name), values);
-        all.push_back(
-            with_input(evidence, port, std::move(values), way.what,
-                       fmt::format("{} was quantised to {}", port.name, way.spelled),
-                       fmt::format("A quantised layer: compare with the dequantised {}, or with the layer in full "
-                                   "precision on both sides.",
-                                   port.name)));
+        all.push_back(with_input(
+            evidence, port, std::move(values), way.what, fmt::format("{} was quantised to {}", port.name, way.spelled),
+            fmt::format("A quantised layer: compare with the dequantised {}, or with the layer in full "
+                        "precision on both sides.",
+                        port.name)));
         all.back().family = all.back().name;
       }
       const std::string name = fmt::format("inputs_{}", way.what);

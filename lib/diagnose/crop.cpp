@@ -89,7 +89,8 @@ std::optional<Subject> cropped(const Subject& subject, std::span<const std::uint
   }
   // The first matrix that has wrong elements.
   const auto first = std::ranges::find(is_wrong, std::uint8_t{1});
-  const std::size_t matrix = first == is_wrong.end() ? 0 : static_cast<std::size_t>(first - is_wrong.begin()) / matrix_size;
+  const std::size_t matrix =
+      first == is_wrong.end() ? 0 : static_cast<std::size_t>(first - is_wrong.begin()) / matrix_size;
   std::vector<std::int64_t> in_rows(static_cast<std::size_t>(p.m)), in_cols(static_cast<std::size_t>(p.n));
   for (std::size_t i = 0; i < matrix_size; ++i) {
     in_rows[i / in_cols.size()] += is_wrong[matrix * matrix_size + i];

@@ -59,8 +59,9 @@ decltype(Trial::then) change_each(const Evidence& evidence, std::function<double
         output.value[i] = y;
       } else if (!(std::isnan(before) && std::isnan(y))) {
         expect_instead(output, i, y);
-        for (core::Buffer<float>* errors : yardsticks == nullptr ? std::array<core::Buffer<float>*, 2>{}
-                                                                 : std::array{&yardsticks->magnitude, &yardsticks->deviation}) {
+        for (core::Buffer<float>* errors : yardsticks == nullptr
+                                               ? std::array<core::Buffer<float>*, 2>{}
+                                               : std::array{&yardsticks->magnitude, &yardsticks->deviation}) {
           if (errors != nullptr && !errors->empty()) {
             (*errors)[i] = 0;
           }

@@ -192,7 +192,8 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
       constexpr double kNothing = 0.01;
       const bool may_be_zero = std::abs(best) < kNothing * std::abs(value);
       numbers.insert(may_be_zero ? numbers.end() : numbers.begin(), near.begin(), near.end());
-      if (field.minimum == 0 && !is_small) {  // often: not at all, which is like a very large number where it is a limit
+      if (field.minimum == 0 &&
+          !is_small) {  // often: not at all, which is like a very large number where it is a limit
         numbers.insert(numbers.begin(), 0.0);
       }
     }

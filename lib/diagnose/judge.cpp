@@ -8,8 +8,8 @@
 #include "data/inputs.hpp"
 #include "diagnose/simulated.hpp"
 #include "diagnose/subject.hpp"
-#include "prepare/group.hpp"
 #include "metric/wrong_elements.hpp"
+#include "prepare/group.hpp"
 #include "verdict/compared_port.hpp"
 #include "verdict/conversion.hpp"
 #include "verdict/evaluate.hpp"
@@ -121,8 +121,7 @@ SharedBytes given_bytes(const Subject& subject, const Trial& trial, std::string_
   return found == subject.outputs.end() ? nullptr : found->second;
 }
 
-ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::RunReport& run,
-                                      std::size_t port) {
+ElementFacts facts_of(const verdict::EvaluationContext& context, const worker::RunReport& run, std::size_t port) {
   const verdict::ComparedPort compared(*context.prepared, context.host, port, run);
   const model::ErrorModel model = verdict::output_model(context, compared.port(), context.judged);
   const verdict::Expectation expectation(context, compared, model);

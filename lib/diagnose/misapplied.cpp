@@ -33,7 +33,8 @@ std::vector<op::Port> like_output(const Evidence& evidence) {
 /// What is expected, from what it was and a number for each element; the yardsticks stay.
 template <class Combine>
 decltype(Trial::then) combined(const Evidence& evidence, prepare::SharedDoubles with, Combine combine) {
-  return change_of(evidence, [with = std::move(with), combine, dtype = port_of(evidence).dtype](op::OutputValues& output, op::OutputYardsticks*) {
+  return change_of(evidence, [with = std::move(with), combine, dtype = port_of(evidence).dtype](
+                                 op::OutputValues& output, op::OutputYardsticks*) {
     for (std::size_t i = 0; i < output.value.size() && i < with->size(); ++i) {
       expect_instead(output, i, combine(output.value[i], (*with)[i]));
       allow_rounding(output, i, dtype);
@@ -51,16 +52,18 @@ std::vector<Hypothesis> not_applied(const Evidence& evidence) {
     Trial same = as_declared(evidence.subject), sum = same;
     same.then = combined(evidence, x, [](double, double input) { return input; });
     sum.then = combined(evidence, x, [](double y, double input) { return y + input; });
-    all.push_back({fmt::format("{}_unchanged", port.name),
-                   {},
-                   fmt::format("{} is {}: the op was not applied", evidence.port, port.name),
-                   "Check that the layer runs and that its result, not its input, is what was saved (in place, a branch that "
-                   "is skipped, nn.Identity).",
-                   std::move(same)});
+    all.push_back(
+        {fmt::format("{}_unchanged", port.name),
+         {},
+         fmt::format("{} is {}: the op was not applied", evidence.port, port.name),
+         "Check that the layer runs and that its result, not its input, is what was saved (in place, a branch that "
+         "is skipped, nn.Identity).",
+         std::move(same)});
     all.push_back({fmt::format("{}_added", port.name),
                    {},
                    fmt::format("{} was added to the result", port.name),
-                   "A residual connection is in one of the two: compare before it is added.", std::move(sum)});
+                   "A residual connection is in one of the two: compare before it is added.",
+                   std::move(sum)});
   }
   return all;
 }
@@ -172,26 +175,26 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
   for (const double rate : typed_near(1 - square / product)) {
     const double factor = 1 / (1 - rate);
     Trial trial = as_declared(evidence.subject);
-    trial.then = change_of(evidence, [factor, dtype = port_of(evidence).dtype,
-                                       d = std::vector<double>(d.begin(), d.end())](
-                                         op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-      for (std::size_t i = 0; i < output.value.size(); ++i) {
-        output.value[i] = d[i] == 0 ? 0 : output.value[i] * factor;
-      }
-      const std::size_t tracked = output.magnitude.size();
-      std::vector<core::Buffer<float>*> all_errors = {&output.magnitude, &output.deviation};
-      if (yardsticks != nullptr) {
-        all_errors.insert(all_errors.end(), {&yardsticks->magnitude, &yardsticks->deviation});
-      }
-      for (core::Buffer<float>* errors : all_errors) {
-        for (float& error : errors->span()) {
-          error *= static_cast<float>(std::max(std::abs(factor), 1.0));
-        }
-      }
-      for (std::size_t i = 0; i < tracked; ++i) {
-        allow_rounding(output, i, dtype);
-      }
-    });
+    trial.then =
+        change_of(evidence, [factor, dtype = port_of(evidence).dtype, d = std::vector<double>(d.begin(), d.end())](
+                                op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+          for (std::size_t i = 0; i < output.value.size(); ++i) {
+            output.value[i] = d[i] == 0 ? 0 : output.value[i] * factor;
+          }
+          const std::size_t tracked = output.magnitude.size();
+          std::vector<core::Buffer<float>*> all_errors = {&output.magnitude, &output.deviation};
+          if (yardsticks != nullptr) {
+            all_errors.insert(all_errors.end(), {&yardsticks->magnitude, &yardsticks->deviation});
+          }
+          for (core::Buffer<float>* errors : all_errors) {
+            for (float& error : errors->span()) {
+              error *= static_cast<float>(std::max(std::abs(factor), 1.0));
+            }
+          }
+          for (std::size_t i = 0; i < tracked; ++i) {
+            allow_rounding(output, i, dtype);
+          }
+        });
     all.push_back({"dropped_out", "dropped_out",
                    fmt::format("{:.3g} % of the elements are zero, and the others divided by 1 - {:.6g}: dropout is on",
                                100 * zeros / of, rate),
@@ -201,8 +204,8 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
 }
 
 constexpr std::array kRows = {
-    CatalogueRow{"INPUT_unchanged, INPUT_added", "the op was not applied, or its input was added to the result: x_added",
-                 &not_applied},
+    CatalogueRow{"INPUT_unchanged, INPUT_added",
+                 "the op was not applied, or its input was added to the result: x_added", &not_applied},
     CatalogueRow{"log_softmax", "logarithms of a softmax", &logarithm},
     CatalogueRow{"softmax_over_queries", "a softmax along another axis", &other_axis},
     CatalogueRow{"dropped_out", "results that dropout was applied to", &dropped_out}};

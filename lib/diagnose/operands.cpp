@@ -46,8 +46,7 @@ std::vector<op::Port> wide_inputs(const Subject& subject, Dtype narrow) {
   for (const op::Port& port : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
     const core::DtypeInfo& info = core::dtype_info(port.dtype);
     if (port.role == op::Role::input && !core::is_integer(port.dtype) && subject.inputs.has(port) &&
-        port.elements() > 1 &&
-        info.fraction_bits > core::dtype_info(narrow).fraction_bits) {
+        port.elements() > 1 && info.fraction_bits > core::dtype_info(narrow).fraction_bits) {
       wide.push_back(port);
     }
   }
@@ -113,10 +112,11 @@ std::vector<Hypothesis> operands_in_tf32(const Evidence& evidence) {
 
 /// As cvt.rna.tf32 does, which kernels of XLA and Triton use.
 std::vector<Hypothesis> operands_in_tf32_away(const Evidence& evidence) {
-  return converted(evidence, Dtype::tf32, Rounding::nearest_away, "operands_in_tf32_away",
-                   "the product ran in TF32: both operands were rounded to 11 significant bits, to nearest, and halves away "
-                   "from zero",
-                   kHighestPrecision);
+  return converted(
+      evidence, Dtype::tf32, Rounding::nearest_away, "operands_in_tf32_away",
+      "the product ran in TF32: both operands were rounded to 11 significant bits, to nearest, and halves away "
+      "from zero",
+      kHighestPrecision);
 }
 
 std::vector<Hypothesis> operands_truncated_to_tf32(const Evidence& evidence) {

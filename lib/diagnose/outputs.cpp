@@ -94,19 +94,19 @@ template <class Store>
 decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code) {
   const double scale = output_scale(evidence);
   const auto store = [scale, store_code](double y) { return store_code(y * scale) / scale; };
-  return change_of(evidence,
-                   [store, in, scale, delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
-                       op::OutputValues& output, op::OutputYardsticks* yardsticks) {
-                     for (std::size_t i = 0; i < output.value.size(); ++i) {
-                       double& y = output.value[i];
-                       const double slack = slack_of(output, yardsticks, i, in, scale);
-                       const double d = delivered[i];
-                       const double one = store(y - slack), other = store(y + slack);
-                       const bool fits = std::min(one, other) <= d && d <= std::max(one, other) &&
-                                         core::round_to(d * scale, in) == d * scale;
-                       y = fits ? d : store(y);
-                     }
-                   });
+  return change_of(evidence, [store, in, scale,
+                              delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
+                                 op::OutputValues& output, op::OutputYardsticks* yardsticks) {
+    for (std::size_t i = 0; i < output.value.size(); ++i) {
+      double& y = output.value[i];
+      const double slack = slack_of(output, yardsticks, i, in, scale);
+      const double d = delivered[i];
+      const double one = store(y - slack), other = store(y + slack);
+      const bool fits =
+          std::min(one, other) <= d && d <= std::max(one, other) && core::round_to(d * scale, in) == d * scale;
+      y = fits ? d : store(y);
+    }
+  });
 }
 
 bool is_narrow(Dtype dtype) {
@@ -187,7 +187,8 @@ std::vector<Hypothesis> narrower_output(const Evidence& evidence) {
                     way.spelled),
         fmt::format("Look for a cast of the result, or an accumulator or output type of {}; or compare in that format.",
                     way.spelled),
-        stored_by(evidence, way.dtype, [dtype = way.dtype](double y) { return core::round_to(y, dtype, overflow_of(dtype)); })));
+        stored_by(evidence, way.dtype,
+                  [dtype = way.dtype](double y) { return core::round_to(y, dtype, overflow_of(dtype)); })));
     found = info.fraction_bits;
   }
   return all;

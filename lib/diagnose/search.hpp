@@ -12,7 +12,8 @@ namespace numcheck::diagnose {
 /// How well a hypothesis explains the output.
 struct Explanation {
   std::string name, family, cause, remedy;  ///< of the hypothesis
-  bool passes = false;                      ///< under it, every gate of the output passes
+  bool passes = false;                      ///< it explains the output
+  bool all_gates = false;                   ///< because every gate of the output passes under it; otherwise by its bits
   double share = 0;                         ///< of the squared error that it explains: 1 is all of it
   double rms_left = 0;                      ///< rms of the error that is left
   double cosine = 0;                        ///< of the angle between the output and what it predicts
@@ -31,16 +32,16 @@ struct Diagnosis {
     unexplained,  ///< none does
   } kind = Kind::correct;
   verdict::RunResult declared;
-  FactsByPort elements;               ///< as declared
-  std::string port;                   ///< the output that is explained; empty if no gate fails
-  double rms_error = 0;               ///< of it, as declared
-  std::vector<Explanation> passing;   ///< the best first; those of equal rank cannot be told apart
-  std::vector<Explanation> excluded;  ///< the others that were tried, the closest first
-  std::uint64_t pairs_tried = 0;      ///< pairs of causes that do not explain it either
-  bool pairs_left = false;            ///< there was no time for all pairs
-  std::uint64_t equal_bits = 0;       ///< as in Explanation, as declared
-  std::uint64_t of = 0, unjudged = 0; ///< elements as declared, and those of them that any number may be in
-  bool is_narrow = false;             ///< the output's own rounding hides most of what is left: bits decide
+  FactsByPort elements;                ///< as declared
+  std::string port;                    ///< the output that is explained; empty if no gate fails
+  double rms_error = 0;                ///< of it, as declared
+  std::vector<Explanation> passing;    ///< the best first; those of equal rank cannot be told apart
+  std::vector<Explanation> excluded;   ///< the others that were tried, the closest first
+  std::uint64_t pairs_tried = 0;       ///< pairs of causes that do not explain it either
+  bool pairs_left = false;             ///< there was no time for all pairs
+  std::uint64_t equal_bits = 0;        ///< as in Explanation, as declared
+  std::uint64_t of = 0, unjudged = 0;  ///< elements as declared, and those of them that any number may be in
+  bool is_narrow = false;              ///< the output's own rounding hides most of what is left: bits decide
 };
 
 /// What a diagnosis may cost.

@@ -68,7 +68,8 @@ class Memory {
  private:
   /// Codes times the scales of their blocks.
   void scale(const op::Port& port, core::Buffer<double>& numbers) const {
-    const auto found = std::ranges::find_if(memory_, [&](const SimulatedPort& m) { return m.port->name == port.scaled_by; });
+    const auto found =
+        std::ranges::find_if(memory_, [&](const SimulatedPort& m) { return m.port->name == port.scaled_by; });
     const op::Port& scales = *found->port;
     const core::Buffer<double> factors = data::load_port(scales, {found->data, scales.extent_bytes()});
     for (std::int64_t row = 0; row < port.rows; ++row) {

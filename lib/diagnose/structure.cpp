@@ -249,10 +249,12 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
 }
 
 constexpr std::array kRows = {
-    CatalogueRow{"rows_moved, columns_moved", "rows or columns that hold those of others", &lines_elsewhere, Stage::first, true},
+    CatalogueRow{"rows_moved, columns_moved", "rows or columns that hold those of others", &lines_elsewhere,
+                 Stage::first, true},
     CatalogueRow{"elements_all_VALUE", "an output that is one number", &all_alike, Stage::first, true},
     CatalogueRow{"elements_all_VALUE", "wrong elements that all hold the same", &some_alike, Stage::last_resort, true},
-    CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places, Stage::last_resort, true}};
+    CatalogueRow{"some_elements_wrong", "few wrong elements, lines or tiles among right ones", &wrong_places,
+                 Stage::last_resort, true}};
 
 }  // namespace
 

@@ -93,8 +93,7 @@ std::shared_ptr<const op::Values> converted_values(const EvaluationContext& cont
   if (alpha_first && !is_power_of_two(op::from_params<op::GemmParams>(c.params).alpha)) {
     return nullptr;
   }
-  return context.cache->values_or(key_of(context, *run.conversion),
-                                  [&] { return compute(context, *run.conversion); });
+  return context.cache->values_or(key_of(context, *run.conversion), [&] { return compute(context, *run.conversion); });
 }
 
 void take_for_converted(const EvaluationContext& context, const model::Conversion& conversion,

@@ -53,7 +53,7 @@ ALSO = {
     "lse_in_log2": "output_scaled=1.44.*", "max_logit_before_bias": "bias=none", "empty_sequence_unwritten": "not_written",
     "padding_in_amax": "amax_too_large", "keys_beyond_in_amax": "amax_too_large", "sum_of_rounded": "rounded_first",
     "probs_ignored": "probs(_as_ones|=false)", "mean_of_experts": "mean_for_sum", "one_expert_less": "topk=.*",
-    "softmax_elsewhere": "score=.*", "scaling_ignored": "scaling=1", "bf16_scores": "output_in_bf16", "share_half": "p=0.125", "nothing_dropped": "p=0", "last_row_repeated": "(rows|columns)_moved",
+    "softmax_elsewhere": "score=.*", "scaling_ignored": "scaling=1", "bf16_scores": "output_in_bf16", "share_half": "p=0.125", "dropout_scale_missing": "output_scaled=.*", "nothing_dropped": "p=0", "last_row_repeated": "(rows|columns)_moved",
     "map_shifted": "rows_moved", "token_major_map": "rows_moved", "dropped_overwrite": "rows_moved",
     "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3", "scale_after_cast": "x_in_fp8_e4m3",
     "wrong_amax": "stale_amax", "scaled_amax": "amax_too_large", "subnormal_codes_flushed": "subnormals_flushed",

@@ -117,7 +117,7 @@ def more_products(m, n, k):
     torch.backends.cuda.matmul.allow_tf32 = False
     if hasattr(torch.backends.cuda.matmul, "allow_fp16_accumulation"):
         torch.backends.cuda.matmul.allow_fp16_accumulation = True
-        yield "FP16 accumulation", {"a": x, "b": w, "d": functional.linear(x, w)}, (), "accumulated_in_fp16"
+        yield "FP16 accumulation", {"a": x, "b": w, "d": functional.linear(x, w)}, (), "accumulated_in_fp16|fp16_accumulation"
         torch.backends.cuda.matmul.allow_fp16_accumulation = False
     scale = b.abs().amax() / 127
     quantised = torch.round(b / scale) * scale
