@@ -84,6 +84,16 @@ add_test(NAME detect_bits
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_bits.py")
 add_test(NAME detect_not_told
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_not_told.py")
+# Names that diagnose finds for planted faults, of families that take seconds; of all by name.
+set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_table.py"
+    "$<TARGET_FILE:te-numcheck>" --jobs 2)
+add_test(NAME detect_diagnosis_table
+  COMMAND ${diagnosis_table} --families dropout moe norm quantize rope softmax --least 0.98)
+list(APPEND detect_tests detect_diagnosis_table)
+add_custom_target(diagnosis_table
+  COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table}
+  COMMENT "what diagnose says of every planted fault"
+  USES_TERMINAL VERBATIM)
 add_test(NAME detect_diagnoses
   COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/test_diagnoses.py")
 add_test(NAME detect_headroom

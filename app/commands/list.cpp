@@ -1,5 +1,6 @@
 // te-numcheck list: what is available, without running anything.
 #include <algorithm>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "commands/commands.hpp"
 #include "core/counted.hpp"
 #include "core/printable.hpp"
+#include "core/strings.hpp"
 #include "data/distribution.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "execution_options.hpp"
@@ -111,8 +113,14 @@ json faults_list() {
 /// Names that diagnose gives to causes; those of faults are in a list of their own.
 json causes_list() {
   json list = json::array();
+  std::set<std::string> names;
   for (const diagnose::CatalogueRow& row : diagnose::catalogue()) {
-    list.push_back({{"name", row.name}, {"summary", row.doc}});
+    for (const std::string& name : core::split(row.name, ',')) {
+      const std::string trimmed = name.substr(name.find_first_not_of(' '));
+      if (names.insert(trimmed).second) {
+        list.push_back({{"name", trimmed}, {"summary", row.doc}});
+      }
+    }
   }
   return list;
 }

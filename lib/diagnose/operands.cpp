@@ -275,10 +275,12 @@ constexpr std::array kRows = {
     CatalogueRow{"operands_truncated_to_tf32", "a product ran in TF32 on truncated operands",
                  &operands_truncated_to_tf32},
     CatalogueRow{"operands_in_bf16", "FP32 operands of a product were rounded to BF16", &operands_in_bf16},
-    CatalogueRow{"_in_", "an input, or all of them, in a narrower format: x_in_bf16, inputs_in_fp16", &narrow_inputs},
-    CatalogueRow{"_exchanged", "two inputs of one shape exchanged: a_and_b_exchanged", &exchanged_inputs},
-    CatalogueRow{"_as_zeros, _as_ones", "an input that was not used: beta_as_zeros", &missing_inputs},
-    CatalogueRow{"_transposed", "an input read column by column: b_transposed", &transposed_inputs}};
+    CatalogueRow{"INPUT_in_FORMAT", "an input, or all of them, in a narrower format: x_in_bf16, inputs_in_fp16",
+                 &narrow_inputs},
+    CatalogueRow{"INPUT_and_INPUT_exchanged", "two inputs of one shape exchanged: a_and_b_exchanged",
+                 &exchanged_inputs},
+    CatalogueRow{"INPUT_as_zeros, INPUT_as_ones", "an input that was not used: beta_as_zeros", &missing_inputs},
+    CatalogueRow{"INPUT_transposed", "an input read column by column: b_transposed", &transposed_inputs}};
 
 }  // namespace
 

@@ -277,11 +277,11 @@ std::vector<Hypothesis> moved_output(const Evidence& evidence) {
 
 constexpr std::array kRows = {
     CatalogueRow{"output_scaled=NUMBER", "the output times a constant, fitted", &scaled_output},
-    CatalogueRow{"output_in_", "an output whose numbers fit a narrower format: output_in_bf16", &narrower_output},
-    CatalogueRow{"output_truncated, output_through_", "a 16- or 8-bit output truncated, or rounded twice",
+    CatalogueRow{"output_in_FORMAT", "an output whose numbers fit a narrower format: output_in_bf16", &narrower_output},
+    CatalogueRow{"output_truncated, output_through_FORMAT", "a 16- or 8-bit output truncated, or rounded twice",
                  &rounded_otherwise},
     CatalogueRow{"nan_dropped, subnormals_flushed", "NaN or subnormal numbers that became 0", &lost_numbers},
-    CatalogueRow{"_stored_transposed", "the output's matrices transposed", &moved_output}};
+    CatalogueRow{"OUTPUT_stored_transposed", "the output's matrices transposed", &moved_output}};
 
 }  // namespace
 

@@ -12,20 +12,13 @@
 #include "core/cancel.hpp"
 #include "core/error.hpp"
 #include "diagnose/crop.hpp"
+#include "diagnose/explanation.hpp"
+#include "diagnose/told.hpp"
 #include "op/gemm.hpp"
 #include "verdict/evaluate.hpp"
 
 namespace numcheck::diagnose {
 namespace {
-
-const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port) {
-  const auto found = std::ranges::find(run.outputs, port, &verdict::OutputResult::port);
-  return found == run.outputs.end() ? nullptr : &*found;
-}
-
-const metric::ErrorNorms& error_of(const verdict::OutputResult& output) {
-  return output.judged.has_value() ? *output.judged : output.statistics.arithmetic;
-}
 
 /// Numbers of the delivered output where they are expected, in the order of the reference's values.
 core::Buffer<double> decode_delivered(const Subject& subject, std::string_view port_name, const op::Sample& sample) {
@@ -47,69 +40,6 @@ double rms_of(std::span<const double> numbers) {
     count += std::isfinite(x) ? 1 : 0;
   }
   return count == 0 ? 0 : std::sqrt(squares / count);
-}
-
-const std::string& family_of(const Hypothesis& hypothesis) {
-  return hypothesis.family.empty() ? hypothesis.name : hypothesis.family;
-}
-
-/// Elements that any number may be in.
-std::uint64_t unjudged(const verdict::OutputResult& output) {
-  const metric::Statistics& s = output.statistics;
-  return s.unknown + s.undetermined + s.order_dependent + s.outside;
-}
-
-/// Measured rms of errors by their predicted one; infinity if no gate says it.
-double spread_of(const verdict::OutputResult& output) {
-  const auto gate = std::ranges::find(output.criteria, "G2 rms", &tolerance::Criterion::name);
-  return gate == output.criteria.end() ? std::numeric_limits<double>::infinity() : gate->measured;
-}
-
-/// `most_unjudged`: what overflows everywhere would pass for anything.
-Explanation explain(const Subject& subject, const Hypothesis& hypothesis, std::string_view port, double rms_before,
-                    std::uint64_t most_unjudged, bool is_exact, double flops) {
-  Explanation result{.name = hypothesis.name,
-                     .family = family_of(hypothesis),
-                     .cause = hypothesis.cause,
-                     .remedy = hypothesis.remedy,
-                     .failing = {},
-                     .is_fitted = hypothesis.is_fitted};
-  try {
-    const verdict::RunResult run = judge(subject, hypothesis.trial, flops, Depth::gates);
-    const verdict::OutputResult* output = output_named(run, port);
-    if (output == nullptr) {
-      throw core::InternalError("this trial has no output " + std::string(port));
-    }
-    result.failing = verdict::failure_of(*output);
-    if (result.failing.empty() && unjudged(*output) > most_unjudged) {
-      result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
-    }
-    result.of = output->statistics.elements;
-    result.equal_bits = result.of - output->statistics.exact_mismatch;
-    // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
-    constexpr std::uint64_t kFewest = 16;
-    const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && is_exact;
-    if (const double z = spread_of(*output); result.failing.empty() && z < hypothesis.least_spread) {
-      result.failing = fmt::format("{:.2g} of the errors that it predicts", z);
-    }
-    result.rms_left = error_of(*output).rms;
-    result.share = rms_before > 0 ? 1 - std::pow(result.rms_left / rms_before, 2) : 0;
-    // Of a simulated fault, bounds are those of right results.
-    constexpr double kNearlyAll = 0.98, kAllError = 0.99999, kSomething = 0.5;
-    const bool has_bits = output->statistics.flip_rate.has_value() &&
-                          static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
-    const bool is_fault = !hypothesis.trial.fault.empty() && result.of >= kFewest &&
-                          (has_bits ? result.share > kSomething : result.share >= kAllError);
-    result.all_gates = result.failing.empty();
-    result.passes = result.all_gates || are_the_bits || is_fault;
-    result.failing = result.passes ? std::string() : result.failing;
-    result.cosine = output->statistics.arithmetic.cosine;
-  } catch (const core::Cancelled&) {
-    throw;
-  } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis
-    result.failing = fmt::format("could not be tried: {}", error.what());
-  }
-  return result;
 }
 
 /// A hypothesis that does not explain all, but may be one of two causes.
@@ -204,8 +134,9 @@ class Search {
       hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
     }
     constexpr std::uint64_t kMuch = 100;  // of all elements
-    Explanation explanation = explain(subject, hypothesis, diagnosis_.port, diagnosis_.rms_error,
-                                      diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_, flops_);
+    Explanation explanation = explain(
+        subject, hypothesis,
+        {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_}, flops_);
 
     if (first_ == nullptr && !explanation.passes) {
       remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
@@ -280,66 +211,6 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
     diagnosis.excluded.push_back(std::move(one));
   }
   diagnosis.passing.erase(worse.begin(), worse.end());
-}
-
-/// The pattern that outputs are filled with before a run says it without any trial.
-void add_unwritten(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {
-  // Of 8 bits, the pattern is the NaN that the format has.
-  const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
-  const bool has_own = core::dtype_info(op::port_named(ports, output.port).dtype).storage_bytes > 1;
-  if (output.statistics.poison == 0 || !has_own) {
-    return;
-  }
-  diagnosis.passing.push_back(
-      {.name = "not_written",
-       .family = "not_written",
-       .cause = fmt::format("{} of {} elements of {} were not written", output.statistics.poison,
-                            output.statistics.elements, output.port),
-       .remedy = "Look for a tile, a tail or an empty group that no block of the kernel covers.",
-       .passes = true,
-       .share = 1,
-       .failing = {},
-       .is_finding = true});
-}
-
-/// A maximum that is not that of the output which it is of.
-void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {
-  const std::vector<op::Port> ports = subject.c.op->ports(subject.c.params, *subject.c.mode);
-  if (op::port_named(ports, output.port).role != op::Role::amax || output.statistics.worst.empty()) {
-    return;
-  }
-  const metric::Worst& worst = output.statistics.worst.front();
-  const bool is_small = worst.got < worst.expected;
-  diagnosis.passing.push_back(
-      {.name = is_small ? "stale_amax" : "amax_too_large",
-       .family = "amax",
-       .cause =
-           fmt::format("{} is {:.6g}, and the largest magnitude {:.6g}: {}", output.port, worst.got, worst.expected,
-                       is_small ? "it is that of an earlier tensor, or of a part of this one"
-                                : "it counts numbers that are not in the tensor, or is of an earlier one"),
-       .remedy = "Look at when the maximum is reset, and at which elements and blocks take part in it.",
-       .passes = true,
-       .share = 1,
-       .failing = {},
-       .is_finding = true});
-}
-
-/// What the op itself says of the failure: its own diagnoses, which name a cause and measure what it explains.
-void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis) {
-  for (const op::Finding& finding : output.findings) {
-    const bool is_rounding = finding.name == op::kProductRounded || finding.name == op::kSumRounded;
-    const bool is_share = is_rounding || (!finding.cause.empty() && !only_roundings);
-    if (is_share && finding.measured >= least) {
-      diagnosis.passing.push_back({.name = finding.name,
-                                   .family = finding.name,
-                                   .cause = finding.cause.empty() ? finding.name : finding.cause,
-                                   .remedy = finding.text,
-                                   .passes = true,
-                                   .share = finding.measured,
-                                   .failing = {},
-                                   .is_finding = true});
-    }
-  }
 }
 
 /// How far a search goes.

@@ -295,6 +295,17 @@ class Diagnose(CliTest):
         self.assertFalse(any(causes()))
         self.assertIn("value of --diagnose", self.run_cli(*arguments, "--diagnose", "some", code=2).stderr)
 
+    def test_kept_tensors_are_limited(self):
+        plan = self.plan(cases=[{"params": {"m": m, "n": 40, "k": 64, "bias": True}} for m in (32, 48, 64)])
+        arguments = ["run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept"]
+        self.run_cli(*arguments, "--keep-only", "failed", code=0)
+        self.assertEqual(list((self.folder / "kept").iterdir()), [])
+        done = self.run_cli(*arguments, "--keep-bytes", "80KiB", code=0)
+        self.assertEqual(len(list((self.folder / "kept").iterdir())), 1)
+        self.assertIn("the tensors of 2 runs were not kept, because --keep-bytes was reached", done.stderr)
+        self.assertIn("value of --keep-only", self.run_cli(*arguments, "--keep-only", "some", code=2).stderr)
+        self.assertIn("name its folder, too", self.run_cli(*arguments[:5], "--keep-only", "failed", code=2).stderr)
+
     def test_the_op_that_was_not_applied(self):
         self.assertEqual(self.causes(self.norm(list(self.rows))), ["x_unchanged"])
         y = [f32(a + b) for a, b in zip(layernorm(self.rows, self.gamma, self.beta, 1e-5), self.rows)]

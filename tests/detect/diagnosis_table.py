@@ -6,7 +6,7 @@
     not explained diagnose says so
     wrong         it names something else
 
-diagnosis_table.py PROGRAM [--families F ...] [--faults F ...] [--seeds N ...] [--jobs N] [--list FILE]
+diagnosis_table.py PROGRAM [--families F ...] [--faults F ...] [--seeds N ...] [--jobs N] [--list FILE] [--least SHARE]
 """
 
 import argparse
@@ -140,6 +140,7 @@ def main():
     parser.add_argument("--seeds", nargs="*", type=int, default=[None])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", type=argparse.FileType("w"), default=sys.stderr, help="what is not right, a line each")
+    parser.add_argument("--least", type=float, default=0, help="exit code 1 if a smaller share is named, or a fault is called correct")
     options = parser.parse_args()
     groups = collections.defaultdict(list)
     for family in options.families or families.names():
@@ -163,6 +164,8 @@ def main():
         print(f"| {op} | {' | '.join(str(counts[op][kind]) for kind in kinds)} |")
     total = sum(counts.values(), collections.Counter())
     print(f"| all | {' | '.join(str(total[kind]) for kind in kinds)} |")
+    named = total["right"] + total["in its class"]
+    sys.exit(1 if total["correct"] or named < options.least * sum(total.values()) or not total else 0)
 
 
 if __name__ == "__main__":

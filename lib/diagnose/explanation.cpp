@@ -1,0 +1,88 @@
+#include "diagnose/explanation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/cancel.hpp"
+#include "core/error.hpp"
+#include "diagnose/subject.hpp"
+#include "verdict/evaluate.hpp"
+
+namespace numcheck::diagnose {
+namespace {
+
+/// Measured rms of errors by their predicted one; infinity if no gate says it.
+double spread_of(const verdict::OutputResult& output) {
+  const auto gate = std::ranges::find(output.criteria, "G2 rms", &tolerance::Criterion::name);
+  return gate == output.criteria.end() ? std::numeric_limits<double>::infinity() : gate->measured;
+}
+
+}  // namespace
+
+const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port) {
+  const auto found = std::ranges::find(run.outputs, port, &verdict::OutputResult::port);
+  return found == run.outputs.end() ? nullptr : &*found;
+}
+
+const metric::ErrorNorms& error_of(const verdict::OutputResult& output) {
+  return output.judged.has_value() ? *output.judged : output.statistics.arithmetic;
+}
+
+std::uint64_t unjudged(const verdict::OutputResult& output) {
+  const metric::Statistics& s = output.statistics;
+  return s.unknown + s.undetermined + s.order_dependent + s.outside;
+}
+
+const std::string& family_of(const Hypothesis& hypothesis) {
+  return hypothesis.family.empty() ? hypothesis.name : hypothesis.family;
+}
+
+Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const Declared& declared, double flops) {
+  Explanation result{.name = hypothesis.name,
+                     .family = family_of(hypothesis),
+                     .cause = hypothesis.cause,
+                     .remedy = hypothesis.remedy,
+                     .failing = {},
+                     .is_fitted = hypothesis.is_fitted};
+  try {
+    const verdict::RunResult run = judge(subject, hypothesis.trial, flops, Depth::gates);
+    const verdict::OutputResult* output = output_named(run, declared.port);
+    if (output == nullptr) {
+      throw core::InternalError("this trial has no output " + std::string(declared.port));
+    }
+    result.failing = verdict::failure_of(*output);
+    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged) {
+      result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
+    }
+    result.of = output->statistics.elements;
+    result.equal_bits = result.of - output->statistics.exact_mismatch;
+    // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
+    constexpr std::uint64_t kFewest = 16;
+    const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && declared.is_exact;
+    if (const double z = spread_of(*output); result.failing.empty() && z < hypothesis.least_spread) {
+      result.failing = fmt::format("{:.2g} of the errors that it predicts", z);
+    }
+    result.rms_left = error_of(*output).rms;
+    result.share = declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
+    // Of a simulated fault, bounds are those of right results.
+    constexpr double kNearlyAll = 0.98, kAllError = 0.99999, kSomething = 0.5;
+    const bool has_bits = output->statistics.flip_rate.has_value() &&
+                          static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
+    const bool is_fault = !hypothesis.trial.fault.empty() && result.of >= kFewest &&
+                          (has_bits ? result.share > kSomething : result.share >= kAllError);
+    result.all_gates = result.failing.empty();
+    result.passes = result.all_gates || are_the_bits || is_fault;
+    result.failing = result.passes ? std::string() : result.failing;
+    result.cosine = output->statistics.arithmetic.cosine;
+  } catch (const core::Cancelled&) {
+    throw;
+  } catch (const core::Error& error) {  // one hypothesis less, and not the diagnosis
+    result.failing = fmt::format("could not be tried: {}", error.what());
+  }
+  return result;
+}
+
+}  // namespace numcheck::diagnose

@@ -1,0 +1,37 @@
+// How well one hypothesis explains an output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "diagnose/hypothesis.hpp"
+#include "diagnose/search.hpp"
+
+namespace numcheck::diagnose {
+
+/// What it is measured against: the output as declared.
+struct Declared {
+  std::string_view port;
+  double rms_error = 0;
+  std::uint64_t most_unjudged = 0;  ///< elements; what overflows everywhere would pass for anything
+  bool is_exact = false;            ///< moved, cast or drawn: bits decide
+};
+
+/// Judges the outputs as those of the hypothesis. A trial that cannot be computed is one hypothesis less, and says why.
+[[nodiscard]] Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const Declared& declared,
+                                  double flops);
+
+/// The family, or the name of one that has none.
+[[nodiscard]] const std::string& family_of(const Hypothesis& hypothesis);
+
+/// An output of a run; null if it has none of that name.
+[[nodiscard]] const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port);
+
+/// The error that is judged.
+[[nodiscard]] const metric::ErrorNorms& error_of(const verdict::OutputResult& output);
+
+/// Elements that any number may be in.
+[[nodiscard]] std::uint64_t unjudged(const verdict::OutputResult& output);
+
+}  // namespace numcheck::diagnose

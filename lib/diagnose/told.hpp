@@ -1,0 +1,18 @@
+// What an output, and the op itself, say of a failure without any trial.
+#pragma once
+
+#include "diagnose/search.hpp"
+
+namespace numcheck::diagnose {
+
+/// The pattern that outputs are filled with before a run.
+void add_unwritten(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis);
+
+/// A maximum that is not that of the output which it is of.
+void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis);
+
+/// The op's own diagnoses, which name a cause and measure what it explains, of at least that share. `only_roundings`: those of
+/// partial results.
+void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis);
+
+}  // namespace numcheck::diagnose
