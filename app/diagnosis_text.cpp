@@ -72,6 +72,10 @@ std::string evidence_text(const Diagnosis& diagnosis, const Explanation& best, c
   if (best.is_finding) {
     return fmt::format("it explains {} of what differs", percent(best.share));
   }
+  if (best.is_consistent_only) {
+    return "it allows for errors of this size, but predicts none of them in particular: others may have left them as "
+           "well";
+  }
   const std::string_view gates = best.all_gates ? "every gate passes then; " : "";
   if (output.statistics.flip_rate.has_value()) {
     return fmt::format(
@@ -182,7 +186,7 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
     text += paragraph("verdict", diagnosis.port + " is wrong" + failure_text(output), colour);
     if (diagnosis.kind == Diagnosis::Kind::explained) {
       const Explanation& best = diagnosis.passing.front();
-      text += paragraph("cause", core::printable(best.cause), colour);
+      text += paragraph("cause", (best.is_consistent_only ? "perhaps: " : "") + core::printable(best.cause), colour);
       text += paragraph("evidence", evidence_text(diagnosis, best, output), colour);
       if (diagnosis.passing.size() > 1) {
         text += paragraph(

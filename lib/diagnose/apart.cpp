@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
 
 namespace numcheck::diagnose {
 
@@ -14,6 +17,11 @@ std::vector<Apart> apart(const Subject& a, const Subject& b) {
       continue;
     }
     const core::Buffer<double> x = delivered_numbers(a, port), y = delivered_numbers(b, port);
+    if (x.size() != y.size()) {
+      throw core::UsageError(
+          fmt::format("{} has {} elements in one file and {} in the other: they are of different shapes", port,
+                      x.size(), y.size()));
+    }
     Apart found{.port = port, .elements = x.size()};
     double square = 0, squares = 0;
     for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {

@@ -17,6 +17,7 @@ json explanation_json(const Explanation& explanation) {
     object["of"] = explanation.of;
   }
   if (explanation.passes) {
+    object["is_consistent_only"] = explanation.is_consistent_only;
     object["remedy"] = explanation.remedy;
   } else {
     object["failing"] = explanation.failing;

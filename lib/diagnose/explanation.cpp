@@ -66,16 +66,28 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
       result.failing = fmt::format("{:.2g} of the errors that it predicts", z);
     }
     result.rms_left = error_of(*output).rms;
-    result.share = declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
+    // NaN and infinities that are not there have no error, and explain nothing.
+    const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
+    result.share = has_pattern && declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
     // Of a simulated fault, bounds are those of right results.
-    constexpr double kNearlyAll = 0.98, kAllError = 0.99999, kSomething = 0.5;
+    constexpr double kNearlyAll = 0.98, kAllError = 1 - 1e-8, kSomething = 0.5;
     const bool has_bits = output->statistics.flip_rate.has_value() &&
                           static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
-    const bool is_fault = !hypothesis.trial.fault.empty() && result.of >= kFewest &&
-                          (has_bits ? result.share > kSomething : result.share >= kAllError);
+    const bool is_fault = !hypothesis.trial.fault.empty() && subject.known == nullptr && result.of >= kFewest &&
+                          has_pattern && (has_bits ? result.share > kSomething : result.share >= kAllError);
+    // One number fitted to few says nothing.
+    constexpr std::uint64_t kFewestAtAll = 3;
+    if (result.failing.empty() && (result.of < kFewestAtAll || (hypothesis.is_fitted && result.of < kFewest))) {
+      result.failing = fmt::format("{} elements are too few to tell", result.of);
+    }
     result.all_gates = result.failing.empty();
     result.passes = result.all_gates || are_the_bits || is_fault;
     result.failing = result.passes ? std::string() : result.failing;
+    // Where hardly anything is explained, the hypothesis allows for errors of that size, whatever they are from.
+    constexpr double kLittle = 0.5;
+    const bool gains_bits = result.equal_bits > declared.equal_bits + result.of / 50;
+    result.is_consistent_only =
+        !are_the_bits && !is_fault && result.share < kLittle && !gains_bits && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
   } catch (const core::Cancelled&) {
     throw;

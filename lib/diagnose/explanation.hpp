@@ -16,6 +16,8 @@ struct Declared {
   double rms_error = 0;
   std::uint64_t most_unjudged = 0;  ///< elements; what overflows everywhere would pass for anything
   bool is_exact = false;            ///< moved, cast or drawn: bits decide
+  std::uint64_t equal_bits = 0;     ///< elements that are RN of what is expected
+  bool has_numbers = true;          ///< there is an error to explain, and not only NaN or infinities in wrong places
 };
 
 /// Judges the outputs as those of the hypothesis. A trial that cannot be computed is one hypothesis less, and says why.

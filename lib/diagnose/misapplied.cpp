@@ -167,9 +167,9 @@ std::vector<Hypothesis> dropped_out(const Evidence& evidence) {
   }
   // A tile of zeros is something else: dropout makes up for what it drops.
   const double expected = of / (of - zeros);
-  const double agree = 0.02 + 3 / std::sqrt(zeros);
+  const double agree = 0.02 + 3 / std::sqrt(zeros), factor_found = product / square;
   std::vector<Hypothesis> all;
-  if (std::abs(product / square / expected - 1) > agree) {
+  if (std::abs(factor_found / expected - 1) > agree || std::abs(factor_found - 1) < std::abs(factor_found - expected)) {
     return all;
   }
   for (const double rate : typed_near(1 - square / product)) {

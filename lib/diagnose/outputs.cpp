@@ -126,8 +126,9 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     all.push_back(with_values(
         evidence, fmt::format("output_too_{}", side),
         fmt::format("{} is too {} by {:.2g} of itself, throughout", evidence.port, side, std::abs(factor - 1)),
-        "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so does an "
-        "approximate reciprocal or root.",
+        factor < 1 ? "Sums that are truncated instead of rounded (tensor cores do that) lose such a share; so does an "
+                     "approximate reciprocal or root."
+                   : "Look for a scale, a reciprocal or a root that is off by that, throughout.",
         scaled_by(evidence, factor)));
     all.back().is_fitted = true;
     return all;

@@ -66,7 +66,7 @@ class Search {
       if (row.stage != stage || is_left_out) {
         continue;
       }
-      for (Hypothesis& hypothesis : row.make(evidence)) {
+      for (Hypothesis& hypothesis : made_by(row, evidence)) {
         if (Clock::now() > end_) {
           diagnosis_.pairs_left = true;
           return;
@@ -121,6 +121,17 @@ class Search {
   }
 
  private:
+  /// A row that fails is one less: with a known cause, its references may not exist.
+  static std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence) {
+    try {
+      return row.make(evidence);
+    } catch (const core::Cancelled&) {
+      throw;
+    } catch (const core::Error&) {
+      return {};
+    }
+  }
+
   [[nodiscard]] bool is_explained(const Hypothesis& hypothesis) const {
     return !hypothesis.family.empty() && std::ranges::any_of(diagnosis_.passing, [&](const Explanation& one) {
       return one.family == hypothesis.family;
@@ -134,9 +145,11 @@ class Search {
       hypothesis.remedy = fmt::format("{} {}", first_->remedy, hypothesis.remedy);
     }
     constexpr std::uint64_t kMuch = 100;  // of all elements
-    Explanation explanation = explain(
-        subject, hypothesis,
-        {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_}, flops_);
+    Explanation explanation =
+        explain(subject, hypothesis,
+                {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_,
+                 diagnosis_.equal_bits, diagnosis_.rms_error > 0},
+                flops_);
 
     if (first_ == nullptr && !explanation.passes) {
       remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
@@ -159,6 +172,7 @@ class Search {
   /// Keeps the few that explain most, one of each family.
   void remember(Hypothesis hypothesis, double share) {
     constexpr std::size_t kMost = 6;
+    constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
     constexpr double kSomething = 0.02;
     if (!(share > kSomething)) {
       return;
@@ -172,7 +186,7 @@ class Search {
       }
       parts_.erase(same);
     }
-    const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share; });
+    const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share - kAlike; });
     parts_.insert(place, {std::move(hypothesis), share});
     if (parts_.size() > kMost) {
       parts_.pop_back();
@@ -197,6 +211,7 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
     std::erase_if(diagnosis.passing, is_place);
   }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
+  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
   if (!is_narrow || diagnosis.passing.size() < 2) {
     return;

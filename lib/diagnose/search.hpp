@@ -20,6 +20,7 @@ struct Explanation {
   std::uint64_t equal_bits = 0;             ///< elements that are the nearest number to what it predicts
   std::uint64_t of = 0;                     ///< elements that were compared
   std::string failing;                      ///< the first gate that fails, or why it could not be tried; else empty
+  bool is_consistent_only = false;          ///< it allows for such errors, but predicts none of them
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
   bool is_fitted = false;                   ///< as in Hypothesis
 };

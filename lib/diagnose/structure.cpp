@@ -194,10 +194,10 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
         }
       });
   return {std::move(name), std::string(kPlaces), std::move(cause),
-          content.empty()
-              ? "Not the arithmetic: look for a tile that is not written or written twice, a race, or memory that "
-                "something else writes to."
-              : "Look for elements that are not written, or are masked by mistake.",
+          content.empty() ? "Look at what they have in common: a tile that is not written or written twice, a race, "
+                            "memory that something "
+                            "else writes to, or a head, row or column that is computed in another way."
+                          : "Look for elements that are not written, or are masked by mistake.",
           std::move(trial)};
 }
 
@@ -239,7 +239,8 @@ std::vector<Hypothesis> wrong_places(const Evidence& evidence) {
            static_cast<double>(wrong) > kNearlyAll * static_cast<double>(lines.touched * length);
   };
   const op::Port port = port_of(evidence);
-  const bool is_place = wrong <= kFew || places.tiles.has_value() || fills(places.rows, port.cols) ||
+  const bool are_few = wrong <= kFew && 2 * wrong <= evidence.is_wrong.size();
+  const bool is_place = are_few || places.tiles.has_value() || fills(places.rows, port.cols) ||
                         fills(places.columns, port.batch * port.rows);
   if (wrong == 0 || !is_place) {
     return {};

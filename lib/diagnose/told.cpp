@@ -52,6 +52,9 @@ void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagn
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis) {
   for (const op::Finding& finding : output.findings) {
     const bool is_rounding = finding.name == op::kProductRounded || finding.name == op::kSumRounded;
+    if (finding.name == op::kRangeOfK) {
+      continue;  // another row says it, and is judged
+    }
     const bool is_share = is_rounding || (!finding.cause.empty() && !only_roundings);
     if (is_share && finding.measured >= least) {
       diagnosis.passing.push_back({.name = finding.name,

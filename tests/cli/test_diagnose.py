@@ -105,11 +105,11 @@ class Diagnose(CliTest):
 
     def test_operands_in_tf32(self):
         arguments = self.linear(product(self.x, self.w, tf32))
-        self.assertEqual(self.causes(arguments), ["operands_in_tf32", "inputs_in_fp16"])
+        self.assertEqual(self.causes(arguments), ["operands_in_tf32", "operands_in_tf32_away", "inputs_in_fp16"])
         done = self.run_cli(*arguments, code=1)
         self.assertIn("the product ran in TF32", done.stdout)
         self.assertIn("NVIDIA_TF32_OVERRIDE=0", done.stdout)
-        self.assertIn("these tensors do not tell it from: inputs_in_fp16", done.stdout)
+        self.assertIn("these tensors do not tell it from: operands_in_tf32_away, inputs_in_fp16", done.stdout)
 
     def test_operands_in_bf16(self):
         self.assertEqual(self.causes(self.linear(product(self.x, self.w, lambda v: of_bf16(bf16_bits(v))))), ["operands_in_bf16"])
@@ -295,12 +295,41 @@ class Diagnose(CliTest):
         self.assertFalse(any(causes()))
         self.assertIn("value of --diagnose", self.run_cli(*arguments, "--diagnose", "some", code=2).stderr)
 
+    def test_overflow_explains_nothing(self):
+        x = [500.0 if i % K == 3 else v for i, v in enumerate(self.x)]
+        rng = random.Random(5)
+        y = [f32(v * (1 + rng.gauss(0, 1e-3))) for v in product(x, self.w)]
+        tensors = {"a": ("F32", [M, K], x), "b": ("F32", [N, K], self.w), "d": ("F32", [M, N], y)}
+        safetensors(self.folder / "t.safetensors", tensors)
+        self.assertEqual(self.causes(["diagnose", "gemm", "--tensors", "t.safetensors"]), [])
+
+    def test_what_is_done_to_the_product_is_not_a_missing_product(self):
+        y = [f32(v / (1 + math.exp(-v))) for v in product(self.x, self.w)]
+        self.assertEqual(self.causes(self.linear(y)), [])
+
+    def test_one_number_explains_nothing(self):
+        safetensors(self.folder / "t.safetensors", {"a": ("F32", [1, 4], [1.0, 2.0, 3.0, 4.0]), "b": ("F32", [4, 1], [1.0] * 4),
+                                                    "d": ("F32", [1, 1], [7.5])})
+        self.assertEqual(self.causes(["diagnose", "gemm", "--tensors", "t.safetensors"]), [])
+
+    def test_zeros_among_unscaled_numbers_are_not_dropout(self):
+        rng = random.Random(8)
+        y = [v if rng.random() < 0.9 else 0.0 for v in product(self.x, self.w)]
+        self.assertNotIn("dropped_out", self.causes(self.linear(y)))
+
+    def test_results_of_other_shapes_are_not_compared(self):
+        arguments = self.linear(product(self.x, self.w))
+        half = {"x": ("F32", [M // 2, K], self.x[: M // 2 * K]), "y": ("F32", [M // 2, N], product(self.x, self.w)[: M // 2 * N])}
+        safetensors(self.folder / "half.safetensors", half)
+        self.refuses(*arguments, "--against", "half.safetensors", says="different shapes")
+
     def test_kept_tensors_are_limited(self):
-        plan = self.plan(cases=[{"params": {"m": m, "n": 40, "k": 64, "bias": True}} for m in (32, 48, 64)])
+        plan = self.plan(cases=[{"op": "gemm", "mode": "fp32", "backend": "sim", "params": {"m": m, "n": 40, "k": 64, "bias": True}}
+                                for m in (32, 48, 64)])
         arguments = ["run", plan, "--device", "sim:sm_90", "--no-save", "--keep-tensors", "kept"]
         self.run_cli(*arguments, "--keep-only", "failed", code=0)
         self.assertEqual(list((self.folder / "kept").iterdir()), [])
-        done = self.run_cli(*arguments, "--keep-bytes", "80KiB", code=0)
+        done = self.run_cli(*arguments, "--keep-bytes", "50KiB", code=0)
         self.assertEqual(len(list((self.folder / "kept").iterdir())), 1)
         self.assertIn("the tensors of 2 runs were not kept, because --keep-bytes was reached", done.stderr)
         self.assertIn("value of --keep-only", self.run_cli(*arguments, "--keep-only", "some", code=2).stderr)

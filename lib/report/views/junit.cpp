@@ -40,7 +40,7 @@ std::string details(const json& record, const CaseFacts& facts) {
   std::string text;
   for (const json& run : record.at("runs")) {
     for (const auto& [port, output] : run.at("outputs").items()) {
-      for (const json& finding : output.at("findings")) {
+      for (const json& finding : output.value("findings", json::array())) {
         if (const auto cause = finding.value("cause", std::string()); !cause.empty()) {
           text += html_text(fmt::format("{}: {}", port, cause)) + "\n";
         }
