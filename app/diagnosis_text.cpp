@@ -95,7 +95,9 @@ std::string names_of(std::span<const Explanation> explanations) {
 }
 
 /// The closest of those that do not explain it, one of each family, if they explain something.
-std::string excluded_text(std::span<const Explanation> excluded, std::uint64_t pairs, bool verbose) {
+std::string excluded_text(const Diagnosis& diagnosis, bool verbose) {
+  const std::span<const Explanation> excluded = diagnosis.excluded;
+  const std::uint64_t pairs = diagnosis.pairs_tried;
   const std::size_t most = verbose ? excluded.size() : 3;
   const double something = verbose ? -std::numeric_limits<double>::infinity() : 0.01;
   std::vector<std::string> families;
@@ -108,8 +110,10 @@ std::string excluded_text(std::span<const Explanation> excluded, std::uint64_t p
                           percent(one.share), core::printable(one.failing));
     }
   }
-  return text + fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
-                            excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs));
+  return text +
+         fmt::format("{}{} that were tried{}", text.empty() ? "any of the " : "; nor any other of the ",
+                     excluded.size(), pairs == 0 ? "" : fmt::format(", nor {} pairs of them", pairs)) +
+         (diagnosis.pairs_left ? "; there was no time for more pairs (--effort thorough)" : "");
 }
 
 /// Of what explains most of the error, but not all.
@@ -197,7 +201,7 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
       text += paragraph("cause", closest_text(diagnosis.excluded), colour);
     }
     if (!diagnosis.excluded.empty()) {
-      text += paragraph("not", excluded_text(diagnosis.excluded, diagnosis.pairs_tried, verbose), colour);
+      text += paragraph("not", excluded_text(diagnosis, verbose), colour);
     }
   }
   for (const std::string& note : notes) {

@@ -35,13 +35,18 @@ plan::Case case_named(const json& report, const std::string& name) {
 }
 
 /// Settings of the report that decide what the case leaves.
-void take_settings(const json& report, ExecutionOptions& options) {
+void take_settings(const json& report, const plan::Case& c, ExecutionOptions& options) {
   const json& device = report.at("machine").at("device");
   if (options.device.empty() || options.device == "auto") {
-    options.device = device.value("simulated", false) ? fmt::format("sim:sm_{}", device.at("sm").get<int>()) : "auto";
+    const bool is_simulated = device.is_object() && device.value("simulated", false);
+    options.device = is_simulated ? fmt::format("sim:sm_{}", device.at("sm").get<int>()) : "auto";
   }
   const json& settings = report.at("settings");
-  if (options.inject.empty() && settings.value("inject", json()).is_string()) {
+  const auto planted_in = settings.value("inject_cases", std::vector<std::string>());
+  const bool is_planted = planted_in.empty() || std::ranges::any_of(planted_in, [&](const std::string& name) {
+                            return name == c.id || c.digest.hex().starts_with(name);
+                          });
+  if (options.inject.empty() && settings.value("inject", json()).is_string() && is_planted) {
     options.inject = settings.at("inject").get<std::string>();
   }
 }
@@ -51,7 +56,7 @@ void take_settings(const json& report, ExecutionOptions& options) {
 diagnose::Subject rerun(const std::string& report_path, const std::string& name, ExecutionOptions options) {
   const json report = read_report(report_path);
   const plan::Case c = case_named(report, name);
-  take_settings(report, options);
+  take_settings(report, c, options);
   run::PipelineOptions pipeline = pipeline_options(options);
   std::mutex mutex;
   machine::Device device;

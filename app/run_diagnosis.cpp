@@ -67,15 +67,15 @@ std::optional<op::Finding> RunDiagnosis::explain(const plan::Case& c, const verd
   if (!takes(result)) {
     return std::nullopt;
   }
-  diagnose::Subject subject;
-  {
-    const std::lock_guard lock(mutex_);
-    if (simulator_ == nullptr) {
-      simulator_ = simulator_of(device_);
-    }
-    subject = diagnose::subject_of_run(catalog(), c, ports, device_);
-    subject.simulator = simulator_;
+  std::unique_lock lock(mutex_);
+  if (simulator_ == nullptr) {
+    simulator_ = simulator_of(device_);
   }
+  const machine::Device device = device_;
+  const std::shared_ptr<const diagnose::Simulator> simulator = simulator_;
+  lock.unlock();
+  diagnose::Subject subject = diagnose::subject_of_run(catalog(), c, ports, device);
+  subject.simulator = simulator;
   return diagnose::finding_of(diagnose::diagnose(subject, kEffort));
 }
 

@@ -88,7 +88,7 @@ add_test(NAME detect_not_told
 set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_table.py"
     "$<TARGET_FILE:te-numcheck>" --jobs 2)
 add_test(NAME detect_diagnosis_table
-  COMMAND ${diagnosis_table} --families dropout moe norm quantize rope softmax --least 0.98)
+  COMMAND ${diagnosis_table} --families activation dropout moe norm quantize rope softmax --least 0.98)
 list(APPEND detect_tests detect_diagnosis_table)
 add_custom_target(diagnosis_table
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table}

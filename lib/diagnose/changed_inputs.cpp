@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,8 +15,6 @@ namespace numcheck::diagnose {
 namespace {
 
 using core::Dtype;
-
-constexpr Dtype kInt8 = Dtype::int32;  // of 8 bits, in steps of the tensor's own
 
 std::vector<op::Port> number_inputs(const Subject& subject) {
   std::vector<op::Port> all;
@@ -88,11 +87,20 @@ std::vector<Hypothesis> next_rows(const Evidence& evidence) {
   return all;
 }
 
-/// PyTorch divides by a number as it multiplies by its inverse; others divide. x in steps of the largest magnitude of the tensor or of each row.
-prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, Dtype dtype, bool by_row,
+/// How a tensor is quantised.
+struct Quantiser {
+  std::optional<Dtype> dtype;  ///< nothing: INT8
+  bool by_row = false;         ///< a scale for each row, not one for all
+  std::string_view what, spelled;
+};
+
+/// x as codes times a scale, by which its largest magnitude becomes the largest code. PyTorch multiplies by the inverse of a
+/// number that it divides by; others divide.
+prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double>& x, const Quantiser& way,
                                  bool by_inverse) {
-  const std::size_t line = by_row ? static_cast<std::size_t>(port.cols) : x.size();
-  const double top = dtype == kInt8 ? 127 : core::dtype_info(dtype).max_finite;
+  const std::size_t line = way.by_row ? static_cast<std::size_t>(port.cols) : x.size();
+  constexpr double kTopInt8 = 127;
+  const double top = way.dtype.has_value() ? core::dtype_info(*way.dtype).max_finite : kTopInt8;
   auto values = std::make_shared<core::Buffer<double>>(x.size());
   for (std::size_t begin = 0; begin < x.size(); begin += line) {
     double largest = 0;
@@ -105,7 +113,7 @@ prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double
     for (std::size_t i = begin; i < begin + line; ++i) {
       const auto scaled = static_cast<double>(static_cast<float>(x[i]) / scale);
       const double code =
-          dtype == kInt8 ? std::nearbyint(scaled) : core::round_to(scaled, dtype, core::Overflow::saturate);
+          way.dtype.has_value() ? core::round_to(scaled, *way.dtype, core::Overflow::saturate) : std::nearbyint(scaled);
       (*values)[i] = static_cast<double>(static_cast<float>(code) * scale);
     }
   }
@@ -113,27 +121,21 @@ prepare::SharedDoubles quantised(const op::Port& port, const core::Buffer<double
 }
 
 std::vector<Hypothesis> quantised_inputs(const Evidence& evidence) {
-  struct Way {
-    Dtype dtype;
-    bool by_row;
-    std::string_view what, spelled;
-  };
   constexpr std::array kWays = {
-      Way{Dtype::fp8_e4m3, false, "scaled_to_fp8_e4m3", "FP8 E4M3, scaled by its largest magnitude"},
-      Way{Dtype::fp8_e4m3, true, "rows_scaled_to_fp8_e4m3", "FP8 E4M3, each row scaled by its largest magnitude"},
-      Way{kInt8, false, "scaled_to_int8", "INT8, scaled by its largest magnitude"},
-      Way{kInt8, true, "rows_scaled_to_int8", "INT8, each row scaled by its largest magnitude"}};
+      Quantiser{Dtype::fp8_e4m3, false, "scaled_to_fp8_e4m3", "FP8 E4M3, scaled by its largest magnitude"},
+      Quantiser{Dtype::fp8_e4m3, true, "rows_scaled_to_fp8_e4m3", "FP8 E4M3, each row scaled by its largest magnitude"},
+      Quantiser{std::nullopt, false, "scaled_to_int8", "INT8, scaled by its largest magnitude"},
+      Quantiser{std::nullopt, true, "rows_scaled_to_int8", "INT8, each row scaled by its largest magnitude"}};
   std::vector<Hypothesis> all;
   if (!evidence.subject.c.op->multiplies_matrices) {
     return all;
   }
   const std::vector<op::Port> ports = number_inputs(evidence.subject);
-  for (const Way& way : kWays) {
+  for (const Quantiser& way : kWays) {
     for (const bool by_inverse : {false, true}) {
       Trial together = as_declared(evidence.subject);
       for (const op::Port& port : ports) {
-        prepare::SharedDoubles values =
-            quantised(port, *evidence.subject.inputs.of(port), way.dtype, way.by_row, by_inverse);
+        prepare::SharedDoubles values = quantised(port, *evidence.subject.inputs.of(port), way, by_inverse);
         together.inputs.set(std::string(port.name), values);
         all.push_back(with_input(
             evidence, port, std::move(values), way.what, fmt::format("{} was quantised to {}", port.name, way.spelled),

@@ -61,13 +61,15 @@ json tolerances_json(const Diagnosis& diagnosis) {
 json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
   return {{"case", plan::case_to_json(subject.c)},
           {"verdict", verdict_name(diagnosis.kind)},
-          {"explained", diagnosis.kind == Diagnosis::Kind::explained},
+          {"explained", diagnosis.kind == Diagnosis::Kind::explained && !diagnosis.passing.front().is_consistent_only},
           {"output", diagnosis.port},
           {"failing", diagnosis.declared.failing},
           {"rms_error", diagnosis.rms_error},
           {"equal_bits", diagnosis.equal_bits},
           {"causes", list_json(diagnosis.passing)},
           {"excluded", list_json(diagnosis.excluded)},
+          {"pairs_tried", diagnosis.pairs_tried},
+          {"pairs_left", diagnosis.pairs_left},
           {"tolerances", tolerances_json(diagnosis)},
           {"notes", std::vector<std::string>(notes.begin(), notes.end())}};
 }

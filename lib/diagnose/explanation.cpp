@@ -20,6 +20,15 @@ double spread_of(const verdict::OutputResult& output) {
   return gate == output.criteria.end() ? std::numeric_limits<double>::infinity() : gate->measured;
 }
 
+/// Whether so many more elements have their bits that it is not by chance: half of those that lacked them, or five standard
+/// deviations of such a count.
+bool gains_bits(const Explanation& result, const Declared& declared) {
+  constexpr double kFewest = 4, kDeviations = 5;
+  const auto missed = static_cast<double>(result.of - std::min(result.of, declared.equal_bits));
+  const double gained = static_cast<double>(result.equal_bits) - static_cast<double>(declared.equal_bits);
+  return gained >= std::max(kFewest, std::min(missed / 2, kDeviations * std::sqrt(missed)));
+}
+
 }  // namespace
 
 const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port) {
@@ -67,14 +76,16 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     }
     result.rms_left = error_of(*output).rms;
     // NaN and infinities that are not there have no error, and explain nothing.
+    const bool gains = gains_bits(result, declared);
     const bool has_pattern = output->statistics.nonfinite_mismatch == 0;
     result.share = has_pattern && declared.rms_error > 0 ? 1 - std::pow(result.rms_left / declared.rms_error, 2) : 0;
     // Of a simulated fault, bounds are those of right results.
     constexpr double kNearlyAll = 0.98, kAllError = 1 - 1e-8, kSomething = 0.5;
     const bool has_bits = output->statistics.flip_rate.has_value() &&
                           static_cast<double>(result.equal_bits) >= kNearlyAll * static_cast<double>(result.of);
-    const bool is_fault = !hypothesis.trial.fault.empty() && subject.known == nullptr && result.of >= kFewest &&
-                          has_pattern && (has_bits ? result.share > kSomething : result.share >= kAllError);
+    const bool is_simulated = !hypothesis.trial.fault.empty();
+    const bool is_fault = is_simulated && subject.known == nullptr && result.of >= kFewest && has_pattern &&
+                          (has_bits ? result.share > kSomething && gains : result.share >= kAllError);
     // One number fitted to few says nothing.
     constexpr std::uint64_t kFewestAtAll = 3;
     if (result.failing.empty() && (result.of < kFewestAtAll || (hypothesis.is_fitted && result.of < kFewest))) {
@@ -83,11 +94,12 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.all_gates = result.failing.empty();
     result.passes = result.all_gates || are_the_bits || is_fault;
     result.failing = result.passes ? std::string() : result.failing;
-    // Where hardly anything is explained, the hypothesis allows for errors of that size, whatever they are from.
+    // Where hardly anything is explained, the hypothesis allows for errors of that size, whatever they are from. Of a
+    // simulated device, numbers are rounded to the output's format already: then bits alone tell.
     constexpr double kLittle = 0.5;
-    const bool gains_bits = result.equal_bits > declared.equal_bits + result.of / 50;
-    result.is_consistent_only =
-        !are_the_bits && !is_fault && result.share < kLittle && !gains_bits && declared.has_numbers;
+    const bool is_rounded = is_simulated && output->statistics.flip_rate.has_value();
+    const bool predicts = gains || (!is_rounded && result.share >= kLittle);
+    result.is_consistent_only = !are_the_bits && !is_fault && !predicts && declared.has_numbers;
     result.cosine = output->statistics.arithmetic.cosine;
   } catch (const core::Cancelled&) {
     throw;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "data/block_scales.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/simulated.hpp"
 #include "diagnose/subject.hpp"
@@ -137,6 +138,13 @@ core::Buffer<double> delivered_numbers(const Subject& subject, std::string_view 
   port.offset_bytes = 0;
   core::Buffer<double> numbers = data::load_port(port, subject.outputs.find(name)->second->span());
   for (const op::Port& scale : subject.c.op->ports(subject.c.params, *subject.c.mode)) {
+    const auto given = subject.outputs.find(scale.name);
+    if (scale.name == port.scaled_by && given != subject.outputs.end()) {
+      const core::Buffer<double> factors = data::load_port(scale, given->second->span());
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] *= data::block_scale(port, factors.span(), i);
+      }
+    }
     if (scale.role == op::Role::scale && scale.of == name) {  // codes are of the number times that
       const auto factor = static_cast<double>(subject.inputs.number(scale).value_or(1));
       for (double& number : numbers.span()) {

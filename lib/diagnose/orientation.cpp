@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
-
 namespace numcheck::diagnose {
 namespace {
 

@@ -50,6 +50,11 @@ struct Part {
 
 using Clock = std::chrono::steady_clock;
 
+/// Whether nothing explains the output yet. What only allows for its errors may be beside a cause that predicts them.
+bool is_open(const Diagnosis& diagnosis) {
+  return std::ranges::all_of(diagnosis.passing, &Explanation::is_consistent_only);
+}
+
 /// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
 enum class Rows { all, needing_all, needing_part };
 
@@ -80,6 +85,9 @@ class Search {
 
   /// The first cause is one of those that explained most, the second one any. Ends after that time.
   void try_pairs(double seconds) {
+    if (seconds <= 0) {
+      return;
+    }
     end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const std::vector<Part> first = std::exchange(parts_, {});
     for (const Part& part : first) {
@@ -91,13 +99,13 @@ class Search {
       first_ = &part.hypothesis;
       with_evidence(known, [&](const Evidence& evidence) {
         for (const Stage stage : {Stage::first, Stage::simulated, Stage::last_resort}) {
-          if (diagnosis_.passing.empty()) {
+          if (is_open(diagnosis_)) {
             try_rows(evidence, stage);
           }
         }
       });
       first_ = nullptr;
-      if (!diagnosis_.passing.empty()) {
+      if (!is_open(diagnosis_)) {
         return;
       }
     }
@@ -121,13 +129,18 @@ class Search {
   }
 
  private:
-  /// A row that fails is one less: with a known cause, its references may not exist.
-  static std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence) {
+  /// A row that fails is one less, and says so: with a known cause, its references may not exist.
+  std::vector<Hypothesis> made_by(const CatalogueRow& row, const Evidence& evidence) {
     try {
       return row.make(evidence);
     } catch (const core::Cancelled&) {
       throw;
-    } catch (const core::Error&) {
+    } catch (const core::Error& error) {
+      diagnosis_.excluded.push_back({.name = std::string(row.name),
+                                     .family = std::string(row.name),
+                                     .cause = std::string(row.doc),
+                                     .remedy = {},
+                                     .failing = fmt::format("could not be tried: {}", error.what())});
       return {};
     }
   }
@@ -150,7 +163,6 @@ class Search {
                 {diagnosis_.port, diagnosis_.rms_error, diagnosis_.unjudged + diagnosis_.of / kMuch, is_exact_,
                  diagnosis_.equal_bits, diagnosis_.rms_error > 0},
                 flops_);
-
     if (first_ == nullptr && !explanation.passes) {
       remember(std::move(hypothesis), std::max(explanation.share, share_if_scaled(explanation)));
     }
@@ -211,7 +223,15 @@ void keep_best(bool is_narrow, Diagnosis& diagnosis) {
     std::erase_if(diagnosis.passing, is_place);
   }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
-  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
+  const auto weak =
+      std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
+  if (!is_open(diagnosis)) {
+    for (Explanation& one : weak) {
+      one.failing = "it allows for these errors, and the cause predicts them";
+      diagnosis.excluded.push_back(std::move(one));
+    }
+    diagnosis.passing.erase(weak.begin(), weak.end());
+  }
   std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
   if (!is_narrow || diagnosis.passing.size() < 2) {
     return;
@@ -239,24 +259,23 @@ struct Extent {
 void search(const Subject& subject, const verdict::OutputResult& failed, const Extent& extent, Diagnosis& diagnosis) {
   const Rows rows = extent.rows;
   Search search(subject, diagnosis, extent.flops);
-  const auto is_open = [&] { return diagnosis.passing.empty(); };
   search.with_evidence(subject, [&](const Evidence& evidence) {
     constexpr double kAll = 0.9999, kMost = 0.9;
     // Of products, ranges of k explain whatever is proportional to the result.
     const bool is_product = subject.c.op->name == "gemm";
-    if (is_open()) {
+    if (is_open(diagnosis)) {
       add_findings(failed, is_product ? kMost : kAll, is_product, diagnosis);
       search.try_rows(evidence, Stage::first, rows);
     }
     for (const Stage stage : {Stage::simulated, Stage::last_resort}) {
-      if (is_open()) {
+      if (is_open(diagnosis)) {
         search.try_rows(evidence, stage, rows);
       }
     }
-    if (is_open() && rows != Rows::needing_all) {
+    if (is_open(diagnosis) && rows != Rows::needing_all) {
       search.try_pairs(extent.effort.pairs_s);
     }
-    if (is_open()) {
+    if (is_open(diagnosis)) {
       add_findings(failed, kMost, false, diagnosis);
     }
   });
@@ -318,7 +337,7 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
     if (measure(subject, effort.declared_flops, places)) {
       search(subject, *failed, {effort, effort.declared_flops, Rows::needing_all}, places);
     }
-    if (places.passing.empty()) {
+    if (is_open(places)) {
       search(*part, *failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis);
     } else {
       diagnosis = std::move(places);

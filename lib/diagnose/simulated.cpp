@@ -6,11 +6,13 @@
 #include <cmath>
 #include <deque>
 #include <numbers>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "data/block_scales.hpp"
 #include "data/inputs.hpp"
 #include "diagnose/hypothesis.hpp"
 #include "worker/workers.hpp"
@@ -31,7 +33,8 @@ class Memory {
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       op::Port& port = ports_.emplace_back(prepared.ports[i]);
       const bool is_output = worker::use_of(port) == worker::BlockUse::output;
-      const bool is_plain = port.role == op::Role::output && port.scaled_by.empty() && !core::is_integer(port.dtype);
+      const bool has_numbers = !core::is_integer(port.dtype) && port.dtype != core::Dtype::e8m0;
+      const bool is_plain = port.role == op::Role::output && port.scaled_by.empty() && has_numbers;
       if (is_output && is_plain && in_full) {
         port.dtype = core::Dtype::fp32;
       }
@@ -50,7 +53,7 @@ class Memory {
 
   [[nodiscard]] std::span<const SimulatedPort> ports() const { return memory_; }
 
-  /// The elements of an output; none if there is no such output, or what it holds are codes.
+  /// The elements of an output, of blocks with their scales; none if there is no such output.
   [[nodiscard]] core::Buffer<double> numbers(std::string_view name) const {
     for (const SimulatedPort& memory : memory_) {
       const op::Port& port = *memory.port;
@@ -70,13 +73,13 @@ class Memory {
   void scale(const op::Port& port, core::Buffer<double>& numbers) const {
     const auto found =
         std::ranges::find_if(memory_, [&](const SimulatedPort& m) { return m.port->name == port.scaled_by; });
+    if (found == memory_.end()) {
+      throw core::InternalError("no port is named " + std::string(port.scaled_by));
+    }
     const op::Port& scales = *found->port;
     const core::Buffer<double> factors = data::load_port(scales, {found->data, scales.extent_bytes()});
-    for (std::int64_t row = 0; row < port.rows; ++row) {
-      for (std::int64_t col = 0; col < port.cols; ++col) {
-        const std::int64_t block = row / port.block_rows * scales.cols + col / port.block_cols;
-        numbers[static_cast<std::size_t>(row * port.cols + col)] *= factors[static_cast<std::size_t>(block)];
-      }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] *= data::block_scale(port, factors.span(), i);
     }
   }
 

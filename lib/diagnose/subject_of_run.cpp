@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "core/strings.hpp"
 #include "data/inputs.hpp"
 #include "data/safetensors.hpp"
 #include "worker/workers.hpp"
@@ -55,7 +54,8 @@ Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, std::span<
 }
 
 std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {
-  if (diagnosis.kind != Diagnosis::Kind::explained) {
+  // What is only consistent with the errors is no cause that a known issue may name.
+  if (diagnosis.kind != Diagnosis::Kind::explained || diagnosis.passing.front().is_consistent_only) {
     return std::nullopt;
   }
   const Explanation& best = diagnosis.passing.front();

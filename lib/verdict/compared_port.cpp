@@ -10,6 +10,7 @@
 #include "core/codec.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "data/block_scales.hpp"
 #include "data/inputs.hpp"
 #include "metric/reader.hpp"
 
@@ -122,13 +123,7 @@ double ComparedPort::scale_of(std::size_t flat) const {
   if (scales_.empty()) {
     return 1;
   }
-  const auto cols = static_cast<std::size_t>(stored_.cols);
-  const auto rows = static_cast<std::size_t>(stored_.rows);
-  const std::size_t row = flat / cols;
-  const std::size_t down = divide_up(stored_.rows, stored_.block_rows);
-  const std::size_t across = divide_up(stored_.cols, stored_.block_cols);
-  const std::size_t line = row / rows * down + row % rows / static_cast<std::size_t>(stored_.block_rows);
-  return scales_[line * across + flat % cols / static_cast<std::size_t>(stored_.block_cols)];
+  return data::block_scale(stored_, scales_.span(), flat);
 }
 
 double ComparedPort::steps_between(std::size_t flat, double got, double expected) const {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What diagnose says of every planted fault of the tables in ops/, on several seeds:
+"""What diagnose says of every planted fault of the tables in ops/:
 
     right         the first cause is the fault, or a name under which it is known
     in its class  another cause explains the tensors as well, and the fault is named beside it
@@ -41,36 +41,56 @@ ALSO = {
     "bf16_inputs": "(operands|inputs)_in_bf16", "bf16_output_in_fp32": "(output|x)_in_bf16",
     "tf32_output_in_fp32": "output_in_(tf32|fp16)", "double_rounded_output": "output_through_fp16",
     "truncated_output": "output_truncated", "output_scale_1_01": "output_scaled=1.01",
-    "epsilon_x10": "epsilon=.*", "bf16_statistics": "statistics_in_bf16",
+    "bf16_statistics": "statistics_in_bf16",
     "last_element_missing": "last_element_left_out", "previous_row_statistics": "statistics_of_row_before|rsigma_of_row_before",
-    "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "scale=.*",
-    "softmax_scale_1_01": "scale=.*", "wrong_pairs": "interleaved=(true|false)", "bf16_angles": "freqs_in_bf16",
+    "beta_missing": "beta_as_zeros", "gamma_order_swapped": "gamma_order=(hf|te)", "softmax_scale_missing": "x_negated",
+    "wrong_pairs": "interleaved=(true|false)", "bf16_angles": "freqs_in_bf16",
     "tf32_angles": "freqs_in_tf32", "top_left_mask": "mask=.*", "softcap_missing": "softcap=0",
     "product_rounded": "product rounded before .*", "sum_rounded": "sum rounded before .*",
     "softmax_scale_fp32": "scale_rounding=ideal",
     "tanh_for_erf": "kind=gelu", "erf_for_tanh": "kind=gelu_erf", "sum_of_dy": "fused=none", "factor_2_missing": "output_scaled=0.5",
-    "clamp_missing": "limit=.*", "scale_by_d": "scale=.*", "window_too_wide": "window_(left|right)=.*",
+    "clamp_missing": "limit=.*", "window_too_wide": "window_(left|right)=.*",
     "lse_in_log2": "output_scaled=1.44.*", "max_logit_before_bias": "bias=none", "empty_sequence_unwritten": "not_written",
     "padding_in_amax": "amax_too_large", "keys_beyond_in_amax": "amax_too_large", "sum_of_rounded": "rounded_first",
     "probs_ignored": "probs(_as_ones|=false)", "mean_of_experts": "mean_for_sum", "one_expert_less": "topk=.*",
-    "softmax_elsewhere": "score=.*", "scaling_ignored": "scaling=1", "bf16_scores": "output_in_bf16", "share_half": "p=0.125", "dropout_scale_missing": "output_scaled=.*", "nothing_dropped": "p=0", "last_row_repeated": "(rows|columns)_moved",
+    "softmax_elsewhere": "score=.*", "scaling_ignored": "scaling=1", "bf16_scores": "output_in_bf16", "share_half": "p=0.125",
+    "dropout_scale_missing": "output_scaled=.*", "nothing_dropped": "p=0",
+    "last_row_repeated": "(rows|columns)_moved",
     "map_shifted": "rows_moved", "token_major_map": "rows_moved", "dropped_overwrite": "rows_moved",
     "scale_missing": "p=0|output_scaled=.*", "scale_by_p": "output_scaled=3", "scale_after_cast": "x_in_fp8_e4m3",
     "wrong_amax": "stale_amax", "scaled_amax": "amax_too_large", "subnormal_codes_flushed": "subnormals_flushed",
     "scale_inv_is_scale": "scale_unchanged", "codes_not_transposed": "x_transposed|.*_stored_transposed",
     "scale_inverted": "output_scaled=.*", "next_position": "freqs_of_(next_row|row_before)",
     "opposite_sign": "rotated_back|freqs_negated", "tf32x3_in_core": "three_(bf16|tf32)_products",
-    "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)", "lone_deviation": "nan_dropped",
+    "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)",
+    "lone_deviation": "nan_dropped",
     "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }
 
+# Numbers that diagnose must find, within a hundredth: the parameter, and what the fault makes of it.
+NUMBERS = {
+    "epsilon_x10": ("epsilon", lambda params: 10 * params.get("epsilon", 1e-5)),
+    "softmax_scale_missing": ("scale", lambda params: 1),
+    "softmax_scale_1_01": ("scale", lambda params: 1.01 * params.get("scale", 1)),
+    "scale_by_d": ("scale", lambda params: 1 / params["d"]),
+}
 
-def is_named(fault, named, name):
-    return name in (fault, named) or re.fullmatch(ALSO.get(fault, "$^"), name) is not None
+
+def has_number(fault, params, name):
+    parameter, number = NUMBERS.get(fault, ("", None))
+    found, equals, value = name.partition("=")
+    return bool(equals) and found == parameter and abs(float(value) / number(params) - 1) < 0.01
 
 
-def outcome(fault, named, found):
-    right = [is_named(fault, named, cause["name"]) or cause["cause"] == named for cause in found["causes"]]
+def is_named(row, cause):
+    if cause["name"] == row.fault or row.named and row.named in (cause["name"], cause["cause"]):
+        return True
+    return (re.fullmatch(ALSO.get(row.fault, "$^"), cause["name"]) is not None
+            or has_number(row.fault, row.case.get("params", {}), cause["name"]))
+
+
+def outcome(row, found):
+    right = [is_named(row, cause) for cause in found["causes"]]
     if not right:
         return "not explained"
     return "right" if right[0] else "in its class" if any(right) else "wrong"
@@ -121,7 +141,7 @@ def diagnose_group(program, device, fault, rows, seed):
             if found["verdict"] != "wrong":
                 results.append((row, found["verdict"], names, closest))
             else:
-                results.append((row, outcome(row.fault, row.named, found), names, [found["failing"], *closest]))
+                results.append((row, outcome(row, found), names, [found["failing"], *closest]))
         return results
 
 

@@ -194,6 +194,39 @@ TEST(Pipeline, an_exception_costs_one_case) {
   EXPECT_EQ(result.cases[1].status, verdict::Status::pass);
 }
 
+TEST(Pipeline, a_failure_is_explained_once_and_an_explanation_that_fails_costs_nothing_else) {
+  const std::vector<prepare::CatalogRow> catalog = copy_catalog();
+  const std::vector<plan::Case> cases = {make_case(50, "fp32"), make_case(60, "fp32", {"wrong"})};
+  std::atomic<int> asked = 0;
+  PipelineOptions options = in_process();
+  options.explain_failure = [&asked](const plan::Case&, const verdict::RunResult& result, auto) {
+    ++asked;
+    return std::optional(
+        op::Finding{.name = "bit", .port = result.outputs.front().port, .text = {}, .cause = "one bit", .fake = {}});
+  };
+  const auto causes = [&](const PipelineResult& result) {
+    std::vector<std::string> found;
+    for (const auto& run : result.cases[1].record.at("runs")) {
+      for (const auto& output : run.at("outputs")) {
+        for (const auto& finding : output.at("findings")) {
+          found.push_back(finding.value("cause", ""));
+        }
+      }
+    }
+    return found;
+  };
+  PipelineResult result = run_cases(cases, catalog, options);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(causes(result), (std::vector<std::string>{"one bit"}));
+  options.explain_failure = [](const plan::Case&, const verdict::RunResult&, auto) -> std::optional<op::Finding> {
+    throw std::runtime_error("no memory for that");
+  };
+  result = run_cases(cases, catalog, options);
+  EXPECT_EQ(result.cases[1].status, verdict::Status::fail);
+  EXPECT_EQ(result.cases[1].record.at("runs").size(), 1U);
+  EXPECT_EQ(causes(result), (std::vector<std::string>{}));
+}
+
 TEST(Pipeline, case_that_cannot_fit_is_skipped_with_the_bytes_it_needs) {
   const std::vector<prepare::CatalogRow> catalog = copy_catalog();
   PipelineOptions options = in_process();
