@@ -185,6 +185,12 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
   } else if (diagnosis.kind == Diagnosis::Kind::undecided) {
     text +=
         paragraph("verdict", "undecided: no gate fails, but " + core::printable(diagnosis.declared.failing), colour);
+  } else if (diagnosis.kind == Diagnosis::Kind::misbehaved) {
+    text += paragraph("verdict", outputs_text(diagnosis) + "; but the run that left it is not", colour);
+    for (const Explanation& one : diagnosis.passing) {
+      text += paragraph("cause", core::printable(one.cause), colour);
+      text += paragraph("remedy", core::printable(one.remedy), colour);
+    }
   } else {
     const verdict::OutputResult& output = explained_output(diagnosis);
     text += paragraph("verdict", diagnosis.port + " is wrong" + failure_text(output), colour);

@@ -38,7 +38,7 @@ class FaultSimulator final : public diagnose::Simulator {
     return found;
   }
 
-  void run(const plan::Case& given, std::span<const diagnose::SimulatedPort> memory,
+  bool run(const plan::Case& given, std::span<const diagnose::SimulatedPort> memory,
            std::string_view fault) const override {
     const plan::Case c = in_full(given, memory);
     std::vector<op::Port> ports;
@@ -47,12 +47,17 @@ class FaultSimulator final : public diagnose::Simulator {
       ports.push_back(*one.port);
       where.push_back({one.port, one.data});
     }
-    std::vector<Algorithm> algorithms = kernels::harness::algorithms_of(*backend_, Call{&c, ports, std::string(fault)});
+    const Call call{&c, ports, std::string(fault)};
+    if (!kernels::harness::supports(*backend_, call).yes) {
+      return false;
+    }
+    std::vector<Algorithm> algorithms = kernels::harness::algorithms_of(*backend_, call);
     if (algorithms.empty()) {
       throw core::InternalError("the simulated device has no algorithm");
     }
     std::vector<std::byte> workspace(algorithms.front().workspace_bytes);
     static_cast<void>(algorithms.front().launch(where, workspace.data()));
+    return true;
   }
 
  private:

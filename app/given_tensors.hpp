@@ -32,6 +32,8 @@ class GivenTensors {
 
   /// All files that were opened.
   [[nodiscard]] const std::vector<std::string>& paths() const noexcept { return paths_; }
+  /// Which gate the run that left the files failed at, as run --keep-tensors notes it; empty if they do not say.
+  [[nodiscard]] std::string failing_of_run() const;
   /// What options and files say of op, parameters and tensors. Throws core::UsageError that says what does not fit.
   [[nodiscard]] diagnose::GatherRequest request(int sm) const;
   /// A request of the same op with the tensors of another file, under the names of the map, in place of those of the same

@@ -92,7 +92,13 @@ class DiagnoseCommand : public Command {
     if (other.has_value()) {
       return compare(context, request, given.with_file(request, *other), paths.front());
     }
-    return answer(context, diagnosed(request));
+    Answer found = diagnosed(request);
+    const std::string failing = given.failing_of_run();
+    if (found.diagnosis.kind == diagnose::Diagnosis::Kind::correct && !failing.empty()) {
+      found.gathered.notes.push_back(fmt::format(
+          "the run that left these tensors failed: {}; what it does outside of them shows with --case", failing));
+    }
+    return answer(context, found);
   }
 
  private:
@@ -182,6 +188,7 @@ class DiagnoseCommand : public Command {
         return core::ExitCode::success;
       case diagnose::Diagnosis::Kind::undecided:
         return core::ExitCode::nothing_verified;
+      case diagnose::Diagnosis::Kind::misbehaved:
       case diagnose::Diagnosis::Kind::explained:
       case diagnose::Diagnosis::Kind::unexplained:
         break;

@@ -16,6 +16,7 @@
 #include "core/strings.hpp"
 #include "data/distribution.hpp"
 #include "diagnose/hypothesis.hpp"
+#include "diagnose/told.hpp"
 #include "execution_options.hpp"
 #include "kernels/loader/probe.hpp"
 #include "machine/environment.hpp"
@@ -113,6 +114,9 @@ json faults_list() {
 /// Names that diagnose gives to causes; those of faults are in a list of their own.
 json causes_list() {
   json list = json::array();
+  for (const diagnose::ToldCause& cause : diagnose::told_causes()) {
+    list.push_back({{"name", cause.name}, {"summary", cause.doc}});
+  }
   std::set<std::string> names;
   for (const diagnose::CatalogueRow& row : diagnose::catalogue()) {
     for (const std::string& name : core::split(row.name, ',')) {

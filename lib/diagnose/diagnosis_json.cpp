@@ -31,6 +31,8 @@ const char* verdict_name(Diagnosis::Kind kind) {
       return "correct";
     case Diagnosis::Kind::undecided:
       return "undecided";
+    case Diagnosis::Kind::misbehaved:
+      return "misbehaved";
     case Diagnosis::Kind::explained:
     case Diagnosis::Kind::unexplained:
       break;
@@ -61,7 +63,7 @@ json tolerances_json(const Diagnosis& diagnosis) {
 json diagnosis_json(const Subject& subject, const Diagnosis& diagnosis, std::span<const std::string> notes) {
   return {{"case", plan::case_to_json(subject.c)},
           {"verdict", verdict_name(diagnosis.kind)},
-          {"explained", diagnosis.kind == Diagnosis::Kind::explained && !diagnosis.passing.front().is_consistent_only},
+          {"explained", !diagnosis.passing.empty() && !diagnosis.passing.front().is_consistent_only},
           {"output", diagnosis.port},
           {"failing", diagnosis.declared.failing},
           {"rms_error", diagnosis.rms_error},

@@ -63,11 +63,11 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
       throw core::InternalError("this trial has no output " + std::string(declared.port));
     }
     result.failing = verdict::failure_of(*output);
-    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged) {
-      result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
-    }
     result.of = output->statistics.elements;
     result.equal_bits = result.of - output->statistics.exact_mismatch;
+    if (result.failing.empty() && unjudged(*output) > declared.most_unjudged && result.equal_bits < result.of) {
+      result.failing = fmt::format("it says nothing of {} elements", unjudged(*output));
+    }
     // Outputs that are moved or drawn have gates of their own, which ask more than a hypothesis can say.
     constexpr std::uint64_t kFewest = 16;
     const bool are_the_bits = result.equal_bits == result.of && result.of >= kFewest && declared.is_exact;

@@ -73,15 +73,17 @@ double output_scale(const Evidence& evidence) {
   return 1;
 }
 
-/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|;
+/// What the arithmetic may err before the output is rounded: its bound, or for products 16 roundings of the sum of |terms|
+/// (of FP8, whose sums keep 13 bits below the largest product, 4 such truncations);
 /// of attention, whose `magnitude` is no bound, and of everything else at most a part of the spacing of the output's numbers,
 /// so that what is not so rounded does not fit.
 double slack_of(const op::OutputValues& output, const op::OutputYardsticks* terms, std::size_t i, Dtype dtype,
-                double scale) {
-  constexpr double kRoundings = 0x1p-20, kPart = 0.125;
+                double scale, bool is_of_fp8) {
+  constexpr double kPart = 0.125;
+  const double roundings = is_of_fp8 ? 0x1p-11 : 0x1p-20;
   const double most = kPart * core::ulp(output.value[i] * scale, dtype) / scale;
   if (terms != nullptr) {
-    return std::min(kRoundings * static_cast<double>(terms->magnitude[i]), most);
+    return std::min(roundings * static_cast<double>(terms->magnitude[i]), most);
   }
   const bool has_bound = !output.magnitude.empty() && output.row_facts.empty();
   const double bound = has_bound ? static_cast<double>(output.magnitude[i]) : most;
@@ -92,14 +94,17 @@ double slack_of(const op::OutputValues& output, const op::OutputYardsticks* term
 /// what is delivered decides.
 template <class Store>
 decltype(Trial::then) stored_by(const Evidence& evidence, Dtype in, Store store_code) {
+  constexpr double kHalfUlp = 0x1p-24;  // of the product with the scale, which is FP32
   const double scale = output_scale(evidence);
+  const bool is_of_fp8 = core::is_fp8(evidence.subject.c.mode->first);
   const auto store = [scale, store_code](double y) { return store_code(y * scale) / scale; };
-  return change_of(evidence, [store, in, scale,
+  return change_of(evidence, [store, in, scale, is_of_fp8,
                               delivered = std::vector<double>(evidence.delivered.begin(), evidence.delivered.end())](
                                  op::OutputValues& output, op::OutputYardsticks* yardsticks) {
     for (std::size_t i = 0; i < output.value.size(); ++i) {
       double& y = output.value[i];
-      const double slack = slack_of(output, yardsticks, i, in, scale);
+      const double slack =
+          slack_of(output, yardsticks, i, in, scale, is_of_fp8) + (scale == 1 ? 0 : kHalfUlp * std::abs(y));
       const double d = delivered[i];
       const double one = store(y - slack), other = store(y + slack);
       const bool fits =
@@ -135,6 +140,9 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
   }
   const std::vector<double> near = typed_near(factor);
   for (const double c : near) {
+    if (c == 1) {
+      continue;
+    }
     const std::string text = core::shortest(c);
     all.push_back(with_values(
         evidence, "output_scaled=" + text, fmt::format("{} is {} times what it should be", evidence.port, text),
@@ -144,7 +152,9 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
         scaled_by(evidence, c)));
     all.back().family = "output_scaled";
     all.back().is_fitted = near.size() > 1 && c == near.back();
-    if (const Dtype dtype = port_of(evidence).dtype; is_narrow(dtype)) {
+    const Dtype dtype = port_of(evidence).dtype;
+    // Less than half an ulp is lost in the rounding of numbers that are rounded already.
+    if (is_narrow(dtype) && std::abs(c - 1) > std::ldexp(1.0, -core::dtype_info(dtype).fraction_bits - 2)) {
       all.push_back(all.back());
       all.back().cause += ", multiplied after it was rounded";
       all.back().trial.then = stored_by(evidence, dtype, [c, dtype](double y) {

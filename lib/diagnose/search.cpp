@@ -55,6 +55,14 @@ bool is_open(const Diagnosis& diagnosis) {
   return std::ranges::all_of(diagnosis.passing, &Explanation::is_consistent_only);
 }
 
+/// Whether something may explain much more of its bits than what explains it.
+bool is_open_to_bits(const Diagnosis& diagnosis) {
+  constexpr std::uint64_t kMany = 20;  // of all elements have other bits
+  return diagnosis.is_narrow && std::ranges::all_of(diagnosis.passing, [](const Explanation& one) {
+           return one.of - one.equal_bits > one.of / kMany;
+         });
+}
+
 /// Which rows of the catalogue a subject is for: of a part of an output, those that do not need all of it.
 enum class Rows { all, needing_all, needing_part };
 
@@ -267,10 +275,11 @@ void search(const Subject& subject, const verdict::OutputResult& failed, const E
       add_findings(failed, is_product ? kMost : kAll, is_product, diagnosis);
       search.try_rows(evidence, Stage::first, rows);
     }
-    for (const Stage stage : {Stage::simulated, Stage::last_resort}) {
-      if (is_open(diagnosis)) {
-        search.try_rows(evidence, stage, rows);
-      }
+    if (is_open(diagnosis) || is_open_to_bits(diagnosis)) {
+      search.try_rows(evidence, Stage::simulated, rows);
+    }
+    if (is_open(diagnosis)) {
+      search.try_rows(evidence, Stage::last_resort, rows);
     }
     if (is_open(diagnosis) && rows != Rows::needing_all) {
       search.try_pairs(extent.effort.pairs_s);
@@ -318,6 +327,10 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
     return !verdict::failure_of(output).empty();
   });
   if (failed == diagnosis.declared.outputs.end()) {
+    if (add_conduct(subject, diagnosis)) {
+      diagnosis.kind = Diagnosis::Kind::misbehaved;
+      return diagnosis;
+    }
     const bool proven =
         diagnosis.declared.status == verdict::Status::pass || diagnosis.declared.status == verdict::Status::warn;
     diagnosis.kind = proven ? Diagnosis::Kind::correct : Diagnosis::Kind::undecided;

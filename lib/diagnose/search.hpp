@@ -29,12 +29,13 @@ struct Diagnosis {
   enum class Kind {
     correct,      ///< every output passes as declared
     undecided,    ///< no gate fails, but passing proves too little: `declared.failing` says why
+    misbehaved,   ///< every output passes, but the run wrote where it must not, or its bits change from run to run
     explained,    ///< at least one hypothesis makes it pass
     unexplained,  ///< none does
   } kind = Kind::correct;
   verdict::RunResult declared;
   FactsByPort elements;                ///< as declared
-  std::string port;                    ///< the output that is explained; empty if no gate fails
+  std::string port;                    ///< the output that is explained; empty if none is wrong
   double rms_error = 0;                ///< of it, as declared
   std::vector<Explanation> passing;    ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;   ///< the others that were tried, the closest first

@@ -27,9 +27,8 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
 /// The ports of a case in memory: its inputs, and outputs of their own.
 class Memory {
  public:
-  Memory(const plan::Case& c, const prepare::PreparedCase& prepared) {
-    // What an earlier pass leaves is read in the format that it has.
-    const bool in_full = op::passes_of(*c.op, c.params).empty();
+  /// In full: outputs as numbers of FP32, before they are rounded to their formats.
+  Memory(const prepare::PreparedCase& prepared, bool in_full) {
     for (std::size_t i = 0; i < prepared.ports.size(); ++i) {
       op::Port& port = ports_.emplace_back(prepared.ports[i]);
       const bool is_output = worker::use_of(port) == worker::BlockUse::output;
@@ -39,11 +38,12 @@ class Memory {
         port.dtype = core::Dtype::fp32;
       }
       std::byte* data = prepared.host[i].bytes.data();
-      if (is_output || is_output_scale(port, prepared.ports)) {
+      const bool is_scale = is_output_scale(port, prepared.ports);
+      if (is_output || (is_scale && in_full)) {
         data = own_.emplace_back(port.extent_bytes()).data();
         std::ranges::fill(own_.back().span(), std::byte{0});
       }
-      if (is_output_scale(port, prepared.ports) && in_full) {
+      if (is_scale && in_full) {
         constexpr double kNone = 1;
         data::store_port(port, std::span(&kNone, 1), 1, own_.back().span());
       }
@@ -61,6 +61,10 @@ class Memory {
         core::Buffer<double> numbers = data::load_port(port, {memory.data, port.extent_bytes()});
         if (!port.scaled_by.empty()) {
           scale(port, numbers);
+        }
+        const double factor = factor_of(name);
+        for (double& number : numbers.span()) {
+          number /= factor;
         }
         return numbers;
       }
@@ -83,6 +87,17 @@ class Memory {
     }
   }
 
+  /// That codes of the output were multiplied by.
+  [[nodiscard]] double factor_of(std::string_view name) const {
+    for (const SimulatedPort& memory : memory_) {
+      const op::Port& port = *memory.port;
+      if (port.role == op::Role::scale && port.of == name && port.elements() == 1) {
+        return data::load_port(port, {memory.data, port.extent_bytes()})[0];
+      }
+    }
+    return 1;
+  }
+
   static bool is_output_scale(const op::Port& port, std::span<const op::Port> ports) {
     const op::Port* of = port.role == op::Role::scale ? op::find_port(ports, port.of) : nullptr;
     return of != nullptr && of->role == op::Role::output && port.elements() == 1;
@@ -92,6 +107,19 @@ class Memory {
   std::deque<core::Buffer<std::byte>> own_;
   std::vector<SimulatedPort> memory_;
 };
+
+/// What the fault makes of the inputs: in full if it shows there, otherwise in the formats of the outputs.
+Memory simulated(const Subject& subject, const Trial& trial, const prepare::PreparedCase& prepared) {
+  // What an earlier pass leaves is read in the format that it has.
+  const bool has_passes = !op::passes_of(*trial.c.op, trial.c.params).empty();
+  for (const bool in_full : {true, false}) {
+    Memory memory(prepared, in_full);
+    if ((!in_full || !has_passes) && subject.simulator->run(trial.c, memory.ports(), trial.fault)) {
+      return memory;
+    }
+  }
+  throw core::UsageError("this fault does not show in such a case");
+}
 
 void widen(core::Buffer<float>& errors, double factor) {
   for (float& error : errors.span()) {
@@ -116,8 +144,7 @@ void simulate(const Subject& subject, const Trial& trial, const prepare::Prepare
   if (!can_simulate(subject)) {
     throw core::UsageError("this case is too large to be simulated");
   }
-  const Memory memory(trial.c, prepared);
-  subject.simulator->run(trial.c, memory.ports(), trial.fault);
+  const Memory memory = simulated(subject, trial, prepared);
   for (op::OutputValues& output : values.outputs) {
     const core::Buffer<double> numbers = memory.numbers(output.port);
     if (numbers.size() != output.value.size()) {

@@ -29,8 +29,10 @@ class Simulator {
   /// The faults that can change this case. Faults of memory, and those of any size, are not among them.
   [[nodiscard]] virtual std::vector<SimulatedFault> faults(const plan::Case& c) const = 0;
   /// Computes the outputs from the inputs, with the fault. Outputs of other formats than the case has hold the same numbers,
-  /// not rounded to its formats. Throws core::Error if the device does not compute the case.
-  virtual void run(const plan::Case& c, std::span<const SimulatedPort> ports, std::string_view fault) const = 0;
+  /// not rounded to its formats. False if the fault changes nothing in outputs of these formats. Throws core::Error if the
+  /// device does not compute the case.
+  [[nodiscard]] virtual bool run(const plan::Case& c, std::span<const SimulatedPort> ports,
+                                 std::string_view fault) const = 0;
 };
 
 }  // namespace numcheck::diagnose

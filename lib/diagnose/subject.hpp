@@ -30,6 +30,14 @@ using GivenOutputs = std::map<std::string, SharedBytes, std::less<>>;
 
 struct Trial;
 
+/// What the run that left the outputs did besides. Of somebody's tensors nothing is known.
+struct Conduct {
+  bool guards_intact = true;  ///< nothing was written outside the tensors
+  bool inputs_intact = true;
+  bool repeats = true;      ///< every repetition had the same bits, or need not
+  std::string detail = {};  ///< which guard or input was hit, and where
+};
+
 struct Subject {
   prepare::Catalog catalog;
   plan::Case c;  ///< op, mode and parameters, without padding; the distributions are like those of the inputs
@@ -40,6 +48,7 @@ struct Subject {
   /// A first cause that is taken for granted while a second one is looked for; may be null. The case and the inputs are as
   /// it says.
   std::shared_ptr<const Trial> known = {};
+  Conduct conduct = {};
 };
 
 /// One way in which the outputs may have been computed.

@@ -1,5 +1,6 @@
 #include "diagnose/subject_of_run.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,14 +34,22 @@ SharedBytes dense_bytes(const op::Port& port, std::span<const std::byte> image) 
   return copy;
 }
 
+/// Whether every output had the same bits again, or is one of those that need not.
+bool repeats(const worker::RunReport& run) {
+  return std::ranges::all_of(run.outputs, [&run](const worker::OutputDigest& output) {
+    return output.repeats || std::ranges::find(run.unordered, output.port) != run.unordered.end();
+  });
+}
+
 }  // namespace
 
-Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, std::span<const worker::HostPort> ports,
-                       const machine::Device& device) {
+Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const worker::RunReport& run,
+                       std::span<const worker::HostPort> ports, const machine::Device& device) {
   Subject subject;
   subject.catalog = catalog;
   subject.c = dense(c);
   subject.device = device;
+  subject.conduct = {run.guards_intact, run.inputs_intact, repeats(run), run.guard_detail};
   for (const worker::HostPort& host : ports) {
     const op::Port& port = *host.port;
     if (worker::use_of(port) == worker::BlockUse::output) {

@@ -11,7 +11,7 @@
 namespace numcheck::diagnose {
 
 /// `ports`: those of the case, with the inputs as the device got them and the outputs as it left them.
-[[nodiscard]] Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c,
+[[nodiscard]] Subject subject_of_run(prepare::Catalog catalog, const plan::Case& c, const worker::RunReport& run,
                                      std::span<const worker::HostPort> ports, const machine::Device& device);
 
 /// The best explanation as a finding of the output that it is of; nothing if there is none.

@@ -1,6 +1,9 @@
 #include "diagnose/told.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,17 @@
 #include "op/gemm.hpp"
 
 namespace numcheck::diagnose {
+
+std::span<const ToldCause> told_causes() {
+  static constexpr std::array kAll = {
+      ToldCause{"not_written", "elements that still hold what the output was filled with before the run"},
+      ToldCause{"stale_amax", "a maximum below that of the output which it is of"},
+      ToldCause{"amax_too_large", "a maximum above that of the output which it is of"},
+      ToldCause{"written_outside", "memory outside the tensors that the run wrote (of cases that te-numcheck runs)"},
+      ToldCause{"input_overwritten", "an input that the run changed (of cases that te-numcheck runs)"},
+      ToldCause{"runs_differ", "other bits when the run is repeated (of cases that te-numcheck runs)"}};
+  return kAll;
+}
 
 void add_unwritten(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {
   // Of 8 bits, the pattern is the NaN that the format has.
@@ -26,6 +40,33 @@ void add_unwritten(const Subject& subject, const verdict::OutputResult& output, 
        .share = 1,
        .failing = {},
        .is_finding = true});
+}
+
+bool add_conduct(const Subject& subject, Diagnosis& diagnosis) {
+  const Conduct& conduct = subject.conduct;
+  const auto add = [&](std::string name, std::string cause, std::string remedy) {
+    Explanation told{
+        .name = name, .family = name, .cause = std::move(cause), .remedy = std::move(remedy), .failing = {}};
+    told.passes = told.is_finding = true;
+    told.share = 1;
+    diagnosis.passing.push_back(std::move(told));
+  };
+  const std::string where = conduct.detail.empty() ? std::string() : ": " + conduct.detail;
+  if (!conduct.guards_intact) {
+    add("written_outside", "the run wrote outside its tensors" + where,
+        "Look for a tail tile without a bounds check, and for a workspace that is smaller than asked for; "
+        "compute-sanitizer --tool memcheck names the kernel (run te-numcheck with --in-process).");
+  }
+  if (!conduct.inputs_intact) {
+    add("input_overwritten", "the run changed one of its inputs" + where,
+        "Look for an in-place operation, and for buffers that overlap.");
+  }
+  if (!conduct.repeats) {
+    add("runs_differ", "the same inputs gave other bits when the run was repeated",
+        "Look for a race (compute-sanitizer --tool racecheck), for memory that is read before it is written "
+        "(--tool initcheck), or for sums by atomics: ask for the deterministic algorithm.");
+  }
+  return !diagnosis.passing.empty();
 }
 
 void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagnosis& diagnosis) {

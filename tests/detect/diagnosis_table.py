@@ -32,7 +32,8 @@ ALSO = {
     "signs_flipped": "(output_scaled|alpha|scale)=-.*|._negated", "inf_written": "some_elements_wrong|elements_all_inf",
     "element_zero": "some_elements_wrong|elements_all_0", "element_negated": "some_elements_wrong",
     "neighbour_copied": "some_elements_wrong", "last_row_stale": "some_elements_wrong|elements_all_0",
-    "race": "some_elements_wrong", "negative_zero": "some_elements_wrong|elements_all_-0",
+    "race": "runs_differ|some_elements_wrong", "write_past_end": "written_outside", "workspace_overrun": "written_outside",
+    "negative_zero": "some_elements_wrong|elements_all_-0",
     "missing_k_tail": "terms_left_out", "missing_k_tail_8": "terms_left_out", "missing_k_stage": "terms_left_out",
     "doubled_split_head": "terms_added_twice", "duplicated_k_block": "terms_added_twice", "stale_k_tail": "terms_replaced",
     "unreduced_split_k": "terms_left_out", "transposed_a": "a_transposed", "scale_half": "(alpha|output_scaled)=0.5",
@@ -62,10 +63,15 @@ ALSO = {
     "scale_inv_is_scale": "scale_unchanged", "codes_not_transposed": "x_transposed|.*_stored_transposed",
     "scale_inverted": "output_scaled=.*", "next_position": "freqs_of_(next_row|row_before)",
     "opposite_sign": "rotated_back|freqs_negated", "tf32x3_in_core": "three_(bf16|tf32)_products",
+    "transposed_output": ".*_stored_transposed", "denormals_flushed": "subnormals_flushed",
+    "fp16_detour_fp8_output": "output_through_fp16",
     "fp16_accumulation": "accumulated_in_fp16", "gamma_not_centred": "zero_centered_gamma=false", "add_missing": "add(_as_zeros|=false)",
     "lone_deviation": "nan_dropped",
     "projection_missing": "x_as_zeros", "bias_after_scale": "bias=(post|pre)_scale",
 }
+
+# What they do shows beside the outputs: the case must run again.
+BESIDE = ("race", "write_past_end", "workspace_overrun", "input_overwritten")
 
 # Numbers that diagnose must find, within a hundredth: the parameter, and what the fault makes of it.
 NUMBERS = {
@@ -131,14 +137,15 @@ def diagnose_group(program, device, fault, rows, seed):
             if case["status"] != "fail" or not files:
                 results.append((row, "not caught", [case["status"], case.get("reason", "")], []))
                 continue
-            done = run_in(folder, program, "diagnose", "--tensors", files[0], "--device", device, "--json", "-")
+            tensors = ["--case", case["id"], "report.json"] if fault in BESIDE else ["--tensors", files[0]]
+            done = run_in(folder, program, "diagnose", *tensors, "--device", device, "--json", "-")
             if done.returncode not in (0, 1, 4):
                 results.append((row, "refused", [done.stderr.strip()[-300:]], []))
                 continue
             found = json.loads(done.stdout)
             closest = [(one["name"], round(one["share"], 4), one["failing"]) for one in found["excluded"][:3]]
             names = [cause["name"] for cause in found["causes"]]
-            if found["verdict"] != "wrong":
+            if found["verdict"] not in ("wrong", "misbehaved"):
                 results.append((row, found["verdict"], names, closest))
             else:
                 results.append((row, outcome(row, found), names, [found["failing"], *closest]))
