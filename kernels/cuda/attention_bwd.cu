@@ -36,119 +36,162 @@ __global__ void __launch_bounds__(kWarpsOfDots* kWarp) row_dots(AttentionBackwar
   }
 }
 
-/// What is summed: weights, or derivatives of the scores after or before their cap.
-enum class Wanted { weights, score_gradient, product_gradient };
+/// What is summed over pairs besides the weights: derivatives of the scores after or before their cap.
+enum class Wanted { score_gradient, product_gradient };
 
-/// Turns products (of queries and keys in s, of the output's gradients and values in dp) into what is wanted, in s; 0
-/// where the query does not see the key, and of queries whose scores are all -infinity. Weights are those after dropout.
-/// `head`: of the queries.
+/// Turns products of queries and keys into weights, without dropout: 0 where the query does not see the key, and of queries
+/// whose scores are all -infinity. kSlopes: multiplies `slopes` with the derivative of the cap. `head`: of the queries.
+template <Own own, class T, bool kSlopes = false>
+__device__ __forceinline__ void weigh(const AttentionBackward& op, const Sequence& sequence, const Band& band,
+                                      const TileAt& at, int batch, int head, PerPair& s, PerPair* slopes = nullptr) {
+  const TileThread thread;
+  const StatisticPlace statistic(op.rules, batch, head);
+  Scores<T>(op.rules, sequence, head).template apply<own, kSlopes>(band, at, s, slopes);
+  Scores<T>::for_each_pair([&](int r, int c) {
+    float weight = 0;
+    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
+      const float lse = op.lse[statistic.of(Scores<T>::template pair_of<own>(at, r, c).query)];
+      weight = lse == -INFINITY ? 0.0f : expf(__fsub_rn(s[r][c], lse));
+    }
+    s[r][c] = weight;
+  });
+}
+
+/// Turns products of the output's gradients and values into derivatives of the weights, less what every weight of the
+/// query takes from the others. Where the query does not see the key, they mean nothing.
+template <Own own, class T>
+__device__ __forceinline__ void subtract_dots(const AttentionBackward& op, const Band& band, const TileAt& at,
+                                              int batch, int head, PerPair& dp) {
+  const TileThread thread;
+  const std::int64_t first = (std::int64_t{batch} * op.rules.heads + head) * op.rules.sq;
+  drop<own, T>(op.rules, band, at, batch, head, dp);
+  Scores<T>::for_each_pair([&](int r, int c) {
+    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
+      dp[r][c] -= op.dots[first + Scores<T>::template pair_of<own>(at, r, c).query];
+    }
+  });
+}
+
+/// weights *= x where the query sees the key: elsewhere they are 0, and x may be anything.
+template <Own own, class T>
+__device__ __forceinline__ void multiply_seen(const Band& band, const TileAt& at, PerPair& weights, const PerPair& x) {
+  const TileThread thread;
+  Scores<T>::for_each_pair([&](int r, int c) {
+    if (at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c)) {
+      weights[r][c] *= x[r][c];
+    }
+  });
+}
+
+/// Turns both products into what is wanted, in s: weights times derivatives of the weights.
 template <Own own, class T>
 __device__ __forceinline__ void differentiate(const AttentionBackward& op, const Sequence& sequence, const Band& band,
                                               const TileAt& at, int batch, int head, Wanted wanted, PerPair& s,
                                               PerPair& dp) {
-  const TileThread thread;
-  const std::int64_t first = (std::int64_t{batch} * op.rules.heads + head) * op.rules.sq;
-  const StatisticPlace statistic(op.rules, batch, head);
-  const Scores<T> scores(op.rules, sequence, head);
-  const auto sees = [&](int r, int c) {
-    return at.whole || band.sees(at.own + thread.own + r, at.other + thread.other + c);
-  };
-  if (wanted != Wanted::weights) {
-    drop<own, T>(op.rules, band, at, batch, head, dp);
-    Scores<T>::for_each_pair([&](int r, int c) {
-      if (sees(r, c)) {
-        dp[r][c] -= op.dots[first + Scores<T>::template pair_of<own>(at, r, c).query];
-      }
-    });
-  }
+  subtract_dots<own, T>(op, band, at, batch, head, dp);
   if (wanted == Wanted::product_gradient) {
-    scores.template apply<own, true>(band, at, s, &dp);
+    weigh<own, T, true>(op, sequence, band, at, batch, head, s, &dp);
   } else {
-    scores.template apply<own>(band, at, s);
+    weigh<own, T>(op, sequence, band, at, batch, head, s);
   }
-  Scores<T>::for_each_pair([&](int r, int c) {
-    float weight = 0;
-    if (sees(r, c)) {
-      const float lse = op.lse[statistic.of(Scores<T>::template pair_of<own>(at, r, c).query)];
-      weight = lse == -INFINITY ? 0.0f : expf(__fsub_rn(s[r][c], lse));
-      weight = wanted == Wanted::weights ? weight : weight * dp[r][c];
+  multiply_seen<own, T>(band, at, s, dp);
+}
+
+template <int kChannels>
+__device__ __forceinline__ void scale_sums(float scale, PerChannel<kChannels>& sums) {
+#pragma unroll
+  for (int r = 0; r < kOwnRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kChannels / kSharing; ++c) {
+      sums[r][c] *= scale;
     }
-    s[r][c] = weight;
-  });
-  if (wanted == Wanted::weights) {
-    drop<own, T>(op.rules, band, at, batch, head, s);
   }
 }
 
-/// Which gradient a block computes.
-enum class Gradient { q, k, v };
+/// Blocks on a multiprocessor: their registers hold two products besides the sums, or one besides the sums of two gradients.
+constexpr int kResident = 2;
 
-/// The tensors of the two sides of the scores: what the scores and what the weights' gradients are products of.
-struct Sides {
-  const HeadTensor* scored;
-  const HeadTensor* weighed;
-};
-
-template <Own own>
-__device__ __forceinline__ Sides side_of(const AttentionBackward& op) {
-  return own == Own::queries ? Sides{&op.q, &op.gradient} : Sides{&op.k, &op.v};
-}
-
-/// Two blocks on a multiprocessor: their registers hold two products besides the sums. Without the second product,
-/// three.
-template <Gradient gradient>
-inline constexpr int kResident = gradient == Gradient::v ? 3 : 2;
-
-/// A block has kTile positions of a head of the gradient, and kChannels of its channels.
-template <class T, Gradient gradient, int kChannels>
-__global__ void __launch_bounds__(kTileThreads, kResident<gradient>)
-    differentiate_tiles(AttentionBackward op, std::int64_t first_block) {
-  constexpr Own own = gradient == Gradient::q ? Own::queries : Own::keys;
-  constexpr Own opposite = own == Own::queries ? Own::keys : Own::queries;
+/// The gradient of the queries. A block has kTile positions of a head, and kChannels of its channels.
+template <class T, int kChannels>
+__global__ void __launch_bounds__(kTileThreads, kResident)
+    differentiate_queries(AttentionBackward op, std::int64_t first_block) {
   __shared__ TileMemory memory;
   Stages stages(memory);
   const AttentionRules& rules = op.rules;
-  const HeadTensor& out = gradient == Gradient::q ? op.dq : gradient == Gradient::k ? op.dk : op.dv;
-  const int sharing = rules.heads / rules.kv_heads;  // heads of queries that share keys
-  const BlockPlace place(first_block + blockIdx.x, out, kChannels, own == Own::queries ? rules.heads : rules.kv_heads);
+  const BlockPlace place(first_block + blockIdx.x, op.dq, kChannels, rules.heads);
+  const int shared = place.head / (rules.heads / rules.kv_heads);
   const Sequence sequence(rules, place.batch);
-  const Band keys_of_queries = sequence.band(rules);
-  const Band band = own == Own::queries ? keys_of_queries : keys_of_queries.transposed();
+  const Band band = sequence.band(rules);
   const Span mine{0, band.own_length};
   const Span seen = band.seen_by(place.first, place.first + kTile - 1);
-  const Sides ours = side_of<own>(op), theirs = side_of<opposite>(op);
-  const Rows<T> own_scored(*ours.scored, place.batch, place.head, mine);
-  const Rows<T> own_weighed(*ours.weighed, place.batch, place.head, mine);
+  const Rows<T> queries(op.q, place.batch, place.head, mine), gradients(op.gradient, place.batch, place.head, mine);
+  const Rows<T> keys(op.k, place.batch, shared, seen), values(op.v, place.batch, shared, seen);
   PerChannel<kChannels> sums = {};
-  for (int h = 0; h < (own == Own::queries ? 1 : sharing); ++h) {
-    const int other_head = own == Own::queries ? place.head / sharing : place.head * sharing + h;
-    const int query_head = own == Own::queries ? place.head : other_head;
-    const Rows<T> scored(*theirs.scored, place.batch, other_head, seen);
-    const Rows<T> weighed(*theirs.weighed, place.batch, other_head, seen);
+  for (int first = seen.begin; first < seen.end; first += kTile) {
+    const TileAt at(band, place.first, first);
+    PerPair s, dp;
+    multiply_rows(queries, at.own, keys, first, stages, s);
+    multiply_rows(gradients, at.own, values, first, stages, dp);
+    differentiate<Own::queries, T>(op, sequence, band, at, place.batch, place.head, Wanted::product_gradient, s, dp);
+    store_weights(memory.weights, s);
+    add_weighted<kChannels>(memory.weights, keys, place.channel, band, at, stages, sums);
+  }
+  scale_sums<kChannels>(rules.scale, sums);
+  store_rows<kChannels, T>(op.dq, place.batch, place.head, place.first, place.channel, band.own_length, sums);
+}
+
+/// Shared memory of a block with two gradients.
+struct TwoGradients {
+  TileMemory tile;
+  float slopes[kTile * kTile];  ///< weights times the derivative of the cap, which wait for the second product
+};
+
+/// The gradients of keys and values, which have the weights in common. A block has kTile positions of a head, and kChannels of
+/// the channels of both.
+template <class T, int kChannels>
+__global__ void __launch_bounds__(kTileThreads, kResident)
+    differentiate_keys(AttentionBackward op, std::int64_t first_block) {
+  constexpr int kChannelsAtOnce = 8, kPositionsAtOnce = 4;  // measured: with twice as many, loads wait for registers
+  __shared__ TwoGradients memory;
+  Stages stages(memory.tile);
+  float* const weights = memory.tile.weights;
+  const AttentionRules& rules = op.rules;
+  const int sharing = rules.heads / rules.kv_heads;  // heads of queries that share keys
+  const BlockPlace place(first_block + blockIdx.x, op.dk.channels < op.dv.channels ? op.dv : op.dk, kChannels,
+                         rules.kv_heads);
+  const Sequence sequence(rules, place.batch);
+  const Band band = sequence.band(rules).transposed();
+  const Span mine{0, band.own_length};
+  const Span seen = band.seen_by(place.first, place.first + kTile - 1);
+  const Rows<T> keys(op.k, place.batch, place.head, mine), values(op.v, place.batch, place.head, mine);
+  PerChannel<kChannels> of_keys = {}, of_values = {};
+  for (int h = 0; h < sharing; ++h) {
+    const int head = place.head * sharing + h;
+    const Rows<T> queries(op.q, place.batch, head, seen), gradients(op.gradient, place.batch, head, seen);
     for (int first = seen.begin; first < seen.end; first += kTile) {
       const TileAt at(band, place.first, first);
-      PerPair s, dp;
-      multiply_rows(own_scored, at.own, scored, first, stages, s);
-      if (gradient != Gradient::v) {
-        multiply_rows(own_weighed, at.own, weighed, first, stages, dp);
-      }
-      constexpr Wanted wanted = gradient == Gradient::v ? Wanted::weights : Wanted::product_gradient;
-      differentiate<own, T>(op, sequence, band, at, place.batch, query_head, wanted, s, dp);
-      store_weights(memory.weights, s);
-      add_weighted<kChannels>(memory.weights, gradient == Gradient::v ? weighed : scored, place.channel, band, at,
-                              stages, sums);
+      PerPair s, x;
+      multiply_rows<kChannelsAtOnce>(keys, at.own, queries, first, stages, s);
+      Scores<T>::for_each_pair([&](int r, int c) { x[r][c] = 1; });
+      weigh<Own::keys, T, true>(op, sequence, band, at, place.batch, head, s, &x);
+      PerPair slopes;
+      Scores<T>::for_each_pair([&](int r, int c) { slopes[r][c] = s[r][c]; });
+      multiply_seen<Own::keys, T>(band, at, slopes, x);
+      store_weights(memory.slopes, slopes);
+      drop<Own::keys, T>(rules, band, at, place.batch, head, s);
+      store_weights(weights, s);
+      add_weighted<kChannels, kPositionsAtOnce>(weights, gradients, place.channel, band, at, stages, of_values);
+      multiply_rows<kChannelsAtOnce>(values, at.own, gradients, first, stages, x);
+      subtract_dots<Own::keys, T>(op, band, at, place.batch, head, x);
+      load_weights(memory.slopes, s);
+      multiply_seen<Own::keys, T>(band, at, s, x);
+      store_weights(weights, s);
+      add_weighted<kChannels, kPositionsAtOnce>(weights, queries, place.channel, band, at, stages, of_keys);
     }
   }
-  if (gradient != Gradient::v) {
-#pragma unroll
-    for (int r = 0; r < kOwnRows; ++r) {
-#pragma unroll
-      for (int c = 0; c < kChannels / kSharing; ++c) {
-        sums[r][c] *= rules.scale;
-      }
-    }
-  }
-  store_rows<kChannels, T>(out, place.batch, place.head, place.first, place.channel, band.own_length, sums);
+  scale_sums<kChannels>(rules.scale, of_keys);
+  store_rows<kChannels, T>(op.dk, place.batch, place.head, place.first, place.channel, band.own_length, of_keys);
+  store_rows<kChannels, T>(op.dv, place.batch, place.head, place.first, place.channel, band.own_length, of_values);
 }
 
 /// A block has a tile of the bias's gradient, and adds its sequences in their order.
@@ -217,19 +260,21 @@ __global__ void __launch_bounds__(kOffsetThreads) offset_gradients(AttentionBack
   }
 }
 
-template <class T, Gradient gradient, int kChannels>
-cudaError_t run_gradient(const AttentionBackward& op, const HeadTensor& out, int heads, cudaStream_t stream) {
-  const std::int64_t blocks = BlockPlace::count(out, kChannels, op.rules.batches, heads);
-  return launch_blocks(blocks, [&](std::int64_t first, unsigned count) {
-    differentiate_tiles<T, gradient, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
-  });
+template <class T, int kChannels>
+cudaError_t run_queries(const AttentionBackward& op, cudaStream_t stream) {
+  return launch_blocks(BlockPlace::count(op.dq, kChannels, op.rules.batches, op.rules.heads),
+                       [&](std::int64_t first, unsigned count) {
+                         differentiate_queries<T, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
+                       });
 }
 
-/// Heads of more than 128 channels take one block per 128, each with the scores of its own.
-template <class T, Gradient gradient>
-cudaError_t run_gradient(const AttentionBackward& op, const HeadTensor& out, int heads, cudaStream_t stream) {
-  return out.channels <= 64 ? run_gradient<T, gradient, 64>(op, out, heads, stream)
-                            : run_gradient<T, gradient, 128>(op, out, heads, stream);
+template <class T, int kChannels>
+cudaError_t run_keys(const AttentionBackward& op, cudaStream_t stream) {
+  const HeadTensor& wider = op.dk.channels < op.dv.channels ? op.dv : op.dk;
+  return launch_blocks(BlockPlace::count(wider, kChannels, op.rules.batches, op.rules.kv_heads),
+                       [&](std::int64_t first, unsigned count) {
+                         differentiate_keys<T, kChannels><<<count, kTileThreads, 0, stream>>>(op, first);
+                       });
 }
 
 template <class T>
@@ -248,9 +293,13 @@ cudaError_t run(const AttentionBackward& op, cudaStream_t stream) {
     row_dots<T><<<count, kWarpsOfDots * kWarp, 0, stream>>>(op, first);
   });
   const auto then = [&status](const auto& step) { status = status == cudaSuccess ? step() : status; };
-  then([&] { return run_gradient<T, Gradient::q>(op, op.dq, rules.heads, stream); });
-  then([&] { return run_gradient<T, Gradient::k>(op, op.dk, rules.kv_heads, stream); });
-  then([&] { return run_gradient<T, Gradient::v>(op, op.dv, rules.kv_heads, stream); });
+  // Heads of more than 128 channels take one block per 128, each with scores of its own.
+  constexpr int kFewChannels = 64;
+  const bool has_few = larger(op.dk.channels, op.dv.channels) <= kFewChannels;
+  then([&] {
+    return op.dq.channels <= kFewChannels ? run_queries<T, 64>(op, stream) : run_queries<T, 128>(op, stream);
+  });
+  then([&] { return has_few ? run_keys<T, 64>(op, stream) : run_keys<T, 128>(op, stream); });
   if (op.dbias.data != nullptr) {
     then([&] { return run_bias<T>(op, stream); });
   }

@@ -81,9 +81,9 @@ struct AttentionBackward {
 /// formats differ. cudaErrorInvalidValue: more than 2^28 positions.
 cudaError_t launch_attention_fwd(const AttentionForward& launch, cudaStream_t stream);
 
-/// The formulas of op::AttentionBwdParams, likewise; every tile recomputes the scores. One kernel per gradient: sums
-/// over keys (dq), over queries and the heads that share a key (dk, dv), over sequences (dbias), all in a fixed order
-/// and without atomics, so that results are deterministic. Positions beyond a sequence's length get zeros,
+/// The formulas of op::AttentionBwdParams, likewise; every tile recomputes the scores. One kernel for dq, which is
+/// a sum over keys, one for dk and dv, sums over queries and the heads that share a key, and one for dbias, a sum over
+/// sequences: all in a fixed order and without atomics, so that results are deterministic. Positions beyond a sequence's length get zeros,
 /// where there are any.
 cudaError_t launch_attention_bwd(const AttentionBackward& launch, cudaStream_t stream);
 

@@ -119,8 +119,9 @@ struct Side {
 };
 
 /// out[r][c] = sum over channels of own row (first_own + thread.own + r) times other row (first_other + thread.other
-/// + c), a chain in order of the channels. All threads of the block take part.
-template <class T>
+/// + c), a chain in order of the channels. All threads of the block take part. `kUnrolled` channels follow each other without
+/// a jump: fewer leave more registers for the rest of the kernel.
+template <int kUnrolled = kDepth, class T>
 __device__ __forceinline__ void multiply_rows(const Rows<T>& own, int first_own, const Rows<T>& other, int first_other,
                                               Stages& stages, PerPair& out) {
   const TileThread thread;
@@ -143,7 +144,7 @@ __device__ __forceinline__ void multiply_rows(const Rows<T>& own, int first_own,
       left.load(own, first_own, channel + kDepth);
       right.load(other, first_other, channel + kDepth);
     }
-#pragma unroll
+#pragma unroll kUnrolled
     for (int k = 0; k < kDepth; ++k) {
       const float* const x = stage + k * kTile + swapped(thread.own, k);
       const float4 x0 = four_at(x), x1 = four_at(x + kFour);
@@ -176,6 +177,22 @@ __device__ __forceinline__ void store_weights(float* weights, const PerPair& val
     for (int r = 0; r < kOwnRows; r += kFour) {
       *reinterpret_cast<float4*>(weights + weights_at(thread.own + r, thread.other + c)) =
           make_float4(values[r][c], values[r + 1][c], values[r + 2][c], values[r + 3][c]);
+    }
+  }
+}
+
+/// What the same thread has put there.
+__device__ __forceinline__ void load_weights(const float* weights, PerPair& values) {
+  const TileThread thread;
+#pragma unroll
+  for (int c = 0; c < kOtherRows; ++c) {
+#pragma unroll
+    for (int r = 0; r < kOwnRows; r += kFour) {
+      const float4 w = four_at(weights + weights_at(thread.own + r, thread.other + c));
+      values[r][c] = w.x;
+      values[r + 1][c] = w.y;
+      values[r + 2][c] = w.z;
+      values[r + 3][c] = w.w;
     }
   }
 }
@@ -234,8 +251,8 @@ __device__ __forceinline__ void add_position(const float* weights, const float* 
 /// sums[r][.] += sum over the tile's other positions of weight times channels [first_channel, first_channel +
 /// kChannels) of their rows, in order of the positions; `rows.exist` are those that any own position sees. If a
 /// position that not every own position sees holds NaN or infinity, only products of those that see it are added. All
-/// threads of the block take part, after store_weights.
-template <int kChannels, class T>
+/// threads of the block take part, after store_weights. `kUnrolled` positions follow each other without a jump.
+template <int kChannels, int kUnrolled = kStage / kChannels, class T>
 __device__ __forceinline__ void add_weighted(const float* weights, const Rows<T>& rows, int first_channel,
                                              const Band& band, const TileAt& at, Stages& stages,
                                              PerChannel<kChannels>& sums) {
@@ -279,7 +296,7 @@ __device__ __forceinline__ void add_weighted(const float* weights, const Rows<T>
             [&](int r) { return band.sees(at.own + thread.own + r, at.other + position + k); }, sums);
       }
     } else {
-#pragma unroll
+#pragma unroll kUnrolled
       for (int k = 0; k < kPositions; ++k) {
         add_position<kChannels>(weights, stage, position, k, [](int) { return true; }, sums);
       }
