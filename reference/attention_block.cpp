@@ -9,6 +9,7 @@
 #include "core/cancel.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/product.hpp"
+#include "reference/special_rows.hpp"
 #include "tolerance/attention_bwd_model.hpp"
 #include "tolerance/attention_products.hpp"
 
@@ -296,7 +297,7 @@ void AttentionBlock::add_visible_values(const op::KeyRange& keys) {
         const double v = head_.values.data[j * head_.values.stride + c];
         sums_.plain[at] += weight * v;
         if (!head_.values_only) {
-          if (std::isinf(v)) {
+          if (std::fabs(v) >= kRoundsToInfinity) {
             sums_.least_infinite[at] = std::min(sums_.least_infinite[at], weight);
           }
           sums_.of_squares[at] += weight * v * v;

@@ -50,7 +50,7 @@ class AttentionBlock {
   /// Sums over keys of count x width values: sum e v, and for error models sum e v^2 and sum e^2 v^2.
   struct Sums {
     std::vector<double> plain, of_squares, squared;
-    std::vector<double> least_infinite;  ///< smallest e of an infinite value
+    std::vector<double> least_infinite;  ///< smallest e of a value that is infinite in TF32
     std::vector<double> keys;            ///< count x d: sum e k over the finite channels, of FP32 tensors
     /// Of row i of so many.
     void shrink(std::size_t i, std::size_t count, double factor);

@@ -10,6 +10,7 @@
 #include "data/scaling.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/special_rows.hpp"
+#include "reference/special_rows.hpp"
 
 namespace numcheck::reference {
 
@@ -35,9 +36,9 @@ FiniteRows::FiniteRows(const HeadRows& rows, std::int64_t count, std::int64_t ch
   before_.reserve(static_cast<std::size_t>(count) + 1);
   before_.push_back(0);
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool finite =
-        attention_kernels().magnitudes(rows.data + i * rows.stride, static_cast<std::size_t>(channels)).finite;
-    before_.push_back(before_.back() + (finite ? 0 : 1));
+    const Magnitudes row =
+        attention_kernels().magnitudes(rows.data + i * rows.stride, static_cast<std::size_t>(channels));
+    before_.push_back(before_.back() + (row.finite && row.largest < kRoundsToInfinity ? 0 : 1));
   }
 }
 

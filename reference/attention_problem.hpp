@@ -20,7 +20,7 @@ struct HeadRows {
   std::int64_t stride = 0;
 };
 
-/// Which rows of a head have only finite channels.
+/// Which rows of a head have only channels that are finite, in TF32 as well (special_rows.hpp).
 class FiniteRows {
  public:
   FiniteRows() = default;
