@@ -110,8 +110,13 @@ bool AttentionBlock::is_determined(std::int64_t i) const {
   const double* q = head_.queries.data + (first_ + i) * head_.queries.stride;
   const double squares = std::accumulate(q, q + p_.d, 0.0, [](double total, double x) { return total + square(x); });
   const double products = std::max(1.0, std::fabs(head_.problem.factor())) * std::sqrt(squares * head_.largest_square);
-  const bool finite =
-      row.top != -kInfinity && row.reach <= tolerance::kMayOverflow && !(products > tolerance::kMayOverflow);
+  // Times 0, what TF32 rounds to infinity is NaN.
+  constexpr double kLargest = kRoundsToInfinity * kRoundsToInfinity;
+  const bool finite_in_tf32 = head_.largest_square < kLargest && (squares < kLargest || std::isinf(squares));
+  const bool makes_nan = (head_.keys_are_infinite && std::any_of(q, q + p_.d, vanishes_in_tf32)) ||
+                         (head_.keys_vanish && std::isinf(squares));
+  const bool finite = row.top != -kInfinity && row.reach <= tolerance::kMayOverflow &&
+                      !(products > tolerance::kMayOverflow) && finite_in_tf32 && !makes_nan;
   return head_.problem.sink(head_.index) != kInfinity && head_.problem.scales_fit(row.reach) &&
          !row.contenders.is_close() && (finite || row.visible.size() == 0);
 }

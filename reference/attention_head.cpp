@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include "reference/special_rows.hpp"
+
 namespace numcheck::reference {
 namespace {
 
@@ -48,6 +50,8 @@ void AttentionHead::square_keys() {
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const double* key = keys.data + j * keys.stride;
     const double sum = std::accumulate(key, key + d, 0.0, [](double total, double x) { return total + square(x); });
+    keys_vanish = keys_vanish || std::any_of(key, key + d, vanishes_in_tf32);
+    keys_are_infinite = keys_are_infinite || std::isinf(sum);
     key_squares.push_back(sum);
     if (!std::isfinite(sum)) {
       // Perhaps no query sees it. If one does, what is finite may still overflow on the way to an infinite score.

@@ -10,7 +10,6 @@
 #include "data/scaling.hpp"
 #include "reference/attention_kernels.hpp"
 #include "reference/special_rows.hpp"
-#include "reference/special_rows.hpp"
 
 namespace numcheck::reference {
 

@@ -11,6 +11,12 @@ namespace numcheck::reference {
 /// From here on TF32 rounds to infinity; no 16-bit format has such numbers.
 inline constexpr double kRoundsToInfinity = 0x1.ffcp127;
 
+/// True for numbers that TF32 rounds to zero, of which infinity makes NaN.
+[[nodiscard]] inline bool vanishes_in_tf32(double x) {
+  constexpr double kHalfOfLeast = 0x1p-137;
+  return x != 0 && x <= kHalfOfLeast && x >= -kHalfOfLeast;
+}
+
 /// True for NaN, infinities and numbers that TF32 rounds to infinity.
 [[nodiscard]] bool is_special(double x);
 
