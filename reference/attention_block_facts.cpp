@@ -230,7 +230,7 @@ AttentionBlock::MaxLogitFacts AttentionBlock::max_facts(std::int64_t i) const {
   set(MaxLogitFact::products, factor * std::sqrt(length * head_.largest_square));
   set(MaxLogitFact::largest, row.reach);
   set(MaxLogitFact::magnitude, factor * magnitude);
-  set(MaxLogitFact::second, square(factor) * second);
+  set(MaxLogitFact::second, factor * std::sqrt(second));  // squares may be less than FP32 holds
   set(MaxLogitFact::product, p_.softcap == 0 ? product : std::max(std::min(product, p_.softcap), slope * product));
   set(MaxLogitFact::score, std::fabs(row.top));
   set(MaxLogitFact::slope, slope);

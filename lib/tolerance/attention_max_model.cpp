@@ -52,7 +52,7 @@ class MaxLogit {
     const double one_sign = magnitude == 0 ? 0 : std::min(1.0, t2 / square(magnitude));
     const double slope = fact(MaxLogitFact::slope);
     const double partial = ordered_ ? std::max(t2, square(slope * magnitude)) : t2;
-    const double of_sum = scores_.second * square(slope) * fact(MaxLogitFact::second) + scores_.value * partial +
+    const double of_sum = scores_.second * square(slope * fact(MaxLogitFact::second)) + scores_.value * partial +
                           scores_.coherent * one_sign * t2 + alike_ * t2;
     const double inner = std::max(t2, s2);
     const double single = of_sum + 2 * u * u * (t2 + s2);

@@ -15,7 +15,7 @@ enum class MaxLogitFact : std::size_t {
   products,   ///< |scale| |q| max |k_j|: bounds every |scale| sum_c |q_c k_jc|
   largest,    ///< max |t_j|, |s_j|
   magnitude,  ///< |scale| sum_c |q_c k_mc|
-  second,     ///< S2 = scale^2 sum_c (q_c k_mc)^2
+  second,     ///< root of S2 = scale^2 sum_c (q_c k_mc)^2, whose square FP32 may not hold
   product,    ///< |t|; with a cap the larger of min(|t|, cap) and slope |t|
   score,      ///< |s|
   slope,      ///< of the cap at t: 1 - tanh^2

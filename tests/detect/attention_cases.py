@@ -38,7 +38,7 @@ NO_SHIFT = "the log-sum-exp lacks ALiBi's shift of the diagonal"
 EMPTY = "sequences without queries or without keys are left unwritten"
 WIDE_VALUES = {"v": {"distribution": "normal", "sigma": 5}}  # whose scale is not that of the keys
 
-MODES = ("fp32", "fp32", "tf32", "bf16", "bf16", "fp16", "fp16", *FP8)
+MODES = ("fp32", "fp32", "bf16", "bf16", "fp16", "fp16", *FP8)
 LIBRARIES = {"te_limits": library_limits, "cudnn_limits": library_limits, "unfused_limits": unfused_limits,
              "takes": libraries_take,
              "accept_too_much": True,

@@ -1,7 +1,7 @@
 """Scaled dot-product attention."""
 
 from attention_cases import (
-    ALIBI, ANY, BOTTOM, CAP, CAUSAL, DRAWN, DROPPED, EMPTY, LIBRARIES, NO_SHIFT, OPTIONS, PADDED, RAGGED, ROUNDING,
+    ALIBI, ANY, BOTTOM, CAP, CAUSAL, DRAWN, DROPPED, EMPTY, LIBRARIES, MODES, NO_SHIFT, OPTIONS, PADDED, RAGGED, ROUNDING,
     WIDE_VALUES, WINDOW, case, fwd, paths)
 from attention_drawing import forward
 from drawing import Clean
@@ -181,7 +181,7 @@ REFUSED = [
     ("max_logit_before_bias", fwd(bias="post_scale"), "the largest score is not an output"),
 ]
 
-CLEAN = {"attention_fwd": Clean(forward, **LIBRARIES)}
+CLEAN = {"attention_fwd": Clean(forward, **{**LIBRARIES, "modes": (*MODES, "tf32")})}
 
 PATHS = paths("attention_fwd")
 PATHS.append({"op": "attention_fwd", "params": {**OPTIONS, "max_logit": True, "mask": ["none", "causal", "padding"],
