@@ -55,7 +55,8 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
                      .cause = hypothesis.cause,
                      .remedy = hypothesis.remedy,
                      .failing = {},
-                     .is_fitted = hypothesis.is_fitted};
+                     .is_fitted = hypothesis.is_fitted,
+                     .shared_cause = hypothesis.shared_cause};
   try {
     const verdict::RunResult run = judge(subject, hypothesis.trial, flops, Depth::gates);
     const verdict::OutputResult* output = output_named(run, declared.port);

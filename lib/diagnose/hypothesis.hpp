@@ -22,6 +22,8 @@ struct Hypothesis {
   Trial trial;
   double least_spread = 0;  ///< rms of errors by the predicted one, below which it is too wide to say anything
   bool is_fitted = false;   ///< to a number that nobody would have typed: causes without such a number come first
+  std::string shared_cause =
+      {};  ///< `cause` without what is of this case only, so that failures can be grouped; may be empty
 };
 
 /// What hypotheses are made from, besides the tensors: what the reference expects as declared, and what is there.

@@ -23,6 +23,7 @@ struct Explanation {
   bool is_consistent_only = false;          ///< it allows for such errors, but predicts none of them
   bool is_finding = false;                  ///< of the op itself, which has measured `share` and nothing else
   bool is_fitted = false;                   ///< as in Hypothesis
+  std::string shared_cause = {};            ///< as in Hypothesis
 };
 
 struct Diagnosis {

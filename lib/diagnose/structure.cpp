@@ -193,12 +193,18 @@ Hypothesis wrong_elements(const Evidence& evidence, const metric::WrongElements&
           output.value[i] = marks[i] != 0 ? delivered[i] : output.value[i];
         }
       });
-  return {std::move(name), std::string(kPlaces), std::move(cause),
+  return {std::move(name),
+          std::string(kPlaces),
+          std::move(cause),
           content.empty() ? "Look at what they have in common: a tile that is not written or written twice, a race, "
                             "memory that something "
                             "else writes to, or a head, row or column that is computed in another way."
                           : "Look for elements that are not written, or are masked by mistake.",
-          std::move(trial)};
+          std::move(trial),
+          0,
+          false,
+          content.empty() ? fmt::format("some elements of {} are wrong, and the others right", evidence.port)
+                          : fmt::format("some elements of {} are all {}", evidence.port, content)};
 }
 
 /// Wrong elements that are all the same: of the whole output, or of a part of it.

@@ -68,7 +68,9 @@ std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {
     return std::nullopt;
   }
   const Explanation& best = diagnosis.passing.front();
-  std::string text = fmt::format("it explains {:.6g} % of what differs. {}", 100 * best.share, best.remedy);
+  const bool is_own = !best.shared_cause.empty();  // its numbers are of this case
+  std::string text = is_own ? best.cause + "; " : std::string();
+  text += fmt::format("it explains {:.6g} % of what differs. {}", 100 * best.share, best.remedy);
   for (std::size_t i = 1; i < diagnosis.passing.size(); ++i) {
     text += fmt::format("{}{}", i == 1 ? " The tensors do not tell it from: " : ", ", diagnosis.passing[i].name);
   }
@@ -76,7 +78,7 @@ std::optional<op::Finding> finding_of(const Diagnosis& diagnosis) {
                      .port = diagnosis.port,
                      .measured = best.share,
                      .text = std::move(text),
-                     .cause = best.cause,
+                     .cause = is_own ? best.shared_cause : best.cause,
                      .fake = {}};
 }
 

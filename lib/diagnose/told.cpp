@@ -39,7 +39,8 @@ void add_unwritten(const Subject& subject, const verdict::OutputResult& output, 
        .passes = true,
        .share = 1,
        .failing = {},
-       .is_finding = true});
+       .is_finding = true,
+       .shared_cause = fmt::format("elements of {} were not written", output.port)});
 }
 
 bool add_conduct(const Subject& subject, Diagnosis& diagnosis) {
@@ -87,7 +88,9 @@ void add_amax(const Subject& subject, const verdict::OutputResult& output, Diagn
        .passes = true,
        .share = 1,
        .failing = {},
-       .is_finding = true});
+       .is_finding = true,
+       .shared_cause =
+           fmt::format("{} is {} than the largest magnitude", output.port, is_small ? "smaller" : "larger")});
 }
 
 void add_findings(const verdict::OutputResult& output, double least, bool only_roundings, Diagnosis& diagnosis) {
