@@ -90,6 +90,10 @@ set(diagnosis_table "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/dete
 add_test(NAME detect_diagnosis_table
   COMMAND ${diagnosis_table} --families activation dropout moe norm quantize rope softmax --least 0.98)
 list(APPEND detect_tests detect_diagnosis_table)
+add_custom_target(diagnosis_pairs
+  COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} "${TE_NUMCHECK_PYTHON}" -B
+    "${CMAKE_CURRENT_SOURCE_DIR}/detect/diagnosis_pairs.py" "$<TARGET_FILE:te-numcheck>" --least-both 0.8 --least-one 0.98
+  USES_TERMINAL VERBATIM)
 add_custom_target(diagnosis_table
   COMMAND ${CMAKE_COMMAND} -E env ${detect_environment} ${diagnosis_table}
   COMMENT "what diagnose says of every planted fault"

@@ -162,7 +162,7 @@ double fitted(const Evidence& evidence, std::size_t field, double start) {
 /// Other numbers in the formula: the usual ones, and the one that fits.
 std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
   const plan::Case& c = evidence.subject.c;
-  constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3};
+  constexpr std::array kUsual = {0.0, 1.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2};
   std::vector<Hypothesis> all;
   for (std::size_t i = 0; i < c.params.size(); ++i) {
     const Field& field = c.op->fields()[i];
@@ -174,6 +174,11 @@ std::vector<Hypothesis> other_numbers(const Evidence& evidence) {
     const bool is_small = field.name == "epsilon";
     if (is_small) {
       numbers.assign(kUsual.begin(), kUsual.end());
+    }
+    const auto channels = op::field_index(*c.op, "d");
+    if (field.name == "scale" && channels.has_value()) {
+      const auto d = static_cast<double>(std::get<std::int64_t>(c.params[*channels]));
+      numbers.insert(numbers.end(), {1 / std::sqrt(d), 1, 1 / d});
     }
     for (const double factor : {0.0, -1.0, 10.0, 0.1, 2.0, 0.5}) {
       numbers.push_back(value * factor);

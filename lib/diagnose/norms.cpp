@@ -1,7 +1,9 @@
 // Hypotheses about the statistics of normalised rows: y = (gamma [+ 1]) r (x - mu) + beta with another mu or r.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -92,59 +94,51 @@ constexpr std::array kWays = {
 struct Norm {
   op::NormParams p;
   bool centres = false;
-  prepare::SharedDoubles x, gamma, beta;
 };
 
-std::optional<Norm> norm_of(const Evidence& evidence) {
-  const Subject& subject = evidence.subject;
-  const plan::Case& c = subject.c;
-  Norm norm;
-  if (evidence.port != "y" || !evidence.sample.all()) {
-    return std::nullopt;
+std::optional<Norm> norm_of(const op::Op& op, const op::Params& params) {
+  if (op.name == "layernorm_fwd") {
+    return Norm{op::from_params<op::LayernormFwdParams>(params), true};
   }
-  if (c.op->name == "layernorm_fwd") {
-    norm.p = op::from_params<op::LayernormFwdParams>(c.params);
-    norm.centres = true;
-  } else if (c.op->name == "rmsnorm_fwd") {
-    norm.p = op::from_params<op::RmsnormFwdParams>(c.params);
-  } else {
-    return std::nullopt;
+  if (op.name == "rmsnorm_fwd") {
+    return Norm{op::from_params<op::RmsnormFwdParams>(params), false};
   }
-  const std::vector<op::Port> ports = c.op->ports(c.params, *c.mode);
-  norm.x = subject.inputs.of(op::port_named(ports, "x"));
-  norm.gamma = subject.inputs.of(op::port_named(ports, "gamma"));
-  const op::Port* beta = op::find_port(ports, "beta");
-  norm.beta = beta == nullptr ? nullptr : subject.inputs.of(*beta);
-  return norm.p.hidden > 1 ? std::optional(norm) : std::nullopt;
+  return std::nullopt;
 }
 
-std::vector<double> normalised(const Norm& norm, const Way& way) {
+/// y, with the statistics of that way. The request may have other parameters than the case: of a second cause.
+op::Values normalised(const op::Op& op, const Way& way, const op::ReferenceRequest& request) {
+  const Norm norm = *norm_of(op, *request.params);
+  const auto find = [&](std::string_view port) { return std::ranges::find(request.inputs, port, &op::Operand::port); };
+  const op::Operand &x = *find("x"), &gamma = *find("gamma");
+  const auto beta = find("beta");
   const auto rows = static_cast<std::size_t>(norm.p.rows), hidden = static_cast<std::size_t>(norm.p.hidden);
-  std::vector<double> y(rows * hidden);
+  op::OutputValues y{.port = "y", .value = core::Buffer<double>(rows * hidden)};
   core::parallel_for(rows, [&](std::size_t row) {
-    const std::span<const double> x = norm.x->span().subspan(row * hidden, hidden);
+    const std::span<const double> own(x.data + row * hidden, hidden);
     const std::size_t from = row < way.rows_before ? row : row - way.rows_before;
-    const RowStatistics found =
-        way.variant(norm.x->span().subspan(from * hidden, hidden), norm.p.epsilon, norm.centres);
+    const RowStatistics found = way.variant({x.data + from * hidden, hidden}, norm.p.epsilon, norm.centres);
     for (std::size_t i = 0; i < hidden; ++i) {
-      const double gamma = (*norm.gamma)[i] + (norm.p.zero_centered_gamma ? 1 : 0);
-      y[row * hidden + i] = gamma * found.scale * (x[i] - found.mean) + (norm.beta == nullptr ? 0 : (*norm.beta)[i]);
+      const double factor = gamma.data[i] + (norm.p.zero_centered_gamma ? 1 : 0);
+      const double shift = beta == request.inputs.end() ? 0 : beta->data[i];
+      y.value[row * hidden + i] = factor * found.scale * (own[i] - found.mean) + shift;
     }
   });
-  return y;
+  op::Values values;
+  values.outputs.push_back(std::move(y));
+  return values;
 }
 
 std::vector<Hypothesis> other_statistics(const Evidence& evidence) {
+  const plan::Case& c = evidence.subject.c;
+  const std::optional<Norm> norm = norm_of(*c.op, c.params);
   std::vector<Hypothesis> all;
-  const std::optional<Norm> norm = norm_of(evidence);
-  if (!norm.has_value()) {
+  if (!norm.has_value() || norm->p.hidden < 2 || evidence.port != "y" || !evidence.sample.all()) {
     return all;
   }
   for (const Way& way : kWays) {
     Trial trial = as_declared(evidence.subject);
-    trial.then = change_of(evidence, [norm = *norm, way](op::OutputValues& output, op::OutputYardsticks*) {
-      std::ranges::copy(normalised(norm, way), output.value.data());
-    });
+    trial.instead = [&op = *c.op, way](const op::ReferenceRequest& request) { return normalised(op, way, request); };
     all.push_back({std::string(way.name), {}, std::string(way.cause), std::string(way.remedy), std::move(trial)});
   }
   return all;

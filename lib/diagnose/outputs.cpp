@@ -138,7 +138,10 @@ std::vector<Hypothesis> scaled_output(const Evidence& evidence) {
     all.back().is_fitted = true;
     return all;
   }
-  const std::vector<double> near = typed_near(factor);
+  std::vector<double> near = typed_near(factor);
+  if (factor < 0 && std::ranges::find(near, -1.0) == near.end()) {
+    near.insert(near.begin(), -1.0);  // perhaps one of two causes
+  }
   for (const double c : near) {
     if (c == 1) {
       continue;

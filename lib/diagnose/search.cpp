@@ -33,19 +33,10 @@ core::Buffer<double> decode_delivered(const Subject& subject, std::string_view p
   return some;
 }
 
-double rms_of(std::span<const double> numbers) {
-  double squares = 0, count = 0;
-  for (const double x : numbers) {
-    squares += std::isfinite(x) ? x * x : 0;
-    count += std::isfinite(x) ? 1 : 0;
-  }
-  return count == 0 ? 0 : std::sqrt(squares / count);
-}
-
 /// A hypothesis that does not explain all, but may be one of two causes.
 struct Part {
   Hypothesis hypothesis;
-  double share = 0;  ///< of the squared error that it explains, or would if the output were scaled
+  double share = 0;  ///< of the squared error that it explains, or of what no factor explains
 };
 
 using Clock = std::chrono::steady_clock;
@@ -130,7 +121,6 @@ class Search {
       return;
     }
     const core::Buffer<double> delivered = decode_delivered(subject, diagnosis_.port, expected.sample);
-    delivered_rms_ = rms_of(delivered.span());
     is_exact_ = values->bit_exact || values->unpredictable;
     body(Evidence{subject, diagnosis_.port, *values, delivered.span(), facts[diagnosis_.port].is_wrong,
                   expected.sample});
@@ -183,28 +173,29 @@ class Search {
     }
   }
 
-  /// What is left of d if c y is taken away, with the best c: |d|^2 (1 - cos^2) of the angle between d and y.
+  /// The share of what no factor explains: of d and y, 1 - cos^2 of their angle is left with the best one.
   [[nodiscard]] double share_if_scaled(const Explanation& explanation) const {
-    const double left = delivered_rms_ * delivered_rms_ * (1 - explanation.cosine * explanation.cosine);
-    return diagnosis_.rms_error > 0 ? 1 - left / (diagnosis_.rms_error * diagnosis_.rms_error) : 0;
+    const double left = 1 - explanation.cosine * explanation.cosine;
+    const double declared = 1 - diagnosis_.cosine * diagnosis_.cosine;
+    return declared > 0 ? 1 - left / declared : 0;
   }
 
-  /// Keeps the few that explain most, one of each family.
+  /// Keeps the few that explain most. Of a family some: the number that fits best makes up for another cause as well.
   void remember(Hypothesis hypothesis, double share) {
-    constexpr std::size_t kMost = 6;
+    constexpr std::size_t kMost = 16, kMostOfFamily = 6;
     constexpr double kAlike = 1e-3;  // then the one that was tried first comes first
     constexpr double kSomething = 0.02;
     if (!(share > kSomething)) {
       return;
     }
     const std::string& family = family_of(hypothesis);
-    const auto same =
-        std::ranges::find_if(parts_, [&](const Part& part) { return family_of(part.hypothesis) == family; });
-    if (same != parts_.end()) {
-      if (same->share >= share) {
+    const auto is_same = [&](const Part& part) { return family_of(part.hypothesis) == family; };
+    if (std::cmp_greater_equal(std::ranges::count_if(parts_, is_same), kMostOfFamily)) {
+      const auto least = std::ranges::find_if(parts_.rbegin(), parts_.rend(), is_same);
+      if (least->share >= share) {
         return;
       }
-      parts_.erase(same);
+      parts_.erase(std::next(least).base());
     }
     const auto place = std::ranges::find_if(parts_, [share](const Part& part) { return part.share < share - kAlike; });
     parts_.insert(place, {std::move(hypothesis), share});
@@ -216,7 +207,6 @@ class Search {
   const Subject& subject_;
   Diagnosis& diagnosis_;
   double flops_;
-  double delivered_rms_ = 0;
   bool is_exact_ = false;  ///< the output: moved, cast or drawn
   Clock::time_point end_ = Clock::time_point::max();
   const Hypothesis* first_ = nullptr;  ///< the first of two causes
@@ -298,6 +288,7 @@ bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
     return false;
   }
   diagnosis.rms_error = error_of(*output).rms;
+  diagnosis.cosine = output->statistics.arithmetic.cosine;
   diagnosis.equal_bits = output->statistics.elements - output->statistics.exact_mismatch;
   diagnosis.is_narrow = output->statistics.flip_rate.has_value();
   diagnosis.unjudged = unjudged(*output);

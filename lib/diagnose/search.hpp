@@ -38,6 +38,7 @@ struct Diagnosis {
   FactsByPort elements;                ///< as declared
   std::string port;                    ///< the output that is explained; empty if none is wrong
   double rms_error = 0;                ///< of it, as declared
+  double cosine = 0;                   ///< of the angle between it and what is expected as declared
   std::vector<Explanation> passing;    ///< the best first; those of equal rank cannot be told apart
   std::vector<Explanation> excluded;   ///< the others that were tried, the closest first
   std::uint64_t pairs_tried = 0;       ///< pairs of causes that do not explain it either

@@ -62,8 +62,8 @@ struct Trial {
   model::DeclaredRounding rounding = {};  ///< what the run would have declared
   /// Applied to what the reference expects, and to its yardsticks, if it has any. After that of the known cause.
   std::function<void(op::Values&, op::Yardsticks&)> then = {};
-  /// Gives the values of outputs instead of the reference, which then gives only what they may err; may be null.
-  op::Values (*instead)(const op::ReferenceRequest&) = nullptr;
+  /// Gives the values of outputs instead of the reference, which then gives only what they may err; may be empty.
+  std::function<op::Values(const op::ReferenceRequest&)> instead = {};
   /// Gives the values of outputs, too: the simulated device with this fault. Empty: none.
   std::string_view fault = {};
   /// Outputs that take the place of those given: the same numbers in another format.
