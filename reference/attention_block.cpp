@@ -174,8 +174,11 @@ void AttentionBlock::add(const op::KeyRange& keys) {
   for (std::int64_t i = queries.begin; i < queries.end; ++i) {
     weigh(i, keys);
   }
-  if (sums_keys_) {
+  if (sums_keys_) {  // for scores, which have no dropout
     add_keys(queries, keys);
+  }
+  for (std::int64_t i = queries.begin; i < queries.end && !head_.problem.dropout().is_none(); ++i) {
+    drop(i, keys);
   }
   if (head_.finite.all(keys.begin, keys.end)) {
     add_values(queries, keys);
@@ -280,16 +283,23 @@ void AttentionBlock::weigh(std::int64_t i, const op::KeyRange& keys) {
   if (!head_.values_only) {
     add_facts(i, row, scores, part.begin);
   }
-  if (!head_.problem.dropout().is_none()) {
-    // In units of exp(row.largest), which may be the sink.
-    const double least = std::exp(row.top - row.largest) * (1 - kEqual);
-    row.equal = shrink < 1 - kEqual ? 0 : row.equal * shrink;
-    row.equal += std::accumulate(scores.begin(), scores.end(), 0.0,
-                                 [least](double sum, double e) { return e >= least ? sum + e : sum; });
-    head_.problem.dropout().multiply(head_.batch, head_.index, first_ + i, part, scores);
-  }
+  row.equal = shrink < 1 - kEqual ? 0 : row.equal * shrink;
   std::fill(all.begin(), all.begin() + (part.begin - keys.begin), 0.0);
   std::fill(all.begin() + (part.end - keys.begin), all.end(), 0.0);
+}
+
+void AttentionBlock::drop(std::int64_t i, const op::KeyRange& keys) {
+  Row& row = rows_[static_cast<std::size_t>(i)];
+  const op::KeyRange part = common(keys, row.visible);
+  if (part.size() == 0) {
+    return;
+  }
+  const std::span<double> scores = scores_of(i, keys, part);
+  // In units of exp(row.largest), which may be the sink.
+  const double least = std::exp(row.top - row.largest) * (1 - kEqual);
+  row.equal += std::accumulate(scores.begin(), scores.end(), 0.0,
+                               [least](double sum, double e) { return e >= least ? sum + e : sum; });
+  head_.problem.dropout().multiply(head_.batch, head_.index, first_ + i, part, scores);
 }
 
 void AttentionBlock::add_visible_values(const op::KeyRange& keys) {

@@ -95,6 +95,8 @@ class AttentionBlock {
   void add_values(const op::KeyRange& queries, const op::KeyRange& keys);
   /// Adds weights times keys of these queries, for AttentionFact::score_common.
   void add_keys(const op::KeyRange& queries, const op::KeyRange& keys);
+  /// Multiplies a row's weights by the dropout mask and its scale.
+  void drop(std::int64_t i, const op::KeyRange& keys);
   /// Turns a row's products into exp(score - largest), 0 where a key is not seen.
   void weigh(std::int64_t i, const op::KeyRange& keys);
   /// Turns products of query first_ + i into scores, and keeps what add_facts needs.

@@ -207,7 +207,18 @@ class ExplainCommand : public Command {
     }
     // A device that nobody named is not started to explain other ops.
     constexpr int kUsual = 90;
-    std::string text = explain_case(c, site ? site->sm : kUsual, colour);
+    std::string text;
+    try {
+      text = explain_case(c, site ? site->sm : kUsual, colour);
+    } catch (const core::UsageError&) {
+      throw;
+    } catch (
+        const core::Error& error) {  // no such arithmetic on that device: who refuses it is all the more of interest
+      if (!is_attention(*c.op)) {
+        throw;
+      }
+      text = fmt::format("{}\n\n{}\n", core::printable(c.id), error.what());
+    }
     if (is_attention(*c.op)) {
       text += "\n" + explain_attention(c, *prepare::find_row(catalog(), c.op->name), *site, colour);
     }

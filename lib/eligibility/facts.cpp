@@ -8,6 +8,12 @@
 
 namespace numcheck::eligibility {
 
+namespace {
+
+constexpr double kMostScores = 0x1p62;  // far beyond any gate
+
+}  // namespace
+
 Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
     : numbers{c.sm,
               c.cudnn,
@@ -19,7 +25,10 @@ Facts::Facts(const op::AttentionParams& p, const Circumstances& c)
               p.sk,
               p.window_left,
               p.window_right,
-              p.align},
+              p.align,
+              static_cast<std::int64_t>(std::min(static_cast<double>(p.batches) * static_cast<double>(p.heads) *
+                                                     static_cast<double>(p.sq) * static_cast<double>(p.sk),
+                                                 kMostScores))},
       words{core::dtype_info(c.storage).name, p.mask, p.bias, p.softmax, p.layout, p.packing, p.dropout_mask},
       flags{c.training,
             c.backward,

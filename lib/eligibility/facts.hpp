@@ -24,10 +24,11 @@ enum class NumberFact : std::uint8_t {
   sk,
   window_left,   ///< -1: no limit
   window_right,  ///< -1: no limit
-  align,  ///< layout thd: sequences begin at multiples of this many tokens; above 1 there is padding between them
+  align,   ///< layout thd: sequences begin at multiples of this many tokens; above 1 there is padding between them
+  scores,  ///< batches * heads * sq * sk
 };
-inline constexpr std::array<std::string_view, 11> kNumberFacts = {
-    "sm", "cudnn", "d", "dv", "wider", "narrower", "sq", "sk", "window_left", "window_right", "align"};
+inline constexpr std::array<std::string_view, 12> kNumberFacts = {
+    "sm", "cudnn", "d", "dv", "wider", "narrower", "sq", "sk", "window_left", "window_right", "align", "scores"};
 
 enum class WordFact : std::uint8_t { storage, mask, bias, softmax, layout, packing, dropout_mask };
 inline constexpr std::array<std::string_view, 7> kWordFacts = {"storage", "mask",    "bias",        "softmax",

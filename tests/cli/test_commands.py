@@ -119,11 +119,24 @@ class Explain(CliTest):
         self.expect_golden("explain-attention-wide.txt", self.attention(wide, "--device", "sim:sm_80"))
 
     def test_attention_says_where_the_pytorch_layer_ends_in_an_error(self):
-        case = {"op": "attention_fwd", "mode": "bf16", "params": {"sq": 64, "sk": 64, "d": 64, "softcap": 30}}
-        text = self.run_cli("explain", "attention_fwd/sq=64,sk=64,d=64,cap=30/bf16/sim", self.plan(case=case), code=0).stdout
-        self.assertIn("UnfusedDotProductAttention refused (TransformerEngine's PyTorch layer has no softcap): the layer ends",
+        case = {"op": "attention_fwd", "mode": "bf16",
+                "params": {"sq": 64, "sk": 64, "d": 60, "layout": "thd", "mask": "padding", "align": 16, "softcap": 30}}
+        (named,) = json.loads(self.run_cli("list", "cases", self.plan(case=case), "--json", code=0).stdout)
+        text = self.run_cli("explain", named["id"], self.plan(case=case), "--device", "sim:sm_80", code=0).stdout
+        self.assertIn("UnfusedDotProductAttention refused (ragged sequences may have no padding between them): the layer ends",
                       text)
         self.assertNotIn("Attention taken", text)
+
+    def test_attention_says_who_takes_a_softcap(self):
+        text = self.run_cli("explain", "attention_fwd/sq=64,sk=64,d=64,cap=30/bf16/transformer_engine", "--device", "sim:sm_90",
+                            "--cudnn", "9.14.0", code=0).stdout
+        self.assertRegex(text, "(?s)FusedAttention refused.*FlashAttention taken")
+
+    def test_attention_says_who_refuses_what_no_device_computes(self):
+        text = self.run_cli("explain", "attention_fwd/sq=256,sk=256,d=64/fp8_e4m3/transformer_engine", "--device", "sim:sm_80",
+                            "--cudnn", "9.14.0", code=0).stdout
+        self.assertIn("no matrix instruction", text)
+        self.assertIn("who takes it", text)
 
     def test_explain_knows_who_draws_masks(self):
         case = {"op": "attention_fwd", "mode": "bf16", "backend": "sim",

@@ -194,12 +194,30 @@ TEST(AttentionGates, fp8_of_ragged_sequences_is_refused_for_being_ragged) {
   }
 }
 
-TEST(AttentionGates, nothing_of_the_pytorch_layer_has_a_softcap) {
+TEST(AttentionGates, a_softcap_is_for_flash_attention_without_dropout_and_for_the_unfused_layer) {
   op::AttentionParams p = plain();
   p.softcap = 30;
-  for (const Selector selector : {Selector::fused_interface, Selector::flash, Selector::unfused}) {
-    EXPECT_NE(first_refusal(selector, p, training(90)).find("no softcap"), std::string::npos);
-  }
+  EXPECT_NE(first_refusal(Selector::fused_interface, p, training(90)).find("no softcap"), std::string::npos);
+  EXPECT_EQ(first_refusal(Selector::flash, p, training(90)), "");
+  EXPECT_EQ(first_refusal(Selector::unfused, p, training(90)), "");
+  p.dropout = 0.1;
+  EXPECT_NE(first_refusal(Selector::flash, p, training(90)).find("no softcap with dropout"), std::string::npos);
+  EXPECT_EQ(first_refusal(Selector::unfused, p, training(90)), "");
+}
+
+TEST(AttentionGates, deterministic_gradients_of_long_ragged_sequences_are_not_fused_on_sm_90) {
+  op::AttentionParams p = plain();
+  p.layout = "thd";
+  p.mask = "padding";
+  p.batches = 2;
+  p.heads = 16;
+  p.sq = p.sk = 8192;
+  Circumstances at = training(90);
+  at.deterministic = true;
+  EXPECT_NE(first_refusal(Selector::fused_layer, p, at).find("2^30"), std::string::npos);
+  p.sq = 4096;
+  p.sk = 8191;
+  EXPECT_EQ(first_refusal(Selector::fused_layer, p, at).find("2^30"), std::string::npos);
 }
 
 TEST(AttentionGates, padding_between_ragged_sequences_needs_fused_attention_or_flash_attention_3) {
