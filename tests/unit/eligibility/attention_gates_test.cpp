@@ -39,7 +39,7 @@ std::pair<op::AttentionParams, Circumstances> drawn(std::mt19937_64& generator) 
     return std::string(generator() % 2 == 0 ? legal.front() : one_of(generator, legal));
   };
   const auto flag = [&generator] { return generator() % 2 == 0; };
-  const std::vector<std::int64_t> lengths = {1, 64, 100, 128, 512, 1024, 1025, 2048};
+  const std::vector<std::int64_t> lengths = {1, 64, 100, 128, 512, 1024, 1025, 2048, 32768};
   const std::vector<std::int64_t> channels = {36, 64, 128, 136, 192, 200, 256, 264};
   op::AttentionParams p = plain();
   p.kv_heads = flag() ? 2 : 0;
