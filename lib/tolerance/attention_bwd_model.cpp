@@ -134,6 +134,9 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
   }
   const GradientCommon common(request, p, port);
   const GradientShape shape(p, port);
+  // Other formats have scales, or the range of FP32.
+  const double largest = request.output == core::Dtype::fp16 ? core::dtype_info(request.output).max_finite
+                                                             : std::numeric_limits<double>::infinity();
   core::parallel_chunks(shape.rows(), 64, [&](std::size_t, std::size_t first, std::size_t end) {
     for (std::size_t r = first; r < end; ++r) {
       if (!shape.has(r)) {
@@ -149,8 +152,10 @@ void attention_bwd_error(const model::ModelRequest& request, const op::Values& v
         const GradientError e = row.is_empty() ? GradientError()
                                 : shape.bias   ? row.bias(y, rho, squares, element)
                                                : row.gradient(y, rho, squares, means, element);
+        const double magnitude = std::fabs(y);
+        const bool may_be_infinite = magnitude < largest && magnitude + e.bound >= largest;
         set(bound, deviation, at, e,
-            e.bound < kUndeterminedBound && !std::isnan(e.variance) && rho < kUndeterminedBound &&
+            e.bound < kUndeterminedBound && !std::isnan(e.variance) && rho < kUndeterminedBound && !may_be_infinite &&
                 (row.is_empty() || !row.may_overflow(rho)));
       }
     }

@@ -40,6 +40,30 @@ CONSTANT = [
 ]
 
 
+def attention(op, mode, params, inputs):
+    return case(op, mode, {"heads": 2, "sq": 64, "d": 8, **params}, inputs)
+
+
+ATTENTION = [
+    # TF32 rounds the largest FP32 numbers to infinity.
+    (attention("attention_fwd", "tf32", {"sk": 64, "scale": 1}, {"distribution": "normal", "v": {"distribution": "specials",
+                                                                                               "fraction": 0.002}}),
+     "top_left_mask", False),
+    # The log-sum-exp has all weights, whatever is dropped.
+    (attention("attention_fwd", "tf32", {"sk": 200, "d": 1, "dropout": 0.99},
+               {"distribution": "uniform", "low": -5, "high": -4, "q": {"distribution": "positive"}}), "lse_in_log2", True),
+    # FP32 does not hold the squares of these products.
+    ({**attention("attention_fwd", "tf32", {"heads": 1, "sq": 1, "sk": 6, "dv": 75, "window_left": 0, "layout": "bhsd", "max_logit": True},
+                  {"distribution": "log_uniform", "low": -100, "high": 0}), "seed": 1669497118}, "", False),
+    # Weights of scores that FP32 holds to some hundred: anything from 0 to infinity.
+    ({**attention("attention_bwd", "fp16",
+                  {"batches": 6, "heads": 3, "kv_heads": 1, "sq": 9, "sk": 9, "d": 29, "scale": 0.3, "mask": "padding_causal",
+                   "bias": "alibi", "softmax": "off_by_one", "layout": "thd", "dropout": 0.9, "dropout_mask": "drawn",
+                   "rng_seed": 639711, "statistics": "device"},
+                  {"distribution": "large_mean", "mean": 16384, "sigma": 0.5}), "seed": 2888392786}, "", False),
+]
+
+
 class FalseAlarms(PlantsFaults):
     def statuses(self, planted, fault=None):
         arguments = ["--inject", fault] if fault else []
@@ -57,6 +81,14 @@ class FalseAlarms(PlantsFaults):
 
     def test_nearly_constant_copies(self):
         self.check(ALIKE)
+
+    def test_attention_at_the_ends_of_the_range(self):
+        for planted, fault, is_caught in ATTENTION:
+            with self.subTest(op=planted["op"], mode=planted["mode"], params=planted["params"]):
+                for status, reason in self.statuses(planted):
+                    self.assertIn(status, ("pass", "inconclusive"), reason)
+                for status, reason in self.statuses(planted, fault) if is_caught else []:
+                    self.assertEqual(status, "fail", reason)
 
     def test_long_constant_rows(self):
         self.check(CONSTANT)
