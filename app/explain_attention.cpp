@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "eligibility/attention_gates.hpp"
+#include "model/arithmetic.hpp"
 #include "op/attention_bwd.hpp"
 #include "op/attention_fp8.hpp"
 #include "op/attention_fwd.hpp"
@@ -85,6 +86,9 @@ std::vector<Refusal> backend_refusals(const Question& question, std::string_view
 std::string missing_part(const Question& question, std::string_view backend) {
   if (op::has_scales(*question.mode) && (backend == "cuda" || backend == "unfused")) {
     return "it has no FP8";
+  }
+  if (backend == "sim") {
+    return model::gemm_obstacle(question.sm, *question.mode);
   }
   if (question.params.draws_mask() && backend == "unfused") {
     return "it draws no dropout mask: dropout_mask must be given";

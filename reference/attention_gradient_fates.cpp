@@ -184,7 +184,8 @@ Fate PairFates::weight(Fate score, const Query& query, const PairRow& pairs, std
   if (above > kMayExceed) {  // that an error makes it exceed this is what error bounds are for
     return Fate::unknown;
   }
-  if (slack > kMayExceed && above >= -kVanishes - slack) {  // of scores beyond 1e9: anything from 0 to infinity
+  // Of scores beyond 1e9: anything from 0 to infinity.
+  if (std::isfinite(slack) && slack > kMayExceed && above >= -kVanishes - slack) {
     return Fate::unknown;
   }
   return std::isinf(above) || above < -kVanishes - slack ? Fate::zero

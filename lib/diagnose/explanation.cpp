@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
+#include "diagnose/hypothesis.hpp"
 #include "diagnose/subject.hpp"
 #include "verdict/evaluate.hpp"
 
@@ -108,6 +110,42 @@ Explanation explain(const Subject& subject, const Hypothesis& hypothesis, const 
     result.failing = fmt::format("could not be tried: {}", error.what());
   }
   return result;
+}
+
+bool is_open(const Diagnosis& diagnosis) {
+  return std::ranges::all_of(diagnosis.passing, &Explanation::is_consistent_only);
+}
+
+void keep_best(bool is_narrow, Diagnosis& diagnosis) {
+  // Where elements are wrong is no cause if there is one.
+  const auto is_place = [](const Explanation& one) { return one.family == kPlaces; };
+  if (!std::ranges::all_of(diagnosis.passing, is_place)) {
+    std::erase_if(diagnosis.passing, is_place);
+  }
+  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
+  const auto weak =
+      std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
+  if (!is_open(diagnosis)) {
+    for (Explanation& one : weak) {
+      one.failing = "it allows for these errors, and the cause predicts them";
+      diagnosis.excluded.push_back(std::move(one));
+    }
+    diagnosis.passing.erase(weak.begin(), weak.end());
+  }
+  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
+  if (!is_narrow || diagnosis.passing.size() < 2) {
+    return;
+  }
+  const auto missed = [](const Explanation& one) { return one.of - one.equal_bits; };
+  const std::uint64_t fewest = missed(*std::ranges::min_element(diagnosis.passing, {}, missed));
+  constexpr std::uint64_t kChance = 16;
+  const auto worse = std::ranges::stable_partition(
+      diagnosis.passing, [&](const Explanation& one) { return missed(one) <= 2 * fewest + kChance; });
+  for (Explanation& one : worse) {
+    one.failing = fmt::format("{} elements have other bits, and {} of the cause", missed(one), fewest);
+    diagnosis.excluded.push_back(std::move(one));
+  }
+  diagnosis.passing.erase(worse.begin(), worse.end());
 }
 
 }  // namespace numcheck::diagnose

@@ -27,6 +27,13 @@ struct Declared {
 /// The family, or the name of one that has none.
 [[nodiscard]] const std::string& family_of(const Hypothesis& hypothesis);
 
+/// Whether nothing explains the output yet. What only allows for its errors may be beside a cause that predicts them.
+[[nodiscard]] bool is_open(const Diagnosis& diagnosis);
+
+/// Orders what passes, and excludes what a better explanation excludes: by predicting the errors, and of 16- and 8-bit outputs by
+/// many more of their bits.
+void keep_best(bool is_narrow, Diagnosis& diagnosis);
+
 /// An output of a run; null if it has none of that name.
 [[nodiscard]] const verdict::OutputResult* output_named(const verdict::RunResult& run, std::string_view port);
 

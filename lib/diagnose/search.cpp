@@ -41,11 +41,6 @@ struct Part {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether nothing explains the output yet. What only allows for its errors may be beside a cause that predicts them.
-bool is_open(const Diagnosis& diagnosis) {
-  return std::ranges::all_of(diagnosis.passing, &Explanation::is_consistent_only);
-}
-
 /// Whether something may explain much more of its bits than what explains it.
 bool is_open_to_bits(const Diagnosis& diagnosis) {
   constexpr std::uint64_t kMany = 20;  // of all elements have other bits
@@ -213,39 +208,6 @@ class Search {
   std::vector<Part> parts_;            ///< that explain most first
 };
 
-/// Of 16- and 8-bit outputs: those whose bits fit much worse than the best one's are excluded by that.
-void keep_best(bool is_narrow, Diagnosis& diagnosis) {
-  // Where elements are wrong is no cause if there is one.
-  const auto is_place = [](const Explanation& one) { return one.family == kPlaces; };
-  if (!std::ranges::all_of(diagnosis.passing, is_place)) {
-    std::erase_if(diagnosis.passing, is_place);
-  }
-  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_fitted; });
-  const auto weak =
-      std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return !one.is_consistent_only; });
-  if (!is_open(diagnosis)) {
-    for (Explanation& one : weak) {
-      one.failing = "it allows for these errors, and the cause predicts them";
-      diagnosis.excluded.push_back(std::move(one));
-    }
-    diagnosis.passing.erase(weak.begin(), weak.end());
-  }
-  std::ranges::stable_partition(diagnosis.passing, [](const Explanation& one) { return one.family == kOneNumber; });
-  if (!is_narrow || diagnosis.passing.size() < 2) {
-    return;
-  }
-  const auto missed = [](const Explanation& one) { return one.of - one.equal_bits; };
-  const std::uint64_t fewest = missed(*std::ranges::min_element(diagnosis.passing, {}, missed));
-  constexpr std::uint64_t kChance = 16;
-  const auto worse = std::ranges::stable_partition(
-      diagnosis.passing, [&](const Explanation& one) { return missed(one) <= 2 * fewest + kChance; });
-  for (Explanation& one : worse) {
-    one.failing = fmt::format("{} elements have other bits, and {} of the cause", missed(one), fewest);
-    diagnosis.excluded.push_back(std::move(one));
-  }
-  diagnosis.passing.erase(worse.begin(), worse.end());
-}
-
 /// How far a search goes.
 struct Extent {
   const Effort& effort;
@@ -296,6 +258,33 @@ bool measure(const Subject& subject, double flops, Diagnosis& diagnosis) {
   return true;
 }
 
+/// Of a large product, most hypotheses are tried on a part. Moved rows and wrong tiles show in all of it, which takes longer: if
+/// most elements are wrong, only after the part has not explained them.
+void search_large(const Subject& subject, const Subject& part, const verdict::OutputResult& failed,
+                  const Effort& effort, Diagnosis& diagnosis) {
+  const Diagnosis before = diagnosis;
+  const std::vector<std::uint8_t>& is_wrong = diagnosis.elements[diagnosis.port].is_wrong;
+  const auto wrong = std::ranges::count(is_wrong, std::uint8_t{1});
+  if (std::cmp_greater(2 * wrong, is_wrong.size())) {
+    Effort singles = effort;
+    singles.pairs_s = 0;
+    search(part, failed, {singles, effort.declared_flops, Rows::needing_part}, diagnosis);
+    if (!is_open(diagnosis)) {
+      return;
+    }
+    diagnosis = before;
+  }
+  Diagnosis places = before;
+  if (measure(subject, effort.declared_flops, places)) {
+    search(subject, failed, {effort, effort.declared_flops, Rows::needing_all}, places);
+  }
+  if (is_open(places)) {
+    search(part, failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis);
+  } else {
+    diagnosis = std::move(places);
+  }
+}
+
 }  // namespace
 
 std::span<const CatalogueRow> catalogue() {
@@ -336,16 +325,7 @@ Diagnosis diagnose(const Subject& subject, const Effort& effort) {
   const std::optional<Subject> part =
       is_large ? cropped(subject, diagnosis.elements[diagnosis.port].is_wrong) : std::nullopt;
   if (part.has_value() && measure(*part, effort.declared_flops, diagnosis)) {
-    // Moved rows and wrong tiles show in all of it, everything else in a part.
-    Diagnosis places = diagnosis;
-    if (measure(subject, effort.declared_flops, places)) {
-      search(subject, *failed, {effort, effort.declared_flops, Rows::needing_all}, places);
-    }
-    if (is_open(places)) {
-      search(*part, *failed, {effort, effort.declared_flops, Rows::needing_part}, diagnosis);
-    } else {
-      diagnosis = std::move(places);
-    }
+    search_large(subject, *part, *failed, effort, diagnosis);
   } else if (measure(subject, effort.trial_flops, diagnosis)) {
     search(subject, *failed, {effort, effort.trial_flops, Rows::all}, diagnosis);
   }

@@ -109,7 +109,7 @@ TEST(CudnnAttentionGate, knows_sinks_and_versions) {
 
 TEST(CudnnAttentionGate, does_not_ask_where_engines_accept_what_they_get_wrong) {
   op::AttentionParams p = small();
-  EXPECT_TRUE(says(silence(p, 90, 91001, core::Dtype::bf16), "attention needs 9.10.2"));
+  EXPECT_TRUE(says(silence(p, 90, 91001, core::Dtype::bf16), "attention needs cuDNN 9.10.2"));
   EXPECT_EQ(silence(p, 90, 91400, core::Dtype::bf16), "");
   p.max_logit = true;
   p.softmax = "off_by_one";
