@@ -21,7 +21,7 @@ if(TE_NUMCHECK_PYTHON)
   foreach(area IN ITEMS usage words completion edges survey options hostile commands compare baseline known recipes pipeline
           sampled run files jsonl console selection resume workers report views readme versions new_op layers
           hardening limits
-          man doctor containerfile contract merge merge_large types maps html explain plans diagnose)
+          man doctor containerfile contract merge merge_large types maps html explain plans diagnose diagnose_case)
     add_test(NAME cli_${area} COMMAND "${TE_NUMCHECK_PYTHON}" -B "${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${area}.py")
     set_tests_properties(cli_${area} PROPERTIES LABELS cli TIMEOUT 600
       ENVIRONMENT "TE_NUMCHECK=$<TARGET_FILE:te-numcheck>;TE_NUMCHECK_SOURCE=${PROJECT_SOURCE_DIR};TE_FAKE_LIBRARY=$<TARGET_FILE:te_fake>;TE_MANY_CPUS=$<TARGET_FILE:many_cpus>;TE_FAKE_VERSIONS=$<TARGET_FILE:fake_versions>")
