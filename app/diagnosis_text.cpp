@@ -186,7 +186,7 @@ std::string diagnosis_text(const diagnose::Subject& subject, const Diagnosis& di
     text +=
         paragraph("verdict", "undecided: no gate fails, but " + core::printable(diagnosis.declared.failing), colour);
   } else if (diagnosis.kind == Diagnosis::Kind::misbehaved) {
-    text += paragraph("verdict", outputs_text(diagnosis) + "; but the run that left it is not", colour);
+    text += paragraph("verdict", outputs_text(diagnosis) + "; but the run misbehaved", colour);
     for (const Explanation& one : diagnosis.passing) {
       text += paragraph("cause", core::printable(one.cause), colour);
       text += paragraph("remedy", core::printable(one.remedy), colour);

@@ -176,7 +176,6 @@ void GivenTensors::read_params(diagnose::GatherRequest& request) const {
   }
 }
 
-/// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written.
 std::string GivenTensors::failing_of_run() const {
   for (const data::TensorFile& file : opened_) {
     if (const auto text = file.texts().find("failing"); text != file.texts().end()) {
@@ -186,6 +185,7 @@ std::string GivenTensors::failing_of_run() const {
   return "";
 }
 
+/// The op and mode that were asked for, or those of the case whose tensors run --keep-tensors has written.
 void GivenTensors::choose_op(diagnose::GatherRequest& request) const {
   request.mode = options_.mode;
   if (!options_.op.empty()) {

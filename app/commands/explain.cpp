@@ -17,6 +17,7 @@
 #include "explain_attention.hpp"
 #include "explain_op.hpp"
 #include "explain_pages.hpp"
+#include "model/arithmetic.hpp"
 #include "model/expected_class.hpp"
 #include "plan/backend_name.hpp"
 #include "plans.hpp"
@@ -207,18 +208,10 @@ class ExplainCommand : public Command {
     }
     // A device that nobody named is not started to explain other ops.
     constexpr int kUsual = 90;
-    std::string text;
-    try {
-      text = explain_case(c, site ? site->sm : kUsual, colour);
-    } catch (const core::UsageError&) {
-      throw;
-    } catch (
-        const core::Error& error) {  // no such arithmetic on that device: who refuses it is all the more of interest
-      if (!is_attention(*c.op)) {
-        throw;
-      }
-      text = fmt::format("{}\n\n{}\n", core::printable(c.id), error.what());
-    }
+    // Where a device has no such arithmetic, who refuses the case is all the more of interest.
+    const std::string obstacle = is_attention(*c.op) ? model::gemm_obstacle(site->sm, *c.mode) : std::string();
+    std::string text = obstacle.empty() ? explain_case(c, site ? site->sm : kUsual, colour)
+                                        : fmt::format("{}\n\n{}\n", core::printable(c.id), obstacle);
     if (is_attention(*c.op)) {
       text += "\n" + explain_attention(c, *prepare::find_row(catalog(), c.op->name), *site, colour);
     }

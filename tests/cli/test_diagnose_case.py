@@ -28,7 +28,7 @@ class DiagnoseCase(CliTest):
                 self.assertEqual([cause["name"] for cause in found["causes"]], [name])
                 text = self.run_cli("diagnose", "--case", ID, "report.json", code=1).stdout
                 self.assertIn("d is correct: every gate passes", text)
-                self.assertIn("but the run that left it is not", text)
+                self.assertIn("but the run misbehaved", text)
 
     def test_wrong_numbers_are_wrong(self):
         self.plant("missing_k_tail")
