@@ -103,6 +103,9 @@ SegmentReader::Finding SegmentReader::classify(std::size_t i) const {
   if (std::isnan(y)) {
     return classify_nan_expected(i);
   }
+  if (input_.port->role == op::Role::amax && got < 0) {
+    return Finding::mismatch;  // a largest magnitude, whatever its error
+  }
   const bool unknown = std::isnan(magnitude_[i]) || std::isnan(deviation_[i]);
   const double a = unknown ? kInfinity : static_cast<double>(magnitude_[i]);
   // If the format saturates or the epilogue clips, an overflow becomes the largest number or zero; an amax may have

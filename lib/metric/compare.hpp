@@ -117,7 +117,7 @@ struct Statistics {
   std::uint64_t nonfinite_mismatch = 0;  ///< NaN/Inf pattern differs beyond the declared rule
   /// Elements that are not judged, and why. `finite` contains those whose output is finite.
   std::uint64_t unknown = 0;          ///< the bound of their error is NaN or infinite
-  std::uint64_t undetermined = 0;     ///< intermediate results may overflow: any number is within the bound
+  std::uint64_t undetermined = 0;     ///< any number that the output has is within the bound, whatever its sign
   std::uint64_t order_dependent = 0;  ///< NaN or infinite, which may depend on the order of the partial sums
   std::uint64_t outside = 0;          ///< elements of any value, as the op leaves them to the implementation
   std::uint64_t unsampled = 0;        ///< elements of the output besides `elements`: not part of the sample

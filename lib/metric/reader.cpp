@@ -216,7 +216,7 @@ bool SegmentReader::spread_asks(std::size_t i, double a) const {
   const double coherent = a2 > 0 ? y * y / a2 * y * y : 0;
   const double v = model.var_second * s2 + model.var_magnitude * a2 + model.var_value * y * y + model.var_absolute +
                    model.var_coherent * coherent;
-  return model.lambda_kappa * std::sqrt(v) < setup_.undetermined_bound;
+  return model.lambda_kappa * std::sqrt(v) < setup_.undetermined_spread;
 }
 
 void SegmentReader::prepare_regular(std::size_t i) {

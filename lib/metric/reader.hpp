@@ -66,7 +66,7 @@ class SegmentReader {
   [[nodiscard]] bool is_outside(std::int64_t index) const;
   /// G2 asks something of an element with that A.
   [[nodiscard]] bool spread_asks(std::size_t i, double a) const;
-  /// Counts the element if any number is within its bound.
+  /// Counts the element if any number of the output is within its bound, whatever its sign.
   void count_unjudged(std::size_t i);
   [[nodiscard]] Finding classify(std::size_t i) const;
   /// B of an element whose magnitude is A, and its part that is not the output's rounding.

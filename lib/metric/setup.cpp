@@ -6,8 +6,10 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 
 namespace numcheck::metric {
 namespace {
@@ -96,6 +98,22 @@ bool has_infinite_operand(const CompareInput& input) {
   return std::ranges::any_of(input.row_lines, is_infinite) || std::ranges::any_of(input.column_lines, is_infinite);
 }
 
+/// The largest number that is expected, as it is stored; infinite if there is none but 0.
+double largest_expected(const CompareInput& input) {
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  std::vector<double> found((input.expected.size() + kChunk - 1) / kChunk);
+  core::parallel_chunks(input.expected.size(), kChunk, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+    double most = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const double size = std::abs(input.expected[i]);
+      most = size > most && size < kInfinity ? size : most;
+    }
+    found[chunk] = most;
+  });
+  const double most = found.empty() ? 0 : *std::ranges::max_element(found) * std::abs(input.model->output_scale);
+  return most > 0 ? std::min(most, core::dtype_info(input.port->dtype).max_finite) : kInfinity;
+}
+
 }  // namespace
 
 double lambda_of(std::uint64_t elements) {
@@ -170,11 +188,19 @@ Setup make_setup(const CompareInput& input) {
   setup.residual_stride = 1 + (compared_elements(input) - 1) / kResidualElements;
   setup.lattice = lattice_constants(input);
   constexpr double kLargest = 1e38;
-  setup.undetermined_bound = std::min(setup.format.max_finite, kLargest);
+  constexpr std::uint64_t kFewestForRms = 32;
+  const double range = std::min(setup.format.max_finite, kLargest),
+               swing = setup.exact ? kInfinity : 2 * largest_expected(input);
+  const std::uint64_t elements = compared_elements(input);
+  setup.undetermined_bound = std::min(range, swing);
+  setup.undetermined_spread = std::min(range, elements < kFewestForRms ? swing : swing * lambda_of(elements));
   setup.undetermined_magnitude = undetermined_from(setup);
   const double overflow = has_infinite_operand(input) ? 0 : setup.overflow_magnitude;
   setup.format.special_magnitude =
       std::min(setup.undetermined_magnitude, setup.overflow_may_be_finite ? overflow : kInfinity);
+  if (input.port->role == op::Role::amax) {
+    setup.format.special_magnitude = 0;  // its sign is checked one by one
+  }
   return setup;
 }
 

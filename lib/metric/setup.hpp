@@ -18,9 +18,12 @@ struct Setup {
   double output_scale = 1;            ///< y and unrounded y are multiplied by it
   double clamp = 0;                   ///< then clamped to +-clamp; infinity for formats that are not clamped
   std::uint64_t poison_bits = 0;
-  double overflow_magnitude = 0;      ///< in units of the unscaled A; see model::ErrorModel
-  double undetermined_bound = 0;      ///< a bound that asks nothing
-  double undetermined_magnitude = 0;  ///< from this A on any number is within the bound
+  double overflow_magnitude = 0;  ///< in units of the unscaled A; see model::ErrorModel
+  /// A bound that asks nothing: whatever numbers the output has elsewhere, they would pass, whichever their signs are.
+  double undetermined_bound = 0;
+  /// What lambda kappa sqrt(V) must stay below: of many elements the rms tells what each of them may be.
+  double undetermined_spread = 0;
+  double undetermined_magnitude = 0;  ///< from this A on any of these numbers is within the bound
   bool exact = false;
   bool overflow_possible = false;
   bool is_sum = false;

@@ -85,8 +85,9 @@ const Members<Statistics>& counts() {
       {"unknown", elements("elements not judged because the bound of their error is NaN or infinite"),
        &at<&Statistics::unknown>},
       {"undetermined",
-       elements("elements not judged because intermediate results may overflow: any number is within the "
-                "bound"),
+       elements(
+           "elements not judged because any number that the output has is within their bound: intermediate results "
+           "may overflow, or nearly cancel"),
        &at<&Statistics::undetermined>},
       {"order_dependent",
        elements(

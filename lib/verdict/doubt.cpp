@@ -16,9 +16,10 @@ constexpr double kMinJudged = 0.99;
 /// Why elements were not judged: "3: the bound of their error is unknown".
 std::vector<std::string> reasons_of(const metric::Statistics& s) {
   std::vector<std::string> reasons;
-  for (const auto& [elements, why] : {std::pair(s.unknown, "the bound of their error is unknown"),
-                                      std::pair(s.undetermined, "any number is within the bound of their error"),
-                                      std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
+  for (const auto& [elements, why] :
+       {std::pair(s.unknown, "the bound of their error is unknown"),
+        std::pair(s.undetermined, "numbers as large as any of the output are within the bound of their error"),
+        std::pair(s.order_dependent, "they depend on the order of the partial sums")}) {
     if (elements != 0) {
       reasons.push_back(fmt::format("{}: {}", elements, why));
     }

@@ -34,6 +34,10 @@ GELU = case("activation_bwd", "fp32", "normal", {"kind": "gelu", "rows": 64, "hi
 
 # The largest finite numbers are FP32's largest, which nothing rounds to infinity.
 LARGEST = case("dequantize", "fp32", "specials", {"rows": 2, "cols": 256}, fraction=0.5)
+# Keys with outliers: errors of the scores' gradients times them are far above the largest gradient.
+BLUNT = {**case("attention_bwd", "fp8_hybrid", "ties", {"batches": 3, "heads": 9, "kv_heads": 3, "sq": 1, "sk": 90, "d": 32,
+                                                       "window_left": 31, "layout": "sbhd", "packing": "kv_2hd"},
+               k={"distribution": "outliers"}, do={"distribution": "normal"}), "seed": 3919149774}
 # The sum has no products, but C.
 ADDEND = gemm("fp32", k=10313, params={"alpha": 0, "beta": 1, "bias": True}, sigma=1e10)
 
@@ -60,6 +64,7 @@ EMPTY = [
     (OVERFLOWING, "only 0 of 4096 elements are finite"),
     (gemm("fp32", "specials", fraction=0.1), "elements are finite"),
     (OUTLIERS, "every output is expected to be the same number"),
+    (BLUNT, "dk_amax: only 0 % of the elements are judged, less than 99 % (1: numbers as large as any of the output are within the bound of their error"),
 ]
 
 
