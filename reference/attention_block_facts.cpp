@@ -161,6 +161,10 @@ double AttentionBlock::fact(std::int64_t i, AttentionFact which) const {
     }
     case AttentionFact::value_size:
       return head_.problem.dropout().scale() * std::sqrt(*std::ranges::max_element(head_.value_squares));
+    case AttentionFact::value_range:
+      return fact(i, AttentionFact::sink_share) == 0 && head_.problem.dropout().is_none()
+                 ? head_.value_range
+                 : head_.problem.dropout().scale() * head_.range_from_zero;
     case AttentionFact::least_weight:
       return row.least;
     case AttentionFact::contest:

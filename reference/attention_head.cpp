@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -27,19 +28,32 @@ AttentionHead::AttentionHead(const AttentionProblem& p, std::int64_t in_batch, s
       values(p.values(in_batch, head)),
       values_only(only_values),
       finite(values, lengths.keys, p.params().value_channels()) {
-  const auto width = static_cast<std::size_t>(p.params().value_channels());
+  if (!values_only) {
+    measure_values();
+    square_keys();
+  }
+}
+
+void AttentionHead::measure_values() {
+  const auto width = static_cast<std::size_t>(problem.params().value_channels());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> lowest(width, kInfinity), highest(width, -kInfinity);
   value_squares.resize(width);
   value_sums.resize(width);
   for (std::int64_t j = 0; j < lengths.keys; ++j) {
     const std::span value(values.data + j * values.stride, width);
-    for (std::size_t c = 0; c < width && !values_only; ++c) {
-      const double size = std::isfinite(value[c]) ? std::fabs(value[c]) : 0;
-      value_squares[c] += square(size);
-      value_sums[c] += size;
+    for (std::size_t c = 0; c < width; ++c) {
+      if (std::isfinite(value[c])) {
+        value_squares[c] += square(value[c]);
+        value_sums[c] += std::fabs(value[c]);
+        lowest[c] = std::min(lowest[c], value[c]);
+        highest[c] = std::max(highest[c], value[c]);
+      }
     }
   }
-  if (!values_only) {
-    square_keys();
+  for (std::size_t c = 0; c < width; ++c) {
+    value_range = std::max(value_range, highest[c] - lowest[c]);
+    range_from_zero = std::max(range_from_zero, std::max(0.0, highest[c]) - std::min(0.0, lowest[c]));
   }
 }
 

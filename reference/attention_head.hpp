@@ -20,6 +20,8 @@ struct AttentionHead {
   FiniteRows finite;                    ///< values
   std::vector<double> value_squares;    ///< sum of v_jc^2 over the finite values, of each channel
   std::vector<double> value_sums;       ///< sum of |v_jc| over the finite numbers of each channel
+  double value_range = 0;               ///< by how much the finite numbers of a channel differ, at most
+  double range_from_zero = 0;           ///< the same with 0 among them
   std::vector<double> key_squares;      ///< |k_j|^2 of each key
   std::vector<double> channel_squares;  ///< mean of k_jc^2 over the finite keys, of each channel
   double mean_square = 0;               ///< and of |k_j|^2
@@ -29,6 +31,7 @@ struct AttentionHead {
   bool keys_are_infinite = false;  ///< one has a channel that is infinite
 
  private:
+  void measure_values();
   void square_keys();
 };
 

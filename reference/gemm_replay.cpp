@@ -182,8 +182,8 @@ class Replays {
     std::vector<Count> counts;
     const double got = request_.stored(static_cast<std::size_t>(index));
     ElementParts parts;
-    parts.addend = g_.c == nullptr ? 0 : g_.c_scale * g_.c[index];
-    parts.bias = g_.bias == nullptr ? 0 : g_.bias_scale * g_.bias[index % g_.shape.n];
+    parts.addend = g_.c == nullptr ? Sum{} : in_fp32(g_.c_scale, g_.c[index]);
+    parts.bias = g_.bias == nullptr ? Sum{} : in_fp32(g_.bias_scale, g_.bias[index % g_.shape.n]);
     const Partition* loaded = nullptr;
     for (std::size_t w = 0; w < ways.size(); ++w) {
       if (ways[w].partition != loaded) {

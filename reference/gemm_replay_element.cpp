@@ -11,18 +11,29 @@ namespace {
 
 constexpr double kGeluSteepness = 1.13;
 
+double square(double x) {
+  return x * x;
+}
+
+/// What FP32 may lose of a number: nothing if it holds it.
+double lost_in_fp32(double value) {
+  return static_cast<double>(static_cast<float>(value)) == value ? 0 : 0x1p-24 * value;
+}
+
+/// Sums of rounded terms have few bits: the factor may give them more.
 Sum scaled(const Sum& sum, double factor) {
-  return {factor * sum.value, factor * factor * sum.variance};
+  return sum.variance > 0 ? Sum{factor * sum.value, factor * factor * sum.variance} : in_fp32(factor, sum.value);
 }
 
 Sum plus(const Sum& x, const Sum& y) {
   return {x.value + y.value, x.variance + y.variance};
 }
 
-/// Adds a term in FP32. Sums of rounded terms are exact there: they have few bits.
-Sum with_term(const Sum& sum, double term) {
-  const double error = 0x1p-24 * term;
-  return {sum.value + term, sum.variance > 0 ? sum.variance + error * error : 0};
+/// Adds a term in FP32. Sums of rounded terms, which have few bits, may be exact there.
+Sum with_term(const Sum& sum, const Sum& term) {
+  const Sum exact = plus(sum, term);
+  const double error = sum.variance > 0 ? 0x1p-24 * term.value : lost_in_fp32(exact.value);
+  return {exact.value, exact.variance + square(error)};
 }
 
 /// P(e > distance) of a normal error.
@@ -40,6 +51,12 @@ bool is_power_of_two(double x) {
 }
 
 }  // namespace
+
+Sum in_fp32(double factor, double value) {
+  const double product = factor * value;
+  const double error = lost_in_fp32(factor) == 0 ? lost_in_fp32(product) : 0x1p-24 * product;
+  return {product, square(error)};
+}
 
 std::string Scheme::text() const {
   std::string text;
@@ -139,7 +156,7 @@ Sum ElementReplay::product(const ElementParts& parts, const Scheme& scheme, doub
   }
   const double early = scheme.scaled_late ? 1 : product_scale_;
   const std::size_t count = parts.slices.size();
-  Sum sum{(scheme.addend_first ? parts.addend : 0) + (scheme.bias_first ? parts.bias : 0), 0};
+  Sum sum = plus(scheme.addend_first ? parts.addend : Sum{}, scheme.bias_first ? parts.bias : Sum{});
   for (std::size_t i = 0; i < count; ++i) {
     Sum slice = scaled(parts.slices[scheme.descending ? count - 1 - i : i], early);
     slice = scheme.reduction == Reduction::running ? rounded(slice, otherwise) : slice;
@@ -176,13 +193,13 @@ Prediction ElementReplay::predict(const ElementParts& parts, const Scheme& schem
   double otherwise = 0;
   Sum z = product(parts, scheme, otherwise);
   if (rounding_.product) {
-    z = rounded(with_term(z, scheme.bias_in_product ? parts.bias : 0), otherwise);
+    z = rounded(with_term(z, scheme.bias_in_product ? parts.bias : Sum{}), otherwise);
   }
-  z = with_term(z, scheme.addend_first ? 0 : parts.addend);
+  z = with_term(z, scheme.addend_first ? Sum{} : parts.addend);
   if (rounding_.sum) {
     z = rounded(z, otherwise);
   }
-  z = with_term(z, scheme.bias_in_product || scheme.bias_first ? 0 : parts.bias);
+  z = with_term(z, scheme.bias_in_product || scheme.bias_first ? Sum{} : parts.bias);
   return finish(z, rounding_.tanh_error, otherwise);
 }
 

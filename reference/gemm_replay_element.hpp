@@ -39,9 +39,12 @@ struct Sum {
 /// What an element is made of.
 struct ElementParts {
   std::vector<Sum> slices;  ///< sums of op(A) op(B), without any factor; one if the product is one sum
-  double addend = 0;        ///< beta C
-  double bias = 0;
+  Sum addend;               ///< beta C
+  Sum bias;
 };
+
+/// factor value, which is exact if FP32 holds the factor and the product.
+[[nodiscard]] Sum in_fp32(double factor, double value);
 
 /// What a device may have stored: [low, high], usually one number, or something else with that probability, because a sum
 /// was off and was rounded otherwise.

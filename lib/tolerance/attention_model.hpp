@@ -35,9 +35,11 @@ enum class AttentionFact : std::size_t {
   scatter,  ///< G = S sum p_j^2 x_j^2 (1 - 2 S p_j + S^2 C') / (1 - S C') / sum p_j x_j^2, C' = sum p_j^2 and S what the
   ///< sink leaves to keys: what S^2 sum p_j^2 x_j^2 (v_j - o)^2 is in units of sigma^2 sum p_j x_j^2, if p says
   ///< nothing of v
-  sink,          ///< |sink| exp(sink - lse)
-  sink_share,    ///< r = 1 - S = exp(sink - lse), without declared roundings, too
-  value_size,    ///< the root of the largest channel's sum of v_jc^2, over all keys of the head
+  sink,        ///< |sink| exp(sink - lse)
+  sink_share,  ///< r = 1 - S = exp(sink - lse), without declared roundings, too
+  value_size,  ///< the root of the largest channel's sum of v_jc^2, over all keys of the head
+  value_range,  ///< D = the largest channel's max v_jc - min v_jc, over all keys of the head, and 0 if weights of values may
+                ///< add up to less than 1: with a sink or dropout
   least_weight,  ///< w, below which weights are subnormal in FP16 or FP8
   contest,  ///< how far errors in FP32 may move the largest scores, 0 if less than matters; negative if no other key may
             ///< come to weigh more than exp(-kSettledMargin)
@@ -131,10 +133,11 @@ inline constexpr double kSettledMargin = 40;
 /// than 1 / x^2 ulps apart, so lse is off by h = (1 - C) min(u, x^2 / 3) sqrt(s'^2) exp(-4 pi^2 (x^2 s_s / 2 u s')^2). V of lse has a_s / 0.18 instead of a_s: what is alike in all queries is not spread over an ulp. The o of
 /// queries whose keys may be exchanged (ScoreRounding::may_exchange_keys) has the B and V of `contest`, below.
 ///
-/// B and V count errors of scores to first order. Where these are large and another key may come to count (`contest`), B of
-/// o is |o| + `value_size` at least, B of lse has `contest` more, and V is (B / kappa)^2. Where they are
-/// large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)), but where scores are stored in 16
-/// bits, whose errors are larger.
+/// B and V count errors of scores to first order. Whatever the weights are, o is a mean of values: B is at most D + r_D
+/// `value_size`, where r_D has what B counts relative to rho and u_P once more, and V at most the square of that. This is B
+/// where errors of scores are large and another key may come to count (`contest`); B of lse has `contest` more there, and V is
+/// (B / kappa)^2. Where they are large and none may, errors of weights are at most 2 n exp(-40) (|o| + sqrt(sum v^2)), but
+/// where scores are stored in 16 bits, whose errors are larger.
 ///
 /// Where 6 standard deviations of a score are more than 2, V of o is at least (B / kappa)^2: keys whose weights are 1 and 0
 /// may be alike for a kernel.

@@ -176,6 +176,7 @@ QueryErrors::QueryErrors(const QueryCommon& common, const QueryFacts& facts)
       contest_(facts[common.contest]),
       sink_share_(facts[AttentionFact::sink_share]),
       all_values_(facts[AttentionFact::value_size]),
+      value_range_(facts[AttentionFact::value_range]),
       weights_(common, facts),
       alike_(rounded_alike(common, facts)),
       stored_(common, facts) {}
@@ -191,9 +192,9 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
   const double subnormal_unit = common_.products.format == Dtype::fp16 || common_.products.scaled ? unit : 0;
   const double spread2 = std::max(0.0, rho * rho - o * o) + 0x1p-20 * rho * rho;  // rho is an FP32 number
   const double other_keys = settled ? 2 * keys_ * std::exp(-kSettledMargin) * (std::fabs(o) + all_values_) : kInfinity;
+  const double relative = unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u;
   QueryError e{
-      (unit + stored_.dropped + values_.bound + (keys_ + common_.steps + scale_steps) * u) * rho +
-          std::min(other_keys, weights_.bound * (1 + weights_.bound) * std::sqrt(spread2)) +
+      relative * rho + std::min(other_keys, weights_.bound * (1 + weights_.bound) * std::sqrt(spread2)) +
           (subnormal_unit + kLostNumerator) * std::sqrt(keys_ * squares) + common_.least +
           stored_.growth * stored_.bound * std::sqrt(spread2) + stored_.sink * std::fabs(o) +
           stored_.lost * std::sqrt(keys_ * stored_.values),
@@ -207,6 +208,13 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
           alike_values(o, squares) * o * o + values_.value * (common_.ordered ? rho * rho : o * o) +
           stored_.variance * stored_.scatter * spread2 + square(stored_.lost) / 3 * stored_.values +
           square(common_.least) / 3 + (rho == 0 ? 0 : values_.coherent * square(o * o / rho))};
+  if (!std::isfinite(e.bound)) {
+    return e;
+  }
+  // Whatever the weights, o is a mean of values.
+  const double most = value_range_ + (relative + unit + kLostNumerator * keys_) * all_values_ + common_.least +
+                      stored_.lost * std::sqrt(keys_ * stored_.values);
+  e.bound = std::min(e.bound, most);
   // Scores so large that their errors change weights by e^2: two keys may be alike for a kernel, and what the exact
   // weights say of the mean error means nothing.
   constexpr double kDeviations = 6, kLargestScoreError = 2;
@@ -214,10 +222,10 @@ QueryError QueryErrors::output(double o, double rho, double squares) const {
     e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
   }
   if (contest_ > 0 || stored_.unknown) {  // o may be what another key alone would give
-    e.bound = std::max(e.bound, std::fabs(o) + all_values_);
-    e.variance = std::max(e.variance, square(e.bound / kAttentionKappa));
+    e.bound = most;
+    e.variance = std::max(e.variance, square(most / kAttentionKappa));
   }
-  return e;
+  return {e.bound, std::min(e.variance, square(most))};
 }
 
 double QueryErrors::alike_values(double o, double squares) const {

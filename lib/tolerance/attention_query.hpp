@@ -105,11 +105,12 @@ class QueryErrors {
 
   const QueryCommon& common_;
   double keys_, largest_, equal_;
-  double argument_;    ///< AttentionFact::argument
-  SumError values_;    ///< of n products
-  double contest_;     ///< AttentionFact::contest of the mode
-  double sink_share_;  ///< r
-  double all_values_;  ///< bounds every value of the head
+  double argument_;     ///< AttentionFact::argument
+  SumError values_;     ///< of n products
+  double contest_;      ///< AttentionFact::contest of the mode
+  double sink_share_;   ///< r
+  double all_values_;   ///< bounds every value of the head
+  double value_range_;  ///< and by how much they differ
   WeightError weights_;
   double alike_;  ///< a
   Stored stored_;

@@ -38,6 +38,11 @@ LARGEST = case("dequantize", "fp32", "specials", {"rows": 2, "cols": 256}, fract
 BLUNT = {**case("attention_bwd", "fp8_hybrid", "ties", {"batches": 3, "heads": 9, "kv_heads": 3, "sq": 1, "sk": 90, "d": 32,
                                                        "window_left": 31, "layout": "sbhd", "packing": "kv_2hd"},
                k={"distribution": "outliers"}, do={"distribution": "normal"}), "seed": 3919149774}
+# Errors of scores may exchange keys, but no mean of values is far from another.
+EXCHANGED = {**case("attention_fwd", "fp32", "large_mean",
+                    {"batches": 3, "heads": 6, "kv_heads": 2, "sq": 64, "sk": 64, "d": 68, "scale": -0.1, "layout": "bhsd",
+                     "mask": "causal_bottom_right", "window_right": 89, "bias": "post_scale", "max_logit": True},
+                    mean=512, sigma=0.125), "seed": 3426097296}
 # The sum has no products, but C.
 ADDEND = gemm("fp32", k=10313, params={"alpha": 0, "beta": 1, "bias": True}, sigma=1e10)
 
@@ -55,6 +60,7 @@ GARBAGE = [
     ("all_zero", GELU),
     ("unwritten_tile", OVERFLOWING),
     ("inf_written", LARGEST),
+    ("element_zero", EXCHANGED),
     ("perturb_all=1e-5", ADDEND),
 ]
 # Right results that prove nothing, and why.

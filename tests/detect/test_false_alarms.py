@@ -63,11 +63,19 @@ ATTENTION = [
                   {"distribution": "large_mean", "mean": 16384, "sigma": 0.5}), "seed": 2888392786}, "", False),
 ]
 
+# Rounded slices and 3.7 C add up to numbers beside the middle between two of BF16, which FP32 rounds to the middle.
+BESIDE_THE_MIDDLE = {
+    **case("gemm", "bf16", {"m": 12, "n": 8, "k": 2071, "trans_b": True, "beta": 3.7, "pad_d": 8},
+           {"distribution": "normal", "a": {"distribution": "large_mean", "mean": 0.79345703125, "sigma": 0.396728515625},
+            "b": {"distribution": "uniform", "low": 0.1480560447089374, "high": 0.15760804759338498},
+            "c": {"distribution": "large_mean", "mean": -93.8597757235611, "sigma": 2.9331179913612844}}),
+    "seed": 922642171, "algorithms": "all"}
+
 
 class FalseAlarms(PlantsFaults):
-    def statuses(self, planted, fault=None):
+    def statuses(self, planted, fault=None, device=SIM):
         arguments = ["--inject", fault] if fault else []
-        self.run_cli("run", self.plan(cases=[planted]), "--device", SIM, "--json", "report.json", "--no-save", "--allow-empty",
+        self.run_cli("run", self.plan(cases=[planted]), "--device", device, "--json", "report.json", "--no-save", "--allow-empty",
                      *arguments, code=None)
         return [(result["status"], result["reason"]) for result in json.loads((self.folder / "report.json").read_text())["cases"]]
 
@@ -92,6 +100,12 @@ class FalseAlarms(PlantsFaults):
 
     def test_long_constant_rows(self):
         self.check(CONSTANT)
+
+    def test_slices_whose_sum_with_c_is_beside_the_middle_of_two_numbers(self):
+        ((status, reason),) = self.statuses(BESIDE_THE_MIDDLE, device="sim:sm_100")
+        self.assertEqual(status, "warn", reason)
+        ((status, reason),) = self.statuses(BESIDE_THE_MIDDLE, "beta_ignored", "sim:sm_100")
+        self.assertEqual(status, "fail", reason)
 
 
 if __name__ == "__main__":
